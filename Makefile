@@ -1,0 +1,55 @@
+# Everything that a newcomer or the CI runs. `make help` lists it.
+SHELL := /bin/bash
+PY := .venv/bin/python
+SEEDS ?= 200
+.DEFAULT_GOAL := help
+.PHONY: help setup run test unit integration spark browser sim bench lint lock clean
+
+help: ## list the targets
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+setup: .venv/.ready ## virtual environment in .venv with everything installed
+
+.venv/.ready: requirements.lock pyproject.toml
+	python3 -m venv .venv
+	.venv/bin/pip install --quiet --disable-pip-version-check 'uv>=0.5'
+	.venv/bin/uv pip sync --quiet --python $(PY) --require-hashes requirements.lock
+	.venv/bin/uv pip install --quiet --python $(PY) --no-deps --editable .
+	.venv/bin/lochan --version
+	touch $@
+
+run: setup ## play the tour on a fresh sample lake and print what it did
+	@PATH="$(CURDIR)/.venv/bin:$$PATH" $(PY) -m docs.tour
+
+test: setup ## the quick lane: lint, unit, integration, sim, spark (FULL=1: the long forms too)
+	@$(PY) -m tests.lanes all $(if $(FULL),--full)
+
+unit: setup ## seconds, no JVM, no server
+	@$(PY) -m tests.lanes unit
+
+integration: setup ## against MinIO and PostgreSQL, which it starts itself; kill harness
+	@$(PY) -m tests.lanes integration $(if $(FULL),--full)
+
+spark: setup ## what needs a JVM
+	@$(PY) -m tests.lanes spark $(if $(FULL),--full)
+
+browser: setup ## the page in a real browser
+	@$(PY) -m tests.lanes browser $(if $(FULL),--full)
+
+sim: setup ## SEEDS=200 simulated lakes under faults, and the exhaustive explorer
+	@$(PY) -m tests.sim --seeds $(SEEDS)
+
+bench: setup ## the budgets, as ratios of one run
+	@$(PY) -m bench
+
+lint: setup ## ruff, mypy --strict, the layers
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+	.venv/bin/mypy
+	.venv/bin/lint-imports --cache-dir .cache/import_linter
+
+lock: ## pin the dependencies again
+	.venv/bin/uv pip compile --no-emit-index-url --generate-hashes --all-extras --group dev --python-version 3.11 -q pyproject.toml -o requirements.lock
+
+clean: ## remove what the targets above made
+	rm -rf .venv .cache sample-lake

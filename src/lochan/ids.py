@@ -1,0 +1,57 @@
+"""Ids and randomness. Nothing else in Lochan draws a random number, so one seed replays one simulated run."""
+
+import os
+from collections.abc import Callable
+
+_ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_KSUID_EPOCH_S = 1_400_000_000  # 2014-05-13, the epoch of the KSUID format; on disk, never changes
+_KSUID_LENGTH = 27
+_KEY_TIME_DIGITS = 16  # microseconds; enough until the year 2286, and sorts as text until then
+
+
+class Ids:
+    """Draws ids from a source of random bytes: the system's, or a simulator's."""
+
+    def __init__(self, entropy: Callable[[int], bytes] = os.urandom) -> None:
+        self._entropy = entropy
+
+    def ksuid(self, wall: int) -> str:
+        """A time-sortable id of 27 letters and digits; `wall` in microseconds."""
+        stamp = max(0, min(wall // 1_000_000 - _KSUID_EPOCH_S, 0xFFFF_FFFF))
+        return _base62(int.from_bytes(stamp.to_bytes(4, "big") + self._entropy(16), "big"))
+
+    def put_id(self) -> bytes:
+        """Sixteen bytes that no other put will ever carry."""
+        return self._entropy(16)
+
+    def idempotency_key(self, wall: int) -> str:
+        """A key that begins with the time it was made (rule J8): eviction goes by that time."""
+        return f"{wall:0{_KEY_TIME_DIGITS}d}-{self._entropy(8).hex()}"
+
+    def fraction(self) -> float:
+        """A number in [0, 1), for jitter."""
+        return int.from_bytes(self._entropy(6), "big") / (1 << 48)
+
+
+def ksuid_time(ksuid: str) -> int:
+    """The second a KSUID was made, since 1970."""
+    number = 0
+    for letter in ksuid:
+        number = number * 62 + _ALPHABET.index(letter)
+    return (number >> 128) + _KSUID_EPOCH_S
+
+
+def key_time(key: str) -> int | None:
+    """When an idempotency key of ours was made, in microseconds; None for a foreign key."""
+    digits, dash, rest = key.partition("-")
+    if len(digits) == _KEY_TIME_DIGITS and digits.isascii() and digits.isdigit() and dash and rest:
+        return int(digits)
+    return None
+
+
+def _base62(number: int) -> str:
+    letters = []
+    for _ in range(_KSUID_LENGTH):
+        number, digit = divmod(number, 62)
+        letters.append(_ALPHABET[digit])
+    return "".join(reversed(letters))

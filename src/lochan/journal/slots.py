@@ -1,0 +1,98 @@
+"""Where a journal's records are kept: numbered slots, each created once, and segments that outlive them.
+
+Two implementations: objects of the store (here) and rows of PostgreSQL (`postgres.py`). Both only carry bytes; every
+decision about what an answer means is in `tail.py`, `append.py` and `trim.py`.
+"""
+
+from typing import Protocol
+
+from lochan.errors import NotFound
+from lochan.store.protocol import Store
+
+GROUP = 256  # records in a segment: group g holds numbers g*256 to g*256+255; numbers begin at 1. On disk, never changes.
+_DIGITS = 20
+
+
+class Slots(Protocol):
+    @property
+    def aged(self) -> bool:
+        """Whether rule J6 applies here: the fast path is used, and so nothing younger than a day is trimmed.
+        Where a segment look-up costs nothing (disk, PostgreSQL) it is False: every answer is checked by J5."""
+
+    @property
+    def name(self) -> str:
+        """The journal's name in messages."""
+
+    async def create(self, number: int, data: bytes) -> None:
+        """Raises AlreadyExists, or Transient or Unknown when it is open whether the record was created."""
+
+    async def read(self, number: int) -> bytes | None:
+        """None: absent. What either answer means is for J5 to say."""
+
+    async def delete(self, number: int) -> None: ...
+
+    async def modified(self, number: int) -> float | None:
+        """When the slot was written, by the store's clock; None: absent."""
+
+    async def create_segment(self, group: int, data: bytes) -> None:
+        """Put-if-absent under the group's fixed name, durable on return; the same errors as `create`."""
+
+    async def read_segment(self, group: int) -> bytes | None: ...
+
+    async def segment_modified(self, group: int) -> float | None: ...
+
+
+class ObjectSlots:
+    """Records at `<prefix>/journal/<20 digits>`, segments at `<prefix>/journal/seg/<20 digits>`."""
+
+    def __init__(self, store: Store, prefix: str, *, aged: bool) -> None:
+        self._store = store
+        self._prefix = prefix
+        self._aged = aged
+
+    @property
+    def aged(self) -> bool:
+        return self._aged
+
+    @property
+    def name(self) -> str:
+        return f"{self._store.url.rstrip('/')}/{self._prefix}/journal"
+
+    async def create(self, number: int, data: bytes) -> None:
+        await self._store.put_if_absent(self.slot_path(number), data)
+
+    async def read(self, number: int) -> bytes | None:
+        return await self._get(self.slot_path(number))
+
+    async def delete(self, number: int) -> None:
+        await self._store.delete(self.slot_path(number))
+
+    async def modified(self, number: int) -> float | None:
+        return await self._modified(self.slot_path(number))
+
+    async def create_segment(self, group: int, data: bytes) -> None:
+        await self._store.put_if_absent(self.segment_path(group), data)
+
+    async def read_segment(self, group: int) -> bytes | None:
+        return await self._get(self.segment_path(group))
+
+    async def segment_modified(self, group: int) -> float | None:
+        return await self._modified(self.segment_path(group))
+
+    def slot_path(self, number: int) -> str:
+        return f"{self._prefix}/journal/{number:0{_DIGITS}d}"
+
+    def segment_path(self, group: int) -> str:
+        return f"{self._prefix}/journal/seg/{group:0{_DIGITS}d}"
+
+    async def _get(self, path: str) -> bytes | None:
+        try:
+            return await self._store.get(path)
+        except NotFound:
+            return None
+
+    async def _modified(self, path: str) -> float | None:
+        try:
+            return (await self._store.head(path)).modified
+        except NotFound:
+            return None
