@@ -1,1 +1,196 @@
-"""The Lake: the one public surface over a lake's journal and repositories. It delegates and holds no logic."""
+"""The Lake: the one public surface. It opens journals, hands requests on and gives answers back; it holds no logic."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from lochan.clock import Clock, SystemClock
+from lochan.errors import AlreadyExists, Invalid, NotFound
+from lochan.formats import lake_file
+from lochan.formats.lake_file import LakeFile
+from lochan.formats.record import Actor, Sealed
+from lochan.ids import Ids
+from lochan.journal.journal import Journal, Settings
+from lochan.journal.slots import ObjectSlots, Slots
+from lochan.journal.state import Alarm, Schema
+from lochan.store.create import settle
+from lochan.store.protocol import Store
+from lochan.versioning.branches import Branches
+from lochan.versioning.repositories import Repositories, Repository
+
+LAKE_JOURNAL = "_lake"
+JOURNALS = ("store", "postgres")
+
+
+@dataclass(frozen=True, slots=True)
+class EventLine:
+    """One event of the feed, with everything that is known of it."""
+
+    number: int  # the logical time: of two events of one journal, the later has the larger
+    index: int  # its place in the record
+    time: int  # wall, microseconds since 1970
+    user: str
+    client: str
+    source: str
+    repository: str  # id, or _lake
+    type: str
+    payload: dict[str, Any]
+
+
+class Lake:
+    def __init__(self, store: Store, file: LakeFile, journals: Journals, own: Journal, clock: Clock, ids: Ids) -> None:
+        self.store = store
+        self.url = store.url
+        self.id = file.lake
+        self.file = file
+        self._journals = journals
+        self._own = own
+        self._clock = clock
+        self._ids = ids
+
+    @classmethod
+    async def create(
+        cls,
+        store: Store,
+        *,
+        journal: str = "store",
+        journal_url: str = "",
+        clock: Clock | None = None,
+        ids: Ids | None = None,
+    ) -> Lake:
+        """Raises AlreadyExists if there is a lake already."""
+        clock, ids = clock or SystemClock(), ids or Ids()
+        if journal not in JOURNALS:
+            raise Invalid(f"{journal!r} is no kind of journal", hint=f"take one of {', '.join(JOURNALS)}")
+        file = LakeFile(lake_file.FORMAT, ids.ksuid(clock.wall()), journal, clock.wall())
+        there = await settle(store, lake_file.PATH, lake_file.encode(file), clock, ids)
+        if lake_file.decode(there, store.url).lake != file.lake:
+            raise AlreadyExists(f"there is a lake at {store.url} already", hint="nothing was changed")
+        return await cls.open(store, journal_url=journal_url, clock=clock, ids=ids)
+
+    @classmethod
+    async def open(
+        cls,
+        store: Store,
+        *,
+        journal_url: str = "",
+        hold_ms: float = 0,
+        clock: Clock | None = None,
+        ids: Ids | None = None,
+        alarm: Alarm = lambda _: None,
+    ) -> Lake:
+        """Raises NotFound when there is no lake, FutureFormat, Corrupt."""
+        clock, ids = clock or SystemClock(), ids or Ids()
+        try:
+            data = await store.get(lake_file.PATH)
+        except NotFound as error:
+            raise NotFound(f"there is no lake at {store.url}", hint="make one with `lochan init`") from error
+        file = lake_file.decode(data, store.url)
+        settings = Settings(writer=ids.ksuid(clock.wall()), hold_s=hold_ms / 1_000)
+        journals = Journals(store, file, journal_url, clock, ids, settings, alarm)
+        own = await journals.open(LAKE_JOURNAL, (Repositories,))
+        return cls(store, file, journals, own, clock, ids)
+
+    async def repositories(self) -> list[Repository]:
+        return (await self._own.fresh()).of(Repositories).all()
+
+    async def repository(self, name: str) -> Repository:
+        return (await self._own.fresh()).of(Repositories).get(name)
+
+    async def create_repository(
+        self,
+        name: str,
+        *,
+        kind: str = "files",
+        default_branch: str = "main",
+        metadata: Mapping[str, str] | None = None,
+        actor: Actor,
+        key: str = "",
+    ) -> Repository:
+        from lochan.versioning.catalog import create_repository
+
+        return await create_repository(
+            self._own,
+            self.journal,
+            self._clock,
+            self._ids,
+            name=name,
+            kind=kind,
+            default_branch=default_branch,
+            metadata=metadata or {},
+            actor=actor,
+            key=key,
+        )
+
+    async def delete_repository(self, name: str, *, actor: Actor, key: str = "") -> None:
+        from lochan.versioning.catalog import delete_repository
+
+        await delete_repository(self._own, name=name, actor=actor, key=key)
+
+    async def journal(self, repository_id: str = LAKE_JOURNAL) -> Journal:
+        """The journal itself, for upkeep and tests."""
+        if repository_id == LAKE_JOURNAL:
+            return self._own
+        return await self._journals.open(repository_id, (Branches,))
+
+    async def events(
+        self, repository: str | None = None, *, after: int = 0, follow: bool = False
+    ) -> AsyncIterator[EventLine]:
+        """The lake's own events, or a repository's: who, when, what, from where."""
+        journal = await self.journal((await self.repository(repository)).id if repository else LAKE_JOURNAL)
+        async for sealed in journal.records(after, follow=follow):
+            for line in lines(sealed):
+                yield line
+
+    async def close(self) -> None:
+        await self._own.close()
+        await self._journals.close()
+
+
+class Journals:
+    """Opens journals where this lake keeps them."""
+
+    def __init__(
+        self, store: Store, file: LakeFile, url: str, clock: Clock, ids: Ids, settings: Settings, alarm: Alarm
+    ) -> None:
+        self._store = store
+        self._file = file
+        self._url = url
+        self._clock = clock
+        self._ids = ids
+        self._settings = settings
+        self._alarm = alarm
+
+    async def open(self, journal: str, parts: tuple[type[Any], ...]) -> Journal:
+        schema = Schema(*parts, alarm=self._alarm)
+        slots = await self._slots(journal)
+        return await Journal.open(journal, schema, slots, self._store, self._clock, self._ids, self._settings)
+
+    async def close(self) -> None:
+        return None
+
+    async def _slots(self, journal: str) -> Slots:
+        return ObjectSlots(self._store, journal, aged=not self._store.url.startswith("file:"))
+
+
+def lines(sealed: Sealed) -> list[EventLine]:
+    record = sealed.record
+    changes = ((entry, change) for entry in record.entries for change in entry.changes)
+    return [
+        EventLine(
+            record.number,
+            index,
+            record.time,
+            entry.actor.user,
+            entry.actor.client,
+            entry.actor.source,
+            record.journal,
+            change.type,
+            msgspec.msgpack.decode(change.payload),
+        )
+        for index, (entry, change) in enumerate(changes)
+    ]

@@ -4,16 +4,28 @@ Two implementations: objects of the store (here) and rows of PostgreSQL (`postgr
 decision about what an answer means is in `tail.py`, `append.py` and `trim.py`.
 """
 
-from typing import Protocol
+from collections.abc import AsyncIterator
+from typing import NamedTuple, Protocol
 
 from lochan.errors import NotFound
 from lochan.store.protocol import Store
 
-GROUP = 256  # records in a segment: group g holds numbers g*256 to g*256+255; numbers begin at 1. On disk, never changes.
+GROUP = (
+    256  # records in a segment: group g holds numbers g*256 to g*256+255; numbers begin at 1. On disk, never changes.
+)
 _DIGITS = 20
 
 
+class Listed(NamedTuple):
+    number: int
+    modified: float  # by the store's clock
+
+
 class Slots(Protocol):
+    @property
+    def group(self) -> int:
+        """Records in a segment: 256 on every lake; the simulator's journals have smaller ones."""
+
     @property
     def aged(self) -> bool:
         """Whether rule J6 applies here: the fast path is used, and so nothing younger than a day is trimmed.
@@ -29,26 +41,37 @@ class Slots(Protocol):
     async def read(self, number: int) -> bytes | None:
         """None: absent. What either answer means is for J5 to say."""
 
+    async def read_many(self, first: int, count: int) -> list[bytes | None]:
+        """`count` slots from `first` on, asked for at once where that saves time; may stop after the first absent."""
+
     async def delete(self, number: int) -> None: ...
 
-    async def modified(self, number: int) -> float | None:
-        """When the slot was written, by the store's clock; None: absent."""
+    def listed(self, below: int) -> AsyncIterator[Listed]:
+        """Slots with a number below `below`, for the trimmer; may be stale."""
 
     async def create_segment(self, group: int, data: bytes) -> None:
         """Put-if-absent under the group's fixed name, durable on return; the same errors as `create`."""
 
     async def read_segment(self, group: int) -> bytes | None: ...
 
-    async def segment_modified(self, group: int) -> float | None: ...
+    async def has_segment(self, group: int) -> bool: ...
+
+    async def segment_modified(self, group: int) -> float | None:
+        """When the segment was written, by the store's clock; None: absent."""
 
 
 class ObjectSlots:
     """Records at `<prefix>/journal/<20 digits>`, segments at `<prefix>/journal/seg/<20 digits>`."""
 
-    def __init__(self, store: Store, prefix: str, *, aged: bool) -> None:
+    def __init__(self, store: Store, prefix: str, *, aged: bool, group: int = GROUP) -> None:
         self._store = store
         self._prefix = prefix
         self._aged = aged
+        self._group = group
+
+    @property
+    def group(self) -> int:
+        return self._group
 
     @property
     def aged(self) -> bool:
@@ -64,11 +87,28 @@ class ObjectSlots:
     async def read(self, number: int) -> bytes | None:
         return await self._get(self.slot_path(number))
 
+    async def read_many(self, first: int, count: int) -> list[bytes | None]:
+        if count > 1 and self._aged:  # far away: ask for all at once
+            import asyncio
+
+            return await asyncio.gather(*(self.read(number) for number in range(first, first + count)))
+        found: list[bytes | None] = []
+        for number in range(first, first + count):
+            found.append(await self.read(number))
+            if found[-1] is None:
+                break
+        return found
+
     async def delete(self, number: int) -> None:
         await self._store.delete(self.slot_path(number))
 
-    async def modified(self, number: int) -> float | None:
-        return await self._modified(self.slot_path(number))
+    async def listed(self, below: int) -> AsyncIterator[Listed]:
+        folder = f"{self._prefix}/journal/"
+        async for stat in self._store.list(folder):
+            name = stat.path.removeprefix(folder)
+            if len(name) != _DIGITS or not name.isdigit() or int(name) >= below:
+                return  # slots sort before everything else in the folder
+            yield Listed(int(name), stat.modified)
 
     async def create_segment(self, group: int, data: bytes) -> None:
         await self._store.put_if_absent(self.segment_path(group), data)
@@ -76,8 +116,14 @@ class ObjectSlots:
     async def read_segment(self, group: int) -> bytes | None:
         return await self._get(self.segment_path(group))
 
+    async def has_segment(self, group: int) -> bool:
+        return await self.segment_modified(group) is not None
+
     async def segment_modified(self, group: int) -> float | None:
-        return await self._modified(self.segment_path(group))
+        try:
+            return (await self._store.head(self.segment_path(group))).modified
+        except NotFound:
+            return None
 
     def slot_path(self, number: int) -> str:
         return f"{self._prefix}/journal/{number:0{_DIGITS}d}"
@@ -88,11 +134,5 @@ class ObjectSlots:
     async def _get(self, path: str) -> bytes | None:
         try:
             return await self._store.get(path)
-        except NotFound:
-            return None
-
-    async def _modified(self, path: str) -> float | None:
-        try:
-            return (await self._store.head(path)).modified
         except NotFound:
             return None

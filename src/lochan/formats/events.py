@@ -1,0 +1,50 @@
+"""Typed events: what a change's payload means. Each type has a name and a version of its own.
+
+A vocabulary is the set of types that one fold understands. An event that is newer than the vocabulary is refused, for a
+fold that skips what it does not know gives another state than its neighbours'.
+"""
+
+from collections.abc import Iterable
+from typing import Any, ClassVar, NoReturn
+
+import msgspec
+
+from lochan.errors import Corrupt, FutureFormat
+from lochan.formats.record import Change
+
+
+class Event(msgspec.Struct, frozen=True):
+    """Fields may be added with a default under the same version; any other change of meaning takes a new version."""
+
+    type: ClassVar[str]
+    version: ClassVar[int] = 1
+
+
+def change(event: Event) -> Change:
+    return Change(event.type, event.version, msgspec.Raw(_encoder.encode(event)))
+
+
+class Vocabulary:
+    def __init__(self, types: Iterable[type[Event]]) -> None:
+        self._known = {t.type: (t.version, msgspec.msgpack.Decoder(t)) for t in types}
+
+    def decode(self, change: Change, journal: str, number: int) -> Any:
+        """The event, typed. Raises FutureFormat or Corrupt, saying where it stands."""
+        known = self._known.get(change.type)
+        if known is None or change.version > known[0]:
+            _refuse(change, known, journal, number)
+        try:
+            return known[1].decode(change.payload)
+        except msgspec.DecodeError as error:
+            raise Corrupt(f"record {number} of {journal}: event {change.type} cannot be read: {error}") from error
+
+
+def _refuse(change: Change, known: tuple[int, object] | None, journal: str, number: int) -> NoReturn:
+    reads = f"up to version {known[0]} of it" if known else "no event of that type"
+    raise FutureFormat(
+        f"record {number} of {journal} holds event {change.type} version {change.version}; this Lochan reads {reads}",
+        hint="upgrade Lochan to open this lake",
+    )
+
+
+_encoder = msgspec.msgpack.Encoder()

@@ -1,0 +1,78 @@
+"""A journal record: what one append made durable. On somebody's disk: fields are only ever added at the end.
+
+    record ── entries ── changes
+    one put   one request  one event: type, version, payload
+
+An entry is one request's wish and is applied whole or not at all; several requests share a record by group commit.
+"""
+
+from typing import NamedTuple
+
+import msgspec
+
+from lochan.errors import Corrupt
+from lochan.formats import frame
+
+MAGIC = b"LOCHANJR"
+VERSION = 1
+GENESIS = bytes(32)  # the predecessor of record 1
+
+
+class Actor(msgspec.Struct, frozen=True, array_like=True):
+    """Who asks: the user, the program (name/version), and where it called from."""
+
+    user: str
+    client: str
+    source: str
+
+
+class Change(msgspec.Struct, frozen=True, array_like=True):
+    type: str
+    version: int
+    payload: msgspec.Raw
+
+
+class Entry(msgspec.Struct, frozen=True, array_like=True):
+    actor: Actor
+    key: str  # the idempotency key, "" for none (rule J8)
+    fingerprint: bytes
+    changes: tuple[Change, ...]
+    pending: bool = False  # opens a long job: its key is held until an entry with the same key closes it
+
+
+class Record(msgspec.Struct, frozen=True, array_like=True):
+    number: int
+    put_id: bytes  # ours, random: tells our put from a rival's with the same number (J1, J2)
+    writer: str
+    time: int  # wall, microseconds; for people, orders nothing
+    journal: str  # whose journal: a repository's id, or _lake
+    previous: bytes  # digest of record number-1: the hash chain
+    entries: tuple[Entry, ...]
+
+
+class Sealed(NamedTuple):
+    """A record with the bytes it is stored as."""
+
+    record: Record
+    data: bytes
+
+    @property
+    def digest(self) -> bytes:
+        return frame.digest(self.data)
+
+
+def encode(record: Record) -> Sealed:
+    return Sealed(record, frame.seal(MAGIC, VERSION, _encoder.encode(record)))
+
+
+def decode(data: bytes, what: str) -> Sealed:
+    """Raises Corrupt or FutureFormat, naming `what`."""
+    body = frame.unseal(MAGIC, VERSION, data, what)
+    try:
+        return Sealed(_decoder.decode(body), data)
+    except msgspec.DecodeError as error:
+        raise Corrupt(f"{what} has a good checksum and cannot be read: {error}", hint="report this") from error
+
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(Record)

@@ -1,0 +1,83 @@
+"""Putting one record into its slot, and finding out what became of it (rules J1, J2, J5, J6).
+
+AlreadyExists, a conflict, a timeout and a 5xx all mean the same: nobody knows, until the slot is read back. Our put-id
+there means success; another's means that number is lost; nothing there means the same bytes are sent again.
+"""
+
+from lochan.clock import Clock
+from lochan.errors import AlreadyExists, DiskFull, Refused, Retry, Transient, Unknown
+from lochan.failpoints import fp
+from lochan.formats import record as records
+from lochan.formats.record import Sealed
+from lochan.ids import Ids
+from lochan.journal.rules import RULES, WRITER_TRUST_S, Rules
+from lochan.journal.slots import Slots
+from lochan.journal.state import State
+from lochan.journal.tail import Tail, ends_early
+
+_PAUSE_MIN_S = 0.02
+_PAUSE_MAX_S = 2.0
+
+
+class Appender:
+    def __init__(self, slots: Slots, tail: Tail[State], clock: Clock, ids: Ids, rules: Rules = RULES) -> None:
+        self._slots = slots
+        self._tail = tail
+        self._clock = clock
+        self._ids = ids
+        self._rules = rules
+
+    async def append(self, sealed: Sealed, deadline: float, *, in_doubt: bool = False) -> bool:
+        """True: this record is decided at its number; False: another one is. Raises Unknown if neither could be found
+        out by `deadline` (boot time), or DiskFull, Refused or Transient if it is certain that nothing was sent.
+        `in_doubt`: an earlier call for the same record ended in Unknown."""
+        pause = _PAUSE_MIN_S
+        while True:
+            try:
+                decided = await self._try(sealed)
+            except (DiskFull, Refused) as error:
+                # Known not to have been created this time; but an earlier try may have been.
+                if in_doubt:
+                    raise Unknown(f"record {sealed.record.number} may or may not be written: {error}") from error
+                raise
+            except Retry:
+                decided = None
+            if decided is not None:
+                return decided
+            in_doubt = True
+            if self._clock.boot() >= deadline:
+                raise Unknown(
+                    f"{self._slots.name} did not say whether record {sealed.record.number} was written",
+                    hint="ask again with the same idempotency key, or look whether it happened",
+                )
+            sealed = self._rules.retried(sealed)
+            await self._clock.sleep(pause * (0.5 + self._ids.fraction()))
+            pause = min(pause * 2, _PAUSE_MAX_S)
+
+    async def _try(self, sealed: Sealed) -> bool | None:
+        """One put and what follows from its answer; None: still open."""
+        number = sealed.record.number
+        asked = self._tail.now()
+        created = False
+        fp("append.before_put")
+        try:
+            await self._slots.create(number, sealed.data)
+            created = True
+        except AlreadyExists:
+            if not self._rules.reads_back():
+                return False
+        except (Transient, Unknown):
+            pass
+        fp("append.after_put")
+        data = None if created else await self._slots.read(number)
+        # J5: whatever the slot said, the segment decides if there is one.
+        segment = await self._tail.segment_unless_trusted(number // self._slots.group, asked, WRITER_TRUST_S)
+        if segment is not None:
+            if number >= segment.first + len(segment.records):
+                raise ends_early(segment, number, self._slots.name)
+            data = segment.records[number - segment.first]
+        elif created:
+            return True
+        if data is None:
+            return None
+        return records.decode(data, f"record {number} of {self._slots.name}").record.put_id == sealed.record.put_id

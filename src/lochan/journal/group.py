@@ -1,0 +1,278 @@
+"""Group commit: while one append is in flight the next batch gathers, and one record carries it (rules J1, J3, J8).
+
+Each request is checked against the state with the earlier ones of its batch, and is answered only when the append is
+decided: also a refusal, for what refused it may be a neighbour in the same batch, or out of date.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lochan.clock import Clock
+from lochan.errors import Invalid, LochanError, Retry, Transient, Unknown
+from lochan.failpoints import fp
+from lochan.formats import events
+from lochan.formats import record as records
+from lochan.formats.events import Event
+from lochan.formats.record import Actor, Entry, Record, Sealed
+from lochan.ids import Ids
+from lochan.journal.append import Appender
+from lochan.journal.keys import Done
+from lochan.journal.rules import NEVER, RULES, Rules
+from lochan.journal.state import State
+from lochan.journal.tail import Tail
+
+RECORD_BYTES_TARGET = 256 * 1024  # a record is closed when it reaches this; more rides as a run that an event names
+ENTRY_BYTES_MAX = 4 * 1024 * 1024
+
+
+@dataclass(slots=True, frozen=True, eq=False)
+class Request:
+    """What somebody wants of the journal."""
+
+    actor: Actor
+    decide: Callable[[State], Sequence[Event]]
+    """The events, given the state they would be added to; raises a LochanError to refuse. May be asked several times:
+    after a lost race the state is another one."""
+    key: str = ""
+    fingerprint: bytes = b""
+    pending: bool = False
+
+
+class _Waiting:
+    __slots__ = ("failure", "future", "request", "result")
+
+    def __init__(self, request: Request, future: asyncio.Future[Any]) -> None:
+        self.request = request
+        self.future = future
+        self.failure: Exception | None = None  # set by a check; given out when the append is decided
+        self.result: Any = None
+
+    def settle(self) -> None:
+        if self.future.done():
+            return
+        if self.failure is not None:
+            self.future.set_exception(self.failure)
+        else:
+            self.future.set_result(self.result)
+
+    def fail(self, error: LochanError) -> None:
+        self.failure = error
+        self.settle()
+
+
+class GroupCommit:
+    def __init__(
+        self,
+        tail: Tail[State],
+        appender: Appender,
+        clock: Clock,
+        ids: Ids,
+        *,
+        writer: str,
+        hold_s: float = 0.0,
+        patience_s: float = 30.0,
+        rules: Rules = RULES,
+        appended: Callable[[int], None] = lambda number: None,
+    ) -> None:
+        self._tail = tail
+        self._appender = appender
+        self._clock = clock
+        self._ids = ids
+        self._writer = writer
+        self._hold_s = hold_s
+        self._patience_s = patience_s
+        self._rules = rules
+        self._appended = appended
+        self._queue: deque[_Waiting] = deque()
+        self._draining: asyncio.Task[None] | None = None
+        self._doubt: Sealed | None = None  # a record whose outcome was never found out
+
+    async def submit(self, request: Request) -> Any:
+        """Durable when it returns. Raises what `decide` raised, Unknown, or Transient if nothing was sent."""
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._queue.append(_Waiting(request, future))
+        if self._draining is None:
+            self._draining = asyncio.create_task(self._drain())
+        return await future
+
+    async def close(self) -> None:
+        if self._draining is not None:
+            await self._draining
+
+    async def _drain(self) -> None:
+        batch: list[_Waiting] = []
+        try:
+            while self._queue:
+                if self._hold_s:
+                    await self._clock.sleep(self._hold_s)
+                batch = list(self._queue)
+                self._queue.clear()
+                await self._land(batch)
+        except BaseException as error:
+            # A bug, or the end of the process: nobody may be left waiting, nor be told more than is known.
+            waiting, self._queue = [*batch, *self._queue], deque()
+            for one in waiting:
+                one.fail(Unknown(f"the journal's writer stopped: {error!r}"))
+            if not isinstance(error, Exception):
+                raise
+        finally:
+            self._draining = None
+
+    async def _land(self, batch: list[_Waiting]) -> None:
+        """Carry every request of the batch to its answer, in as many records as that takes."""
+        deadline = self._clock.boot() + self._patience_s
+        try:
+            await self._settle_doubt(deadline)
+            if self._tail.anchor == NEVER:  # a cold start: what a checkpoint says is no evidence of the tail (J7)
+                await self._tail.fresh()
+        except LochanError as error:
+            for one in batch:
+                one.fail(_not_sent(error))
+            return
+        while batch:
+            batch = await self._one_record(batch, deadline)
+
+    async def _settle_doubt(self, deadline: float) -> None:
+        """J1: a record in doubt is sent again, same number and bytes, before anything else may take a number."""
+        if self._doubt is None:
+            return
+        if self._tail.next <= self._doubt.record.number:
+            await self._appender.append(self._doubt, deadline, in_doubt=True)
+            await self._tail.fresh()
+        self._doubt = None
+
+    async def _one_record(self, batch: list[_Waiting], deadline: float) -> list[_Waiting]:
+        """Append one record; returns the requests that are still without an answer."""
+        state = self._tail.state
+        draft = state.fork()
+        time = self._clock.wall()
+        accepted, refused, rest, entries = self._check(batch, draft, time)
+        if not accepted:
+            return await self._answer_refused(refused, rest, state.number)
+        sealed = self._seal(entries, time)
+        fp("append.composed")
+        sent = self._tail.now()
+        try:
+            won = await self._append(sealed, deadline)
+        except LochanError as error:
+            for one in accepted + refused + rest:
+                one.fail(error if one in accepted else _not_sent(error))
+            return []
+        if won:
+            fp("append.decided")
+            self._adopt(sealed, draft)
+            self._tail.renew(sent)
+            _settle_all(accepted + refused)
+            self._appended(sealed.record.number)
+            return rest
+        return await self._after_lost_race(accepted + refused, rest)
+
+    def _adopt(self, sealed: Sealed, draft: State) -> None:
+        """Our own append is decided: take it in, unless a reader of this process has folded it meanwhile."""
+        if self._tail.next == sealed.record.number:
+            draft.join()
+            self._tail.state.number, self._tail.state.digest = sealed.record.number, sealed.digest
+
+    async def _append(self, sealed: Sealed, deadline: float) -> bool:
+        try:
+            return await self._appender.append(sealed, deadline)
+        except Unknown as error:
+            self._doubt = sealed
+            if not self._rules.undecided_is_unknown():
+                raise Transient(f"not written: {error}") from error
+            raise
+
+    async def _after_lost_race(self, undecided: list[_Waiting], rest: list[_Waiting]) -> list[_Waiting]:
+        """A rival has the number: fold its record, and check every request anew against it."""
+        try:
+            await self._tail.fresh()
+        except LochanError as error:
+            for one in undecided + rest:
+                one.fail(_not_sent(error))
+            return []
+        return undecided + rest
+
+    async def _answer_refused(self, refused: list[_Waiting], rest: list[_Waiting], number: int) -> list[_Waiting]:
+        """No append shows that the state was up to date, so a probe must, before anybody is refused by it."""
+        try:
+            state = await self._tail.fresh()
+        except LochanError as error:
+            for one in refused + rest:
+                one.fail(_not_sent(error))
+            return []
+        if state.number != number:
+            return refused + rest
+        _settle_all(refused)
+        return rest
+
+    def _check(
+        self, batch: list[_Waiting], draft: State, time: int
+    ) -> tuple[list[_Waiting], list[_Waiting], list[_Waiting], list[Entry]]:
+        accepted: list[_Waiting] = []
+        refused: list[_Waiting] = []  # and those that were carried out before: they need no record
+        entries: list[Entry] = []
+        size = 0
+        for position, one in enumerate(batch):
+            if size >= RECORD_BYTES_TARGET:
+                return accepted, refused, batch[position:], entries
+            one.failure = None
+            try:
+                entry = self._entry(one.request, draft, time)
+                if isinstance(entry, Done):
+                    one.result = entry.result
+                    refused.append(one)
+                    continue
+                one.result = draft.apply(entry, self._tail.next, time)
+            except Exception as error:  # a bug in its own check too: it fails alone, the batch goes on
+                one.failure = error
+                refused.append(one)
+                continue
+            size += sum(len(change.payload) for change in entry.changes)
+            accepted.append(one)
+            entries.append(entry)
+        return accepted, refused, [], entries
+
+    def _entry(self, request: Request, draft: State, time: int) -> Entry | Done:
+        """J8 before all else: a re-sent request must not be judged by the state that it made itself."""
+        entry = Entry(request.actor, request.key, request.fingerprint, (), request.pending)
+        if request.key and self._rules.checks_keys_at_append():
+            done = draft.keys.look_up(entry, time)
+            if done is not None:
+                return done
+        seen = draft if self._rules.sees_earlier_of_batch() else self._tail.state
+        changes = tuple(events.change(event) for event in request.decide(seen))
+        if sum(len(change.payload) for change in changes) > ENTRY_BYTES_MAX:
+            raise Invalid("this request is too large for one journal record", hint="write it as a run or in parts")
+        return Entry(request.actor, request.key, request.fingerprint, changes, request.pending)
+
+    def _seal(self, entries: list[Entry], time: int) -> Sealed:
+        state = self._tail.state
+        return records.encode(
+            Record(
+                number=self._tail.next,
+                put_id=self._ids.put_id(),
+                writer=self._writer,
+                time=time,
+                journal=state.journal,
+                previous=state.digest,
+                entries=tuple(entries),
+            )
+        )
+
+
+def _settle_all(requests: list[_Waiting]) -> None:
+    for one in requests:
+        one.settle()
+        fp("append.answered_one")
+
+
+def _not_sent(error: LochanError) -> LochanError:
+    """What a request is told that was never put into a record: it certainly did not happen."""
+    if isinstance(error, Retry):
+        return Transient(f"nothing was written: {error}", hint="try again")
+    return error

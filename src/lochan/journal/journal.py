@@ -1,0 +1,154 @@
+"""A journal, the only mutable thing there is: append, follow, checkpoint and trim put together; no logic of its own."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from lochan.clock import Clock
+from lochan.errors import LochanError
+from lochan.formats.record import Sealed
+from lochan.ids import Ids
+from lochan.journal.chain import Chain
+from lochan.journal.checkpoints import Checkpoints
+from lochan.journal.rules import RULES, Rules
+from lochan.journal.slots import Slots
+from lochan.journal.state import Schema, State
+from lochan.journal.tail import Tail
+from lochan.store.protocol import Store
+
+if TYPE_CHECKING:  # what only a writer needs is loaded when something is written
+    import asyncio
+
+    from lochan.journal.group import GroupCommit, Request
+    from lochan.journal.trim import Trimmed
+
+CHECKPOINT_EVERY = 256
+_FOLLOW_PAUSE_S = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    writer: str = "lochan"
+    hold_s: float = 0.0  # how long a batch waits for company
+    patience_s: float = 30.0  # how long an append is tried before its outcome is called unknown
+    checkpoint_every: int = CHECKPOINT_EVERY
+
+
+class Journal:
+    def __init__(
+        self,
+        journal: str,
+        schema: Schema,
+        slots: Slots,
+        store: Store,
+        clock: Clock,
+        ids: Ids,
+        settings: Settings,
+        state: State,
+        rules: Rules = RULES,
+    ) -> None:
+        self.journal = journal
+        self.schema = schema
+        self.slots = slots
+        self.tail: Tail[State] = Tail(slots, state, clock, rules)
+        self.checkpoints = Checkpoints(store, journal)
+        self._store = store
+        self._clock = clock
+        self._ids = ids
+        self._settings = settings
+        self._rules = rules
+        self._group: GroupCommit | None = None
+        self._background: set[asyncio.Task[None]] = set()
+
+    @classmethod
+    async def open(
+        cls,
+        journal: str,
+        schema: Schema,
+        slots: Slots,
+        store: Store,
+        clock: Clock,
+        ids: Ids,
+        settings: Settings | None = None,
+        rules: Rules = RULES,
+    ) -> Journal:
+        """A cold start: the newest checkpoint that can be read. The first read or write brings it up to date."""
+        state = await Checkpoints(store, journal).newest_state(schema, journal)
+        return cls(journal, schema, slots, store, clock, ids, settings or Settings(), state, rules)
+
+    async def fresh(self) -> State:
+        """Every write that was acknowledged before this call, by any process, is in it. Use before the next await."""
+        return await self.tail.fresh()
+
+    async def submit(self, request: Request) -> Any:
+        """Durable when it returns; see GroupCommit.submit."""
+        return await self._writer().submit(request)
+
+    async def records(self, after: int = 0, *, follow: bool = False) -> AsyncIterator[Sealed]:
+        """Every record with a number above `after`, in order; with `follow`, also those to come."""
+        chain = Chain(self.journal, after, None)
+        tail = Tail(self.slots, chain, self._clock, self._rules)
+        while True:
+            at_tail = await tail.advance()
+            for sealed in chain.take():
+                yield sealed
+            if at_tail:
+                if not follow:
+                    return
+                await self._clock.sleep(_FOLLOW_PAUSE_S)
+
+    async def checkpoint(self) -> int:
+        """Keep the state as it is; returns its number."""
+        checkpoint = self.tail.state.checkpoint()
+        await self.checkpoints.write(checkpoint)
+        return checkpoint.number
+
+    async def trim(self) -> Trimmed:
+        from lochan.journal.trim import Trimmer
+
+        trimmer = Trimmer(
+            self.slots, self.tail, self.checkpoints, self._store, self.journal, self._clock, self._ids, self._rules
+        )
+        return await trimmer.trim()
+
+    async def close(self) -> None:
+        if self._group is not None:
+            await self._group.close()
+        for task in list(self._background):
+            await task
+
+    def _writer(self) -> GroupCommit:
+        if self._group is None:
+            from lochan.journal.append import Appender
+            from lochan.journal.group import GroupCommit
+
+            appender = Appender(self.slots, self.tail, self._clock, self._ids, self._rules)
+            self._group = GroupCommit(
+                self.tail,
+                appender,
+                self._clock,
+                self._ids,
+                writer=self._settings.writer,
+                hold_s=self._settings.hold_s,
+                patience_s=self._settings.patience_s,
+                rules=self._rules,
+                appended=self._appended,
+            )
+        return self._group
+
+    def _appended(self, number: int) -> None:
+        if number % self._settings.checkpoint_every:
+            return
+        import asyncio
+
+        task = asyncio.create_task(self._checkpoint_in_background())
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
+
+    async def _checkpoint_in_background(self) -> None:
+        try:
+            await self.checkpoint()
+        except LochanError as error:  # a shortcut that could not be taken; the next one may
+            self.schema.alarm(f"no checkpoint of {self.journal} at {self.tail.state.number}: {error}")

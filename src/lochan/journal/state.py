@@ -1,0 +1,155 @@
+"""The state that a journal folds to, made of parts; each part understands some types of events.
+
+State is a pure function of the records: the same in the server, the command line, a job and the simulator. A part
+checks an event before it changes anything, so an event that does not hold leaves no trace.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar
+
+import msgspec
+
+from lochan.errors import Corrupt, Invalid, LochanError
+from lochan.formats.checkpoint import Checkpoint
+from lochan.formats.events import Event, Vocabulary
+from lochan.formats.record import GENESIS, Change, Entry, Sealed
+from lochan.journal.chain import check_link
+from lochan.journal.keys import KEPT_PER_USER, Done, Keys
+from lochan.journal.rules import RULES, Rules
+
+Alarm = Callable[[str], None]
+
+
+class At(NamedTuple):
+    """Where an event stands: the number is its logical time."""
+
+    number: int
+    time: int
+    user: str
+
+
+class Part(ABC):
+    """A piece of the state with its events."""
+
+    name: ClassVar[str]  # in checkpoints; on somebody's disk
+    events: ClassVar[tuple[type[Event], ...]]
+
+    @abstractmethod
+    def apply(self, event: Any, at: At) -> Any:
+        """Check, then change. Raises a LochanError with nothing changed if the event does not hold in this state.
+        Returns what the request gets to know: plain values, kept with its idempotency key."""
+
+    @abstractmethod
+    def fork(self) -> Self: ...
+
+    @abstractmethod
+    def join(self) -> None: ...
+
+    @abstractmethod
+    def dump(self) -> Any:
+        """What msgpack can write, and `load` reads."""
+
+    @abstractmethod
+    def load(self, dumped: msgspec.Raw) -> None: ...
+
+
+P = TypeVar("P", bound=Part)
+
+
+class Schema:
+    """Which parts a journal's state has."""
+
+    def __init__(
+        self, *parts: type[Part], rules: Rules = RULES, keys_kept: int = KEPT_PER_USER, alarm: Alarm = lambda _: None
+    ) -> None:
+        self.parts = parts
+        self.vocabulary = Vocabulary(event for part in parts for event in part.events)
+        self.owner = {event.type: part for part in parts for event in part.events}
+        self.rules = rules
+        self.keys_kept = keys_kept
+        self.alarm = alarm
+
+    def empty(self, journal: str) -> "State":
+        parts = {part: part() for part in self.parts}
+        return State(self, journal, parts, Keys(self.keys_kept, self.rules), 0, GENESIS)
+
+    def restore(self, checkpoint: Checkpoint) -> "State":
+        state = self.empty(checkpoint.journal)
+        state.number, state.digest = checkpoint.number, checkpoint.digest
+        state.keys.load(checkpoint.parts["keys"])
+        for part in state.parts.values():
+            state_of_part = checkpoint.parts.get(part.name)
+            if state_of_part is not None:
+                part.load(state_of_part)
+        return state
+
+
+class State:
+    __slots__ = ("digest", "journal", "keys", "number", "parts", "schema")
+
+    def __init__(
+        self, schema: Schema, journal: str, parts: dict[type[Part], Part], keys: Keys, number: int, digest: bytes
+    ) -> None:
+        self.schema = schema
+        self.journal = journal
+        self.parts = parts
+        self.keys = keys
+        self.number = number  # of the last record folded
+        self.digest = digest  # of that record
+
+    def of(self, part: type[P]) -> P:
+        return self.parts[part]  # type: ignore[return-value]  # keyed by its own class
+
+    def fold(self, sealed: Sealed) -> None:
+        """Take in the next record. Raises Corrupt if it does not continue the chain."""
+        record = sealed.record
+        check_link(sealed, self.journal, self.number, self.digest)
+        for entry in record.entries:
+            try:
+                self.apply(entry, record.number, record.time)
+            except LochanError as error:
+                if isinstance(error, Corrupt) or error.kind == "future-format":
+                    raise
+                # Checked by its writer before the append; so this is a bug or a forgery. It changes nothing.
+                self.schema.alarm(f"record {record.number} of {self.journal} holds an invalid event: {error}")
+        self.number, self.digest = record.number, sealed.digest
+
+    def apply(self, entry: Entry, number: int, time: int) -> Any:
+        """Carry out one request: whole or, with an error raised, not at all. Returns its result."""
+        if not entry.key:
+            return self._apply(entry.changes, At(number, time, entry.actor.user))
+        if self.schema.rules.checks_keys_in_fold() and isinstance(self.keys.look_up(entry, time), Done):
+            raise Invalid(f"idempotency key {entry.key!r} was carried out before")
+        result = self._apply(entry.changes, At(number, time, entry.actor.user))
+        self.keys.remember(entry, time, result)
+        return result
+
+    def fork(self) -> "State":
+        parts = {kind: part.fork() for kind, part in self.parts.items()}
+        return State(self.schema, self.journal, parts, self.keys.fork(), self.number, self.digest)
+
+    def join(self) -> None:
+        for part in self.parts.values():
+            part.join()
+        self.keys.join()
+
+    def checkpoint(self) -> Checkpoint:
+        parts = {part.name: msgspec.Raw(_encoder.encode(part.dump())) for part in self.parts.values()}
+        parts["keys"] = msgspec.Raw(_encoder.encode(self.keys.dump()))
+        return Checkpoint(self.journal, self.number, self.digest, parts)
+
+    def _apply(self, changes: tuple[Change, ...], at: At) -> Any:
+        if len(changes) == 1:  # nearly always; a part checks before it changes, so no fork is needed
+            return self._apply_one(changes[0], at)
+        fork = self.fork()
+        results = [fork._apply_one(change, at) for change in changes]
+        fork.join()
+        return results
+
+    def _apply_one(self, change: Change, at: At) -> Any:
+        event = self.schema.vocabulary.decode(change, self.journal, at.number)
+        return self.parts[self.schema.owner[change.type]].apply(event, at)
+
+
+_encoder = msgspec.msgpack.Encoder()

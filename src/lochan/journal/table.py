@@ -1,0 +1,72 @@
+"""A dictionary that can be forked: what is written to the fork is seen there only, until the fork is joined.
+
+The fold needs this because a batch is checked against a state that includes its own earlier requests (rule J3) while
+readers go on seeing only what is durable. A fork costs nothing and a join costs the changes, whatever the table's size.
+"""
+
+from collections.abc import Iterator
+from typing import Final, Generic, TypeVar, cast
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class _Gone:
+    """In a fork: dropped, whatever the parent says."""
+
+
+_GONE: Final = _Gone()
+
+
+class Table(Generic[K, V]):
+    __slots__ = ("_own", "_parent")
+
+    def __init__(self, own: dict[K, V] | None = None, parent: "Table[K, V] | None" = None) -> None:
+        self._own: dict[K, V | _Gone] = cast("dict[K, V | _Gone]", own if own is not None else {})
+        self._parent = parent
+
+    def get(self, key: K) -> V | None:
+        table: Table[K, V] | None = self
+        while table is not None:
+            value = table._own.get(key)
+            if value is not None:
+                return None if isinstance(value, _Gone) else value
+            table = table._parent
+        return None
+
+    def __contains__(self, key: K) -> bool:
+        return self.get(key) is not None
+
+    def put(self, key: K, value: V) -> None:
+        self._own[key] = value
+
+    def drop(self, key: K) -> None:
+        if self._parent is None:
+            self._own.pop(key, None)
+        else:
+            self._own[key] = _GONE
+
+    def items(self) -> Iterator[tuple[K, V]]:
+        """In no particular order; the table must not change meanwhile."""
+        if self._parent is None:
+            yield from cast("dict[K, V]", self._own).items()
+            return
+        for key, value in self._parent.items():
+            if key not in self._own:
+                yield key, value
+        for key, own in self._own.items():
+            if not isinstance(own, _Gone):
+                yield key, own
+
+    def fork(self) -> "Table[K, V]":
+        return Table(parent=self)
+
+    def join(self) -> None:
+        """Write this fork's changes into its parent, which must not have changed since the fork."""
+        assert self._parent is not None, "only a fork can be joined"
+        for key, value in self._own.items():
+            if isinstance(value, _Gone):
+                self._parent.drop(key)
+            else:
+                self._parent.put(key, value)
+        self._own = {}

@@ -1,0 +1,126 @@
+"""Following a journal: the folded state, kept up to the last record there is (rules J5, J6, J7).
+
+    checkpoint ─▶ segments ─▶ slots ─▶ first absent slot = the tail
+
+What a slot says, present or absent, counts only with its group's segment absent: the slot may have been trimmed, or a
+stalled writer's put may have landed in it after that. So the slot is read first and the segment second.
+"""
+
+from typing import Generic, TypeVar
+
+from lochan.clock import Clock
+from lochan.errors import Corrupt
+from lochan.formats import record as records
+from lochan.formats import segment as segments
+from lochan.formats.segment import Segment
+from lochan.journal.chain import Folder
+from lochan.journal.rules import READER_TRUST_S, RULES, Rules
+from lochan.journal.slots import Slots
+from lochan.journal.turns import Turns
+
+F = TypeVar("F", bound=Folder)
+
+_WINDOW_MAX = 64  # slots asked for at once by a reader that is far behind
+
+
+class Tail(Generic[F]):
+    def __init__(self, slots: Slots, state: F, clock: Clock, rules: Rules = RULES) -> None:
+        self._slots = slots
+        self._clock = clock
+        self._rules = rules
+        self._turns = Turns()
+        self._window = 1
+        self.state = state
+        self.anchor = rules.anchor_of_checkpoint(self.now())
+
+    @property
+    def next(self) -> int:
+        """The number after the last record folded."""
+        return self.state.number + 1
+
+    def now(self) -> float:
+        return self._clock.boot() if self._rules.measures_by_boot_clock() else self._clock.wall() / 1e6
+
+    async def fresh(self) -> F:
+        """The state with every write that was acknowledged before this call, from any process: it waits for a probe
+        that began after it arrived. Concurrent callers share one. Use what it returns before the next await."""
+        await self._turns.share(self._catch_up)
+        return self.state
+
+    def renew(self, sent: float) -> None:
+        """J6: a confirmed append of n, by the sending of its first try, shows that n+1 was free then."""
+        self.anchor = max(self.anchor, sent)
+
+    async def _catch_up(self) -> None:
+        while not await self.advance():
+            pass
+
+    async def advance(self, until: int | None = None) -> bool:
+        """Take in some records, at most to number `until`. True: there is no next one now, or it is past `until`."""
+        if until is not None and self.next > until:
+            return True
+        group, in_group = divmod(self.next, self._slots.group)
+        count = min(self._window, self._slots.group - in_group, *(() if until is None else (until - self.next + 1,)))
+        asked, first = self.now(), self.next
+        answers = await self._slots.read_many(first, count)
+        if None in answers:
+            self.anchor = self._rules.anchor_of_unconfirmed(self.anchor, asked)
+        segment = await self.segment_unless_trusted(group, asked, READER_TRUST_S)
+        if segment is not None:
+            self._fold_segment(segment, until)
+            return False
+        for number, data in enumerate(answers, first):
+            if data is None:
+                confirmed = self._rules.anchor_of_absent(asked=asked, answered=self.now())
+                self.anchor = max(self.anchor, confirmed)
+                self._window = 1
+                return True
+            await self._fold_slot(number, data)
+        self.anchor = self._rules.anchor_of_present(self.anchor, asked)
+        self._window = min(self._window * 2, _WINDOW_MAX)
+        return False
+
+    async def segment_unless_trusted(self, group: int, asked: float, trust_s: float) -> Segment | None:
+        """J5: the segment that decides, if there is one; J6: not asked for while the slot's answer can be trusted."""
+        trusted = self._rules.may_trust_slot(
+            aged=self._slots.aged, trust_s=trust_s, anchor=self.anchor, asked=asked, answered=self.now()
+        )
+        if trusted or not self._rules.consults_segments():
+            return None
+        return await self.segment(group)
+
+    async def segment(self, group: int) -> Segment | None:
+        data = await self._slots.read_segment(group)
+        if data is None:
+            return None
+        what = f"segment {group} of {self._slots.name}"
+        try:
+            segment = segments.decode(data, what)
+        except Corrupt:  # damaged on the way, or at rest? A second reading tells.
+            segment = segments.decode(await self._slots.read_segment(group) or b"", what)
+        if segment.group != group:
+            raise Corrupt(f"{what} says it is segment {segment.group}", hint="restore it from a copy of the lake")
+        return segment
+
+    async def _fold_slot(self, number: int, data: bytes) -> None:
+        if number != self.next:
+            return  # our own append was adopted while we waited
+        what = f"record {number} of {self._slots.name}"
+        try:
+            sealed = records.decode(data, what)
+        except Corrupt:
+            sealed = records.decode(await self._slots.read(number) or b"", what)
+            if number != self.next:
+                return
+        self.state.fold(sealed)
+
+    def _fold_segment(self, segment: Segment, until: int | None) -> None:
+        if self.next >= segment.first + len(segment.records):
+            raise ends_early(segment, self.next, self._slots.name)
+        for number, data in enumerate(segment.records, segment.first):
+            if number == self.next and (until is None or number <= until):
+                self.state.fold(records.decode(data, f"record {number} of {self._slots.name}"))
+
+
+def ends_early(segment: Segment, number: int, name: str) -> Corrupt:
+    return Corrupt(f"segment {segment.group} of {name} ends before record {number}", hint="report this")

@@ -1,0 +1,199 @@
+"""Trimming: full groups of records become segments, and then their slots may go (rules J4, J6).
+
+    slots 256…511 ──pack──▶ seg/1 (put-if-absent, never deleted) ──a day later──▶ slots 256…511 deleted
+
+A segment is packed from a fold that is checked link by link up to the tail, for what it says is final.
+"""
+
+from typing import NamedTuple
+
+from lochan.clock import Clock
+from lochan.errors import AlreadyExists, Corrupt, Retry
+from lochan.failpoints import fp
+from lochan.formats import record as records
+from lochan.formats import segment as segments
+from lochan.formats.record import GENESIS
+from lochan.formats.segment import Segment
+from lochan.ids import Ids
+from lochan.journal.chain import Chain
+from lochan.journal.checkpoints import Checkpoints, Found
+from lochan.journal.rules import RULES, Rules
+from lochan.journal.slots import Slots
+from lochan.journal.state import State
+from lochan.journal.tail import Tail
+from lochan.store.protocol import Store
+
+_CHECKPOINTS_KEPT = 4
+_HOUR_S = 3_600.0
+_KEPT_HOURLY_S = 48 * _HOUR_S
+
+
+class Trimmed(NamedTuple):
+    packed: int  # segments made
+    deleted: int  # slots deleted
+
+
+class Trimmer:
+    def __init__(
+        self,
+        slots: Slots,
+        tail: Tail[State],
+        checkpoints: Checkpoints,
+        store: Store,
+        prefix: str,
+        clock: Clock,
+        ids: Ids,
+        rules: Rules = RULES,
+    ) -> None:
+        self._slots = slots
+        self._tail = tail
+        self._checkpoints = checkpoints
+        self._store = store
+        self._prefix = prefix
+        self._clock = clock
+        self._ids = ids
+        self._rules = rules
+
+    async def trim(self) -> Trimmed:
+        """Idempotent, and safe beside writers, readers and other trimmers."""
+        await self._tail.fresh()
+        first, full = await self._unpacked()
+        await self._pack_all(first, full)
+        now = await self._store_time() if self._slots.aged else 0.0
+        deleted = await self._delete_slots(max(first, full) * self._slots.group, now)
+        await self._delete_checkpoints(now)
+        return Trimmed(max(0, full - first), deleted)
+
+    # --- packing -----------------------------------------------------------------------------------------------------
+    async def _unpacked(self) -> tuple[int, int]:
+        """The first group without a segment, and the first that is not full. Segments are made in order, so bisect."""
+        full = 0
+        while self._rules.may_pack((full + 1) * self._slots.group - 1, self._tail.next):
+            full += 1
+        low, high = 0, full
+        while low < high:
+            middle = (low + high) // 2
+            if await self._slots.has_segment(middle):
+                low = middle + 1
+            else:
+                high = middle
+        return low, full
+
+    async def _pack_all(self, first: int, full: int) -> None:
+        if first >= full:
+            return
+        ends = await self._checked_ends(first)
+        digest = await self._end_before(first)
+        for group in range(first, full):
+            segment = await self._read_group(group, digest)
+            digest = records.decode(segment.records[-1], f"the last record of group {group}").digest
+            if digest != ends[group]:
+                raise Corrupt(f"group {group} of {self._slots.name} reads differently the second time")
+            await self._put_segment(segment)
+
+    async def _checked_ends(self, first: int) -> dict[int, bytes]:
+        """The digest at each group's end, by a walk from `first` that must meet the state this process has folded."""
+        state = self._tail.state
+        until, goal = state.number, state.digest
+        chain = Chain(state.journal, self._start(first) - 1, await self._end_before(first))
+        tail = Tail(self._slots, chain, self._clock, self._rules)
+        ends: dict[int, bytes] = {}
+        done = False
+        while not done:
+            done = await tail.advance(until)
+            for sealed in chain.take():
+                ends[sealed.record.number // self._slots.group] = sealed.digest
+        if chain.digest != goal:
+            raise Corrupt(f"the records of {self._slots.name} do not lead to the state that was folded from them")
+        return ends
+
+    async def _read_group(self, group: int, digest: bytes | None) -> Segment:
+        first = self._start(group)
+        chain = Chain(self._tail.state.journal, first - 1, digest)
+        tail = Tail(self._slots, chain, self._clock, self._rules)
+        last = (group + 1) * self._slots.group - 1
+        while not await tail.advance(last):
+            pass
+        return Segment(group, first, tuple(sealed.data for sealed in chain.take()))
+
+    async def _end_before(self, group: int) -> bytes:
+        if group == 0:
+            return GENESIS
+        segment = await self._tail.segment(group - 1)
+        if segment is None:
+            raise Corrupt(
+                f"segment {group - 1} of {self._slots.name} is gone", hint="restore it from a copy of the lake"
+            )
+        return records.decode(segment.records[-1], f"the last record of segment {group - 1}").digest
+
+    async def _put_segment(self, segment: Segment) -> None:
+        """Another trimmer may be doing the same: the bytes are the same too. In doubt, the next run looks again."""
+        data = segments.encode(segment)
+        fp("trim.before_segment")
+        try:
+            await self._slots.create_segment(segment.group, data)
+        except (AlreadyExists, Retry):
+            if await self._slots.read_segment(segment.group) != data:
+                raise
+        fp("trim.after_segment")
+
+    def _start(self, group: int) -> int:
+        return max(1, group * self._slots.group)  # numbers begin at 1
+
+    # --- deleting ----------------------------------------------------------------------------------------------------
+    async def _delete_slots(self, below: int, now: float) -> int:
+        """Only slots whose segment is durable; where the fast path of J6 is in use, only a day later."""
+        checkpoints = await self._checkpoints.found()
+        segment_modified: dict[int, float | None] = {}
+        deleted = 0
+        async for slot in self._slots.listed(below):
+            group = slot.number // self._slots.group
+            if group not in segment_modified:
+                segment_modified[group] = await self._slots.segment_modified(group)
+            if self._rules.may_delete(
+                aged=self._slots.aged,
+                now=now,
+                slot=slot.modified,
+                segment=segment_modified[group],
+                checkpoint=_oldest_past(checkpoints, (group + 1) * self._slots.group - 1),
+            ):
+                await self._slots.delete(slot.number)
+                deleted += 1
+                fp("trim.deleted_slot")
+        return deleted
+
+    async def _store_time(self) -> float:
+        """The store's own clock, by an object just written; the trimmer's wall clock may be days off."""
+        if not self._rules.trims_by_store_clock():
+            return self._clock.wall() / 1e6
+        path = f"{self._prefix}/journal/trim/{self._ids.ksuid(self._clock.wall())}"
+        await self._store.put(path, b"")
+        modified = (await self._store.head(path)).modified
+        await self._store.delete(path)
+        return modified
+
+    async def _delete_checkpoints(self, now: float) -> None:
+        found = await self._checkpoints.found()
+        for number in superfluous(found, now if self._slots.aged else None):
+            await self._checkpoints.delete(number)
+            fp("checkpoint.deleted_old")
+
+
+def superfluous(found: list[Found], now: float | None) -> list[int]:
+    """Checkpoints that nobody needs: all but the newest few. Where slots wait a day (`now` given), one an hour stays
+    for two days, or there would never be one that is old enough to let a slot go."""
+    candidates = found[:-_CHECKPOINTS_KEPT]
+    if now is None:
+        return [old.number for old in candidates]
+    kept_at, drop = float("-inf"), []
+    for old in candidates:
+        if now - old.modified > _KEPT_HOURLY_S or old.modified - kept_at < _HOUR_S:
+            drop.append(old.number)
+        else:
+            kept_at = old.modified
+    return drop
+
+
+def _oldest_past(checkpoints: list[Found], number: int) -> float | None:
+    """When the state past `number` was first kept, as far as is known."""
+    return min((found.modified for found in checkpoints if found.number >= number), default=None)

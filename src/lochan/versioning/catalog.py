@@ -1,0 +1,62 @@
+"""Creating and deleting repositories: two journals, one order of steps, so that a crash leaves nothing half-made."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from hashlib import sha256
+
+import msgspec
+
+from lochan.clock import Clock
+from lochan.formats.lake_events import RepositoryCreated, RepositoryDeleted
+from lochan.formats.record import Actor
+from lochan.formats.repository_events import RepositoryOpened
+from lochan.ids import Ids
+from lochan.journal.group import Request
+from lochan.journal.journal import Journal
+from lochan.journal.state import State
+from lochan.versioning.repositories import Repositories, Repository, check_new
+
+OpenJournal = Callable[[str], Awaitable[Journal]]  # by repository id
+
+
+async def create_repository(
+    lake: Journal,
+    open_journal: OpenJournal,
+    clock: Clock,
+    ids: Ids,
+    *,
+    name: str,
+    kind: str,
+    default_branch: str,
+    metadata: Mapping[str, str],
+    actor: Actor,
+    key: str = "",
+) -> Repository:
+    """First the repository's own journal is opened under a new id, then the lake's journal gives it the name. Killed in
+    between, the name is still free and the nameless journal is litter. Raises AlreadyExists, Invalid."""
+    check_new(name, kind, default_branch, metadata)
+    opened = RepositoryOpened(kind, default_branch)
+    created = RepositoryCreated(ids.ksuid(clock.wall()), name, kind, default_branch, dict(metadata))
+    known = (await lake.fresh()).of(Repositories).find(name)
+    if known is None:  # else the lake's journal will say what is the matter, and no litter is made
+        own = await open_journal(created.id)
+        await own.submit(Request(actor, lambda state: [opened]))
+        await own.close()
+    fingerprint = _fingerprint("create", name, kind, default_branch, dict(metadata))
+    id = await lake.submit(Request(actor, lambda state: [created], key, fingerprint))
+    repository = (await lake.fresh()).of(Repositories).find(name)
+    if repository is None or repository.id != id:  # re-sent by its key, and deleted since
+        return Repository(id, name, kind, default_branch, 0, actor.user, dict(metadata))
+    return repository
+
+
+async def delete_repository(lake: Journal, *, name: str, actor: Actor, key: str = "") -> None:
+    """Raises NotFound. The name is free at once; the bytes are left to garbage collection."""
+
+    def decide(state: State) -> list[RepositoryDeleted]:
+        return [RepositoryDeleted(state.of(Repositories).get(name).id)]
+
+    await lake.submit(Request(actor, decide, key, _fingerprint("delete", name)))
+
+
+def _fingerprint(*request: object) -> bytes:
+    return sha256(msgspec.msgpack.encode(request)).digest()

@@ -1,0 +1,113 @@
+"""The lake's repositories: a part of the lake journal's state."""
+
+import re
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+import msgspec
+
+from lochan.errors import AlreadyExists, Invalid, NotFound
+from lochan.formats.events import Event
+from lochan.formats.lake_events import RepositoryCreated, RepositoryDeleted
+from lochan.journal.state import At, Part
+from lochan.journal.table import Table
+
+KINDS = ("files", "pool")
+_NAME = re.compile(r"[a-z0-9][a-z0-9-]{2,62}", re.ASCII)
+_BRANCH = re.compile(r"\w[-\w.]*", re.ASCII)
+
+
+class Repository(msgspec.Struct, frozen=True, array_like=True):
+    """On somebody's disk, in checkpoints: fields are only ever added at the end."""
+
+    id: str
+    name: str
+    kind: str
+    default_branch: str
+    created: int  # microseconds since 1970
+    created_by: str
+    metadata: dict[str, str]
+
+
+class Repositories(Part):
+    name: ClassVar[str] = "repositories"
+    events: ClassVar[tuple[type[Event], ...]] = (RepositoryCreated, RepositoryDeleted)
+
+    def __init__(self) -> None:
+        self._by_name: Table[str, Repository] = Table()
+        self._name_of: Table[str, str] = Table()
+
+    def find(self, name: str) -> Repository | None:
+        return self._by_name.get(name)
+
+    def get(self, name: str) -> Repository:
+        found = self._by_name.get(name)
+        if found is None:
+            raise NotFound(f"no repository {name!r} in this lake", hint="`lochan repo list` shows those there are")
+        return found
+
+    def all(self) -> list[Repository]:
+        return sorted((repository for _, repository in self._by_name.items()), key=lambda r: r.name)
+
+    def apply(self, event: RepositoryCreated | RepositoryDeleted, at: At) -> Any:
+        if isinstance(event, RepositoryCreated):
+            return self._created(event, at)
+        return self._deleted(event)
+
+    def _created(self, event: RepositoryCreated, at: At) -> str:
+        if event.name in self._by_name:
+            raise AlreadyExists(f"there is a repository {event.name!r} already", hint="take another name, or delete it")
+        if event.id in self._name_of:
+            raise AlreadyExists(f"there is a repository with id {event.id} already")
+        self._by_name.put(
+            event.name,
+            Repository(event.id, event.name, event.kind, event.default_branch, at.time, at.user, event.metadata),
+        )
+        self._name_of.put(event.id, event.name)
+        return event.id
+
+    def _deleted(self, event: RepositoryDeleted) -> str:
+        name = self._name_of.get(event.id)
+        if name is None:
+            raise NotFound(f"no repository with id {event.id} in this lake")
+        self._by_name.drop(name)
+        self._name_of.drop(event.id)
+        return event.id
+
+    def fork(self) -> Self:
+        fork = type(self)()
+        fork._by_name, fork._name_of = self._by_name.fork(), self._name_of.fork()
+        return fork
+
+    def join(self) -> None:
+        self._by_name.join()
+        self._name_of.join()
+
+    def dump(self) -> list[Repository]:
+        return self.all()
+
+    def load(self, dumped: msgspec.Raw) -> None:
+        for repository in _decoder.decode(dumped):
+            self._by_name.put(repository.name, repository)
+            self._name_of.put(repository.id, repository.name)
+
+
+def check_new(name: str, kind: str, default_branch: str, metadata: Mapping[str, str]) -> None:
+    """Raises Invalid, saying which value and what would be right."""
+    if not _NAME.fullmatch(name):
+        raise Invalid(
+            f"{name!r} cannot be a repository's name",
+            hint="3 to 63 lower-case letters, digits and dashes, beginning with a letter or a digit",
+        )
+    if kind not in KINDS:
+        raise Invalid(f"{kind!r} is no kind of repository", hint=f"take one of {', '.join(KINDS)}")
+    if not _BRANCH.fullmatch(default_branch) or len(default_branch) > 255:
+        raise Invalid(
+            f"{default_branch!r} cannot be a branch's name",
+            hint="up to 255 letters, digits, dots, dashes and underscores, not beginning with a dot or a dash",
+        )
+    if any("\0" in text for pair in metadata.items() for text in pair):
+        raise Invalid("metadata cannot hold a NUL character")
+
+
+_decoder = msgspec.msgpack.Decoder(list[Repository])
