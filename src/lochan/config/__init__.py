@@ -1,0 +1,1 @@
+"""Settings: one table, read from a file, the environment and flags."""

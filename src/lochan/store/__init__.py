@@ -1,0 +1,1 @@
+"""Bytes by name: the object store underneath, and wrappers of the same protocol."""

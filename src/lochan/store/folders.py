@@ -1,0 +1,150 @@
+"""The folders of a local store: made, synced into their parents, removed when empty, and never quietly gone.
+
+A file's name is durable when its folder is synced, and the folder itself when its parent is. Each folder's chain is
+synced the first time this process writes there; afterwards one sync of the folder is enough.
+"""
+
+# ruff: noqa: PTH102, PTH106, PTH112, PTH116, PTH120
+# Paths are bytes here: a key is UTF-8, whatever the locale says.
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from lochan.errors import Invalid, NotFound, Refused, Unknown
+from lochan.store.oserrors import translated
+
+_REMEMBERED = 10_000  # folders known to be durable; forgetting them costs a few syncs
+
+
+class Folders:
+    def __init__(self, root: bytes, *, create: bool) -> None:
+        self.root = root
+        if create:
+            with translated(os.fsdecode(root)):
+                _make_root(root)
+        self._inode = _root_inode(root)
+        # Folder -> its inode when its chain was synced. Another process may remove a folder and make it again. Should
+        # the new one get the old inode, its name is still part of the file system journal that our sync writes out.
+        self._durable: dict[bytes, int] = {}
+        self._doubted: set[bytes] = set()  # folders whose last sync failed after a name in them had changed
+        self._failure = ""
+
+    def check_root(self) -> None:
+        """Raises Refused when the root is gone or is another folder now. An empty folder where a disk was mounted must
+        not look like an empty lake; nor may it be NotFound, which says that one object is absent."""
+        try:
+            inode = os.stat(self.root).st_ino
+        except OSError as error:
+            raise Refused(f"the folder {os.fsdecode(self.root)} is gone: {error.strerror}") from error
+        if inode != self._inode:
+            raise Refused(f"the folder {os.fsdecode(self.root)} is not the one that was opened (is a disk unmounted?)")
+
+    def check_writable(self) -> None:
+        if self._failure:
+            raise Refused(self._failure, hint="check the disk, then start again")
+
+    def check_readable(self, name: bytes) -> None:
+        """Raises Unknown where a failed sync left open what is on the disk: what the cache shows proves nothing."""
+        if self._doubted and _above(name) in self._doubted:
+            raise Unknown(self._failure, hint="check the disk, then start again")
+
+    @contextmanager
+    def opened(self, name: bytes) -> Iterator[int]:
+        """The folder that holds `name`, itself durable, as a descriptor to sync later. Raises FileNotFoundError."""
+        folder = _above(name)
+        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            inode = os.fstat(fd).st_ino
+            if self._durable.get(folder) != inode:
+                self._sync_chain(folder)
+                if len(self._durable) >= _REMEMBERED:
+                    self._durable.clear()
+                self._durable[folder] = inode
+            yield fd
+        finally:
+            os.close(fd)
+
+    def make(self, name: bytes) -> None:
+        """Make the folders that will hold `name`; never the root."""
+        self.check_root()
+        for at in _below(self.root, _above(name)):
+            with suppress(FileExistsError, FileNotFoundError):  # made by another, or its parent removed again
+                os.mkdir(at)
+
+    def sync(self, fd: int, name: bytes) -> None:
+        """Make a changed name durable. When that fails nobody can know whether it is, and this process writes no more:
+        a second sync that succeeds would prove nothing."""
+        try:
+            os.fsync(fd)
+        except OSError as error:
+            self._doubted.add(_above(name))
+            self._failure = _failure(_above(name), error)
+            raise Unknown(self._failure) from error
+
+    def prune(self, name: bytes) -> None:
+        """Remove the folders above a deleted file that are empty now: a folder exists only to hold something."""
+        folder = _above(name)
+        with suppress(OSError):
+            while len(folder) > len(self.root):
+                os.rmdir(folder)
+                self._durable.pop(folder, None)
+                folder = _above(folder)
+
+    def _sync_chain(self, folder: bytes) -> None:
+        """Sync every folder above this one: somebody may have made any of them a moment ago and not synced it yet."""
+        for at in reversed(_below(self.root, folder)):
+            fd = os.open(_above(at), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                os.fsync(fd)
+            except OSError as error:
+                if error.errno not in (errno.ENOSPC, errno.EDQUOT):  # room may come back, a failing disk does not
+                    self._failure = _failure(_above(at), error)
+                raise
+            finally:
+                os.close(fd)
+
+
+def _failure(folder: bytes, error: OSError) -> str:
+    return f"the folder {os.fsdecode(folder)} could not be synced: {error.strerror}"
+
+
+def _above(name: bytes) -> bytes:
+    return name.rpartition(b"/")[0]
+
+
+def _below(root: bytes, folder: bytes) -> list[bytes]:
+    """The folders from below the root down to this one."""
+    parts = folder[len(root) :].split(b"/")[1:]
+    return [root + b"/" + b"/".join(parts[: n + 1]) for n in range(len(parts))]
+
+
+def _make_root(root: bytes) -> None:
+    missing = []
+    at = root
+    while not os.path.isdir(at):
+        missing.append(at)
+        at = os.path.dirname(at)
+    for at in reversed(missing):
+        with suppress(FileExistsError):
+            os.mkdir(at)
+        _sync_folder(os.path.dirname(at))
+
+
+def _root_inode(root: bytes) -> int:
+    with translated(os.fsdecode(root)):
+        try:
+            stat = os.stat(root)
+        except FileNotFoundError:
+            raise NotFound(f"the folder {os.fsdecode(root)} does not exist") from None
+    if not os.path.isdir(root):
+        raise Invalid(f"{os.fsdecode(root)} is not a folder")
+    return stat.st_ino
+
+
+def _sync_folder(folder: bytes) -> None:
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

@@ -1,0 +1,209 @@
+"""Objects as files of a local folder, the store behind `file://`. Every write is synced, file and folder, before it
+returns: obstore's own local store never syncs, so this one is ours.
+
+    <root>/<path>     the object
+    <root>/.tmp/      files being written; the only place where a half-written one can be
+
+A small read is done at once and never suspends; syncing and moving much data goes to threads.
+"""
+
+# ruff: noqa: PTH100, PTH108, PTH112, PTH116
+# Paths are bytes here: a key is UTF-8, whatever the locale says.
+import errno
+import os
+import stat as modes
+from collections.abc import AsyncIterable, AsyncIterator, Callable
+
+from lochan.clock import Clock, SystemClock
+from lochan.errors import AlreadyExists, NotFound, Transient
+from lochan.failpoints import fp
+from lochan.store import temp, walk
+from lochan.store.folders import Folders
+from lochan.store.oserrors import translate, translated
+from lochan.store.paths import check_path, check_span
+from lochan.store.protocol import Stat
+from lochan.store.reader import Reader
+from lochan.store.temp import Temp
+from lochan.store.threads import INLINE_BYTES_MAX, Threads
+
+_CHUNK = 4 << 20
+_DAY_S = 86_400.0
+_ATTEMPTS = 16  # others may remove an empty folder between our making it and our writing into it
+
+
+class LocalStore:
+    """Raises NotFound for a missing folder unless `create`, which makes it and clears away temporary files of old."""
+
+    def __init__(self, root: str, *, create: bool = False, clock: Clock | None = None) -> None:
+        self._root = os.path.abspath(os.fsencode(root))
+        self._url = "file://" + os.fsdecode(self._root).replace("%", "%25")
+        self._folders = Folders(self._root, create=create)
+        self._threads = Threads()
+        if create:
+            self.sweep_temp(_DAY_S, clock or SystemClock())
+
+    @property
+    def url(self) -> str:
+        return self._url
+
+    async def get(self, path: str) -> bytes:
+        file = self._open(path)
+        return await self._read(file, 0, file.size)
+
+    async def get_range(self, path: str, start: int, stop: int) -> bytes:
+        file = self._open(path)
+        check_span(path, start, stop, file.size)
+        return await self._read(file, start, stop)
+
+    async def get_stream(self, path: str) -> AsyncIterator[bytes]:
+        file = self._open(path)
+        for start in range(0, file.size, _CHUNK):
+            yield await self._read(file, start, min(start + _CHUNK, file.size))
+
+    async def head(self, path: str) -> Stat:
+        name = self._name(path)
+        self._folders.check_readable(name)
+        try:
+            stat = os.stat(name)
+        except OSError as error:
+            raise self._unreadable(error, path) from error
+        if not modes.S_ISREG(stat.st_mode):
+            raise NotFound(f"{path} is not in {self.url}")
+        return walk.to_stat(path, stat)
+
+    async def put(self, path: str, data: bytes) -> None:
+        await self._threads.run(self._put, path, data)
+
+    async def put_if_absent(self, path: str, data: bytes) -> None:
+        await self._threads.run(self._create, path, data)
+
+    async def put_stream(self, path: str, chunks: AsyncIterable[bytes]) -> int:
+        name = self._writable(path)
+        size = 0
+        with self._temp(path) as file:
+            async for chunk in chunks:
+                if len(chunk) > INLINE_BYTES_MAX:
+                    await self._threads.run(self._append, path, file, chunk)
+                else:
+                    self._append(path, file, chunk)
+                size += len(chunk)
+            await self._threads.run(self._replace, path, name, file)
+        return size
+
+    async def delete(self, path: str) -> None:
+        await self._threads.run(self._delete, path)
+
+    async def list(self, prefix: str = "", after: str = "") -> AsyncIterator[Stat]:
+        self._folders.check_root()
+        objects = walk.objects(self._root, _text(prefix), _text(after))
+        while batch := await self._threads.run(walk.batch, objects):
+            for stat in batch:
+                yield stat
+
+    def sweep_temp(self, older_than: float, clock: Clock) -> int:
+        """Remove what killed processes left in `.tmp`: files not written to for `older_than` seconds. How many."""
+        with translated(self.url):
+            return temp.sweep(self._root, clock.wall() / 1e6 - older_than)
+
+    def _create(self, path: str, data: bytes) -> None:
+        name = self._writable(path)
+        with self._temp(path) as file, translated(self._where(path)):
+            file.write(data)
+            fp("local.temp_written")
+            file.seal()
+            fp("local.after_temp_sync")
+            if not self._publish(name, file.link):
+                if os.path.isdir(name):
+                    raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+                raise AlreadyExists(f"{path} is already in {self.url}")
+
+    def _put(self, path: str, data: bytes) -> None:
+        name = self._writable(path)
+        with self._temp(path) as file:
+            self._append(path, file, data)
+            self._replace(path, name, file)
+
+    def _append(self, path: str, file: Temp, data: bytes) -> None:
+        with translated(self._where(path)):
+            file.write(data)
+
+    def _replace(self, path: str, name: bytes, file: Temp) -> None:
+        with translated(self._where(path)):
+            file.seal()
+            fp("local.after_temp_sync")
+            self._publish(name, file.rename)
+
+    def _publish(self, name: bytes, move: Callable[[bytes], None]) -> bool:
+        """Give the file its final name, durably. False: the name was taken. That is synced too, because the one who
+        took it may not have come so far, and our caller will build on it."""
+        for _ in range(_ATTEMPTS):
+            try:
+                with self._folders.opened(name) as folder:
+                    try:
+                        move(name)
+                        moved = True
+                    except FileExistsError:
+                        moved = False
+                    fp("local.after_link")
+                    self._folders.sync(folder, name)
+                    fp("local.after_folder_sync")
+                    return moved
+            except FileNotFoundError:
+                self._folders.make(name)
+                fp("local.folder_made")
+        raise Transient(f"{os.fsdecode(name)}: its folder disappears as often as it is made")
+
+    def _delete(self, path: str) -> None:
+        name = self._writable(path)
+        try:
+            os.unlink(name)
+        except (FileNotFoundError, NotADirectoryError):
+            self._folders.check_root()
+        except OSError as error:
+            if not os.path.isdir(name):  # a folder is no object, so the object is absent
+                raise translate(error, self._where(path)) from error
+        else:
+            fp("local.deleted")
+            self._folders.prune(name)
+
+    def _temp(self, path: str) -> Temp:
+        fp("local.before_temp")
+        with translated(self._where(path)):
+            try:
+                return Temp(self._root)
+            except FileNotFoundError:
+                self._folders.make(self._root + b"/" + temp.FOLDER + b"/any")
+                return Temp(self._root)
+
+    async def _read(self, file: Reader, start: int, stop: int) -> bytes:
+        if stop - start <= INLINE_BYTES_MAX:
+            return file.read(start, stop)
+        return await self._threads.run(file.read, start, stop)
+
+    def _open(self, path: str) -> Reader:
+        name = self._name(path)
+        self._folders.check_readable(name)
+        try:
+            return Reader(name, path)
+        except OSError as error:
+            raise self._unreadable(error, path) from error
+
+    def _unreadable(self, error: OSError, path: str) -> Exception:
+        if isinstance(error, FileNotFoundError | NotADirectoryError):
+            self._folders.check_root()
+            return NotFound(f"{path} is not in {self.url}")
+        return translate(error, self._where(path))
+
+    def _name(self, path: str) -> bytes:
+        return self._root + b"/" + check_path(path)
+
+    def _writable(self, path: str) -> bytes:
+        self._folders.check_writable()
+        return self._name(path)
+
+    def _where(self, path: str) -> str:
+        return f"{self.url}/{path}"
+
+
+def _text(text: str) -> bytes:
+    return text.encode(errors="surrogatepass")  # what is no Unicode text is the beginning of no path, and no error

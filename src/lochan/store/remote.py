@@ -1,0 +1,192 @@
+"""Objects in S3, Google Cloud Storage or Azure, through obstore, whose own retries are off: a repeated conditional
+write would meet itself and look like a conflict. Repeating is decided in `retry.py`, for the verbs where it is safe.
+"""
+
+from collections.abc import AsyncIterable, AsyncIterator
+from typing import TYPE_CHECKING
+
+import obstore
+from obstore.store import ObjectStore
+
+from lochan.errors import Invalid, LochanError, Refused, Transient
+from lochan.store.paths import PATH_BYTES_MAX, check_path, check_span
+from lochan.store.protocol import Stat
+from lochan.store.remoteerrors import RAISED, status_of, translate
+from lochan.store.upload import Upload
+
+if TYPE_CHECKING:
+    from obstore import GetOptions, ObjectMeta
+
+_PART = 8 << 20  # of a multipart upload, which S3 limits to 10,000 parts; and of a streamed read
+_PARTS_AT_ONCE = 3
+_PAGE = 1000  # what the stores return per list request
+_UNORDERED = "S3 directory buckets and Azure's hierarchical namespaces cannot hold a lake"
+
+
+class RemoteStore:
+    def __init__(self, raw: ObjectStore, url: str) -> None:
+        self._raw = raw
+        self._url = url.rstrip("/")
+        self._path_bytes_max = PATH_BYTES_MAX - len(f"{getattr(raw, 'prefix', None) or ''}/".encode())
+
+    @property
+    def url(self) -> str:
+        return self._url
+
+    async def get(self, path: str) -> bytes:
+        self._check(path)
+        try:
+            answer = await obstore.get_async(self._raw, path)
+            data = bytes(await answer.bytes_async())
+        except RAISED as error:
+            raise translate(error, self._url, path) from error
+        return self._whole(path, data, answer.meta["size"])
+
+    async def get_range(self, path: str, start: int, stop: int) -> bytes:
+        self._check(path)
+        check_span(path, start, stop)
+        if start == stop:  # no store answers an empty range
+            check_span(path, start, stop, (await self.head(path)).size)
+            return b""
+        data, stat = await self._span(path, start, stop)
+        check_span(path, start, stop, stat.size)
+        return self._whole(path, data, stop - start)
+
+    async def get_stream(self, path: str) -> AsyncIterator[bytes]:
+        """One request for each part, all of one version of the object: a slow reader holds no connection open."""
+        self._check(path)
+        stat = None
+        start = 0
+        while stat is None or start < stat.size:
+            etag = stat.etag if stat else ""
+            try:
+                data, stat = await self._span(path, start, start + _PART, etag)
+            except Invalid:  # past the end at once: the object is empty
+                if start == 0 and (await self.head(path)).size == 0:
+                    return
+                raise
+            yield self._whole(path, data, min(_PART, stat.size - start))
+            start += len(data)
+
+    async def head(self, path: str) -> Stat:
+        self._check(path)
+        try:
+            return _stat(await obstore.head_async(self._raw, path))
+        except FileNotFoundError:
+            pass  # the answer to a HEAD has no body, so it does not tell a missing object from a missing bucket
+        except RAISED as error:
+            raise translate(error, self._url, path) from error
+        try:
+            return _stat((await obstore.get_async(self._raw, path)).meta)
+        except RAISED as error:
+            raise translate(error, self._url, path) from error
+
+    async def put(self, path: str, data: bytes) -> None:
+        self._check(path)
+        await self._send(path, data, in_parts=len(data) > 2 * _PART)  # each request has to fit its timeout
+
+    async def put_if_absent(self, path: str, data: bytes) -> None:
+        self._check(path)
+        try:
+            await obstore.put_async(self._raw, path, data, mode="create", use_multipart=False)
+        except RAISED as error:
+            raise translate(error, self._url, path, writing=True, creating=True) from error
+
+    async def put_stream(self, path: str, chunks: AsyncIterable[bytes]) -> int:
+        """A stream that fits one part is one request. A caller who is cancelled may leave parts of an unfinished
+        upload, invisible to readers; a lifecycle rule of the bucket removes them."""
+        self._check(path)
+        upload = Upload(chunks)
+        first = await upload.up_to(_PART)
+        if upload.ended:
+            await self._send(path, first, in_parts=False)
+            return upload.size
+        try:
+            await self._send(path, upload.rest(first), in_parts=True)
+        except LochanError:
+            if upload.error is not None:
+                raise upload.error from None
+            raise
+        return upload.size
+
+    async def delete(self, path: str) -> None:
+        self._check(path)
+        try:
+            await obstore.delete_async(self._raw, path)
+        except RAISED as error:
+            problem = translate(error, self._url, path)
+            if not isinstance(error, FileNotFoundError) or isinstance(problem, Refused):
+                raise problem from error
+
+    async def list(self, prefix: str = "", after: str = "") -> AsyncIterator[Stat]:
+        folder = prefix.rpartition("/")[0]
+        if folder and not _valid(folder):
+            return
+        pages = obstore.list(self._raw, folder or None, offset=_offset(prefix, after), chunk_size=_PAGE)
+        last = ""
+        try:
+            async for page in pages:
+                for meta in page:
+                    path = meta["path"]
+                    if path < last:
+                        raise Refused(f"{self._url} does not list its objects in order", hint=_UNORDERED)
+                    last = path
+                    if path > prefix and not path.startswith(prefix):
+                        return
+                    if path.startswith(prefix) and path > after:
+                        yield _stat(meta)
+        except RAISED as error:
+            raise translate(error, self._url, prefix) from error
+
+    async def _send(self, path: str, body: bytes | AsyncIterator[bytes], *, in_parts: bool) -> None:
+        try:
+            await obstore.put_async(
+                self._raw, path, body, use_multipart=in_parts, chunk_size=_PART, max_concurrency=_PARTS_AT_ONCE
+            )
+        except RAISED as error:
+            raise translate(error, self._url, path, writing=True) from error
+
+    async def _span(self, path: str, start: int, stop: int, etag: str = "") -> tuple[bytes, Stat]:
+        """As much of the span as there is, of the version that `etag` names. Raises Invalid when there is nothing."""
+        try:
+            options: GetOptions = {"range": (start, stop)}
+            if etag:
+                options["if_match"] = etag
+            answer = await obstore.get_async(self._raw, path, options=options)
+            return bytes(await answer.bytes_async()), _stat(answer.meta)
+        except RAISED as error:
+            if status_of(error) == 416:
+                raise Invalid(f"bytes {start} to {stop} are past the end of {path}") from error
+            raise translate(error, self._url, path) from error
+
+    def _whole(self, path: str, data: bytes, size: int) -> bytes:
+        """obstore passes on a body shorter than the answer's own headers promised."""
+        if len(data) != size:
+            raise Transient(f"{self._url}/{path}: {len(data)} bytes came instead of {size}")
+        return data
+
+    def _check(self, path: str) -> None:
+        if len(check_path(path)) > self._path_bytes_max:
+            raise Invalid(f"the path is too long for {self._url}: {path[:80]!r}…")
+
+
+def _stat(meta: "ObjectMeta") -> Stat:
+    return Stat(meta["path"], meta["size"], meta["last_modified"].timestamp(), meta["e_tag"] or "")
+
+
+def _offset(prefix: str, after: str) -> str | None:
+    """Where the store may begin: before everything that is asked for, as close as its own rules for paths allow."""
+    if prefix and not prefix.endswith("/"):
+        before = chr(ord(prefix[-1]) - 1) if prefix[-1] > "\0" else ""
+        after = max(after, f"{prefix[:-1]}{before}\U0010ffff")  # the last text that sorts before the prefix
+    while after and not _valid(after):
+        after = after.rpartition("/")[0]
+    return after or None
+
+
+def _valid(path: str) -> bool:
+    try:
+        check_path(path)
+    except Invalid:
+        return False
+    return True

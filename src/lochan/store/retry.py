@@ -1,0 +1,108 @@
+"""Repeats what may be repeated, when the store did not answer properly: reads, lists, replacing puts and deletes.
+
+Never `put_if_absent`, whose second attempt would meet the first and look like a conflict, nor `put_stream`, whose
+chunks are gone. Those answers go to the caller, who can read back (`create.py`).
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import TypeVar
+
+from lochan.clock import Clock
+from lochan.errors import Transient
+from lochan.ids import Ids
+from lochan.store.backoff import Backoff
+from lochan.store.protocol import Stat, Store
+from lochan.store.wrapper import Wrapper
+
+DEADLINE_S = 20.0
+_PART = 8 << 20
+
+T = TypeVar("T")
+
+
+def nothing_is_immutable(path: str) -> bool:
+    return False
+
+
+class RetryStore(Wrapper):
+    """For `deadline_s` after each call, or after the last progress of a stream or a list.
+
+    A stream that breaks is resumed by ranges, but only at paths of which `immutable` says that they are written once:
+    elsewhere the rest could be of another version.
+    """
+
+    def __init__(
+        self,
+        inner: Store,
+        clock: Clock,
+        ids: Ids,
+        *,
+        deadline_s: float = DEADLINE_S,
+        immutable: Callable[[str], bool] = nothing_is_immutable,
+    ) -> None:
+        super().__init__(inner)
+        self._clock = clock
+        self._ids = ids
+        self._deadline_s = deadline_s
+        self._immutable = immutable
+
+    async def get(self, path: str) -> bytes:
+        return await self._again(lambda: self.inner.get(path))
+
+    async def get_range(self, path: str, start: int, stop: int) -> bytes:
+        return await self._again(lambda: self.inner.get_range(path, start, stop))
+
+    async def head(self, path: str) -> Stat:
+        return await self._again(lambda: self.inner.head(path))
+
+    async def put(self, path: str, data: bytes) -> None:
+        await self._again(lambda: self.inner.put(path, data))
+
+    async def delete(self, path: str) -> None:
+        await self._again(lambda: self.inner.delete(path))
+
+    async def get_stream(self, path: str) -> AsyncIterator[bytes]:
+        done = 0
+        backoff = self._backoff()
+        while not done:
+            try:
+                async for chunk in self.inner.get_stream(path):
+                    done += len(chunk)
+                    yield chunk
+                return
+            except Transient as error:
+                if not done:
+                    await backoff.pause(error)
+                elif not self._immutable(path):
+                    raise
+        size = (await self.head(path)).size
+        while done < size:
+            chunk = await self.get_range(path, done, min(done + _PART, size))
+            done += len(chunk)
+            yield chunk
+
+    async def list(self, prefix: str = "", after: str = "") -> AsyncIterator[Stat]:
+        backoff = self._backoff()
+        begun = after
+        while True:
+            try:
+                async for stat in self.inner.list(prefix, after):
+                    after = stat.path
+                    yield stat
+                return
+            except Transient as error:
+                if after > begun:
+                    backoff, begun = self._backoff(), after
+                await backoff.pause(error)
+
+    async def _again(self, call: Callable[[], Awaitable[T]]) -> T:
+        backoff = None
+        while True:
+            try:
+                return await call()
+            except Transient as error:
+                backoff = backoff or self._backoff()
+                await backoff.pause(error)
+
+    def _backoff(self) -> Backoff:
+        return Backoff(self._clock, self._ids, self._clock.boot() + self._deadline_s)

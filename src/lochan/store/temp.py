@@ -1,0 +1,81 @@
+"""A temporary file in the store's `.tmp` folder: written, synced, then given its final name, or dropped.
+
+Nothing under a final name is ever half written, and a file that failed to sync never gets one.
+"""
+
+# ruff: noqa: PTH104, PTH108
+# Paths are bytes here: a key is UTF-8, whatever the locale says.
+import os
+from contextlib import suppress
+from itertools import count
+from threading import Lock
+from types import TracebackType
+
+FOLDER = b".tmp"
+_numbers = count()
+
+
+class Temp:
+    def __init__(self, root: bytes) -> None:
+        self._lock = Lock()  # a cancelled stream drops the file while a thread may still be writing to it
+        self._name, self._fd = _open(root + b"/" + FOLDER)
+
+    def write(self, data: bytes) -> None:
+        view = memoryview(data)
+        with self._lock:
+            if self._fd < 0:
+                raise OSError("the temporary file was dropped")
+            while view:
+                view = view[os.write(self._fd, view) :]
+
+    def seal(self) -> None:
+        """Sync and close. A failed sync is never repeated: the kernel may have forgotten what it could not write."""
+        with self._lock:
+            if self._fd < 0:
+                raise OSError("the temporary file was dropped")
+            os.fsync(self._fd)
+            fd, self._fd = self._fd, -1
+            os.close(fd)
+
+    def link(self, final: bytes) -> None:
+        """Raises FileExistsError when the name is taken: the one atomic step of put-if-absent."""
+        os.link(self._name, final)
+
+    def rename(self, final: bytes) -> None:
+        os.rename(self._name, final)
+
+    def drop(self) -> None:
+        """The temporary name goes; the final one, if there is one by now, stays."""
+        with self._lock:
+            fd, self._fd = self._fd, -1
+            if fd >= 0:
+                with suppress(OSError):
+                    os.close(fd)
+        with suppress(OSError):
+            os.unlink(self._name)
+
+    def __enter__(self) -> "Temp":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.drop()
+
+
+def sweep(root: bytes, before: float) -> int:
+    """Remove temporary files last written before this moment (seconds since 1970); returns how many."""
+    removed = 0
+    with suppress(FileNotFoundError), os.scandir(root + b"/" + FOLDER) as entries:
+        for entry in entries:
+            with suppress(OSError):
+                if entry.stat(follow_symlinks=False).st_mtime < before:
+                    os.unlink(entry.path)
+                    removed += 1
+    return removed
+
+
+def _open(folder: bytes) -> tuple[bytes, int]:
+    while True:
+        # The process id keeps processes apart; where it does not (two containers on one disk), O_EXCL does.
+        name = folder + b"/%d-%d" % (os.getpid(), next(_numbers))
+        with suppress(FileExistsError):
+            return name, os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)

@@ -1,0 +1,1 @@
+"""Git's verbs over repositories."""

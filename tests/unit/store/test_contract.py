@@ -1,0 +1,90 @@
+"""Every store and every wrapper that needs no server keeps the contract."""
+
+from pathlib import Path
+
+import pytest
+
+from lochan.clock import SystemClock
+from lochan.ids import Ids
+from lochan.store.cache import CacheStore
+from lochan.store.counting import CountingStore, Counts
+from lochan.store.faults import FaultStore
+from lochan.store.latency import LatencyStore
+from lochan.store.local import LocalStore
+from lochan.store.memory import MemoryStore
+from lochan.store.protocol import Store
+from lochan.store.retry import RetryStore
+from lochan.store.stack import stack
+from tests.store_contract import MIB, StoreContract
+
+
+class OverMemory(StoreContract):
+    stream_bytes_max = 64 * MIB  # the store itself keeps the object in memory
+
+
+class TestMemory(OverMemory):
+    def make_store(self) -> Store:
+        return MemoryStore()
+
+
+class TestLocal(StoreContract):
+    above = "refused"
+
+    @pytest.fixture(autouse=True)
+    def folder(self, tmp_path: Path) -> None:
+        self.root = tmp_path
+
+    def make_store(self) -> Store:
+        return LocalStore(str(self.root / "lake"), create=True)
+
+
+class TestRetry(OverMemory):
+    def make_store(self) -> Store:
+        return RetryStore(MemoryStore(), SystemClock(), Ids())
+
+
+class TestCounting(OverMemory):
+    def make_store(self) -> Store:
+        return CountingStore(MemoryStore(), Counts())
+
+
+class TestLatency(OverMemory):
+    def make_store(self) -> Store:
+        return LatencyStore(MemoryStore(), SystemClock(), lambda verb: 1e-6)
+
+
+class TestFaultsThatNeverHappen(OverMemory):
+    def make_store(self) -> Store:
+        return FaultStore(MemoryStore(), SystemClock(), lambda verb, path: None)
+
+
+class TestCache(OverMemory):
+    """It may keep nothing here: the contract puts other bytes at the same paths, which immutable ones never see."""
+
+    @pytest.fixture(autouse=True)
+    def folder(self, tmp_path: Path) -> None:
+        self.root = tmp_path
+
+    def make_store(self) -> Store:
+        return CacheStore(MemoryStore(), str(self.root), 64 * MIB, SystemClock(), lambda path: True)
+
+
+class TestTheWholeStack(StoreContract):
+    above = "refused"
+
+    @pytest.fixture(autouse=True)
+    def folder(self, tmp_path: Path) -> None:
+        self.root = tmp_path
+
+    def make_store(self) -> Store:
+        return stack(
+            LocalStore(str(self.root / "lake"), create=True),
+            clock=SystemClock(),
+            ids=Ids(),
+            immutable=lambda path: True,
+            counts=Counts(),
+            choose=lambda verb, path: None,
+            delay=lambda verb: 0,
+            cache_folder=str(self.root / "cache"),
+            cache_bytes_max=64 * MIB,
+        )

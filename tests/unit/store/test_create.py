@@ -1,0 +1,115 @@
+"""Settling a create: the verdict is right whatever answers were lost on the way."""
+
+import pytest
+
+from lochan.errors import AlreadyExists, DiskFull, Invalid, Refused, Unknown
+from lochan.store.create import settle
+from lochan.store.faultplan import FITTING, Fault, by_odds
+from lochan.store.faults import FaultStore
+from lochan.store.memory import MemoryStore
+from lochan.store.wrapper import Wrapper
+from tests.run import run
+from tests.unit.store.clocks import StillClock, counting_ids
+
+
+class Rig:
+    def __init__(self, *faults: Fault | None) -> None:
+        self.clock = StillClock()
+        self.faults = list(faults)
+        self.memory = MemoryStore()
+        self.store = FaultStore(self.memory, self.clock, lambda verb, path: self.faults.pop(0) if self.faults else None)
+
+    def settle(self, data: bytes = b"ours", deadline: float = 20) -> bytes:
+        return run(settle(self.store, "k", data, self.clock, counting_ids(), deadline))
+
+    @property
+    def calls(self) -> list[str]:
+        return [shot.verb for shot in self.store.shots]
+
+
+CREATE, READ = "put_if_absent", "get"
+
+
+@pytest.mark.parametrize(
+    "faults, calls",
+    [
+        pytest.param([], [CREATE], id="no fault"),
+        pytest.param([Fault.UNAVAILABLE], [CREATE, CREATE], id="nothing done"),
+        pytest.param([Fault.TIMEOUT], [CREATE, CREATE], id="nothing done, late"),
+        pytest.param([Fault.LOST], [CREATE, CREATE, READ], id="done, answer lost"),
+        pytest.param([Fault.LOST, Fault.LOST], [CREATE, CREATE, CREATE, READ], id="twice lost"),
+        pytest.param([Fault.CONFLICT], [CREATE, READ, CREATE], id="a 409 that came to nothing"),
+        pytest.param(
+            [Fault.LOST, None, Fault.UNAVAILABLE], [CREATE, CREATE, READ, CREATE, READ], id="lost, then unreadable"
+        ),
+    ],
+)
+def test_ours_in_the_end(faults: list[Fault | None], calls: list[str]) -> None:
+    rig = Rig(*faults)
+    assert rig.settle() == b"ours"
+    assert run(rig.memory.get("k")) == b"ours"
+    assert rig.calls == calls
+
+
+@pytest.mark.parametrize("faults", [[], [Fault.UNAVAILABLE], [Fault.LOST], [Fault.CONFLICT]])
+def test_a_rival_in_the_end(faults: list[Fault | None]) -> None:
+    rig = Rig(*faults)
+    run(rig.memory.put("k", b"theirs"))
+    assert rig.settle() == b"theirs"
+    assert run(rig.memory.get("k")) == b"theirs"
+
+
+def test_certain_failures_are_told_as_they_are() -> None:
+    rig = Rig(Fault.FULL)
+    with pytest.raises(DiskFull):
+        rig.settle()
+    with pytest.raises(Invalid):
+        run(settle(rig.store, "../k", b"", rig.clock, counting_ids(), 20))
+
+
+@pytest.mark.parametrize("doubt", [Fault.LOST, Fault.UNAVAILABLE, Fault.CONFLICT])
+def test_a_failure_after_a_doubt_is_unknown(doubt: Fault) -> None:
+    rig = Rig(doubt, *([None] if doubt is Fault.CONFLICT else []), Fault.FULL)
+    with pytest.raises(Unknown):
+        rig.settle()
+
+
+def test_a_store_that_is_down_is_unknown_at_the_deadline() -> None:
+    rig = Rig(*[Fault.UNAVAILABLE] * 1000)
+    with pytest.raises(Unknown, match="k was created in memory://"):
+        rig.settle(deadline=5)
+    assert rig.clock.now < 5
+
+
+def test_credentials_lost_on_the_way_are_unknown() -> None:
+    class Revoked(Wrapper):
+        async def put_if_absent(self, path: str, data: bytes) -> None:
+            try:
+                await super().put_if_absent(path, data)
+            except AlreadyExists:
+                raise Refused("403") from None
+
+    rig = Rig(Fault.LOST)
+    with pytest.raises(Unknown):
+        run(settle(Revoked(rig.store), "k", b"ours", rig.clock, counting_ids(), 20))
+
+
+def test_ten_thousand_creates_under_faults_have_the_right_verdict() -> None:
+    clock, ids, memory = StillClock(), counting_ids(), MemoryStore()
+    odds = {
+        CREATE: {Fault.LOST: 0.3, Fault.UNAVAILABLE: 0.1, Fault.TIMEOUT: 0.1, Fault.CONFLICT: 0.1},
+        READ: {Fault.UNAVAILABLE: 0.2},
+    }
+    assert all(chances.keys() <= FITTING[verb] for verb, chances in odds.items())
+    store = FaultStore(memory, clock, by_odds(odds, ids.fraction))
+
+    async def play() -> tuple[int, int]:
+        verdicts = wrong = 0
+        for number in range(10_000):
+            path, ours = f"k{number // 2}", b"%d" % number  # each second one meets a rival
+            found = await settle(store, path, ours, clock, ids, clock.boot() + 60)
+            verdicts += 1
+            wrong += found != await memory.get(path) or (found == ours) != (number % 2 == 0)
+        return verdicts, wrong
+
+    assert run(play()) == (10_000, 0)

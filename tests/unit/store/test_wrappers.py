@@ -1,0 +1,91 @@
+"""Counting and latency, and the order in which wrappers are stacked."""
+
+from pathlib import Path
+
+import pytest
+
+from lochan.errors import NotFound
+from lochan.store.counting import CountingStore, Counts, Tally
+from lochan.store.faultplan import Fault
+from lochan.store.latency import LatencyStore
+from lochan.store.memory import MemoryStore
+from lochan.store.stack import stack
+from tests.run import run
+from tests.store_contract import MIB, chunks, joined, paths
+from tests.unit.store.clocks import StillClock, counting_ids
+
+
+def test_counts_by_verb() -> None:
+    counts = Counts()
+    store = CountingStore(MemoryStore(), counts)
+
+    async def play() -> None:
+        await store.put("a", b"12345")
+        await store.put_if_absent("b", b"123")
+        await store.put_stream("c", chunks(3, 2))
+        await store.get("a")
+        await store.get("a")
+        await store.get_range("a", 1, 3)
+        await joined(store.get_stream("c"))
+        await store.head("a")
+        assert await paths(store) == ["a", "b", "c"]
+        await store.delete("a")
+        with pytest.raises(NotFound):
+            await store.get("a")
+
+    run(play())
+    assert counts.get == Tally(requests=3, errors=1, bytes_in=10)
+    assert counts.get_range == Tally(requests=1, bytes_in=2)
+    assert counts.get_stream == Tally(requests=1, bytes_in=6)
+    assert counts.put == Tally(requests=1, bytes_out=5)
+    assert counts.put_if_absent == Tally(requests=1, bytes_out=3)
+    assert counts.put_stream == Tally(requests=1, bytes_out=6)
+    assert counts.head == counts.list == counts.delete == Tally(requests=1)
+    assert counts.total == Tally(requests=11, errors=1, bytes_in=18, bytes_out=14)
+
+
+def test_latency_by_verb() -> None:
+    clock = StillClock()
+    store = LatencyStore(MemoryStore(), clock, lambda verb: {"get": 0.02, "put": 0.1}.get(verb, 0))
+
+    async def play() -> None:
+        await store.put("a", b"")
+        await store.get("a")
+        await store.head("a")
+
+    run(play())
+    assert clock.sleeps == [0.1, 0.02]
+
+
+def test_each_attempt_is_counted_and_the_cache_asks_nobody(tmp_path: Path) -> None:
+    clock, counts = StillClock(), Counts()
+    faults = [None, Fault.UNAVAILABLE, Fault.UNAVAILABLE]
+    store = stack(
+        MemoryStore(),
+        clock=clock,
+        ids=counting_ids(),
+        immutable=lambda path: True,
+        counts=counts,
+        choose=lambda verb, path: faults.pop(0) if faults else None,
+        delay=lambda verb: 0.01,
+        cache_folder=str(tmp_path),
+        cache_bytes_max=MIB,
+    )
+
+    async def play() -> None:
+        await store.put("a", b"1")
+        for _ in range(5):
+            assert await store.get("a") == b"1"
+
+    run(play())
+    assert counts.get.requests == 3
+    assert counts.get.errors == 2
+    assert clock.sleeps.count(0.01) == 2  # a fault comes before the wait for the store
+
+
+def test_without_options_a_stack_is_only_the_retry() -> None:
+    memory = MemoryStore("a name")
+    store = stack(memory, clock=StillClock(), ids=counting_ids())
+    run(store.put("a", b"1"))
+    assert run(memory.get("a")) == b"1"
+    assert store.url == "memory://a name"
