@@ -1,0 +1,72 @@
+"""The one error boundary of the command line: a mistake or a failure becomes a line or two on stderr and an exit code.
+
+A bug still shows its traceback, for whoever will mend it.
+"""
+
+import errno
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import click
+
+from lochan.cli import exit_codes
+from lochan.errors import DiskFull, LochanError, Refused
+
+
+@contextmanager
+def boundary(ctx: click.Context) -> Iterator[None]:
+    try:
+        yield
+        sys.stdout.flush()
+    except LochanError as error:
+        ctx.exit(_report(error))
+    except ExceptionGroup as group:
+        # Tasks that ran side by side: the first error of ours speaks for all of them.
+        ours = group.subgroup(LochanError)
+        if ours is None:
+            raise
+        ctx.exit(_report(_first(ours)))
+    except (KeyboardInterrupt, click.Abort):  # Abort: Ctrl-C or the end of the input, where something was asked
+        ctx.exit(exit_codes.INTERRUPTED)
+    except BrokenPipeError:
+        _forget_stdout()
+        ctx.exit(exit_codes.BROKEN_PIPE)
+    except OSError as error:
+        ctx.exit(_report(explained(error)))
+
+
+def say(message: str, hint: str = "") -> None:
+    """`lochan: message` on stderr, the hint on a line of its own; nothing in either can command the terminal."""
+    from lochan.cli.shown import printable
+
+    click.echo(f"lochan: {printable(message)}", err=True)
+    if hint:
+        click.echo(f"  {printable(hint)}", err=True)
+
+
+def _report(error: LochanError) -> int:
+    say(error.message, error.hint)
+    return exit_codes.BY_KIND.get(error.kind, exit_codes.ERROR)
+
+
+def explained(error: OSError) -> LochanError:
+    """What the operating system said, in our words."""
+    said = error.strerror or str(error)
+    message = said if error.filename is None else f"{os.fsdecode(error.filename)}: {said}"
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return DiskFull(message, hint="make room and try again; what was there before is untouched")
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return Refused(message, hint="check the permissions, or use another folder")
+    return LochanError(message)
+
+
+def _first(group: ExceptionGroup[LochanError]) -> LochanError:
+    head = group.exceptions[0]
+    return _first(head) if isinstance(head, ExceptionGroup) else head
+
+
+def _forget_stdout() -> None:
+    """Whoever read our output has left; what Python still holds back must not fail again when it exits."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,1 @@
+"""What `lochan doctor` looks at, one file per subject."""

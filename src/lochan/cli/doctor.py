@@ -1,0 +1,69 @@
+"""`lochan doctor`: whether this machine and this store can carry a lake."""
+
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import click
+
+from lochan.cli.shown import cell, format_option, show_records
+
+if TYPE_CHECKING:
+    from lochan.cli.checks.check import Check
+    from lochan.config.values import Config
+
+
+@click.command("doctor")
+@click.option("--spark", is_flag=True, help="Also start Spark on one core and run a tiny job.")
+@format_option
+def command(spark: bool, form: str) -> None:
+    """Check versions, disk, the store and the lake, and say what to do about each trouble.
+
+    The store is put to the test that everything rests on: several writers race to create one object. A store where
+    two of them win is refused, with exit code 5.
+    """
+    from lochan.cli.checks.check import FAIL
+    from lochan.cli.session import configuration
+
+    checks = list(_checks(configuration(), spark=spark))
+    if form == "json":
+        records = [
+            {"check": each.name, "status": each.status, "found": each.found, "advice": each.advice} for each in checks
+        ]
+        show_records(records, form, columns=())
+    else:
+        _print(checks)
+    first = next((each for each in checks if each.status == FAIL), None)
+    if first is not None:
+        click.get_current_context().exit(first.exit_code)
+
+
+def _checks(config: "Config", *, spark: bool) -> Iterator["Check"]:
+    from lochan.cli.checks.disk import check_disk
+    from lochan.cli.checks.lake import check_lake
+    from lochan.cli.checks.versions import check_versions
+    from lochan.cli.session import cache_place, lake_place, run
+    from lochan.clock import SystemClock
+
+    needed = {"java", "pyspark"} if spark else set()
+    if config["journal.type"] == "postgres":
+        needed.add("psycopg")
+    yield from check_versions(os.environ, needed=frozenset(needed))
+    yield check_disk("cache disk", cache_place(config))
+    found = lake_place(config)
+    if found.folder is not None:
+        yield check_disk("lake disk", found.folder)
+    yield from run(config, check_lake(config, found))
+    if spark:
+        from lochan.cli.checks.spark import check_spark_job
+
+        yield check_spark_job(SystemClock())
+
+
+def _print(checks: list["Check"]) -> None:
+    width = max(len(each.name) for each in checks)
+    for each in checks:
+        colour = {"ok": "green", "warn": "yellow", "fail": "red"}[each.status]
+        click.echo(f"{click.style(f'{each.status:<4}', fg=colour)}  {each.name:<{width}}  {cell(each.found)}")
+        if each.advice:
+            click.echo(f"      {'':<{width}}  → {cell(each.advice)}")

@@ -1,0 +1,33 @@
+"""Exit codes: one table over the kinds of `errors.py`. Scripts rely on them; a number never changes its meaning."""
+
+from collections.abc import Mapping
+
+OK = 0
+ERROR = 1
+USAGE = 2  # click's own
+NOT_FOUND = 3
+CONFLICT = 4
+REFUSED = 5
+INVALID = 6
+FUTURE_FORMAT = 7
+CORRUPT = 8
+RETRY = 9
+INTERRUPTED = 130  # 128 + SIGINT, as shells have it
+BROKEN_PIPE = 141  # 128 + SIGPIPE
+
+BY_KIND: Mapping[str, int] = {
+    "error": ERROR,
+    "retry": RETRY,
+    "transient": RETRY,
+    "unknown": RETRY,
+    "disk-full": RETRY,
+    "mistake": ERROR,
+    "not-found": NOT_FOUND,
+    "invalid": INVALID,
+    "refused": REFUSED,
+    "future-format": FUTURE_FORMAT,
+    "conflict": CONFLICT,
+    "already-exists": CONFLICT,
+    "key-reused": CONFLICT,
+    "corrupt": CORRUPT,
+}

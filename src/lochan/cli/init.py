@@ -1,0 +1,35 @@
+"""`lochan init`: make a lake."""
+
+import click
+
+from lochan.cli.shown import format_option, printable, show_record
+
+
+@click.command("init")
+@click.argument("location", metavar="[PATH-OR-URL]", required=False)
+@format_option
+def command(location: str | None, form: str) -> None:
+    """Make a lake in a folder or on an object store.
+
+    Without PATH-OR-URL the lake is made where --lake, LOCHAN_LAKE or the configuration says; failing these, in the
+    folder .lochan here, which commands in this folder and below it then find by themselves.
+    """
+    from lochan.cli.session import configuration, create_lake, lake_place, new_lake_place, run
+
+    config = configuration(lake=location)
+    found = new_lake_place(config)
+
+    async def work() -> dict[str, str]:
+        lake = await create_lake(config, found)
+        try:
+            return {"url": lake.url, "id": lake.id}
+        finally:
+            await lake.close()
+
+    made = run(config, work())
+    if form == "json":
+        show_record(made, form)
+        return
+    click.echo(f"made a lake at {printable(made['url'])}")
+    if lake_place(configuration()).url != found.url:
+        click.echo(f"to use it: lochan --lake {printable(found.url)} …, or set LOCHAN_LAKE", err=True)

@@ -1,0 +1,27 @@
+"""`lochan repo show`: one repository."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from lochan.cli.repo_record import repository_record
+from lochan.cli.shown import format_option, show_record
+
+if TYPE_CHECKING:
+    from lochan.versioning.repositories import Repository
+
+
+@click.command("show")
+@click.argument("name")
+@format_option
+def command(name: str, form: str) -> None:
+    """Show the repository NAME."""
+    from lochan.cli.session import configuration, open_lake, read
+
+    config = configuration()
+
+    async def work() -> "Repository":
+        async with open_lake(config) as lake:
+            return await lake.repository(name)
+
+    show_record(repository_record(read(config, work)), form)

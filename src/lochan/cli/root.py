@@ -1,0 +1,35 @@
+"""The `lochan` command: its verbs, its global options, and the one place where an error becomes an exit code.
+
+Nothing heavy is imported here: `lochan --version` pays for click alone, and each verb for what it uses.
+"""
+
+import click
+
+from lochan import __version__
+from lochan.cli.boundary import boundary
+from lochan.cli.lazy import LazyGroup
+
+VERBS = {
+    "completion": "lochan.cli.completion",
+    "config": "lochan.cli.config",
+    "doctor": "lochan.cli.doctor",
+    "events": "lochan.cli.events",
+    "init": "lochan.cli.init",
+    "ls": "lochan.cli.ls",
+    "repo": "lochan.cli.repo",
+}
+
+
+class _Root(LazyGroup):
+    def invoke(self, ctx: click.Context) -> object:
+        with boundary(ctx):
+            return super().invoke(ctx)
+
+
+@click.group(cls=_Root, verbs=VERBS, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="lochan", message="%(prog)s %(version)s")
+def cli() -> None:
+    """Git for data on an object store.
+
+    Options that are listed here may stand before or after the verb.
+    """

@@ -1,0 +1,59 @@
+"""What a store needs to be opened: the configuration's word, else that of the variables which other tools use."""
+
+from collections.abc import Mapping
+
+from lochan.config.values import Config
+
+
+def store_options(config: Config, url: str, env: Mapping[str, str]) -> dict[str, str]:
+    match url.partition("://")[0]:
+        case "s3":
+            return _s3(config, env)
+        case "gs":
+            return _given({"service_account": config["blockstore.gs.credentials_file"]})
+        case "az":
+            names = {"account_name": "blockstore.azure.account", "account_key": "blockstore.azure.key"}
+            return _given({option: config[key] for option, key in names.items()})
+        case _:
+            return {}
+
+
+_S3 = {
+    "region": ("blockstore.s3.region", ("AWS_REGION", "AWS_DEFAULT_REGION")),
+    "endpoint": ("blockstore.s3.endpoint", ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")),
+}
+_S3_KEYS = {
+    "access_key_id": ("blockstore.s3.credentials.access_key_id", ("AWS_ACCESS_KEY_ID",)),
+    "secret_access_key": ("blockstore.s3.credentials.access_secret_key", ("AWS_SECRET_ACCESS_KEY",)),
+    "session_token": ("blockstore.s3.credentials.session_token", ("AWS_SESSION_TOKEN",)),
+}
+_S3_PROFILE = {
+    "profile": ("blockstore.s3.profile", ("AWS_PROFILE",)),
+    "credentials_file": ("blockstore.s3.credentials_file", ("AWS_SHARED_CREDENTIALS_FILE",)),
+}
+_Table = Mapping[str, tuple[str, tuple[str, ...]]]
+
+
+def _s3(config: Config, env: Mapping[str, str]) -> dict[str, str]:
+    """An identity is taken whole from the first place that has one, never half from here and half from there."""
+    identity = (
+        _configured(config, _S3_KEYS)
+        or _configured(config, _S3_PROFILE)
+        or _from_environment(env, _S3_KEYS)
+        or _from_environment(env, _S3_PROFILE)
+    )
+    region = {"region": config.text("blockstore.s3.region")}
+    return {**region, **_from_environment(env, _S3), **_configured(config, _S3), **identity}
+
+
+def _configured(config: Config, table: _Table) -> dict[str, str]:
+    return _given({option: config[key] for option, (key, _) in table.items() if config.is_set(key)})
+
+
+def _from_environment(env: Mapping[str, str], table: _Table) -> dict[str, str]:
+    found = {option: next((env[name] for name in names if env.get(name)), None) for option, (_, names) in table.items()}
+    return _given(found)
+
+
+def _given(options: Mapping[str, object]) -> dict[str, str]:
+    return {name: str(value) for name, value in options.items() if value is not None}

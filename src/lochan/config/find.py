@@ -1,0 +1,95 @@
+"""Where the lake is, and its cache, when nobody says so outright: pure, but for looking whether a file exists."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from lochan.config.values import Config
+from lochan.errors import Invalid
+
+FOLDER = ".lochan"
+MARK = "lake.json"  # the file that makes a folder a lake
+
+
+class Found(NamedTuple):
+    url: str
+    how: str  # for people: `--lake`, `lochan.yaml, line 3`, `the nearest .lochan folder` …
+    by_default: bool = False  # nobody named it
+
+    @property
+    def folder(self) -> Path | None:
+        """Where it is on this machine's disks; None for a store elsewhere."""
+        return None if "://" in self.url else Path(self.url)
+
+
+def find_lake(config: Config, *, cwd: Path, env: Mapping[str, str], home: Path) -> Found:
+    """What was configured; else the nearest `.lochan` upwards from `cwd` that is a lake; else the user's own lake."""
+    configured = configured_lake(config)
+    if configured is not None:
+        return configured
+    nearest = nearest_folder(cwd)
+    if nearest is not None:
+        return Found(str(nearest), f"the nearest {FOLDER} folder")
+    own = _xdg(env, "XDG_DATA_HOME", home / ".local" / "share")
+    return Found(str(own), "the user's data folder", by_default=True)
+
+
+def configured_lake(config: Config) -> Found | None:
+    """`lake`, or what `blockstore` says of it; of the two, the one given last, and `lake` where both were together."""
+    kind = config.text("blockstore.type")
+    by_lake, by_path = config.source("lake"), config.source("blockstore.local.path")
+    local = kind == "local" and config["blockstore.local.path"] is not None
+    if config["lake"] is not None and not (local and by_path.layer > by_lake.layer):
+        _agree(config)
+        return Found(config.text("lake"), by_lake.text)
+    if local:
+        return Found(config.text("blockstore.local.path"), by_path.text)
+    if kind == "memory":
+        return Found("memory://", config.source("blockstore.type").text)
+    if kind != "local":
+        raise Invalid(
+            f"{config.source('blockstore.type').text}: blockstore.type is {kind}, but nothing says which bucket",
+            hint=f"set `lake` too, such as lake: {_EXAMPLES[kind]}",
+        )
+    return None
+
+
+def nearest_folder(cwd: Path) -> Path | None:
+    for folder in (cwd, *cwd.parents):
+        if _is_file(folder / FOLDER / MARK):
+            return folder / FOLDER
+    return None
+
+
+def cache_folder(config: Config, *, env: Mapping[str, str], home: Path) -> Path:
+    given = config.optional_text("cache.path")
+    return Path(given) if given is not None else _xdg(env, "XDG_CACHE_HOME", home / ".cache")
+
+
+_EXAMPLES = {"s3": "s3://bucket/prefix", "gs": "gs://bucket/prefix", "azure": "az://container/prefix"}
+_TYPES = {"memory": "memory", "s3": "s3", "gs": "gs", "az": "azure"}  # by the lake's scheme; a folder has none
+
+
+def _agree(config: Config) -> None:
+    """A file whose `lake` and `blockstore.type` speak of different stores was not thought through."""
+    lake, kind = config.text("lake"), config.text("blockstore.type")
+    meant = _TYPES[lake.partition("://")[0]] if "://" in lake else "local"
+    here = config.source("blockstore.type")
+    if config.is_set("blockstore.type") and here.layer == config.source("lake").layer and kind != meant:
+        raise Invalid(
+            f"{here.text}: blockstore.type is {kind}, but the lake is {config.shown('lake')}",
+            hint="leave out blockstore.type: the lake's URL says what it is",
+        )
+
+
+def _xdg(env: Mapping[str, str], name: str, otherwise: Path) -> Path:
+    """The specification says that a relative path in these variables is to be ignored."""
+    given = env.get(name, "")
+    return (Path(given) if given.startswith("/") else otherwise) / "lochan"
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a folder above that we may not look into
+        return False

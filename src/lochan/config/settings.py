@@ -1,0 +1,118 @@
+"""Every setting there is, in one table: its key, kind, default, meaning, and the other names it is accepted by.
+
+The loader, the error messages, `lochan config show` and docs/operations/configuration.md all follow this table.
+"""
+
+from typing import NamedTuple
+
+from lochan.config import kinds
+from lochan.config.kinds import Kind, one_of
+
+
+class Setting(NamedTuple):
+    key: str
+    kind: Kind
+    default: str | None  # as it would be written in a file; None: not set
+    about: str
+    also: tuple[str, ...] = ()  # other names for the key
+    secret: bool = False  # shown as stars, everywhere
+
+
+SETTINGS: tuple[Setting, ...] = (
+    Setting("lake", kinds.LOCATION, None, "the lake: a folder or a URL"),
+    Setting("user", kinds.TEXT, None, "who the journal names for what is done; by default the system's user name"),
+    Setting(
+        "logging.format", one_of("text", "json"), "text", "how log lines look: for people, or one JSON object each"
+    ),
+    Setting(
+        "logging.level", one_of("DEBUG", "INFO", "WARN", "ERROR", "NONE"), "INFO", "the least level that is logged"
+    ),
+    Setting(
+        "logging.output", kinds.OUTPUT, "-", 'a file; "-" is stdout for the server, stderr for every other command'
+    ),
+    Setting(
+        "journal.type",
+        one_of("store", "postgres", badger="store"),
+        "store",
+        "where a new lake keeps its journals: on the store, or in PostgreSQL; badger, an older name, means store",
+        also=("journal", "metadata.db.type"),
+    ),
+    Setting(
+        "journal.postgres.url",
+        kinds.POSTGRES_URL,
+        None,
+        "the database of the journals, where they are in PostgreSQL",
+        secret=True,
+    ),
+    Setting("journal.hold_ms", kinds.MILLISECONDS, "0", "how long an append waits for others to join it"),
+    Setting(
+        "blockstore.type",
+        one_of("local", "s3", "gs", "azure", "memory"),
+        "local",
+        "the kind of store, where `lake` does not already say",
+    ),
+    Setting(
+        "blockstore.local.path", kinds.PATH, None, "the lake's folder, where `lake` is not set and the type is local"
+    ),
+    Setting("blockstore.s3.region", kinds.TEXT, "us-east-1", "the bucket's region"),
+    Setting("blockstore.s3.endpoint", kinds.HTTP_URL, None, "an S3 service other than Amazon's"),
+    Setting("blockstore.s3.profile", kinds.TEXT, None, "a named profile of the credentials file"),
+    Setting("blockstore.s3.credentials_file", kinds.PATH, None, "a credentials file other than ~/.aws/credentials"),
+    Setting("blockstore.s3.credentials.access_key_id", kinds.TEXT, None, "a fixed access key"),
+    Setting(
+        "blockstore.s3.credentials.access_secret_key",
+        kinds.TEXT,
+        None,
+        "the secret of the fixed access key",
+        also=("blockstore.s3.credentials.secret_access_key",),
+        secret=True,
+    ),
+    Setting(
+        "blockstore.s3.credentials.session_token", kinds.TEXT, None, "its session token, if it has one", secret=True
+    ),
+    Setting("blockstore.gs.credentials_file", kinds.PATH, None, "a service account's key file"),
+    Setting("blockstore.azure.account", kinds.TEXT, None, "the storage account"),
+    Setting("blockstore.azure.key", kinds.TEXT, None, "the storage account's key", secret=True),
+    Setting(
+        "gateways.s3.listen",
+        kinds.ADDRESS,
+        "0.0.0.0:8000",
+        "where the S3 gateway listens",
+        also=("gateways.s3.listen_address",),
+    ),
+    Setting(
+        "gateways.s3.flat_listen",
+        kinds.ADDRESS,
+        None,
+        "where the flat S3 gateway listens, which shows a repository's default branch as a whole bucket",
+    ),
+    Setting(
+        "gateways.s3.domain",
+        kinds.TEXT,
+        "s3.local",
+        "the name S3 clients call the gateway by, for buckets in the host name",
+        also=("gateways.s3.domain_name",),
+    ),
+    Setting(
+        "gateways.s3.region", kinds.TEXT, "us-east-1", "the region the gateway says it is, as S3 clients sign for it"
+    ),
+    Setting(
+        "api.listen",
+        kinds.ADDRESS,
+        "0.0.0.0:8001",
+        "where the REST API and the web page listen",
+        also=("api.listen_address",),
+    ),
+    Setting("auth.encryption_key_file", kinds.PATH, None, "the file whose key encrypts the secrets of access keys"),
+    Setting("spark.master", kinds.TEXT, "local[*]", "the Spark master that jobs run on"),
+    Setting("spark.remote", kinds.SPARK_URL, None, "a Spark Connect server, instead of a master"),
+    Setting("spark.threshold", kinds.SIZE, "256MB", "work that reads more than this goes to Spark"),
+    Setting(
+        "cache.path",
+        kinds.PATH,
+        None,
+        "the folder of cached files, by default lochan in the user's cache folder; safe to delete",
+        also=("metadata.db.badger.path", "metadata.badger.path"),
+    ),
+    Setting("cache.size", kinds.SIZE, "10GB", "how large the cache may grow"),
+)

@@ -1,0 +1,20 @@
+"""Each test starts as a user who has configured nothing, in a home of its own, and is in a hurry."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from lochan.cli import session
+
+
+@pytest.fixture(autouse=True)
+def newcomer(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    for name in os.environ:
+        if name.startswith(("LOCHAN_", "AWS_", "XDG_")):
+            monkeypatch.delenv(name)
+    monkeypatch.setattr(session, "RETRY_S", 0.0)
+    home = tmp_path_factory.mktemp("home")
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.chdir(home)
+    return home

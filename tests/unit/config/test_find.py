@@ -1,0 +1,80 @@
+"""Where the lake is, by who said so last."""
+
+from pathlib import Path
+
+import pytest
+
+from lochan.config.find import Found, cache_folder, find_lake
+from lochan.config.load import Flag, load
+from lochan.errors import Invalid
+
+HOME = Path("/home/ada")
+
+
+def find(cwd: Path, *flags: Flag, text: str = "", env: dict[str, str] | None = None) -> Found:
+    (cwd / "l.yaml").write_text(text)
+    config = load(file=Path("l.yaml"), env=env or {}, flags=flags, cwd=cwd, home=HOME)
+    return find_lake(config, cwd=cwd, env=env or {}, home=HOME)
+
+
+def test_the_flag_then_the_variable_then_the_file(tmp_path: Path) -> None:
+    env, flag, text = {"LOCHAN_LAKE": "/by-env"}, Flag("--lake", "lake", "/by-flag"), "lake: /by-file"
+    assert find(tmp_path, flag, text=text, env=env) == Found("/by-flag", "--lake")
+    assert find(tmp_path, text=text, env=env) == Found("/by-env", "LOCHAN_LAKE")
+    assert find(tmp_path, text=text) == Found("/by-file", "l.yaml, line 1")
+
+
+@pytest.mark.parametrize(
+    "text, url",
+    [
+        pytest.param("blockstore: {local: {path: /data}}", "/data", id="a local block store is a lake's folder"),
+        pytest.param("blockstore: {type: local, local: {path: /data}}", "/data", id="also when it says so"),
+        pytest.param("lake: /lake\nblockstore: {local: {path: /data}}", "/lake", id="lake is the better word"),
+        pytest.param("lake: s3://b\nblockstore: {type: s3, local: {path: /data}}", "s3://b", id="an idle local path"),
+        pytest.param("lake: az://c/p\nblockstore: {type: azure}", "az://c/p", id="Azure"),
+        pytest.param("blockstore: {type: memory}", "memory://", id="memory"),
+    ],
+)
+def test_a_block_store(text: str, url: str, tmp_path: Path) -> None:
+    assert find(tmp_path, text=text).url == url
+
+
+def test_a_path_given_later_than_the_lake_wins(tmp_path: Path) -> None:
+    found = find(tmp_path, text="lake: /lake", env={"LOCHAN_BLOCKSTORE__LOCAL__PATH": "/data"})
+    assert found == Found("/data", "LOCHAN_BLOCKSTORE__LOCAL__PATH")
+
+
+def test_a_store_without_a_bucket_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(Invalid, match=r"l\.yaml, line 1: blockstore\.type is s3, but nothing says which bucket"):
+        find(tmp_path, text="blockstore: {type: s3, local: {path: /data}}")
+
+
+def test_a_file_that_contradicts_itself_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(Invalid, match=r"l\.yaml, line 2: blockstore\.type is gs, but the lake is s3://b"):
+        find(tmp_path, text="lake: s3://b\nblockstore: {type: gs}")
+    assert find(tmp_path, Flag("--lake", "lake", "/x"), text="blockstore: {type: gs}").url == "/x"
+
+
+def test_the_nearest_folder_that_is_a_lake(tmp_path: Path) -> None:
+    deep = tmp_path / "a" / "b"
+    (deep / ".lochan").mkdir(parents=True)  # no lake.json in it: not a lake
+    lake = tmp_path / ".lochan"
+    lake.mkdir()
+    (lake / "lake.json").write_text("{}")
+    assert find(deep) == Found(str(lake), "the nearest .lochan folder")
+    (deep / ".lochan" / "lake.json").write_text("{}")
+    assert find(deep).url == str(deep / ".lochan")
+
+
+def test_at_last_the_users_own(tmp_path: Path) -> None:
+    assert find(tmp_path) == Found("/home/ada/.local/share/lochan", "the user's data folder", by_default=True)
+    assert find(tmp_path, env={"XDG_DATA_HOME": "/data"}).url == "/data/lochan"
+    assert find(tmp_path, env={"XDG_DATA_HOME": "relative"}).url == "/home/ada/.local/share/lochan"
+
+
+def test_the_cache() -> None:
+    config = load(env={}, cwd=HOME, home=HOME)
+    assert cache_folder(config, env={}, home=HOME) == HOME / ".cache" / "lochan"
+    assert cache_folder(config, env={"XDG_CACHE_HOME": "/c"}, home=HOME) == Path("/c/lochan")
+    config = load(env={"LOCHAN_CACHE__PATH": "/d"}, cwd=HOME, home=HOME)
+    assert cache_folder(config, env={"XDG_CACHE_HOME": "/c"}, home=HOME) == Path("/d")
