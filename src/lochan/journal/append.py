@@ -5,12 +5,12 @@ there means success; another's means that number is lost; nothing there means th
 """
 
 from lochan.clock import Clock
-from lochan.errors import AlreadyExists, DiskFull, Refused, Retry, Transient, Unknown
+from lochan.errors import AlreadyExists, Corrupt, DiskFull, FutureFormat, Mistake, Retry, Transient, Unknown
 from lochan.failpoints import fp
 from lochan.formats import record as records
 from lochan.formats.record import Sealed
 from lochan.ids import Ids
-from lochan.journal.rules import RULES, WRITER_TRUST_S, Rules
+from lochan.journal.rules import RULES, Rules
 from lochan.journal.slots import Slots
 from lochan.journal.state import State
 from lochan.journal.tail import Tail, ends_early
@@ -29,13 +29,13 @@ class Appender:
 
     async def append(self, sealed: Sealed, deadline: float, *, in_doubt: bool = False) -> bool:
         """True: this record is decided at its number; False: another one is. Raises Unknown if neither could be found
-        out by `deadline` (boot time), or DiskFull, Refused or Transient if it is certain that nothing was sent.
+        out by `deadline` (boot time), or DiskFull or a Mistake if it is certain that nothing was created.
         `in_doubt`: an earlier call for the same record ended in Unknown."""
         pause = _PAUSE_MIN_S
         while True:
             try:
                 decided = await self._try(sealed)
-            except (DiskFull, Refused) as error:
+            except (DiskFull, Mistake) as error:
                 # Known not to have been created this time; but an earlier try may have been.
                 if in_doubt:
                     raise Unknown(f"record {sealed.record.number} may or may not be written: {error}") from error
@@ -69,15 +69,30 @@ class Appender:
         except (Transient, Unknown):
             pass
         fp("append.after_put")
+        try:
+            return await self._look(sealed, created, asked)
+        except (DiskFull, Mistake) as error:  # the put is out, and only looking is refused: that decides nothing (J2)
+            raise Unknown(f"record {number} cannot be read back: {error}") from error
+
+    async def _look(self, sealed: Sealed, created: bool, asked: float) -> bool | None:
+        """Whose record is decided at that number; None: still open."""
+        number = sealed.record.number
         data = None if created else await self._slots.read(number)
         # J5: whatever the slot said, the segment decides if there is one.
-        segment = await self._tail.segment_unless_trusted(number // self._slots.group, asked, WRITER_TRUST_S)
+        segment = await self._tail.segment_unless_trusted(number, asked, self._rules.writer_trust_s)
         if segment is not None:
             if number >= segment.first + len(segment.records):
                 raise ends_early(segment, number, self._slots.name)
             data = segment.records[number - segment.first]
         elif created:
             return True
-        if data is None:
+        return None if data is None else self._is_ours(data, sealed)
+
+    def _is_ours(self, data: bytes, sealed: Sealed) -> bool | None:
+        try:
+            found = records.decode(data, f"record {sealed.record.number} of {self._slots.name}")
+        except Corrupt:  # perhaps only on the way: it says nothing about whose record is there
             return None
-        return records.decode(data, f"record {number} of {self._slots.name}").record.put_id == sealed.record.put_id
+        except FutureFormat:  # a newer Lochan's, so not ours; whoever folds it will say so
+            return False
+        return found.record.put_id == sealed.record.put_id

@@ -22,7 +22,7 @@ from lochan.formats.record import Actor, Entry, Record, Sealed
 from lochan.ids import Ids
 from lochan.journal.append import Appender
 from lochan.journal.keys import Done
-from lochan.journal.rules import NEVER, RULES, Rules
+from lochan.journal.rules import NEVER, RULES, Anchor, Rules
 from lochan.journal.state import State
 from lochan.journal.tail import Tail
 
@@ -160,13 +160,16 @@ class GroupCommit:
         try:
             won = await self._append(sealed, deadline)
         except LochanError as error:
-            for one in accepted + refused + rest:
-                one.fail(error if one in accepted else _not_sent(error))
+            for one in accepted + refused:  # a key that came twice was not refused, and shares the first one's fate
+                one.fail(error if one.failure is None else _not_sent(error))
+            for one in rest:
+                one.fail(_not_sent(error))
             return []
         if won:
             fp("append.decided")
             self._adopt(sealed, draft)
-            self._tail.renew(sent)
+            # J6: a confirmed append of n, by the sending of its first try, shows that n+1 was free then.
+            self._tail.renew(Anchor(sealed.record.number + 1, sent))
             _settle_all(accepted + refused)
             self._appended(sealed.record.number)
             return rest
@@ -189,6 +192,7 @@ class GroupCommit:
 
     async def _after_lost_race(self, undecided: list[_Waiting], rest: list[_Waiting]) -> list[_Waiting]:
         """A rival has the number: fold its record, and check every request anew against it."""
+        fp("append.lost")
         try:
             await self._tail.fresh()
         except LochanError as error:
@@ -202,7 +206,12 @@ class GroupCommit:
         try:
             state = await self._tail.fresh()
         except LochanError as error:
-            for one in refused + rest:
+            for one in refused:
+                if one.failure is None:  # carried out before, and decided: no probe is needed to say so
+                    one.settle()
+                else:
+                    one.fail(_not_sent(error))
+            for one in rest:
                 one.fail(_not_sent(error))
             return []
         if state.number != number:
@@ -213,6 +222,7 @@ class GroupCommit:
     def _check(
         self, batch: list[_Waiting], draft: State, time: int
     ) -> tuple[list[_Waiting], list[_Waiting], list[_Waiting], list[Entry]]:
+        """J3: in order, each against the state with the earlier ones; and anew after every lost race."""
         accepted: list[_Waiting] = []
         refused: list[_Waiting] = []  # and those that were carried out before: they need no record
         entries: list[Entry] = []
@@ -244,8 +254,7 @@ class GroupCommit:
             done = draft.keys.look_up(entry, time)
             if done is not None:
                 return done
-        seen = draft if self._rules.sees_earlier_of_batch() else self._tail.state
-        changes = tuple(events.change(event) for event in request.decide(seen))
+        changes = tuple(events.change(event) for event in request.decide(draft))
         if sum(len(change.payload) for change in changes) > ENTRY_BYTES_MAX:
             raise Invalid("this request is too large for one journal record", hint="write it as a run or in parts")
         return Entry(request.actor, request.key, request.fingerprint, changes, request.pending)

@@ -4,17 +4,19 @@ They stand apart from the code that acts on them so that each can be read beside
 can take one away and show that something breaks. Nothing but the simulator passes any other `Rules` than `RULES`.
 """
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from lochan.formats.record import Sealed
 
-WRITER_TRUST_S: Final = 60.0
-READER_TRUST_S: Final = 3_600.0
-TRIM_AGE_S: Final = 86_400.0
 KEY_AHEAD_MAX_US: Final = 5 * 60 * 1_000_000
 
 
 class Rules:
+    # The times of J6. The simulator's day is shorter, which leaves less room for mistakes.
+    writer_trust_s = 60.0
+    reader_trust_s = 3_600.0
+    trim_age_s = 86_400.0
+
     # --- J1: same number, same put-id, same bytes -------------------------------------------------------------------
     def retried(self, sealed: Sealed) -> Sealed:
         """A retry repeats the bytes exactly; requests that came since wait for the next record. Otherwise the first
@@ -30,10 +32,6 @@ class Rules:
         """A put that timed out may land after we answered; so the answer is "unknown", never "failed"."""
         return True
 
-    # --- J3: a batch is checked in order, each request against the state with the earlier ones of the batch ----------
-    def sees_earlier_of_batch(self) -> bool:
-        return True
-
     # --- J4: segments are tombstones ---------------------------------------------------------------------------------
     def may_pack(self, last_of_group: int, next_number: int) -> bool:
         """Only a full group is packed: a number without its record would be closed to its writer."""
@@ -43,22 +41,29 @@ class Rules:
     def consults_segments(self) -> bool:
         return True
 
-    def may_trust_slot(self, *, aged: bool, trust_s: float, anchor: float, asked: float, answered: float) -> bool:
+    def may_trust_slot(
+        self, number: int, *, aged: bool, trust_s: float, anchor: "Anchor", asked: float, answered: float
+    ) -> bool:
         """J6: the segment read may be skipped if the answer came soon after the *sending* of an absent probe that J5
         confirmed: what was absent then cannot have been trimmed since, for nothing is trimmed before it is a day old.
         Tested after the answer: a process may be stopped between asking and hearing. Not on disk, where nothing waits
         a day and a look costs nothing."""
-        return aged and answered - anchor <= trust_s
+        return aged and self.anchor_covers(anchor, number) and answered - anchor.sent <= trust_s
 
-    def anchor_of_absent(self, *, asked: float, answered: float) -> float:
+    def anchor_covers(self, anchor: "Anchor", number: int) -> bool:
+        """An absent slot vouches for itself and those after it. A reader of this process may have moved the anchor
+        past a number that a writer of this process is still trying: that one may have been trimmed long ago."""
+        return anchor.number <= number
+
+    def anchor_of_absent(self, number: int, *, asked: float, answered: float) -> "Anchor":
         """An absent answer is as old as its question."""
-        return asked
+        return Anchor(number, asked)
 
-    def anchor_of_unconfirmed(self, anchor: float, asked: float) -> float:
+    def anchor_of_unconfirmed(self, anchor: "Anchor", number: int, asked: float) -> "Anchor":
         """An absent answer that the segment has not confirmed renews nothing."""
         return anchor
 
-    def anchor_of_present(self, anchor: float, asked: float) -> float:
+    def anchor_of_present(self, anchor: "Anchor", number: int, asked: float) -> "Anchor":
         """A present answer renews nothing: the slot after it may have been trimmed long ago."""
         return anchor
 
@@ -78,13 +83,13 @@ class Rules:
         )
 
     def slot_is_old(self, now: float, modified: float) -> bool:
-        return now - modified > TRIM_AGE_S
+        return now - modified > self.trim_age_s
 
     def segment_is_old(self, now: float, modified: float) -> bool:
-        return now - modified > TRIM_AGE_S
+        return now - modified > self.trim_age_s
 
     def checkpoint_is_old(self, now: float, modified: float) -> bool:
-        return now - modified > TRIM_AGE_S
+        return now - modified > self.trim_age_s
 
     def trims_by_store_clock(self) -> bool:
         """`now` is the Last-Modified of an object the trimmer has just written, never the trimmer's own wall clock."""
@@ -95,7 +100,7 @@ class Rules:
         return True
 
     # --- J7: a checkpoint is a shortcut, never evidence ---------------------------------------------------------------
-    def anchor_of_checkpoint(self, now: float) -> float:
+    def anchor_of_checkpoint(self, number: int, now: float) -> "Anchor":
         """Loading a checkpoint, however new, shows nothing about the slots after it."""
         return NEVER
 
@@ -114,5 +119,12 @@ class Rules:
         return key_time > record_time + KEY_AHEAD_MAX_US
 
 
-NEVER: Final = float("-inf")
+class Anchor(NamedTuple):
+    """Slot `number` was absent, and J5 confirmed it, by a probe that was sent at `sent` (boot time)."""
+
+    number: int
+    sent: float
+
+
+NEVER: Final = Anchor(0, float("-inf"))
 RULES: Final = Rules()

@@ -14,7 +14,7 @@ from lochan.formats import record as records
 from lochan.formats import segment as segments
 from lochan.formats.segment import Segment
 from lochan.journal.chain import Folder
-from lochan.journal.rules import READER_TRUST_S, RULES, Rules
+from lochan.journal.rules import RULES, Anchor, Rules
 from lochan.journal.slots import Slots
 from lochan.journal.turns import Turns
 
@@ -30,8 +30,9 @@ class Tail(Generic[F]):
         self._rules = rules
         self._turns = Turns()
         self._window = 1
+        self._damaged = 0
         self.state = state
-        self.anchor = rules.anchor_of_checkpoint(self.now())
+        self.anchor = rules.anchor_of_checkpoint(self.next, self.now())
 
     @property
     def next(self) -> int:
@@ -47,9 +48,10 @@ class Tail(Generic[F]):
         await self._turns.share(self._catch_up)
         return self.state
 
-    def renew(self, sent: float) -> None:
-        """J6: a confirmed append of n, by the sending of its first try, shows that n+1 was free then."""
-        self.anchor = max(self.anchor, sent)
+    def renew(self, anchor: Anchor) -> None:
+        """J6: of two confirmed moments the later one counts."""
+        if anchor.sent > self.anchor.sent:
+            self.anchor = anchor
 
     async def _catch_up(self) -> None:
         while not await self.advance():
@@ -59,35 +61,36 @@ class Tail(Generic[F]):
         """Take in some records, at most to number `until`. True: there is no next one now, or it is past `until`."""
         if until is not None and self.next > until:
             return True
-        group, in_group = divmod(self.next, self._slots.group)
-        count = min(self._window, self._slots.group - in_group, *(() if until is None else (until - self.next + 1,)))
+        to_group_end = self._slots.group - self.next % self._slots.group
+        count = min(self._window, to_group_end, *(() if until is None else (until - self.next + 1,)))
         asked, first = self.now(), self.next
         answers = await self._slots.read_many(first, count)
         if None in answers:
-            self.anchor = self._rules.anchor_of_unconfirmed(self.anchor, asked)
-        segment = await self.segment_unless_trusted(group, asked, READER_TRUST_S)
+            self.renew(self._rules.anchor_of_unconfirmed(self.anchor, first, asked))
+        segment = await self.segment_unless_trusted(first, asked, self._rules.reader_trust_s)
         if segment is not None:
-            self._fold_segment(segment, until)
+            self._fold_segment(segment, first, until)
             return False
         for number, data in enumerate(answers, first):
             if data is None:
-                confirmed = self._rules.anchor_of_absent(asked=asked, answered=self.now())
-                self.anchor = max(self.anchor, confirmed)
+                self.renew(self._rules.anchor_of_absent(number, asked=asked, answered=self.now()))
                 self._window = 1
                 return True
-            await self._fold_slot(number, data)
-        self.anchor = self._rules.anchor_of_present(self.anchor, asked)
+            if not self._fold_slot(number, data):
+                return False
+        self.renew(self._rules.anchor_of_present(self.anchor, self.next, asked))
         self._window = min(self._window * 2, _WINDOW_MAX)
         return False
 
-    async def segment_unless_trusted(self, group: int, asked: float, trust_s: float) -> Segment | None:
-        """J5: the segment that decides, if there is one; J6: not asked for while the slot's answer can be trusted."""
+    async def segment_unless_trusted(self, number: int, asked: float, trust_s: float) -> Segment | None:
+        """J5: the segment that decides about slot `number` and those after it in its group, if there is one; J6: not
+        asked for while the slot's answer can be trusted."""
         trusted = self._rules.may_trust_slot(
-            aged=self._slots.aged, trust_s=trust_s, anchor=self.anchor, asked=asked, answered=self.now()
+            number, aged=self._slots.aged, trust_s=trust_s, anchor=self.anchor, asked=asked, answered=self.now()
         )
         if trusted or not self._rules.consults_segments():
             return None
-        return await self.segment(group)
+        return await self.segment(number // self._slots.group)
 
     async def segment(self, group: int) -> Segment | None:
         data = await self._slots.read_segment(group)
@@ -102,21 +105,24 @@ class Tail(Generic[F]):
             raise Corrupt(f"{what} says it is segment {segment.group}", hint="restore it from a copy of the lake")
         return segment
 
-    async def _fold_slot(self, number: int, data: bytes) -> None:
+    def _fold_slot(self, number: int, data: bytes) -> bool:
+        """False: the bytes are damaged, perhaps only on the way; the whole question is asked once more, for the slot
+        may be gone meanwhile. Raises Corrupt if they are damaged again."""
         if number != self.next:
-            return  # our own append was adopted while we waited
-        what = f"record {number} of {self._slots.name}"
+            return True  # our own append was adopted while we waited
         try:
-            sealed = records.decode(data, what)
+            sealed = records.decode(data, f"record {number} of {self._slots.name}")
         except Corrupt:
-            sealed = records.decode(await self._slots.read(number) or b"", what)
-            if number != self.next:
-                return
+            if self._damaged == number:
+                raise
+            self._damaged = number
+            return False
         self.state.fold(sealed)
+        return True
 
-    def _fold_segment(self, segment: Segment, until: int | None) -> None:
-        if self.next >= segment.first + len(segment.records):
-            raise ends_early(segment, self.next, self._slots.name)
+    def _fold_segment(self, segment: Segment, asked_for: int, until: int | None) -> None:
+        if asked_for >= segment.first + len(segment.records):
+            raise ends_early(segment, asked_for, self._slots.name)
         for number, data in enumerate(segment.records, segment.first):
             if number == self.next and (until is None or number <= until):
                 self.state.fold(records.decode(data, f"record {number} of {self._slots.name}"))

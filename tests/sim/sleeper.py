@@ -1,0 +1,70 @@
+"""Lives in which one server falls behind, at a moment when that is most dangerous for it.
+
+It has seen the tail; then its network becomes slow while the others fill groups and the janitor trims them. What it
+believes when it hears again is what the times of rule J6 are about. The schedule is as random as in any life.
+"""
+
+from collections.abc import Callable
+
+from tests.sim.chooser import Chooser
+from tests.sim.clients import Client
+from tests.sim.journal_walk import Life
+from tests.sim.machine import Machine
+from tests.sim.plants import Plant
+from tests.sim.world import HOUR, MINUTE
+
+_SOON_S = 2.5
+
+
+class Sleeper(Life):
+    def __init__(self, chooser: Chooser, plant: Plant) -> None:
+        super().__init__(chooser, plant, bucket=chooser.seed % 3 > 0)
+        self.store.faults = frozenset({"before", "lost", "late"})
+
+    def _present(self) -> None:
+        self.store.faulty = lambda verb, path: verb == "put_if_absent"
+        behind = self.world.machine("s0")
+        behind.spawn(self._fall_behind(behind))
+        busy = self.world.machine("s1")
+        busy.spawn(self._be_busy(busy))
+        janitor = self.world.machine("jan")
+        janitor.spawn(self._keep_tidy(janitor))
+        self.world.run(stalls=(2 * MINUTE, 50 * MINUTE), jumps=(2 * MINUTE,))
+
+    async def _fall_behind(self, machine: Machine) -> None:
+        journal = await self.lake.open(machine, self._slow_later(machine))
+        writer, reader = (Client(self.lake, machine, journal, f"s0.{i}") for i in range(2))
+        await writer.create(self._new_name())
+        await reader.read()
+        await machine.clock.sleep(_SOON_S)
+        tasks = [machine.spawn(writer.create(self._new_name())), machine.spawn(self._read_again(reader))]
+        for task in tasks:
+            await task
+        await journal.close()
+
+    def _slow_later(self, machine: Machine) -> Callable[[str], float]:
+        """From then on either every read takes long, or every append is on its way for hours, on a disk for a bit."""
+        verb_slow, delay_s = self.random.choice((("get", 25.0 * MINUTE), ("put_if_absent", 3.0 * HOUR)))
+        if not self.lake.bucket:
+            verb_slow, delay_s = "put_if_absent", 20.0
+        begins = machine.clock.boot() + _SOON_S
+        return lambda verb: delay_s if verb == verb_slow and machine.clock.boot() >= begins else 0.0
+
+    async def _read_again(self, reader: Client) -> None:
+        await reader.read()
+        await reader.machine.clock.sleep(3 * HOUR - 20)
+        await reader.read()
+
+    async def _be_busy(self, machine: Machine) -> None:
+        client = Client(self.lake, machine, await self.lake.open(machine), "s1.0")
+        await machine.clock.sleep(1)
+        for _ in range(self.random.randrange(5, 10)):
+            await client.create(self._new_name())
+        await client.journal.close()
+
+    async def _keep_tidy(self, machine: Machine) -> None:
+        client = Client(self.lake, machine, await self.lake.open(machine), "jan")
+        await machine.clock.sleep(1.5)
+        for _ in range(3):
+            await client.tidy()
+            await machine.clock.sleep(62 * MINUTE)
