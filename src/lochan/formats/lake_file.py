@@ -22,13 +22,13 @@ def encode(lake: LakeFile) -> bytes:
 def decode(data: bytes, url: str) -> LakeFile:
     try:
         version = msgspec.json.decode(data, type=_OnlyFormat).format
+        if version <= FORMAT:
+            return msgspec.json.decode(data, type=LakeFile)
     except msgspec.DecodeError as error:
         raise Corrupt(f"{url}/{PATH} cannot be read: {error}", hint="restore it from a copy of the lake") from error
-    if version > FORMAT:
-        raise FutureFormat(
-            f"the lake at {url} has format {version}; this Lochan reads up to {FORMAT}", hint="upgrade Lochan"
-        )
-    return msgspec.json.decode(data, type=LakeFile)
+    raise FutureFormat(
+        f"the lake at {url} has format {version}; this Lochan reads up to {FORMAT}", hint="upgrade Lochan"
+    )
 
 
 class _OnlyFormat(msgspec.Struct):

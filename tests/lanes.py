@@ -1,0 +1,65 @@
+"""`make test` and the lanes it is made of: python -m tests.lanes unit|integration|sim|spark|browser|all [--full]
+
+Each lane is one run of pytest over its folders, so each prints its own closing lines; a summary stands at the end.
+"""
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+LANES = {
+    "unit": ["tests/unit", "tests/property", "tests/golden"],
+    "integration": ["tests/integration", "tests/kill", "tests/docs"],
+    "sim": ["tests/sim"],
+    "spark": ["tests/spark"],
+    "browser": ["tests/browser"],
+}
+COUNTS = re.compile(r"(\d+) (passed|failed|error|skipped)")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.lanes", description="run the tests")
+    parser.add_argument("lane", choices=[*LANES, "all"])
+    parser.add_argument("--full", action="store_true", help="the long forms too")
+    chosen = parser.parse_args()
+    if chosen.full:
+        os.environ["FULL"] = "1"
+    names = list(LANES) if chosen.lane == "all" else [chosen.lane]
+    if chosen.lane == "all" and subprocess.call(["make", "--no-print-directory", "lint"], cwd=ROOT):
+        return 1
+    counts = {"passed": 0, "failed": 0, "error": 0, "skipped": 0}
+    for name in names:
+        _run(name, counts)
+    failed = counts["failed"] + counts["error"]
+    print(f"{counts['passed']} passed, {failed} failed, {counts['skipped']} skipped")
+    return int(failed > 0 or counts["passed"] == 0)
+
+
+def _run(name: str, counts: dict[str, int]) -> None:
+    folders = [folder for folder in LANES[name] if any((ROOT / folder).rglob("test_*.py"))]
+    if not folders:
+        print(f"--- {name}: no tests yet", flush=True)
+        return
+    print(f"--- {name}: {' '.join(folders)}", flush=True)
+    begun = time.monotonic()
+    command = [sys.executable, "-m", "pytest", *folders]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, errors="replace") as pytest:
+        assert pytest.stdout is not None
+        last = ""
+        for line in pytest.stdout:
+            print(line, end="", flush=True)
+            last = line if COUNTS.search(line) else last
+    for number, what in COUNTS.findall(last):
+        counts[what] += int(number)
+    if pytest.returncode not in (0, 1) or (pytest.returncode and not COUNTS.search(last)):
+        counts["failed"] += 1  # it did not get so far as to count
+    print(f"--- {name}: {time.monotonic() - begun:.0f} s", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
