@@ -9,21 +9,21 @@ from typing import Any
 import msgspec
 
 from lochan.clock import Clock, SystemClock
-from lochan.errors import AlreadyExists, Invalid, NotFound
+from lochan.errors import AlreadyExists, NotFound
 from lochan.formats import lake_file
 from lochan.formats.lake_file import LakeFile
 from lochan.formats.record import Actor, Sealed
 from lochan.ids import Ids
 from lochan.journal.journal import Journal, Settings
-from lochan.journal.slots import ObjectSlots, Slots
-from lochan.journal.state import Alarm, Schema
+from lochan.journal.open import Journals
+from lochan.journal.state import Alarm
 from lochan.store.create import settle
 from lochan.store.protocol import Store
 from lochan.versioning.branches import Branches
 from lochan.versioning.repositories import Repositories, Repository
 
 LAKE_JOURNAL = "_lake"
-JOURNALS = ("store", "postgres")
+_PATIENCE_S = 30.0  # how long the lake's file is tried to be made
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +62,16 @@ class Lake:
         clock: Clock | None = None,
         ids: Ids | None = None,
     ) -> Lake:
-        """Raises AlreadyExists if there is a lake already."""
+        """Raises AlreadyExists if there is a lake already, Invalid, or whatever keeps its journals from being used."""
         clock, ids = clock or SystemClock(), ids or Ids()
-        if journal not in JOURNALS:
-            raise Invalid(f"{journal!r} is no kind of journal", hint=f"take one of {', '.join(JOURNALS)}")
         file = LakeFile(lake_file.FORMAT, ids.ksuid(clock.wall()), journal, clock.wall())
-        there = await settle(store, lake_file.PATH, lake_file.encode(file), clock, ids)
+        journals = Journals(store, file, journal_url, clock, ids, Settings())
+        try:
+            await journals.prepare()
+        finally:
+            await journals.close()
+        deadline = clock.boot() + _PATIENCE_S
+        there = await settle(store, lake_file.PATH, lake_file.encode(file), clock, ids, deadline)
         if lake_file.decode(there, store.url).lake != file.lake:
             raise AlreadyExists(f"there is a lake at {store.url} already", hint="nothing was changed")
         return await cls.open(store, journal_url=journal_url, clock=clock, ids=ids)
@@ -92,7 +96,11 @@ class Lake:
         file = lake_file.decode(data, store.url)
         settings = Settings(writer=ids.ksuid(clock.wall()), hold_s=hold_ms / 1_000)
         journals = Journals(store, file, journal_url, clock, ids, settings, alarm)
-        own = await journals.open(LAKE_JOURNAL, (Repositories,))
+        try:
+            own = await journals.open(LAKE_JOURNAL, (Repositories,))
+        except BaseException:
+            await journals.close()
+            raise
         return cls(store, file, journals, own, clock, ids)
 
     async def repositories(self) -> list[Repository]:
@@ -147,34 +155,7 @@ class Lake:
                 yield line
 
     async def close(self) -> None:
-        await self._own.close()
         await self._journals.close()
-
-
-class Journals:
-    """Opens journals where this lake keeps them."""
-
-    def __init__(
-        self, store: Store, file: LakeFile, url: str, clock: Clock, ids: Ids, settings: Settings, alarm: Alarm
-    ) -> None:
-        self._store = store
-        self._file = file
-        self._url = url
-        self._clock = clock
-        self._ids = ids
-        self._settings = settings
-        self._alarm = alarm
-
-    async def open(self, journal: str, parts: tuple[type[Any], ...]) -> Journal:
-        schema = Schema(*parts, alarm=self._alarm)
-        slots = await self._slots(journal)
-        return await Journal.open(journal, schema, slots, self._store, self._clock, self._ids, self._settings)
-
-    async def close(self) -> None:
-        return None
-
-    async def _slots(self, journal: str) -> Slots:
-        return ObjectSlots(self._store, journal, aged=not self._store.url.startswith("file:"))
 
 
 def lines(sealed: Sealed) -> list[EventLine]:

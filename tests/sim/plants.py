@@ -65,7 +65,8 @@ class _ChecksAlone(group.GroupCommit):
     def _check(self, batch: Any, draft: State, time: int) -> Any:
         all_: tuple[list[Any], ...] = ([], [], [], [])
         for one in batch:
-            for whole, part in zip(all_, super()._check([one], self._tail.state.fork(), time), strict=True):
+            checked: Any = super()._check([one], self._tail.state.fork(), time)
+            for whole, part in zip(all_, checked, strict=True):
                 whole.extend(part)
         return all_
 

@@ -11,23 +11,23 @@ from tests.sim.clients import Client
 from tests.sim.journal_walk import Life
 from tests.sim.machine import Machine
 from tests.sim.plants import Plant
-from tests.sim.world import HOUR, MINUTE
+from tests.sim.world import DAY, HOUR, MINUTE
 
 _SOON_S = 2.5
 
 
 class Sleeper(Life):
     def __init__(self, chooser: Chooser, plant: Plant) -> None:
-        super().__init__(chooser, plant, bucket=chooser.seed % 3 > 0)
+        super().__init__(chooser, plant, bucket=chooser.seed % 4 > 0)
         self.store.faults = frozenset({"before", "lost", "late"})
 
     def _present(self) -> None:
         self.store.faulty = lambda verb, path: verb == "put_if_absent"
         behind = self.world.machine("s0")
-        behind.spawn(self._fall_behind(behind))
+        behind.spawn(self._fall_asleep(behind) if self.random.random() < 0.4 else self._fall_behind(behind))
         busy = self.world.machine("s1")
         busy.spawn(self._be_busy(busy))
-        janitor = self.world.machine("jan")
+        janitor = self.world.machine("jan", skew_us=self.random.choice((0, 0, 3 * DAY * 1_000_000)))
         janitor.spawn(self._keep_tidy(janitor))
         self.world.run(stalls=(2 * MINUTE, 50 * MINUTE), jumps=(2 * MINUTE,))
 
@@ -41,6 +41,20 @@ class Sleeper(Life):
         for task in tasks:
             await task
         await journal.close()
+
+    async def _fall_asleep(self, machine: Machine) -> None:
+        """It has asked for the tail and stands still before it hears; when it wakes it goes on where it was."""
+        client = Client(self.lake, machine, await self.lake.open(machine), "s0.0")
+        task = machine.spawn(self._read_and_write(client))
+        await machine.clock.sleep(self.random.uniform(0.001, 0.008))
+        machine.stall((3 * HOUR) if self.lake.bucket else 20)
+        await task
+        await client.journal.close()
+
+    async def _read_and_write(self, client: Client) -> None:
+        await client.read()
+        await client.create(self._new_name())
+        await client.read()
 
     def _slow_later(self, machine: Machine) -> Callable[[str], float]:
         """From then on either every read takes long, or every append is on its way for hours, on a disk for a bit."""

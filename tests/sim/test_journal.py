@@ -56,8 +56,6 @@ def test_every_schedule_of_a_small_scene_for_long(name: str) -> None:
         ("J3: a lost race is not checked again", "two writers want one name"),
         ("J4: slots go before their segment is durable", "a cold reader beside the trimmer"),
         ("J5: segments are not consulted", "a cold reader beside the trimmer"),
-        ("J7: a checkpoint counts as a probe", "a bucket: a cold reader while slots go"),
-        ("J8: keys are not tested at all", "two writers, one asks again by its key"),
         ("acknowledged before the append", "two writers want one name"),
     ],
 )

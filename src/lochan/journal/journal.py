@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from lochan.clock import Clock
 from lochan.errors import LochanError
@@ -34,6 +34,16 @@ class Settings:
     hold_s: float = 0.0  # how long a batch waits for company
     patience_s: float = 30.0  # how long an append is tried before its outcome is called unknown
     checkpoint_every: int = CHECKPOINT_EVERY
+    mirror_every: int = 64  # records, where a journal is mirrored to the bucket
+    mirror_s: float = 5.0  # or seconds after the first that is not, whichever is sooner
+
+
+class Behind(Protocol):
+    """Somebody who works behind the writer: the mirror, where the journal is not in the bucket itself."""
+
+    def appended(self, number: int) -> None: ...
+
+    async def close(self) -> None: ...
 
 
 class Journal:
@@ -48,6 +58,7 @@ class Journal:
         settings: Settings,
         state: State,
         rules: Rules = RULES,
+        behind: Behind | None = None,
     ) -> None:
         self.journal = journal
         self.schema = schema
@@ -59,6 +70,7 @@ class Journal:
         self._ids = ids
         self._settings = settings
         self._rules = rules
+        self._behind = behind
         self._group: GroupCommit | None = None
         self._background: set[asyncio.Task[None]] = set()
 
@@ -73,10 +85,11 @@ class Journal:
         ids: Ids,
         settings: Settings | None = None,
         rules: Rules = RULES,
+        behind: Behind | None = None,
     ) -> Journal:
         """A cold start: the newest checkpoint that can be read. The first read or write brings it up to date."""
         state = await Checkpoints(store, journal).newest_state(schema, journal)
-        return cls(journal, schema, slots, store, clock, ids, settings or Settings(), state, rules)
+        return cls(journal, schema, slots, store, clock, ids, settings or Settings(), state, rules, behind)
 
     async def fresh(self) -> State:
         """Every write that was acknowledged before this call, by any process, is in it. Use before the next await."""
@@ -118,6 +131,8 @@ class Journal:
             await self._group.close()
         for task in list(self._background):
             await task
+        if self._behind is not None:
+            await self._behind.close()
 
     def _writer(self) -> GroupCommit:
         if self._group is None:
@@ -139,6 +154,8 @@ class Journal:
         return self._group
 
     def _appended(self, number: int) -> None:
+        if self._behind is not None:
+            self._behind.appended(number)
         if number % self._settings.checkpoint_every:
             return
         import asyncio

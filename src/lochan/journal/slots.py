@@ -46,6 +46,9 @@ class Slots(Protocol):
 
     async def delete(self, number: int) -> None: ...
 
+    async def first_after(self, number: int) -> int | None:
+        """The lowest slot with a greater number, to find a gap; may be stale."""
+
     def listed(self, below: int) -> AsyncIterator[Listed]:
         """Slots with a number below `below`, for the trimmer; may be stale."""
 
@@ -102,11 +105,22 @@ class ObjectSlots:
     async def delete(self, number: int) -> None:
         await self._store.delete(self.slot_path(number))
 
+    async def first_after(self, number: int) -> int | None:
+        async for slot in self._slots_after(number):
+            return slot.number
+        return None
+
     async def listed(self, below: int) -> AsyncIterator[Listed]:
+        async for slot in self._slots_after(0):
+            if slot.number >= below:
+                return
+            yield slot
+
+    async def _slots_after(self, number: int) -> AsyncIterator[Listed]:
         folder = f"{self._prefix}/journal/"
-        async for stat in self._store.list(folder):
+        async for stat in self._store.list(folder, self.slot_path(number)):
             name = stat.path.removeprefix(folder)
-            if len(name) != _DIGITS or not name.isdigit() or int(name) >= below:
+            if len(name) != _DIGITS or not name.isdigit():
                 return  # slots sort before everything else in the folder
             yield Listed(int(name), stat.modified)
 

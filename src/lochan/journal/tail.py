@@ -31,6 +31,7 @@ class Tail(Generic[F]):
         self._turns = Turns()
         self._window = 1
         self._damaged = 0
+        self._looked_ahead = False
         self.state = state
         self.anchor = rules.anchor_of_checkpoint(self.next, self.now())
 
@@ -75,12 +76,32 @@ class Tail(Generic[F]):
             if data is None:
                 self.renew(self._rules.anchor_of_absent(number, asked=asked, answered=self.now()))
                 self._window = 1
+                await self._check_gap(number)
                 return True
             if not self._fold_slot(number, data):
                 return False
         self.renew(self._rules.anchor_of_present(self.anchor, self.next, asked))
         self._window = min(self._window * 2, _WINDOW_MAX)
         return False
+
+    async def _check_gap(self, number: int) -> None:
+        """Once, at a cold start: a record that somebody deleted looks like the tail, and a writer would go on there.
+        Later this process knows the records it has folded. Raises Corrupt if one is there that the missing one must
+        come before; asked again first, for it may have been appended, or its group trimmed, just now."""
+        if self._looked_ahead:
+            return
+        self._looked_ahead = True
+        later = await self._slots.first_after(number)
+        if later is None or self.next != number:
+            return
+        if (
+            await self._slots.read(number) is None
+            and await self._slots.read_segment(number // self._slots.group) is None
+        ):
+            raise Corrupt(
+                f"record {number} of {self._slots.name} is missing, and record {later} is there",
+                hint="restore it from a copy of the lake; nothing was changed",
+            )
 
     async def segment_unless_trusted(self, number: int, asked: float, trust_s: float) -> Segment | None:
         """J5: the segment that decides about slot `number` and those after it in its group, if there is one; J6: not

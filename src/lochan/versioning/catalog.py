@@ -6,6 +6,7 @@ from hashlib import sha256
 import msgspec
 
 from lochan.clock import Clock
+from lochan.failpoints import fp
 from lochan.formats.lake_events import RepositoryCreated, RepositoryDeleted
 from lochan.formats.record import Actor
 from lochan.formats.repository_events import RepositoryOpened
@@ -34,15 +35,30 @@ async def create_repository(
     """First the repository's own journal is opened under a new id, then the lake's journal gives it the name. Killed in
     between, the name is still free and the nameless journal is litter. Raises AlreadyExists, Invalid."""
     check_new(name, kind, default_branch, metadata)
-    opened = RepositoryOpened(kind, default_branch)
     created = RepositoryCreated(ids.ksuid(clock.wall()), name, kind, default_branch, dict(metadata))
-    known = (await lake.fresh()).of(Repositories).find(name)
-    if known is None:  # else the lake's journal will say what is the matter, and no litter is made
-        own = await open_journal(created.id)
-        await own.submit(Request(actor, lambda state: [opened]))
-        await own.close()
     fingerprint = _fingerprint("create", name, kind, default_branch, dict(metadata))
-    id = await lake.submit(Request(actor, lambda state: [created], key, fingerprint))
+
+    async def open_own() -> None:
+        own = await open_journal(created.id)
+        await own.submit(Request(actor, lambda state: [RepositoryOpened(kind, default_branch)]))
+        await own.close()
+        fp("repository.opened")
+
+    def decide(state: State) -> list[RepositoryCreated]:
+        if not opened and state.of(Repositories).find(name) is None:
+            raise _FreeAgain
+        return [created]
+
+    opened = (await lake.fresh()).of(Repositories).find(name) is None
+    if opened:  # else the lake's journal will say what is the matter, and no litter is made
+        await open_own()
+    try:
+        id = await lake.submit(Request(actor, decide, key, fingerprint))
+    except _FreeAgain:
+        await open_own()
+        opened = True
+        id = await lake.submit(Request(actor, decide, key, fingerprint))
+    fp("repository.named")
     repository = (await lake.fresh()).of(Repositories).find(name)
     if repository is None or repository.id != id:  # re-sent by its key, and deleted since
         return Repository(id, name, kind, default_branch, 0, actor.user, dict(metadata))
@@ -56,6 +72,10 @@ async def delete_repository(lake: Journal, *, name: str, actor: Actor, key: str 
         return [RepositoryDeleted(state.of(Repositories).get(name).id)]
 
     await lake.submit(Request(actor, decide, key, _fingerprint("delete", name)))
+
+
+class _FreeAgain(Exception):
+    """The name was taken when we looked, so no journal was opened; its repository has been deleted since."""
 
 
 def _fingerprint(*request: object) -> bytes:

@@ -1,0 +1,107 @@
+"""Opening journals where the lake keeps them: as objects of its own store, or as rows of PostgreSQL with a mirror."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from weakref import WeakSet
+
+from lochan.clock import Clock
+from lochan.errors import Invalid
+from lochan.formats.lake_file import LakeFile
+from lochan.ids import Ids
+from lochan.journal.journal import Journal, Settings
+from lochan.journal.slots import GROUP, ObjectSlots
+from lochan.journal.state import Alarm, Part, Schema
+from lochan.store.protocol import Store
+
+if TYPE_CHECKING:  # loaded only for a lake that has its journals there
+    from lochan.journal.postgres import PostgresConnection
+
+JOURNALS = ("store", "postgres")
+
+
+class Journals:
+    """`url` is the database's; for journals on the store it is not looked at."""
+
+    def __init__(
+        self,
+        store: Store,
+        file: LakeFile,
+        url: str,
+        clock: Clock,
+        ids: Ids,
+        settings: Settings,
+        alarm: Alarm = lambda _: None,
+        *,
+        group: int = GROUP,
+    ) -> None:
+        if file.journal not in JOURNALS:
+            raise Invalid(f"{file.journal!r} is no kind of journal", hint=f"take one of {', '.join(JOURNALS)}")
+        self._store = store
+        self._file = file
+        self._url = url
+        self._clock = clock
+        self._ids = ids
+        self._settings = settings
+        self._alarm = alarm
+        self._group = group
+        self._database: PostgresConnection | None = None
+        self._opened: WeakSet[Journal] = WeakSet()
+
+    async def prepare(self) -> None:
+        """For a new lake, before it is made: whatever would keep its journals from being used is raised here."""
+        if self._file.journal == "postgres":
+            await self._connection().register(self._file.lake)
+
+    async def open(self, journal: str, parts: tuple[type[Part], ...]) -> Journal:
+        schema = Schema(*parts, alarm=self._alarm)
+        if self._file.journal == "postgres":
+            opened = await self._open_postgres(journal, schema)
+        else:
+            slots = ObjectSlots(self._store, journal, aged=not self._store.url.startswith("file:"), group=self._group)
+            opened = await Journal.open(journal, schema, slots, self._store, self._clock, self._ids, self._settings)
+        self._opened.add(opened)
+        return opened
+
+    async def close(self) -> None:
+        for journal in list(self._opened):
+            await journal.close()
+        if self._database is not None:
+            await self._database.close()
+
+    async def _open_postgres(self, journal: str, schema: Schema) -> Journal:
+        from lochan.journal.mirror import Mirror, Mirroring, check_holds
+        from lochan.journal.postgres import PostgresSlots
+
+        database = self._connection()
+        await database.check_registered(self._file.lake)
+        bucket = ObjectSlots(self._store, journal, aged=False, group=self._group)
+        slots = PostgresSlots(database, self._file.lake, journal, bucket)
+        mirroring = Mirroring(
+            Mirror(slots, self._store, journal, self._clock),
+            self._alarm,
+            every_records=self._settings.mirror_every,
+            every_s=self._settings.mirror_s,
+        )
+        opened = await Journal.open(
+            journal, schema, slots, self._store, self._clock, self._ids, self._settings, behind=mirroring
+        )
+        state = opened.tail.state
+        await check_holds(slots, state.number, state.digest, "a checkpoint in the bucket")
+        return opened
+
+    def _connection(self) -> PostgresConnection:
+        if self._database is None:
+            try:
+                from lochan.journal.postgres import URL_SETTING, PostgresConnection
+            except ImportError as error:
+                raise Invalid(
+                    f"this lake has its journals in PostgreSQL, and psycopg is missing: {error}",
+                    hint="pip install 'lochan[postgres]'",
+                ) from error
+            if not self._url:
+                raise Invalid(
+                    f"the journals of {self._store.url} are in PostgreSQL, and its URL is not given", hint=URL_SETTING
+                )
+            self._database = PostgresConnection(self._url)
+        return self._database

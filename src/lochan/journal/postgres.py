@@ -1,0 +1,348 @@
+"""A journal's slots as rows of PostgreSQL, for lakes that need an append in about a millisecond.
+
+    lochan.lakes     lake                       which lakes keep their journals in this database
+    lochan.records   lake, journal, number      the slots; a record is created by INSERT
+    lochan.segments  lake, journal, number      which groups are packed; their bytes are in the bucket, like any lake's
+
+Rows carry bytes and decide nothing, as the objects of `slots.py` do. psycopg is imported here and nowhere else.
+"""
+
+import asyncio
+import os
+import re
+import socket
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from typing import Any
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
+from psycopg.pq import TransactionStatus
+
+from lochan.errors import AlreadyExists, Corrupt, DiskFull, Invalid, LochanError, NotFound, Refused, Transient
+from lochan.failpoints import fp
+from lochan.journal.slots import Listed, ObjectSlots
+
+URL_SETTING = "set journal.postgres.url, or LOCHAN_JOURNAL__POSTGRES__URL: postgresql://user:password@host/database"
+
+_COMMAND_S = 15.0  # an answer that takes longer is given up; half of what an append is tried for
+_CONNECT_S = 5
+_LISTED_AT_ONCE = 1_000
+
+Row = tuple[Any, ...]
+
+
+class PostgresSlots:
+    """Of one journal. `bucket` is where the segments' bytes go; its group is this journal's too."""
+
+    def __init__(self, database: "PostgresConnection", lake: str, journal: str, bucket: ObjectSlots) -> None:
+        self._database = database
+        self._bucket = bucket
+        self._key = (lake, journal)
+
+    @property
+    def group(self) -> int:
+        return self._bucket.group
+
+    @property
+    def aged(self) -> bool:
+        return False  # looking for a segment costs one look-up in an index
+
+    @property
+    def name(self) -> str:
+        return f"{self._database.name}/{self._key[1]}"
+
+    async def create(self, number: int, data: bytes) -> None:
+        # A conflict gives no row rather than an error, or every lost race would fill the server's log with one.
+        created = await self._database.write(
+            "INSERT INTO lochan.records (lake, journal, number, data) VALUES (%s, %s, %s, %b)"
+            " ON CONFLICT DO NOTHING RETURNING number",
+            (*self._key, number, data),
+        )
+        if not created:
+            raise AlreadyExists(f"record {number} is already in {self.name}")
+
+    async def read(self, number: int) -> bytes | None:
+        return (await self.read_many(number, 1))[0]
+
+    async def read_many(self, first: int, count: int) -> list[bytes | None]:
+        rows = await self._database.read(
+            "SELECT number, data FROM lochan.records"
+            " WHERE lake = %s AND journal = %s AND number >= %s AND number < %s ORDER BY number",
+            (*self._key, first, first + count),
+        )
+        found: list[bytes | None] = []
+        for number, data in rows:
+            if number != first + len(found):
+                break
+            found.append(data)
+        return found if len(found) == count else [*found, None]
+
+    async def delete(self, number: int) -> None:
+        # Not synced: a row that a crash brings back has its segment, so it says nothing, and is deleted again.
+        await self._database.write(
+            "WITH unsynced AS (SELECT set_config('synchronous_commit', 'off', true))"
+            " DELETE FROM lochan.records USING unsynced WHERE lake = %s AND journal = %s AND number = %s",
+            (*self._key, number),
+        )
+
+    async def first_after(self, number: int) -> int | None:
+        rows = await self._database.read(
+            "SELECT min(number) FROM lochan.records WHERE lake = %s AND journal = %s AND number > %s",
+            (*self._key, number),
+        )
+        return rows[0][0]
+
+    async def listed(self, below: int) -> AsyncIterator[Listed]:
+        after = 0
+        while True:
+            rows = await self._database.read(
+                "SELECT number, extract(epoch FROM at)::float8 FROM lochan.records"
+                " WHERE lake = %s AND journal = %s AND number > %s AND number < %s ORDER BY number LIMIT %s",
+                (*self._key, after, below, _LISTED_AT_ONCE),
+            )
+            for number, modified in rows:
+                yield Listed(number, modified)
+            if len(rows) < _LISTED_AT_ONCE:
+                return
+            after = rows[-1][0]
+
+    async def create_segment(self, group: int, data: bytes) -> None:
+        """First the bucket, then the row: once the row is there slots may go, and a rebuild has only the bucket."""
+        try:
+            await self._bucket.create_segment(group, data)
+        except AlreadyExists:  # the mirror was here, or another trimmer
+            if await self._bucket.read_segment(group) != data:
+                raise self._differs(group) from None
+        fp("postgres.segment_in_bucket")
+        created = await self._database.write(
+            "INSERT INTO lochan.segments (lake, journal, number) VALUES (%s, %s, %s)"
+            " ON CONFLICT DO NOTHING RETURNING number",
+            (*self._key, group),
+        )
+        if not created:
+            raise AlreadyExists(f"segment {group} is already in {self.name}")
+
+    async def read_segment(self, group: int) -> bytes | None:
+        if not await self.has_segment(group):
+            return None
+        data = await self._bucket.read_segment(group)
+        if data is None:
+            raise Corrupt(
+                f"segment {group} of {self.name} is gone from {self._bucket.name}",
+                hint="restore it from a copy of the lake",
+            )
+        return data
+
+    async def has_segment(self, group: int) -> bool:
+        return await self.segment_modified(group) is not None
+
+    async def segment_modified(self, group: int) -> float | None:
+        rows = await self._database.read(
+            "SELECT extract(epoch FROM at)::float8 FROM lochan.segments"
+            " WHERE lake = %s AND journal = %s AND number = %s",
+            (*self._key, group),
+        )
+        return rows[0][0] if rows else None
+
+    def _differs(self, group: int) -> Corrupt:
+        return Corrupt(
+            f"segment {group} of {self.name} is in {self._bucket.name} with other records",
+            hint="the database was restored from an old copy, or two databases were used for one lake",
+        )
+
+
+class PostgresConnection:
+    """A process's one connection to the database of its lake, opened when first needed; commands take turns.
+
+    Each command is a transaction, and synced when it is answered. One that was sent and not answered is open: that is
+    Transient, and only a read is sent again from here. The command after it connects anew.
+    """
+
+    def __init__(self, url: str, *, command_s: float = _COMMAND_S) -> None:
+        self._options = _options(url)
+        self._command_s = command_s
+        self._turn = asyncio.Lock()
+        self._connection: psycopg.AsyncConnection[Row] | None = None
+        self.name = _name(self._options)
+
+    async def write(self, query: str, values: Row) -> list[Row]:
+        return await self._command(query, values)
+
+    async def read(self, query: str, values: Row) -> list[Row]:
+        try:
+            return await self._command(query, values)
+        except _Lost:  # often a server that was restarted long ago, and nobody noticed
+            return await self._command(query, values)
+
+    async def register(self, lake: str) -> None:
+        """From now on this database is that lake's. Raises what any command does when it cannot be reached or used."""
+        await self.write("INSERT INTO lochan.lakes (lake) VALUES (%s) ON CONFLICT DO NOTHING", (lake,))
+
+    async def check_registered(self, lake: str) -> None:
+        """Another lake's database, or a new empty one, must not look like an empty journal."""
+        if not await self.read("SELECT 1 FROM lochan.lakes WHERE lake = %s", (lake,)):
+            raise Refused(
+                f"the database {self.name} holds no journals of lake {lake}",
+                hint="check journal.postgres.url; if the database was lost, restore it before the lake is used",
+            )
+
+    async def close(self) -> None:
+        async with self._turn:
+            await self._hang_up()
+
+    async def _command(self, query: str, values: Row) -> list[Row]:
+        # Shielded: psycopg answers a cancelled task by cancelling the command, and a server that waits for its standby
+        # then commits without it.
+        return await asyncio.shield(asyncio.create_task(self._in_turn(query, values)))
+
+    async def _in_turn(self, query: str, values: Row) -> list[Row]:
+        async with self._turn:
+            connection = await self._connected()
+            try:
+                return await self._execute(connection, query, values)
+            except psycopg.Error as error:
+                raise _refusal(error, self._told(error)) from error
+            finally:
+                if connection.pgconn.transaction_status != TransactionStatus.IDLE:
+                    await self._hang_up()
+
+    async def _execute(self, connection: psycopg.AsyncConnection[Row], query: str, values: Row) -> list[Row]:
+        loop = asyncio.get_running_loop()
+        timer = loop.call_later(self._command_s, _shut, connection.pgconn.socket)
+        try:
+            cursor = await connection.execute(query, values, binary=True)
+            return await cursor.fetchall() if cursor.description else []
+        finally:
+            timer.cancel()
+
+    async def _connected(self) -> psycopg.AsyncConnection[Row]:
+        if self._connection is None:
+            try:
+                self._connection = await psycopg.AsyncConnection.connect(**self._options, autocommit=True)
+            except psycopg.Error as error:
+                raise _no_connection(self._told(error)) from error
+            try:
+                await self._set_up(self._connection)
+            except psycopg.Error as error:
+                await self._hang_up()
+                raise _refusal(error, self._told(error)) from error
+            except BaseException:
+                await self._hang_up()
+                raise
+        return self._connection
+
+    async def _set_up(self, connection: psycopg.AsyncConnection[Row]) -> None:
+        """What an answer means must not depend on the defaults of a server, a database or a role."""
+        rows = await self._execute(
+            connection,
+            "SELECT set_config('synchronous_commit', 'on', false),"
+            " set_config('default_transaction_isolation', 'read committed', false),"
+            " to_regclass('lochan.segments') IS NULL",
+            (),
+        )
+        if rows[0][2]:
+            async with connection.transaction():
+                for statement in _TABLES:
+                    await self._execute(connection, statement, ())
+
+    async def _hang_up(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            await connection.close()
+
+    def _told(self, error: psycopg.Error) -> str:
+        """What the server said, in one line, with its name and without a password."""
+        text = " ".join((error.diag.message_primary or str(error)).split())
+        password = str(self._options.get("password") or "")
+        return f"{self.name}: {text.replace(password, '***') if password else text}"
+
+
+class _Lost(Transient):
+    """The connection broke under a command."""
+
+
+# On somebody's server: columns are only ever added. The lock makes one of several processes create, and the rest wait.
+# Records come and go, and are compressed nowhere else either.
+_TABLES = (
+    "SELECT pg_advisory_xact_lock(7812455961140843600)",
+    "CREATE SCHEMA IF NOT EXISTS lochan",
+    """CREATE TABLE IF NOT EXISTS lochan.lakes (
+        lake text COLLATE "C" PRIMARY KEY,
+        at timestamptz NOT NULL DEFAULT clock_timestamp())""",
+    """CREATE TABLE IF NOT EXISTS lochan.records (
+        lake text COLLATE "C", journal text COLLATE "C", number bigint,
+        at timestamptz NOT NULL DEFAULT clock_timestamp(),
+        data bytea NOT NULL,
+        PRIMARY KEY (lake, journal, number))""",
+    "ALTER TABLE lochan.records ALTER COLUMN data SET STORAGE EXTERNAL",
+    """CREATE TABLE IF NOT EXISTS lochan.segments (
+        lake text COLLATE "C", journal text COLLATE "C", number bigint,
+        at timestamptz NOT NULL DEFAULT clock_timestamp(),
+        PRIMARY KEY (lake, journal, number))""",
+)
+
+
+def _options(url: str) -> dict[str, Any]:
+    try:
+        options = conninfo_to_dict(url)
+    except psycopg.Error:  # its message repeats the URL, password and all
+        raise Invalid("the URL of the journal's database cannot be read", hint=URL_SETTING) from None
+    # A password with an unescaped slash ends up, in parts, where messages would show it.
+    if "@" in f"{options.get('host')}{options.get('dbname')}" or not _PORTS.fullmatch(str(options.get("port") or "")):
+        raise Invalid(
+            "the URL of the journal's database cannot be read", hint="write / as %2F and @ as %40 in its password"
+        )
+    # A standby lags behind, and what it does not show yet would be taken for absent.
+    always = {"target_session_attrs": "read-write"}
+    return {"connect_timeout": _CONNECT_S, "application_name": "lochan", **options, **always}
+
+
+_PORTS = re.compile(r"[\d,]*")  # one for each host
+
+
+def _name(options: dict[str, Any]) -> str:
+    host, port = options.get("host") or options.get("hostaddr") or "localhost", options.get("port") or 5432
+    return f"postgresql://{host}:{port}/{options.get('dbname') or options.get('user') or ''}"
+
+
+def _shut(line: int) -> None:
+    """End the conversation, so that whoever waits for an answer is told that none will come."""
+    with suppress(OSError), socket.socket(fileno=os.dup(line)) as copy:
+        copy.shutdown(socket.SHUT_RDWR)
+
+
+def _no_connection(told: str) -> LochanError:
+    """libpq has only words for why it could not connect. Those not known here may pass."""
+    if re.search('database ".*" does not exist', told):
+        return NotFound(told, hint="create the database, or correct journal.postgres.url")
+    if _NOT_LET_IN.search(told):
+        return Refused(told, hint="check the user, the password and the server's pg_hba.conf")
+    if "session is read-only" in told:
+        return Refused(told, hint="journals need the primary server, open for writing")
+    return Transient(told, hint="is the server running, and journal.postgres.url right?")
+
+
+_NOT_LET_IN = re.compile(
+    "authentication failed|no password supplied|no pg_hba.conf entry|permission denied|not permitted to log in"
+    '|role ".*" does not exist'
+)
+_MAY_PASS = ("08", "40", "53", "55", "57", "58", "XX")  # classes: connection, rollback, resources, operator, system
+
+
+def _refusal(error: psycopg.Error, told: str) -> LochanError:
+    """What a command's failure means. An ERROR undid the command; anything that ended the session leaves it open."""
+    state = error.sqlstate
+    if state is None or error.diag.severity_nonlocalized in ("FATAL", "PANIC"):
+        return _Lost(told)
+    if state == "23505":
+        return AlreadyExists(told)
+    if state == "53100":
+        return DiskFull(told, hint="make room on the database's disk")
+    if state[:2] in _MAY_PASS:
+        return Transient(told)
+    if state == "25006":
+        return Refused(told, hint="journals need the primary server, open for writing")
+    if state == "42501":
+        return Refused(told, hint="let the user create the schema lochan, or create it and give it to the user")
+    return Refused(told)
