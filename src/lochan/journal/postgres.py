@@ -91,7 +91,8 @@ class PostgresSlots:
             "SELECT min(number) FROM lochan.records WHERE lake = %s AND journal = %s AND number > %s",
             (*self._key, number),
         )
-        return rows[0][0]
+        found: int | None = rows[0][0]
+        return found
 
     async def listed(self, below: int) -> AsyncIterator[Listed]:
         after = 0
