@@ -1,0 +1,80 @@
+"""An entry: what a repository knows of the object at one path. On somebody's disk, in events, runs and ranges.
+
+    entry ── blocks ── spans of bytes in files of the store
+
+A path is opaque text, ordered by its UTF-8 bytes. What an entry *is* (its content) is everything but where the bytes
+lie and when they were written: the same file uploaded twice is no change.
+"""
+
+import msgspec
+import pyarrow as pa
+
+
+class Block(msgspec.Struct, frozen=True, array_like=True):
+    """A span of bytes in a file of the store."""
+
+    address: str  # a path in the lake, or the URL of a file outside it; never reused, never overwritten
+    offset: int
+    size: int
+    sha256: bytes
+
+
+class Entry(msgspec.Struct, frozen=True, array_like=True):
+    path: str
+    blocks: tuple[Block, ...]
+    size: int
+    checksum: str  # MD5, 32 hex digits
+    etag: str  # what S3 clients see: the MD5, or the MD5 of the parts' MD5s with -N
+    mtime: int  # microseconds since 1970
+    content_type: str = ""
+    checksums: dict[str, str] = {}  # S3's additional checksums, by algorithm
+    parts: tuple[int, ...] = ()  # sizes of the parts of a multipart upload
+    headers: dict[str, str] = {}  # Cache-Control and its like, by lower-case name
+    metadata: dict[str, str] = {}  # the user's own
+
+
+class Tombstone(msgspec.Struct, frozen=True, array_like=True):
+    """The path is deleted, whatever lies below."""
+
+    path: str
+
+
+Change = Entry | Tombstone
+
+_TEXTS = pa.map_(pa.string(), pa.string())
+
+# The columns of a range; a run has `deleted` as well. Order, names and types are on somebody's disk.
+ENTRY_SCHEMA = pa.schema(
+    [
+        pa.field("path", pa.string(), nullable=False),
+        pa.field(
+            "blocks",
+            pa.list_(
+                pa.field(
+                    "block",
+                    pa.struct(
+                        [
+                            pa.field("address", pa.string(), nullable=False),
+                            pa.field("offset", pa.int64(), nullable=False),
+                            pa.field("size", pa.int64(), nullable=False),
+                            pa.field("sha256", pa.binary(), nullable=False),
+                        ]
+                    ),
+                    nullable=False,
+                )
+            ),
+            nullable=False,
+        ),
+        pa.field("size", pa.int64(), nullable=False),
+        pa.field("checksum", pa.string(), nullable=False),
+        pa.field("etag", pa.string(), nullable=False),
+        pa.field("mtime", pa.int64(), nullable=False),
+        pa.field("content_type", pa.string(), nullable=False),
+        pa.field("checksums", _TEXTS, nullable=False),
+        pa.field("parts", pa.list_(pa.int64()), nullable=False),
+        pa.field("headers", _TEXTS, nullable=False),
+        pa.field("metadata", _TEXTS, nullable=False),
+    ]
+)
+RUN_SCHEMA = ENTRY_SCHEMA.append(pa.field("deleted", pa.bool_(), nullable=False))
+CONTENT = ("size", "checksum", "etag", "content_type", "checksums", "parts", "headers", "metadata")

@@ -1,0 +1,1 @@
+"""A branch's uncommitted changes: inline, then runs, over the base commit."""

@@ -1,0 +1,1 @@
+"""Ranges and metaranges: a commit's entries as sorted Parquet files that commits share."""
