@@ -1,0 +1,43 @@
+"""A commit: a tree, with who, when, why and what it came from. On somebody's disk, in events and checkpoints.
+
+Its id is a SHA-256 of what it says. The tree's *id* is part of that; where the tree's file lies is not, so a tree that
+is written again gives the same commit.
+"""
+
+from hashlib import sha256
+
+import msgspec
+
+
+class Commit(msgspec.Struct, frozen=True, array_like=True):
+    """Fields are only ever added at the end, and a new one is not part of the id unless it says otherwise."""
+
+    parents: tuple[str, ...]
+    author: str
+    committer: str
+    message: str
+    date: int  # microseconds since 1970
+    metadata: dict[str, str]
+    tree: str  # the metarange's id
+    tree_file: str  # its file; not part of the commit's id
+    generation: int  # one more than the greatest of the parents'; 0 for a first commit
+
+    @property
+    def id(self) -> str:
+        """64 hex digits."""
+        says = (
+            _FORMAT,
+            self.parents,
+            self.author,
+            self.committer,
+            self.message,
+            self.date,
+            sorted(self.metadata.items()),
+            self.tree,
+            self.generation,
+        )
+        return sha256(_encoder.encode(says)).hexdigest()
+
+
+_FORMAT = "lochan commit 1"
+_encoder = msgspec.msgpack.Encoder()

@@ -1,0 +1,36 @@
+import pytest
+
+from lochan.errors import Invalid
+from lochan.formats.commit import Commit
+from lochan.versioning.expression import Expression, parse
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("main", Expression("main")),
+        ("v1.0-rc_2", Expression("v1.0-rc_2")),
+        ("main~", Expression("main", steps=(("~", 1),))),
+        ("main~2^2~1", Expression("main", steps=(("~", 2), ("^", 2), ("~", 1)))),
+        ("main^0", Expression("main", steps=(("^", 0),))),
+        ("main@{2026-11-01T10:00Z}", Expression("main", time=1_793_527_200_000_000)),
+        ("main@{2026-11-01T12:00+02:00}~1", Expression("main", time=1_793_527_200_000_000, steps=(("~", 1),))),
+        ("main@", Expression("main", only="@")),
+        ("main$", Expression("main", only="$")),
+    ],
+)
+def test_what_it_means(text: str, expected: Expression) -> None:
+    assert parse(text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "-x", ".x", "a/b", "main~x", "main~~a", "main@{soon}", "main@$", "ma in", "é"])
+def test_what_is_none(text: str) -> None:
+    with pytest.raises(Invalid):
+        parse(text)
+
+
+def test_the_id_of_a_commit_does_not_change() -> None:
+    """On somebody's disk, and in everybody's notebooks."""
+    commit = Commit(("ab",), "ann", "bob", "why", 7, {"k": "v", "a": "b"}, "tree", "file", 3)
+    assert commit.id == "c98e111ce81d49e473d4fb02a98357c370283769e1ca816ad42728a2742d872a"
+    assert Commit(("ab",), "ann", "bob", "why", 7, {"a": "b", "k": "v"}, "tree", "elsewhere", 3).id == commit.id
