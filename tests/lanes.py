@@ -11,6 +11,8 @@ import sys
 import time
 from pathlib import Path
 
+from tests.servers import minio, postgres
+
 ROOT = Path(__file__).parent.parent
 LANES = {
     "unit": ["tests/unit", "tests/property", "tests/golden"],
@@ -46,6 +48,9 @@ def _run(name: str, counts: dict[str, int]) -> None:
         print(f"--- {name}: no tests yet", flush=True)
         return
     print(f"--- {name}: {' '.join(folders)}", flush=True)
+    if name == "integration":  # here, where nothing times it: on a new machine MinIO is built from source
+        minio.binary()
+        postgres.install()
     begun = time.monotonic()
     command = [sys.executable, "-m", "pytest", *folders]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, errors="replace") as pytest:

@@ -65,7 +65,7 @@ class MinioServer:
 
 @contextmanager
 def minio() -> Iterator[MinioServer]:
-    binary = _binary()
+    binary = binary()
     with tempfile.TemporaryDirectory(prefix="lochan-minio-") as folder:
         port = _free_port()
         server = MinioServer(f"http://127.0.0.1:{port}", "lochan-test", "lochan-test-secret")
@@ -109,7 +109,7 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _binary() -> str:
+def binary() -> str:
     """The lock lets several test runs start at once: one builds, the others wait."""
     _BIN.mkdir(parents=True, exist_ok=True)
     target = _BIN / "minio"

@@ -89,7 +89,7 @@ class PostgresServer:
 def postgres(*, on_disk: bool = False) -> Iterator[PostgresServer]:
     """In memory where that can be had: it syncs what it commits, and after a crash its whole folder. A test gains
     nothing from a slow disk; a benchmark asks for one."""
-    _install()
+    install()
     memory = "/dev/shm" if not on_disk and os.access("/dev/shm", os.W_OK) else None
     with tempfile.TemporaryDirectory(prefix="lochan-postgres-", dir=memory) as name:
         folder = Path(name)
@@ -135,13 +135,14 @@ def _account() -> pwd.struct_passwd:
         return pwd.getpwnam(_USER)
 
 
-def _install() -> None:
+def install() -> None:
     if _find("postgres") and _find("initdb"):
         return
     if os.getuid() != 0:
         raise RuntimeError("PostgreSQL is needed for this: install Debian's package postgresql")
     quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    subprocess.run(["apt-get", "install", "-y", "-qq", "postgresql"], check=True, env=quiet, stdout=subprocess.DEVNULL)
+    for words in (["update", "-qq"], ["install", "-y", "-qq", "postgresql"]):  # a new machine's lists may be empty
+        subprocess.run(["apt-get", *words], check=True, env=quiet, stdout=subprocess.DEVNULL)
 
 
 def _program(name: str) -> str:

@@ -37,7 +37,7 @@ def test_a_violation_replays_exactly() -> None:
 
 @pytest.mark.parametrize("name", SCENES)
 def test_every_schedule_of_a_small_scene(name: str) -> None:
-    result = explore_scene(name, seconds=4).check()
+    result = explore_scene(name, seconds=2).check()
     assert result.exhausted, "not even the smallest budget was tried completely"
 
 
