@@ -65,14 +65,14 @@ class MinioServer:
 
 @contextmanager
 def minio() -> Iterator[MinioServer]:
-    binary = binary()
+    program = binary()
     with tempfile.TemporaryDirectory(prefix="lochan-minio-") as folder:
         port = _free_port()
         server = MinioServer(f"http://127.0.0.1:{port}", "lochan-test", "lochan-test-secret")
         log = Path(folder) / "log"
         with log.open("wb") as output:
             process = subprocess.Popen(
-                [binary, "server", "--quiet", "--address", f"127.0.0.1:{port}", f"{folder}/data"],
+                [program, "server", "--quiet", "--address", f"127.0.0.1:{port}", f"{folder}/data"],
                 env=os.environ
                 | {
                     "MINIO_ROOT_USER": server.access_key,
