@@ -15,6 +15,7 @@ import pytest
 
 from lochan.errors import AlreadyExists, Invalid, NotFound
 from lochan.store.protocol import Stat, Store
+from lochan.store.tags import tagged
 from tests.run import run
 
 MIB = 1 << 20
@@ -146,6 +147,19 @@ class StoreContract:
             assert (await store.head("k")).etag != first.etag
             assert await store.put_stream("k", chunks(2, 3)) == 6
             assert await store.get("k") == b"\0\0\0\1\1\1"
+
+        run(play())
+
+    def test_tags_change_nothing_else(self, store: Store) -> None:
+        async def play() -> None:
+            other = tagged(store, {"path.0": "a", "path.1": ""})
+            await other.put("k", b"1")
+            assert await other.put_stream("s", chunks(9, MIB)) == 9 * MIB
+            assert other.url == store.url
+            assert [await store.get("k"), await other.get("k")] == [b"1", b"1"]
+            assert (await store.head("s")).size == 9 * MIB
+            await store.put("k", b"2")
+            assert await other.get("k") == b"2"
 
         run(play())
 

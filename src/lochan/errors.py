@@ -7,7 +7,9 @@
     │   └── DiskFull              no room; what was there before is untouched
     ├── Mistake                 the request or the set-up must change
     │   ├── NotFound              no such file, repository, ref …
+    │   ├── Gone                  the bytes of a known object are not on the store any more
     │   ├── Invalid               a value that cannot be taken
+    │   │   └── BadDigest           a body whose checksum is not the declared one
     │   ├── Refused               the rules of the lake or the store forbid it
     │   └── FutureFormat          written by a newer Lochan than this one
     ├── Conflict                somebody else was first
@@ -57,8 +59,16 @@ class NotFound(Mistake):
     kind = "not-found"
 
 
+class Gone(Mistake):
+    kind = "gone"
+
+
 class Invalid(Mistake):
     kind = "invalid"
+
+
+class BadDigest(Invalid):
+    kind = "bad-digest"
 
 
 class Refused(Mistake):

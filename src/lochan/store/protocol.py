@@ -4,8 +4,8 @@ Paths are relative to the store's own root, `/`-separated, and opaque otherwise.
 (retry, count, latency, faults, cache) keeps this contract; `tests/store_contract.py` is the suite they all adopt.
 """
 
-from collections.abc import AsyncIterable, AsyncIterator
-from typing import NamedTuple, Protocol
+from collections.abc import AsyncIterable, AsyncIterator, Mapping
+from typing import NamedTuple, Protocol, runtime_checkable
 
 
 class Stat(NamedTuple):
@@ -51,3 +51,11 @@ class Store(Protocol):
     def list(self, prefix: str = "", after: str = "") -> AsyncIterator[Stat]:
         """Objects whose path starts with `prefix` (any text, not only a folder) and is greater than `after`, in the
         order of the paths' UTF-8 bytes. May be stale: nothing correct rests on it."""
+
+
+@runtime_checkable
+class Tagging(Protocol):
+    """A store that can mark objects with tags, or a wrapper that may have one inside. Ask through `tags.tagged`."""
+
+    def tagged(self, tags: Mapping[str, str]) -> Store:
+        """The same store; but objects that are put through what is returned here (`put`, `put_stream`) carry tags."""

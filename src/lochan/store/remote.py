@@ -2,8 +2,9 @@
 write would meet itself and look like a conflict. Repeating is decided in `retry.py`, for the verbs where it is safe.
 """
 
-from collections.abc import AsyncIterable, AsyncIterator
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterable, AsyncIterator, Mapping
+from copy import copy
+from typing import TYPE_CHECKING, Self
 
 import obstore
 from obstore.store import ObjectStore
@@ -27,6 +28,7 @@ class RemoteStore:
     def __init__(self, raw: ObjectStore, url: str) -> None:
         self._raw = raw
         self._url = url.rstrip("/")
+        self._tags: dict[str, str] | None = None
         self._path_bytes_max = PATH_BYTES_MAX - len(f"{getattr(raw, 'prefix', None) or ''}/".encode())
 
     @property
@@ -129,6 +131,8 @@ class RemoteStore:
                 for meta in page:
                     path = meta["path"]
                     if path < last:
+                        if meta["size"] == 0 and f"{path}/" > last:
+                            continue  # a console's marker of an empty folder, whose last slash obstore has dropped
                         raise Refused(f"{self._url} does not list its objects in order", hint=_UNORDERED)
                     last = path
                     if path > prefix and not path.startswith(prefix):
@@ -138,10 +142,21 @@ class RemoteStore:
         except RAISED as error:
             raise translate(error, self._url, prefix) from error
 
+    def tagged(self, tags: Mapping[str, str]) -> Self:
+        other = copy(self)
+        other._tags = dict(tags)
+        return other
+
     async def _send(self, path: str, body: bytes | AsyncIterator[bytes], *, in_parts: bool) -> None:
         try:
             await obstore.put_async(
-                self._raw, path, body, use_multipart=in_parts, chunk_size=_PART, max_concurrency=_PARTS_AT_ONCE
+                self._raw,
+                path,
+                body,
+                tags=self._tags,
+                use_multipart=in_parts,
+                chunk_size=_PART,
+                max_concurrency=_PARTS_AT_ONCE,
             )
         except RAISED as error:
             raise translate(error, self._url, path, writing=True) from error

@@ -1,8 +1,11 @@
 """What the wrappers share: a store that passes every call on. A wrapper overrides the verbs it is about."""
 
-from collections.abc import AsyncIterable, AsyncIterator
+from collections.abc import AsyncIterable, AsyncIterator, Mapping
+from copy import copy
+from typing import Self
 
 from lochan.store.protocol import Stat, Store
+from lochan.store.tags import tagged
 
 
 class Wrapper:
@@ -39,3 +42,9 @@ class Wrapper:
 
     def list(self, prefix: str = "", after: str = "") -> AsyncIterator[Stat]:
         return self.inner.list(prefix, after)
+
+    def tagged(self, tags: Mapping[str, str]) -> Self:
+        """A copy of the wrapper around the tagged store; the two share all that they count, keep and remember."""
+        other = copy(self)
+        other.inner = tagged(self.inner, tags)
+        return other

@@ -1,0 +1,94 @@
+"""What is told of a body besides its bytes, and what is found out while they pass."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from lochan.errors import Invalid
+from lochan.formats.entry import Block, Entry
+from lochan.versioning.bodies.checksums import Declared, Hasher
+from lochan.versioning.bodies.paths import check_key
+
+PACKED_BYTES_MAX = 256 << 10  # a pack saves a sync for each body; above this the sync is the smaller part
+
+_NONE: Mapping[str, str] = {}
+
+
+class Body:
+    """One body being written. Raises Invalid for a path or a checksum that cannot be taken."""
+
+    def __init__(
+        self,
+        path: str,
+        content_type: str,
+        headers: Mapping[str, str],
+        metadata: Mapping[str, str],
+        expected_md5: str | None,
+        checksums: Mapping[str, str | None],
+    ) -> None:
+        check_key(path)
+        self.path = path
+        self._content_type = content_type
+        self._headers = dict(headers)
+        self._metadata = dict(metadata)
+        self._declared = Declared(expected_md5, checksums)
+        self._md5 = hashlib.md5(usedforsecurity=False)
+        self._others = self._declared.hashers()
+
+    @property
+    def hashers(self) -> list[Hasher]:
+        """To be fed with every byte of the body, in order."""
+        return [self._md5, *self._others.values()]
+
+    @property
+    def is_declared(self) -> bool:
+        return bool(self._declared)
+
+    def verify(self) -> dict[str, str]:
+        """S3's additional checksums as found. Raises BadDigest for a body that is not as declared."""
+        return self._declared.verified(self.path, self._md5.hexdigest(), self._others)
+
+    def entry(self, blocks: Sequence[Block], mtime: int) -> Entry:
+        """Raises BadDigest too: what was not verified becomes no entry."""
+        checksums = self.verify()
+        md5 = self._md5.hexdigest()
+        return Entry(
+            path=self.path,
+            blocks=tuple(blocks),
+            size=sum(block.size for block in blocks),
+            checksum=md5,
+            etag=md5,
+            mtime=mtime,
+            content_type=self._content_type,
+            checksums=checksums,
+            headers=self._headers,
+            metadata=self._metadata,
+        )
+
+
+class Ready(msgspec.Struct, frozen=True):
+    """A small body, hashed and found to be as declared, that can go into a pack with others."""
+
+    data: bytes
+    sha256: bytes
+    entry: Entry  # without blocks and mtime, which the pack will tell
+
+
+def ready(
+    path: str,
+    data: bytes,
+    *,
+    content_type: str = "",
+    headers: Mapping[str, str] = _NONE,
+    metadata: Mapping[str, str] = _NONE,
+    expected_md5: str | None = None,
+    checksums: Mapping[str, str | None] = _NONE,
+) -> Ready:
+    """Raises what `Bodies.write` would raise before its put: a body that is refused fails alone, not its pack."""
+    if len(data) > PACKED_BYTES_MAX:
+        raise Invalid(f"{path!r}: a body of {len(data)} bytes is too large for a pack, {PACKED_BYTES_MAX} is the limit")
+    body = Body(path, content_type, headers, metadata, expected_md5, checksums)
+    for hasher in body.hashers:
+        hasher.update(data)
+    return Ready(data, hashlib.sha256(data).digest(), msgspec.structs.replace(body.entry((), 0), size=len(data)))

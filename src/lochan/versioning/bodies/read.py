@@ -1,0 +1,197 @@
+"""Bodies read back: any span of bytes across the blocks of an entry, in bounded memory, one piece ahead.
+
+A block that is read as a whole is checked against its SHA-256. When that fails it is read once more; what then agrees
+is handed out, and otherwise nothing more is. The last piece of a block is held back until the check is passed, so a
+body that was read to its end without an error is right.
+"""
+
+import hashlib
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing
+from typing import NamedTuple
+
+from lochan.errors import Conflict, Corrupt, Gone, Invalid, NotFound, Transient
+from lochan.formats.entry import Block, Entry
+from lochan.store.paths import check_span
+from lochan.store.protocol import Store
+from lochan.versioning.bodies.address import is_outside
+from lochan.versioning.bodies.ahead import one_ahead
+from lochan.versioning.bodies.hashing import Feed, Hashing
+from lochan.versioning.bodies.outside import Outside, plain_etag
+
+_PIECE_BYTES = 4 << 20
+
+
+class _Span(NamedTuple):
+    """What is wanted of one block."""
+
+    number: int  # the block's, from 0
+    block: Block
+    start: int
+    stop: int
+
+
+class _Piece(NamedTuple):
+    span: _Span
+    start: int
+    stop: int
+
+    @property
+    def is_first(self) -> bool:
+        return self.start == self.span.start
+
+    @property
+    def is_last(self) -> bool:
+        return self.stop == self.span.stop
+
+
+class BodyReader:
+    """Without `outside`, entries whose bytes lie outside the lake cannot be read."""
+
+    def __init__(self, store: Store, outside: Outside | None = None, *, piece_bytes: int = _PIECE_BYTES) -> None:
+        self._store = store
+        self._outside = outside
+        self._piece_bytes = piece_bytes
+        self._hashing = Hashing()
+
+    async def read(self, entry: Entry, start: int = 0, stop: int | None = None) -> AsyncGenerator[bytes, None]:
+        """Bytes start to stop, exclusive, in pieces. Raises Invalid for a span outside of the body, Gone, Corrupt, and
+        Conflict for a file outside the lake that is not the one that was imported."""
+        spans = _spans(entry, start, entry.size if stop is None else stop)
+        pieces = (piece for span in spans for piece in self._pieces(span))
+        check = _Check(self._hashing)
+        async with aclosing(one_ahead(self._fetch(entry, piece) for piece in pieces)) as fetched:
+            async for piece, data in fetched:
+                if piece.is_first:
+                    check = _Check(self._hashing)
+                    if not piece.is_last:
+                        await self._check_outside(entry, piece.span)
+                if piece.is_last:
+                    data = await self._ended(entry, piece, data, check)
+                elif _is_checked(piece.span):
+                    await check.add(data)
+                yield data
+
+    async def read_all(self, entry: Entry) -> bytes:
+        """The whole body, in memory."""
+        if len(entry.blocks) == 1 and 0 < entry.size <= self._piece_bytes:  # most bodies: no stream is needed
+            [span] = _spans(entry, 0, entry.size)
+            piece, data = await self._fetch(entry, _Piece(span, span.start, span.stop))
+            return await self._ended(entry, piece, data, _Check(self._hashing))
+        async with aclosing(self.read(entry)) as pieces:
+            return b"".join([piece async for piece in pieces])
+
+    async def _fetch(self, entry: Entry, piece: _Piece) -> tuple[_Piece, bytes]:
+        block = piece.span.block
+        store, path = self._place(block)
+        try:
+            return piece, await store.get_range(path, block.offset + piece.start, block.offset + piece.stop)
+        except NotFound as error:
+            raise _gone(entry, piece.span) from error
+        except Invalid as error:
+            if is_outside(block.address):
+                raise _changed(entry, block, "it is shorter") from error
+            raise Corrupt(f"{_name(entry, piece.span)} is damaged: {error.message}") from error
+
+    async def _ended(self, entry: Entry, piece: _Piece, data: bytes, check: "_Check") -> bytes:
+        """The last piece of a block, when all of the block is known to be right."""
+        await self._check_outside(entry, piece.span)
+        if not _is_checked(piece.span):
+            return data
+        before = await check.digest()
+        await check.add(data)
+        if await check.digest() == piece.span.block.sha256:
+            return data
+        return await self._once_more(entry, piece, before)
+
+    async def _once_more(self, entry: Entry, last: _Piece, before: bytes) -> bytes:
+        """The last piece again, after the whole block was read again and is right. `before` is the digest of all that
+        was handed out of it."""
+        forget = getattr(self._store, "forget", None)
+        if forget is not None:  # a cache, which may have kept the damaged bytes
+            forget(last.span.block.address)
+        check = _Check(self._hashing)
+        agreed = True
+        data = b""
+        for piece in self._pieces(last.span):
+            if piece.is_last:
+                agreed = await check.digest() == before
+            _, data = await self._fetch(entry, piece)
+            await check.add(data)
+        name = _name(entry, last.span)
+        if await check.digest() != last.span.block.sha256:
+            raise Corrupt(f"{name} is damaged: its SHA-256 is not the one it was written with")
+        if not agreed:
+            raise Transient(f"{name} came damaged the first time, and part of it was handed out", hint="read it again")
+        return data
+
+    async def _check_outside(self, entry: Entry, span: _Span) -> None:
+        """Raises Conflict when a file outside the lake has changed. Only an entry that is the whole file knows its
+        ETag; one that was put together from parts of files does not."""
+        block = span.block
+        if not is_outside(block.address) or entry.blocks != (block,) or block.offset:
+            return
+        store, path = self._place(block)
+        try:
+            stat = await store.head(path)
+        except NotFound as error:
+            raise _gone(entry, span) from error
+        if stat.size != entry.size:
+            raise _changed(entry, block, f"it has {stat.size} bytes instead of {entry.size}")
+        if entry.etag and plain_etag(stat.etag) != entry.etag:
+            raise _changed(entry, block, f"its ETag is {plain_etag(stat.etag)} instead of {entry.etag}")
+
+    def _place(self, block: Block) -> tuple[Store, str]:
+        if not is_outside(block.address):
+            return self._store, block.address
+        if self._outside is None:
+            raise Invalid(f"{block.address} is outside the lake, and nobody told how to open it")
+        return self._outside.find(block.address)
+
+    def _pieces(self, span: _Span) -> Iterator[_Piece]:
+        for start in range(span.start, span.stop, self._piece_bytes):
+            yield _Piece(span, start, min(start + self._piece_bytes, span.stop))
+
+
+class _Check:
+    """The digest of a block, as far as it has come."""
+
+    def __init__(self, hashing: Hashing) -> None:
+        self._sha256 = hashlib.sha256()
+        self._feed = Feed(hashing, [self._sha256])
+
+    async def add(self, data: bytes) -> None:
+        await self._feed.add(data)
+
+    async def digest(self) -> bytes:
+        await self._feed.done()
+        return self._sha256.digest()
+
+
+def _spans(entry: Entry, start: int, stop: int) -> list[_Span]:
+    check_span(entry.path, start, stop, entry.size)
+    spans, at = [], 0
+    for number, block in enumerate(entry.blocks):
+        first, last = max(start - at, 0), min(stop - at, block.size)
+        if first < last:
+            spans.append(_Span(number, block, first, last))
+        at += block.size
+    if at != entry.size:
+        raise Corrupt(f"{entry.path!r} has {entry.size} bytes, but its blocks have {at}")
+    return spans
+
+
+def _is_checked(span: _Span) -> bool:
+    return bool(span.block.sha256) and span.start == 0 and span.stop == span.block.size
+
+
+def _name(entry: Entry, span: _Span) -> str:
+    return f"{entry.path!r}: block {span.number + 1} of {len(entry.blocks)}, at {span.block.address},"
+
+
+def _gone(entry: Entry, span: _Span) -> Gone:
+    return Gone(f"{_name(entry, span)} is gone", hint="was it deleted by hand, or by a lifecycle rule of the bucket?")
+
+
+def _changed(entry: Entry, block: Block, how: str) -> Conflict:
+    return Conflict(f"{entry.path!r}: {block.address} has changed since it was imported: {how}", hint="import it again")

@@ -1,0 +1,165 @@
+"""Bodies on their way to the store, in bounded memory. What comes back is an entry that nobody knows of yet.
+
+    up to 8 MiB      one put, which the store may repeat
+    up to 64 MiB     one streamed file
+    more             cut: a file for each 64 MiB, hashed by itself
+    small ones       may share a file, a pack
+
+When an entry is returned its bytes are durable. An error leaves at most files that no entry names; garbage collection
+removes them like all such files.
+"""
+
+import hashlib
+from collections.abc import AsyncIterable, AsyncIterator, Mapping, Sequence
+
+from msgspec.structs import replace
+
+from lochan.clock import Clock
+from lochan.errors import LochanError
+from lochan.failpoints import fp
+from lochan.formats.entry import Block, Entry
+from lochan.ids import Ids
+from lochan.store.protocol import Store
+from lochan.store.tags import tagged
+from lochan.versioning.bodies.address import Addresses, Style
+from lochan.versioning.bodies.body import Body, Ready
+from lochan.versioning.bodies.cut import Cutter
+from lochan.versioning.bodies.hashing import Feed, Hashing
+from lochan.versioning.bodies.tags import path_tags
+
+BLOCK_BYTES = 64 << 20
+_WHOLE_BYTES_MAX = 8 << 20
+_PIECE_BYTES = 2 << 20  # large enough to be worth a thread, small enough to stay in a processor's cache
+_PUTS_AT_ONCE = 32
+
+_NONE: Mapping[str, str] = {}
+
+
+class Bodies:
+    """Writes the bodies of one repository (`prefix` is its id) under the name of one writer.
+
+    `tag_paths` marks each file with its logical path, on stores that have tags.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        prefix: str,
+        clock: Clock,
+        ids: Ids,
+        writer: str,
+        address_style: Style = "id",
+        tag_paths: bool = False,
+        block_bytes: int = BLOCK_BYTES,
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._addresses = Addresses(prefix, writer, clock, ids, address_style)
+        self._tag_paths = tag_paths
+        self._block_bytes = block_bytes
+        self._hashing = Hashing()
+
+    async def write(
+        self,
+        path: str,
+        chunks: AsyncIterable[bytes],
+        *,
+        mint: int,
+        content_type: str = "",
+        headers: Mapping[str, str] = _NONE,
+        metadata: Mapping[str, str] = _NONE,
+        expected_md5: str | None = None,
+        checksums: Mapping[str, str | None] = _NONE,
+    ) -> Entry:
+        """Raises Invalid for a path or a checksum that cannot be taken, BadDigest for a body that is not as declared,
+        and whatever the store or the chunks raise. `Declared` tells how checksums are written."""
+        body = Body(path, content_type, headers, metadata, expected_md5, checksums)
+        cutter = Cutter(chunks)
+        data = await cutter.take(min(_WHOLE_BYTES_MAX, self._block_bytes))
+        if not await cutter.more():
+            blocks = [await self._whole(body, mint, data)]
+        else:
+            cutter.put_back(data)
+            del data  # 8 MiB that would be held to the end
+            blocks = await self._streamed(body, mint, cutter)
+        return body.entry(blocks, self._clock.wall())
+
+    async def write_pack(self, bodies: Sequence[Ready], *, mint: int) -> list[Entry]:
+        """All of them or none, with one put. Where files carry their logical path, each still gets its own."""
+        if self._tag_paths or self._addresses.style == "path":
+            blocks = await self._apart(bodies, mint)
+        else:
+            blocks = await self._together(bodies, mint)
+        now = self._clock.wall()
+        return [replace(ready.entry, blocks=(block,), mtime=now) for ready, block in zip(bodies, blocks, strict=True)]
+
+    async def _whole(self, body: Body, mint: int, data: bytes) -> Block:
+        sha256 = hashlib.sha256()
+        feed = Feed(self._hashing, [*body.hashers, sha256])
+        await feed.add(data)
+        if body.is_declared:  # else the store need not wait for the hashes
+            await feed.done()
+            body.verify()
+        address = await self._put(body.path, mint, data)
+        await feed.done()
+        return Block(address, 0, len(data), sha256.digest())
+
+    async def _streamed(self, body: Body, mint: int, cutter: Cutter) -> list[Block]:
+        blocks: list[Block] = []
+        while await cutter.more():
+            sha256 = hashlib.sha256()
+            feed = Feed(self._hashing, [*body.hashers, sha256])
+            address = self._addresses.new(body.path, mint)
+            fp("body.before_put")
+            size = await self._store_for(body.path).put_stream(address, self._pieces(cutter, feed))
+            fp("body.after_put")
+            await feed.done()
+            blocks.append(Block(address, 0, size, sha256.digest()))
+        return blocks
+
+    async def _pieces(self, cutter: Cutter, feed: Feed) -> AsyncIterator[bytes]:
+        """One block of the body, each piece hashed while the store takes it."""
+        left = self._block_bytes
+        while piece := await cutter.take(min(_PIECE_BYTES, left)):
+            left -= len(piece)
+            await feed.add(piece)
+            yield piece
+
+    async def _together(self, bodies: Sequence[Ready], mint: int) -> list[Block]:
+        if not bodies:
+            return []
+        address = await self._put("", mint, b"".join(ready.data for ready in bodies))
+        blocks, offset = [], 0
+        for ready in bodies:
+            blocks.append(Block(address, offset, len(ready.data), ready.sha256))
+            offset += len(ready.data)
+        return blocks
+
+    async def _apart(self, bodies: Sequence[Ready], mint: int) -> list[Block]:
+        from asyncio import gather
+
+        async def put(ready: Ready) -> Block | LochanError:
+            try:
+                address = await self._put(ready.entry.path, mint, ready.data)
+            except LochanError as error:
+                return error
+            return Block(address, 0, len(ready.data), ready.sha256)
+
+        blocks = []
+        for start in range(0, len(bodies), _PUTS_AT_ONCE):
+            for done in await gather(*map(put, bodies[start : start + _PUTS_AT_ONCE])):
+                if isinstance(done, LochanError):
+                    raise done
+                blocks.append(done)
+        return blocks
+
+    async def _put(self, path: str, mint: int, data: bytes) -> str:
+        address = self._addresses.new(path, mint)
+        fp("body.before_put")
+        await self._store_for(path).put(address, data)
+        fp("body.after_put")
+        return address
+
+    def _store_for(self, path: str) -> Store:
+        return tagged(self._store, path_tags(path)) if self._tag_paths else self._store

@@ -1,0 +1,61 @@
+"""Declared checksums against values that others computed."""
+
+from base64 import b64encode
+
+import pytest
+
+from lochan.errors import BadDigest, Invalid
+from lochan.versioning.bodies.checksums import ALGORITHMS, Declared
+
+CHECK = b"123456789"  # of which the catalogues of checksums tell the values
+MD5 = "25f9e794323b453885f5181f1b624d0b"
+KNOWN = {
+    "CRC32": b64encode(bytes.fromhex("cbf43926")).decode(),
+    "SHA1": b64encode(bytes.fromhex("f7c3bc1d808e04732adf679965ccc34ca7ae3441")).decode(),
+    "SHA256": b64encode(bytes.fromhex("15e2b0d3c33891ebb0f1ef609ec419420c20e320ce94c65fbc8c3312448eb225")).decode(),
+}
+
+
+def test_every_algorithm_has_a_known_value() -> None:
+    assert set(KNOWN) == set(ALGORITHMS)
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_as_declared(name: str) -> None:
+    assert _verified(Declared(MD5, {name: KNOWN[name]})) == {name: KNOWN[name]}
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_not_as_declared(name: str) -> None:
+    with pytest.raises(BadDigest, match=rf"'a/b': the body's {name} is .*, but AAAA was declared"):
+        _verified(Declared(None, {name: "AAAA"}))
+
+
+def test_another_md5() -> None:
+    with pytest.raises(BadDigest, match=f"MD5 is {MD5}, but {'0' * 32} was declared"):
+        _verified(Declared("0" * 32, {}))
+
+
+def test_a_value_that_is_only_wanted() -> None:
+    declared = Declared(None, {"CRC32": None, "SHA1": None})
+    assert not declared
+    assert _verified(declared) == {name: KNOWN[name] for name in ("CRC32", "SHA1")}
+
+
+def test_what_is_not_known_is_refused_by_name() -> None:
+    with pytest.raises(Invalid, match=r"CRC64NVME is not known .known are CRC32, SHA1, SHA256"):
+        Declared(None, {"CRC64NVME": "AAAA"})
+
+
+@pytest.mark.parametrize("md5", ["", MD5[:-1], MD5.upper(), "JfnnlDI7RTiF9RgfG2JNCw=="])
+def test_an_md5_that_is_none(md5: str) -> None:
+    with pytest.raises(BadDigest, match="is not an MD5"):
+        Declared(md5, {})
+
+
+def _verified(declared: Declared) -> dict[str, str]:
+    hashers = declared.hashers()
+    for hasher in hashers.values():
+        hasher.update(CHECK[:4])
+        hasher.update(CHECK[4:])
+    return declared.verified("a/b", MD5, hashers)
