@@ -1,0 +1,219 @@
+"""Entries as a table, and single entries out of one: by row in microseconds, or many at once by column.
+
+A table of entries has ENTRY_SCHEMA. `Rows` reads Arrow's buffers through memoryviews, so that looking up a path in a
+memory-mapped file touches the pages it must and makes no Arrow scalar.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lochan.errors import Invalid
+from lochan.formats.entry import ENTRY_SCHEMA, Block, Entry
+from lochan.formats.run import changes_table
+from lochan.formats.run import entries_of as entries_of  # the way back
+
+NO_ENTRIES = pa.RecordBatch.from_pylist([], ENTRY_SCHEMA)
+_STRIDE = 16  # every sixteenth path is kept as bytes: 0.3 MB for a range, and four steps of a search remain
+_MAPS = ("checksums", "headers", "metadata")
+
+
+def table_of(entries: Iterable[Entry]) -> pa.Table:
+    """One row for each entry, in path order; REQUIRES: no path twice. For thousands: it goes row by row."""
+    return changes_table(entries).select(ENTRY_SCHEMA.names)
+
+
+def entry_at(table: pa.Table | pa.RecordBatch, row: int) -> Entry:
+    return entries_of(as_table(table).slice(row, 1))[0]
+
+
+def as_table(rows: pa.Table | pa.RecordBatch) -> pa.Table:
+    return pa.Table.from_batches([rows]) if isinstance(rows, pa.RecordBatch) else rows
+
+
+def as_batch(table: pa.Table) -> pa.RecordBatch:
+    """The rows in one piece."""
+    batches = table.to_batches()
+    if len(batches) == 1:
+        return batches[0]
+    return pa.RecordBatch.from_arrays(
+        [part.combine_chunks() if part.num_chunks != 1 else part.chunk(0) for part in table.combine_chunks().columns],
+        schema=table.schema,
+    )
+
+
+def concat(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    """REQUIRES: at least one."""
+    return batches[0] if len(batches) == 1 else as_batch(pa.Table.from_batches(batches))
+
+
+def canonical(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The same entries with the names in each map sorted, as their identity asks. Raises Invalid for a name twice."""
+    for name in _MAPS:
+        before = batch.column(name)
+        after = _sorted_map(before, name)
+        if after is not before:
+            batch = batch.set_column(batch.schema.get_field_index(name), batch.schema.field(name), after)
+    return batch
+
+
+def map_items(maps: pa.MapArray) -> tuple[pa.Array, pa.Array]:
+    """All names and all values of a column, row after row."""
+    if not len(maps):
+        return maps.keys.slice(0, 0), maps.items.slice(0, 0)
+    first, last = maps.offsets[0].as_py(), maps.offsets[-1].as_py()
+    return maps.keys.slice(first, last - first), maps.items.slice(first, last - first)
+
+
+def counts(lists: pa.ListArray | pa.MapArray) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
+    """How many items each row has."""
+    return np.diff(lists.offsets.to_numpy()) if len(lists) else np.zeros(0, np.int32)
+
+
+def _sorted_map(maps: pa.MapArray, name: str) -> pa.MapArray:
+    keys, values = map_items(maps)
+    if len(keys) < 2:
+        return maps
+    rows = np.repeat(np.arange(len(maps)), counts(maps))
+    same_row = pa.array(rows[1:] == rows[:-1])
+    if pc.any(pc.and_(same_row, pc.greater_equal(keys[:-1], keys[1:]))).as_py():
+        order = pc.sort_indices(
+            pa.table({"row": rows, "key": keys}), sort_keys=[("row", "ascending"), ("key", "ascending")]
+        )
+        keys, values = keys.take(order), values.take(order)
+        if pc.any(pc.and_(same_row, pc.equal(keys[:-1], keys[1:]))).as_py():
+            raise Invalid(f"an entry has a name twice in its {name}")
+        offsets = pa.array(maps.offsets.to_numpy() - maps.offsets[0].as_py(), pa.int32())
+        return pa.MapArray.from_arrays(offsets, keys, values)
+    return maps
+
+
+class Rows:
+    """Single rows of a batch of entries whose paths ascend."""
+
+    __slots__ = ("_entry_parts", "_marks", "_path_data", "_path_offsets", "batch", "count")
+
+    def __init__(self, batch: pa.RecordBatch) -> None:
+        self.batch = batch
+        self.count: int = batch.num_rows
+        paths = batch.column("path")
+        self._path_offsets, self._path_data = _offsets(paths), _data(paths, 2)
+        self._marks: list[bytes] | None = None
+        self._entry_parts: _EntryParts | None = None
+
+    def path(self, row: int) -> bytes:
+        offsets = self._path_offsets
+        return bytes(self._path_data[offsets[row] : offsets[row + 1]])
+
+    def seek(self, key: bytes, low: int = 0) -> int:
+        """The first row from `low` on whose path is not below `key`."""
+        if self._marks is None:
+            self._marks = self.batch.column("path")[::_STRIDE].cast(pa.binary()).to_pylist()
+        mark = bisect_left(self._marks, key)
+        high = min(mark * _STRIDE, self.count)
+        low = max(low, (mark - 1) * _STRIDE + 1, 0)
+        offsets, data = self._path_offsets, self._path_data
+        while low < high:
+            middle = (low + high) >> 1
+            if data[offsets[middle] : offsets[middle + 1]].tobytes() < key:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+    def find(self, key: bytes) -> int:
+        """The row of this path, or -1."""
+        row = self.seek(key)
+        return row if row < self.count and self.path(row) == key else -1
+
+    def entry(self, row: int) -> Entry:
+        if self._entry_parts is None:
+            self._entry_parts = _EntryParts(self.batch)
+        return self._entry_parts.entry(row)
+
+
+class _EntryParts:
+    def __init__(self, batch: pa.RecordBatch) -> None:
+        blocks = batch.column("blocks")
+        spans = blocks.values
+        self.path = _Texts(batch.column("path"))
+        self.blocks = _offsets(blocks)
+        self.address = _Texts(spans.field(0))
+        self.offset = _numbers(spans.field(1))
+        self.block_size = _numbers(spans.field(2))
+        self.sha256 = _Bytes(spans.field(3))
+        self.size = _numbers(batch.column("size"))
+        self.checksum = _Texts(batch.column("checksum"))
+        self.etag = _Texts(batch.column("etag"))
+        self.mtime = _numbers(batch.column("mtime"))
+        self.content_type = _Texts(batch.column("content_type"))
+        self.checksums = _Maps(batch.column("checksums"))
+        self.parts = _offsets(batch.column("parts"))
+        self.part_sizes = _numbers(batch.column("parts").values)
+        self.headers = _Maps(batch.column("headers"))
+        self.metadata = _Maps(batch.column("metadata"))
+
+    def entry(self, row: int) -> Entry:
+        return Entry(
+            self.path.at(row),
+            tuple(map(self._block, range(self.blocks[row], self.blocks[row + 1]))),
+            self.size[row],
+            self.checksum.at(row),
+            self.etag.at(row),
+            self.mtime[row],
+            self.content_type.at(row),
+            self.checksums.at(row),
+            tuple(self.part_sizes[self.parts[row] : self.parts[row + 1]]),
+            self.headers.at(row),
+            self.metadata.at(row),
+        )
+
+    def _block(self, row: int) -> Block:
+        return Block(self.address.at(row), self.offset[row], self.block_size[row], self.sha256.at(row))
+
+
+class _Bytes:
+    __slots__ = ("_data", "_offsets")
+
+    def __init__(self, array: pa.Array) -> None:
+        self._offsets, self._data = _offsets(array), _data(array, 2)
+
+    def at(self, row: int) -> bytes:
+        return self._data[self._offsets[row] : self._offsets[row + 1]].tobytes()
+
+
+class _Texts(_Bytes):
+    __slots__ = ()
+
+    def at(self, row: int) -> str:  # type: ignore[override]
+        return str(self._data[self._offsets[row] : self._offsets[row + 1]], "utf-8")
+
+
+class _Maps:
+    __slots__ = ("_keys", "_offsets", "_values")
+
+    def __init__(self, array: pa.MapArray) -> None:
+        self._offsets = _offsets(array)
+        self._keys, self._values = _Texts(array.keys), _Texts(array.items)
+
+    def at(self, row: int) -> dict[str, str]:
+        start, stop = self._offsets[row], self._offsets[row + 1]
+        if start == stop:
+            return {}
+        return {self._keys.at(item): self._values.at(item) for item in range(start, stop)}
+
+
+def _offsets(array: pa.Array) -> memoryview:
+    return _data(array, 1).cast("i")[array.offset : array.offset + len(array) + 1]
+
+
+def _numbers(array: pa.Array) -> memoryview:
+    return _data(array, 1).cast("q")[array.offset : array.offset + len(array)]
+
+
+def _data(array: pa.Array, which: int) -> memoryview:
+    buffer = array.buffers()[which]
+    return memoryview(b"") if buffer is None else memoryview(buffer).cast("B")

@@ -1,0 +1,93 @@
+"""A metarange: the list of a tree's ranges, in a Parquet file with a row for each. On somebody's disk.
+
+    metaranges/<id>-<mint>-<storage>.parquet
+
+The id is taken of the ranges' ids, in order; `storage` of all columns.
+"""
+
+from collections.abc import Sequence
+from hashlib import sha256
+from typing import NamedTuple
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lochan.errors import Corrupt
+from lochan.formats.range import RESTORE, RangeRef, check_version
+
+VERSION = 1
+FOLDER = "metaranges"
+SCHEMA = pa.schema(
+    [
+        pa.field("id", pa.string(), nullable=False),
+        pa.field("file", pa.string(), nullable=False),
+        pa.field("min_path", pa.string(), nullable=False),
+        pa.field("max_path", pa.string(), nullable=False),
+        pa.field("count", pa.int64(), nullable=False),
+        pa.field("bytes", pa.int64(), nullable=False),
+    ]
+)
+_STORAGE_DIGITS = 16
+
+
+class TreeRef(msgspec.Struct, frozen=True, array_like=True):
+    """Names a tree in a commit: on somebody's disk, fields are only ever added at the end."""
+
+    id: str
+    file: str  # relative to the repository; "" for the empty tree, which has none
+
+
+class Encoded(NamedTuple):
+    ref: TreeRef
+    data: bytes
+
+
+def encode(ranges: Sequence[RangeRef], mint: int) -> Encoded:
+    """REQUIRES: at least one range."""
+    ref = refer(ranges, mint)
+    columns = [pa.array([getattr(each, field.name) for each in ranges], field.type) for field in SCHEMA]
+    meta = {
+        "lochan.metarange": str(VERSION),
+        "lochan.id": ref.id,
+        "lochan.count": str(sum(each.count for each in ranges)),
+    }
+    sink = pa.BufferOutputStream()
+    pq.write_table(
+        pa.table(columns, schema=SCHEMA.with_metadata(meta)),
+        sink,
+        compression="zstd",
+        use_dictionary=False,
+        write_page_checksum=True,
+    )
+    return Encoded(ref, sink.getvalue().to_pybytes())
+
+
+def refer(ranges: Sequence[RangeRef], mint: int) -> TreeRef:
+    id = tree_id(ranges)
+    storage = sha256(b"lochan storage 1\n" + _encoder.encode(ranges)).hexdigest()[:_STORAGE_DIGITS]
+    return TreeRef(id, f"{FOLDER}/{id}-{mint}-{storage}.parquet")
+
+
+def decode(data: bytes, ref: TreeRef, what: str) -> tuple[RangeRef, ...]:
+    """Raises Corrupt or FutureFormat, naming `what`."""
+    try:
+        file = pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True)
+        check_version(file.schema_arrow.metadata, "lochan.metarange", VERSION, what)
+        table = file.read(use_threads=False).cast(SCHEMA)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise Corrupt(f"{what} cannot be read: {error}", hint=RESTORE) from error
+    ranges = tuple(map(RangeRef, *(column.to_pylist() for column in table.columns)))
+    mint = ref.file.split("-")[1]
+    if refer(ranges, int(mint)) != ref:
+        raise Corrupt(f"{what} does not hold what its name says", hint=RESTORE)
+    return ranges
+
+
+def tree_id(ranges: Sequence[RangeRef]) -> str:
+    """SHA-256 of a fixed text and the ranges' ids, 32 bytes each."""
+    return sha256(b"lochan metarange 1\n" + b"".join(bytes.fromhex(each.id) for each in ranges)).hexdigest()
+
+
+_encoder = msgspec.msgpack.Encoder()
+EMPTY = TreeRef(tree_id(()), "")

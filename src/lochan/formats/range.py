@@ -1,0 +1,158 @@
+"""A range: a sorted slice of a commit's entries, in a Parquet file of ENTRY_SCHEMA. On somebody's disk.
+
+    ranges/<id>-<mint>-<storage>.parquet
+
+The id names the content: the paths, and of each entry what makes it that entry (CONTENT). `storage` names the rest:
+where the bytes lie, when they came. Both are taken of the values, not of the file's bytes, so that another Parquet
+version gives the same name. Two files of one name hold the same, to the last value: writing one twice harms nobody.
+"""
+
+from hashlib import sha256
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lochan.errors import Corrupt, FutureFormat
+from lochan.formats.entry import CONTENT, ENTRY_SCHEMA
+from lochan.formats.entry_table import as_batch, counts, map_items
+
+VERSION = 1
+FOLDER = "ranges"
+# Measured on a range of 50,000: see docs/formats/tree.md. Readers other than us skip row groups by their statistics.
+ROW_GROUP: Final = 10_000
+_IDENTITY = ("path", *CONTENT)
+_STORAGE = tuple(name for name in ENTRY_SCHEMA.names if name not in _IDENTITY)
+_STORAGE_DIGITS = 16
+WRITING: Final[dict[str, Any]] = {
+    "compression": "zstd",
+    "use_dictionary": ["content_type"],
+    "column_encoding": {"path": "DELTA_BYTE_ARRAY", "blocks.list.block.address": "DELTA_BYTE_ARRAY"},
+    "write_statistics": ["path", "size", "mtime", "content_type"],
+    "write_page_checksum": True,
+}
+
+
+class RangeRef(msgspec.Struct, frozen=True, array_like=True):
+    """Names a range in a metarange: its columns, in order."""
+
+    id: str
+    file: str  # relative to the repository
+    min_path: str
+    max_path: str
+    count: int
+    bytes: int  # of the objects, not of the file
+
+
+def encode(batch: pa.RecordBatch, ref: RangeRef) -> bytes:
+    """REQUIRES: `ref` is what `refer` says of the batch."""
+    meta = {
+        "lochan.range": str(VERSION),
+        "lochan.id": ref.id,
+        "lochan.count": str(ref.count),
+        "lochan.min": ref.min_path,
+        "lochan.max": ref.max_path,
+    }
+    table = pa.Table.from_batches([batch]).replace_schema_metadata(meta)
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, row_group_size=ROW_GROUP, **WRITING)
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
+
+
+def refer(batch: pa.RecordBatch, mint: int, id: str) -> RangeRef:
+    """REQUIRES: at least one entry; paths ascend; the names in each map ascend; `id` is their `content_id`."""
+    paths = batch.column("path")
+    return RangeRef(
+        id,
+        f"{FOLDER}/{id}-{mint}-{storage_id(batch)}.parquet",
+        paths[0].as_py(),
+        paths[-1].as_py(),
+        batch.num_rows,
+        int(batch.column("size").to_numpy().sum()),
+    )
+
+
+def decode(data: bytes, ref: RangeRef, what: str) -> pa.RecordBatch:
+    """The entries, one by one as they were written. Raises Corrupt or FutureFormat, naming `what`."""
+    batch = _read(data, what)
+    mint = ref.file.split("-")[1]
+    found = refer(batch, int(mint), content_id(batch)) if batch.num_rows else None
+    if found != ref:
+        raise Corrupt(f"{what} does not hold what its name and its tree say: {found}, not {ref}", hint=RESTORE)
+    return batch
+
+
+def content_id(batch: pa.RecordBatch) -> str:
+    return _digest(b"lochan range 1", batch, _IDENTITY)
+
+
+def storage_id(batch: pa.RecordBatch) -> str:
+    return _digest(b"lochan storage 1", batch, _STORAGE)[:_STORAGE_DIGITS]
+
+
+def _read(data: bytes, what: str) -> pa.RecordBatch:
+    try:
+        file = pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True)
+        check_version(file.schema_arrow.metadata, "lochan.range", VERSION, what)
+        batch = as_batch(file.read(use_threads=False))
+        if not batch.schema.equals(ENTRY_SCHEMA):
+            batch = as_batch(pa.Table.from_batches([batch]).cast(ENTRY_SCHEMA))
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise Corrupt(f"{what} cannot be read: {error}", hint=RESTORE) from error
+    return batch.replace_schema_metadata(None)
+
+
+def check_version(meta: dict[bytes, bytes] | None, key: str, newest: int, what: str) -> None:
+    found = (meta or {}).get(key.encode())
+    if found is None or not found.isdigit():
+        raise Corrupt(f"{what} does not say which format it has: another file stands in its place", hint=RESTORE)
+    if int(found) > newest:
+        raise FutureFormat(
+            f"{what} has format version {int(found)}; this Lochan reads up to {newest}",
+            hint="upgrade Lochan to read it",
+        )
+
+
+# --- the digest of columns; on somebody's disk: never changes -------------------------------------------------------
+def _digest(domain: bytes, batch: pa.RecordBatch, names: tuple[str, ...]) -> str:
+    """SHA-256 of: the domain, the number of rows, then each column (see `_feed`); all numbers little-endian."""
+    digest = sha256(domain + b"\n" + batch.num_rows.to_bytes(8, "little"))
+    for name in names:
+        _feed(digest, batch.column(name))
+    return digest.hexdigest()
+
+
+def _feed(digest: Any, array: pa.Array) -> None:
+    """Numbers as eight bytes each. Texts: their lengths, four bytes each, then all of them end to end. Lists and maps:
+    the lengths, then their items as columns. A struct: its fields as columns. No two columns read the same."""
+    kind = array.type
+    if pa.types.is_int64(kind):
+        digest.update(np.ascontiguousarray(array.to_numpy(), "<i8"))
+    elif pa.types.is_struct(kind):
+        for index in range(kind.num_fields):
+            _feed(digest, array.field(index))
+    elif pa.types.is_map(kind):
+        digest.update(np.ascontiguousarray(counts(array), "<u4"))
+        for items in map_items(array):
+            _feed(digest, items)
+    elif pa.types.is_list(kind):
+        digest.update(np.ascontiguousarray(counts(array), "<u4"))
+        _feed(digest, array.flatten())
+    else:
+        _feed_texts(digest, array)
+
+
+def _feed_texts(digest: Any, array: pa.Array) -> None:
+    _, offsets, data = array.buffers()
+    if not len(array):
+        return
+    ends = np.frombuffer(offsets, np.int32)[array.offset : array.offset + len(array) + 1]
+    digest.update(np.ascontiguousarray(np.diff(ends), "<u4"))
+    if data is not None:
+        digest.update(memoryview(data)[ends[0] : ends[-1]])
+
+
+RESTORE = "restore this file from a copy of the lake; nothing was changed"

@@ -1,0 +1,120 @@
+"""Compaction: which layers to make one of, and the run that stands for them. It never changes what a reader sees.
+
+    inline, inline │ ──> run L1        run L2, run L1, run L1, run L1 ──> run L2
+
+Planning is a pure function of the layers; merging reads, and writes nothing. What is planned twice is merged twice to
+the same changes, and the second event is refused, for its inputs are gone (rule S2).
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lochan.formats.run import RunRef
+from lochan.staging.base import Nothing
+from lochan.staging.inline import Inline
+from lochan.staging.layers import Inputs, Layer, Layers, inputs_of
+from lochan.staging.runs import Runs
+from lochan.staging.view import View
+
+HeadHas = Callable[[pa.StringArray], Awaitable[npt.NDArray[np.bool_]]]
+
+
+class Limits(NamedTuple):
+    """When there is enough to compact."""
+
+    inline_count: int = 10_000
+    inline_bytes: int = 4 << 20
+    runs: int = 8  # layers above L2 in one segment: every listing looks into each of them
+    ratio: int = 4  # an L2 run more than so many times larger than what would be merged into it is left alone
+
+
+LIMITS = Limits()
+
+
+class Plan(NamedTuple):
+    layers: tuple[Layer, ...]  # side by side, oldest first
+    level: int  # of the run that will stand for them
+
+    @property
+    def inputs(self) -> Inputs:
+        return inputs_of(self.layers)
+
+
+class Compacted(NamedTuple):
+    inputs: Inputs
+    changes: pa.Table  # RUN_SCHEMA; without rows: nothing is left to stand for the inputs
+    level: int
+    dropped: bool  # tombstones were left out: the event must name the head (rule S3)
+
+
+def plan(layers: Layers, limits: Limits = LIMITS) -> Plan | None:
+    """The next thing to do, or None. Runs first: they cost every reader. The newest segment before older ones: a
+    commit is about to take those away."""
+    segments = list(reversed(layers.segments()))
+    for segment in segments:
+        runs = _to_level_2(segment, limits)
+        if runs:
+            return Plan(runs, 2)
+    for segment in segments:
+        inline = _to_level_1(segment, limits)
+        if inline:
+            return Plan(inline, 1)
+    return None
+
+
+async def compact(chosen: Plan, layers: Layers, runs: Runs, head_has: HeadHas | None = None) -> Compacted:
+    """The changes that will stand for the plan's layers, which are part of `layers`. Without `head_has` every
+    tombstone stays."""
+    changes = await View(Layers(chosen.layers), Nothing(), runs).changes()
+    kept = changes if head_has is None else await _without_idle(chosen, changes, layers, runs, head_has)
+    return Compacted(chosen.inputs, kept, chosen.level, len(kept) < len(changes))
+
+
+async def _without_idle(chosen: Plan, changes: pa.Table, layers: Layers, runs: Runs, head_has: HeadHas) -> pa.Table:
+    """Rule S3: without the tombstones whose path neither a lower layer nor the head holds."""
+    buried = changes["path"].filter(changes["deleted"]).combine_chunks()
+    if not len(buried):
+        return changes
+    lower = View(Layers(layers.lower(chosen.inputs)), Nothing(), runs)
+    staged = await lower.paths_staged(buried)
+    in_head = await head_has(buried)
+    needed = in_head | pc.is_in(buried, value_set=staged).to_numpy(zero_copy_only=False)
+    keep = np.ones(len(changes), np.bool_)
+    keep[np.flatnonzero(changes["deleted"].to_numpy())] = needed
+    return changes if keep.all() else changes.filter(pa.array(keep))
+
+
+def _to_level_2(segment: tuple[Layer, ...], limits: Limits) -> tuple[Layer, ...]:
+    """All that is not yet in L2, up to the newest run, if that is too many layers; and of L2 what is not far larger,
+    so that a million changes are not written anew for every few thousand."""
+    stop = max((at + 1 for at, layer in enumerate(segment) if isinstance(layer, RunRef)), default=0)
+    start = next((at for at in range(stop) if not _in_level_2(segment[at])), stop)
+    chosen = segment[start:stop]
+    if len(chosen) <= limits.runs:
+        return ()
+    total = sum(layer.count for layer in chosen)
+    while start and segment[start - 1].count <= limits.ratio * total:
+        start -= 1
+        total += segment[start].count
+    return segment[start:stop]
+
+
+def _to_level_1(segment: tuple[Layer, ...], limits: Limits) -> tuple[Layer, ...]:
+    """The inline layers on top of the segment, if they are large, or many small ones."""
+    inline: list[Inline] = []
+    for layer in reversed(segment):
+        if not isinstance(layer, Inline):
+            break
+        inline.insert(0, layer)
+    count, size = sum(layer.count for layer in inline), sum(layer.bytes for layer in inline)
+    enough = count >= limits.inline_count or size >= limits.inline_bytes or len(inline) > limits.runs
+    return tuple(inline) if enough else ()
+
+
+def _in_level_2(layer: Layer) -> bool:
+    return isinstance(layer, RunRef) and layer.level == 2

@@ -1,0 +1,200 @@
+"""Places in sources, and a sweep: many rows of all of them at once, newest wins.
+
+A sweep takes a block of live rows from every source, up to a path that all of them have reached (the horizon), and
+drops those that a newer source holds too. Tombstones are never walked: in their own source the list of live rows skips
+them, and older rows that they hide are found by comparing whole columns.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lochan.formats.entry import Entry
+from lochan.formats.entry_table import Rows
+from lochan.staging.base import Base
+from lochan.staging.sources import Columns, RowNumbers, Source
+from lochan.tree.bounds import Span
+
+Mask = npt.NDArray[np.bool_]
+
+BLOCK_MIN = 64
+BLOCK_MAX = 65_536
+_PROBE_RATIO = 40  # one search in a source costs about as much as hashing so many of its rows
+ABOVE = "\U0010ffff" * 256  # put behind a prefix: above every path that goes on for up to 1,024 bytes
+
+
+class Cursor:
+    """A place in a source: rows from `row` to `stop` are still to come, the next of them at `key`."""
+
+    more = False  # whether there may be rows behind `stop`
+
+    def __init__(self, source: Source, within: Span) -> None:
+        self.source = source
+        row = source.seek(within.low, 0)
+        self.stop = source.seek(within.high, row)
+        self.move(row)
+
+    def move(self, row: int) -> None:
+        self.row = row
+        self.key = self.source.key(row) if row < self.stop else None
+
+    def rows_to(self, key: bytes) -> int:
+        return min(self.source.seek(key, self.row), self.stop)
+
+    async def settle(self) -> None:
+        """Fetch what comes next, if nothing is left here and there is more."""
+
+    async def rescan(self, folder: str, end: bytes) -> None:
+        """Go on at `end`, the least key above all that begin with `folder`, if nothing is left here."""
+
+
+class BaseCursor(Cursor):
+    """Over a base: batch after batch, and by a new scan where a jump leads out of the batch."""
+
+    def __init__(self, base: Base, prefix: str, within: Span, after: str) -> None:
+        self._base = base
+        self._prefix = prefix
+        self._within = within
+        self._scan = base.scan(prefix, after)
+        self.more = True
+        self.stop = 0
+        self.row = 0
+        self.key = None
+        self._last = b""  # the last key of the batch
+
+    async def settle(self) -> None:
+        while self.more and self.row >= self.stop:
+            batch = await anext(self._scan, None)
+            if batch is None:
+                self.more = False
+                return
+            source = Columns(Rows(batch))
+            self._last = source.key(source.count - 1)
+            super().__init__(source, self._within)
+
+    async def rescan(self, folder: str, end: bytes) -> None:
+        # A batch that reached beyond was swept as far as it goes; to read it again would bring back what was hidden.
+        if self.row >= self.stop and self._last < end:
+            await self.close()
+            self._within = Span(end, self._within.high)
+            self._scan = self._base.scan(self._prefix, folder + ABOVE)
+
+    async def close(self) -> None:
+        """Lets go of the scan."""
+        aclose = getattr(self._scan, "aclose", None)  # a generator has it, another iterator need not
+        if aclose is not None:
+            await aclose()
+
+
+class Swept(NamedTuple):
+    """Live rows in path order that nothing newer hides."""
+
+    keys: pa.StringArray
+    owners: npt.NDArray[np.int64]  # which of `sources` each is of
+    rows: RowNumbers
+    sources: list[Source]
+
+    def entries(self, count: int) -> list[Entry]:
+        """Of the first `count` rows."""
+        owners, rows = self.owners[:count], self.rows[:count]
+        if len(self.sources) == 1:
+            return self.sources[0].entries(rows)
+        each = [iter(source.entries(rows[owners == owner])) for owner, source in enumerate(self.sources)]
+        return [next(each[owner]) for owner in owners.tolist()]
+
+
+class Cost:
+    """What a listing looked at, for tests and the curious."""
+
+    def __init__(self) -> None:
+        self.rows = 0  # compared, by the block or one by one
+
+
+async def sweep(cursors: Sequence[Cursor], block: int, cost: Cost) -> Swept | None:
+    """Moves all cursors past the horizon; None: nothing is left. What it found may be empty. Newest first."""
+    for cursor in cursors:
+        await cursor.settle()
+    active = [cursor for cursor in cursors if cursor.key is not None]
+    if not active:
+        return None
+    picked = [cursor.source.live(cursor.row, cursor.stop, block) for cursor in active]
+    horizon = _horizon(active, picked, block)
+    ends = [cursor.stop if horizon is None else cursor.rows_to(horizon + b"\0") for cursor in active]
+    kept: list[RowNumbers] = []
+    for at, (cursor, rows, end) in enumerate(zip(active, picked, ends, strict=True)):
+        rows = rows[: int(rows.searchsorted(end))]
+        spans = [(newer.source, newer.row, stop) for newer, stop in zip(active[:at], ends[:at], strict=True)]
+        kept.append(_unhidden(cursor.source, rows, spans, cost))
+    found = _in_order([cursor.source for cursor in active], kept)
+    for cursor, end in zip(active, ends, strict=True):
+        cursor.move(end)
+    return found
+
+
+def _horizon(cursors: list[Cursor], picked: list[RowNumbers], block: int) -> bytes | None:
+    """The least of the paths up to which each source has shown its live rows; None: all have shown all."""
+    reached = []
+    for cursor, rows in zip(cursors, picked, strict=True):
+        if len(rows) == block:
+            reached.append(cursor.source.key(int(rows[-1])))
+        elif cursor.more:
+            reached.append(cursor.source.key(cursor.stop - 1))
+    return min(reached, default=None)
+
+
+def _unhidden(source: Source, rows: RowNumbers, newer: list[tuple[Source, int, int]], cost: Cost) -> RowNumbers:
+    cost.rows += len(rows)
+    if not len(rows) or not newer:
+        return rows
+    low, high = source.key(int(rows[0])), source.key(int(rows[-1])) + b"\0"
+    spans = []
+    for other, start, stop in newer:
+        first = min(other.seek(low, start), stop)
+        last = min(other.seek(high, first), stop)
+        if first < last:
+            spans.append((other, first, last))
+    return rows[~hidden(source.keys_of(rows), spans, cost)] if spans else rows
+
+
+def hidden(keys: pa.StringArray, spans: list[tuple[Source, int, int]], cost: Cost) -> Mask:
+    """Which of the keys stand in one of these spans of rows. Costs the smaller side, not the larger."""
+    mask: Mask = np.zeros(len(keys), np.bool_)
+    pooled = []
+    for source, start, stop in spans:
+        if stop - start > len(keys) * _PROBE_RATIO:
+            mask |= _probed(keys, source, start, stop, cost)
+            continue
+        cost.rows += stop - start
+        others = source.keys(start, stop)
+        if len(others) == len(keys) and others.equals(keys):  # a whole block deleted: ten times cheaper to see so
+            return np.ones(len(keys), np.bool_)
+        pooled.append(others)
+    if pooled:
+        mask |= pc.is_in(keys, value_set=pa.concat_arrays(pooled)).to_numpy(zero_copy_only=False)
+    return mask
+
+
+def _probed(keys: pa.StringArray, source: Source, start: int, stop: int, cost: Cost) -> Mask:
+    found = np.zeros(len(keys), np.bool_)
+    for at, key in enumerate(keys.cast(pa.binary()).to_pylist()):
+        cost.rows += 1
+        start = source.seek(key, start)
+        found[at] = start < stop and source.key(start) == key
+    return found
+
+
+def _in_order(sources: list[Source], picked: list[RowNumbers]) -> Swept:
+    pairs = [(source, rows) for source, rows in zip(sources, picked, strict=True) if len(rows)]
+    if not pairs:
+        return Swept(pa.array([], pa.string()), np.zeros(0, np.int64), np.zeros(0, np.int64), [])
+    sources, picked = [source for source, _ in pairs], [rows for _, rows in pairs]
+    keys = pa.concat_arrays([source.keys_of(rows) for source, rows in pairs])
+    owners, rows = np.repeat(np.arange(len(pairs)), [len(rows) for rows in picked]), np.concatenate(picked)
+    if len(pairs) > 1:
+        order = pc.sort_indices(keys)
+        keys, owners, rows = keys.take(order), owners[order.to_numpy()], rows[order.to_numpy()]
+    return Swept(keys, owners, rows, sources)

@@ -1,0 +1,132 @@
+"""Inline changes: those that the journal itself holds, in memory, newest wins.
+
+    Inline ── pieces, oldest to newest, each more than twice the size of the next ── path -> (position, change)
+
+An Inline never changes: a put makes a new one that shares its large pieces, so a fork of the state costs nothing, a
+reader keeps the moment it began with, and a put costs a microsecond or two however many there are.
+"""
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from lochan.formats.entry import Change, Entry, Tombstone
+
+Placed = dict[str, tuple[int, Change]]
+_RATIO = 2  # between neighbouring pieces: 10,000 changes are at most fourteen pieces, each change copied some ten times
+
+
+class Piece:
+    """Changes by path, none twice; sorted when first asked for."""
+
+    __slots__ = ("_keys", "changes", "top")
+
+    def __init__(self, changes: Placed, top: int) -> None:
+        self.changes = changes
+        self.top = top  # the highest position in it
+        self._keys: list[bytes] | None = None
+
+    @property
+    def keys(self) -> list[bytes]:
+        """The paths' UTF-8, in order."""
+        if self._keys is None:
+            self._keys = sorted(path.encode() for path in self.changes)
+        return self._keys
+
+    def __len__(self) -> int:
+        return len(self.changes)
+
+
+class Inline(msgspec.Struct, frozen=True, eq=False):
+    """The changes staged at the positions first to last, without those that a later one of them replaced."""
+
+    first: int
+    last: int
+    pieces: tuple[Piece, ...]
+    bytes: int  # about what its changes take in a record or a run, replaced ones included
+
+    @property
+    def count(self) -> int:
+        """At least the paths it holds: one that stands in several pieces counts in each."""
+        return sum(map(len, self.pieces))
+
+    def get(self, path: str) -> Change | None:
+        for piece in reversed(self.pieces):
+            found = piece.changes.get(path)
+            if found is not None:
+                return found[1]
+        return None
+
+    def put(self, changes: Iterable[Change]) -> "Inline":
+        """With these on top, the last one newest."""
+        placed, position, size = {}, self.last, self.bytes
+        for change in changes:
+            position += 1
+            size += weight(change)
+            placed[change.path] = (position, change)
+        if position == self.last:
+            return self
+        return Inline(self.first, position, _stacked(self.pieces, placed, position), size)
+
+    def beyond(self, last: int) -> "Inline | None":
+        """The changes after this position."""
+        if last < self.first:
+            return self
+        kept: Placed = {}
+        for piece in self.pieces:
+            if piece.top > last:
+                kept |= {path: placed for path, placed in piece.changes.items() if placed[0] > last}
+        return _of(last + 1, self.last, kept) if kept else None
+
+    def moved(self, first: int) -> "Inline":
+        """The same changes at positions from `first` on."""
+        by = first - self.first
+        return _of(first, self.last + by, {path: (at + by, change) for path, (at, change) in self.merged().items()})
+
+    def merged(self) -> Placed:
+        if len(self.pieces) == 1:
+            return self.pieces[0].changes
+        merged: Placed = {}
+        for piece in self.pieces:
+            merged |= piece.changes
+        return merged
+
+    def changes(self) -> list[Change]:
+        """One for each path, in no particular order."""
+        return [change for _, change in self.merged().values()]
+
+    def by_position(self) -> Iterator[tuple[int, Change]]:
+        yield from sorted(self.merged().values(), key=lambda placed: placed[0])
+
+
+def started(first: int) -> Inline:
+    """Still empty; its first change will have this position."""
+    return Inline(first, first - 1, (), 0)
+
+
+def restored(first: int, last: int, placed: Iterable[tuple[int, Change]]) -> Inline:
+    return _of(first, last, {change.path: (position, change) for position, change in placed})
+
+
+def weight(change: Change) -> int:
+    """About what a change takes, in bytes."""
+    if isinstance(change, Tombstone):
+        return len(change.path) + 8
+    texts = sum(len(key) + len(value) for part in _texts(change) for key, value in part.items())
+    return len(change.path) + 96 + sum(len(block.address) + 48 for block in change.blocks) + texts
+
+
+def _texts(entry: Entry) -> Iterator[dict[str, str]]:
+    yield from (entry.checksums, entry.headers, entry.metadata)
+
+
+def _of(first: int, last: int, placed: Placed) -> Inline:
+    return Inline(first, last, (Piece(placed, last),), sum(weight(change) for _, change in placed.values()))
+
+
+def _stacked(pieces: tuple[Piece, ...], placed: Placed, top: int) -> tuple[Piece, ...]:
+    keep = len(pieces)
+    while keep and len(pieces[keep - 1]) <= _RATIO * len(placed):
+        keep -= 1
+        placed = pieces[keep].changes | placed
+    return (*pieces[:keep], Piece(placed, top))

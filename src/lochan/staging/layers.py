@@ -1,0 +1,257 @@
+"""What is staged on a branch: layers of changes, oldest to newest, and the seals that stand between them.
+
+    run L2 │ run L1 │ inline ║ seal 812 ║ run L1 │ inline        newest wins; the base commit lies below all
+
+Pure values: every change makes a new `Layers` that shares what it can, so the fold forks one by keeping it. Inline
+changes are named by their *position*, counted from the first ever staged here: journal numbers would not do, since the
+puts of one record can stand on both sides of a seal in that same record.
+"""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from lochan.errors import NotFound, Refused
+from lochan.formats.entry import Change, Entry, Tombstone
+from lochan.formats.run import RunRef
+from lochan.staging.inline import Inline, restored, started
+
+
+class Seal(msgspec.Struct, frozen=True):
+    """A boundary that a commit drew: what lies below is what it commits (rule S1)."""
+
+    number: int
+
+
+Layer = Inline | RunRef
+
+
+class Inputs(msgspec.Struct, frozen=True, array_like=True):
+    """What a compaction replaces. On somebody's disk, in events: fields are only ever added at the end."""
+
+    spans: tuple[tuple[int, int], ...]  # of inline changes: first and last position of each layer
+    runs: tuple[str, ...]  # ids
+
+
+def inputs_of(layers: Iterable[Layer]) -> Inputs:
+    """How an event names these layers."""
+    layers = tuple(layers)
+    return Inputs(
+        tuple((layer.first, layer.last) for layer in layers if isinstance(layer, Inline)),
+        tuple(layer.id for layer in layers if isinstance(layer, RunRef)),
+    )
+
+
+class Fresh(msgspec.Struct, frozen=True):
+    """What one state has staged that an older one had not."""
+
+    changes: list[Change]
+    runs: tuple[RunRef, ...]  # also those that compaction made of older changes
+
+
+class Layers(msgspec.Struct, frozen=True):
+    items: tuple[Layer | Seal, ...] = ()
+    next: int = 1  # the position of the next inline change; never goes back, so a position is never used twice
+
+    # --- reading ----------------------------------------------------------------------------------------------------
+    @property
+    def layers(self) -> tuple[Layer, ...]:
+        """Oldest to newest."""
+        return tuple(item for item in self.items if not isinstance(item, Seal))
+
+    @property
+    def runs(self) -> tuple[RunRef, ...]:
+        return tuple(item for item in self.items if isinstance(item, RunRef))
+
+    @property
+    def seals(self) -> tuple[int, ...]:
+        return tuple(item.number for item in self.items if isinstance(item, Seal))
+
+    @property
+    def empty(self) -> bool:
+        return all(isinstance(item, Seal) for item in self.items)
+
+    @property
+    def count(self) -> int:
+        """At least the paths staged: one that stands in several layers counts in each."""
+        return sum(layer.count for layer in self.layers)
+
+    @property
+    def inline_count(self) -> int:
+        return sum(item.count for item in self.items if isinstance(item, Inline))
+
+    @property
+    def inline_bytes(self) -> int:
+        return sum(item.bytes for item in self.items if isinstance(item, Inline))
+
+    def segments(self) -> list[tuple[Layer, ...]]:
+        """The layers between seals, oldest first: compaction stays within one (rule S2)."""
+        segments: list[list[Layer]] = [[]]
+        for item in self.items:
+            if isinstance(item, Seal):
+                segments.append([])
+            else:
+                segments[-1].append(item)
+        return [tuple(segment) for segment in segments]
+
+    def below(self, seal: int) -> "Layers":
+        """What a commit that drew this seal commits. Raises NotFound if it does not stand."""
+        return Layers(self.items[: self._at(seal)], self.next)
+
+    def after(self, seal: int) -> "Layers":
+        """What was staged since. Raises NotFound if the seal does not stand."""
+        return Layers(self.items[self._at(seal) + 1 :], self.next)
+
+    def fresh_since(self, older: "Layers") -> Fresh:
+        """What to look at again if `older`, an earlier state of the same staging, was looked at already."""
+        known = {run.id for run in older.runs}
+        parts = (item.beyond(older.next - 1) for item in self.items if isinstance(item, Inline))
+        return Fresh(
+            [change for part in parts if part is not None for change in part.changes()],
+            tuple(run for run in self.runs if run.id not in known),
+        )
+
+    # --- staging ----------------------------------------------------------------------------------------------------
+    def put(self, *changes: Change) -> "Layers":
+        """On top of everything, the last one newest."""
+        newest = self.items[-1] if self.items else None
+        if isinstance(newest, Inline) and newest.last == self.next - 1:
+            inline, kept = newest.put(changes), self.items[:-1]
+        else:
+            inline, kept = started(self.next).put(changes), self.items
+        return Layers((*kept, inline), inline.last + 1) if inline.pieces else self
+
+    def append(self, *runs: RunRef) -> "Layers":
+        """Prepared runs on top of everything: a smart client's writes, all at once. Raises Refused for one staged."""
+        known = {run.id for run in self.runs}
+        for run in runs:
+            if run.id in known:
+                raise Refused(f"run {run.id} is staged already")
+        return Layers((*self.items, *runs), self.next)
+
+    def cleared(self) -> "Layers":
+        """Nothing staged and no seal: after a reset, or where the changes went into a stash."""
+        return Layers((), self.next)
+
+    def restored(self, other: "Layers") -> "Layers":
+        """With the layers of `other` (a stash) on top, without its seals. Their positions are new here, so nothing
+        that is still being compacted can take them for others."""
+        result = self
+        for layer in other.layers:
+            if isinstance(layer, RunRef):
+                result = result.append(layer)
+            else:
+                moved = layer.moved(result.next)
+                result = Layers((*result.items, moved), moved.last + 1)
+        return result
+
+    # --- seals ------------------------------------------------------------------------------------------------------
+    def seal(self, number: int) -> "Layers":
+        """Raises Refused if one of this number stands: two seals in one record could not be told apart."""
+        if number in self.seals:
+            raise Refused(f"seal {number} stands already")
+        return Layers((*self.items, Seal(number)), self.next)
+
+    def unsealed(self) -> "Layers":
+        """Without any seal: after every head move, reset, stash push or pop (rule S1)."""
+        return Layers(self.layers, self.next)
+
+    def drop_below(self, seal: int, runs: tuple[RunRef, ...] = (), changes: Iterable[Change] = ()) -> "Layers":
+        """Rule S4: all below the seal is committed but for the leftovers, which come to lie under everything after
+        it. It is a head move, so no seal is left. Raises NotFound if the seal does not stand."""
+        kept = self.after(seal).layers
+        left = started(self.next).put(changes)
+        return Layers((*runs, *((left,) if left.pieces else ()), *kept), left.last + 1)
+
+    # --- compaction -------------------------------------------------------------------------------------------------
+    def replace(self, inputs: Inputs, outputs: tuple[RunRef, ...]) -> "Layers":
+        """Rule S2: the outputs stand in the place of the inputs. Inline changes that came to the newest input layer
+        meanwhile stay, above. Raises Refused unless all inputs are there, side by side, with no seal between."""
+        start, stop = self._span_of(inputs)
+        newest = self.items[stop - 1]
+        rest = newest.beyond(dict(inputs.spans)[newest.first]) if isinstance(newest, Inline) else None
+        kept = () if rest is None else (rest,)
+        return Layers((*self.items[:start], *outputs, *kept, *self.items[stop:]), self.next)
+
+    def lower(self, inputs: Inputs) -> tuple[Layer, ...]:
+        """The layers below these, down to the base and across seals: where S3 looks for a tombstone's path."""
+        start, _ = self._span_of(inputs)
+        return tuple(item for item in self.items[:start] if not isinstance(item, Seal))
+
+    def _span_of(self, inputs: Inputs) -> tuple[int, int]:
+        """Where the inputs stand in `items`: from, to (exclusive)."""
+        runs, spans = set(inputs.runs), dict(inputs.spans)
+        found = [at for at, item in enumerate(self.items) if _named(item, runs, spans)]
+        if not found or len(found) != len(inputs.runs) + len(inputs.spans):
+            raise Refused("a layer that was to be compacted is no longer there")
+        if found[-1] - found[0] != len(found) - 1:
+            raise Refused("layers that are compacted together stand side by side, with no seal between them")
+        for item in self.items[found[0] : found[-1]]:
+            if isinstance(item, Inline) and item.last != spans[item.first]:
+                raise Refused("only the newest of the layers compacted together may have grown")
+        return found[0], found[-1] + 1
+
+    def _at(self, seal: int) -> int:
+        for at, item in enumerate(self.items):
+            if isinstance(item, Seal) and item.number == seal:
+                return at
+        raise NotFound(f"seal {seal} does not stand")
+
+    # --- checkpoints ------------------------------------------------------------------------------------------------
+    def dump(self) -> "Dumped":
+        return Dumped(self.next, [_dumped(item) for item in self.items])
+
+
+def _named(item: Layer | Seal, runs: set[str], spans: dict[int, int]) -> bool:
+    if isinstance(item, RunRef):
+        return item.id in runs
+    return isinstance(item, Inline) and item.first in spans and spans[item.first] <= item.last
+
+
+class DumpedSeal(msgspec.Struct, frozen=True, array_like=True, tag="seal"):
+    number: int
+
+
+class DumpedRun(msgspec.Struct, frozen=True, array_like=True, tag="run"):
+    run: RunRef
+
+
+class DumpedInline(msgspec.Struct, frozen=True, array_like=True, tag="inline"):
+    first: int
+    last: int
+    changes: list[tuple[int, Entry | str]]  # position and entry, or the path of a tombstone
+
+
+class Dumped(msgspec.Struct, frozen=True, array_like=True):
+    """Layers as a checkpoint holds them: on somebody's disk, fields are only ever added at the end."""
+
+    next: int
+    items: list[DumpedSeal | DumpedRun | DumpedInline]
+
+
+def load(dumped: Dumped) -> Layers:
+    return Layers(tuple(map(_loaded, dumped.items)), dumped.next)
+
+
+def _dumped(item: Layer | Seal) -> DumpedSeal | DumpedRun | DumpedInline:
+    match item:
+        case Seal():
+            return DumpedSeal(item.number)
+        case RunRef():
+            return DumpedRun(item)
+    changes = [(at, change.path if isinstance(change, Tombstone) else change) for at, change in item.by_position()]
+    return DumpedInline(item.first, item.last, changes)
+
+
+def _loaded(item: DumpedSeal | DumpedRun | DumpedInline) -> Layer | Seal:
+    match item:
+        case DumpedSeal():
+            return Seal(item.number)
+        case DumpedRun():
+            return item.run
+    return restored(
+        item.first, item.last, ((at, Tombstone(told) if isinstance(told, str) else told) for at, told in item.changes)
+    )
+
+
+EMPTY = Layers()

@@ -1,0 +1,274 @@
+"""A repository's run files: written to the store, read from it, kept open in memory or mapped from the local disk.
+
+An open run answers from Arrow's buffers: a look-up is a binary search and makes no Python value but the answer.
+"""
+
+from collections import OrderedDict
+from collections.abc import AsyncIterable, AsyncIterator, Callable
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lochan.clock import Clock
+from lochan.errors import Corrupt, Invalid
+from lochan.formats import bloom, run
+from lochan.formats.entry import RUN_SCHEMA, Change, Tombstone
+from lochan.formats.entry_table import Rows, as_batch
+from lochan.formats.run import RunRef, Summary
+from lochan.ids import Ids
+from lochan.store.protocol import Store
+from lochan.store.threads import INLINE_BYTES_MAX, Threads
+from lochan.tree.cache import ArrowCache
+
+if TYPE_CHECKING:
+    from asyncio import Future
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+FOLDER = "runs"
+ROWS_MAX = 1_000_000  # of one file; more are cut into several
+OPEN_BYTES_MAX = 256 << 20
+_MAPPED_WEIGHT = 1 << 20  # what a mapped run costs us: a sixteenth of its paths, and the kernel's tables
+_HEADS_MAX = 256
+
+
+class OpenRun:
+    """Rows sorted by path; `live` are those that are no tombstones, None if all are."""
+
+    __slots__ = ("_deleted", "batch", "live", "ref", "rows")
+
+    def __init__(self, ref: RunRef, batch: pa.RecordBatch) -> None:
+        self.ref = ref
+        self.batch = batch
+        self.rows = Rows(batch)
+        self._deleted = batch.column("deleted")
+        self.live = live_rows(batch)
+
+    def get(self, path: str) -> Change | None:
+        row = self.rows.find(path.encode())
+        if row < 0:
+            return None
+        return Tombstone(path) if self._deleted[row].as_py() else self.rows.entry(row)
+
+
+def live_rows(batch: pa.RecordBatch) -> npt.NDArray[np.int64] | None:
+    deleted = batch.column("deleted").to_numpy(zero_copy_only=False)
+    return np.flatnonzero(~deleted) if deleted.any() else None
+
+
+class OpenRuns:
+    """The open runs of a process, up to a number of bytes, and the footers of runs that are not open."""
+
+    def __init__(self, bytes_max: int = OPEN_BYTES_MAX) -> None:
+        self._bytes_max = bytes_max
+        self._runs: OrderedDict[str, tuple[OpenRun, int]] = OrderedDict()
+        self._heads: OrderedDict[str, Summary] = OrderedDict()
+        self.bytes = 0
+
+    def get(self, path: str) -> OpenRun | None:
+        found = self._runs.get(path)
+        if found is None:
+            return None
+        self._runs.move_to_end(path)
+        return found[0]
+
+    def hold(self, path: str, opened: OpenRun, weight: int) -> None:
+        self.bytes += weight - self._runs.pop(path, (opened, 0))[1]
+        self._runs[path] = opened, weight
+        while self.bytes > self._bytes_max and len(self._runs) > 1:
+            self.bytes -= self._runs.popitem(last=False)[1][1]
+
+    def head(self, path: str) -> Summary | None:
+        return self._heads.get(path)
+
+    def hold_head(self, path: str, head: Summary) -> None:
+        self._heads[path] = head
+        while len(self._heads) > _HEADS_MAX:
+            self._heads.popitem(last=False)
+
+
+class Runs:
+    """`prefix` is the repository's; `held` and `disk` are the process's, shared by its repositories."""
+
+    def __init__(
+        self,
+        store: Store,
+        prefix: str,
+        clock: Clock,
+        ids: Ids,
+        *,
+        threads: Threads | None = None,
+        held: OpenRuns | None = None,
+        disk: ArrowCache | None = None,
+    ) -> None:
+        self._store = store
+        self._prefix = prefix
+        self._clock = clock
+        self._ids = ids
+        self._threads = threads or Threads()
+        self._held = held or OpenRuns()
+        self._disk = disk
+        self._waiting: dict[str, list[Future[None]]] = {}  # files being opened, and who waits for them
+        self.opened = 0  # files read whole
+        self.heads = 0  # footers read
+
+    # --- writing ----------------------------------------------------------------------------------------------------
+    async def write(self, changes: pa.Table, level: int, mint: int) -> RunRef:
+        """REQUIRES, as `formats.run.encode`: sorted, unique, not empty. Raises Invalid with nothing written."""
+        data = await self._in_thread(run.encode, changes, changes.nbytes)
+        head = run.head(data, "the run just made").head
+        id = self._ids.ksuid(self._clock.wall())
+        file = f"{FOLDER}/{id}-{mint}.parquet"
+        await self._store.put(self._path(file), data)
+        return RunRef(id, file, level, head.count, head.tombstones, len(data), head.min, head.max, mint)
+
+    async def write_cut(self, changes: pa.Table, level: int, mint: int) -> tuple[RunRef, ...]:
+        """As many runs as it takes, none above ROWS_MAX; none at all for no change."""
+        starts = range(0, len(changes), ROWS_MAX)
+        return tuple([await self.write(changes.slice(start, ROWS_MAX), level, mint) for start in starts])
+
+    async def adopt(self, tables: pa.Table | AsyncIterable[pa.Table], mint: int) -> tuple[RunRef, ...]:
+        """What a smart client has prepared: sorted and unique throughout, as one table or as many that follow each
+        other. One event that names all these runs stages it as a whole. Raises Invalid; what was written until then
+        is named by nothing, and is collected."""
+        refs: list[RunRef] = []
+        async for table in _in_runs(tables):
+            if refs and run.column(table.slice(0, 1), "path")[0].as_py() <= refs[-1].max_path:
+                raise Invalid(f"the changes after {refs[-1].max_path!r} do not follow it in path order")
+            refs.append(await self.write(table, 1, mint))
+        return tuple(refs)
+
+    # --- reading ----------------------------------------------------------------------------------------------------
+    async def get(self, ref: RunRef, path: str) -> Change | None:
+        """Opens the run only if its path span and its bloom filter allow for the path."""
+        if not ref.min_path <= path <= ref.max_path:
+            return None
+        opened = self.at_hand(ref)
+        if opened is None:
+            # A small file is read whole as quickly as its footer.
+            if ref.bytes > INLINE_BYTES_MAX and not (await self.head(ref)).may_hold(path, bloom.hash_one(path)):
+                return None
+            opened = await self.open(ref)
+        return opened.get(path)
+
+    def at_hand(self, ref: RunRef) -> OpenRun | None:
+        """The run, if it is open already."""
+        return self._held.get(self._path(ref.file))
+
+    async def may_hold(self, ref: RunRef, hashes: list[int]) -> bool:
+        """Any of the paths with these hashes; a run that is small, or open, is not asked for its filter."""
+        if ref.bytes <= INLINE_BYTES_MAX or self.at_hand(ref) is not None:
+            return True
+        filter = (await self.head(ref)).bloom
+        return any(bloom.may_hold(filter, hashed) for hashed in hashes)
+
+    async def head(self, ref: RunRef) -> Summary:
+        path = self._path(ref.file)
+        found = self._held.head(path)
+        if found is not None:
+            return found
+        self.heads += 1
+        size = min(ref.bytes, run.footer_bytes_likely(ref.count))
+        end = await self._store.get_range(path, ref.bytes - size, ref.bytes)
+        if run.footer_bytes(end) > size:
+            end = await self._store.get_range(path, max(0, ref.bytes - run.footer_bytes(end)), ref.bytes)
+        head = run.head(end, self._what(ref))
+        _check(ref, head, self._what(ref))
+        self._held.hold_head(path, head)
+        return head
+
+    async def open(self, ref: RunRef) -> OpenRun:
+        """Everybody who wants the same run at the same time shares one read."""
+        path = self._path(ref.file)
+        while (opened := self._held.get(path)) is None:
+            if path not in self._waiting:
+                return await self._open(ref, path)
+            await self._until_open(path)
+        return opened
+
+    async def _open(self, ref: RunRef, path: str) -> OpenRun:
+        self._waiting[path] = []
+        try:
+            batch, weight = await self._load(ref, path)
+            opened = OpenRun(ref, batch)
+            self._held.hold(path, opened, weight)
+            return opened
+        finally:
+            for future in self._waiting.pop(path):
+                if not future.done():
+                    future.set_result(None)
+
+    async def _until_open(self, path: str) -> None:
+        import asyncio  # only where somebody has to wait, as elsewhere
+
+        future: Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting[path].append(future)
+        await future
+
+    async def _load(self, ref: RunRef, path: str) -> tuple[pa.RecordBatch, int]:
+        self.opened += 1
+        if self._disk is None:
+            batch = await self._fetch(ref, path)
+            return batch, batch.nbytes
+        kept = await self._threads.run(self._disk.open, path)
+        if kept is None:
+            batch = await self._fetch(ref, path)
+            await self._threads.run(self._disk.keep, path, batch)
+            kept = await self._threads.run(self._disk.open, path)
+            if kept is None:
+                return batch, batch.nbytes
+        return kept, _MAPPED_WEIGHT
+
+    async def _fetch(self, ref: RunRef, path: str) -> pa.RecordBatch:
+        try:
+            return await self._decoded(ref, await self._store.get(path))
+        except Corrupt:  # the damage may have come on the way
+            return await self._decoded(ref, await self._store.get(path))
+
+    async def _decoded(self, ref: RunRef, data: bytes) -> pa.RecordBatch:
+        what = self._what(ref)
+        _check(ref, run.head(data, what), what)
+        table = await self._in_thread(lambda whole: run.decode(whole, what), data, len(data))
+        return as_batch(table)
+
+    async def _in_thread(self, work: Callable[[A], B], argument: A, size: int) -> B:
+        return work(argument) if size <= INLINE_BYTES_MAX else await self._threads.run(work, argument)
+
+    def _path(self, file: str) -> str:
+        return f"{self._prefix}/{file}"
+
+    def _what(self, ref: RunRef) -> str:
+        return f"run {self._path(ref.file)} in {self._store.url}"
+
+
+def _check(ref: RunRef, found: Summary, what: str) -> None:
+    head = found.head
+    if (head.count, head.tombstones, head.min, head.max) != (ref.count, ref.tombstones, ref.min_path, ref.max_path):
+        raise Corrupt(f"{what} is not the run that was staged: another file stands in its place", hint=_RESTORE)
+
+
+async def _in_runs(tables: pa.Table | AsyncIterable[pa.Table]) -> AsyncIterator[pa.Table]:
+    """The same rows in tables of ROWS_MAX, the last one of what is left."""
+    held = RUN_SCHEMA.empty_table()
+    async for table in _each(tables):
+        run.check_schema(table)
+        held = pa.concat_tables([held, table]) if len(held) else table
+        while len(held) >= ROWS_MAX:
+            yield held.slice(0, ROWS_MAX)
+            held = held.slice(ROWS_MAX)
+    if len(held):
+        yield held
+
+
+async def _each(tables: pa.Table | AsyncIterable[pa.Table]) -> AsyncIterator[pa.Table]:
+    if isinstance(tables, pa.Table):
+        yield tables
+        return
+    async for table in tables:
+        yield table
+
+
+_RESTORE = "restore this file from a copy of the lake; nothing was changed"

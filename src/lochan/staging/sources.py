@@ -1,0 +1,133 @@
+"""What a listing merges: rows sorted by path, of a run, of inline changes or of the base, behind one face.
+
+A row is *live* if it is an entry and no tombstone. Keys are the paths' UTF-8.
+"""
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from itertools import islice
+from typing import Protocol, cast
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lochan.formats.entry import Entry, Tombstone
+from lochan.formats.entry_table import Rows
+from lochan.formats.run import entries_of
+from lochan.staging.inline import Inline, Piece, Placed
+
+RowNumbers = npt.NDArray[np.int64]
+
+_PIECE_MIN = 256  # smaller pieces of an inline layer are merged for a listing: a few dozen microseconds
+_BY_ROW_MAX = 12  # so many rows are made into entries one by one as quickly as all at once
+
+
+class Source(Protocol):
+    @property
+    def count(self) -> int: ...
+
+    def key(self, row: int) -> bytes: ...
+
+    def seek(self, key: bytes, low: int) -> int:
+        """The first row from `low` on whose key is not below `key`."""
+
+    def is_live(self, row: int) -> bool: ...
+
+    def live(self, start: int, stop: int, most: int) -> RowNumbers:
+        """The first live rows between, without a look at each tombstone."""
+
+    def keys(self, start: int, stop: int) -> pa.Array:
+        """Of all rows between, tombstones included."""
+
+    def keys_of(self, rows: RowNumbers) -> pa.Array: ...
+
+    def entries(self, rows: RowNumbers) -> list[Entry]:
+        """REQUIRES: all of them live."""
+
+
+class Columns:
+    """Rows in Arrow: of a run (`live` are those that are no tombstones, None for all) or of a range."""
+
+    def __init__(self, rows: Rows, live: RowNumbers | None = None) -> None:
+        self.count = rows.count
+        self.key = rows.path
+        self.seek = rows.seek
+        self._rows = rows
+        self._live = live
+        self._keys = rows.batch.column("path")
+
+    def is_live(self, row: int) -> bool:
+        if self._live is None:
+            return True
+        at = int(self._live.searchsorted(row))
+        return at < len(self._live) and bool(self._live[at] == row)
+
+    def live(self, start: int, stop: int, most: int) -> RowNumbers:
+        if self._live is None:
+            return np.arange(start, min(stop, start + most))
+        at = int(self._live.searchsorted(start))
+        picked = self._live[at : at + most]
+        return picked if not len(picked) or picked[-1] < stop else picked[: int(picked.searchsorted(stop))]
+
+    def keys(self, start: int, stop: int) -> pa.Array:
+        return self._keys.slice(start, stop - start)
+
+    def keys_of(self, rows: RowNumbers) -> pa.Array:
+        return self._keys.slice(rows[0], len(rows)) if _solid(rows) else self._keys.take(pa.array(rows))
+
+    def entries(self, rows: RowNumbers) -> list[Entry]:
+        if len(rows) <= _BY_ROW_MAX:
+            return [self._rows.entry(row) for row in rows.tolist()]
+        batch = self._rows.batch
+        part = batch.slice(rows[0], len(rows)) if _solid(rows) else batch.take(pa.array(rows))
+        return entries_of(pa.Table.from_batches([part]))
+
+
+class Listed:
+    """Inline changes."""
+
+    def __init__(self, keys: list[bytes], placed: Placed) -> None:
+        self.count = len(keys)
+        self._keys = keys
+        self._placed = placed
+
+    def key(self, row: int) -> bytes:
+        return self._keys[row]
+
+    def seek(self, key: bytes, low: int) -> int:
+        return bisect_left(self._keys, key, low)
+
+    def is_live(self, row: int) -> bool:
+        return not isinstance(self._placed[self._keys[row].decode()][1], Tombstone)
+
+    def live(self, start: int, stop: int, most: int) -> RowNumbers:
+        rows = islice((row for row in range(start, stop) if self.is_live(row)), most)
+        return np.fromiter(rows, dtype=np.int64)
+
+    def keys(self, start: int, stop: int) -> pa.Array:
+        return _texts(self._keys[start:stop])
+
+    def keys_of(self, rows: RowNumbers) -> pa.Array:
+        return _texts([self._keys[row] for row in rows.tolist()])
+
+    def entries(self, rows: RowNumbers) -> list[Entry]:
+        return [cast("Entry", self._placed[self._keys[row].decode()][1]) for row in rows.tolist()]
+
+
+def inline_sources(inline: Inline) -> list[Source]:
+    """Newest first. Large pieces keep their own order, sorted once; the small ones on top are merged."""
+    large: Sequence[Piece] = [piece for piece in inline.pieces if len(piece) >= _PIECE_MIN]
+    merged: Placed = {}
+    for piece in inline.pieces[len(large) :]:
+        merged |= piece.changes
+    small = [Listed(sorted(path.encode() for path in merged), merged)] if merged else []
+    return [*small, *(Listed(piece.keys, piece.changes) for piece in reversed(large))]
+
+
+def _solid(rows: RowNumbers) -> bool:
+    return len(rows) > 0 and bool(rows[-1] - rows[0] == len(rows) - 1)
+
+
+def _texts(keys: list[bytes]) -> pa.Array:
+    return pa.array(keys, pa.binary()).cast(pa.string())

@@ -1,0 +1,88 @@
+"""Several trees side by side: first by whole ranges, then, where that does not settle it, by rows of the same span.
+
+    left    [  A  ][ B ]   [ C    ]
+    right   [  A  ][ B1 ][ B2 ][ C1 ]
+    segment |  1  |         2       |        no range reaches across the end of a segment
+
+A range that two trees share is a segment by itself, wherever the cuts before it lie.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+
+import pyarrow as pa
+
+from lochan.formats.entry_table import NO_ENTRIES, Rows
+from lochan.formats.range import RangeRef
+from lochan.tree.ahead import ahead
+from lochan.tree.bounds import Span, encoded
+
+Segment = tuple[tuple[RangeRef, ...], ...]  # the ranges of each tree; a tree may have none here
+Load = Callable[[RangeRef], Awaitable[Rows]]
+
+
+def segments(*trees: Sequence[RangeRef]) -> Iterator[Segment]:
+    """All ranges of the trees, in path order, in the smallest groups that overlap with no other."""
+    at = [0] * len(trees)
+    while True:
+        starts = [tree[index].min_path for tree, index in zip(trees, at, strict=True) if index < len(tree)]
+        if not starts:
+            return
+        begun, high, grown = list(at), min(starts), True
+        while grown:
+            grown = False
+            for which, tree in enumerate(trees):
+                while at[which] < len(tree) and tree[at[which]].min_path <= high:
+                    high = max(high, tree[at[which]].max_path)
+                    at[which] += 1
+                    grown = True
+        yield tuple(tuple(tree[low:stop]) for tree, low, stop in zip(trees, begun, at, strict=True))
+
+
+def ids(ranges: Iterable[RangeRef]) -> list[str]:
+    return [ref.id for ref in ranges]
+
+
+def overlapping(ranges: Sequence[RangeRef], within: Span) -> list[RangeRef]:
+    return [ref for ref in ranges if encoded(ref.max_path) >= within.low and encoded(ref.min_path) < within.high]
+
+
+async def windows(
+    load: Load, sides: Sequence[Sequence[RangeRef]], width: int
+) -> AsyncIterator[tuple[bytes, tuple[pa.RecordBatch, ...]]]:
+    """The rows of all sides, in path order, cut at the same paths, each up to the path that comes with them. A window
+    ends wherever a range of any side does. At most about one range of each side is held, besides those fetched ahead.
+    """
+    streams = [_Side(load, side, width) for side in sides]
+    while any(stream.left for stream in streams):
+        high = min(stream.high for stream in streams if stream.left)
+        yield high, tuple([await stream.take(high) for stream in streams])
+
+
+class _Side:
+    def __init__(self, load: Load, refs: Sequence[RangeRef], width: int) -> None:
+        self._refs = refs
+        self._at = 0
+        self._loaded = ahead(load, refs, width)
+        self._rows: Rows | None = None
+        self._row = 0
+
+    @property
+    def left(self) -> bool:
+        return self._at < len(self._refs)
+
+    @property
+    def high(self) -> bytes:
+        return encoded(self._refs[self._at].max_path)
+
+    async def take(self, high: bytes) -> pa.RecordBatch:
+        """The rows up to `high`, which is not above the end of this range."""
+        if not self.left or (self._rows is None and encoded(self._refs[self._at].min_path) > high):
+            return NO_ENTRIES
+        if self._rows is None:
+            self._rows, self._row = await anext(self._loaded), 0
+        start, stop = self._row, self._rows.seek(high + b"\0", self._row)
+        batch = self._rows.batch.slice(start, stop - start)
+        self._row = stop
+        if stop == self._rows.count:
+            self._rows, self._at = None, self._at + 1
+        return batch

@@ -1,0 +1,168 @@
+"""What differs between two trees, path by path. Ranges that both have are not opened, wherever the cuts lie.
+
+Two entries differ when their content does: neither address nor time is a difference.
+"""
+
+from collections.abc import AsyncIterator, Iterable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lochan.formats.entry import ENTRY_SCHEMA, Entry
+from lochan.formats.entry_table import entries_of
+from lochan.formats.range import RangeRef
+from lochan.tree.align import Segment, ids, overlapping, segments, windows
+from lochan.tree.bounds import Span, encoded, span
+from lochan.tree.rows import Indices, compare, inside
+from lochan.tree.tree import Tree
+from lochan.tree.trees import Trees
+
+ADDED, REMOVED, CHANGED = "added", "removed", "changed"
+SIDE = pa.struct([field for field in ENTRY_SCHEMA if field.name != "path"])
+DIFF_SCHEMA = pa.schema(
+    [
+        pa.field("path", pa.string(), nullable=False),
+        pa.field("kind", pa.string(), nullable=False),
+        pa.field("left", SIDE),  # null for what was added
+        pa.field("right", SIDE),  # null for what was removed
+    ]
+)
+
+
+class Difference(NamedTuple):
+    path: str
+    kind: str
+    left: Entry | None
+    right: Entry | None
+
+
+@dataclass(slots=True)
+class Counts:
+    """How many paths; the bytes of the entries that are only in the right, or other there, and so of the left."""
+
+    added: int = 0
+    removed: int = 0
+    changed: int = 0
+    bytes_added: int = 0
+    bytes_removed: int = 0
+
+
+async def diff(trees: Trees, left: Tree, right: Tree, prefix: str = "", after: str = "") -> AsyncIterator[pa.Table]:
+    """Tables of DIFF_SCHEMA, in path order, made as they are asked for. None is empty."""
+    within = span(prefix, after)
+    async for one, other in _windows(trees, _differing(left, right, within), within):
+        table = await trees.threads.run(_differences, one, other)
+        if len(table):
+            yield table
+
+
+async def count(trees: Trees, left: Tree, right: Tree, prefix: str = "") -> Counts:
+    """Opens only ranges that overlap with others; of those that were added or removed whole, the list knows enough."""
+    counts = Counts()
+    within = span(prefix)
+    unsettled = []
+    for one, other in _differing(left, right, within):
+        if bool(one) != bool(other) and all(_lies_in(ref, within) for ref in (*one, *other)):
+            counts.removed += sum(ref.count for ref in one)
+            counts.bytes_removed += sum(ref.bytes for ref in one)
+            counts.added += sum(ref.count for ref in other)
+            counts.bytes_added += sum(ref.bytes for ref in other)
+        else:
+            unsettled.append((one, other))
+    async for here, there in _windows(trees, unsettled, within):
+        _add(counts, await trees.threads.run(_count, here, there))
+    return counts
+
+
+async def roll_up(trees: Trees, left: Tree, right: Tree, prefix: str, delimiter: str) -> dict[str, Counts]:
+    """The counts of each common prefix, up to and with the next delimiter, and of each path that has none."""
+    import polars as pl
+
+    totals: dict[str, Counts] = {}
+    async for table in diff(trees, left, right, prefix):
+        sizes = {side: pc.fill_null(pc.struct_field(table[side], "size"), 0) for side in ("left", "right")}
+        frame = pl.DataFrame({"path": table["path"], "kind": table["kind"], **sizes})
+        rest = pl.col("path").str.strip_prefix(prefix)
+        head = rest.str.splitn(delimiter, 2).struct.field("field_0")
+        common = head + pl.when(rest.str.contains(delimiter, literal=True)).then(pl.lit(delimiter)).otherwise(
+            pl.lit("")
+        )
+        groups = frame.group_by(pl.lit(prefix) + common, maintain_order=True).agg(
+            *((pl.col("kind") == kind).sum().alias(kind) for kind in (ADDED, REMOVED, CHANGED)),
+            pl.col("right").sum(),
+            pl.col("left").sum(),
+        )
+        for name, *numbers in groups.iter_rows():
+            _add(totals.setdefault(name, Counts()), Counts(*numbers))
+    return totals
+
+
+def differences_of(table: pa.Table) -> list[Difference]:
+    """A value for each row of DIFF_SCHEMA. For a page."""
+    paths, kinds = table["path"].to_pylist(), table["kind"].to_pylist()
+    left, right = (side_entries(table, side) for side in ("left", "right"))
+    return [Difference(*row) for row in zip(paths, kinds, left, right, strict=True)]
+
+
+def side_entries(table: pa.Table, side: str) -> list[Entry | None]:
+    """The entries in one of the struct columns, with the paths they are at."""
+    there = pc.is_valid(table[side])
+    rows = table.filter(there)
+    columns = [rows["path"], *(pc.struct_field(rows[side], field.name) for field in SIDE)]
+    entries = iter(entries_of(pa.table(columns, schema=ENTRY_SCHEMA)))
+    return [next(entries) if valid else None for valid in there.to_pylist()]
+
+
+def side_column(batch: pa.RecordBatch, rows: Indices) -> pa.StructArray:
+    """The entries of these rows as structs; null for row -1."""
+    if not batch.num_rows:
+        return pa.nulls(len(rows), SIDE)
+    picked = batch.select([field.name for field in SIDE]).take(pa.array(np.maximum(rows, 0)))
+    return pa.StructArray.from_arrays(picked.columns, fields=list(SIDE), mask=pa.array(rows < 0))
+
+
+def _differing(left: Tree, right: Tree, within: Span) -> Iterator[Segment]:
+    for segment in segments(overlapping(left.ranges, within), overlapping(right.ranges, within)):
+        if ids(segment[0]) != ids(segment[1]):
+            yield segment
+
+
+async def _windows(
+    trees: Trees, differing: Iterable[Segment], within: Span
+) -> AsyncIterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
+    both = list(differing)
+    sides = [[ref for segment in both for ref in segment[side]] for side in (0, 1)]
+    async for _, (one, other) in windows(trees.ranges.load, sides, trees.width):
+        yield inside(one, within), inside(other, within)
+
+
+def _lies_in(ref: RangeRef, within: Span) -> bool:
+    return within.low <= encoded(ref.min_path) and encoded(ref.max_path) < within.high
+
+
+def _differences(left: pa.RecordBatch, right: pa.RecordBatch) -> pa.Table:
+    found = compare(left, right)
+    kinds = np.where(found.left < 0, ADDED, np.where(found.right < 0, REMOVED, CHANGED))
+    sides = side_column(left, found.left), side_column(right, found.right)
+    return pa.table([found.paths, pa.array(kinds, pa.string()), *sides], schema=DIFF_SCHEMA)
+
+
+def _count(left: pa.RecordBatch, right: pa.RecordBatch) -> Counts:
+    found = compare(left, right)
+    added, removed = (int((rows < 0).sum()) for rows in (found.left, found.right))
+    gone, come = (
+        int(batch.column("size").to_numpy()[rows[rows >= 0]].sum())
+        for batch, rows in ((left, found.left), (right, found.right))
+    )
+    return Counts(added, removed, len(found.paths) - added - removed, come, gone)
+
+
+def _add(to: Counts, more: Counts) -> None:
+    to.added += more.added
+    to.removed += more.removed
+    to.changed += more.changed
+    to.bytes_added += more.bytes_added
+    to.bytes_removed += more.bytes_removed

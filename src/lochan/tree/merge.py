@@ -1,0 +1,177 @@
+"""Three-way merge of trees, by path and content.
+
+    base ─┬─ ours      what theirs changed since base is put into ours
+          └─ theirs    where both changed a path, and not alike, is a conflict: a strategy decides, or the user
+
+Whole ranges come first: where one side left a span as it was in base, the other side's ranges are taken by reference,
+and nothing is opened. Rows are compared only where both sides changed something in the same span.
+"""
+
+from collections.abc import AsyncIterator, Iterable
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from lochan.formats.entry import Entry
+from lochan.formats.range import RangeRef
+from lochan.tree.align import Segment, ids, overlapping, segments, windows
+from lochan.tree.assemble import Assembler
+from lochan.tree.bounds import encoded, span
+from lochan.tree.diff import SIDE, side_column, side_entries
+from lochan.tree.rows import Indices, Mask, compare, inside, locate, same_content, spliced, taken
+from lochan.tree.strategy import DEST, SOURCE, Strategy
+from lochan.tree.tree import Tree
+from lochan.tree.trees import Trees
+
+_LISTED = 1_000  # conflicts that come with the result of a merge; the rest are asked for by `conflicts`
+CONFLICT_SCHEMA = pa.schema(
+    [
+        pa.field("path", pa.string(), nullable=False),
+        pa.field("base", SIDE),  # null: not there
+        pa.field("ours", SIDE),
+        pa.field("theirs", SIDE),
+    ]
+)
+ASKING = Strategy()
+
+
+class Merged(NamedTuple):
+    tree: Tree | None  # None: there are conflicts
+    conflicts: int
+    first: pa.Table  # of them, CONFLICT_SCHEMA
+
+
+class Conflict(NamedTuple):
+    path: str
+    base: Entry | None
+    ours: Entry | None
+    theirs: Entry | None
+
+
+async def merge(
+    trees: Trees, base: Tree, ours: Tree, theirs: Tree, *, mint: int, strategy: Strategy = ASKING
+) -> Merged:
+    """`ours` with what `theirs` changed since `base`. Where both made the same change, ours stays, address and all."""
+    settled = _settled(base, ours, theirs)
+    if settled is not None:
+        return Merged(settled, 0, CONFLICT_SCHEMA.empty_table())
+    conflicts: list[pa.Table] = []
+    count = 0
+    with trees.assembler(mint, (ours, theirs, base)) as assembler:
+        async for step in _steps(trees, segments(base.ranges, ours.ranges, theirs.ranges), strategy):
+            if isinstance(step, _Mixed) and step.conflicts.num_rows:
+                if count < _LISTED:
+                    conflicts.append(pa.Table.from_batches([step.conflicts]))
+                count += step.conflicts.num_rows
+            if not count:  # after the first conflict nothing is written any more, only counted
+                await _add(assembler, step)
+        if count:
+            return Merged(None, count, pa.concat_tables(conflicts).slice(0, _LISTED))
+        return Merged(await trees.finish(assembler, mint, (ours, theirs)), 0, CONFLICT_SCHEMA.empty_table())
+
+
+async def conflicts(
+    trees: Trees,
+    base: Tree,
+    ours: Tree,
+    theirs: Tree,
+    *,
+    strategy: Strategy = ASKING,
+    prefix: str = "",
+    after: str = "",
+) -> AsyncIterator[pa.Table]:
+    """Tables of CONFLICT_SCHEMA, in path order, made as they are asked for. None is empty."""
+    if _settled(base, ours, theirs) is not None:
+        return
+    within = span(prefix, after)
+    plan = segments(*(overlapping(tree.ranges, within) for tree in (base, ours, theirs)))
+    async for step in _steps(trees, plan, strategy):
+        if isinstance(step, _Mixed):
+            table = pa.Table.from_batches([inside(step.conflicts, within)])
+            if len(table):
+                yield table
+
+
+def conflicts_of(table: pa.Table) -> list[Conflict]:
+    """A value for each row of CONFLICT_SCHEMA. For a page."""
+    sides = (side_entries(table, side) for side in ("base", "ours", "theirs"))
+    return [Conflict(*row) for row in zip(table["path"].to_pylist(), *sides, strict=True)]
+
+
+class _Mixed(NamedTuple):
+    rows: pa.RecordBatch
+    conflicts: pa.RecordBatch
+
+
+async def _steps(
+    trees: Trees, plan: Iterable[Segment], strategy: Strategy
+) -> AsyncIterator[tuple[RangeRef, ...] | _Mixed]:
+    """In path order: ranges to be taken whole, and rows where the ranges did not settle it."""
+    plan = list(plan)
+    clashes = [segment for segment in plan if _whole(segment) is None]
+    sides = [[ref for segment in clashes for ref in segment[side]] for side in range(3)]
+    rows = windows(trees.ranges.load, sides, trees.width)
+    for segment in plan:
+        whole = _whole(segment)
+        if whole is not None:
+            yield whole
+            continue
+        end = encoded(max(ref.max_path for side in segment for ref in side))
+        high = b""
+        while high < end:
+            high, batches = await anext(rows)
+            yield await trees.threads.run(_mixed, *batches, strategy)
+
+
+async def _add(assembler: Assembler, step: tuple[RangeRef, ...] | _Mixed) -> None:
+    if isinstance(step, _Mixed):
+        await assembler.add_rows(step.rows)
+    else:
+        for ref in step:
+            await assembler.add_range(ref)
+
+
+def _settled(base: Tree, ours: Tree, theirs: Tree) -> Tree | None:
+    if theirs.ref.id in (base.ref.id, ours.ref.id):
+        return ours
+    return theirs if ours.ref.id == base.ref.id else None
+
+
+def _whole(segment: Segment) -> tuple[RangeRef, ...] | None:
+    """The ranges that stand in the result, if that can be told without opening any."""
+    base, ours, theirs = segment
+    if ids(theirs) in (ids(base), ids(ours)):
+        return ours
+    return theirs if ids(ours) == ids(base) else None
+
+
+def _mixed(base: pa.RecordBatch, ours: pa.RecordBatch, theirs: pa.RecordBatch, strategy: Strategy) -> _Mixed:
+    """One row, -1 for none, in each of the three for every path that theirs changed; then the cases."""
+    paths, in_base, in_theirs = compare(base, theirs)
+    at, found = locate(ours.column("path"), paths)
+    in_ours = np.where(found, at, -1)
+    alike = _same(ours, in_ours, theirs, in_theirs)
+    untouched = _same(base, in_base, ours, in_ours)
+    clash = ~alike & ~untouched
+    decided = strategy.decide(paths)
+    take = ~alike & (untouched | (decided == SOURCE))
+    asked = np.flatnonzero(clash & (decided != SOURCE) & (decided != DEST))
+    conflicts = _conflicts(paths, asked, (base, in_base), (ours, in_ours), (theirs, in_theirs))
+    if not take.any():
+        return _Mixed(ours, conflicts)
+    new = take & (in_theirs >= 0)
+    return _Mixed(spliced(ours, at[take & found], taken(theirs, in_theirs[new]), at[new]), conflicts)
+
+
+def _same(left: pa.RecordBatch, here: Indices, right: pa.RecordBatch, there: Indices) -> Mask:
+    """Whether both rows are absent, or both are there with the same content."""
+    same = (here < 0) & (there < 0)
+    both = np.flatnonzero((here >= 0) & (there >= 0))
+    same[both] = same_content(taken(left, here[both]), taken(right, there[both]))
+    return same
+
+
+def _conflicts(paths: pa.StringArray, rows: Indices, *sides: tuple[pa.RecordBatch, Indices]) -> pa.RecordBatch:
+    columns = [side_column(batch, at[rows]) for batch, at in sides]
+    return pa.record_batch([paths.take(pa.array(rows)), *columns], schema=CONFLICT_SCHEMA)

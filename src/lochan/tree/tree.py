@@ -1,0 +1,57 @@
+"""A commit's entries, to be read: one path, a span of paths, or a page of a listing. Only what is needed is opened."""
+
+from bisect import bisect_left
+from collections.abc import AsyncIterator, Iterable
+
+import pyarrow as pa
+
+from lochan.formats.entry import Entry
+from lochan.formats.metarange import TreeRef
+from lochan.formats.range import RangeRef
+from lochan.tree import listing
+from lochan.tree.ahead import ahead
+from lochan.tree.bounds import encoded, span
+from lochan.tree.listing import Listed, Page
+from lochan.tree.ranges import Ranges
+
+
+class Tree:
+    """Made by `Trees`."""
+
+    def __init__(self, ref: TreeRef, ranges: tuple[RangeRef, ...], files: Ranges, width: int) -> None:
+        self.ref = ref
+        self.ranges = ranges
+        self.count = sum(each.count for each in ranges)
+        self.bytes = sum(each.bytes for each in ranges)  # of the objects
+        self._highs = [each.max_path.encode() for each in ranges]
+        self._load = files.load
+        self._width = width
+
+    async def get(self, path: str) -> Entry | None:
+        key = encoded(path)
+        at = bisect_left(self._highs, key)
+        if at == len(self._highs):
+            return None
+        rows = await self._load(self.ranges[at])
+        row = rows.find(key)
+        return None if row < 0 else rows.entry(row)
+
+    async def get_many(self, paths: Iterable[str]) -> dict[str, Entry]:
+        """Those that are there, in path order. For thousands: it goes path by path."""
+        found = {path: await self.get(path) for path in sorted(set(paths))}
+        return {path: entry for path, entry in found.items() if entry is not None}
+
+    async def scan(self, prefix: str = "", after: str = "") -> AsyncIterator[pa.RecordBatch]:
+        """The entries whose path begins with `prefix` and is greater than `after`, in order, range by range."""
+        within = span(prefix, after)
+        first = bisect_left(self._highs, within.low)
+        wanted = [ref for ref in self.ranges[first:] if encoded(ref.min_path) < within.high]
+        async for rows in ahead(self._load, wanted, self._width):
+            low, high = rows.seek(within.low), rows.seek(within.high)
+            if low < high:
+                yield rows.batch.slice(low, high - low)
+
+    async def list(self, prefix: str = "", after: str = "", delimiter: str = "", limit: int = 1000) -> Page:
+        """A page of what lies under `prefix` and behind `after`. With a delimiter, which may be any text, all paths
+        that go on to the same next delimiter behind the prefix are one common prefix."""
+        return await listing.page(Listed(self.ranges, self._highs, self._load), prefix, after, delimiter, limit)
