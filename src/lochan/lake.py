@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -19,8 +19,11 @@ from lochan.journal.open import Journals
 from lochan.journal.state import Alarm
 from lochan.store.create import settle
 from lochan.store.protocol import Store
-from lochan.versioning.branches import Branches
 from lochan.versioning.repositories import Repositories, Repository
+
+if TYPE_CHECKING:
+    from lochan.versioning.bodies.outside import Outside
+    from lochan.versioning.open_repository import OpenRepository
 
 LAKE_JOURNAL = "_lake"
 _PATIENCE_S = 30.0  # how long the lake's file is tried to be made
@@ -51,6 +54,7 @@ class Lake:
         self._own = own
         self._clock = clock
         self._ids = ids
+        self._outside: Outside | None = None
 
     @classmethod
     async def create(
@@ -143,7 +147,18 @@ class Lake:
         """The journal itself, for upkeep and tests."""
         if repository_id == LAKE_JOURNAL:
             return self._own
-        return await self._journals.open(repository_id, (Branches,))
+        from lochan.versioning.refs import Refs  # with Arrow behind it: a list of repositories needs neither
+
+        return await self._journals.open(repository_id, (Refs,))
+
+    async def open_repository(self, name: str) -> OpenRepository:
+        """Its objects and history; see the functions of `lochan.versioning`. Raises NotFound."""
+        from lochan.versioning.open_repository import OpenRepository
+
+        found = await self.repository(name)
+        journal = await self.journal(found.id)
+        writer = self._ids.ksuid(self._clock.wall())
+        return OpenRepository(found, journal, self.store, self._clock, self._ids, writer=writer, outside=self._outside)
 
     async def events(
         self, repository: str | None = None, *, after: int = 0, follow: bool = False

@@ -7,7 +7,9 @@ import msgspec
 
 from lochan.clock import Clock
 from lochan.failpoints import fp
+from lochan.formats.commit import Commit
 from lochan.formats.lake_events import RepositoryCreated, RepositoryDeleted
+from lochan.formats.metarange import EMPTY
 from lochan.formats.record import Actor
 from lochan.formats.repository_events import RepositoryOpened
 from lochan.ids import Ids
@@ -15,6 +17,8 @@ from lochan.journal.group import Request
 from lochan.journal.journal import Journal
 from lochan.journal.state import State
 from lochan.versioning.repositories import Repositories, Repository, check_new
+
+FIRST_MESSAGE = "Repository created"
 
 OpenJournal = Callable[[str], Awaitable[Journal]]  # by repository id
 
@@ -36,11 +40,12 @@ async def create_repository(
     between, the name is still free and the nameless journal is litter. Raises AlreadyExists, Invalid."""
     check_new(name, kind, default_branch, metadata)
     created = RepositoryCreated(ids.ksuid(clock.wall()), name, kind, default_branch, dict(metadata))
+    first = RepositoryOpened(kind, default_branch, _first_commit(clock))
     fingerprint = _fingerprint("create", name, kind, default_branch, dict(metadata))
 
     async def open_own() -> None:
         own = await open_journal(created.id)
-        await own.submit(Request(actor, lambda state: [RepositoryOpened(kind, default_branch)]))
+        await own.submit(Request(actor, lambda state: [first]))
         await own.close()
         fp("repository.opened")
 
@@ -80,3 +85,8 @@ class _FreeAgain(Exception):
 
 def _fingerprint(*request: object) -> bytes:
     return sha256(msgspec.msgpack.encode(request)).digest()
+
+
+def _first_commit(clock: Clock) -> Commit:
+    """It holds nothing, and is nobody's."""
+    return Commit((), "", "", FIRST_MESSAGE, clock.wall(), {}, EMPTY.id, EMPTY.file, 0)

@@ -1,6 +1,5 @@
 """The lake's repositories: a part of the lake journal's state."""
 
-import re
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
@@ -11,10 +10,9 @@ from lochan.formats.events import Event
 from lochan.formats.lake_events import RepositoryCreated, RepositoryDeleted
 from lochan.journal.state import At, Part
 from lochan.journal.table import Table
+from lochan.versioning.names import check_ref_name, check_repository_name
 
 KINDS = ("files", "pool")
-_NAME = re.compile(r"[a-z0-9][a-z0-9-]{2,62}", re.ASCII)
-_BRANCH = re.compile(r"\w[-\w.]*", re.ASCII)
 
 
 class Repository(msgspec.Struct, frozen=True, array_like=True):
@@ -94,18 +92,10 @@ class Repositories(Part):
 
 def check_new(name: str, kind: str, default_branch: str, metadata: Mapping[str, str]) -> None:
     """Raises Invalid, saying which value and what would be right."""
-    if not _NAME.fullmatch(name):
-        raise Invalid(
-            f"{name!r} cannot be a repository's name",
-            hint="3 to 63 lower-case letters, digits and dashes, beginning with a letter or a digit",
-        )
+    check_repository_name(name)
     if kind not in KINDS:
         raise Invalid(f"{kind!r} is no kind of repository", hint=f"take one of {', '.join(KINDS)}")
-    if not _BRANCH.fullmatch(default_branch) or len(default_branch) > 255:
-        raise Invalid(
-            f"{default_branch!r} cannot be a branch's name",
-            hint="up to 255 letters, digits, dots, dashes and underscores, not beginning with a dot or a dash",
-        )
+    check_ref_name(default_branch)
     if any("\0" in text for pair in metadata.items() for text in pair):
         raise Invalid("metadata cannot hold a NUL character")
 

@@ -1,0 +1,29 @@
+"""Which names may be given."""
+
+import re
+
+from lochan.errors import Invalid
+
+_REPOSITORY = re.compile(r"[a-z0-9][a-z0-9-]{2,62}", re.ASCII)
+_REF = re.compile(r"\w[-\w.]*", re.ASCII)
+_REF_LENGTH_MAX = 255
+_LOOKS_LIKE_A_COMMIT = re.compile(r"[0-9a-f]{40,}")
+
+
+def check_repository_name(name: str) -> None:
+    if not _REPOSITORY.fullmatch(name):
+        raise Invalid(
+            f"{name!r} cannot be a repository's name",
+            hint="3 to 63 lower-case letters, digits and dashes, beginning with a letter or a digit",
+        )
+
+
+def check_ref_name(name: str) -> None:
+    """Of a branch or a tag. No slash: it ends the ref in an S3 key."""
+    if not _REF.fullmatch(name) or len(name) > _REF_LENGTH_MAX:
+        raise Invalid(
+            f"{name!r} cannot be a branch's or a tag's name",
+            hint="up to 255 letters, digits, dots, dashes and underscores, not beginning with a dot or a dash",
+        )
+    if _LOOKS_LIKE_A_COMMIT.fullmatch(name):
+        raise Invalid(f"{name!r} cannot be a branch's or a tag's name", hint="it looks like a commit's id")

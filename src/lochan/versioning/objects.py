@@ -1,0 +1,110 @@
+"""Objects of a branch: put, look at, read, delete, copy, list. The body goes to the store, then an event names it."""
+
+from collections.abc import AsyncGenerator, AsyncIterable, Mapping, Sequence
+
+import msgspec
+
+from lochan.errors import Invalid, NotFound, Refused
+from lochan.formats.entry import Entry
+from lochan.formats.record import Actor
+from lochan.formats.refs_events import Staged
+from lochan.staging.listing import Page
+from lochan.versioning.bodies.paths import check_key
+from lochan.versioning.open_repository import OpenRepository
+
+_NONE: Mapping[str, str] = {}
+
+
+async def put(
+    repository: OpenRepository,
+    branch: str,
+    path: str,
+    chunks: AsyncIterable[bytes],
+    *,
+    actor: Actor,
+    content_type: str = "",
+    headers: Mapping[str, str] = _NONE,
+    metadata: Mapping[str, str] = _NONE,
+    expected_md5: str | None = None,
+) -> Entry:
+    """Durable and visible to everybody when it returns."""
+    check_key(path)
+    refs, mint = await repository.refs()
+    refs.branch(branch)  # before the bytes are sent
+    entry = await repository.bodies.write(
+        path,
+        chunks,
+        mint=mint,
+        content_type=content_type,
+        headers=headers,
+        metadata=metadata,
+        expected_md5=expected_md5,
+    )
+    await repository.submit(actor, Staged(branch, puts=(entry,)))
+    return entry
+
+
+async def put_many(repository: OpenRepository, branch: str, entries: Sequence[Entry], *, actor: Actor) -> None:
+    """Entries whose bodies are written, staged as one event."""
+    await repository.submit(actor, Staged(branch, puts=tuple(entries)))
+
+
+async def stat(repository: OpenRepository, ref: str, path: str) -> Entry:
+    """Raises NotFound."""
+    check_key(path)
+    view = await repository.view(await repository.resolve(ref))
+    entry = await view.get(path)
+    if entry is None:
+        raise NotFound(f"no object {path!r} at {ref}")
+    return entry
+
+
+def read(
+    repository: OpenRepository, entry: Entry, start: int = 0, stop: int | None = None
+) -> AsyncGenerator[bytes, None]:
+    return repository.reader.read(entry, start, stop)
+
+
+async def list_objects(
+    repository: OpenRepository, ref: str, prefix: str = "", after: str = "", delimiter: str = "", limit: int = 1_000
+) -> Page:
+    view = await repository.view(await repository.resolve(ref))
+    return await view.list(prefix, after, delimiter, limit)
+
+
+async def delete(repository: OpenRepository, branch: str, paths: Sequence[str], *, actor: Actor) -> list[str]:
+    """Those of the paths that were there; what is not visible stages nothing (S5)."""
+    for path in paths:
+        check_key(path)
+    resolved = await repository.resolve(branch)
+    if resolved.branch is None:
+        raise Refused(f"{branch!r} is no branch, and only branches can be written to")
+    view = await repository.view(resolved)
+    visible = [path for path in dict.fromkeys(paths) if await view.get(path) is not None]
+    if visible:
+        await repository.submit(actor, Staged(resolved.branch.name, deletes=tuple(visible)))
+    return visible
+
+
+async def copy(
+    repository: OpenRepository, source_ref: str, source: str, branch: str, target: str, *, actor: Actor
+) -> Entry:
+    """No byte is moved. The event says from which state the source was taken (G4)."""
+    check_key(target)
+    _, read_at = await repository.refs()
+    entry = await stat(repository, source_ref, source)
+    copied = msgspec.structs.replace(entry, path=target, mtime=repository.clock.wall())
+    await repository.submit(actor, Staged(branch, puts=(copied,), read_at=read_at))
+    return copied
+
+
+async def move(repository: OpenRepository, branch: str, source: str, target: str, *, actor: Actor) -> Entry:
+    """Copy and delete in one event: nobody sees both, or neither."""
+    check_key(target)
+    if source == target:
+        raise Invalid("source and target are the same")
+    _, read_at = await repository.refs()
+    entry = await stat(repository, branch, source)
+    moved = msgspec.structs.replace(entry, path=target, mtime=repository.clock.wall())
+    await repository.submit(actor, Staged(branch, puts=(moved,), deletes=(source,), read_at=read_at))
+    return moved

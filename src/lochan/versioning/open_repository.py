@@ -1,0 +1,81 @@
+"""An open repository: its journal, trees, runs and bodies, put together. The verbs are functions over it."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from lochan.clock import Clock
+from lochan.formats.commit import Commit
+from lochan.formats.events import Event
+from lochan.formats.metarange import TreeRef
+from lochan.formats.record import Actor
+from lochan.ids import Ids
+from lochan.journal.group import Request
+from lochan.journal.journal import Journal
+from lochan.staging.layers import EMPTY, Layers
+from lochan.staging.runs import Runs
+from lochan.staging.view import View
+from lochan.store.protocol import Store
+from lochan.tree.tree import Tree
+from lochan.tree.trees import Trees
+from lochan.versioning.bodies.outside import Outside
+from lochan.versioning.bodies.read import BodyReader
+from lochan.versioning.bodies.write import Bodies
+from lochan.versioning.refs import Refs
+from lochan.versioning.repositories import Repository
+from lochan.versioning.resolve import Resolved, resolve
+
+Decide = Callable[[Refs], Sequence[Event]]
+
+
+class OpenRepository:
+    def __init__(
+        self,
+        repository: Repository,
+        journal: Journal,
+        store: Store,
+        clock: Clock,
+        ids: Ids,
+        *,
+        writer: str,
+        outside: Outside | None,
+    ) -> None:
+        id = repository.id
+        self.repository = repository
+        self.journal = journal
+        self.clock = clock
+        self.ids = ids
+        self.trees = Trees(store, id)
+        self.runs = Runs(store, id, clock, ids)
+        self.bodies = Bodies(store, prefix=id, clock=clock, ids=ids, writer=writer)
+        self.reader = BodyReader(store, outside)
+
+    async def refs(self) -> tuple[Refs, int]:
+        """The refs as of now, and the number of the state: the mint of whatever is made from it. The refs go on
+        changing; what is taken from them before the next await is of one moment."""
+        state = await self.journal.fresh()
+        return state.of(Refs), state.number
+
+    async def submit(self, actor: Actor, *events: Event, key: str = "", fingerprint: bytes = b"") -> Any:
+        return await self.journal.submit(Request(actor, lambda state: events, key, fingerprint))
+
+    async def submit_decided(self, actor: Actor, decide: Decide) -> Any:
+        """For an event that depends on the very state it is added to; asked again after a lost race."""
+        return await self.journal.submit(Request(actor, lambda state: decide(state.of(Refs))))
+
+    async def resolve(self, ref: str) -> Resolved:
+        refs, _ = await self.refs()
+        return resolve(refs, ref)
+
+    async def tree(self, commit: Commit) -> Tree:
+        return await self.trees.open(TreeRef(commit.tree, commit.tree_file))
+
+    async def view(self, resolved: Resolved) -> View:
+        """What a reader of that ref sees; of a branch, with what is staged on it unless told otherwise."""
+        layers = EMPTY if resolved.branch is None or resolved.committed_only else resolved.branch.layers
+        return await self.view_of(resolved.commit, layers)
+
+    async def view_of(self, commit: Commit, layers: Layers) -> View:
+        return View(layers, await self.tree(commit), self.runs)
+
+    async def close(self) -> None:
+        await self.journal.close()

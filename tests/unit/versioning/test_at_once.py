@@ -1,0 +1,151 @@
+"""Several at once on one branch, in one process and in two: nothing is lost, and everything lands somewhere."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from lochan.errors import Conflict, Invalid, Refused
+from lochan.formats.record import Actor
+from lochan.lake import Lake
+from lochan.store.memory import MemoryStore
+from lochan.versioning import branching, moving, objects
+from lochan.versioning.commit import Wish, commit
+from lochan.versioning.graph import log
+from lochan.versioning.open_repository import OpenRepository
+from tests.run import run
+
+ANN = Actor("ann", "test", "here")
+
+
+async def once(data: bytes) -> AsyncIterator[bytes]:
+    yield data
+
+
+async def two_servers() -> tuple[OpenRepository, OpenRepository]:
+    store = MemoryStore()
+    lake = await Lake.create(store)
+    await lake.create_repository("demo-repo", actor=ANN)
+    other = await Lake.open(store)
+    return await lake.open_repository("demo-repo"), await other.open_repository("demo-repo")
+
+
+async def paths(repository: OpenRepository, ref: str) -> list[str]:
+    return [entry.path for entry in (await objects.list_objects(repository, ref)).entries]
+
+
+def test_commits_under_a_steady_stream_of_writes() -> None:
+    async def play() -> None:
+        one, other = await two_servers()
+
+        async def write(repository: OpenRepository, name: str) -> None:
+            for number in range(30):
+                await objects.put(repository, "main", f"{name}/{number:03d}", once(b"x"), actor=ANN)
+
+        async def commit_often(repository: OpenRepository) -> int:
+            landed = 0
+            for number in range(8):
+                try:
+                    await commit(repository, "main", Wish(f"c{number}"), actor=ANN)
+                    landed += 1
+                except Invalid:  # nothing staged just now
+                    await asyncio.sleep(0)
+            return landed
+
+        results = await asyncio.gather(write(one, "a"), write(other, "b"), commit_often(one), commit_often(other))
+        landed = sum(result or 0 for result in results)
+        assert landed > 0
+        expected = sorted(f"{name}/{number:03d}" for name in "ab" for number in range(30))
+        assert await paths(one, "main") == await paths(other, "main") == expected
+        refs, _ = await one.refs()
+        if not refs.branch("main").layers.empty:
+            await commit(one, "main", Wish("the rest"), actor=ANN)
+            landed += 1
+        assert await paths(other, "main@") == expected
+        refs, _ = await one.refs()
+        assert len(list(log(refs.commit, refs.branch("main").head))) == landed + 1
+
+    run(play())
+
+
+def test_merges_that_race_all_land() -> None:
+    async def play() -> None:
+        one, other = await two_servers()
+        for number in range(6):
+            name = f"b{number}"
+            await branching.create_branch(one, name, "main", actor=ANN)
+            await objects.put(one, name, f"file-{number}", once(b"x"), actor=ANN)
+            await commit(one, name, Wish("change"), actor=ANN)
+        servers = (one, other)
+        await asyncio.gather(
+            *(moving.merge(servers[number % 2], f"b{number}", "main", actor=ANN) for number in range(6))
+        )
+        assert await paths(one, "main@") == [f"file-{number}" for number in range(6)]
+
+    run(play())
+
+
+def test_a_reset_beside_a_commit_leaves_no_dead_writes() -> None:
+    async def play(delay: int) -> None:
+        one, other = await two_servers()
+        await objects.put(one, "main", "dead", once(b"x"), actor=ANN)
+
+        async def reset() -> bool:
+            for _ in range(delay):
+                await asyncio.sleep(0)
+            try:
+                await branching.reset_staged(other, "main", actor=ANN)
+            except Invalid:
+                return False
+            return True
+
+        async def commit_it() -> bool:
+            try:
+                await commit(one, "main", Wish("c"), actor=ANN)
+            except Invalid:
+                return False
+            return True
+
+        was_reset, committed = await asyncio.gather(reset(), commit_it())
+        assert was_reset != committed
+        assert await paths(one, "main") == (["dead"] if committed else [])
+
+    for delay in range(0, 60, 3):
+        run(play(delay))
+
+
+def test_a_merge_is_refused_where_something_is_staged() -> None:
+    async def play() -> None:
+        one, _ = await two_servers()
+        await branching.create_branch(one, "dev", "main", actor=ANN)
+        await objects.put(one, "dev", "a", once(b"x"), actor=ANN)
+        with pytest.raises(Refused, match="uncommitted"):
+            await moving.merge(one, "dev", "main", actor=ANN)
+        await commit(one, "dev", Wish("c"), actor=ANN)
+        await objects.put(one, "main", "b", once(b"x"), actor=ANN)
+        with pytest.raises(Refused, match="uncommitted"):
+            await moving.merge(one, "dev", "main", actor=ANN)
+        with pytest.raises(Invalid, match="nothing to merge"):
+            await commit(one, "main", Wish("c"), actor=ANN)
+            await moving.merge(one, "main", "main", actor=ANN)
+
+    run(play())
+
+
+def test_conflicts_are_listed_with_all_three_sides() -> None:
+    async def play() -> None:
+        one, _ = await two_servers()
+        await objects.put(one, "main", "a", once(b"base"), actor=ANN)
+        await commit(one, "main", Wish("base"), actor=ANN)
+        await branching.create_branch(one, "dev", "main", actor=ANN)
+        for branch, data in (("main", b"ours!"), ("dev", b"theirs")):
+            await objects.put(one, branch, "a", once(data), actor=ANN)
+            await commit(one, branch, Wish(branch), actor=ANN)
+        with pytest.raises(Conflict) as caught:
+            await moving.merge(one, "dev", "main", actor=ANN)
+        assert isinstance(caught.value, moving.PathConflicts)
+        assert caught.value.merged.conflicts == 1
+        row = caught.value.merged.first.to_pylist()[0]
+        assert (row["path"], *(row[side]["size"] for side in ("base", "ours", "theirs"))) == ("a", 4, 5, 6)
+
+    run(play())
