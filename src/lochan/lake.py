@@ -186,7 +186,19 @@ def lines(sealed: Sealed) -> list[EventLine]:
             entry.actor.source,
             record.journal,
             change.type,
-            msgspec.msgpack.decode(change.payload),
+            _readable(msgspec.msgpack.decode(change.payload)),
         )
         for index, (entry, change) in enumerate(changes)
     ]
+
+
+def _readable(value: Any) -> Any:
+    """Hashes and ids as hex digits, for people and for JSON."""
+    match value:
+        case bytes():
+            return value.hex()
+        case dict():
+            return {key: _readable(each) for key, each in value.items()}
+        case list():
+            return [_readable(each) for each in value]
+    return value

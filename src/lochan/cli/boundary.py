@@ -24,7 +24,7 @@ def boundary(ctx: click.Context) -> Iterator[None]:
         ctx.exit(_report(error))
     except ExceptionGroup as group:
         # Tasks that ran side by side: the first error of ours speaks for all of them.
-        ours = group.subgroup(LochanError)
+        ours = group.subgroup((LochanError, OSError))
         if ours is None:
             raise
         ctx.exit(_report(_first(ours)))
@@ -62,9 +62,14 @@ def explained(error: OSError) -> LochanError:
     return LochanError(message)
 
 
-def _first(group: ExceptionGroup[LochanError]) -> LochanError:
+def _first(group: ExceptionGroup[Exception]) -> LochanError:
     head = group.exceptions[0]
-    return _first(head) if isinstance(head, ExceptionGroup) else head
+    if isinstance(head, ExceptionGroup):
+        return _first(head)
+    if isinstance(head, OSError):
+        return explained(head)
+    assert isinstance(head, LochanError)
+    return head
 
 
 def _forget_stdout() -> None:

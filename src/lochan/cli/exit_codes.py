@@ -12,6 +12,7 @@ INVALID = 6
 FUTURE_FORMAT = 7
 CORRUPT = 8
 RETRY = 9
+GONE = 10
 INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 BROKEN_PIPE = 141  # 128 + SIGPIPE
 
@@ -23,7 +24,9 @@ BY_KIND: Mapping[str, int] = {
     "disk-full": RETRY,
     "mistake": ERROR,
     "not-found": NOT_FOUND,
+    "gone": GONE,
     "invalid": INVALID,
+    "bad-digest": INVALID,
     "refused": REFUSED,
     "future-format": FUTURE_FORMAT,
     "conflict": CONFLICT,

@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from lochan.cli.notes import notes
 from lochan.cli.repo_record import repository_record
 from lochan.cli.shown import format_option, printable, show_record
-from lochan.errors import Invalid
 
 if TYPE_CHECKING:
     from lochan.versioning.repositories import Repository
@@ -23,12 +23,12 @@ def command(name: str, kind: str, default_branch: str, metadata: tuple[str, ...]
     from lochan.cli.session import actor, configuration, open_lake, run
 
     config = configuration()
-    notes = _notes(metadata)
+    said = notes(metadata)
 
     async def work() -> "Repository":
         async with open_lake(config) as lake:
             return await lake.create_repository(
-                name, kind=kind, default_branch=default_branch, metadata=notes, actor=actor(config)
+                name, kind=kind, default_branch=default_branch, metadata=said, actor=actor(config)
             )
 
     repository = run(config, work())
@@ -36,15 +36,3 @@ def command(name: str, kind: str, default_branch: str, metadata: tuple[str, ...]
         show_record(repository_record(repository), form)
     else:
         click.echo(f"created repository {printable(repository.name)}")
-
-
-def _notes(given: tuple[str, ...]) -> dict[str, str]:
-    notes: dict[str, str] = {}
-    for text in given:
-        key, separator, value = text.partition("=")
-        if not separator or not key:
-            raise Invalid(f"--metadata {text!r}: a note is given as KEY=VALUE", hint="such as --metadata owner=ada")
-        if key in notes:
-            raise Invalid(f"--metadata {text!r}: {key!r} was already given", hint="keep one of the two")
-        notes[key] = value
-    return notes

@@ -1,11 +1,9 @@
 """`lochan repo delete`: a repository goes, once it is confirmed."""
 
-import sys
-
 import click
 
+from lochan.cli.confirm import confirm
 from lochan.cli.shown import printable
-from lochan.errors import Refused
 
 
 @click.command("delete")
@@ -30,17 +28,6 @@ def command(name: str, yes: bool) -> None:
 
     if not yes:
         read(config, look)  # so that nobody is asked about a name that is not there
-        _ask(name)  # outside of an event loop, which would take the first Ctrl-C for itself
+        confirm(f"Delete repository {name} with all its history?", f"repository {name} was not deleted")
     run(config, delete())
     click.echo(f"deleted repository {printable(name)}")
-
-
-def _ask(name: str) -> None:
-    if not _is_terminal():
-        raise Refused(f"repository {name} was not deleted: nobody confirmed it", hint="say --yes to delete it unasked")
-    if not click.confirm(f"Delete repository {printable(name)} with all its history?"):
-        raise Refused(f"repository {name} was not deleted: the answer was no")
-
-
-def _is_terminal() -> bool:
-    return sys.stdin.isatty()

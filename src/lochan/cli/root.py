@@ -10,13 +10,25 @@ from lochan.cli.boundary import boundary
 from lochan.cli.lazy import LazyGroup
 
 VERBS = {
+    "branch": "lochan.cli.branch",
+    "cherry-pick": "lochan.cli.cherry_pick",
+    "commit": "lochan.cli.commit",
     "completion": "lochan.cli.completion",
     "config": "lochan.cli.config",
+    "diff": "lochan.cli.diff",
     "doctor": "lochan.cli.doctor",
     "events": "lochan.cli.events",
+    "fs": "lochan.cli.fs",
     "init": "lochan.cli.init",
+    "log": "lochan.cli.log",
     "ls": "lochan.cli.ls",
+    "merge": "lochan.cli.merge",
     "repo": "lochan.cli.repo",
+    "reset": "lochan.cli.reset",
+    "revert": "lochan.cli.revert",
+    "show": "lochan.cli.show",
+    "status": "lochan.cli.status",
+    "tag": "lochan.cli.tag",
 }
 
 

@@ -37,7 +37,7 @@ def show_records(records: Sequence[Record], form: str, *, columns: Sequence[str]
     if form == "json":
         _echo_json(list(records), indent=2)
     else:
-        _echo_table([column.upper() for column in columns], [[cell(each[key]) for key in columns] for each in records])
+        echo_table([column.upper() for column in columns], [[cell(each[key]) for key in columns] for each in records])
 
 
 def show_record(record: Record, form: str) -> None:
@@ -94,32 +94,42 @@ def _escape(match: re.Match[str]) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
 
+def size_cell(size_bytes: int | None) -> str:
+    return "" if size_bytes is None else size(size_bytes)
+
+
 def _echo_json(value: object, *, indent: int | None) -> None:
+    click.echo(json_text(value, indent=indent))
+
+
+def json_text(value: object, *, indent: int | None) -> str:
     import json
 
     text = json.dumps(value, ensure_ascii=False, indent=indent, default=str)
     # What json itself leaves as it is can only stand inside strings, where \uXXXX means the same. Its own line breaks
     # are between the values, and stay.
-    click.echo(_COMMANDING.sub(lambda match: "\n" if match[0] == "\n" else f"\\u{ord(match[0]):04x}", text))
+    return _COMMANDING.sub(lambda match: "\n" if match[0] == "\n" else f"\\u{ord(match[0]):04x}", text)
 
 
-def _echo_table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+def echo_table(titles: Sequence[str] | None, rows: Sequence[Sequence[str]]) -> None:
+    """Without titles, it goes on with a table that was begun."""
     if sys.stdout.isatty():
         _echo_rich(titles, rows)
         return
-    widths = [max(map(len, column)) for column in zip(titles, *rows, strict=True)]
-    for row in (titles, *rows):
-        click.echo("  ".join(f"{text:<{width}}" for text, width in zip(row, widths, strict=True)).rstrip())
+    lines = [*rows] if titles is None else [titles, *rows]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for line in lines:
+        click.echo("  ".join(f"{text:<{width}}" for text, width in zip(line, widths, strict=True)).rstrip())
 
 
-def _echo_rich(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+def _echo_rich(titles: Sequence[str] | None, rows: Sequence[Sequence[str]]) -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in titles:
-        table.add_column(title, overflow="fold")
+    table = Table(box=None, pad_edge=False, header_style="bold", show_header=titles is not None)
+    for title in titles or rows[0]:
+        table.add_column(title if titles else "", overflow="fold")
     for row in rows:
         table.add_row(*(Text(text) for text in row))  # Text, because a name in [brackets] is not markup
     Console(file=sys.stdout).print(table)

@@ -32,7 +32,7 @@ class PathConflicts(Conflict):
 
     def __init__(self, what: str, merged: Merged) -> None:
         super().__init__(
-            f"{what}: {merged.conflicts} paths were changed on both sides",
+            f"{what}: {merged.conflicts} path{'s were' if merged.conflicts > 1 else ' was'} changed on both sides",
             hint="resolve them on the source, or choose source-wins or dest-wins",
         )
         self.merged = merged

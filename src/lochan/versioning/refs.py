@@ -254,7 +254,7 @@ def moved_underneath(branch: str) -> Conflict:
 
 
 def dirty(branch: str) -> Refused:
-    return Refused(f"branch {branch!r} has uncommitted changes", hint="commit them, reset them, or stash them first")
+    return Refused(f"branch {branch!r} has uncommitted changes", hint="commit them or reset them first")
 
 
 class _Branch(msgspec.Struct, frozen=True, array_like=True):

@@ -19,7 +19,11 @@ def test_version() -> None:
     assert lochan("--version").output == f"lochan {__version__}\n"
 
 
-@pytest.mark.parametrize("words", [(), ("repo",), ("config",), *(words for words, _ in verbs())], ids=" ".join)
+@pytest.mark.parametrize(
+    "words",
+    [(), *((group,) for group in ("repo", "config", "branch", "tag", "fs")), *(words for words, _ in verbs())],
+    ids=" ".join,
+)
 def test_every_verb_has_help(words: tuple[str, ...]) -> None:
     for flag in ("--help", "-h"):
         result = lochan(*words, flag)
@@ -28,7 +32,7 @@ def test_every_verb_has_help(words: tuple[str, ...]) -> None:
 
 
 def test_every_reading_verb_prints_json() -> None:
-    silent = {("completion",), ("repo", "delete")}
+    silent = {("completion",), ("repo", "delete"), ("branch", "delete"), ("tag", "delete"), ("fs", "cat")}
     without = {words for words, verb in verbs() if not any("--format" in option.opts for option in verb.params)}
     assert without == silent
 
@@ -85,6 +89,12 @@ def run_raising(error: BaseException) -> click.testing.Result:
             8,
             "lochan: bytes\n",
             id="tasks",
+        ),
+        pytest.param(
+            ExceptionGroup("tasks", [FileExistsError(errno.EEXIST, "File exists", "/x")]),
+            1,
+            "lochan: /x: File exists\n",
+            id="tasks that use files",
         ),
         pytest.param(KeyboardInterrupt(), 130, "", id="interrupted"),
         pytest.param(click.Abort(), 130, "", id="interrupted while asking"),

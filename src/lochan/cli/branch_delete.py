@@ -1,0 +1,23 @@
+"""`lochan branch delete`: a branch goes, and can be restored."""
+
+import click
+
+from lochan.cli.opened import Opened, work_on
+from lochan.cli.shown import printable
+from lochan.cli.uri import named_uri
+
+
+@click.command("delete")
+@click.argument("branch", metavar="REPO@NAME")
+def command(branch: str) -> None:
+    """Delete a branch. `lochan branch restore` brings it back, with what was staged on it."""
+    uri = named_uri(branch)
+
+    async def work(opened: Opened) -> None:
+        from lochan.versioning.branching import delete_branch
+
+        default = opened.repository.repository.default_branch
+        await delete_branch(opened.repository, uri.ref, default, actor=opened.actor)
+
+    work_on(uri, work)
+    click.echo(f"deleted branch {printable(uri.ref)}")

@@ -1,0 +1,27 @@
+"""`lochan branch restore`: a deleted branch comes back."""
+
+import click
+
+from lochan.cli.commit_record import SHORT
+from lochan.cli.opened import Opened, work_on
+from lochan.cli.shown import format_option, printable, show_record
+from lochan.cli.uri import named_uri
+
+
+@click.command("restore")
+@click.argument("branch", metavar="REPO@NAME")
+@format_option
+def command(branch: str, form: str) -> None:
+    """Bring back the branch of that name that was deleted last, with what was staged on it."""
+    uri = named_uri(branch)
+
+    async def work(opened: Opened) -> str:
+        from lochan.versioning.branching import restore_branch
+
+        return await restore_branch(opened.repository, uri.ref, actor=opened.actor)
+
+    head = work_on(uri, work)
+    if form == "json":
+        show_record({"name": uri.ref, "head": head}, form)
+    else:
+        click.echo(f"restored branch {printable(uri.ref)} at {head[:SHORT]}")

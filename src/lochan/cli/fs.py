@@ -1,0 +1,21 @@
+"""`lochan fs`: the verbs for objects."""
+
+import click
+
+from lochan.cli.lazy import LazyGroup
+
+VERBS = {
+    "cat": "lochan.cli.fs_cat",
+    "cp": "lochan.cli.fs_cp",
+    "download": "lochan.cli.fs_download",
+    "ls": "lochan.cli.fs_ls",
+    "mv": "lochan.cli.fs_mv",
+    "rm": "lochan.cli.fs_rm",
+    "stat": "lochan.cli.fs_stat",
+    "upload": "lochan.cli.fs_upload",
+}
+
+
+@click.group("fs", cls=LazyGroup, verbs=VERBS)
+def command() -> None:
+    """List, read, upload, download, copy, move and remove objects."""

@@ -1,0 +1,51 @@
+"""`lochan fs rm`: objects go from a branch; the history keeps them."""
+
+import click
+
+from lochan.cli.confirm import confirm
+from lochan.cli.listed import folder, pages, view_of
+from lochan.cli.opened import Opened, work_on
+from lochan.cli.shown import format_option, printable, show_record
+from lochan.cli.uri import object_uri, on_branch, prefix_uri
+from lochan.errors import NotFound
+
+
+@click.command("rm")
+@click.argument("where", metavar="REPO[@BRANCH]/PATH")
+@click.option("-r", "--recursive", is_flag=True, help="All objects in the folder PATH.")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@format_option
+def command(where: str, recursive: bool, yes: bool, form: str) -> None:
+    """Remove an object, or with -r all objects in a folder, from a branch.
+
+    With -r it asks first on a terminal, and in a script wants --yes.
+    """
+    uri = on_branch(prefix_uri(where) if recursive else object_uri(where))
+    if recursive and not yes:
+        confirm(f"Remove everything in {uri}?", f"{uri} was not removed")
+
+    async def work(opened: Opened) -> int:
+        if recursive:
+            return await _remove_folder(opened, folder(uri.path))
+        from lochan.versioning.objects import delete
+
+        return len(await delete(opened.repository, opened.ref, [uri.path], actor=opened.actor))
+
+    count = work_on(uri, work)
+    if not count:
+        hint = "" if recursive else "with -r a whole folder is removed"
+        raise NotFound(f"no object{'s in' if recursive else ''} {uri}", hint=hint)
+    if form == "json":
+        show_record({"removed": count}, form)
+    else:
+        click.echo(f"removed {printable(str(uri))}" + (f": {count} objects" if recursive else ""))
+
+
+async def _remove_folder(opened: Opened, prefix: str) -> int:
+    from lochan.versioning.objects import delete
+
+    count = 0
+    async for page in pages(await view_of(opened), prefix):
+        paths = [entry.path for entry in page.entries]
+        count += len(await delete(opened.repository, opened.ref, paths, actor=opened.actor))
+    return count

@@ -1,0 +1,47 @@
+"""Long answers, shown as they are found: a table in pages, or a JSON list written item by item."""
+
+import sys
+from collections.abc import AsyncIterable, Callable, Mapping, Sequence
+from typing import Any
+
+import click
+
+from lochan.cli.shown import Record, cell, echo_table, json_text
+
+_PAGE = 1_000  # rows that are laid out together
+
+Cells = Mapping[str, Callable[[Any], str]]
+
+
+async def show_stream(
+    records: AsyncIterable[Record], form: str, *, columns: Sequence[str], cells: Cells | None = None
+) -> int:
+    """How many there were. `cells` tells how a column is written for people, where that is not as in JSON."""
+    if form == "json":
+        return await _show_json(records)
+    return await _show_table(records, columns, cells or {})
+
+
+async def _show_json(records: AsyncIterable[Record]) -> int:
+    count = 0
+    async for record in records:
+        click.echo(("[\n  " if count == 0 else ",\n  ") + json_text(record, indent=None), nl=False)
+        count += 1
+    click.echo("\n]" if count else "[]")
+    return count
+
+
+async def _show_table(records: AsyncIterable[Record], columns: Sequence[str], cells: Cells) -> int:
+    count = 0
+    titles: list[str] | None = [column.upper() for column in columns]
+    page: list[list[str]] = []
+    async for record in records:
+        page.append([cells.get(key, cell)(record[key]) for key in columns])
+        count += 1
+        if len(page) == _PAGE:
+            echo_table(titles, page)
+            sys.stdout.flush()
+            titles, page = None, []
+    if page or titles:
+        echo_table(titles, page)
+    return count

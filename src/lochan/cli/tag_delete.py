@@ -1,0 +1,22 @@
+"""`lochan tag delete`: a tag goes; the commit stays."""
+
+import click
+
+from lochan.cli.opened import Opened, work_on
+from lochan.cli.shown import printable
+from lochan.cli.uri import named_uri
+
+
+@click.command("delete")
+@click.argument("tag", metavar="REPO@NAME")
+def command(tag: str) -> None:
+    """Delete a tag."""
+    uri = named_uri(tag)
+
+    async def work(opened: Opened) -> None:
+        from lochan.versioning.branching import delete_tag
+
+        await delete_tag(opened.repository, uri.ref, actor=opened.actor)
+
+    work_on(uri, work)
+    click.echo(f"deleted tag {printable(uri.ref)}")

@@ -1,0 +1,164 @@
+"""Files on their way into a branch: eight at a time, and staged in batches, so that no upload is one huge event."""
+
+import asyncio
+import os
+import sys
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from mimetypes import guess_type
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from lochan.cli.boundary import say
+from lochan.cli.listed import folder
+from lochan.cli.progress import Advance
+from lochan.errors import Invalid, NotFound
+from lochan.versioning.bodies.paths import check_key
+
+if TYPE_CHECKING:
+    from lochan.formats.entry import Entry
+    from lochan.formats.record import Actor
+    from lochan.versioning.open_repository import OpenRepository
+
+_WIDTH = 8  # files at a time
+_BATCH = 500  # files that are staged together; with paths of 1 KiB still far from the 4 MiB of a journal's entry
+_BATCH_BYTES = 1 << 30  # what an interrupted upload sends again at most, unless a file is larger
+_PIECE_BYTES = 2 << 20
+
+
+class Source(NamedTuple):
+    file: Path | None  # None: standard input
+    path: str  # in the repository
+    size: int
+
+
+def sources(source: str, path: str, *, recursive: bool, lake: Path | None = None) -> list[Source]:
+    """What is to be uploaded, checked before the first byte is sent. The folder of the lake itself is left out, or it
+    would grow while it is read. Raises NotFound, Invalid."""
+    found = list(_sources(source, path, recursive, lake))
+    if not found:
+        raise NotFound(f"no files in {source}", hint="nothing was uploaded")
+    for each in found:
+        check_key(each.path)
+    return found
+
+
+def _sources(source: str, path: str, recursive: bool, lake: Path | None) -> Iterator[Source]:
+    if source == "-":
+        if recursive or not path or path.endswith("/"):
+            raise Invalid("standard input becomes one object, and its path is missing", hint="such as demo@main/a.csv")
+        yield Source(None, path, 0)
+        return
+    file = Path(source)
+    if not file.exists():
+        raise NotFound(f"no file {source}")
+    if file.is_dir() != recursive:
+        raise Invalid(
+            f"{source} is {'a folder' if file.is_dir() else 'no folder'}",
+            hint="upload it with -r" if file.is_dir() else "upload it without -r",
+        )
+    if not recursive:
+        named = path if path and not path.endswith("/") else path + file.name
+        yield Source(file, named, file.stat().st_size)
+        return
+    for each in _files(file, lake):
+        yield Source(each, folder(path) + each.relative_to(file).as_posix(), each.stat().st_size)
+
+
+def _files(top: Path, lake: Path | None) -> Iterator[Path]:
+    """All files of a folder, in order. What is left out is said."""
+
+    def fail(error: OSError) -> None:
+        raise error  # a folder that cannot be read is not an empty one
+
+    left_out = None if lake is None else lake.resolve()
+    for where, folders, names in os.walk(top, onerror=fail):
+        here = [Path(where, name) for name in sorted(folders)]
+        folders[:] = [each.name for each in here if not each.is_symlink() and each.resolve() != left_out]
+        for each in (
+            *(each for each in here if each.name not in folders),
+            *sorted(Path(where, name) for name in names),
+        ):
+            if each.is_file():
+                yield each
+            else:
+                say(f"left out {each}: {_why(each)}")
+
+
+def _why(left_out: Path) -> str:
+    if left_out.is_symlink():
+        return "it is a link to a folder" if left_out.is_dir() else "it is a link to nothing"
+    return "it is the lake itself" if left_out.is_dir() else "it is no file"
+
+
+class Upload:
+    def __init__(
+        self,
+        repository: "OpenRepository",
+        branch: str,
+        actor: "Actor",
+        metadata: Mapping[str, str],
+        content_type: str | None,
+        advance: Advance,
+    ) -> None:
+        self._repository = repository
+        self._branch = branch
+        self._actor = actor
+        self._metadata = metadata
+        self._content_type = content_type
+        self._advance = advance
+
+    async def all(self, files: Sequence[Source]) -> int:
+        """How many bytes they had."""
+        from lochan.versioning.objects import put_many
+
+        total = 0
+        for batch in _batches(files):
+            refs, mint = await self._repository.refs()
+            refs.branch(self._branch)  # before the bytes are sent
+            entries = await self._write(batch, mint)
+            await put_many(self._repository, self._branch, entries, actor=self._actor)
+            total += sum(entry.size for entry in entries)
+        return total
+
+    async def _write(self, batch: Sequence[Source], mint: int) -> "list[Entry]":
+        entries: list[Entry] = []
+        waiting = iter(batch)
+
+        async def worker() -> None:
+            for source in waiting:  # shared: each takes the next that nobody has
+                entries.append(await self._write_one(source, mint))
+
+        async with asyncio.TaskGroup() as group:
+            for _ in range(min(_WIDTH, len(batch))):
+                group.create_task(worker())
+        return entries
+
+    async def _write_one(self, source: Source, mint: int) -> "Entry":
+        content_type = self._content_type or guess_type(source.path)[0] or "application/octet-stream"
+        return await self._repository.bodies.write(
+            source.path,
+            self._pieces(source.file),
+            mint=mint,
+            content_type=content_type,
+            metadata=self._metadata,
+        )
+
+    async def _pieces(self, file: Path | None) -> AsyncIterator[bytes]:
+        stream = sys.stdin.buffer if file is None else await asyncio.to_thread(file.open, "rb")
+        try:
+            while piece := await asyncio.to_thread(stream.read, _PIECE_BYTES):
+                self._advance(len(piece))
+                yield piece
+        finally:
+            if file is not None:
+                stream.close()
+
+
+def _batches(files: Sequence[Source]) -> Iterator[Sequence[Source]]:
+    begin, size_bytes = 0, 0
+    for at, file in enumerate(files):
+        if at > begin and (at - begin == _BATCH or size_bytes + file.size > _BATCH_BYTES):
+            yield files[begin:at]
+            begin, size_bytes = at, 0
+        size_bytes += file.size
+    yield files[begin:]
