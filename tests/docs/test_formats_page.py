@@ -1,0 +1,17 @@
+"""Every event that can be in a journal is on the formats' page."""
+
+from pathlib import Path
+
+import pytest
+
+from lochan.formats.events import Event
+from lochan.versioning.refs import Refs
+from lochan.versioning.repositories import Repositories
+
+PAGE = Path(__file__).parents[2] / "docs" / "formats" / "journal.md"
+
+
+@pytest.mark.parametrize("event", [*Repositories.events, *Refs.events], ids=lambda event: event.type)
+def test_an_event_is_documented_with_its_fields(event: type[Event]) -> None:
+    rows = [row for row in PAGE.read_text().splitlines() if f"| `{event.type}` |" in row]
+    assert len(rows) == 1
