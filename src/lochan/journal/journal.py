@@ -115,6 +115,10 @@ class Journal:
     async def checkpoint(self) -> int:
         """Keep the state as it is; returns its number."""
         checkpoint = self.tail.state.checkpoint()
+        if not self.slots.aged:
+            # On a disk a record can be read before its writer has synced its name. A file in the same folder, synced,
+            # makes the names before it durable: no checkpoint may outlive the records it was folded from.
+            await self._store.put(f"{self.journal}/journal/sync", b"")
         await self.checkpoints.write(checkpoint)
         return checkpoint.number
 

@@ -64,7 +64,8 @@ async def create_repository(
         opened = True
         id = await lake.submit(Request(actor, decide, key, fingerprint))
     fp("repository.named")
-    repository = (await lake.fresh()).of(Repositories).find(name)
+    # As folded: our own append is in it, and nothing that fails from here on may look like a failure of it.
+    repository = lake.tail.state.of(Repositories).find(name)
     if repository is None or repository.id != id:  # re-sent by its key, and deleted since
         return Repository(id, name, kind, default_branch, 0, actor.user, dict(metadata))
     return repository

@@ -149,3 +149,17 @@ def test_conflicts_are_listed_with_all_three_sides() -> None:
         assert (row["path"], *(row[side]["size"] for side in ("base", "ours", "theirs"))) == ("a", 4, 5, 6)
 
     run(play())
+
+
+def test_commits_that_begin_in_one_record_share_the_seal() -> None:
+    async def play() -> None:
+        one, _ = await two_servers()
+        await objects.put(one, "main", "a", once(b"x"), actor=ANN)
+        results = await asyncio.gather(
+            *(commit(one, "main", Wish(f"c{number}"), actor=ANN) for number in range(5)), return_exceptions=True
+        )
+        assert sum(not isinstance(result, BaseException) for result in results) == 1
+        assert all(isinstance(result, Invalid) for result in results if isinstance(result, BaseException))
+        assert await paths(one, "main@") == ["a"]
+
+    run(play())

@@ -1,0 +1,52 @@
+"""What a child tells its parent, one line each, written before the child goes on: the parent knows what was known."""
+
+import os
+from pathlib import Path
+
+import msgspec
+
+DONE, REFUSED, UNKNOWN = "done", "refused", "unknown"
+
+
+class Asked(msgspec.Struct, frozen=True, tag=True):
+    """Before the request is sent."""
+
+    request: str  # unique; the journal holds it as the source of the request
+    verb: str  # create: by the journal itself; repository, delete: by the lake
+    name: str
+    key: str
+
+
+class Told(msgspec.Struct, frozen=True, tag=True):
+    """When the answer has come."""
+
+    request: str
+    outcome: str  # DONE, REFUSED: did not happen, UNKNOWN
+    result: str  # the repository's id, or the error
+
+
+class Alarmed(msgspec.Struct, frozen=True, tag=True):
+    text: str
+
+
+class Finished(msgspec.Struct, frozen=True, tag=True):
+    """The child came to its end."""
+
+    passed: dict[str, int]  # how often each failpoint was passed
+
+
+Line = Asked | Told | Alarmed | Finished
+
+
+def write(line: Line) -> None:
+    os.write(1, _encoder.encode(line) + b"\n")
+
+
+def read(file: Path) -> list[Line]:
+    """Whole lines: the last may have been cut by the kill, and then it was not told."""
+    lines = file.read_bytes().split(b"\n")[:-1] if file.exists() else []
+    return [_decoder.decode(line) for line in lines]
+
+
+_encoder = msgspec.json.Encoder()
+_decoder: msgspec.json.Decoder[Line] = msgspec.json.Decoder(Line)

@@ -1,0 +1,320 @@
+"""Staging against dictionaries: whatever is staged, sealed, compacted and committed, every reader sees the model."""
+
+from collections.abc import Coroutine, Iterator
+from typing import TypeVar, cast
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from lochan.errors import Refused
+from lochan.formats.entry import Change, Entry, Tombstone
+from lochan.formats.run import RunRef, changes_of
+from lochan.staging import cursors, listing, runs, sources
+from lochan.staging.compaction import Limits, Plan, compact, plan
+from lochan.staging.layers import EMPTY, Dumped, Inputs, load
+from lochan.staging.listing import Page
+from lochan.staging.view import View
+from tests.unit.staging.fakes import MemoryBase, entry, gone, new_runs, table
+
+Model = dict[str, Entry]
+T = TypeVar("T")
+
+_LETTERS = "ab/é\U0010ffff\x00"
+PATHS = st.text(_LETTERS, min_size=1, max_size=6)
+PREFIXES = st.text(_LETTERS, max_size=3)
+DELIMITERS = st.sampled_from(["", "/", "a", "ab", "//", "é", "\U0010ffff", "ba/"])
+LIMITS = st.integers(1, 7)
+
+
+def run(coroutine: Coroutine[object, None, T]) -> T:
+    """To its end without an event loop: nothing here ever has to wait."""
+    try:
+        coroutine.send(None)
+    except StopIteration as ended:
+        return cast("T", ended.value)
+    raise AssertionError("it waited")
+
+
+def listed(model: Model, prefix: str, after: str, delimiter: str, limit: int) -> Page:
+    """The listing, by the definition."""
+    items: list[str | Entry] = []
+    for path in sorted(model):
+        if not path.startswith(prefix) or path <= after:
+            continue
+        at = path.find(delimiter, len(prefix)) if delimiter else -1
+        item = model[path] if at < 0 else path[: at + len(delimiter)]
+        if item == after or (items and items[-1] == item):
+            continue
+        items.append(item)
+    page = items[:limit]
+    last = page[-1] if len(items) > limit else None
+    return Page(
+        [item for item in page if isinstance(item, Entry)],
+        [item for item in page if isinstance(item, str)],
+        last.path if isinstance(last, Entry) else last,
+    )
+
+
+def applied(model: Model, changes: list[Change]) -> Model:
+    result = dict(model)
+    for change in changes:
+        if isinstance(change, Tombstone):
+            result.pop(change.path, None)
+        else:
+            result[change.path] = change
+    return result
+
+
+class Staging(RuleBasedStateMachine):
+    """A branch: its base, its layers, and for each standing seal what the lake looked like when it was drawn."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.runs, _ = new_runs()
+        self.base = MemoryBase()
+        self.layers = EMPTY
+        self.model: Model = {}
+        self.sealed: dict[int, Model] = {}
+        self.number = 0
+        self.tag = 0
+        self.under_way: list[tuple[Inputs, tuple[RunRef, ...], MemoryBase | None]] = []
+
+    @initialize(paths=st.lists(PATHS, max_size=12))
+    def begin(self, paths: list[str]) -> None:
+        self.base = MemoryBase(paths)
+        self.model = dict(self.base.entries)
+
+    def change(self, path: str, delete: bool) -> Change:
+        self.tag += 1
+        return gone(path) if delete else entry(path, self.tag)
+
+    def view(self) -> View:
+        return View(self.layers, self.base, self.runs)
+
+    async def head_has(self, paths: pa.StringArray) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
+        return np.array([path in self.base.entries for path in paths.to_pylist()], np.bool_)
+
+    @rule(changes=st.lists(st.tuples(PATHS, st.booleans()), min_size=1, max_size=9))
+    def put(self, changes: list[tuple[str, bool]]) -> None:
+        made = [self.change(*change) for change in changes]
+        self.layers = self.layers.put(*made)
+        self.model = applied(self.model, made)
+
+    @rule(changes=st.dictionaries(PATHS, st.booleans(), min_size=1, max_size=9))
+    def append_run(self, changes: dict[str, bool]) -> None:
+        made = [self.change(*change) for change in changes.items()]
+        self.layers = self.layers.append(*run(self.runs.adopt(table(*made), 1)))
+        self.model = applied(self.model, made)
+
+    @precondition(lambda self: len(self.sealed) < 3)
+    @rule()
+    def seal(self) -> None:
+        self.number += 1
+        self.layers = self.layers.seal(self.number)
+        self.sealed[self.number] = dict(self.model)
+
+    @rule()
+    def unseal(self) -> None:
+        self.layers = self.layers.unsealed()
+        self.sealed.clear()
+
+    @precondition(lambda self: self.sealed)
+    @rule(data=st.data())
+    def commit(self, data: st.DataObject) -> None:
+        """Of everything below a seal, or of a part of it: the leftovers stay staged."""
+        seal = data.draw(st.sampled_from(sorted(self.sealed)))
+        below = run(View(self.layers.below(seal), self.base, self.runs).changes())
+        changes = changes_of(below)
+        left = data.draw(st.lists(st.sampled_from(changes), unique_by=lambda each: each.path)) if changes else []
+        head = applied(self.head, [change for change in changes if change not in left])
+        self.base = MemoryBase()
+        self.base.entries = head
+        as_run: bool = data.draw(st.booleans())
+        if left and as_run:
+            self.layers = self.layers.drop_below(seal, run(self.runs.adopt(table(*left), 1)))
+        else:
+            self.layers = self.layers.drop_below(seal, changes=left)
+        self.sealed.clear()
+        assert not self.layers.seals
+
+    @property
+    def head(self) -> Model:
+        return self.base.entries
+
+    @rule(
+        limits=st.builds(Limits, st.integers(1, 9), st.integers(1, 2000), st.integers(0, 3), st.integers(0, 4)),
+        drop=st.booleans(),
+        later=st.booleans(),
+    )
+    def compact(self, limits: Limits, drop: bool, later: bool) -> None:
+        chosen = plan(self.layers, limits)
+        if chosen is not None:
+            self.carry_out(chosen, drop, later)
+
+    @precondition(lambda self: not self.layers.empty)
+    @rule(data=st.data(), drop=st.booleans(), later=st.booleans())
+    def compact_any(self, data: st.DataObject, drop: bool, later: bool) -> None:
+        segment = data.draw(st.sampled_from([each for each in self.layers.segments() if each]))
+        start = data.draw(st.integers(0, len(segment) - 1))
+        stop = data.draw(st.integers(start + 1, len(segment)))
+        self.carry_out(Plan(segment[start:stop], 2), drop, later)
+
+    def carry_out(self, chosen: Plan, drop: bool, later: bool) -> None:
+        done = run(compact(chosen, self.layers, self.runs, self.head_has if drop else None))
+        assert done.dropped <= drop
+        outputs = run(self.runs.write_cut(done.changes, done.level, 1))
+        under_way = (done.inputs, outputs, self.base if done.dropped else None)
+        if later:
+            self.under_way.append(under_way)
+        else:
+            assert self.lands(*under_way)
+            assert not self.lands(*under_way), "the same layers were compacted twice"
+
+    @precondition(lambda self: self.under_way)
+    @rule(data=st.data())
+    def land(self, data: st.DataObject) -> None:
+        """A compaction that began a while ago takes effect, or is refused: either way, nobody sees a difference."""
+        self.lands(*self.under_way.pop(data.draw(st.integers(0, len(self.under_way) - 1))))
+
+    def lands(self, inputs: Inputs, outputs: tuple[RunRef, ...], head: MemoryBase | None) -> bool:
+        if head is not None and head is not self.base:
+            return False
+        try:
+            self.layers = self.layers.replace(inputs, outputs)
+        except Refused:
+            return False
+        return True
+
+    @rule()
+    def restart(self) -> None:
+        """From a checkpoint."""
+        data = msgspec.msgpack.encode(self.layers.dump())
+        again = load(msgspec.msgpack.decode(data, type=Dumped))
+        assert again.dump() == self.layers.dump()
+        self.layers = again
+
+    @rule()
+    def stash_and_pop(self) -> None:
+        self.layers = self.layers.cleared().restored(self.layers)
+        self.sealed.clear()
+
+    @rule(prefix=PREFIXES, after=PREFIXES, delimiter=DELIMITERS, limit=LIMITS)
+    def listing(self, prefix: str, after: str, delimiter: str, limit: int) -> None:
+        expected = listed(self.model, prefix, after, delimiter, limit)
+        assert run(self.view().list(prefix, after, delimiter, limit)) == expected
+
+    @rule(prefix=PREFIXES, delimiter=DELIMITERS, limit=LIMITS)
+    def pages(self, prefix: str, delimiter: str, limit: int) -> None:
+        whole = run(self.view().list(prefix, "", delimiter, 1000))
+        entries: list[Entry] = []
+        prefixes: list[str] = []
+        after: str | None = ""
+        while after is not None:
+            page = run(self.view().list(prefix, after, delimiter, limit))
+            assert len(page.entries) + len(page.prefixes) <= limit
+            entries += page.entries
+            prefixes += page.prefixes
+            after = page.next
+        assert (entries, prefixes) == (whole.entries, whole.prefixes)
+
+    @rule(path=PATHS)
+    def get(self, path: str) -> None:
+        assert run(self.view().get(path)) == self.model.get(path)
+
+    @rule(prefix=PREFIXES)
+    def changes(self, prefix: str) -> None:
+        """What is staged turns the base into the model, and names no path twice."""
+        staged = changes_of(run(self.view().changes(prefix)))
+        paths = [change.path for change in staged]
+        assert paths == sorted(set(paths)) and all(path.startswith(prefix) for path in paths)
+        under = {path: each for path, each in self.head.items() if path.startswith(prefix)}
+        assert applied(under, staged) == {p: e for p, e in self.model.items() if p.startswith(prefix)}
+
+    @rule(paths=st.lists(PATHS, max_size=9))
+    def paths_staged(self, paths: list[str]) -> None:
+        staged = {change.path for change in changes_of(run(self.view().changes()))}
+        found = run(self.view().paths_staged(pa.array(paths, pa.string()))).to_pylist()
+        assert found == sorted(staged & set(paths))
+
+    @invariant()
+    def everything_is_there(self) -> None:
+        assert run(self.view().list(limit=1000)) == listed(self.model, "", "", "", 1000)
+
+    @invariant()
+    def a_seal_keeps_its_moment(self) -> None:
+        for seal, model in self.sealed.items():
+            assert run(View(self.layers.below(seal), self.base, self.runs).list(limit=1000)).entries == [
+                model[path] for path in sorted(model)
+            ]
+
+
+def small_blocks() -> pytest.MonkeyPatch:
+    """Every block is full, every piece large, every run cut and asked for its bloom filter first."""
+    patch = pytest.MonkeyPatch()
+    for module, name, value in (
+        (listing, "BLOCK_MIN", 1),
+        (listing, "BLOCK_MAX", 4),
+        (listing, "_CLOSE_STEPS", 2),
+        (cursors, "_PROBE_RATIO", 1),
+        (sources, "_PIECE_MIN", 2),
+        (sources, "_BY_ROW_MAX", 1),
+        (runs, "ROWS_MAX", 3),
+        (runs, "INLINE_BYTES_MAX", 0),
+    ):
+        patch.setattr(module, name, value)
+    return patch
+
+
+class SmallBlocks(Staging):
+    def __init__(self) -> None:
+        super().__init__()
+        self.patch = small_blocks()
+
+    def teardown(self) -> None:
+        self.patch.undo()
+
+
+_SETTINGS = settings(max_examples=40, stateful_step_count=30, deadline=None)
+TestStaging = Staging.TestCase
+TestStaging.settings = _SETTINGS
+TestSmallBlocks = SmallBlocks.TestCase
+TestSmallBlocks.settings = _SETTINGS
+
+
+@pytest.fixture(params=[False, True], ids=["usual blocks", "small blocks"])
+def _blocks(request: pytest.FixtureRequest) -> Iterator[None]:
+    patch = small_blocks() if request.param else None
+    yield
+    if patch is not None:
+        patch.undo()
+
+
+_LAYERS = st.lists(st.tuples(st.booleans(), st.dictionaries(PATHS, st.booleans(), min_size=1, max_size=12)), max_size=5)
+_QUERIES = st.lists(st.tuples(PREFIXES, PREFIXES, DELIMITERS, LIMITS), min_size=1, max_size=8)
+
+
+@pytest.mark.usefixtures("_blocks")
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(_LAYERS, st.lists(PATHS, max_size=20, unique=True), st.integers(1, 9), _QUERIES)
+def test_listings(
+    staged: list[tuple[bool, dict[str, bool]]],
+    below: list[str],
+    batch_rows: int,
+    queries: list[tuple[str, str, str, int]],
+) -> None:
+    """Layers of random changes, inline or in runs, over a random base."""
+    held, _ = new_runs()
+    base = MemoryBase(below, batch_rows=batch_rows)
+    layers, model = EMPTY, dict(base.entries)
+    for tag, (inline, changes) in enumerate(staged, 1):
+        made = [gone(path) if delete else entry(path, tag) for path, delete in changes.items()]
+        layers = layers.put(*made) if inline else layers.append(*run(held.adopt(table(*made), 1)))
+        model = applied(model, made)
+    view = View(layers, base, held)
+    for query in queries:
+        assert run(view.list(*query)) == listed(model, *query)

@@ -1,0 +1,196 @@
+"""The view over layers and base, and what a look at it costs."""
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pytest
+
+from lochan.formats.entry import Change
+from lochan.formats.run import changes_of
+from lochan.staging import runs as runs_module
+from lochan.staging.base import Nothing
+from lochan.staging.layers import EMPTY, Layers
+from lochan.staging.listing import Page
+from lochan.staging.runs import Runs
+from lochan.staging.view import View
+from tests.run import run
+from tests.unit.staging.fakes import MemoryBase, entry, gone, new_runs, table
+
+
+def staged(runs: Runs, *layers: Sequence[Change]) -> Layers:
+    """A run for each, oldest first."""
+    result = EMPTY
+    for changes in layers:
+        result = result.append(*run(runs.adopt(table(*changes), 1)))
+    return result
+
+
+def names(page: Page) -> list[str]:
+    return sorted([each.path for each in page.entries] + page.prefixes)
+
+
+# --- what is seen ---------------------------------------------------------------------------------------------------
+def test_newest_wins_and_tombstones_hide() -> None:
+    runs, _ = new_runs()
+    base = MemoryBase(["a", "b", "c", "d"])
+    layers = staged(runs, [entry("b", 2), gone("c"), entry("e", 2)], [gone("e"), entry("c", 3)]).put(gone("a"))
+    view = View(layers, base, runs)
+    assert run(view.list()) == Page([entry("b", 2), entry("c", 3), entry("d", 0)], [], None)
+    found = {path: run(view.get(path)) for path in "abcdef"}
+    assert found == {"a": None, "b": entry("b", 2), "c": entry("c", 3), "d": entry("d", 0), "e": None, "f": None}
+
+
+def test_all_that_is_staged_is_one_table() -> None:
+    runs, _ = new_runs()
+    layers = staged(runs, [entry("p/b", 1), gone("p/c"), entry("q", 1)], [gone("q")]).put(entry("p/b", 2), entry("z"))
+    view = View(layers, MemoryBase(["p/a"]), runs)
+    assert changes_of(run(view.changes())) == [entry("p/b", 2), gone("p/c"), gone("q"), entry("z")]
+    assert changes_of(run(view.changes("p/"))) == [entry("p/b", 2), gone("p/c")]
+    assert len(run(View(EMPTY, Nothing(), runs).changes())) == 0
+
+
+def test_staged_paths_are_found_in_every_kind_of_layer() -> None:
+    runs, _ = new_runs()
+    layers = staged(runs, [entry("a"), gone("b")]).put(gone("c"))
+    view = View(layers, MemoryBase(["d"]), runs)
+    wanted = pa.array(["d", "c", "b", "a", "a", ""])
+    assert run(view.paths_staged(wanted)).to_pylist() == ["a", "b", "c"]
+    assert run(view.paths_staged(pa.array([], pa.string()))).to_pylist() == []
+
+
+@pytest.mark.parametrize("limit", [0, -1])
+def test_no_page_of_nothing(limit: int) -> None:
+    runs, _ = new_runs()
+    assert run(View(EMPTY.put(entry("a")), Nothing(), runs).list(limit=limit)) == Page([], [], None)
+
+
+@pytest.mark.parametrize(
+    "query, seen, after",
+    [
+        pytest.param({"delimiter": "/"}, ["a/", "b", "c/"], None, id="folders and files"),
+        pytest.param({"delimiter": "/", "limit": 1}, ["a/"], "a/", id="a page that ends with a folder"),
+        pytest.param({"delimiter": "/", "after": "a/"}, ["b", "c/"], None, id="a folder stands for all of it"),
+        pytest.param({"delimiter": "/", "after": "a/1"}, ["a/", "b", "c/"], None, id="the middle of a folder does not"),
+        pytest.param({"delimiter": "/", "prefix": "a/"}, ["a/1", "a/2"], None, id="within a folder"),
+        pytest.param({"delimiter": "/", "prefix": "c"}, ["c/"], None, id="a prefix that is half a name"),
+        pytest.param({"delimiter": "1"}, ["a/1", "a/2", "b", "c/d/1"], None, id="any letter"),
+        pytest.param({"delimiter": "/d/"}, ["a/1", "a/2", "b", "c/d/"], None, id="several letters"),
+        pytest.param({"prefix": "x"}, [], None, id="nothing under the prefix"),
+        pytest.param({"after": "z"}, [], None, id="nothing behind"),
+    ],
+)
+def test_listings(query: dict[str, object], seen: list[str], after: str | None) -> None:
+    runs, _ = new_runs()
+    layers = staged(runs, [entry("a/2"), gone("d/x")]).put(entry("c/d/1"))
+    page = run(View(layers, MemoryBase(["a/1", "b", "d/x"]), runs).list(**query))  # type: ignore[arg-type]
+    assert (names(page), page.next) == (seen, after)
+
+
+def test_a_view_keeps_its_moment() -> None:
+    runs, _ = new_runs()
+    layers = EMPTY.put(entry("a"))
+    view = View(layers, Nothing(), runs)
+    layers.put(entry("b"))
+    assert names(run(view.list())) == ["a"]
+
+
+def test_a_jump_does_not_bring_back_what_a_sweep_has_passed() -> None:
+    """The tombstone of 0 makes it sweep, past m too; then a/ is jumped over, and the base has nothing more at hand."""
+    runs, _ = new_runs()
+    layers = staged(runs, [gone("0"), entry("a/x"), gone("m")])
+    assert names(run(View(layers, MemoryBase(["m"]), runs).list(delimiter="/"))) == ["a/"]
+
+
+# --- what it costs --------------------------------------------------------------------------------------------------
+def many(count: int, form: str = "{:05d}") -> list[str]:
+    return [form.format(at) for at in range(count)]
+
+
+def test_a_page_costs_the_page_and_not_what_is_staged() -> None:
+    runs, _ = new_runs()
+    layers = staged(runs, *([entry(path) for path in many(20_000)[part::4]] for part in range(4)))
+    view = View(layers, MemoryBase(many(20_000, "{:05d}x"), batch_rows=1_000), runs)
+    page = run(view.list(after="10000", limit=100))
+    assert len(page.entries) == 100
+    assert view.cost.rows < 1_500
+
+
+def test_folders_are_jumped_over() -> None:
+    runs, _ = new_runs()
+    paths = [f"{folder:02d}/{file:03d}" for folder in range(20) for file in range(500)]
+    base = MemoryBase(paths[::2], batch_rows=100)
+    view = View(staged(runs, [entry(path) for path in paths[1::2]]), base, runs)
+    assert run(view.list(delimiter="/")).prefixes == [f"{folder:02d}/" for folder in range(20)]
+    assert view.cost.rows < 200
+    assert base.batches <= 40  # of 50: one batch tells of a folder, the next one is looked for behind it
+
+
+def test_a_folder_of_files_is_not_walked_one_by_one() -> None:
+    runs, _ = new_runs()
+    view = View(staged(runs, [entry(f"d/{path}") for path in many(3_000)]), Nothing(), runs)
+    page = run(view.list("d/", delimiter="/", limit=1_000))
+    assert len(page.entries) == 1_000 and page.next == "d/00999"
+    assert view.cost.rows < 8_000
+
+
+@pytest.mark.parametrize("delimiter", ["", "/", "1"])
+def test_tombstones_over_nothing_cost_nothing(delimiter: str) -> None:
+    runs, _ = new_runs()
+    layers = staged(runs, [*map(gone, many(30_000)), entry("z")])
+    view = View(layers, Nothing(), runs)
+    assert names(run(view.list(delimiter=delimiter))) == ["z"]
+    assert view.cost.rows < 10
+
+
+@pytest.mark.parametrize("delimiter", ["", "/", "1"])
+def test_tombstones_over_entries_are_compared_by_the_block(delimiter: str) -> None:
+    runs, _ = new_runs()
+    paths = many(30_000, "d/{:05d}")
+    layers = staged(runs, [entry(path) for path in [*paths, "z"]], [gone(path) for path in paths])
+    view = View(layers, Nothing(), runs)
+    assert names(run(view.list(delimiter=delimiter))) == ["z"]
+    assert view.cost.rows <= 2 * 30_000 + 20  # each once on either side, whole columns at a time
+
+
+def test_few_entries_under_many_tombstones_are_searched_for() -> None:
+    runs, _ = new_runs()
+    layers = staged(runs, [entry("00000"), entry("20000")], [gone(path) for path in many(30_000)])
+    view = View(layers, Nothing(), runs)
+    assert run(view.list()).entries == []
+    assert view.cost.rows < 10
+
+
+def test_only_runs_that_can_matter_are_opened() -> None:
+    runs, counts = new_runs()
+    layers = staged(runs, [entry("a"), entry("b")], [entry("b"), entry("c")], [entry("x"), entry("z")])
+    view = View(layers, Nothing(), runs)
+    run(view.list("b"))
+    run(view.get("b"))
+    run(view.get("m"))
+    assert counts.get.requests == 2
+    run(view.list(after="c"))
+    assert counts.get.requests == 3
+
+
+def test_a_head_move_is_tested_without_opening_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runs_module, "INLINE_BYTES_MAX", 0)
+    runs, _ = new_runs()
+    layers = staged(runs, [entry("a"), entry("m"), entry("z")], [entry("b"), entry("y")])
+    view = View(layers, Nothing(), runs)
+    assert run(view.paths_staged(pa.array(["c", "e", "m"]))).to_pylist() == ["m"]
+    assert (runs.heads, runs.opened) == (2, 1)
+
+
+def test_the_base_is_read_as_far_as_the_page_goes() -> None:
+    runs, _ = new_runs()
+    base = MemoryBase(many(10_000), batch_rows=100)
+    assert len(run(View(EMPTY.put(entry("00005x")), base, runs).list(limit=150)).entries) == 150
+    assert base.batches <= 3
+
+
+def test_the_page_behind_a_folder_does_not_read_the_folder() -> None:
+    runs, _ = new_runs()
+    base = MemoryBase([*many(10_000, "a/{:05d}"), "b"], batch_rows=100)
+    page = run(View(EMPTY.put(entry("c")), base, runs).list(after="a/", delimiter="/"))
+    assert names(page) == ["b", "c"]
+    assert base.batches == 1
