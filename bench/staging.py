@@ -3,6 +3,7 @@
 import asyncio
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from time import perf_counter
@@ -16,7 +17,7 @@ import pyarrow.compute as pc
 from bench.places import CLOCK, IDS
 from bench.table import middle, show
 from lochan.formats import run
-from lochan.formats.entry import ENTRY_SCHEMA, RUN_SCHEMA, Entry
+from lochan.formats.entry import ENTRY_SCHEMA, RUN_SCHEMA, Entry, Tombstone
 from lochan.staging.base import Base, Nothing
 from lochan.staging.compaction import Plan, compact
 from lochan.staging.layers import EMPTY, Dumped, Layers, load
@@ -75,7 +76,7 @@ async def _lists(runs: Runs, stagings: dict[str, Layers]) -> None:
         }.items():
             page = await view.list(limit=_PAGE, **query)
             found = len(page.entries) + len(page.prefixes)
-            rows.append((f"{name}: {what}", found, 1e3 * await _p50(lambda v=view, q=query: v.list(limit=_PAGE, **q))))
+            rows.append((f"{name}: {what}", found, 1e3 * await _p50(partial(view.list, limit=_PAGE, **query))))
     show("list a page of 1,000 of 1,000,000 staged", ("", "items", "p50 ms"), rows)
 
 
@@ -89,7 +90,7 @@ async def _tombstones(runs: Runs, tombstones: pa.Table, puts: pa.Table, over: di
             view.cost.rows = 0
             page = await view.list(delimiter=delimiter, limit=_PAGE)
             found, compared = len(page.entries) + len(page.prefixes), view.cost.rows
-            p50 = await _p50(lambda v=view, d=delimiter: v.list(delimiter=d, limit=_PAGE), 5)
+            p50 = await _p50(partial(view.list, delimiter=delimiter, limit=_PAGE), 5)
             rows.append((f"{name}, delimiter {delimiter!r}", found, compared, 1e3 * p50))
     show("the first page behind 998,000 tombstones", ("", "items", "rows", "p50 ms"), rows)
 
@@ -231,7 +232,7 @@ def _changes(deleted: bool) -> pa.Table:
 
 def _buried(table: pa.Table) -> pa.Table:
     """Tombstones at the same paths."""
-    one = run.changes_table([run.Tombstone("x")])
+    one = run.changes_table([Tombstone("x")])
     rows = pa.array(np.zeros(len(table), np.int64))
     return one.take(rows).combine_chunks().set_column(0, RUN_SCHEMA.field("path"), table["path"])
 

@@ -77,5 +77,6 @@ ENTRY_SCHEMA = pa.schema(
     ]
 )
 RUN_SCHEMA = ENTRY_SCHEMA.append(pa.field("deleted", pa.bool_(), nullable=False))
-# What makes two entries at one path the same: neither where the bytes lie, nor when or in how many parts they came.
-CONTENT = ("size", "checksum", "content_type", "headers", "metadata")
+# What makes two entries at one path the same: not where the bytes lie, nor when they came. The ETag is part of it, for
+# it is all that is known of some files outside the lake, and what S3 clients compare.
+CONTENT = ("size", "checksum", "etag", "content_type", "headers", "metadata")

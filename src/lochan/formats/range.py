@@ -26,10 +26,19 @@ ROW_GROUP: Final = 10_000
 _IDENTITY = ("path", *CONTENT)
 _STORAGE = tuple(name for name in ENTRY_SCHEMA.names if name not in _IDENTITY)
 _STORAGE_DIGITS = 16
+_BLOCK = "blocks.list.element."  # as Parquet calls what lies in a list
 WRITING: Final[dict[str, Any]] = {
     "compression": "zstd",
     "use_dictionary": ["content_type"],
-    "column_encoding": {"path": "DELTA_BYTE_ARRAY", "blocks.list.block.address": "DELTA_BYTE_ARRAY"},
+    "column_encoding": {
+        "path": "DELTA_BYTE_ARRAY",
+        "checksum": "DELTA_LENGTH_BYTE_ARRAY",
+        "etag": "DELTA_LENGTH_BYTE_ARRAY",
+        "mtime": "DELTA_BINARY_PACKED",
+        f"{_BLOCK}address": "DELTA_BYTE_ARRAY",
+        f"{_BLOCK}offset": "DELTA_BINARY_PACKED",
+        f"{_BLOCK}sha256": "DELTA_LENGTH_BYTE_ARRAY",
+    },
     "write_statistics": ["path", "size", "mtime", "content_type"],
     "write_page_checksum": True,
 }
@@ -46,14 +55,15 @@ class RangeRef(msgspec.Struct, frozen=True, array_like=True):
     bytes: int  # of the objects, not of the file
 
 
-def encode(batch: pa.RecordBatch, ref: RangeRef) -> bytes:
-    """REQUIRES: `ref` is what `refer` says of the batch."""
+def encode(batch: pa.RecordBatch, id: str) -> bytes:
+    """REQUIRES: as `refer`."""
+    paths = batch.column("path")
     meta = {
         "lochan.range": str(VERSION),
-        "lochan.id": ref.id,
-        "lochan.count": str(ref.count),
-        "lochan.min": ref.min_path,
-        "lochan.max": ref.max_path,
+        "lochan.id": id,
+        "lochan.count": str(batch.num_rows),
+        "lochan.min": paths[0].as_py(),
+        "lochan.max": paths[-1].as_py(),
     }
     table = pa.Table.from_batches([batch]).replace_schema_metadata(meta)
     sink = pa.BufferOutputStream()

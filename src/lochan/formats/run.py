@@ -71,7 +71,7 @@ def encode(changes: pa.Table) -> bytes:
         sink,
         RUN_SCHEMA,
         compression="zstd",
-        use_dictionary=["checksum", "etag", "content_type"],
+        use_dictionary=["content_type"],
         column_encoding={"path": "DELTA_BYTE_ARRAY", "blocks.list.element.address": "DELTA_BYTE_ARRAY"},
         write_statistics=["path"],
     ) as writer:

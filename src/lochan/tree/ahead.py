@@ -2,14 +2,14 @@
 
 import sys
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from typing import Any, TypeVar
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 
-async def ahead(work: Callable[[T], Awaitable[R]], over: Iterable[T], width: int) -> AsyncIterator[R]:
+async def ahead(work: Callable[[T], Awaitable[R]], over: Iterable[T], width: int) -> AsyncGenerator[R, None]:
     """`work` of each, in order, up to `width` under way; fewer at first, because a reader may stop after a page.
     Without a running event loop: one after the other."""
     loop = running_loop() if width > 1 else None
@@ -21,36 +21,38 @@ async def ahead(work: Callable[[T], Awaitable[R]], over: Iterable[T], width: int
     under_way = 2
     try:
         for each in over:
-            running.append(loop.create_task(_awaited(work, each)))
+            running.append(loop.create_task(plain(work(each))))
             if len(running) == under_way:
                 yield await running.popleft()
                 under_way = min(2 * under_way, width)
         while running:
             yield await running.popleft()
     finally:
-        for task in running:
-            task.cancel()
+        abandon(running)
 
 
-async def beside(work: Awaitable[R], other: Awaitable[object]) -> R:
-    """The result of `work`, when `other` is done too. REQUIRES: `other` raises nothing."""
+def abandon(tasks: Iterable[Any]) -> None:
+    """Nobody waits for them any more, and what they fail of is nobody's concern."""
+    for task in tasks:
+        task.cancel()
+        task.add_done_callback(lambda done: done.cancelled() or done.exception())
+
+
+async def both(one: Awaitable[R], other: Awaitable[T]) -> tuple[R, T]:
+    """The results of two things under way at once."""
     loop = running_loop()
     if loop is None:
-        await other
-        return await work
-    task = loop.create_task(_plain(other))
+        return await one, await other
+    task = loop.create_task(plain(other))
     try:
-        return await work
+        return await one, await task
     finally:
-        await task
+        abandon([task])
 
 
-async def _plain(awaitable: Awaitable[R]) -> R:
+async def plain(awaitable: Awaitable[R]) -> R:
+    """A coroutine, as a task must be made of."""
     return await awaitable
-
-
-async def _awaited(work: Callable[[T], Awaitable[R]], each: T) -> R:
-    return await work(each)
 
 
 def running_loop() -> Any:

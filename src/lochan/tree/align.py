@@ -53,9 +53,13 @@ async def windows(
     ends wherever a range of any side does. At most about one range of each side is held, besides those fetched ahead.
     """
     streams = [_Side(load, side, width) for side in sides]
-    while any(stream.left for stream in streams):
-        high = min(stream.high for stream in streams if stream.left)
-        yield high, tuple([await stream.take(high) for stream in streams])
+    try:
+        while any(stream.left for stream in streams):
+            high = min(stream.high for stream in streams if stream.left)
+            yield high, tuple([await stream.take(high) for stream in streams])
+    finally:
+        for stream in streams:
+            await stream.close()
 
 
 class _Side:
@@ -73,6 +77,9 @@ class _Side:
     @property
     def high(self) -> bytes:
         return encoded(self._refs[self._at].max_path)
+
+    async def close(self) -> None:
+        await self._loaded.aclose()
 
     async def take(self, high: bytes) -> pa.RecordBatch:
         """The rows up to `high`, which is not above the end of this range."""

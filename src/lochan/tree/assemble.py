@@ -14,7 +14,7 @@ import pyarrow as pa
 from lochan.formats.entry_table import Rows, concat
 from lochan.formats.range import RangeRef
 from lochan.store.threads import Threads
-from lochan.tree.ahead import running_loop
+from lochan.tree.ahead import abandon, plain, running_loop
 from lochan.tree.cut import Cut
 
 Load = Callable[[RangeRef], Awaitable[Rows]]
@@ -65,8 +65,7 @@ class Assembler:
 
     def __exit__(self, *_: object) -> None:
         """After an error what is written already stays behind, and nothing names it."""
-        for task in self._writing:
-            task.cancel()
+        abandon(self._writing)
 
     def _push(self, batch: pa.RecordBatch) -> None:
         self._tail.append(batch)
@@ -105,9 +104,6 @@ class Assembler:
             return
         if len(self._writing) == self._width:
             await self._writing.pop(0)
-        task = loop.create_task(self._written(batch))
+        task = loop.create_task(plain(self._write(batch)))
         self._writing.append(task)
         self._done.append(task)
-
-    async def _written(self, batch: pa.RecordBatch) -> RangeRef:
-        return await self._write(batch)

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lochan.errors import Invalid
 from lochan.formats.entry import ENTRY_SCHEMA, Entry
 from lochan.formats.entry_table import entries_of
 from lochan.formats.range import RangeRef
@@ -49,6 +50,13 @@ class Counts:
     bytes_added: int = 0
     bytes_removed: int = 0
 
+    def add(self, more: "Counts") -> None:
+        self.added += more.added
+        self.removed += more.removed
+        self.changed += more.changed
+        self.bytes_added += more.bytes_added
+        self.bytes_removed += more.bytes_removed
+
 
 async def diff(trees: Trees, left: Tree, right: Tree, prefix: str = "", after: str = "") -> AsyncIterator[pa.Table]:
     """Tables of DIFF_SCHEMA, in path order, made as they are asked for. None is empty."""
@@ -66,19 +74,19 @@ async def count(trees: Trees, left: Tree, right: Tree, prefix: str = "") -> Coun
     unsettled = []
     for one, other in _differing(left, right, within):
         if bool(one) != bool(other) and all(_lies_in(ref, within) for ref in (*one, *other)):
-            counts.removed += sum(ref.count for ref in one)
-            counts.bytes_removed += sum(ref.bytes for ref in one)
-            counts.added += sum(ref.count for ref in other)
-            counts.bytes_added += sum(ref.bytes for ref in other)
+            gone, come = ([sum(ref.count for ref in side), sum(ref.bytes for ref in side)] for side in (one, other))
+            counts.add(Counts(come[0], gone[0], 0, come[1], gone[1]))
         else:
             unsettled.append((one, other))
     async for here, there in _windows(trees, unsettled, within):
-        _add(counts, await trees.threads.run(_count, here, there))
+        counts.add(await trees.threads.run(_count, here, there))
     return counts
 
 
 async def roll_up(trees: Trees, left: Tree, right: Tree, prefix: str, delimiter: str) -> dict[str, Counts]:
     """The counts of each common prefix, up to and with the next delimiter, and of each path that has none."""
+    if not delimiter:
+        raise Invalid("a diff is rolled up by a delimiter, and none was given")
     import polars as pl
 
     totals: dict[str, Counts] = {}
@@ -87,16 +95,14 @@ async def roll_up(trees: Trees, left: Tree, right: Tree, prefix: str, delimiter:
         frame = pl.DataFrame({"path": table["path"], "kind": table["kind"], **sizes})
         rest = pl.col("path").str.strip_prefix(prefix)
         head = rest.str.splitn(delimiter, 2).struct.field("field_0")
-        common = head + pl.when(rest.str.contains(delimiter, literal=True)).then(pl.lit(delimiter)).otherwise(
-            pl.lit("")
-        )
-        groups = frame.group_by(pl.lit(prefix) + common, maintain_order=True).agg(
+        end = pl.when(rest.str.contains(delimiter, literal=True)).then(pl.lit(delimiter)).otherwise(pl.lit(""))
+        groups = frame.group_by(pl.lit(prefix) + head + end, maintain_order=True).agg(
             *((pl.col("kind") == kind).sum().alias(kind) for kind in (ADDED, REMOVED, CHANGED)),
             pl.col("right").sum(),
             pl.col("left").sum(),
         )
         for name, *numbers in groups.iter_rows():
-            _add(totals.setdefault(name, Counts()), Counts(*numbers))
+            totals.setdefault(name, Counts()).add(Counts(*numbers))
     return totals
 
 
@@ -135,7 +141,7 @@ async def _windows(
 ) -> AsyncIterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
     both = list(differing)
     sides = [[ref for segment in both for ref in segment[side]] for side in (0, 1)]
-    async for _, (one, other) in windows(trees.ranges.load, sides, trees.width):
+    async for _, (one, other) in windows(trees.ranges.load_all, sides, trees.width):
         yield inside(one, within), inside(other, within)
 
 
@@ -158,11 +164,3 @@ def _count(left: pa.RecordBatch, right: pa.RecordBatch) -> Counts:
         for batch, rows in ((left, found.left), (right, found.right))
     )
     return Counts(added, removed, len(found.paths) - added - removed, come, gone)
-
-
-def _add(to: Counts, more: Counts) -> None:
-    to.added += more.added
-    to.removed += more.removed
-    to.changed += more.changed
-    to.bytes_added += more.bytes_added
-    to.bytes_removed += more.bytes_removed

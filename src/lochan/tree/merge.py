@@ -111,7 +111,7 @@ async def _steps(
     plan = list(plan)
     clashes = [segment for segment in plan if _whole(segment) is None]
     sides = [[ref for segment in clashes for ref in segment[side]] for side in range(3)]
-    rows = windows(trees.ranges.load, sides, trees.width)
+    rows = windows(trees.ranges.load_all, sides, trees.width)
     for segment in plan:
         whole = _whole(segment)
         if whole is not None:

@@ -1,5 +1,6 @@
 """What is done to the rows of ranges, whole columns at a time: find paths, compare contents, put changes in."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -9,6 +10,7 @@ import pyarrow.compute as pc
 
 from lochan.formats.entry import CONTENT, ENTRY_SCHEMA
 from lochan.formats.entry_table import Rows, concat, counts, map_items
+from lochan.formats.range import RangeRef
 from lochan.tree.bounds import Span
 
 Indices = npt.NDArray[np.int64]
@@ -24,6 +26,18 @@ def locate(paths: pa.StringArray, wanted: pa.StringArray) -> tuple[Indices, Mask
     at = pl.Series(paths).search_sorted(pl.Series(wanted)).to_numpy().astype(np.int64)
     there = paths.take(pa.array(np.minimum(at, len(paths) - 1)))
     return at, (at < len(paths)) & _mask(pc.equal(there, wanted))
+
+
+def by_range(paths: pa.StringArray | pa.ChunkedArray, ranges: Sequence[RangeRef]) -> list[tuple[RangeRef, int, int]]:
+    """The ranges that are touched, each with its part of the changes: those above the range before, up to its end."""
+    if not len(paths) or not ranges:
+        return []
+    import polars as pl
+
+    highs = pl.Series([ref.max_path for ref in ranges], dtype=pl.String)
+    ends = pl.Series(paths).search_sorted(highs, side="right").to_numpy().tolist()
+    parts = zip(ranges, [0, *ends], ends, strict=False)
+    return [(ref, low, high) for ref, low, high in parts if low < high]
 
 
 def inside(batch: pa.RecordBatch, within: Span) -> pa.RecordBatch:

@@ -3,9 +3,11 @@
 from bisect import bisect_left
 from collections.abc import AsyncIterator, Iterable
 
+import numpy as np
 import pyarrow as pa
 
 from lochan.formats.entry import Entry
+from lochan.formats.entry_table import Rows
 from lochan.formats.metarange import TreeRef
 from lochan.formats.range import RangeRef
 from lochan.tree import listing
@@ -13,6 +15,7 @@ from lochan.tree.ahead import ahead
 from lochan.tree.bounds import encoded, span
 from lochan.tree.listing import Listed, Page
 from lochan.tree.ranges import Ranges
+from lochan.tree.rows import Mask, by_range, locate
 
 
 class Tree:
@@ -25,6 +28,7 @@ class Tree:
         self.bytes = sum(each.bytes for each in ranges)  # of the objects
         self._highs = [each.max_path.encode() for each in ranges]
         self._load = files.load
+        self._load_all = files.load_all
         self._width = width
 
     async def get(self, path: str) -> Entry | None:
@@ -41,12 +45,28 @@ class Tree:
         found = {path: await self.get(path) for path in sorted(set(paths))}
         return {path: entry for path, entry in found.items() if entry is not None}
 
+    async def has_many(self, paths: pa.StringArray) -> Mask:
+        """For each path whether it is there. REQUIRES: they ascend."""
+        there = np.zeros(len(paths), np.bool_)
+        for ref, low, high in by_range(paths, self.ranges):
+            rows = await self._load_all(ref)
+            there[low:high] = locate(rows.batch.column("path"), paths[low:high])[1]
+        return there
+
+    async def seek(self, key: bytes) -> tuple[Rows, int] | None:
+        """The first path from `key` on: its rows, and which of them. For who walks through several things at once."""
+        at = bisect_left(self._highs, key)
+        if at == len(self._highs):
+            return None
+        rows = await self._load(self.ranges[at])
+        return rows, rows.seek(key)
+
     async def scan(self, prefix: str = "", after: str = "") -> AsyncIterator[pa.RecordBatch]:
         """The entries whose path begins with `prefix` and is greater than `after`, in order, range by range."""
         within = span(prefix, after)
         first = bisect_left(self._highs, within.low)
         wanted = [ref for ref in self.ranges[first:] if encoded(ref.min_path) < within.high]
-        async for rows in ahead(self._load, wanted, self._width):
+        async for rows in ahead(self._load_all, wanted, self._width):
             low, high = rows.seek(within.low), rows.seek(within.high)
             if low < high:
                 yield rows.batch.slice(low, high - low)

@@ -2,8 +2,8 @@
 tree that names them is returned; nothing is ever changed or re-used by name."""
 
 import os
-from collections import OrderedDict
-from collections.abc import Awaitable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Sequence
+from contextlib import aclosing
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,11 +20,12 @@ from lochan.tree.ahead import ahead
 from lochan.tree.assemble import Assembler
 from lochan.tree.cache import ArrowCache
 from lochan.tree.cut import STANDARD, Cut
+from lochan.tree.held import Held
 from lochan.tree.ranges import Ranges, Seen
-from lochan.tree.rows import with_changes
+from lochan.tree.rows import by_range, with_changes
 from lochan.tree.tree import Tree
 
-_OPENED_MAX = 256
+_OPENED_RANGES_MAX = 100_000  # of all trees that are held open; about 60 MB
 _PIECE = 1 << 20  # rows handled as one piece: its texts stay far below the 2 GiB that Arrow's offsets reach
 
 
@@ -48,17 +49,14 @@ class Trees:
         self._prefix = prefix
         self.threads = threads or Threads()
         self.width = width or min(8, 2 * (os.cpu_count() or 1))
-        self._opened: OrderedDict[str, Tree] = OrderedDict()
+        self._opened: Held[Tree] = Held(_OPENED_RANGES_MAX)
         self.cut = cut
         self.ranges = Ranges(store, prefix, cache, self.threads, seen)
 
     async def open(self, ref: TreeRef) -> Tree:
         if not ref.file:
             return self._tree(ref, ())
-        tree = self._opened.get(ref.file)
-        if tree is None:
-            tree = self._tree(ref, await self._read(ref))
-        return self._hold(tree)
+        return self._opened.get(ref.file) or self._hold(self._tree(ref, await self._read(ref)))
 
     async def build(self, table: pa.Table, mint: int) -> Tree:
         """Of entries (ENTRY_SCHEMA) in any order, no path twice."""
@@ -76,19 +74,12 @@ class Trees:
         changes = _checked(changes, RUN_SCHEMA)
         if not _ascends(changes["path"]):
             raise Invalid("changes must be in path order, and none twice")
-        parts = _by_range(changes["path"], base.ranges)
-        edited = ahead(self._edited, [(ref, changes.slice(low, high - low)) for ref, low, high in parts], self.width)
+        parts = by_range(changes["path"], base.ranges)
+        slices = [(ref, changes.slice(low, high - low)) for ref, low, high in parts]
         touched = {ref.file for ref, _, _ in parts}
         rest = changes.slice(parts[-1][2] if parts else 0)  # what lies behind the last range
-        with self.assembler(mint, (base,)) as assembler:
-            for ref in base.ranges:
-                rows = await anext(edited) if ref.file in touched else None
-                if rows is None:
-                    await assembler.add_range(ref)
-                else:
-                    await assembler.add_rows(rows)
-            await self._add_table(assembler, rest.filter(pc.invert(rest["deleted"])).select(ENTRY_SCHEMA.names))
-            return await self.finish(assembler, mint, (base,))
+        async with aclosing(ahead(self._edited, slices, self.width)) as edited:
+            return await self._assembled(base, touched, edited, rest, mint)
 
     # --- for merge ---
     def assembler(self, mint: int, bases: Sequence[Tree]) -> Assembler:
@@ -98,7 +89,7 @@ class Trees:
         def write(batch: pa.RecordBatch) -> Awaitable[RangeRef]:
             return self.ranges.write(batch, mint, known)
 
-        return Assembler(self.cut, self.ranges.load, write, self.threads, self.width)
+        return Assembler(self.cut, self.ranges.load_all, write, self.threads, self.width)
 
     async def finish(self, assembler: Assembler, mint: int, bases: Sequence[Tree]) -> Tree:
         """The tree, or the first of `bases` that it is equal to."""
@@ -109,9 +100,22 @@ class Trees:
                 return base
         if not ranges:
             return self._tree(EMPTY, ())
-        encoded = metarange.encode(ranges, mint)
+        encoded = await self.threads.run(metarange.encode, ranges, mint)
         await self._store.put(f"{self._prefix}/{encoded.ref.file}", encoded.data)
         return self._hold(self._tree(encoded.ref, ranges))
+
+    async def _assembled(
+        self, base: Tree, touched: set[str], edited: AsyncIterator[pa.RecordBatch | None], rest: pa.Table, mint: int
+    ) -> Tree:
+        with self.assembler(mint, (base,)) as assembler:
+            for ref in base.ranges:
+                rows = await anext(edited) if ref.file in touched else None
+                if rows is None:
+                    await assembler.add_range(ref)
+                else:
+                    await assembler.add_rows(rows)
+            await self._add_table(assembler, rest.filter(pc.invert(rest["deleted"])).select(ENTRY_SCHEMA.names))
+            return await self.finish(assembler, mint, (base,))
 
     async def _add_table(self, assembler: Assembler, table: pa.Table) -> None:
         for start in range(0, len(table), _PIECE):
@@ -119,26 +123,22 @@ class Trees:
 
     async def _edited(self, part: tuple[RangeRef, pa.Table]) -> pa.RecordBatch | None:
         ref, changes = part
-        rows = await self.ranges.load(ref)
+        rows = await self.ranges.load_all(ref)
         return await self.threads.run(with_changes, rows.batch, as_batch(changes))
 
     async def _read(self, ref: TreeRef) -> tuple[RangeRef, ...]:
         path = f"{self._prefix}/{ref.file}"
         what = f"metarange {path} in {self._store.url}"
         try:
-            return metarange.decode(await self._store.get(path), ref, what)
+            return await self.threads.run(metarange.decode, await self._store.get(path), ref, what)
         except Corrupt:  # the damage may have come on the way
-            return metarange.decode(await self._store.get(path), ref, what)
+            return await self.threads.run(metarange.decode, await self._store.get(path), ref, what)
 
     def _tree(self, ref: TreeRef, ranges: tuple[RangeRef, ...]) -> Tree:
         return Tree(ref, ranges, self.ranges, self.width)
 
     def _hold(self, tree: Tree) -> Tree:
-        self._opened[tree.ref.file] = tree
-        self._opened.move_to_end(tree.ref.file)
-        if len(self._opened) > _OPENED_MAX:
-            self._opened.popitem(last=False)
-        return tree
+        return self._opened.hold(tree.ref.file, tree, len(tree.ranges))
 
 
 def _checked(table: pa.Table, schema: pa.Schema) -> pa.Table:
@@ -165,15 +165,3 @@ def _sorted(table: pa.Table) -> pa.Table:
     if not _ascends(table["path"]):
         raise Invalid("a path is there twice")
     return table
-
-
-def _by_range(paths: pa.ChunkedArray, ranges: Sequence[RangeRef]) -> list[tuple[RangeRef, int, int]]:
-    """The ranges that are touched, each with its part of the changes: those above the range before, up to its end."""
-    if not len(paths) or not ranges:
-        return []
-    import polars as pl
-
-    highs = pl.Series([ref.max_path for ref in ranges], dtype=pl.String)
-    ends = pl.Series(paths).search_sorted(highs, side="right").to_numpy().tolist()
-    parts = zip(ranges, [0, *ends], ends, strict=False)
-    return [(ref, low, high) for ref, low, high in parts if low < high]

@@ -1,0 +1,115 @@
+"""Several ranges under way at once: an error comes through as itself, and nothing is left behind that complains."""
+
+import asyncio
+import gc
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+
+from lochan.errors import Corrupt, Transient
+from lochan.formats.entry_table import table_of
+from lochan.formats.run import changes_table
+from lochan.store.memory import MemoryStore
+from lochan.store.wrapper import Wrapper
+from lochan.tree.cut import Cut
+from lochan.tree.diff import diff
+from lochan.tree.merge import merge
+from lochan.tree.tree import Tree
+from lochan.tree.trees import Trees
+from tests.unit.tree.forest import entry, gathered
+
+LEFT = [entry(f"{number:04d}") for number in range(600)]
+RIGHT = [entry(f"{number:04d}=2") for number in range(0, 600, 3)]
+OURS = [entry(f"{number:04d}=3") for number in range(1, 600, 3)]
+
+
+class Failing(Wrapper):
+    """From a moment on, ranges are neither read nor written."""
+
+    reads = writes = False
+
+    async def get(self, path: str) -> bytes:
+        await asyncio.sleep(0)
+        data = await self.inner.get(path)
+        return data[:100] if self.reads else data
+
+    async def put(self, path: str, data: bytes) -> None:
+        await asyncio.sleep(0)
+        if self.writes:
+            raise Transient(path)
+        await self.inner.put(path, data)
+
+
+async def _scene() -> tuple[Failing, Trees, Tree, Tree, Tree]:
+    store = Failing(MemoryStore())
+    maker = Trees(store, "repo", cut=Cut(10, 10, 60), width=8)
+    base = await maker.build(table_of(LEFT), 1)
+    theirs, ours = [await maker.apply(base, changes_table(changes), 2) for changes in (RIGHT, OURS)]
+    return store, Trees(store, "repo", cut=Cut(10, 10, 60), width=8), base, ours, theirs
+
+
+def quietly(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Run it; whatever the event loop would have logged is a failure."""
+    complaints: list[dict[str, Any]] = []
+
+    async def watched() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: complaints.append(context))
+        await work()
+        gc.collect()
+        await asyncio.sleep(0.01)
+
+    asyncio.run(watched())
+    gc.collect()
+    assert complaints == []
+
+
+def test_damaged_ranges() -> None:
+    async def work() -> None:
+        store, trees, base, ours, theirs = await _scene()
+        store.reads = True
+        with pytest.raises(Corrupt):
+            await gathered(diff(trees, base, theirs))
+        with pytest.raises(Corrupt):
+            await trees.apply(base, changes_table(OURS), 3)
+        with pytest.raises(Corrupt):
+            await merge(trees, base, ours, theirs, mint=3)
+        with pytest.raises(Corrupt):
+            await gathered(Tree(base.ref, base.ranges, trees.ranges, 8).scan())
+
+    quietly(work)
+
+
+def test_a_store_that_takes_nothing() -> None:
+    async def work() -> None:
+        store, trees, base, ours, theirs = await _scene()
+        store.writes = True
+        with pytest.raises(Transient):
+            await trees.build(table_of(LEFT), 3)
+        with pytest.raises(Transient):
+            await trees.apply(base, changes_table([entry("0001=9"), entry("0300=9")]), 3)
+        with pytest.raises(Transient):
+            await merge(trees, base, ours, theirs, mint=3)
+
+    quietly(work)
+
+
+def test_a_reader_who_stops_after_a_page() -> None:
+    async def work() -> None:
+        _, trees, base, _, theirs = await _scene()
+        async for _ in diff(trees, base, theirs):
+            break
+        async for _ in Tree(base.ref, base.ranges, trees.ranges, 8).scan():
+            break
+
+    quietly(work)
+
+
+def test_merge_at_once() -> None:
+    async def work() -> None:
+        _, trees, base, ours, theirs = await _scene()
+        merged = (await merge(trees, base, ours, theirs, mint=3)).tree
+        assert merged is not None
+        assert merged.ref.id == (await trees.apply(ours, changes_table(RIGHT), 4)).ref.id
+
+    quietly(work)
