@@ -2,7 +2,6 @@
 
 import msgspec
 
-from lochan.errors import Corrupt
 from lochan.formats import frame
 
 MAGIC = b"LOCHANCK"
@@ -21,11 +20,7 @@ def encode(checkpoint: Checkpoint) -> bytes:
 
 
 def decode(data: bytes, what: str) -> Checkpoint:
-    body = frame.unseal(MAGIC, VERSION, data, what)
-    try:
-        return _decoder.decode(body)
-    except msgspec.DecodeError as error:
-        raise Corrupt(f"{what} has a good checksum and cannot be read: {error}", hint="report this") from error
+    return frame.decode(MAGIC, VERSION, data, what, _decoder)
 
 
 _encoder = msgspec.msgpack.Encoder()

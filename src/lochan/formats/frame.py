@@ -7,8 +7,13 @@ The last 32 bytes are the frame's digest: journal records name their predecessor
 
 import struct
 from hashlib import sha256
+from typing import TypeVar
+
+import msgspec
 
 from lochan.errors import Corrupt, FutureFormat
+
+T = TypeVar("T")
 
 DIGEST_BYTES = 32
 _HEAD = struct.Struct(">8sHQ")
@@ -36,6 +41,15 @@ def unseal(magic: bytes, newest: int, data: bytes, what: str) -> memoryview:
     if length != len(data) - _HEAD.size - DIGEST_BYTES:
         raise Corrupt(f"{what} says it holds {length} bytes and does not", hint=_REPORT)
     return memoryview(data)[_HEAD.size : -DIGEST_BYTES]
+
+
+def decode(magic: bytes, newest: int, data: bytes, what: str, decoder: msgspec.msgpack.Decoder[T]) -> T:
+    """What the body says. Raises Corrupt or FutureFormat, naming `what`."""
+    body = unseal(magic, newest, data, what)
+    try:
+        return decoder.decode(body)
+    except msgspec.DecodeError as error:
+        raise Corrupt(f"{what} has a good checksum and cannot be read: {error}", hint="report this") from error
 
 
 def digest(data: bytes) -> bytes:

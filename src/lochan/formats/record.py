@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import msgspec
 
-from lochan.errors import Corrupt
 from lochan.formats import frame
 
 MAGIC = b"LOCHANJR"
@@ -67,11 +66,7 @@ def encode(record: Record) -> Sealed:
 
 def decode(data: bytes, what: str) -> Sealed:
     """Raises Corrupt or FutureFormat, naming `what`."""
-    body = frame.unseal(MAGIC, VERSION, data, what)
-    try:
-        return Sealed(_decoder.decode(body), data)
-    except msgspec.DecodeError as error:
-        raise Corrupt(f"{what} has a good checksum and cannot be read: {error}", hint="report this") from error
+    return Sealed(frame.decode(MAGIC, VERSION, data, what, _decoder), data)
 
 
 _encoder = msgspec.msgpack.Encoder()

@@ -77,16 +77,9 @@ async def merge(
 
     async def compute(refs: Refs, ours: Branch, head: Commit, mint: int) -> _Plan:
         base = _merge_base(refs, ours, theirs.commit_id, source)
-        merged = await trees_merge.merge(
-            repository.trees,
-            await repository.tree(refs.commit(base)),
-            await repository.tree(head),
-            await repository.tree(theirs.commit),
-            mint=mint,
-            strategy=strategy,
-        )
+        tree = await _three_way(repository, refs.commit(base), head, theirs.commit, mint, "merge", strategy)
         parents = (ours.head,) if squash else (ours.head, theirs.commit_id)
-        return _Plan(_settled(merged, "merge"), parents, f"Merge {source!r} into {branch!r}")
+        return _Plan(tree, parents, f"Merge {source!r} into {branch!r}")
 
     return await _move(repository, branch, "merge", compute, said, actor)
 
@@ -106,15 +99,9 @@ async def revert(
 
     async def compute(refs: Refs, ours: Branch, head: Commit, mint: int) -> _Plan:
         before = refs.commit(_parent(undone, parent))
-        merged = await trees_merge.merge(
-            repository.trees,
-            await repository.tree(undone.commit),
-            await repository.tree(head),
-            await repository.tree(before),
-            mint=mint,
-        )
+        tree = await _three_way(repository, undone.commit, head, before, mint, "revert")
         title = undone.commit.message.partition("\n")[0]
-        return _Plan(_settled(merged, "revert"), (ours.head,), f"Revert {title!r} ({undone.commit_id[:12]})")
+        return _Plan(tree, (ours.head,), f"Revert {title!r} ({undone.commit_id[:12]})")
 
     return await _move(repository, branch, "revert", compute, said, actor)
 
@@ -133,14 +120,8 @@ async def cherry_pick(
 
     async def compute(refs: Refs, ours: Branch, head: Commit, mint: int) -> _Plan:
         before = refs.commit(_parent(picked, parent))
-        merged = await trees_merge.merge(
-            repository.trees,
-            await repository.tree(before),
-            await repository.tree(head),
-            await repository.tree(picked.commit),
-            mint=mint,
-        )
-        return _Plan(_settled(merged, "cherry-pick"), (ours.head,), picked.commit.message, picked.commit.author)
+        tree = await _three_way(repository, before, head, picked.commit, mint, "cherry-pick")
+        return _Plan(tree, (ours.head,), picked.commit.message, picked.commit.author)
 
     return await _move(repository, branch, "cherry-pick", compute, said, actor)
 
@@ -205,7 +186,18 @@ def _parent(of: Resolved, number: int) -> str:
     return parents[number - 1]
 
 
-def _settled(merged: Merged, what: str) -> Tree:
+async def _three_way(
+    repository: OpenRepository,
+    base: Commit,
+    ours: Commit,
+    theirs: Commit,
+    mint: int,
+    what: str,
+    strategy: Strategy = ASK,
+) -> Tree:
+    """Raises PathConflicts."""
+    trees = [await repository.tree(commit) for commit in (base, ours, theirs)]
+    merged = await trees_merge.merge(repository.trees, *trees, mint=mint, strategy=strategy)
     if merged.tree is None:
         raise PathConflicts(what, merged)
     return merged.tree
