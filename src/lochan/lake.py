@@ -154,11 +154,14 @@ class Lake:
     async def open_repository(self, name: str) -> OpenRepository:
         """Its objects and history; see the functions of `lochan.versioning`. Raises NotFound."""
         from lochan.versioning.open_repository import OpenRepository
+        from lochan.versioning.upkeep import attach
 
         found = await self.repository(name)
         journal = await self.journal(found.id)
         writer = self._ids.ksuid(self._clock.wall())
-        return OpenRepository(found, journal, self.store, self._clock, self._ids, writer=writer, outside=self._outside)
+        return attach(
+            OpenRepository(found, journal, self.store, self._clock, self._ids, writer=writer, outside=self._outside)
+        )
 
     async def events(
         self, repository: str | None = None, *, after: int = 0, follow: bool = False

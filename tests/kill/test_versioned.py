@@ -19,7 +19,7 @@ from tests.kill.child import Order
 from tests.kill.harness import ROOT, failpoints_in_source
 from tests.kill.versioned_child import BRANCHES, Line
 
-PREFIXES = ("body.", "commit.", "move.")
+PREFIXES = ("body.", "commit.", "compact.", "move.")
 Files = dict[str, str]
 
 

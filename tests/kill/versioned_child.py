@@ -13,7 +13,8 @@ import msgspec
 from lochan import failpoints
 from lochan.errors import AlreadyExists, Invalid, LochanError
 from lochan.formats.record import Actor
-from lochan.versioning import branching, moving, objects
+from lochan.staging.compaction import Limits
+from lochan.versioning import branching, moving, objects, upkeep
 from lochan.versioning.commit import Wish, commit
 from lochan.versioning.moving import PathConflicts
 from lochan.versioning.open_repository import OpenRepository
@@ -22,7 +23,7 @@ from tests.kill.child import Order, Trap
 
 ANN = Actor("ann", "kill", "here")
 BRANCHES = ("main", "dev")
-_STEPS = 24
+_STEPS = 30
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -46,8 +47,8 @@ async def work(order: Order, told: FileIO) -> None:
         await branching.create_branch(repository, "dev", "main", actor=ANN)
     draw = random.Random(f"{order.seed}-{order.life}")
     for step in range(_STEPS):
-        verb = ("put", "put", "delete", "commit", "put", "commit", "merge", "revert")[step % 8]
-        wish = Line(verb, draw.choice(BRANCHES), draw.choice("abc"), f"{order.life}-{step}")
+        verb = ("put", "put", "delete", "compact", "commit", "put", "compact", "commit", "merge", "revert")[step % 10]
+        wish = Line(verb, BRANCHES[step // 10 % 2], draw.choice("abc"), f"{order.life}-{step}")
         await _one(repository, wish, told)
     await repository.close()
     await lake.close()
@@ -87,7 +88,12 @@ async def _revert(repository: OpenRepository, wish: Line) -> str:
     return await moving.revert(repository, wish.branch, wish.branch, actor=ANN)
 
 
-_VERBS = {"put": _put, "delete": _delete, "commit": _commit, "merge": _merge, "revert": _revert}
+async def _compact(repository: OpenRepository, wish: Line) -> str:
+    await upkeep.compact(repository, wish.branch, Limits(inline_count=1))
+    return ""
+
+
+_VERBS = {"compact": _compact, "put": _put, "delete": _delete, "commit": _commit, "merge": _merge, "revert": _revert}
 
 
 async def _once(data: bytes) -> AsyncIterator[bytes]:

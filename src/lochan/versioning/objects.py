@@ -40,13 +40,13 @@ async def put(
         metadata=metadata,
         expected_md5=expected_md5,
     )
-    await repository.submit(actor, Staged(branch, puts=(entry,)))
+    await _stage(repository, actor, Staged(branch, puts=(entry,)))
     return entry
 
 
 async def put_many(repository: OpenRepository, branch: str, entries: Sequence[Entry], *, actor: Actor) -> None:
     """Entries whose bodies are written, staged as one event."""
-    await repository.submit(actor, Staged(branch, puts=tuple(entries)))
+    await _stage(repository, actor, Staged(branch, puts=tuple(entries)))
 
 
 async def stat(repository: OpenRepository, ref: str, path: str) -> Entry:
@@ -82,7 +82,7 @@ async def delete(repository: OpenRepository, branch: str, paths: Sequence[str], 
     view = await repository.view(resolved)
     visible = [path for path in dict.fromkeys(paths) if await view.get(path) is not None]
     if visible:
-        await repository.submit(actor, Staged(resolved.branch.name, deletes=tuple(visible)))
+        await _stage(repository, actor, Staged(resolved.branch.name, deletes=tuple(visible)))
     return visible
 
 
@@ -94,7 +94,7 @@ async def copy(
     _, read_at = await repository.refs()
     entry = await stat(repository, source_ref, source)
     copied = msgspec.structs.replace(entry, path=target, mtime=repository.clock.wall())
-    await repository.submit(actor, Staged(branch, puts=(copied,), read_at=read_at))
+    await _stage(repository, actor, Staged(branch, puts=(copied,), read_at=read_at))
     return copied
 
 
@@ -106,5 +106,10 @@ async def move(repository: OpenRepository, branch: str, source: str, target: str
     _, read_at = await repository.refs()
     entry = await stat(repository, branch, source)
     moved = msgspec.structs.replace(entry, path=target, mtime=repository.clock.wall())
-    await repository.submit(actor, Staged(branch, puts=(moved,), deletes=(source,), read_at=read_at))
+    await _stage(repository, actor, Staged(branch, puts=(moved,), deletes=(source,), read_at=read_at))
     return moved
+
+
+async def _stage(repository: OpenRepository, actor: Actor, event: Staged) -> None:
+    await repository.submit(actor, event)
+    repository.staged(event.branch)

@@ -1,6 +1,6 @@
 """An open repository: its journal, trees, runs and bodies, put together. The verbs are functions over it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from lochan.clock import Clock
@@ -48,12 +48,18 @@ class OpenRepository:
         self.runs = Runs(store, id, clock, ids)
         self.bodies = Bodies(store, prefix=id, clock=clock, ids=ids, writer=writer)
         self.reader = BodyReader(store, outside)
+        self.staged: Callable[[str], None] = lambda branch: None  # told of every branch that was written to
+        self.closing: Callable[[], Awaitable[None]] | None = None
 
     async def refs(self) -> tuple[Refs, int]:
         """The refs as of now, and the number of the state: the mint of whatever is made from it. The refs go on
         changing; what is taken from them before the next await is of one moment."""
         state = await self.journal.fresh()
         return state.of(Refs), state.number
+
+    def folded(self) -> Refs:
+        """The refs as this process last saw them."""
+        return self.journal.tail.state.of(Refs)
 
     async def submit(self, actor: Actor, *events: Event, key: str = "", fingerprint: bytes = b"") -> Any:
         return await self.journal.submit(Request(actor, lambda state: events, key, fingerprint))
@@ -78,4 +84,6 @@ class OpenRepository:
         return View(layers, await self.tree(commit), self.runs)
 
     async def close(self) -> None:
+        if self.closing is not None:
+            await self.closing()
         await self.journal.close()

@@ -1,0 +1,82 @@
+"""Upkeep of a branch's staging: compaction behind the writers, whom it never blocks (rules S2, S3).
+
+Its event is valid only while every input is still there; if a commit or a reset was quicker, the runs just written are
+litter, and nothing else has happened.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from lochan.errors import Conflict, LochanError, NotFound, Refused
+from lochan.failpoints import fp
+from lochan.formats.record import Actor
+from lochan.formats.refs_events import Compacted
+from lochan.staging import compaction
+from lochan.staging.compaction import LIMITS, Limits
+from lochan.versioning.open_repository import OpenRepository
+
+SELF = Actor("lochan", "upkeep", "")
+
+
+async def compact(repository: OpenRepository, branch: str, limits: Limits = LIMITS) -> bool:
+    """One step; False: there is nothing to do, or somebody was quicker."""
+    refs, mint = await repository.refs()
+    found = refs.find_branch(branch)
+    chosen = compaction.plan(found.layers, limits) if found else None
+    if found is None or chosen is None:
+        return False
+    head = await repository.tree(refs.commit(found.head))
+    made = await compaction.compact(chosen, found.layers, repository.runs, head.has_many)
+    outputs = await repository.runs.write_cut(made.changes, made.level, mint)
+    fp("compact.runs_written")
+    event = Compacted(
+        branch, found.incarnation, made.inputs.spans, made.inputs.runs, outputs, found.head if made.dropped else ""
+    )
+    try:
+        await repository.submit(SELF, event)
+    except (Refused, NotFound, Conflict):
+        return False
+    fp("compact.landed")
+    return True
+
+
+class Upkeep:
+    """Compacts in the background what `touched` names, one branch at a time."""
+
+    def __init__(self, repository: OpenRepository, limits: Limits = LIMITS) -> None:
+        self._repository = repository
+        self._limits = limits
+        self._due: set[str] = set()
+        self._task: asyncio.Task[None] | None = None
+
+    def touched(self, branch: str) -> None:
+        """Cheap: looks at counters of the state this process has folded."""
+        found = self._repository.folded().find_branch(branch)
+        if found is None or compaction.plan(found.layers, self._limits) is None:
+            return
+        self._due.add(branch)
+        if self._task is None:
+            self._task = asyncio.create_task(self._work())
+
+    async def close(self) -> None:
+        if self._task is not None:
+            await self._task
+
+    async def _work(self) -> None:
+        try:
+            while self._due:
+                branch = self._due.pop()
+                while await compact(self._repository, branch, self._limits):
+                    pass
+        except LochanError as error:  # the next write tries again; nobody's request has failed
+            self._repository.journal.schema.alarm(f"the staging of a branch was not compacted: {error}")
+        finally:
+            self._task = None
+
+
+def attach(repository: OpenRepository) -> OpenRepository:
+    """From now on its staging is kept small; `close` waits for what is under way."""
+    upkeep = Upkeep(repository)
+    repository.staged, repository.closing = upkeep.touched, upkeep.close
+    return repository
