@@ -49,11 +49,9 @@ async def staged(repository: OpenRepository, branch: str, *, prefix: str = "") -
     commit = refs.commit(found.head)
     view = await repository.view_of(commit, found.layers)
     changes = await view.changes(prefix)
-    base = await (await repository.tree(commit)).get_many(changes["path"].to_pylist())
-    rows = zip(*(changes[name].to_pylist() for name in ("path", "deleted", "size")), strict=True)
-    return [
-        _uncommitted(path, deleted, size, path in base) for path, deleted, size in rows if path in base or not deleted
-    ]
+    known = await (await repository.tree(commit)).has_many(changes["path"].combine_chunks())
+    rows = zip(*(changes[name].to_pylist() for name in ("path", "deleted", "size")), known.tolist(), strict=True)
+    return [_uncommitted(path, deleted, size, there) for path, deleted, size, there in rows if there or not deleted]
 
 
 def _uncommitted(path: str, deleted: bool, size: int, known: bool) -> Uncommitted:
