@@ -9,17 +9,30 @@
     │   ├── NotFound              no such file, repository, ref …
     │   ├── Gone                  the bytes of a known object are not on the store any more
     │   ├── Invalid               a value that cannot be taken
-    │   │   └── BadDigest           a body whose checksum is not the declared one
+    │   │   ├── BadDigest           a body whose checksum is not the declared one
+    │   │   ├── BadPart             a part of an upload that was not put, or is not the one that is meant
+    │   │   ├── BadPartOrder        parts of an upload that do not ascend
+    │   │   ├── PartTooSmall        a part of an upload that only the last may be
+    │   │   ├── Ambiguous           a name that could mean several things
+    │   │   ├── NothingToDo         it would change nothing
+    │   │   └── SameRef             source and destination are one and the same
     │   ├── Refused               the rules of the lake or the store forbid it
+    │   │   ├── Dirty               there are uncommitted changes
+    │   │   ├── Protected           the branch is protected against it
+    │   │   └── ReadOnly            nothing in the repository may change
     │   └── FutureFormat          written by a newer Lochan than this one
     ├── Conflict                somebody else was first
     │   ├── AlreadyExists         the name is taken
-    │   └── KeyReused             an idempotency key came back with another request
+    │   ├── KeyReused             an idempotency key came back with another request
+    │   ├── ConcurrentCommit      the branch was moved meanwhile, and the changes do not apply to where it is now
+    │   ├── PreconditionFailed    the object is not as the request says it must be
+    │   └── PathsInTheWay         others changed the same paths: committed, or staged and not yet committed
     └── Corrupt                 bytes on the store are not what was written; report it
 
 `kind` is a stable code, append-only: the CLI's exit codes, the HTTP status and the S3 code are tables over it.
 """
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 
@@ -71,8 +84,44 @@ class BadDigest(Invalid):
     kind = "bad-digest"
 
 
+class BadPart(Invalid):
+    kind = "bad-part"
+
+
+class BadPartOrder(Invalid):
+    kind = "bad-part-order"
+
+
+class PartTooSmall(Invalid):
+    kind = "part-too-small"
+
+
+class Ambiguous(Invalid):
+    kind = "ambiguous"
+
+
+class NothingToDo(Invalid):
+    kind = "nothing-to-do"
+
+
+class SameRef(Invalid):
+    kind = "same-ref"
+
+
 class Refused(Mistake):
     kind = "refused"
+
+
+class Dirty(Refused):
+    kind = "dirty"
+
+
+class Protected(Refused):
+    kind = "protected"
+
+
+class ReadOnly(Refused):
+    kind = "read-only"
 
 
 class FutureFormat(Mistake):
@@ -89,6 +138,23 @@ class AlreadyExists(Conflict):
 
 class KeyReused(Conflict):
     kind = "key-reused"
+
+
+class ConcurrentCommit(Conflict):
+    kind = "concurrent-commit"
+
+
+class PreconditionFailed(Conflict):
+    kind = "precondition-failed"
+
+
+class PathsInTheWay(Conflict):
+    kind = "paths-in-the-way"
+
+    def __init__(self, message: str, *, paths: Sequence[str], count: int = 0, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.paths = tuple(paths)  # the first of them
+        self.count = count or len(self.paths)
 
 
 class Corrupt(LochanError):

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from lochan.access.state import Access
 from lochan.formats.events import Event
 from lochan.versioning.refs import Refs
 from lochan.versioning.repositories import Repositories
@@ -11,7 +12,7 @@ from lochan.versioning.repositories import Repositories
 PAGE = Path(__file__).parents[2] / "docs" / "formats" / "journal.md"
 
 
-@pytest.mark.parametrize("event", [*Repositories.events, *Refs.events], ids=lambda event: event.type)
+@pytest.mark.parametrize("event", [*Repositories.events, *Access.events, *Refs.events], ids=lambda event: event.type)
 def test_an_event_has_one_row(event: type[Event]) -> None:
     rows = [row for row in PAGE.read_text().splitlines() if f"| `{event.type}` |" in row]
     assert len(rows) == 1

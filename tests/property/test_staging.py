@@ -1,6 +1,7 @@
 """Staging against dictionaries: whatever is staged, sealed, compacted and committed, every reader sees the model."""
 
 from collections.abc import Coroutine, Iterator
+from contextlib import suppress
 from typing import TypeVar, cast
 
 import msgspec
@@ -12,13 +13,19 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from lochan.errors import Refused
-from lochan.formats.entry import Change, Entry, Tombstone
-from lochan.formats.run import RunRef, changes_of
-from lochan.staging import cursors, listing, runs, sources
+from lochan.formats.entry import Block, Change, Entry, Tombstone
+from lochan.formats.entry_table import table_of
+from lochan.formats.over import Over
+from lochan.formats.run import RunRef, changes_of, entries_of
+from lochan.staging import cursors, listing, merge, over, runs, sources
 from lochan.staging.compaction import Limits, Plan, compact, plan
-from lochan.staging.layers import EMPTY, Dumped, Inputs, load
+from lochan.staging.layers import EMPTY, Dumped, Inputs, Layers, load
 from lochan.staging.listing import Page
 from lochan.staging.view import View
+from lochan.store.memory import MemoryStore
+from lochan.tree.cut import Cut
+from lochan.tree.tree import Tree
+from lochan.tree.trees import Trees
 from tests.unit.staging.fakes import MemoryBase, entry, gone, new_runs, table
 
 Model = dict[str, Entry]
@@ -70,6 +77,11 @@ def applied(model: Model, changes: list[Change]) -> Model:
     return result
 
 
+async def entries_in(tree: Tree) -> list[Entry]:
+    tables = [pa.Table.from_batches([batch]) async for batch in tree.scan()]
+    return [each for table in tables for each in entries_of(table)]
+
+
 class Staging(RuleBasedStateMachine):
     """A branch: its base, its layers, and for each standing seal what the lake looked like when it was drawn."""
 
@@ -83,6 +95,9 @@ class Staging(RuleBasedStateMachine):
         self.number = 0
         self.tag = 0
         self.under_way: list[tuple[Inputs, tuple[RunRef, ...], MemoryBase | None]] = []
+        self.trees = Trees(MemoryStore(), "repo", cut=Cut(2, 2, 5), width=1)
+        self.covers: list[Over] = []
+        self.tree_of: tuple[MemoryBase, Tree] | None = None
 
     @initialize(paths=st.lists(PATHS, max_size=12))
     def begin(self, paths: list[str]) -> None:
@@ -95,6 +110,19 @@ class Staging(RuleBasedStateMachine):
 
     def view(self) -> View:
         return View(self.layers, self.base, self.runs)
+
+    def views(self, layers: Layers | None = None) -> list[View]:
+        """Over the base, over the same as a tree, and by way of the tree over the lowest runs, if there is one."""
+        layers = self.layers if layers is None else layers
+        tree = self.base_tree()
+        found = run(over.opened(layers, tree, self.trees))
+        covered = [] if found is None else [View(layers, tree, self.runs, found)]
+        return [View(layers, self.base, self.runs), View(layers, tree, self.runs), *covered]
+
+    def base_tree(self) -> Tree:
+        if self.tree_of is None or self.tree_of[0] is not self.base:
+            self.tree_of = self.base, run(self.trees.build(table_of(self.base.entries.values()), 1))
+        return self.tree_of[1]
 
     async def head_has(self, paths: pa.StringArray) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
         return np.array([path in self.base.entries for path in paths.to_pylist()], np.bool_)
@@ -110,6 +138,63 @@ class Staging(RuleBasedStateMachine):
         made = [self.change(*change) for change in changes.items()]
         self.layers = self.layers.append(*run(self.runs.adopt(table(*made), 1)))
         self.model = applied(self.model, made)
+
+    @precondition(lambda self: self.head)
+    @rule(data=st.data(), as_run=st.booleans())
+    def put_again(self, data: st.DataObject, as_run: bool) -> None:
+        """What the head holds, come again from elsewhere: no change to a commit, but readers see it."""
+        self.tag += 1
+        there = self.head[data.draw(st.sampled_from(sorted(self.head)))]
+        blocks = tuple(Block(f"again/{self.tag}", 0, block.size, block.sha256) for block in there.blocks)
+        again = msgspec.structs.replace(there, blocks=blocks, mtime=self.tag)
+        if as_run:
+            self.layers = self.layers.append(*run(self.runs.adopt(table(again), 1)))
+        else:
+            self.layers = self.layers.put(again)
+        self.model = applied(self.model, [again])
+
+    @rule(paths=st.lists(PATHS, max_size=5))
+    def move_head(self, paths: list[str]) -> None:
+        """Somebody's import lands: never on a path that is staged (S5), and no seal is left."""
+        staged = run(self.view().paths_staged(pa.array(paths, pa.string()))).to_pylist()
+        self.tag += 1
+        new = {path: entry(path, self.tag) for path in paths if path not in staged}
+        before, self.base = self.base, MemoryBase()
+        self.base.entries = {**before.entries, **new}
+        self.model = {**self.model, **new}
+        self.layers = self.layers.unsealed()
+        self.sealed.clear()
+
+    @rule(later=st.booleans())
+    def cover(self, later: bool) -> None:
+        """A tree over the lowest runs is made; it takes effect now, or later, or not at all."""
+        tree = self.base_tree()
+        chosen = over.plan(self.layers, tree.ref.file, Limits(tombstones=0))
+        if chosen is None or not chosen.runs:
+            return
+        made = run(over.make(chosen, tree, self.trees, self.runs, 1))
+        if later:
+            self.covers.append(made)
+        else:
+            self.layers = self.layers.compacted(Inputs((), ()), (), made)
+            self.check_whole(made)
+
+    def check_whole(self, made: Over) -> None:
+        """Where it says so, a commit of the runs it covers makes the same, to the last address."""
+        covered = Layers(self.layers.runs[: len(made.runs)])
+        changes = run(View(covered, self.base, self.runs).changes())
+        committed = run(self.trees.apply(self.base_tree(), changes, 1))
+        found = run(over.opened(self.layers, self.base_tree(), self.trees))
+        assert found is not None and found.ref.id == committed.ref.id
+        if made.whole:
+            assert run(entries_in(found)) == run(entries_in(committed))
+
+    @precondition(lambda self: self.covers)
+    @rule(data=st.data())
+    def land_cover(self, data: st.DataObject) -> None:
+        made = self.covers.pop(data.draw(st.integers(0, len(self.covers) - 1)))
+        with suppress(Refused):
+            self.layers = self.layers.compacted(Inputs((), ()), (), made)
 
     @precondition(lambda self: len(self.sealed) < 3)
     @rule()
@@ -206,7 +291,10 @@ class Staging(RuleBasedStateMachine):
     @rule(prefix=PREFIXES, after=PREFIXES, delimiter=DELIMITERS, limit=LIMITS)
     def listing(self, prefix: str, after: str, delimiter: str, limit: int) -> None:
         expected = listed(self.model, prefix, after, delimiter, limit)
-        assert run(self.view().list(prefix, after, delimiter, limit)) == expected
+        for view in self.views():
+            assert run(view.list(prefix, after, delimiter, limit)) == expected
+            columns = run(view.list_columns(prefix, after, delimiter, limit))
+            assert Page(entries_of(columns.entries), columns.prefixes, columns.next) == expected
 
     @rule(prefix=PREFIXES, delimiter=DELIMITERS, limit=LIMITS)
     def pages(self, prefix: str, delimiter: str, limit: int) -> None:
@@ -224,12 +312,14 @@ class Staging(RuleBasedStateMachine):
 
     @rule(path=PATHS)
     def get(self, path: str) -> None:
-        assert run(self.view().get(path)) == self.model.get(path)
+        for view in self.views():
+            assert run(view.get(path)) == self.model.get(path)
 
     @rule(prefix=PREFIXES)
     def changes(self, prefix: str) -> None:
         """What is staged turns the base into the model, and names no path twice."""
-        staged = changes_of(run(self.view().changes(prefix)))
+        staged, *others = [changes_of(run(view.changes(prefix))) for view in self.views()]
+        assert all(other == staged for other in others)
         paths = [change.path for change in staged]
         assert paths == sorted(set(paths)) and all(path.startswith(prefix) for path in paths)
         under = {path: each for path, each in self.head.items() if path.startswith(prefix)}
@@ -238,19 +328,20 @@ class Staging(RuleBasedStateMachine):
     @rule(paths=st.lists(PATHS, max_size=9))
     def paths_staged(self, paths: list[str]) -> None:
         staged = {change.path for change in changes_of(run(self.view().changes()))}
-        found = run(self.view().paths_staged(pa.array(paths, pa.string()))).to_pylist()
-        assert found == sorted(staged & set(paths))
+        for view in self.views():
+            found = run(view.paths_staged(pa.array(paths, pa.string()))).to_pylist()
+            assert found == sorted(staged & set(paths))
 
     @invariant()
     def everything_is_there(self) -> None:
-        assert run(self.view().list(limit=1000)) == listed(self.model, "", "", "", 1000)
+        for view in self.views():
+            assert run(view.list(limit=1000)) == listed(self.model, "", "", "", 1000)
 
     @invariant()
     def a_seal_keeps_its_moment(self) -> None:
         for seal, model in self.sealed.items():
-            assert run(View(self.layers.below(seal), self.base, self.runs).list(limit=1000)).entries == [
-                model[path] for path in sorted(model)
-            ]
+            for view in self.views(self.layers.below(seal)):
+                assert run(view.list(limit=1000)).entries == [model[path] for path in sorted(model)]
 
 
 def small_blocks() -> pytest.MonkeyPatch:
@@ -263,6 +354,8 @@ def small_blocks() -> pytest.MonkeyPatch:
         (cursors, "_PROBE_RATIO", 1),
         (sources, "_PIECE_MIN", 2),
         (sources, "_BY_ROW_MAX", 1),
+        (merge, "_PIECE", 2),
+        (merge, "_STRIDE", 1),
         (runs, "ROWS_MAX", 3),
         (runs, "INLINE_BYTES_MAX", 0),
     ):
@@ -315,6 +408,11 @@ def test_listings(
         made = [gone(path) if delete else entry(path, tag) for path, delete in changes.items()]
         layers = layers.put(*made) if inline else layers.append(*run(held.adopt(table(*made), 1)))
         model = applied(model, made)
-    view = View(layers, base, held)
+    trees = Trees(MemoryStore(), "repo", cut=Cut(1, 2, batch_rows), width=1)
+    tree = run(trees.build(table_of(base.entries.values()), 1))
     for query in queries:
-        assert run(view.list(*query)) == listed(model, *query)
+        for below_all in (base, tree):
+            view = View(layers, below_all, held)
+            columns = run(view.list_columns(*query))
+            assert run(view.list(*query)) == listed(model, *query)
+            assert Page(entries_of(columns.entries), columns.prefixes, columns.next) == listed(model, *query)

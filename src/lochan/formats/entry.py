@@ -41,6 +41,9 @@ class Tombstone(msgspec.Struct, frozen=True, array_like=True):
 
 Change = Entry | Tombstone
 
+# Among an entry's checksums: the ETag that the store told of its file, where others could overwrite the file since.
+STORE_ETAG = "STORE-ETAG"
+
 _TEXTS = pa.map_(pa.string(), pa.string())
 
 # The columns of a range; a run has `deleted` as well. Order, names and types are on somebody's disk.

@@ -1,8 +1,9 @@
 """Events of a repository's journal after the first. On somebody's disk.
 
 Every file that an event names carries its mint number in its name: the journal number that its maker had folded before
-the first byte, by which garbage collection tells a young file from a forgotten one. `read_at` is the number of the
-state that an event was derived from.
+the first byte, by which garbage collection tells a young file from a forgotten one (G1, G3). `read_at` is the number of
+the state that an event was derived from, and `checked` the newest plan of a garbage collection that its maker has
+compared its files with (G4).
 """
 
 from typing import ClassVar
@@ -10,6 +11,7 @@ from typing import ClassVar
 from lochan.formats.commit import Commit
 from lochan.formats.entry import Entry
 from lochan.formats.events import Event
+from lochan.formats.over import Over
 from lochan.formats.run import RunRef
 
 
@@ -22,7 +24,10 @@ class Staged(Event, frozen=True):
     branch: str
     puts: tuple[Entry, ...] = ()
     deletes: tuple[str, ...] = ()
-    read_at: int = 0  # of a copy: the state that its source was read from
+    read_at: int = 0  # of a copy: the state that its source was read from; 0: the bytes are new
+    checked: int = 0
+    closes: tuple[str, ...] = ()  # what was held open for these entries: an address token, an upload
+    completes: str = ""  # the multipart upload whose parts are the blocks of the only entry
 
 
 class RunsStaged(Event, frozen=True):
@@ -32,11 +37,16 @@ class RunsStaged(Event, frozen=True):
 
     branch: str
     runs: tuple[RunRef, ...]
+    mint: int = 0  # the least of the files that the runs' entries name
+    read_at: int = 0  # as in `Staged`
+    checked: int = 0
+    closes: tuple[str, ...] = ()
 
 
 class Compacted(Event, frozen=True):
     """The outputs stand in place of the inputs. Valid while all of them are there, side by side, in that incarnation,
-    with no seal between them; and, if tombstones were dropped, while `head` is the head (S2, S3)."""
+    with no seal between them; and, if tombstones were dropped, while `head` is the head (S2, S3). With `over`, which
+    may come alone, only while the runs that it names are the lowest layers."""
 
     type: ClassVar[str] = "compacted"
 
@@ -46,6 +56,9 @@ class Compacted(Event, frozen=True):
     runs: tuple[str, ...]  # ids
     outputs: tuple[RunRef, ...]
     head: str = ""
+    read_at: int = 0
+    checked: int = 0
+    over: Over | None = None  # a tree for the lowest runs over the head's
 
 
 # --- commits ---------------------------------------------------------------------------------------------------------
@@ -55,10 +68,12 @@ class Sealed(Event, frozen=True):
     type: ClassVar[str] = "sealed"
 
     branch: str
+    turn: str = ""  # the request that holds the turn need not wait for a free seal
 
 
 class Committed(Event, frozen=True):
-    """Valid only while the seal stands. Drops all layers below it and puts the leftovers in their place (S4)."""
+    """Valid only while the seal stands. Drops all layers below it and puts the leftovers in their place (S4). With
+    `then`, a second commit on top of it in the same event: as two they need never succeed under steady writes (S5)."""
 
     type: ClassVar[str] = "committed"
 
@@ -66,6 +81,10 @@ class Committed(Event, frozen=True):
     seal: int
     commit: Commit
     leftovers: tuple[RunRef, ...] = ()
+    read_at: int = 0
+    checked: int = 0
+    turn: str = ""
+    then: Commit | None = None
 
 
 class Moved(Event, frozen=True):
@@ -81,6 +100,29 @@ class Moved(Event, frozen=True):
     commits: tuple[Commit, ...] = ()  # new ones; the last of them is `target`
     discard: bool = False  # a hard reset: the staging goes in the same event
     read_at: int = 0
+    checked: int = 0
+    turn: str = ""
+    workspace: str = ""  # that is committed and closed by this (S8)
+    upto: int = 0  # the workspace's last event
+
+
+class Turned(Event, frozen=True):
+    """A head move that was refused once queues: while anybody does, only the first may land one (S1)."""
+
+    type: ClassVar[str] = "turned"
+
+    branch: str
+    request: str
+    patience: int = 0  # how often it was sent away before; each time it may stay at the front twice as long
+
+
+class TurnOver(Event, frozen=True):
+    """That request leaves the queue: it gave up, or has stayed at the front for too long."""
+
+    type: ClassVar[str] = "turn-over"
+
+    branch: str
+    request: str
 
 
 # --- refs ------------------------------------------------------------------------------------------------------------
@@ -107,6 +149,16 @@ class BranchRestored(Event, frozen=True):
 
     name: str
     incarnation: int  # of the deleted one
+
+
+class BranchRenamed(Event, frozen=True):
+    """Valid while the new name is free. What is staged goes along; it is a new incarnation."""
+
+    type: ClassVar[str] = "branch-renamed"
+
+    name: str
+    incarnation: int
+    to: str
 
 
 class TagCreated(Event, frozen=True):

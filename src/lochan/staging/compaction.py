@@ -31,6 +31,7 @@ class Limits(NamedTuple):
     inline_bytes: int = 4 << 20
     runs: int = 8  # layers above L2 in one segment: every listing looks into each of them
     ratio: int = 4  # an L2 run more than so many times larger than what would be merged into it is left alone
+    tombstones: int = 10_000  # in the lowest runs: passing so many takes a listing a millisecond; see `over`
 
 
 LIMITS = Limits()

@@ -13,11 +13,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lochan.formats.entry import Entry
 from lochan.formats.entry_table import Rows
 from lochan.staging.base import Base
+from lochan.staging.picked import Picked
 from lochan.staging.sources import Columns, RowNumbers, Source
 from lochan.tree.bounds import Span
+from lochan.tree.tree import Tree
 
 Mask = npt.NDArray[np.bool_]
 
@@ -52,8 +53,45 @@ class Cursor:
         """Go on at `end`, the least key above all that begin with `folder`, if nothing is left here."""
 
 
+def cursor_over(base: Base, prefix: str, within: Span, after: str) -> "TreeCursor | BaseCursor":
+    return TreeCursor(base, within) if isinstance(base, Tree) else BaseCursor(base, prefix, within, after)
+
+
+class TreeCursor(Cursor):
+    """Over a tree: range after range, as they are kept open, and by a search where a jump leads out of the range."""
+
+    def __init__(self, tree: Tree, within: Span) -> None:
+        self._tree = tree
+        self._high = within.high
+        self._next = within.low  # where to go on behind what is at hand
+        self.more = True
+        self.stop = 0
+        self.row = 0
+        self.key = None
+
+    async def settle(self) -> None:
+        while self.more and self.row >= self.stop:
+            found = await self._tree.seek(self._next)
+            if found is None:
+                self.more = False
+                return
+            rows, row = found
+            self.source = Columns(rows)
+            self.stop = rows.seek(self._high, row)
+            self.more = self.stop == rows.count
+            self._next = rows.path(rows.count - 1) + b"\0"
+            self.move(row)
+
+    async def rescan(self, folder: str, end: bytes) -> None:
+        if self.row >= self.stop:  # else the jump led to a row that is at hand
+            self._next = max(self._next, end)
+
+    async def close(self) -> None:
+        """Holds nothing."""
+
+
 class BaseCursor(Cursor):
-    """Over a base: batch after batch, and by a new scan where a jump leads out of the batch."""
+    """Over another base: batch after batch, and by a new scan where a jump leads out of the batch."""
 
     def __init__(self, base: Base, prefix: str, within: Span, after: str) -> None:
         self._base = base
@@ -94,17 +132,7 @@ class Swept(NamedTuple):
     """Live rows in path order that nothing newer hides."""
 
     keys: pa.StringArray
-    owners: npt.NDArray[np.int64]  # which of `sources` each is of
-    rows: RowNumbers
-    sources: list[Source]
-
-    def entries(self, count: int) -> list[Entry]:
-        """Of the first `count` rows."""
-        owners, rows = self.owners[:count], self.rows[:count]
-        if len(self.sources) == 1:
-            return self.sources[0].entries(rows)
-        each = [iter(source.entries(rows[owners == owner])) for owner, source in enumerate(self.sources)]
-        return [next(each[owner]) for owner in owners.tolist()]
+    picked: Picked
 
 
 class Cost:
@@ -190,11 +218,11 @@ def _probed(keys: pa.StringArray, source: Source, start: int, stop: int, cost: C
 def _in_order(sources: list[Source], picked: list[RowNumbers]) -> Swept:
     pairs = [(source, rows) for source, rows in zip(sources, picked, strict=True) if len(rows)]
     if not pairs:
-        return Swept(pa.array([], pa.string()), np.zeros(0, np.int64), np.zeros(0, np.int64), [])
+        return Swept(pa.array([], pa.string()), Picked([], np.zeros(0, np.int64), np.zeros(0, np.int64)))
     sources, picked = [source for source, _ in pairs], [rows for _, rows in pairs]
     keys = pa.concat_arrays([source.keys_of(rows) for source, rows in pairs])
     owners, rows = np.repeat(np.arange(len(pairs)), [len(rows) for rows in picked]), np.concatenate(picked)
     if len(pairs) > 1:
         order = pc.sort_indices(keys)
         keys, owners, rows = keys.take(order), owners[order.to_numpy()], rows[order.to_numpy()]
-    return Swept(keys, owners, rows, sources)
+    return Swept(keys, Picked(sources, owners, rows))

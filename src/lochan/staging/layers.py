@@ -1,6 +1,7 @@
 """What is staged on a branch: layers of changes, oldest to newest, and the seals that stand between them.
 
     run L2 │ run L1 │ inline ║ seal 812 ║ run L1 │ inline        newest wins; the base commit lies below all
+    ╰ over ╯                                                     a tree of the base with the lowest runs in it
 
 Pure values: every change makes a new `Layers` that shares what it can, so the fold forks one by keeping it. Inline
 changes are named by their *position*, counted from the first ever staged here: journal numbers would not do, since the
@@ -8,11 +9,13 @@ puts of one record can stand on both sides of a seal in that same record.
 """
 
 from collections.abc import Iterable
+from itertools import islice
 
 import msgspec
 
 from lochan.errors import NotFound, Refused
 from lochan.formats.entry import Change, Entry, Tombstone
+from lochan.formats.over import Over
 from lochan.formats.run import RunRef
 from lochan.staging.inline import Inline, restored, started
 
@@ -52,6 +55,7 @@ class Fresh(msgspec.Struct, frozen=True):
 class Layers(msgspec.Struct, frozen=True):
     items: tuple[Layer | Seal, ...] = ()
     next: int = 1  # the position of the next inline change; never goes back, so a position is never used twice
+    over: Over | None = None  # only while the runs it covers are the lowest layers
 
     # --- reading ----------------------------------------------------------------------------------------------------
     @property
@@ -96,11 +100,11 @@ class Layers(msgspec.Struct, frozen=True):
 
     def below(self, seal: int) -> "Layers":
         """What a commit that drew this seal commits. Raises NotFound if it does not stand."""
-        return Layers(self.items[: self._at(seal)], self.next)
+        return self._with(self.items[: self._at(seal)])
 
     def after(self, seal: int) -> "Layers":
         """What was staged since. Raises NotFound if the seal does not stand."""
-        return Layers(self.items[self._at(seal) + 1 :], self.next)
+        return self._with(self.items[self._at(seal) + 1 :])
 
     def fresh_since(self, older: "Layers") -> Fresh:
         """What to look at again if `older`, an earlier state of the same staging, was looked at already."""
@@ -119,7 +123,7 @@ class Layers(msgspec.Struct, frozen=True):
             inline, kept = newest.put(changes), self.items[:-1]
         else:
             inline, kept = started(self.next).put(changes), self.items
-        return Layers((*kept, inline), inline.last + 1) if inline.pieces else self
+        return Layers((*kept, inline), inline.last + 1, self.over) if inline.pieces else self
 
     def append(self, *runs: RunRef) -> "Layers":
         """Prepared runs on top of everything: a smart client's writes, all at once. Raises Refused for one staged."""
@@ -127,7 +131,7 @@ class Layers(msgspec.Struct, frozen=True):
         for run in runs:
             if run.id in known:
                 raise Refused(f"run {run.id} is staged already")
-        return Layers((*self.items, *runs), self.next)
+        return Layers((*self.items, *runs), self.next, self.over)
 
     def cleared(self) -> "Layers":
         """Nothing staged and no seal: after a reset, or where the changes went into a stash."""
@@ -142,7 +146,7 @@ class Layers(msgspec.Struct, frozen=True):
                 result = result.append(layer)
             else:
                 moved = layer.moved(result.next)
-                result = Layers((*result.items, moved), moved.last + 1)
+                result = Layers((*result.items, moved), moved.last + 1, result.over)
         return result
 
     # --- seals ------------------------------------------------------------------------------------------------------
@@ -150,20 +154,31 @@ class Layers(msgspec.Struct, frozen=True):
         """Raises Refused if one of this number stands: two seals in one record could not be told apart."""
         if number in self.seals:
             raise Refused(f"seal {number} stands already")
-        return Layers((*self.items, Seal(number)), self.next)
+        return Layers((*self.items, Seal(number)), self.next, self.over)
 
     def unsealed(self) -> "Layers":
         """Without any seal: after every head move, reset, stash push or pop (rule S1)."""
-        return Layers(self.layers, self.next)
+        return Layers(self.layers, self.next, self.over)
 
     def drop_below(self, seal: int, runs: tuple[RunRef, ...] = (), changes: Iterable[Change] = ()) -> "Layers":
         """Rule S4: all below the seal is committed but for the leftovers, which come to lie under everything after
         it. It is a head move, so no seal is left. Raises NotFound if the seal does not stand."""
         kept = self.after(seal).layers
         left = started(self.next).put(changes)
-        return Layers((*runs, *((left,) if left.pieces else ()), *kept), left.last + 1)
+        return self._with((*runs, *((left,) if left.pieces else ()), *kept), left.last + 1)
 
     # --- compaction -------------------------------------------------------------------------------------------------
+    def compacted(self, inputs: Inputs, outputs: tuple[RunRef, ...], over: Over | None = None) -> "Layers":
+        """What the event says: another run for some layers, a tree over the lowest ones, or both. Raises Refused."""
+        replaced = self.replace(inputs, outputs) if over is None or inputs.spans or inputs.runs else self
+        return replaced if over is None else replaced.covered(over)
+
+    def covered(self, over: Over) -> "Layers":
+        """With this tree for the lowest runs. Raises Refused unless they are those that it was made of."""
+        if not _covers(over, self.items):
+            raise Refused("the runs that a tree was made of are no longer the lowest layers")
+        return Layers(self.items, self.next, over)
+
     def replace(self, inputs: Inputs, outputs: tuple[RunRef, ...]) -> "Layers":
         """Rule S2: the outputs stand in the place of the inputs. Inline changes that came to the newest input layer
         meanwhile stay, above. Raises Refused unless all inputs are there, side by side, with no seal between."""
@@ -171,7 +186,7 @@ class Layers(msgspec.Struct, frozen=True):
         newest = self.items[stop - 1]
         rest = newest.beyond(dict(inputs.spans)[newest.first]) if isinstance(newest, Inline) else None
         kept = () if rest is None else (rest,)
-        return Layers((*self.items[:start], *outputs, *kept, *self.items[stop:]), self.next)
+        return self._with((*self.items[:start], *outputs, *kept, *self.items[stop:]))
 
     def lower(self, inputs: Inputs) -> tuple[Layer, ...]:
         """The layers below these, down to the base and across seals: where S3 looks for a tombstone's path."""
@@ -197,9 +212,21 @@ class Layers(msgspec.Struct, frozen=True):
                 return at
         raise NotFound(f"seal {seal} does not stand")
 
+    def _with(self, items: tuple[Layer | Seal, ...], next: int = 0) -> "Layers":
+        """Other layers, and the tree over the lowest ones if they are still the same."""
+        over = self.over if self.over is not None and _covers(self.over, items) else None
+        return Layers(items, next or self.next, over)
+
     # --- checkpoints ------------------------------------------------------------------------------------------------
     def dump(self) -> "Dumped":
-        return Dumped(self.next, [_dumped(item) for item in self.items])
+        return Dumped(self.next, [_dumped(item) for item in self.items], self.over)
+
+
+def _covers(over: Over, items: Iterable[Layer | Seal]) -> bool:
+    """Runs never change, so their names are enough to tell."""
+    lowest = islice((item for item in items if not isinstance(item, Seal)), len(over.runs))
+    found = tuple(item.id if isinstance(item, RunRef) else "" for item in lowest)
+    return bool(found) and found == over.runs
 
 
 def _named(item: Layer | Seal, runs: set[str], spans: dict[int, int]) -> bool:
@@ -227,10 +254,11 @@ class Dumped(msgspec.Struct, frozen=True, array_like=True):
 
     next: int
     items: list[DumpedSeal | DumpedRun | DumpedInline]
+    over: Over | None = None
 
 
 def load(dumped: Dumped) -> Layers:
-    return Layers(tuple(map(_loaded, dumped.items)), dumped.next)
+    return Layers(tuple(map(_loaded, dumped.items)), dumped.next, dumped.over)
 
 
 def _dumped(item: Layer | Seal) -> DumpedSeal | DumpedRun | DumpedInline:

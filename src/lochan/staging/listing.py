@@ -9,11 +9,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from lochan.formats.entry import Entry
-from lochan.staging.cursors import BLOCK_MAX, BLOCK_MIN, Cost, Cursor, Swept, sweep
+from lochan.staging.cursors import BLOCK_MAX, BLOCK_MIN, Cost, Cursor, sweep
+from lochan.staging.picked import Picked, joined
 from lochan.staging.sources import Source
-from lochan.tree.bounds import behind
+from lochan.tree.bounds import behind, encoded
 
 _CLOSE_ROWS = 4  # a step that passed no more rows than this...
 _CLOSE_STEPS = 8  # ...so many times in succession: a sweep will be cheaper
@@ -27,36 +29,57 @@ class Page(NamedTuple):
     next: str | None  # give it as `after` for the next page; None: there is none
 
 
-async def flat(cursors: Sequence[Cursor], limit: int, cost: Cost) -> Page:
+class ColumnPage(NamedTuple):
+    """The same with the entries as a table of ENTRY_SCHEMA: values for a thousand of them take longer than finding
+    them, and who answers a request needs four columns of eleven."""
+
+    entries: pa.Table
+    prefixes: list[str]
+    next: str | None
+
+
+class Found(NamedTuple):
+    picked: Picked
+    prefixes: list[str]
+    next: str | None
+
+    def page(self) -> Page:
+        return Page(self.picked.entries(), self.prefixes, self.next)
+
+    def columns(self) -> ColumnPage:
+        return ColumnPage(self.picked.table(), self.prefixes, self.next)
+
+
+async def flat(cursors: Sequence[Cursor], limit: int, cost: Cost) -> Found:
     """The cost is bounded by the page: each source shows its share of it, and more only while too much is hidden."""
     shares = sum(cursor.more or cursor.key is not None for cursor in cursors)
     block = max(BLOCK_MIN, limit * 5 // 4 // max(1, shares))
-    found: list[Swept] = []
+    found: list[Picked] = []
     count = 0
     while count <= limit and (swept := await sweep(cursors, block, cost)) is not None:
-        found.append(swept)
-        count += len(swept.rows)
+        found.append(swept.picked)
+        count += len(swept.picked.rows)
         block = min(block * 2, BLOCK_MAX)
-    entries: list[Entry] = []
-    for swept in found:
-        entries += swept.entries(limit - len(entries))
-    return Page(entries, [], entries[-1].path if count > limit and entries else None)
+    picked = joined(found).first(limit)
+    return Found(picked, [], picked.last_path if count > limit else None)
 
 
 class Folded:
-    """A page with a delimiter; `skip` is the length of the prefix, in characters."""
+    """A page with a delimiter."""
 
-    def __init__(self, cursors: Sequence[Cursor], delimiter: str, skip: int, limit: int, cost: Cost) -> None:
+    def __init__(self, cursors: Sequence[Cursor], prefix: str, delimiter: str, limit: int, cost: Cost) -> None:
         self._cursors = cursors
         self._delimiter = delimiter
-        self._skip = skip
+        self._skip = len(prefix)
+        self._mark = encoded(delimiter)
+        self._skip_bytes = len(encoded(prefix))
         self._limit = limit
         self._cost = cost
         self._items: list[tuple[Source, int] | str] = []  # rows, and common prefixes
         self._close = 0  # steps in succession that passed few rows
         self._block = BLOCK_MIN
 
-    async def page(self) -> Page:
+    async def found(self) -> Found:
         more = True
         while more and len(self._items) <= self._limit:
             more = await (self._sweep() if self._close >= _CLOSE_STEPS else self._step())
@@ -67,10 +90,11 @@ class Folded:
         for cursor in self._cursors:
             if cursor.more:
                 await cursor.settle()
-        key = min((cursor.key for cursor in self._cursors if cursor.key is not None), default=None)
-        if key is None:
-            return False
-        at = [cursor for cursor in self._cursors if cursor.key == key]
+        active = [cursor for cursor in self._cursors if cursor.key is not None]
+        if len(active) < 2:
+            return bool(active) and await self._walk(active[0])
+        key = min(cursor.key for cursor in active if cursor.key is not None)
+        at = [cursor for cursor in active if cursor.key == key]
         live = at[0].source.is_live(at[0].row)  # the newest that holds a path decides
         self._cost.rows += len(at)
         if not live:  # what is deleted is passed by the block; a live path further on tells of its folder
@@ -86,21 +110,50 @@ class Folded:
             self._close = self._close + 1 if await self._jump(folder) <= _CLOSE_ROWS else 0
         return True
 
+    async def _walk(self, cursor: Cursor) -> bool:
+        """Step after step where only one is left: nothing hides what it holds, and it hides nothing."""
+        source, row = cursor.source, cursor.row
+        while row < cursor.stop and len(self._items) <= self._limit and self._close < _CLOSE_STEPS:
+            if not source.is_live(row):
+                cursor.move(row)
+                return await self._sweep()
+            self._cost.rows += 1
+            key, begun = source.key(row), row
+            end = key.find(self._mark, self._skip_bytes)
+            row += 1
+            if end < 0:
+                self._items.append((source, begun))
+                self._close += 1
+                continue
+            folder = key[: end + len(self._mark)]
+            self._items.append(folder.decode())
+            above = behind(folder)
+            if row < cursor.stop and source.key(row) < above:
+                row = min(source.seek(above, row), cursor.stop)
+            self._close = self._close + 1 if row - begun <= _CLOSE_ROWS else 0
+            if row == cursor.stop and cursor.more:
+                cursor.move(row)
+                await cursor.rescan(folder.decode(), above)
+        cursor.move(row)
+        return True
+
     async def _sweep(self) -> bool:
         swept = await sweep(self._cursors, self._block, self._cost)
         if swept is None:
             return False
         before, row, keys = len(self._items), 0, swept.keys.to_pylist()
-        rows, owners = swept.rows.tolist(), swept.owners.tolist()
+        sources, rows, owners = swept.picked.sources, swept.picked.rows.tolist(), swept.picked.owners.tolist()
         self._block = min(self._block * 4, BLOCK_MAX)
         while row < len(keys) and len(self._items) <= self._limit:
             folder = self._folder(keys[row])
             if folder is None:
-                self._items.append((swept.sources[owners[row]], rows[row]))
+                self._items.append((sources[owners[row]], rows[row]))
                 row += 1
                 continue
             self._items.append(folder)
-            row = bisect_left(keys, True, row, key=lambda path: not path.startswith(folder))
+            row += 1
+            if row < len(keys) and keys[row].startswith(folder):
+                row = bisect_left(keys, True, row, key=lambda path: not path.startswith(folder))
             if row == len(keys):
                 await self._jump(folder)
         if (len(self._items) - before) * _CLOSE_ROWS < len(keys):  # large folders: stepping is cheaper
@@ -123,16 +176,19 @@ class Folded:
         at = path.find(self._delimiter, self._skip)
         return None if at < 0 else path[: at + len(self._delimiter)]
 
-    def _made(self) -> Page:
+    def _made(self) -> Found:
         items, rest = self._items[: self._limit], self._items[self._limit :]
-        rows: dict[int, tuple[Source, list[int]]] = {}
-        order: list[int] = []
+        sources: list[Source] = []
+        known: dict[int, int] = {}
+        owners, rows = [], []
         for item in items:
             if not isinstance(item, str):
-                rows.setdefault(id(item[0]), (item[0], []))[1].append(item[1])
-                order.append(id(item[0]))
-        made = {which: iter(source.entries(np.asarray(picked))) for which, (source, picked) in rows.items()}
-        entries = [next(made[which]) for which in order]
-        prefixes = [item for item in items if isinstance(item, str)]
+                owner = known.setdefault(id(item[0]), len(sources))
+                if owner == len(sources):
+                    sources.append(item[0])
+                owners.append(owner)
+                rows.append(item[1])
+        picked = Picked(sources, np.array(owners, np.int64), np.array(rows, np.int64))
         last = items[-1] if rest and items else None
-        return Page(entries, prefixes, last if last is None or isinstance(last, str) else entries[-1].path)
+        prefixes = [item for item in items if isinstance(item, str)]
+        return Found(picked, prefixes, last if last is None or isinstance(last, str) else picked.last_path)

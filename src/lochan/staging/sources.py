@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lochan.formats.entry import Entry, Tombstone
-from lochan.formats.entry_table import Rows
+from lochan.formats.entry import ENTRY_SCHEMA, Entry, Tombstone
+from lochan.formats.entry_table import Rows, as_batch, table_of
 from lochan.formats.run import entries_of
 from lochan.staging.inline import Inline, Piece, Placed
 
@@ -44,6 +44,9 @@ class Source(Protocol):
 
     def entries(self, rows: RowNumbers) -> list[Entry]:
         """REQUIRES: all of them live."""
+
+    def batch(self, rows: RowNumbers) -> pa.RecordBatch:
+        """The same as a batch of ENTRY_SCHEMA."""
 
 
 class Columns:
@@ -79,9 +82,13 @@ class Columns:
     def entries(self, rows: RowNumbers) -> list[Entry]:
         if len(rows) <= _BY_ROW_MAX:
             return [self._rows.entry(row) for row in rows.tolist()]
+        return entries_of(pa.Table.from_batches([self.batch(rows)]))
+
+    def batch(self, rows: RowNumbers) -> pa.RecordBatch:
         batch = self._rows.batch
-        part = batch.slice(rows[0], len(rows)) if _solid(rows) else batch.take(pa.array(rows))
-        return entries_of(pa.Table.from_batches([part]))
+        if "deleted" in batch.schema.names:
+            batch = batch.select(ENTRY_SCHEMA.names)
+        return batch.slice(rows[0], len(rows)) if _solid(rows) else batch.take(pa.array(rows))
 
 
 class Listed:
@@ -113,6 +120,9 @@ class Listed:
 
     def entries(self, rows: RowNumbers) -> list[Entry]:
         return [cast("Entry", self._placed[self._keys[row].decode()][1]) for row in rows.tolist()]
+
+    def batch(self, rows: RowNumbers) -> pa.RecordBatch:
+        return as_batch(table_of(self.entries(rows)))
 
 
 def inline_sources(inline: Inline) -> list[Source]:

@@ -6,13 +6,13 @@ A view is of one moment: layers and base never change under it.
 import pyarrow as pa
 
 from lochan.formats import bloom
-from lochan.formats.entry import Entry, Tombstone
+from lochan.formats.entry import ENTRY_SCHEMA, RUN_SCHEMA, Entry, Tombstone
 from lochan.formats.run import RunRef, ascends, changes_table
 from lochan.staging.base import Base
-from lochan.staging.cursors import ABOVE, BaseCursor, Cost, Cursor, hidden
+from lochan.staging.cursors import ABOVE, Cost, Cursor, cursor_over, hidden
 from lochan.staging.inline import Inline
-from lochan.staging.layers import Layers
-from lochan.staging.listing import Folded, Page, flat
+from lochan.staging.layers import Layer, Layers
+from lochan.staging.listing import ColumnPage, Folded, Found, Page, flat
 from lochan.staging.merge import merged
 from lochan.staging.runs import OpenRun, Runs
 from lochan.staging.sources import Columns, Source, inline_sources
@@ -20,20 +20,31 @@ from lochan.tree.ahead import ahead
 from lochan.tree.bounds import Span, behind, encoded, span
 
 Sources = list[Source]
+Stack = tuple[Layer, ...]  # newest first
 
 _WIDTH = 8  # runs read from the store at once
 _BLOOM_PATHS_MAX = 1_000  # for more, a run is simply opened
 
 
 class View:
-    def __init__(self, layers: Layers, base: Base, runs: Runs) -> None:
+    """`over`, where it is given, is the tree of `layers.over`, made for this very base: it is read in place of the runs
+    it covers and the base, and shows the same. `above` lies on top of all layers: the files of a workspace."""
+
+    def __init__(
+        self, layers: Layers, base: Base, runs: Runs, over: Base | None = None, above: Base | None = None
+    ) -> None:
+        covered = len(layers.over.runs) if over is not None and layers.over is not None else 0
         self._layers = tuple(reversed(layers.layers))  # newest first
-        self._base = base
+        self._seen = self._layers[: len(self._layers) - covered]  # those that a reader must look at
+        self._base = over if over is not None and covered else base
         self._runs = runs
+        self._above = above
         self.cost = Cost()
 
     async def get(self, path: str) -> Entry | None:
-        for layer in self._layers:
+        if self._above is not None and (file := await self._above.get(path)) is not None:
+            return file
+        for layer in self._seen:
             found = layer.get(path) if isinstance(layer, Inline) else await self._runs.get(layer, path)
             if found is not None:
                 return None if isinstance(found, Tombstone) else found
@@ -43,26 +54,37 @@ class View:
         """A page of what lies under `prefix` behind `after`. With a delimiter, all paths that go on to the same next
         delimiter behind the prefix are one common prefix, and are skipped, not read. An `after` that is a common
         prefix stands for all of it."""
+        return Page([], [], None) if limit <= 0 else (await self._found(prefix, after, delimiter, limit)).page()
+
+    async def list_columns(
+        self, prefix: str = "", after: str = "", delimiter: str = "", limit: int = 1000
+    ) -> ColumnPage:
+        """The same as `list`, with the entries as a table."""
         if limit <= 0:
-            return Page([], [], None)
+            return ColumnPage(ENTRY_SCHEMA.empty_table(), [], None)
+        return (await self._found(prefix, after, delimiter, limit)).columns()
+
+    async def _found(self, prefix: str, after: str, delimiter: str, limit: int) -> Found:
         within = span(prefix, after)
         if _is_common_prefix(after, prefix, delimiter):
             within = Span(behind(encoded(after)), within.high)
             after += ABOVE
-        base = BaseCursor(self._base, prefix, within, after)
-        cursors = [*(Cursor(source, within) for source in await self._sources(within)), base]
+        base = cursor_over(self._base, prefix, within, after)
+        top = [] if self._above is None else [cursor_over(self._above, prefix, within, after)]
+        cursors = [*top, *(Cursor(source, within) for source in await self._sources(self._seen, within)), base]
         try:
             if not delimiter:
                 return await flat(cursors, limit, self.cost)
-            return await Folded(cursors, delimiter, len(prefix), limit, self.cost).page()
+            return await Folded(cursors, prefix, delimiter, limit, self.cost).found()
         finally:
-            await base.close()
+            for cursor in (*top, base):
+                await cursor.close()
 
     async def changes(self, prefix: str = "") -> pa.Table:
         """All that is staged under the prefix, as one table of RUN_SCHEMA: entries and tombstones, newest wins."""
         within = span(prefix)
-        opened = await self._opened(within)
-        tables = []
+        opened = await self._opened(self._layers, within)
+        tables = [] if self._above is None else [await _puts(self._above, prefix)]
         for layer in self._layers:
             if isinstance(layer, Inline):
                 tables.append(changes_table(each for each in layer.changes() if each.path.startswith(prefix)))
@@ -79,24 +101,24 @@ class View:
             return paths
         low, high = encoded(paths[0].as_py()), encoded(paths[-1].as_py()) + b"\0"
         spans = []
-        for source in await self._sources(Span(low, high), paths):
+        for source in await self._sources(self._layers, Span(low, high), paths):
             start = source.seek(low, 0)
             spans.append((source, start, source.seek(high, start)))
         return paths.filter(pa.array(hidden(paths, spans, self.cost)))
 
-    async def _sources(self, within: Span, paths: pa.StringArray | None = None) -> Sources:
+    async def _sources(self, layers: Stack, within: Span, paths: pa.StringArray | None = None) -> Sources:
         """Newest first. With `paths`, only runs that may hold one of them."""
-        opened = await self._opened(within, paths)
+        opened = await self._opened(layers, within, paths)
         sources: Sources = []
-        for layer in self._layers:
+        for layer in layers:
             if isinstance(layer, Inline):
                 sources += inline_sources(layer)
             elif layer.id in opened:
                 sources.append(Columns(opened[layer.id].rows, opened[layer.id].live))
         return sources
 
-    async def _opened(self, within: Span, paths: pa.StringArray | None = None) -> dict[str, OpenRun]:
-        wanted = [layer for layer in self._layers if isinstance(layer, RunRef) and _touches(layer, within)]
+    async def _opened(self, layers: Stack, within: Span, paths: pa.StringArray | None = None) -> dict[str, OpenRun]:
+        wanted = [layer for layer in layers if isinstance(layer, RunRef) and _touches(layer, within)]
         if paths is not None and len(paths) <= _BLOOM_PATHS_MAX:
             hashes = bloom.hash_all(paths).tolist()
             wanted = [ref for ref in wanted if await self._runs.may_hold(ref, hashes)]
@@ -112,6 +134,11 @@ def _is_common_prefix(text: str, prefix: str, delimiter: str) -> bool:
         return False
     at = text.find(delimiter, len(prefix))
     return at >= 0 and at + len(delimiter) == len(text)
+
+
+async def _puts(above: Base, prefix: str) -> pa.Table:
+    entries = pa.Table.from_batches([batch async for batch in above.scan(prefix)], ENTRY_SCHEMA)
+    return entries.append_column(RUN_SCHEMA.field("deleted"), pa.repeat(pa.scalar(False), len(entries)))
 
 
 def _touches(ref: RunRef, within: Span) -> bool:

@@ -7,7 +7,7 @@
 A range that two trees share is a segment by itself, wherever the cuts before it lie.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Sequence
 
 import pyarrow as pa
 
@@ -48,7 +48,7 @@ def overlapping(ranges: Sequence[RangeRef], within: Span) -> list[RangeRef]:
 
 async def windows(
     load: Load, sides: Sequence[Sequence[RangeRef]], width: int
-) -> AsyncIterator[tuple[bytes, tuple[pa.RecordBatch, ...]]]:
+) -> AsyncGenerator[tuple[bytes, tuple[pa.RecordBatch, ...]], None]:
     """The rows of all sides, in path order, cut at the same paths, each up to the path that comes with them. A window
     ends wherever a range of any side does. At most about one range of each side is held, besides those fetched ahead.
     """

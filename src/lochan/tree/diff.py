@@ -3,7 +3,8 @@
 Two entries differ when their content does: neither address nor time is a difference.
 """
 
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncGenerator, Iterable, Iterator
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -58,13 +59,16 @@ class Counts:
         self.bytes_removed += more.bytes_removed
 
 
-async def diff(trees: Trees, left: Tree, right: Tree, prefix: str = "", after: str = "") -> AsyncIterator[pa.Table]:
+async def diff(
+    trees: Trees, left: Tree, right: Tree, prefix: str = "", after: str = ""
+) -> AsyncGenerator[pa.Table, None]:
     """Tables of DIFF_SCHEMA, in path order, made as they are asked for. None is empty."""
     within = span(prefix, after)
-    async for one, other in _windows(trees, _differing(left, right, within), within):
-        table = await trees.threads.run(_differences, one, other)
-        if len(table):
-            yield table
+    async with aclosing(_windows(trees, _differing(left, right, within), within)) as found:
+        async for one, other in found:
+            table = await trees.threads.run(_differences, one, other)
+            if len(table):
+                yield table
 
 
 async def count(trees: Trees, left: Tree, right: Tree, prefix: str = "") -> Counts:
@@ -83,27 +87,45 @@ async def count(trees: Trees, left: Tree, right: Tree, prefix: str = "") -> Coun
     return counts
 
 
-async def roll_up(trees: Trees, left: Tree, right: Tree, prefix: str, delimiter: str) -> dict[str, Counts]:
-    """The counts of each common prefix, up to and with the next delimiter, and of each path that has none."""
-    if not delimiter:
-        raise Invalid("a diff is rolled up by a delimiter, and none was given")
-    import polars as pl
-
+async def roll_up(
+    trees: Trees, left: Tree, right: Tree, prefix: str, delimiter: str, depth: int = 1
+) -> dict[str, Counts]:
+    """The counts of each common prefix, up to and with the next delimiter (or the one at that depth), and of each path
+    that has none."""
     totals: dict[str, Counts] = {}
     async for table in diff(trees, left, right, prefix):
         sizes = {side: pc.fill_null(pc.struct_field(table[side], "size"), 0) for side in ("left", "right")}
-        frame = pl.DataFrame({"path": table["path"], "kind": table["kind"], **sizes})
-        rest = pl.col("path").str.strip_prefix(prefix)
-        head = rest.str.splitn(delimiter, 2).struct.field("field_0")
-        end = pl.when(rest.str.contains(delimiter, literal=True)).then(pl.lit(delimiter)).otherwise(pl.lit(""))
-        groups = frame.group_by(pl.lit(prefix) + head + end, maintain_order=True).agg(
-            *((pl.col("kind") == kind).sum().alias(kind) for kind in (ADDED, REMOVED, CHANGED)),
-            pl.col("right").sum(),
-            pl.col("left").sum(),
-        )
-        for name, *numbers in groups.iter_rows():
-            totals.setdefault(name, Counts()).add(Counts(*numbers))
+        found = pa.table({"path": table["path"], "kind": table["kind"], **sizes})
+        for name, counts in rolled_up(found, prefix, delimiter, depth).items():
+            totals.setdefault(name, Counts()).add(counts)
     return totals
+
+
+def rolled_up(table: pa.Table, prefix: str, delimiter: str, depth: int = 1) -> dict[str, Counts]:
+    """Of rows with path, kind, and the sizes on the left and on the right."""
+    if not delimiter or depth < 1:
+        raise Invalid("a diff is rolled up by a delimiter, at a depth from 1 on")
+    import polars as pl
+
+    rest = pl.col("path").str.strip_prefix(prefix)
+    parts = [rest.str.splitn(delimiter, depth + 1).struct.field(f"field_{number}") for number in range(depth + 1)]
+    folder = pl.lit(prefix) + pl.concat_str(parts[:depth], separator=delimiter) + pl.lit(delimiter)
+    frame = pl.DataFrame({name: table[name] for name in ("path", "kind", "left", "right")})
+    groups = frame.group_by(
+        pl.when(parts[depth].is_null()).then(pl.col("path")).otherwise(folder), maintain_order=True
+    ).agg(
+        *((pl.col("kind") == kind).sum().alias(kind) for kind in (ADDED, REMOVED, CHANGED)),
+        pl.col("right").sum(),
+        pl.col("left").sum(),
+    )
+    return {name: Counts(*numbers) for name, *numbers in groups.iter_rows()}
+
+
+def count_rows(table: pa.Table) -> Counts:
+    """All of such rows together."""
+    added, removed, changed = (pc.sum(pc.equal(table["kind"], kind)).as_py() or 0 for kind in (ADDED, REMOVED, CHANGED))
+    come, gone = (pc.sum(table[side]).as_py() or 0 for side in ("right", "left"))
+    return Counts(added, removed, changed, come, gone)
 
 
 def differences_of(table: pa.Table) -> list[Difference]:
@@ -138,11 +160,12 @@ def _differing(left: Tree, right: Tree, within: Span) -> Iterator[Segment]:
 
 async def _windows(
     trees: Trees, differing: Iterable[Segment], within: Span
-) -> AsyncIterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
+) -> AsyncGenerator[tuple[pa.RecordBatch, pa.RecordBatch], None]:
     both = list(differing)
     sides = [[ref for segment in both for ref in segment[side]] for side in (0, 1)]
-    async for _, (one, other) in windows(trees.ranges.load_all, sides, trees.width):
-        yield inside(one, within), inside(other, within)
+    async with aclosing(windows(trees.ranges.load_all, sides, trees.width)) as found:
+        async for _, (one, other) in found:
+            yield inside(one, within), inside(other, within)
 
 
 def _lies_in(ref: RangeRef, within: Span) -> bool:

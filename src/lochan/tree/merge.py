@@ -8,19 +8,21 @@ and nothing is opened. Rows are compared only where both sides changed something
 """
 
 from collections.abc import AsyncIterator, Iterable
+from contextlib import aclosing
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from lochan.formats.entry import Entry
+from lochan.formats.entry_table import concat
 from lochan.formats.range import RangeRef
 from lochan.tree.align import Segment, ids, overlapping, segments, windows
 from lochan.tree.assemble import Assembler
 from lochan.tree.bounds import encoded, span
 from lochan.tree.diff import SIDE, side_column, side_entries
 from lochan.tree.rows import Indices, Mask, compare, inside, locate, same_content, spliced, taken
-from lochan.tree.strategy import DEST, SOURCE, Strategy
+from lochan.tree.strategy import BASE, DEST, SOURCE, Strategy
 from lochan.tree.tree import Tree
 from lochan.tree.trees import Trees
 
@@ -68,7 +70,7 @@ async def merge(
                 await _add(assembler, step)
         if count:
             return Merged(None, count, pa.concat_tables(conflicts).slice(0, _LISTED))
-        return Merged(await trees.finish(assembler, mint, (ours, theirs)), 0, CONFLICT_SCHEMA.empty_table())
+        return Merged(await trees.finish(assembler, mint, (ours, theirs, base)), 0, CONFLICT_SCHEMA.empty_table())
 
 
 async def conflicts(
@@ -111,17 +113,17 @@ async def _steps(
     plan = list(plan)
     clashes = [segment for segment in plan if _whole(segment) is None]
     sides = [[ref for segment in clashes for ref in segment[side]] for side in range(3)]
-    rows = windows(trees.ranges.load_all, sides, trees.width)
-    for segment in plan:
-        whole = _whole(segment)
-        if whole is not None:
-            yield whole
-            continue
-        end = encoded(max(ref.max_path for side in segment for ref in side))
-        high = b""
-        while high < end:
-            high, batches = await anext(rows)
-            yield await trees.threads.run(_mixed, *batches, strategy)
+    async with aclosing(windows(trees.ranges.load_all, sides, trees.width)) as rows:
+        for segment in plan:
+            whole = _whole(segment)
+            if whole is not None:
+                yield whole
+                continue
+            end = encoded(max(ref.max_path for side in segment for ref in side))
+            high = b""
+            while high < end:
+                high, batches = await anext(rows)
+                yield await trees.threads.run(_mixed, *batches, strategy)
 
 
 async def _add(assembler: Assembler, step: tuple[RangeRef, ...] | _Mixed) -> None:
@@ -155,13 +157,16 @@ def _mixed(base: pa.RecordBatch, ours: pa.RecordBatch, theirs: pa.RecordBatch, s
     untouched = _same(base, in_base, ours, in_ours)
     clash = ~alike & ~untouched
     decided = strategy.decide(paths)
-    take = ~alike & (untouched | (decided == SOURCE))
-    asked = np.flatnonzero(clash & (decided != SOURCE) & (decided != DEST))
+    asked = np.flatnonzero(clash & (decided != SOURCE) & (decided != DEST) & (decided != BASE))
     conflicts = _conflicts(paths, asked, (base, in_base), (ours, in_ours), (theirs, in_theirs))
-    if not take.any():
+    take, undo = ~alike & (untouched | (decided == SOURCE)), clash & (decided == BASE)
+    change = take | undo
+    if not change.any():
         return _Mixed(ours, conflicts)
-    new = take & (in_theirs >= 0)
-    return _Mixed(spliced(ours, at[take & found], taken(theirs, in_theirs[new]), at[new]), conflicts)
+    source = concat([theirs, base]) if undo.any() else theirs
+    row = np.where(undo & (in_base >= 0), theirs.num_rows + in_base, np.where(undo, -1, in_theirs))
+    new = change & (row >= 0)
+    return _Mixed(spliced(ours, at[change & found], taken(source, row[new]), at[new]), conflicts)
 
 
 def _same(left: pa.RecordBatch, here: Indices, right: pa.RecordBatch, there: Indices) -> Mask:

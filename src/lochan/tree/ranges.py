@@ -57,16 +57,19 @@ class Ranges:
     async def write(self, batch: pa.RecordBatch, mint: int, known: Mapping[str, RangeRef]) -> RangeRef:
         """The range of `known` with this content, or else a new file, whatever other files exist. REQUIRES: at least
         one entry; paths ascend; the names in each map ascend."""
-        id = await self._threads.run(ranges.content_id, batch)
-        if id in known:
-            return known[id]
-        encoding = self._threads.run(ranges.encode, batch, id)
-        data, ref = await both(encoding, self._threads.run(self._named, batch, mint, id))
+        naming = self._threads.run(self._named, batch, mint, known)
+        begun, ref = await both(self._threads.run(ranges.begin, batch), naming)
+        if ref.id in known:  # rare: what was encoded for nothing took no time, for something else was under way
+            return ref
+        data = ranges.finish(begun, ref.id)
         self._tell("write", ref)
         await self._store.put(self._path(ref.file), data)
         return ref
 
-    def _named(self, batch: pa.RecordBatch, mint: int, id: str) -> RangeRef:
+    def _named(self, batch: pa.RecordBatch, mint: int, known: Mapping[str, RangeRef]) -> RangeRef:
+        id = ranges.content_id(batch)
+        if id in known:
+            return known[id]
         ref = ranges.refer(batch, mint, id)
         if self._cache is not None:  # who made it is likely to change it next
             self._cache.keep(ref.file, batch)

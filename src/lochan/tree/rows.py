@@ -80,19 +80,26 @@ def same_content(left: pa.RecordBatch, right: pa.RecordBatch) -> Mask:
     return same
 
 
-def with_changes(base: pa.RecordBatch, changes: pa.RecordBatch) -> pa.RecordBatch | None:
-    """The entries of `base` with `changes` (RUN_SCHEMA) in their places; None: they change nothing. An entry whose
-    content is there already stays as it was."""
+class Edited(NamedTuple):
+    rows: pa.RecordBatch | None  # None: nothing changed
+    restated: int  # entries whose content was there already
+
+
+def with_changes(base: pa.RecordBatch, changes: pa.RecordBatch, *, restate: bool = False) -> Edited:
+    """The entries of `base` with `changes` (RUN_SCHEMA) in their places. An entry whose content is there already stays
+    as it was, unless told to `restate` it: then it has the address and the time of the change."""
     at, found = locate(base.column("path"), changes.column("path"))
     deleted = _mask(changes.column("deleted"))
     puts = ~deleted
     both = np.flatnonzero(found & puts)
-    if len(both):
-        puts[both[same_content(taken(base, at[both]), taken(changes, both))]] = False
+    same = both[same_content(taken(base, at[both]), taken(changes, both))] if len(both) else both
+    if not restate:
+        puts[same] = False
     gone = found & (deleted | puts)
     if not gone.any() and not puts.any():
-        return None
-    return spliced(base, at[gone], taken(changes.select(ENTRY_SCHEMA.names), np.flatnonzero(puts)), at[puts])
+        return Edited(None, len(same))
+    new = taken(changes.select(ENTRY_SCHEMA.names), np.flatnonzero(puts))
+    return Edited(spliced(base, at[gone], new, at[puts]), len(same))
 
 
 def spliced(base: pa.RecordBatch, gone: Indices, new: pa.RecordBatch, before: Indices) -> pa.RecordBatch:

@@ -10,14 +10,14 @@ import pyarrow.compute as pc
 
 from lochan.errors import Invalid
 
-ASK, SOURCE, DEST = "default", "source-wins", "dest-wins"
-_KNOWN = (ASK, SOURCE, DEST)
+ASK, SOURCE, DEST, BASE = "default", "source-wins", "dest-wins", "base-wins"
+_KNOWN = (ASK, SOURCE, DEST, BASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Strategy:
     """By the longest of `prefixes` that fits a path, or else by `otherwise`. The source is theirs, the destination
-    ours; with "default" the user is asked."""
+    ours; with "default" the user is asked, and with "base-wins" neither side's change is taken."""
 
     otherwise: str = ASK
     prefixes: Mapping[str, str] = field(default_factory=dict)

@@ -1,7 +1,8 @@
 """A commit's entries, to be read: one path, a span of paths, or a page of a listing. Only what is needed is opened."""
 
 from bisect import bisect_left
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncGenerator, Iterable
+from contextlib import aclosing
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +16,7 @@ from lochan.tree.ahead import ahead
 from lochan.tree.bounds import encoded, span
 from lochan.tree.listing import Listed, Page
 from lochan.tree.ranges import Ranges
-from lochan.tree.rows import Mask, by_range, locate
+from lochan.tree.rows import Indices, Mask, by_range, locate
 
 
 class Tree:
@@ -53,6 +54,15 @@ class Tree:
             there[low:high] = locate(rows.batch.column("path"), paths[low:high])[1]
         return there
 
+    async def sizes(self, paths: pa.StringArray) -> Indices:
+        """For each path the size of its object; -1: it is not there. REQUIRES: they ascend."""
+        sizes = np.full(len(paths), -1, np.int64)
+        for ref, low, high in by_range(paths, self.ranges):
+            rows = (await self._load_all(ref)).batch
+            at, found = locate(rows.column("path"), paths[low:high])
+            sizes[low:high][found] = rows.column("size").to_numpy()[at[found]]
+        return sizes
+
     async def seek(self, key: bytes) -> tuple[Rows, int] | None:
         """The first path from `key` on: its rows, and which of them. For who walks through several things at once."""
         at = bisect_left(self._highs, key)
@@ -61,15 +71,16 @@ class Tree:
         rows = await self._load(self.ranges[at])
         return rows, rows.seek(key)
 
-    async def scan(self, prefix: str = "", after: str = "") -> AsyncIterator[pa.RecordBatch]:
+    async def scan(self, prefix: str = "", after: str = "") -> AsyncGenerator[pa.RecordBatch, None]:
         """The entries whose path begins with `prefix` and is greater than `after`, in order, range by range."""
         within = span(prefix, after)
         first = bisect_left(self._highs, within.low)
         wanted = [ref for ref in self.ranges[first:] if encoded(ref.min_path) < within.high]
-        async for rows in ahead(self._load_all, wanted, self._width):
-            low, high = rows.seek(within.low), rows.seek(within.high)
-            if low < high:
-                yield rows.batch.slice(low, high - low)
+        async with aclosing(ahead(self._load_all, wanted, self._width)) as loaded:
+            async for rows in loaded:
+                low, high = rows.seek(within.low), rows.seek(within.high)
+                if low < high:
+                    yield rows.batch.slice(low, high - low)
 
     async def list(self, prefix: str = "", after: str = "", delimiter: str = "", limit: int = 1000) -> Page:
         """A page of what lies under `prefix` and behind `after`. With a delimiter, which may be any text, all paths

@@ -4,6 +4,7 @@ tree that names them is returned; nothing is ever changed or re-used by name."""
 import os
 from collections.abc import AsyncIterator, Awaitable, Sequence
 from contextlib import aclosing
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -26,7 +27,7 @@ from lochan.tree.rows import by_range, with_changes
 from lochan.tree.tree import Tree
 
 _OPENED_RANGES_MAX = 100_000  # of all trees that are held open; about 60 MB
-_PIECE = 1 << 20  # rows handled as one piece: its texts stay far below the 2 GiB that Arrow's offsets reach
+_PIECE = 1 << 17  # rows handled as one piece, 40 MB: of a million, not even a copy is made at once
 
 
 class Trees:
@@ -71,6 +72,14 @@ class Trees:
         """`base` with changes (RUN_SCHEMA, in path order, no path twice). Ranges without a change are shared. An entry
         whose content is there already is no change: it stays as it was, address and all. Returns `base` itself if
         nothing changes."""
+        return (await self._changed(base, changes, mint, restate=False))[0]
+
+    async def overlay(self, base: Tree, changes: pa.Table, mint: int) -> tuple[Tree, int]:
+        """As `apply`, for a reader of what is staged: an entry whose content is there already has the address and the
+        time that the change says. Returns how many of these there were too; if none, `apply` makes the same tree."""
+        return await self._changed(base, changes, mint, restate=True)
+
+    async def _changed(self, base: Tree, changes: pa.Table, mint: int, *, restate: bool) -> tuple[Tree, int]:
         changes = _checked(changes, RUN_SCHEMA)
         if not _ascends(changes["path"]):
             raise Invalid("changes must be in path order, and none twice")
@@ -78,8 +87,18 @@ class Trees:
         slices = [(ref, changes.slice(low, high - low)) for ref, low, high in parts]
         touched = {ref.file for ref, _, _ in parts}
         rest = changes.slice(parts[-1][2] if parts else 0)  # what lies behind the last range
-        async with aclosing(ahead(self._edited, slices, self.width)) as edited:
-            return await self._assembled(base, touched, edited, rest, mint)
+        restated = 0
+
+        async def edited(part: tuple[RangeRef, pa.Table]) -> pa.RecordBatch | None:
+            nonlocal restated
+            rows = await self.ranges.load_all(part[0])
+            made = await self.threads.run(partial(with_changes, restate=restate), rows.batch, as_batch(part[1]))
+            restated += made.restated
+            return made.rows
+
+        bases = () if restate else (base,)  # one of equal content would bring back the old addresses
+        async with aclosing(ahead(edited, slices, self.width)) as rows:
+            return await self._assembled(base, touched, rows, rest, mint, bases), restated
 
     # --- for merge ---
     def assembler(self, mint: int, bases: Sequence[Tree]) -> Assembler:
@@ -105,26 +124,27 @@ class Trees:
         return self._hold(self._tree(encoded.ref, ranges))
 
     async def _assembled(
-        self, base: Tree, touched: set[str], edited: AsyncIterator[pa.RecordBatch | None], rest: pa.Table, mint: int
+        self,
+        base: Tree,
+        touched: set[str],
+        edited: AsyncIterator[pa.RecordBatch | None],
+        rest: pa.Table,
+        mint: int,
+        bases: Sequence[Tree],
     ) -> Tree:
-        with self.assembler(mint, (base,)) as assembler:
+        with self.assembler(mint, bases) as assembler:
             for ref in base.ranges:
                 rows = await anext(edited) if ref.file in touched else None
                 if rows is None:
                     await assembler.add_range(ref)
                 else:
                     await assembler.add_rows(rows)
-            await self._add_table(assembler, rest.filter(pc.invert(rest["deleted"])).select(ENTRY_SCHEMA.names))
-            return await self.finish(assembler, mint, (base,))
+            await self._add_table(assembler, rest)
+            return await self.finish(assembler, mint, bases)
 
     async def _add_table(self, assembler: Assembler, table: pa.Table) -> None:
         for start in range(0, len(table), _PIECE):
-            await assembler.add_rows(as_batch(table.slice(start, _PIECE)))
-
-    async def _edited(self, part: tuple[RangeRef, pa.Table]) -> pa.RecordBatch | None:
-        ref, changes = part
-        rows = await self.ranges.load_all(ref)
-        return await self.threads.run(with_changes, rows.batch, as_batch(changes))
+            await assembler.add_rows(as_batch(_entries(table.slice(start, _PIECE))))
 
     async def _read(self, ref: TreeRef) -> tuple[RangeRef, ...]:
         path = f"{self._prefix}/{ref.file}"
@@ -151,6 +171,13 @@ def _checked(table: pa.Table, schema: pa.Schema) -> pa.Table:
     if any(column.null_count for column in table.columns):
         raise Invalid("entries have no nulls")
     return pa.Table.from_batches([canonical(batch) for batch in table.to_batches()], schema)
+
+
+def _entries(rows: pa.Table) -> pa.Table:
+    """Without tombstones, if these are changes."""
+    if "deleted" in rows.column_names and pc.any(rows["deleted"]).as_py():
+        rows = rows.filter(pc.invert(rows["deleted"]))
+    return rows.select(ENTRY_SCHEMA.names)
 
 
 def _ascends(paths: pa.ChunkedArray) -> bool:

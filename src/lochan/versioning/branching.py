@@ -1,11 +1,20 @@
-"""Branches and tags: made, listed, deleted, restored, reset."""
+"""Branches and tags: made, deleted, restored, renamed, reset."""
 
 from collections.abc import Sequence
 
-from lochan.errors import Invalid, NotFound, Refused
+from lochan.errors import NotFound, NothingToDo, Refused
 from lochan.formats.events import Event
 from lochan.formats.record import Actor
-from lochan.formats.refs_events import BranchCreated, BranchDeleted, BranchRestored, Moved, TagCreated, TagDeleted
+from lochan.formats.refs_events import (
+    BranchCreated,
+    BranchDeleted,
+    BranchRenamed,
+    BranchRestored,
+    Moved,
+    TagCreated,
+    TagDeleted,
+)
+from lochan.versioning.landing import Prepared, land
 from lochan.versioning.names import check_ref_name
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.refs import Refs
@@ -17,7 +26,7 @@ async def create_branch(repository: OpenRepository, name: str, source: str, *, a
     check_ref_name(name)
 
     def decide(refs: Refs) -> Sequence[Event]:
-        return [BranchCreated(name, resolve(refs, source).commit_id)]
+        return [BranchCreated(name, resolve(refs, source, now=repository.clock.wall()).commit_id)]
 
     id: str = await repository.submit_decided(actor, decide)
     return id
@@ -47,15 +56,29 @@ async def restore_branch(repository: OpenRepository, name: str, *, actor: Actor)
     return id
 
 
+async def rename_branch(repository: OpenRepository, name: str, to: str, default: str, *, actor: Actor) -> str:
+    """What is staged goes along. Commits of it that are under way start over, and find no such branch."""
+    check_ref_name(to)
+    if name == default:
+        raise Refused(f"{name!r} is the default branch", hint="make another branch from it instead")
+
+    def decide(refs: Refs) -> Sequence[Event]:
+        return [BranchRenamed(name, refs.branch(name).incarnation, to)]
+
+    id: str = await repository.submit_decided(actor, decide)
+    return id
+
+
 async def hard_reset(repository: OpenRepository, name: str, target: str, *, actor: Actor) -> str:
     """The branch goes to that commit, and what was staged on it is gone, in one event."""
 
-    def decide(refs: Refs) -> Sequence[Event]:
+    async def prepare(turn: str) -> Prepared:
+        refs, _ = await repository.refs()
         branch = refs.branch(name)
-        id = resolve(refs, target).commit_id
-        return [Moved(name, branch.incarnation, branch.head, id, "reset", discard=True)]
+        id = resolve(refs, target, now=repository.clock.wall()).commit_id
+        return Prepared(Moved(name, branch.incarnation, branch.head, id, "reset", discard=True, turn=turn))
 
-    id: str = await repository.submit_decided(actor, decide)
+    id: str = await land(repository, name, prepare, actor=actor)
     return id
 
 
@@ -65,7 +88,7 @@ async def reset_staged(repository: OpenRepository, name: str, *, actor: Actor) -
     def decide(refs: Refs) -> Sequence[Event]:
         branch = refs.branch(name)
         if branch.layers.empty:
-            raise Invalid(f"nothing is staged on branch {name!r}")
+            raise NothingToDo(f"nothing is staged on branch {name!r}")
         return [Moved(name, branch.incarnation, branch.head, branch.head, "reset", discard=True)]
 
     await repository.submit_decided(actor, decide)
@@ -75,7 +98,7 @@ async def create_tag(repository: OpenRepository, name: str, source: str, *, acto
     check_ref_name(name)
 
     def decide(refs: Refs) -> Sequence[Event]:
-        return [TagCreated(name, resolve(refs, source).commit_id)]
+        return [TagCreated(name, resolve(refs, source, now=repository.clock.wall()).commit_id)]
 
     id: str = await repository.submit_decided(actor, decide)
     return id

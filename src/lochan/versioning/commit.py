@@ -11,16 +11,19 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lochan.errors import Conflict, Invalid
+from lochan.errors import NothingToDo
 from lochan.failpoints import fp
 from lochan.formats.commit import Commit
 from lochan.formats.record import Actor
 from lochan.formats.refs_events import Committed, Sealed
+from lochan.formats.run import empty
+from lochan.staging import over
+from lochan.staging.layers import Layers
+from lochan.staging.view import View
 from lochan.tree.tree import Tree
 from lochan.versioning.globs import regex
+from lochan.versioning.landing import Prepared, land
 from lochan.versioning.open_repository import OpenRepository
-
-_ATTEMPTS = 10  # each follows a head move by somebody else
 
 
 class Wish(NamedTuple):
@@ -35,46 +38,53 @@ class Wish(NamedTuple):
 
 
 async def commit(repository: OpenRepository, branch: str, wish: Wish, *, actor: Actor) -> tuple[str, Commit]:
-    """Raises Invalid if there is nothing to commit, Conflict if the branch was moved too often meanwhile."""
-    for _ in range(_ATTEMPTS):
-        await _check_something(repository, branch, wish)
-        seal: int = await repository.submit(actor, Sealed(branch))
-        fp("commit.sealed")
-        prepared = await _prepare(repository, branch, seal, wish, actor)
-        if prepared is None:
-            continue
-        try:
-            await repository.submit(actor, prepared)
-        except Conflict:
-            continue  # the seal fell: another's head move. What is staged is still there, so seal anew.
-        fp("commit.landed")
-        return prepared.commit.id, prepared.commit
-    raise Conflict(f"branch {branch!r} was moved {_ATTEMPTS} times while it was committed", hint="try again")
+    """Raises NothingToDo if there is nothing to commit."""
+
+    async def attempt(turn: str) -> Prepared | None:
+        event = await prepare(repository, branch, wish, turn, actor)
+        return None if event is None else Prepared(event)
+
+    id: str = await land(repository, branch, attempt, actor=actor)
+    fp("commit.landed")
+    return id, repository.folded().commit(id)
 
 
-async def _check_something(repository: OpenRepository, branch: str, wish: Wish) -> None:
-    refs, _ = await repository.refs()
-    if refs.branch(branch).layers.empty and not wish.allow_empty:
-        raise Invalid(f"nothing is staged on branch {branch!r}", hint="there is nothing to commit")
-
-
-async def _prepare(repository: OpenRepository, branch: str, seal: int, wish: Wish, actor: Actor) -> Committed | None:
-    """The event, with all its files written; None: the seal has fallen already."""
+async def prepare(repository: OpenRepository, branch: str, wish: Wish, turn: str, actor: Actor) -> Committed | None:
+    """The event, with all its files written; None: its seal has fallen already."""
+    await _check_something(repository, branch, wish)
+    seal: int = await repository.submit(actor, Sealed(branch, turn))
+    fp("commit.sealed")
     refs, mint = await repository.refs()
     found = refs.branch(branch)
     if seal not in found.layers.seals:
         return None
     parent = refs.commit(found.head)
-    view = await repository.view_of(parent, found.layers.below(seal))
-    changes, leftovers = _split(await view.changes(), wish.paths)
     base = await repository.tree(parent)
-    tree = await repository.trees.apply(base, changes, mint) if len(changes) else base
+    tree, leftovers = await _built(repository, base, found.layers.below(seal), wish, mint)
     fp("commit.tree_written")
     if tree.ref.id == base.ref.id and not wish.allow_empty:
-        raise Invalid(f"what is staged on branch {branch!r} changes nothing", hint="there is nothing to commit")
+        raise NothingToDo(f"what is staged on branch {branch!r} changes nothing", hint="there is nothing to commit")
     kept = await repository.runs.write_cut(leftovers, 1, mint) if len(leftovers) else ()
     record = _record(tree, found.head, parent, wish, actor, repository.clock.wall())
-    return Committed(branch, seal, record, kept)
+    return Committed(branch, seal, record, kept, read_at=mint, turn=turn)
+
+
+async def _built(
+    repository: OpenRepository, base: Tree, staged: Layers, wish: Wish, mint: int
+) -> tuple[Tree, pa.Table]:
+    """The tree of the commit, and what stays staged."""
+    made = None if wish.paths else await over.committed(staged, base, repository.trees)
+    if made is not None:  # upkeep was here before
+        return made, empty()
+    changes, leftovers = _split(await View(staged, base, repository.runs).changes(), wish.paths)
+    tree = await repository.trees.apply(base, changes, mint) if len(changes) else base
+    return tree, leftovers
+
+
+async def _check_something(repository: OpenRepository, branch: str, wish: Wish) -> None:
+    refs, _ = await repository.refs()
+    if refs.branch(branch).layers.empty and not wish.allow_empty:
+        raise NothingToDo(f"nothing is staged on branch {branch!r}", hint="there is nothing to commit")
 
 
 def _record(tree: Tree, head: str, parent: Commit, wish: Wish, actor: Actor, now: int) -> Commit:
@@ -97,5 +107,5 @@ def _split(changes: pa.Table, patterns: Sequence[str]) -> tuple[pa.Table, pa.Tab
         return changes, changes.slice(0, 0)
     matched = pc.match_substring_regex(changes["path"], regex(patterns))
     if not pc.any(matched).as_py():
-        raise Invalid(f"nothing that is staged matches {', '.join(patterns)}")
+        raise NothingToDo(f"nothing that is staged matches {', '.join(patterns)}")
     return changes.filter(matched), changes.filter(pc.invert(matched))

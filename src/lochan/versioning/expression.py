@@ -3,29 +3,36 @@
 name        a branch, else a tag, else a unique prefix of a commit's id
 ~N          N first parents back (~ is ~1)
 ^N          the N-th parent (^ is ^1, ^0 the commit itself)
-@{time}     where the branch was at that moment, by the journal
+@{time}     where the branch was at that moment, by the journal: 2026-11-01, 2026-11-01T10:00Z, 2 hours ago, yesterday
 @           of a branch: what is committed only
 $           of a branch: what is staged too
++id         of a branch: a workspace of it, `main+17-9f3a6c21`; nothing else may follow
 """
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from lochan.errors import Invalid
 
 _NAME = re.compile(r"[\w][-\w.]*", re.ASCII)
 _STEP = re.compile(r"([~^])(\d*)")
 _TIME = re.compile(r"@\{([^}]*)\}")
+_WORKSPACE = re.compile(r"\+(\d{1,20}-[0-9a-f]{8})", re.ASCII)
 _STEPS_MAX = 1_000_000
+_AGO = re.compile(r"(\d{1,9})[ .](second|minute|hour|day|week)s?[ .]ago", re.ASCII)
+_SECONDS = {"second": 1, "minute": 60, "hour": 3_600, "day": 86_400, "week": 604_800}
+_1970 = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
 class Expression:
     name: str
     time: int | None = None  # microseconds since 1970
+    ago: int | None = None  # or microseconds before now
     steps: tuple[tuple[str, int], ...] = ()  # ("~", 2), ("^", 1) …
     only: str = ""  # "@": committed only, "$": staged too, "": as the caller likes
+    workspace: str = ""  # the id
 
 
 def parse(text: str) -> Expression:
@@ -34,10 +41,13 @@ def parse(text: str) -> Expression:
     if name is None:
         raise Invalid(f"{text!r} is no ref", hint="give a branch, a tag or a commit, such as main, v1 or main~2")
     rest = text[name.end() :]
-    time = None
+    if rest.startswith("+"):
+        return Expression(name[0], workspace=_workspace(rest, text))
+    time = ago = None
     at = _TIME.match(rest)
     if at is not None:
-        time, rest = _moment(at[1], text), rest[at.end() :]
+        ago, rest = _ago(at[1].strip()), rest[at.end() :]
+        time = _moment(at[1].strip(), text) if ago is None else None
     only = ""
     if rest in ("@", "$"):
         only, rest = rest, ""
@@ -53,14 +63,34 @@ def parse(text: str) -> Expression:
             raise Invalid(f"{text!r} goes back further than {_STEPS_MAX:,} commits")
         steps.append((step[1], count))
         rest = rest[step.end() :]
-    return Expression(name[0], time, tuple(steps), only)
+    return Expression(name[0], time, ago, tuple(steps), only)
+
+
+def _workspace(rest: str, text: str) -> str:
+    found = _WORKSPACE.fullmatch(rest)
+    if found is None:
+        raise Invalid(
+            f"{text!r} is no ref: {rest[1:]!r} is no workspace's id",
+            hint="a branch, a plus and an id, such as main+17-9f3a6c21, and nothing behind it",
+        )
+    return found[1]
+
+
+def _ago(text: str) -> int | None:
+    """Microseconds; None: this is not said from now."""
+    if text in ("now", "yesterday"):
+        return 0 if text == "now" else 1_000_000 * _SECONDS["day"]
+    match = _AGO.fullmatch(text)
+    return int(match[1]) * _SECONDS[match[2]] * 1_000_000 if match else None
 
 
 def _moment(text: str, whole: str) -> int:
     try:
-        moment = datetime.fromisoformat(text.strip().replace("Z", "+00:00"))
+        moment = datetime.fromisoformat(text)
     except ValueError:
-        raise Invalid(f"{whole!r}: {text!r} is no time", hint="write it as 2026-11-01T10:00Z") from None
+        raise Invalid(
+            f"{whole!r}: {text!r} is no time", hint="write it as 2026-11-01T10:00Z, or as 2 hours ago"
+        ) from None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
-    return int(moment.timestamp() * 1_000_000)
+    return (moment - _1970) // timedelta(microseconds=1)

@@ -31,6 +31,37 @@ def log(look_up: LookUp, start: str, *, first_parent: bool = False) -> Iterator[
             push(parent)
 
 
+def topological(look_up: LookUp, start: str, *, first_parent: bool = False) -> Iterator[tuple[str, Commit]]:
+    """From `start` back, a line of history at a time: no commit before all of its children, and of a merge what it
+    brought in before what it went on from. Lazy: no further down than is needed to know that."""
+    children: dict[str, int] = {}  # not yet shown; exact for commits at or above the lowest generation walked to
+    unseen = [(-look_up(start).generation, start)]
+
+    def parents_of(commit: Commit) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(commit.parents[:1] if first_parent else commit.parents))
+
+    def count_children(down_to: int) -> None:
+        while unseen and -unseen[0][0] > down_to:
+            _, id = heappop(unseen)
+            for parent in parents_of(look_up(id)):
+                if parent not in children:
+                    heappush(unseen, (-look_up(parent).generation, parent))
+                children[parent] = children.get(parent, 0) + 1
+
+    ready = [start]
+    while ready:
+        id = ready.pop()
+        commit = look_up(id)
+        yield id, commit
+        parents = parents_of(commit)
+        count_children(min((look_up(parent).generation for parent in parents), default=commit.generation))
+        for parent in parents:
+            children[parent] -= 1
+            if not children[parent]:
+                del children[parent]
+                ready.append(parent)
+
+
 def is_ancestor(look_up: LookUp, ancestor: str, of: str) -> bool:
     """A commit is its own ancestor."""
     lowest = look_up(ancestor).generation
@@ -40,11 +71,12 @@ def is_ancestor(look_up: LookUp, ancestor: str, of: str) -> bool:
 def merge_bases(look_up: LookUp, left: str, right: str) -> list[str]:
     """The best common ancestors: those that are not ancestors of another common ancestor. Several after a criss-cross,
     none for unrelated histories; greatest generation first."""
-    bases: list[str] = []
-    for id, colours in _painted(look_up, left, right):
-        if colours == _BOTH and not any(is_ancestor(look_up, id, base) for base in bases):
-            bases.append(id)
-    return bases
+    return [id for id, colours in _painted(look_up, left, right) if colours == _BOTH]
+
+
+def only_left(look_up: LookUp, left: str, right: str) -> list[str]:
+    """What the left is made of and the right is not: children before parents."""
+    return [id for id, colours in _painted(look_up, left, right) if colours == _LEFT]
 
 
 _LEFT, _RIGHT, _BOTH = 1, 2, 3
@@ -52,22 +84,30 @@ _STALE = 4  # below a common ancestor: nothing better is to be found there
 
 
 def _painted(look_up: LookUp, left: str, right: str) -> Iterator[tuple[str, int]]:
-    """Both histories at once, children before parents, each commit with the sides that reach it."""
+    """Both histories at once, children before parents, each commit with the sides that reach it; all of its children
+    were met before, so nothing is added to that later. Ends when only stale ones are left."""
     colours: dict[str, int] = {}
     queue: list[tuple[int, int, str]] = []
+    fresh = 0  # in the queue, and not stale
 
     def paint(id: str, colour: int) -> None:
+        nonlocal fresh
         if id not in colours:
             commit = look_up(id)
             heappush(queue, (-commit.generation, -commit.date, id))
-        colours[id] = colours.get(id, 0) | colour
+            fresh += 1
+            colours[id] = 0
+        if colour & _STALE and not colours[id] & _STALE:
+            fresh -= 1
+        colours[id] |= colour
 
     paint(left, _LEFT)
     paint(right, _RIGHT)
-    while any(not colours[id] & _STALE for _, _, id in queue):
+    while fresh:
         _, _, id = heappop(queue)
         colour = colours[id]
         if not colour & _STALE:
+            fresh -= 1
             yield id, colour
         below = colour | _STALE if colour & _BOTH == _BOTH else colour
         for parent in look_up(id).parents:

@@ -2,37 +2,51 @@
 
 A move is one event, valid only while the head is the one it was computed on. Whoever loses that race computes anew on
 the new head, never re-applies a difference. Nothing of it is ever staged, so it cannot commit a neighbour's writes.
+
+What is staged on the branch refuses it, unless it is told to commit that first: then both commits land in one event,
+`committed … then`, since as two they need never succeed under steady writes.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import NamedTuple
 
-from lochan.errors import Conflict, Invalid
+import msgspec
+import pyarrow as pa
+
+from lochan.errors import Invalid, NothingToDo, PathsInTheWay, SameRef
 from lochan.failpoints import fp
 from lochan.formats.commit import Commit
 from lochan.formats.record import Actor
-from lochan.formats.refs_events import Moved
+from lochan.formats.refs_events import Committed, Moved
+from lochan.staging.layers import EMPTY, Layers
 from lochan.tree import merge as trees_merge
+from lochan.tree.diff import diff
 from lochan.tree.merge import Merged
 from lochan.tree.strategy import Strategy
 from lochan.tree.tree import Tree
-from lochan.versioning.graph import merge_bases
+from lochan.versioning.commit import Wish
+from lochan.versioning.commit import prepare as prepare_commit
+from lochan.versioning.graph import LookUp, is_ancestor
+from lochan.versioning.landing import Prepared, land
+from lochan.versioning.merge_base import base_tree
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.refs import Branch, Refs, dirty
+from lochan.versioning.path_test import LookAgain, PathTest
 from lochan.versioning.resolve import Resolved, resolve
+from lochan.versioning.rules import Rules
+from lochan.versioning.state.branch import dirty
 
-_ATTEMPTS = 10
 ASK = Strategy()
 
 
-class PathConflicts(Conflict):
+class PathConflicts(PathsInTheWay):
     """Both sides changed the same paths, and not alike."""
 
-    kind = "conflict"
-
     def __init__(self, what: str, merged: Merged) -> None:
+        count = merged.conflicts
         super().__init__(
-            f"{what}: {merged.conflicts} path{'s were' if merged.conflicts > 1 else ' was'} changed on both sides",
+            f"{what}: {count} path{'s were' if count > 1 else ' was'} changed on both sides",
+            paths=merged.first["path"].to_pylist(),
+            count=count,
             hint="resolve them on the source, or choose source-wins or dest-wins",
         )
         self.merged = merged
@@ -50,14 +64,23 @@ class Said(NamedTuple):
 NOTHING = Said()
 
 
-class _Plan(NamedTuple):
+class On(NamedTuple):
+    """What a move is computed on: a head, the history behind it, and the number of the state that they are of."""
+
+    id: str
+    head: Commit
+    look_up: LookUp
+    mint: int
+
+
+class Plan(NamedTuple):
     tree: Tree
     parents: tuple[str, ...]
     message: str
     author: str = ""
 
 
-Compute = Callable[[Refs, Branch, Commit, int], Awaitable[_Plan]]
+Compute = Callable[[On], Awaitable[Plan]]
 
 
 async def merge(
@@ -70,18 +93,32 @@ async def merge(
     strategy: Strategy = ASK,
     squash: bool = False,
     staged_source: bool = False,
+    commit_first: Wish | None = None,
 ) -> str:
-    """Returns the new head. Raises PathConflicts, Refused for uncommitted changes on the branch or (unless
-    `staged_source`) on the source, Invalid if there is nothing to merge."""
-    theirs = await _source(repository, source, staged_source)
+    """Returns the new head. Raises PathConflicts, Dirty for uncommitted changes on the branch (unless they are to be
+    committed first) or on the source (unless `staged_source`), NothingToDo, SameRef."""
+    theirs = await _source(repository, source, branch, staged_source)
 
-    async def compute(refs: Refs, ours: Branch, head: Commit, mint: int) -> _Plan:
-        base = _merge_base(refs, ours, theirs.commit_id, source)
-        tree = await _three_way(repository, refs.commit(base), head, theirs.commit, mint, "merge", strategy)
-        parents = (ours.head,) if squash else (ours.head, theirs.commit_id)
-        return _Plan(tree, parents, f"Merge {source!r} into {branch!r}")
+    async def compute(on: On) -> Plan:
+        tree = await merged_tree(repository, on, theirs, source, strategy)
+        parents = (on.id,) if squash else (on.id, theirs.commit_id)
+        return Plan(tree, parents, f"Merge {source!r} into {branch!r}")
 
-    return await _move(repository, branch, "merge", compute, said, actor)
+    return await move(repository, branch, "merge", compute, said, actor=actor, commit_first=commit_first)
+
+
+async def rehearse_merge(
+    repository: OpenRepository, source: str, branch: str, *, strategy: Strategy = ASK, staged_source: bool = False
+) -> tuple[Tree, Tree]:
+    """What the merge would make: the head's tree and the merged one. Raises as `merge` does; nothing is moved."""
+    theirs = await _source(repository, source, branch, staged_source)
+    refs, mint = await repository.refs()
+    found = refs.branch(branch)
+    if not found.layers.empty:
+        raise dirty(branch)
+    head = refs.commit(found.head)
+    tree = await merged_tree(repository, On(found.head, head, refs.commit, mint), theirs, source, strategy)
+    return await repository.tree(head), tree
 
 
 async def revert(
@@ -92,18 +129,19 @@ async def revert(
     *,
     actor: Actor,
     parent: int = 1,
+    commit_first: Wish | None = None,
 ) -> str:
     """Takes back what that commit changed against its parent. Raises PathConflicts where something else changed the
     same paths since."""
     undone = await repository.resolve(ref)
+    title = undone.commit.message.partition("\n")[0]
 
-    async def compute(refs: Refs, ours: Branch, head: Commit, mint: int) -> _Plan:
-        before = refs.commit(_parent(undone, parent))
-        tree = await _three_way(repository, undone.commit, head, before, mint, "revert")
-        title = undone.commit.message.partition("\n")[0]
-        return _Plan(tree, (ours.head,), f"Revert {title!r} ({undone.commit_id[:12]})")
+    async def compute(on: On) -> Plan:
+        before = await repository.tree(on.look_up(parent_of(undone, parent)))
+        tree = await three_way(repository, await repository.tree(undone.commit), on, before, "revert")
+        return Plan(tree, (on.id,), f"Revert {title!r} ({undone.commit_id[:12]})")
 
-    return await _move(repository, branch, "revert", compute, said, actor)
+    return await move(repository, branch, "revert", compute, said, actor=actor, commit_first=commit_first)
 
 
 async def cherry_pick(
@@ -114,90 +152,158 @@ async def cherry_pick(
     *,
     actor: Actor,
     parent: int = 1,
+    commit_first: Wish | None = None,
 ) -> str:
     """Puts what that commit changed against its parent on top of the branch."""
     picked = await repository.resolve(ref)
 
-    async def compute(refs: Refs, ours: Branch, head: Commit, mint: int) -> _Plan:
-        before = refs.commit(_parent(picked, parent))
-        tree = await _three_way(repository, before, head, picked.commit, mint, "cherry-pick")
-        return _Plan(tree, (ours.head,), picked.commit.message, picked.commit.author)
+    async def compute(on: On) -> Plan:
+        before = await repository.tree(on.look_up(parent_of(picked, parent)))
+        tree = await three_way(repository, before, on, await repository.tree(picked.commit), "cherry-pick")
+        return Plan(tree, (on.id,), picked.commit.message, picked.commit.author)
 
-    return await _move(repository, branch, "cherry-pick", compute, said, actor)
+    return await move(repository, branch, "cherry-pick", compute, said, actor=actor, commit_first=commit_first)
 
 
-async def _move(repository: OpenRepository, name: str, why: str, compute: Compute, said: Said, actor: Actor) -> str:
-    for _ in range(_ATTEMPTS):
+async def move(
+    repository: OpenRepository,
+    name: str,
+    why: str,
+    compute: Compute,
+    said: Said,
+    *,
+    actor: Actor,
+    commit_first: Wish | None = None,
+) -> str:
+    """Land what `compute` makes of the head, as one new commit on a branch that has nothing staged."""
+
+    async def prepare(turn: str) -> Prepared | None:
         refs, mint = await repository.refs()
         branch = refs.branch(name)
         if not branch.layers.empty:
-            raise dirty(name)
-        head = refs.commit(branch.head)
-        plan = await compute(refs, branch, head, mint)
-        if plan.tree.ref.id == head.tree and len(plan.parents) == 1:
-            raise Invalid(f"the {why} would change nothing on branch {name!r}")
-        commit = _record(plan, refs, said, actor, repository.clock.wall())
-        fp("move.computed")
-        event = Moved(name, branch.incarnation, branch.head, commit.id, why, (commit,), read_at=mint)
-        try:
-            await repository.submit(actor, event)
-        except Conflict:
-            continue
-        fp("move.landed")
-        return commit.id
-    raise Conflict(f"branch {name!r} was moved {_ATTEMPTS} times meanwhile", hint="try again")
+            if commit_first is None:
+                raise dirty(name)
+            return await _after_commit(repository, name, why, compute, said, commit_first, turn, actor)
+        on = On(branch.head, refs.commit(branch.head), refs.commit, mint)
+        commit = await _computed(repository, name, why, compute, said, on, actor)
+        return Prepared(
+            Moved(name, branch.incarnation, on.id, commit.id, why, (commit,), read_at=mint, turn=turn),
+            None if commit_first is None else _StillClean(name, pa.array([], pa.string())),
+        )
+
+    id: str = await land(repository, name, prepare, actor=actor)
+    fp("move.landed")
+    return id
 
 
-def _record(plan: _Plan, refs: Refs, said: Said, actor: Actor, now: int) -> Commit:
+class _StillClean(PathTest):
+    """For a move before which all that is staged is to be committed: of what came to a clean branch meanwhile, too."""
+
+    def check(self, layers: Layers, rules: Rules) -> None:
+        if not layers.empty:
+            raise LookAgain(f"something was staged on branch {self._branch!r} meanwhile", hint="try again")
+
+
+async def _after_commit(
+    repository: OpenRepository,
+    name: str,
+    why: str,
+    compute: Compute,
+    said: Said,
+    wish: Wish,
+    turn: str,
+    actor: Actor,
+) -> Prepared | None:
+    """S5: what is staged is committed first, and the move is computed on top of that."""
+    try:
+        committed = await prepare_commit(repository, name, wish, turn, actor)
+    except NothingToDo:
+        refs, _ = await repository.refs()
+        if refs.branch(name).layers.empty:
+            return None  # it was reset or stashed meanwhile, and the branch is clean
+        raise
+    if committed is None:
+        return None
+    refs, mint = await repository.refs()
+    first = committed.commit
+    on = On(first.id, first, lambda id: first if id == first.id else refs.commit(id), mint)
+    then = await _computed(repository, name, why, compute, said, on, actor)
+    test = await _test(repository, refs.branch(name).layers, committed, then)
+    if test is None:
+        return None
+    return Prepared(msgspec.structs.replace(committed, then=then), test, above=committed.seal)
+
+
+async def _test(repository: OpenRepository, layers: Layers, committed: Committed, then: Commit) -> PathTest | None:
+    """That nothing left over by the commit, or staged after its seal, is on a path that the move changes; None: the
+    seal has fallen."""
+    if committed.seal not in layers.seals:
+        return None
+    changed = await changed_paths(repository, await repository.tree(committed.commit), await repository.tree(then))
+    test = PathTest(committed.branch, changed)
+    left = EMPTY.append(*committed.leftovers)
+    await test.look(await repository.view_of(committed.commit, left), left)
+    above = layers.after(committed.seal)
+    await test.look(await repository.view_of(committed.commit, above), above)
+    return test
+
+
+async def changed_paths(repository: OpenRepository, left: Tree, right: Tree) -> pa.StringArray:
+    """In order."""
+    columns = [table["path"] async for table in diff(repository.trees, left, right)]
+    chunks = [chunk for column in columns for chunk in column.chunks]
+    return pa.concat_arrays(chunks) if chunks else pa.array([], pa.string())
+
+
+async def _computed(
+    repository: OpenRepository, name: str, why: str, compute: Compute, said: Said, on: On, actor: Actor
+) -> Commit:
+    plan = await compute(on)
+    if plan.tree.ref.id == on.head.tree and len(plan.parents) == 1:
+        raise NothingToDo(f"the {why} would change nothing on branch {name!r}")
+    fp("move.computed")
     return Commit(
         parents=plan.parents,
         author=said.author or plan.author or actor.user,
         committer=actor.user,
         message=said.message or plan.message,
-        date=now if said.date is None else said.date,
+        date=repository.clock.wall() if said.date is None else said.date,
         metadata=dict(said.metadata),
         tree=plan.tree.ref.id,
         tree_file=plan.tree.ref.file,
-        generation=1 + max(refs.commit(parent).generation for parent in plan.parents),
+        generation=1 + max(on.look_up(parent).generation for parent in plan.parents),
     )
 
 
-async def _source(repository: OpenRepository, source: str, staged_source: bool) -> Resolved:
+async def _source(repository: OpenRepository, source: str, branch: str, staged_source: bool) -> Resolved:
     refs, _ = await repository.refs()
-    theirs = resolve(refs, source)
+    theirs = resolve(refs, source, now=repository.clock.wall())
+    if theirs.branch is not None and theirs.branch.name == branch:
+        raise SameRef(f"branch {branch!r} cannot be merged into itself", hint="name another source")
     if theirs.branch is not None and not theirs.branch.layers.empty and not staged_source:
         raise dirty(theirs.branch.name)
     return theirs
 
 
-def _merge_base(refs: Refs, ours: Branch, theirs: str, source: str) -> str:
-    bases = merge_bases(refs.commit, ours.head, theirs)
-    if not bases:
-        raise Invalid(f"{source!r} and branch {ours.name!r} have no history in common")
-    if bases[0] == theirs:
-        raise Invalid(f"everything in {source!r} is in branch {ours.name!r} already", hint="there is nothing to merge")
-    return bases[0]
+async def merged_tree(repository: OpenRepository, on: On, theirs: Resolved, source: str, strategy: Strategy) -> Tree:
+    if is_ancestor(on.look_up, theirs.commit_id, on.id):
+        raise NothingToDo(f"everything in {source!r} is there already", hint="there is nothing to merge")
+    base = await base_tree(repository, on.look_up, on.id, theirs.commit_id, on.mint)
+    return await three_way(repository, base, on, await repository.tree(theirs.commit), "merge", strategy)
 
 
-def _parent(of: Resolved, number: int) -> str:
+def parent_of(of: Resolved, number: int) -> str:
     parents = of.commit.parents
     if not 1 <= number <= len(parents):
         raise Invalid(f"commit {of.commit_id[:12]} has {len(parents)} parents, and no number {number}")
     return parents[number - 1]
 
 
-async def _three_way(
-    repository: OpenRepository,
-    base: Commit,
-    ours: Commit,
-    theirs: Commit,
-    mint: int,
-    what: str,
-    strategy: Strategy = ASK,
+async def three_way(
+    repository: OpenRepository, base: Tree, on: On, theirs: Tree, what: str, strategy: Strategy = ASK
 ) -> Tree:
-    """Raises PathConflicts."""
-    trees = [await repository.tree(commit) for commit in (base, ours, theirs)]
-    merged = await trees_merge.merge(repository.trees, *trees, mint=mint, strategy=strategy)
+    ours = await repository.tree(on.head)
+    merged = await trees_merge.merge(repository.trees, base, ours, theirs, mint=on.mint, strategy=strategy)
     if merged.tree is None:
         raise PathConflicts(what, merged)
     return merged.tree

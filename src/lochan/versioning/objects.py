@@ -1,16 +1,18 @@
-"""Objects of a branch: put, look at, read, delete, copy, list. The body goes to the store, then an event names it."""
+"""Objects of a branch: put, look at, read, delete, list. The body goes to the store, then an event names it.
+
+Where a branch is asked for, `branch+id` names a workspace of it, in which a body is a plain file.
+"""
 
 from collections.abc import AsyncGenerator, AsyncIterable, Mapping, Sequence
 
-import msgspec
-
-from lochan.errors import Invalid, NotFound, Refused
+from lochan.errors import NotFound, Refused
 from lochan.formats.entry import Entry
 from lochan.formats.record import Actor
 from lochan.formats.refs_events import Staged
 from lochan.staging.listing import Page
 from lochan.versioning.bodies.paths import check_key
 from lochan.versioning.open_repository import OpenRepository
+from lochan.versioning.workspaces import writing
 
 _NONE: Mapping[str, str] = {}
 
@@ -29,6 +31,18 @@ async def put(
 ) -> Entry:
     """Durable and visible to everybody when it returns."""
     check_key(path)
+    if workspace := await writing.named(repository, branch):
+        return await writing.put(
+            repository,
+            workspace,
+            path,
+            chunks,
+            actor=actor,
+            content_type=content_type,
+            headers=headers,
+            metadata=metadata,
+            expected_md5=expected_md5,
+        )
     refs, mint = await repository.refs()
     refs.branch(branch)  # before the bytes are sent
     entry = await repository.bodies.write(
@@ -46,13 +60,16 @@ async def put(
 
 async def put_many(repository: OpenRepository, branch: str, entries: Sequence[Entry], *, actor: Actor) -> None:
     """Entries whose bodies are written, staged as one event."""
+    if workspace := await writing.named(repository, branch):
+        await writing.stage(repository, workspace, entries, actor=actor)
+        return
     await _stage(repository, actor, Staged(branch, puts=tuple(entries)))
 
 
 async def stat(repository: OpenRepository, ref: str, path: str) -> Entry:
     """Raises NotFound."""
     check_key(path)
-    view = await repository.view(await repository.resolve(ref))
+    view = await repository.view(await repository.resolve(ref, workspaces=True))
     entry = await view.get(path)
     if entry is None:
         raise NotFound(f"no object {path!r} at {ref}")
@@ -68,7 +85,7 @@ def read(
 async def list_objects(
     repository: OpenRepository, ref: str, prefix: str = "", after: str = "", delimiter: str = "", limit: int = 1_000
 ) -> Page:
-    view = await repository.view(await repository.resolve(ref))
+    view = await repository.view(await repository.resolve(ref, workspaces=True))
     return await view.list(prefix, after, delimiter, limit)
 
 
@@ -76,6 +93,8 @@ async def delete(repository: OpenRepository, branch: str, paths: Sequence[str], 
     """Those of the paths that were there; what is not visible stages nothing (S5)."""
     for path in paths:
         check_key(path)
+    if workspace := await writing.named(repository, branch):
+        return await writing.delete(repository, workspace, paths, actor=actor)
     resolved = await repository.resolve(branch)
     if resolved.branch is None:
         raise Refused(f"{branch!r} is no branch, and only branches can be written to")
@@ -84,30 +103,6 @@ async def delete(repository: OpenRepository, branch: str, paths: Sequence[str], 
     if visible:
         await _stage(repository, actor, Staged(resolved.branch.name, deletes=tuple(visible)))
     return visible
-
-
-async def copy(
-    repository: OpenRepository, source_ref: str, source: str, branch: str, target: str, *, actor: Actor
-) -> Entry:
-    """No byte is moved. The event says from which state the source was taken (G4)."""
-    check_key(target)
-    _, read_at = await repository.refs()
-    entry = await stat(repository, source_ref, source)
-    copied = msgspec.structs.replace(entry, path=target, mtime=repository.clock.wall())
-    await _stage(repository, actor, Staged(branch, puts=(copied,), read_at=read_at))
-    return copied
-
-
-async def move(repository: OpenRepository, branch: str, source: str, target: str, *, actor: Actor) -> Entry:
-    """Copy and delete in one event: nobody sees both, or neither."""
-    check_key(target)
-    if source == target:
-        raise Invalid("source and target are the same")
-    _, read_at = await repository.refs()
-    entry = await stat(repository, branch, source)
-    moved = msgspec.structs.replace(entry, path=target, mtime=repository.clock.wall())
-    await _stage(repository, actor, Staged(branch, puts=(moved,), deletes=(source,), read_at=read_at))
-    return moved
 
 
 async def _stage(repository: OpenRepository, actor: Actor, event: Staged) -> None:

@@ -11,6 +11,7 @@ from lochan.formats.record import Actor
 from lochan.ids import Ids
 from lochan.journal.group import Request
 from lochan.journal.journal import Journal
+from lochan.staging import over
 from lochan.staging.layers import EMPTY, Layers
 from lochan.staging.runs import Runs
 from lochan.staging.view import View
@@ -19,10 +20,14 @@ from lochan.tree.tree import Tree
 from lochan.tree.trees import Trees
 from lochan.versioning.bodies.outside import Outside
 from lochan.versioning.bodies.read import BodyReader
+from lochan.versioning.bodies.settings import STANDARD, BodySettings
+from lochan.versioning.bodies.token_key import TokenKey
 from lochan.versioning.bodies.write import Bodies
 from lochan.versioning.refs import Refs
 from lochan.versioning.repositories import Repository
 from lochan.versioning.resolve import Resolved, resolve
+from lochan.versioning.state.workspaces import Workspace
+from lochan.versioning.workspaces.folder import Folder
 
 Decide = Callable[[Refs], Sequence[Event]]
 
@@ -38,15 +43,27 @@ class OpenRepository:
         *,
         writer: str,
         outside: Outside | None,
+        settings: BodySettings = STANDARD,
     ) -> None:
         id = repository.id
         self.repository = repository
+        self.store = store
         self.journal = journal
         self.clock = clock
         self.ids = ids
         self.trees = Trees(store, id)
         self.runs = Runs(store, id, clock, ids)
-        self.bodies = Bodies(store, prefix=id, clock=clock, ids=ids, writer=writer)
+        self.bodies = Bodies(
+            store,
+            prefix=id,
+            clock=clock,
+            ids=ids,
+            writer=writer,
+            address_style=settings.address_style,
+            tag_paths=settings.tag_paths,
+        )
+        self.token_key = TokenKey(store, clock, ids)
+        self.outside = outside
         self.reader = BodyReader(store, outside)
         self.staged: Callable[[str], None] = lambda branch: None  # told of every branch that was written to
         self.closing: Callable[[], Awaitable[None]] | None = None
@@ -64,24 +81,34 @@ class OpenRepository:
     async def submit(self, actor: Actor, *events: Event, key: str = "", fingerprint: bytes = b"") -> Any:
         return await self.journal.submit(Request(actor, lambda state: events, key, fingerprint))
 
-    async def submit_decided(self, actor: Actor, decide: Decide) -> Any:
+    async def submit_decided(self, actor: Actor, decide: Decide, *, key: str = "", fingerprint: bytes = b"") -> Any:
         """For an event that depends on the very state it is added to; asked again after a lost race."""
-        return await self.journal.submit(Request(actor, lambda state: decide(state.of(Refs))))
+        return await self.journal.submit(Request(actor, lambda state: decide(state.of(Refs)), key, fingerprint))
 
-    async def resolve(self, ref: str) -> Resolved:
+    async def resolve(self, ref: str, *, workspaces: bool = False) -> Resolved:
         refs, _ = await self.refs()
-        return resolve(refs, ref)
+        return resolve(refs, ref, workspaces=workspaces, now=self.clock.wall())
 
     async def tree(self, commit: Commit) -> Tree:
         return await self.trees.open(TreeRef(commit.tree, commit.tree_file))
 
     async def view(self, resolved: Resolved) -> View:
         """What a reader of that ref sees; of a branch, with what is staged on it unless told otherwise."""
+        if resolved.workspace is not None:
+            return await self.view_in(resolved.workspace, resolved.commit)
         layers = EMPTY if resolved.branch is None or resolved.committed_only else resolved.branch.layers
         return await self.view_of(resolved.commit, layers)
 
     async def view_of(self, commit: Commit, layers: Layers) -> View:
-        return View(layers, await self.tree(commit), self.runs)
+        base = await self.tree(commit)
+        return View(layers, base, self.runs, await over.opened(layers, base, self.trees))
+
+    async def view_in(self, workspace: Workspace, fork: Commit) -> View:
+        """A file, where there is one; else what is staged in the workspace; else the commit that it was opened on."""
+        return View(workspace.layers, await self.tree(fork), self.runs, above=self.folder(workspace.id))
+
+    def folder(self, workspace: str) -> Folder:
+        return Folder(self.store, self.repository.id, workspace)
 
     async def close(self) -> None:
         if self.closing is not None:

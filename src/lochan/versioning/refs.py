@@ -9,13 +9,16 @@ from typing import Any, ClassVar, Self
 
 import msgspec
 
-from lochan.errors import AlreadyExists, Conflict, Invalid, NotFound, Refused
+from lochan.errors import AlreadyExists, ConcurrentCommit, Conflict, Gone, Invalid, NotFound, NothingToDo, Refused
+from lochan.formats.collection_events import Abandoned, Aliased, Expired, Opened, PlanEnded, Planned
 from lochan.formats.commit import Commit
 from lochan.formats.entry import Tombstone
 from lochan.formats.events import Event
+from lochan.formats.guard_events import ProtectionSet, ReadOnlySet
 from lochan.formats.refs_events import (
     BranchCreated,
     BranchDeleted,
+    BranchRenamed,
     BranchRestored,
     Committed,
     Compacted,
@@ -25,52 +28,72 @@ from lochan.formats.refs_events import (
     Staged,
     TagCreated,
     TagDeleted,
+    Turned,
+    TurnOver,
 )
 from lochan.formats.repository_events import RepositoryOpened
+from lochan.formats.stash_events import Popped, StashDropped, Stashed
+from lochan.formats.upload_events import PartPut, UploadAborted, UploadOpened
+from lochan.formats.workspace_events import (
+    WorkspaceAdded,
+    WorkspaceDropped,
+    WorkspaceOpened,
+    WorkspaceReverted,
+    WorkspaceSealed,
+    WorkspaceStaged,
+)
 from lochan.journal.state import At, Part
 from lochan.journal.table import Table
-from lochan.staging.layers import EMPTY, Dumped, Inputs, Layers, load
+from lochan.staging.layers import Inputs, Layers
+from lochan.versioning.commits import Columns, Commits
+from lochan.versioning.reflog import Moves, RefLog
+from lochan.versioning.rules import RULES, Rules
+from lochan.versioning.state.branch import Branch, DumpedBranch, Turn, dirty, loaded, moved_underneath
+from lochan.versioning.state.collection import Collection, DumpedCollection, mint_of
+from lochan.versioning.state.guard import COMMIT, REWRITE, STAGE, DumpedGuard, Guard
+from lochan.versioning.state.stashes import DumpedStash, Stash, Stashes
+from lochan.versioning.state.uploads import Upload, Uploads
+from lochan.versioning.state.workspaces import DROPPED, DumpedWorkspaces, Workspace, Workspaces
 
 SEALS_MAX = 8  # a ninth commit of one branch waits: to evict the oldest would let them evict each other for ever
 CLEAN = ("merge", "revert", "cherry-pick", "rebase")  # refused on a branch with anything staged (S5)
+_BLOCKED = {"reset": REWRITE, "rebase": REWRITE, "import": COMMIT, "ingest": COMMIT, "workspace": COMMIT}
 
 
-class Branch(msgspec.Struct, frozen=True):
-    name: str
-    incarnation: int  # number of the event that made it: one deleted and made again is another
-    head: str
-    layers: Layers = EMPTY
+class NotYourTurn(ConcurrentCommit):
+    """Others wait to move this branch, and were there before."""
 
-    def moved(self, head: str, layers: Layers) -> "Branch":
-        """S1: any head move removes the branch's seals."""
-        return msgspec.structs.replace(self, head=head, layers=layers.unsealed())
+
+class Busy(Conflict):
+    """As many commits of this branch are under way as there may be."""
 
 
 class Refs(Part):
     name: ClassVar[str] = "refs"
-    events: ClassVar[tuple[type[Event], ...]] = (
-        RepositoryOpened,
-        Staged,
-        RunsStaged,
-        Compacted,
-        Sealed,
-        Committed,
-        Moved,
-        BranchCreated,
-        BranchDeleted,
-        BranchRestored,
-        TagCreated,
-        TagDeleted,
-    )
+    rules: ClassVar[Rules] = RULES
 
     def __init__(self) -> None:
-        self._commits: Table[str, Commit] = Table()
+        self._commits = Commits()
         self._branches: Table[str, Branch] = Table()
         self._tags: Table[str, str] = Table()
         self._deleted: Table[tuple[str, int], Branch] = Table()
+        self.reflog = RefLog()
+        self.guard = Guard()
+        self.collection = Collection()
+        self.stashes = Stashes()
+        self.workspaces = Workspaces()
+        self.uploads = Uploads()
 
     # --- reading -----------------------------------------------------------------------------------------------------
     def commit(self, id: str) -> Commit:
+        """Raises NotFound, and Gone for one that has expired."""
+        found = self.recorded(id)
+        if self.collection.has_expired(id):
+            raise Gone(f"commit {id[:12]} has expired", hint="its objects are no longer kept")
+        return found
+
+    def recorded(self, id: str) -> Commit:
+        """What is known of it, expired or not: for who walks through history. Raises NotFound."""
         found = self._commits.get(id)
         if found is None:
             raise NotFound(f"no commit {id}")
@@ -100,80 +123,174 @@ class Refs(Part):
         return sorted(found, key=lambda b: -b.incarnation)
 
     def commits_with(self, prefix: str) -> list[str]:
-        return sorted(id for id, _ in self._commits.items() if id.startswith(prefix))
+        return self._commits.with_prefix(prefix)
 
     # --- folding -----------------------------------------------------------------------------------------------------
     def apply(self, event: Any, at: At) -> Any:
-        return _HANDLERS[type(event)](self, event, at)
+        if type(event) not in _WHILE_READ_ONLY:
+            self.guard.check_writable()
+        result = _HANDLERS[type(event)](self, event, at)
+        self.collection.saw(at.number)
+        return result
 
     def _opened(self, event: RepositoryOpened, at: At) -> str:
         if any(True for _ in self._branches.items()):
             raise AlreadyExists("this repository was opened before")
         id = event.commit.id
         self._commits.put(id, event.commit)
-        self._branches.put(event.default_branch, Branch(event.default_branch, at.number, id))
+        self._point(Branch(event.default_branch, at.number, id), at)
         return id
 
+    # --- staging
     def _staged(self, event: Staged, at: At) -> int:
         paths = [*(entry.path for entry in event.puts), *event.deletes]
         if len(set(paths)) != len(paths):
             raise Invalid("a path stands twice in one request")
+        self.collection.check_closes(event.closes)
+        self.collection.check_entries(self.rules, event.puts, event.read_at, event.checked, len(event.closes))
+        self.guard.check(event.branch, STAGE)
+        if event.completes:
+            self.uploads.get(event.completes)
         self._stage(event.branch, lambda layers: layers.put(*event.puts, *map(Tombstone, event.deletes)))
+        self._ended(event)
         return at.number
 
+    def _ended(self, event: Staged | WorkspaceStaged) -> None:
+        self.collection.close(event.closes)
+        if event.completes:
+            self.uploads.close(event.completes)
+
     def _runs_staged(self, event: RunsStaged, at: At) -> int:
+        self.collection.check_closes(event.closes)
+        self.collection.check_runs(self.rules, event.runs)
+        if event.read_at:
+            self.collection.check_derived(self.rules, event.read_at, event.checked)
+        elif not event.closes:
+            self.collection.check_first(self.rules, (event.mint,))
+        self.guard.check(event.branch, STAGE)
         self._stage(event.branch, lambda layers: layers.append(*event.runs))
+        self.collection.close(event.closes)
         return at.number
 
     def _compacted(self, event: Compacted, at: At) -> None:
         branch = self.branch(event.branch)
-        if branch.incarnation != event.incarnation or (event.head and branch.head != event.head):
+        strict = self.rules.compaction_needs_its_inputs()
+        if strict and branch.incarnation != event.incarnation:
+            raise Refused(f"branch {branch.name!r} is not the one whose staging was compacted")
+        if event.head and branch.head != event.head and self.rules.dropped_tombstones_need_the_head():
             raise Refused(f"branch {branch.name!r} is not as it was when its staging was compacted")
-        self._stage(event.branch, lambda layers: layers.replace(Inputs(event.spans, event.runs), event.outputs))
+        self.collection.check_runs(self.rules, event.outputs)
+        if event.over is not None:  # its tree shares ranges with the head's
+            self.collection.check_derived(self.rules, event.read_at, event.checked)
+        inputs = Inputs(event.spans, event.runs)
+        self._stage(event.branch, lambda layers: layers.compacted(inputs, event.outputs, event.over))
 
+    # --- head moves
     def _sealed(self, event: Sealed, at: At) -> int:
         branch = self.branch(event.branch)
+        self.guard.check(branch.name, COMMIT)
         if at.number in branch.layers.seals:
             return at.number  # two commits began in one record: they share the seal, and one of them will land
-        if len(branch.layers.seals) >= SEALS_MAX:
-            raise Conflict(f"{SEALS_MAX} commits of branch {branch.name!r} are under way", hint="try again in a moment")
+        if len(branch.layers.seals) >= SEALS_MAX and not branch.is_front(event.turn):
+            raise Busy(f"{SEALS_MAX} commits of branch {branch.name!r} are under way", hint="try again in a moment")
         self._stage(event.branch, lambda layers: layers.seal(at.number))
         return at.number
 
     def _committed(self, event: Committed, at: At) -> str:
         branch = self.branch(event.branch)
-        if event.seal not in branch.layers.seals:
+        self.guard.check(branch.name, COMMIT)
+        sealed = event.seal in branch.layers.seals
+        follows = event.commit.parents[:1] == (branch.head,)
+        if not sealed and (self.rules.committed_needs_its_seal() or not follows):
             raise moved_underneath(branch.name)
-        self._add((event.commit,), onto=branch.head)
-        layers = branch.layers.drop_below(event.seal, event.leftovers)
-        self._branches.put(branch.name, branch.moved(event.commit.id, layers))
-        return event.commit.id
+        if not follows:
+            raise Invalid("the commit's first parent is not the head")
+        self._check_turn(branch, event.turn)
+        self.collection.check_derived(self.rules, event.read_at, event.checked)
+        self.collection.check_runs(self.rules, event.leftovers)
+        if event.then is not None and event.then.parents[:1] != (event.commit.id,):
+            raise Invalid("what comes then does not follow the commit")
+        last = event.then or event.commit
+        self._add((event.commit, event.then) if event.then else (event.commit,))
+        layers = self._without(branch.layers, event) if sealed else branch.layers
+        self._move(branch.without_turn(event.turn), last.id, layers, at)
+        return last.id
+
+    def _without(self, layers: Layers, event: Committed) -> Layers:
+        """S4."""
+        if self.rules.leftovers_lie_below_later_writes():
+            return layers.drop_below(event.seal, event.leftovers)
+        return layers.drop_below(event.seal).append(*event.leftovers)
 
     def _moved(self, event: Moved, at: At) -> str:
         branch = self.branch(event.branch)
-        if branch.incarnation != event.incarnation or branch.head != event.source:
+        elsewhere = branch.incarnation != event.incarnation or branch.head != event.source
+        if elsewhere and self.rules.moves_need_their_head():
             raise moved_underneath(branch.name)
-        if event.why in CLEAN and not event.discard and not branch.layers.empty:
+        needs_clean = event.why in CLEAN and not event.discard and self.rules.merges_need_a_clean_branch()
+        if needs_clean and not branch.layers.empty:
             raise dirty(branch.name)
         if event.commits and event.commits[-1].id != event.target:
             raise Invalid("the last of the new commits is not where the branch is to go")
+        if event.target != event.source:
+            self._check_turn(branch, event.turn)
+            self.guard.check(branch.name, _BLOCKED.get(event.why, ""))
+        if event.commits:
+            self.collection.check_derived(self.rules, event.read_at, event.checked)
+        self._check_workspace(event, branch)
         self._add(event.commits)
         self.commit(event.target)
+        if event.workspace and self.rules.workspace_commits_close_it():
+            self.workspaces.close(event.workspace, event.target)
         layers = branch.layers.cleared() if event.discard else branch.layers
-        self._branches.put(branch.name, branch.moved(event.target, layers))
+        self._move(branch.without_turn(event.turn), event.target, layers, at)
         return event.target
 
+    def _check_workspace(self, event: Moved, branch: Branch) -> None:
+        """S8."""
+        if not event.workspace:
+            return
+        workspace = self.workspaces.get(event.workspace)
+        if workspace.branch != branch.name:
+            raise Invalid(f"workspace {workspace.id!r} is one of branch {workspace.branch!r}")
+        if workspace.last != event.upto and self.rules.workspace_commits_need_its_last_event():
+            raise ConcurrentCommit(
+                f"workspace {workspace.id!r} was written to while it was committed", hint="commit it again"
+            )
+        if self.collection.removals(workspace.id):
+            raise ConcurrentCommit(f"files of workspace {workspace.id!r} are being removed", hint="commit it again")
+        if workspace.incarnation != branch.incarnation and self.rules.workspace_commits_need_the_incarnation():
+            raise ConcurrentCommit(
+                f"branch {branch.name!r} was deleted and made again since workspace {workspace.id!r} was opened",
+                hint="open a new workspace",
+            )
+
+    def _turned(self, event: Turned, at: At) -> int:
+        """Returns how many are in front."""
+        branch = self.branch(event.branch)
+        for place, turn in enumerate(branch.turns):
+            if turn.request == event.request:
+                return place
+        turns = (*branch.turns, Turn(event.request, event.patience))
+        self._branches.put(branch.name, msgspec.structs.replace(branch, turns=turns))
+        return len(turns) - 1
+
+    def _turn_over(self, event: TurnOver, at: At) -> None:
+        branch = self.branch(event.branch)
+        self._branches.put(branch.name, branch.without_turn(event.request))
+
+    # --- branches and tags
     def _branch_created(self, event: BranchCreated, at: At) -> str:
         self._check_free(event.name)
         self.commit(event.commit)
-        self._branches.put(event.name, Branch(event.name, at.number, event.commit))
+        self._point(Branch(event.name, at.number, event.commit), at)
         return event.commit
 
     def _branch_deleted(self, event: BranchDeleted, at: At) -> None:
-        branch = self.branch(event.name)
-        if branch.incarnation != event.incarnation:
-            raise moved_underneath(branch.name)
+        branch = self._whole(event.name, event.incarnation)
+        self.guard.check(branch.name, REWRITE)
         self._branches.drop(branch.name)
+        self.reflog.moved(branch.name, at.time, "")
         self._deleted.put((branch.name, branch.incarnation), branch)
 
     def _branch_restored(self, event: BranchRestored, at: At) -> str:
@@ -182,8 +299,18 @@ class Refs(Part):
             raise NotFound(f"no deleted branch {event.name!r} is kept")
         self._check_free(event.name)
         self._deleted.drop((event.name, event.incarnation))
-        again = msgspec.structs.replace(branch, incarnation=at.number)
-        self._branches.put(event.name, again.moved(branch.head, branch.layers))
+        again = msgspec.structs.replace(branch, incarnation=at.number, turns=())
+        self._move(again, branch.head, branch.layers, at)
+        return branch.head
+
+    def _branch_renamed(self, event: BranchRenamed, at: At) -> str:
+        branch = self._whole(event.name, event.incarnation)
+        self.guard.check(branch.name, REWRITE)
+        self._check_free(event.to)
+        self._branches.drop(branch.name)
+        self.reflog.moved(branch.name, at.time, "")
+        again = msgspec.structs.replace(branch, name=event.to, incarnation=at.number, turns=())
+        self._move(again, branch.head, branch.layers, at)
         return branch.head
 
     def _tag_created(self, event: TagCreated, at: At) -> str:
@@ -197,16 +324,113 @@ class Refs(Part):
             raise NotFound(f"no tag {event.name!r}")
         self._tags.drop(event.name)
 
+    # --- stashes (S9)
+    def _stashed(self, event: Stashed, at: At) -> str:
+        branch = self.branch(event.branch)
+        if branch.layers.empty:
+            raise NothingToDo(f"nothing is staged on branch {branch.name!r}", hint="there is nothing to put aside")
+        id = self.stashes.new_id(at.number)
+        kept = branch.layers.unsealed()
+        self.stashes.push(Stash(id, branch.name, branch.head, kept, event.message, at.user, at.time))
+        layers = branch.layers.cleared() if self.rules.stashes_take_the_staging_along() else branch.layers
+        self._move(branch, branch.head, layers, at)
+        return id
+
+    def _popped(self, event: Popped, at: At) -> None:
+        branch, stash = self.branch(event.branch), self.stashes.get(event.stash)
+        self.guard.check(branch.name, STAGE)
+        if branch.head != event.head and self.rules.pops_need_their_head():
+            raise moved_underneath(branch.name)
+        if not branch.layers.empty and self.rules.pops_need_a_clean_branch():
+            raise dirty(branch.name)
+        self.stashes.drop(stash.id)
+        self._move(branch, branch.head, branch.layers.restored(stash.layers), at)
+
+    def _stash_dropped(self, event: StashDropped, at: At) -> None:
+        self.stashes.drop(self.stashes.get(event.stash).id)
+
+    # --- workspaces (S8)
+    def _workspace_opened(self, event: WorkspaceOpened, at: At) -> str:
+        branch = self.branch(event.branch)
+        id = f"{at.number}-{event.tail}"
+        return self.workspaces.open(
+            Workspace(id, branch.name, branch.incarnation, branch.head, at.number, at.user, at.time, event.note)
+        )
+
+    def _workspace_staged(self, event: WorkspaceStaged, at: At) -> int:
+        self.collection.check_closes(event.closes)
+        self.collection.check_entries(self.rules, event.puts, event.read_at, event.checked, len(event.closes))
+        if event.completes:
+            self.uploads.get(event.completes)
+        number = self.workspaces.stage(event, at)
+        self._ended(event)
+        return number
+
+    # --- multipart uploads
+    def _upload_opened(self, event: UploadOpened, at: At) -> str:
+        self.branch(event.branch)
+        self.guard.check(event.branch, STAGE)
+        if event.workspace:
+            self.workspaces.get(event.workspace)
+        return self.uploads.open(event, at)
+
+    def _part_put(self, event: PartPut, at: At) -> str:
+        if event.read_at:
+            self.collection.check_derived(self.rules, event.read_at, event.checked)
+        elif self.collection.cut:
+            self.collection.check_first(self.rules, (mint_of(block.address) for block in event.blocks))
+        return self.uploads.put(event, at)
+
+    def _workspace_dropped(self, event: WorkspaceDropped, at: At) -> None:
+        self.workspaces.close(self.workspaces.get(event.workspace).id, DROPPED)
+
+    # --- what is no longer kept (G6)
+    def _expired(self, event: Expired, at: At) -> None:
+        rooted = {branch.head for branch in self.branches()} | {commit for _, commit in self.tags()}
+        rooted |= {each.fork for each in self.workspaces.all()} | {each.head for each in self.stashes.all()}
+        dropped = set(event.branches)
+        rooted |= {branch.head for key, branch in self._deleted.items() if key not in dropped}
+        for id in event.commits:
+            self.commit(id)
+            if id in rooted:
+                raise Refused(f"commit {id[:12]} is the head of a branch, a tag, or kept for something else")
+        for key in event.branches:
+            if key not in self._deleted:
+                raise NotFound(f"no deleted branch {key[0]!r} of that incarnation is kept")
+        for key in event.branches:
+            self._deleted.drop(key)
+        self.collection.expire(event.commits)
+
+    # --- shared by several -------------------------------------------------------------------------------------------
     def _stage(self, name: str, change: Callable[[Layers], Layers]) -> None:
         branch = self.branch(name)
         self._branches.put(name, msgspec.structs.replace(branch, layers=change(branch.layers)))
 
-    def _add(self, commits: Iterable[Commit], onto: str = "") -> None:
+    def _move(self, branch: Branch, head: str, layers: Layers, at: At) -> None:
+        """S1: any head move, reset, restore, stash push or pop removes the branch's seals."""
+        layers = layers.unsealed() if self.rules.head_moves_remove_seals() else layers
+        self._point(msgspec.structs.replace(branch, head=head, layers=layers), at)
+
+    def _point(self, branch: Branch, at: At) -> None:
+        before = self._branches.get(branch.name)
+        self._branches.put(branch.name, branch)
+        if before is None or before.head != branch.head:
+            self.reflog.moved(branch.name, at.time, branch.head)
+
+    def _whole(self, name: str, incarnation: int) -> Branch:
+        branch = self.branch(name)
+        if branch.incarnation != incarnation:
+            raise moved_underneath(branch.name)
+        return branch
+
+    def _check_turn(self, branch: Branch, request: str) -> None:
+        if branch.turns and not branch.is_front(request) and self.rules.turns_are_kept():
+            raise NotYourTurn(f"others wait to move branch {branch.name!r}", hint="try again in a moment")
+
+    def _add(self, commits: Iterable[Commit]) -> None:
         """New commits, each with its parents here before it. Raises before anything is changed."""
         new: dict[str, Commit] = {}
         for commit in commits:
-            if onto and commit.parents[:1] != (onto,):
-                raise Invalid("the commit's first parent is not the head")
             known = [new.get(parent) or self.commit(parent) for parent in commit.parents]
             if commit.generation != 1 + max((parent.generation for parent in known), default=-1):
                 raise Invalid("the commit's generation does not follow from its parents'")
@@ -225,62 +449,64 @@ class Refs(Part):
         fork = type(self)()
         fork._commits, fork._branches = self._commits.fork(), self._branches.fork()
         fork._tags, fork._deleted = self._tags.fork(), self._deleted.fork()
+        fork.reflog = self.reflog.fork()
+        fork.guard, fork.collection = self.guard.fork(), self.collection.fork()
+        fork.stashes, fork.workspaces = self.stashes.fork(), self.workspaces.fork()
+        fork.uploads = self.uploads.fork()
         return fork
 
     def join(self) -> None:
-        for table in (self._commits, self._branches, self._tags, self._deleted):
+        for table in (self._branches, self._tags, self._deleted):
             table.join()
+        self._commits.join()
+        self.reflog.join()
+        for piece in (self.guard, self.collection, self.stashes, self.workspaces, self.uploads):
+            piece.join()
 
     def dump(self) -> "_Dumped":
         return _Dumped(
-            [commit for _, commit in self._commits.items()],
-            [_dumped(branch) for branch in self.branches()],
+            self._commits.dump(),
+            [branch.dump() for branch in self.branches()],
             self.tags(),
-            [_dumped(branch) for _, branch in self._deleted.items()],
+            [branch.dump() for _, branch in self._deleted.items()],
+            self.guard.dump(),
+            self.collection.dump(),
+            self.stashes.dump(),
+            self.workspaces.dump(),
+            self.uploads.dump(),
+            self.reflog.dump(),
         )
 
     def load(self, dumped: msgspec.Raw) -> None:
         state = _decoder.decode(dumped)
-        for commit in state.commits:
-            self._commits.put(commit.id, commit)
+        self._commits.load(state.commits)
         for name, commit_id in state.tags:
             self._tags.put(name, commit_id)
-        for branch in map(_loaded, state.branches):
+        for branch in map(loaded, state.branches):
             self._branches.put(branch.name, branch)
-        for branch in map(_loaded, state.deleted):
+        for branch in map(loaded, state.deleted):
             self._deleted.put((branch.name, branch.incarnation), branch)
-
-
-def moved_underneath(branch: str) -> Conflict:
-    return Conflict(f"branch {branch!r} was moved by somebody else meanwhile", hint="look at it, then try again")
-
-
-def dirty(branch: str) -> Refused:
-    return Refused(f"branch {branch!r} has uncommitted changes", hint="commit them or reset them first")
-
-
-class _Branch(msgspec.Struct, frozen=True, array_like=True):
-    """On somebody's disk, in checkpoints: fields are only ever added at the end."""
-
-    name: str
-    incarnation: int
-    head: str
-    layers: Dumped
+        self.guard.load(state.guard)
+        self.collection.load(state.collection)
+        self.stashes.load(state.stashes)
+        self.workspaces.load(state.workspaces)
+        self.uploads.load(state.uploads)
+        self.reflog.load(state.reflog)
 
 
 class _Dumped(msgspec.Struct, frozen=True, array_like=True):
-    commits: list[Commit]
-    branches: list[_Branch]
+    """On somebody's disk, in checkpoints: fields are only ever added at the end."""
+
+    commits: Columns | list[Commit]  # a list, in checkpoints from before there were columns
+    branches: list[DumpedBranch]
     tags: list[tuple[str, str]]
-    deleted: list[_Branch]
-
-
-def _dumped(branch: Branch) -> _Branch:
-    return _Branch(branch.name, branch.incarnation, branch.head, branch.layers.dump())
-
-
-def _loaded(branch: _Branch) -> Branch:
-    return Branch(branch.name, branch.incarnation, branch.head, load(branch.layers))
+    deleted: list[DumpedBranch]
+    guard: DumpedGuard = DumpedGuard()
+    collection: DumpedCollection = DumpedCollection()
+    stashes: list[DumpedStash] = []
+    workspaces: DumpedWorkspaces = DumpedWorkspaces()
+    uploads: list[Upload] = []
+    reflog: dict[str, Moves] = {}
 
 
 _HANDLERS: dict[type[Event], Callable[[Refs, Any, At], Any]] = {
@@ -291,10 +517,36 @@ _HANDLERS: dict[type[Event], Callable[[Refs, Any, At], Any]] = {
     Sealed: Refs._sealed,
     Committed: Refs._committed,
     Moved: Refs._moved,
+    Turned: Refs._turned,
+    TurnOver: Refs._turn_over,
     BranchCreated: Refs._branch_created,
     BranchDeleted: Refs._branch_deleted,
     BranchRestored: Refs._branch_restored,
+    BranchRenamed: Refs._branch_renamed,
     TagCreated: Refs._tag_created,
     TagDeleted: Refs._tag_deleted,
+    Stashed: Refs._stashed,
+    Popped: Refs._popped,
+    StashDropped: Refs._stash_dropped,
+    WorkspaceOpened: Refs._workspace_opened,
+    WorkspaceStaged: Refs._workspace_staged,
+    WorkspaceAdded: lambda refs, event, at: refs.workspaces.add(event, at),
+    WorkspaceReverted: lambda refs, event, at: refs.workspaces.revert(event, at),
+    WorkspaceSealed: lambda refs, event, at: refs.workspaces.seal(event, at),
+    WorkspaceDropped: Refs._workspace_dropped,
+    UploadOpened: Refs._upload_opened,
+    PartPut: Refs._part_put,
+    UploadAborted: lambda refs, event, at: refs.uploads.close(event.upload),
+    ProtectionSet: lambda refs, event, at: refs.guard.set_rules(event),
+    ReadOnlySet: lambda refs, event, at: refs.guard.set_read_only(event),
+    Opened: lambda refs, event, at: refs.collection.open(event, at),
+    Abandoned: lambda refs, event, at: refs.collection.abandon(event),
+    Planned: lambda refs, event, at: refs.collection.draw(event, at),
+    PlanEnded: lambda refs, event, at: refs.collection.end(event),
+    Expired: Refs._expired,
+    Aliased: lambda refs, event, at: refs.collection.add_alias(refs.rules, event),
 }
+Refs.events = tuple(_HANDLERS)
+# What no reader sees, and what ends it.
+_WHILE_READ_ONLY = {ReadOnlySet, Compacted, TurnOver, UploadAborted, Abandoned, Planned, PlanEnded, Expired, Aliased}
 _decoder = msgspec.msgpack.Decoder(_Dumped)

@@ -1,11 +1,15 @@
-"""What a ref expression names, in the refs of one moment: a branch, else a tag, else a unique prefix of a commit id."""
+"""What a ref expression names, in the refs of one moment: a branch, else a tag, else a unique prefix of a commit id; or
+where a branch of that name was at an earlier moment."""
 
+from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from lochan.errors import Invalid, NotFound
 from lochan.formats.commit import Commit
-from lochan.versioning.expression import parse
-from lochan.versioning.refs import Branch, Refs
+from lochan.versioning.expression import Expression, parse
+from lochan.versioning.refs import Refs
+from lochan.versioning.state.branch import Branch
+from lochan.versioning.state.workspaces import Workspace
 
 _PREFIX_MIN = 4
 
@@ -15,21 +19,36 @@ class Resolved(NamedTuple):
     commit: Commit
     branch: Branch | None  # if it names a branch itself, and not something behind it
     committed_only: bool = False
+    workspace: Workspace | None = None  # if it names one; the commit is then the one that it was opened on
 
 
-def resolve(refs: Refs, text: str) -> Resolved:
-    """Raises NotFound for what is not there, Invalid for what is no ref or names several commits."""
+def resolve(refs: Refs, text: str, *, workspaces: bool = False, now: int | None = None) -> Resolved:
+    """Raises NotFound for what is not there, Invalid for what is no ref or names several commits. A workspace is a
+    place to read and write, and no commit: it is Invalid too, unless `workspaces` are asked for. `now`, in microseconds
+    since 1970, is what "2 hours ago" is counted from."""
     expression = parse(text)
-    if expression.time is not None:
-        raise Invalid(f"{text!r}: refs of an earlier time cannot be looked up yet", hint="name the commit by its id")
+    if expression.workspace:
+        return _workspace(refs, expression, text, workspaces)
+    time = _time(expression, text, now)
+    if time is not None:
+        id = _stepped(refs, _at(refs, expression.name, time, text), expression.steps, text)
+        return Resolved(id, refs.commit(id), None)
     branch = refs.find_branch(expression.name)
     id = branch.head if branch else refs.find_tag(expression.name) or _by_prefix(refs, expression.name)
     if expression.only and branch is None:
         raise Invalid(f"{text!r}: only a branch has something staged")
-    for step, count in expression.steps:
-        id = _step(refs, id, step, count, text)
+    id = _stepped(refs, id, expression.steps, text)
     plain = branch is not None and not expression.steps
     return Resolved(id, refs.commit(id), branch if plain else None, expression.only == "@")
+
+
+def _workspace(refs: Refs, expression: Expression, text: str, wanted: bool) -> Resolved:
+    if not wanted:
+        raise Invalid(f"{text!r} is a workspace, and a commit is wanted here", hint="commit the workspace first")
+    found = refs.workspaces.get(expression.workspace)
+    if found.branch != expression.name:
+        raise Invalid(f"{text!r}: this is a workspace of branch {found.branch!r}", hint=f"write {found.ref}")
+    return Resolved(found.fork, refs.commit(found.fork), None, workspace=found)
 
 
 def _by_prefix(refs: Refs, name: str) -> str:
@@ -41,6 +60,44 @@ def _by_prefix(refs: Refs, name: str) -> str:
     if len(found) > 1:
         raise Invalid(f"{name!r} is the beginning of {len(found)} commits", hint="give more digits")
     return found[0]
+
+
+def _time(expression: Expression, text: str, now: int | None) -> int | None:
+    if expression.only == "$" and (expression.time, expression.ago) != (None, None):
+        raise Invalid(f"{text!r}: what was staged at an earlier moment is not kept", hint="leave out the $")
+    if expression.ago is None:
+        return expression.time
+    if now is None:
+        raise Invalid(f"{text!r}: a time counted from now cannot be given here", hint="write it as 2026-11-01T10:00Z")
+    return now - expression.ago
+
+
+def _at(refs: Refs, name: str, time: int, text: str) -> str:
+    """Where the branch of that name was. A moment to come is now."""
+    head = refs.reflog.at(name, time)
+    if head:
+        return head
+    if head == "":
+        raise NotFound(f"{text!r}: branch {name!r} had been deleted by then", hint=_MOVES)
+    first = refs.reflog.first(name)
+    if first is not None:
+        made = (_1970 + timedelta(microseconds=first)).isoformat().replace("+00:00", "Z")
+        raise NotFound(f"{text!r}: branch {name!r} was made later, at {made}", hint=_MOVES)
+    if refs.find_branch(name) is not None:  # its moves come from a checkpoint that was made before they were kept
+        raise NotFound(f"{text!r}: where branch {name!r} was is not known so far back", hint=_MOVES)
+    if refs.find_tag(name) is not None:
+        raise Invalid(f"{text!r}: {name!r} is a tag, and only branches move", hint=f"{name} alone names its commit")
+    raise NotFound(f"{text!r}: there never was a branch {name!r}", hint="`lochan branch list` shows those there are")
+
+
+_MOVES = "`lochan events` shows what happened when"
+_1970 = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def _stepped(refs: Refs, id: str, steps: tuple[tuple[str, int], ...], text: str) -> str:
+    for step, count in steps:
+        id = _step(refs, id, step, count, text)
+    return id
 
 
 def _step(refs: Refs, id: str, step: str, count: int, text: str) -> str:

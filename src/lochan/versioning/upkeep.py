@@ -1,19 +1,21 @@
-"""Upkeep of a branch's staging: compaction behind the writers, whom it never blocks (rules S2, S3).
+"""Upkeep of a branch's staging: compaction, and the tree over many tombstones, behind the writers, whom neither ever
+blocks (rules S2, S3).
 
-Its event is valid only while every input is still there; if a commit or a reset was quicker, the runs just written are
-litter, and nothing else has happened.
+The event is valid only while every input is still there; if a commit or a reset was quicker, the files just written
+are litter, and nothing else has happened.
 """
 
 from __future__ import annotations
 
 import asyncio
 
-from lochan.errors import Conflict, LochanError, NotFound, Refused
+from lochan.errors import Conflict, Gone, LochanError, NotFound, Refused
 from lochan.failpoints import fp
 from lochan.formats.record import Actor
 from lochan.formats.refs_events import Compacted
-from lochan.staging import compaction
+from lochan.staging import compaction, over
 from lochan.staging.compaction import LIMITS, Limits
+from lochan.staging.layers import Layers
 from lochan.versioning.open_repository import OpenRepository
 
 SELF = Actor("lochan", "upkeep", "")
@@ -26,16 +28,36 @@ async def compact(repository: OpenRepository, branch: str, limits: Limits = LIMI
     chosen = compaction.plan(found.layers, limits) if found else None
     if found is None or chosen is None:
         return False
-    head = await repository.tree(refs.commit(found.head))
-    made = await compaction.compact(chosen, found.layers, repository.runs, head.has_many)
+    tree = await repository.tree(refs.commit(found.head))
+    made = await compaction.compact(chosen, found.layers, repository.runs, tree.has_many)
     outputs = await repository.runs.write_cut(made.changes, made.level, mint)
     fp("compact.runs_written")
-    event = Compacted(
-        branch, found.incarnation, made.inputs.spans, made.inputs.runs, outputs, found.head if made.dropped else ""
-    )
+    head = found.head if made.dropped else ""
+    inputs = made.inputs
+    event = Compacted(branch, found.incarnation, inputs.spans, inputs.runs, outputs, head, read_at=mint)
+    return await _landed(repository, event)
+
+
+async def cover(repository: OpenRepository, branch: str, limits: Limits = LIMITS) -> bool:
+    """Makes the tree over the lowest runs, where a reader needs one; False: it is there, or somebody was quicker."""
+    refs, mint = await repository.refs()
+    found = refs.find_branch(branch)
+    if found is None:
+        return False
+    head = refs.commit(found.head)
+    chosen = over.plan(found.layers, head.tree_file, limits)
+    if chosen is None:
+        return False
+    made = await over.make(chosen, await repository.tree(head), repository.trees, repository.runs, mint)
+    fp("cover.tree_written")
+    event = Compacted(branch, found.incarnation, (), (), (), found.head, read_at=mint, over=made)
+    return await _landed(repository, event)
+
+
+async def _landed(repository: OpenRepository, event: Compacted) -> bool:
     try:
         await repository.submit(SELF, event)
-    except (Refused, NotFound, Conflict):
+    except (Refused, NotFound, Conflict, Gone):
         return False
     fp("compact.landed")
     return True
@@ -52,8 +74,9 @@ class Upkeep:
 
     def touched(self, branch: str) -> None:
         """Cheap: looks at counters of the state this process has folded."""
-        found = self._repository.folded().find_branch(branch)
-        if found is None or compaction.plan(found.layers, self._limits) is None:
+        refs = self._repository.folded()
+        found = refs.find_branch(branch)
+        if found is None or not self._has_work(found.layers, refs.commit(found.head).tree_file):
             return
         self._due.add(branch)
         if self._task is None:
@@ -63,12 +86,17 @@ class Upkeep:
         if self._task is not None:
             await self._task
 
+    def _has_work(self, layers: Layers, base: str) -> bool:
+        planned = compaction.plan(layers, self._limits) or over.plan(layers, base, self._limits)
+        return planned is not None
+
     async def _work(self) -> None:
         try:
             while self._due:
                 branch = self._due.pop()
                 while await compact(self._repository, branch, self._limits):
                     pass
+                await cover(self._repository, branch, self._limits)
         except LochanError as error:  # the next write tries again; nobody's request has failed
             self._repository.journal.schema.alarm(f"the staging of a branch was not compacted: {error}")
         finally:

@@ -6,6 +6,7 @@ from lochan.errors import Invalid
 from lochan.formats.entry import Block, Entry
 from lochan.formats.entry_table import table_of
 from lochan.tree.merge import conflicts, conflicts_of, merge
+from lochan.tree.strategy import BASE as BASE_WINS
 from lochan.tree.strategy import DEST, SOURCE, Strategy
 from tests.unit.tree.forest import Forest, entry, gathered, run
 
@@ -83,6 +84,8 @@ def clash(forest: Forest, strategy: Strategy) -> tuple[str | None, list[str]]:
         pytest.param(Strategy(), None, ["a", "p/c", "q/d"], id="the user is asked"),
         pytest.param(Strategy(SOURCE), "a=3 b!=3|p/c=3 q/d=3", [], id="source wins"),
         pytest.param(Strategy(DEST), "a=2 b!=3|q/d=2", [], id="destination wins"),
+        pytest.param(Strategy(BASE_WINS), "a b!=3|p/c q/d", [], id="neither wins"),
+        pytest.param(Strategy(DEST, {"p/": BASE_WINS}), "a=2 b!=3|p/c q/d=2", [], id="neither, under a prefix"),
         pytest.param(Strategy(prefixes={"p/": SOURCE}), None, ["a", "q/d"], id="by prefix"),
         pytest.param(Strategy(DEST, {"q/": SOURCE}), "a=2 b!=3|q/d=3", [], id="a prefix goes before the rest"),
         pytest.param(Strategy(SOURCE, {"": DEST, "p": SOURCE}), "a=2 b!=3|p/c=3 q/d=2", [], id="the longest prefix"),
@@ -111,6 +114,18 @@ def test_added_on_both_sides_is_a_conflict_unless_alike() -> None:
     assert run(merge(forest.trees, base, forest.build("a=1 m"), forest.build("a=2 m"), mint=3)).conflicts == 1
     alike = run(merge(forest.trees, base, forest.build("a=1 b m"), forest.build("a=1 c m"), mint=3))
     assert alike.tree is not None and forest.show(alike.tree) == "a=1 b c m"
+
+
+def test_what_both_added_is_not_there_where_the_base_wins() -> None:
+    forest = Forest()
+    base = forest.build("m")
+    sides = forest.build("a=1 m n"), forest.build("a=2 k m")
+    merged = run(merge(forest.trees, base, *sides, mint=3, strategy=Strategy(BASE_WINS))).tree
+    assert merged is not None and forest.show(merged) == "k m n"
+    back = run(
+        merge(forest.trees, base, forest.build("m=2"), forest.build("m=3"), mint=3, strategy=Strategy(BASE_WINS))
+    )
+    assert back.tree is base
 
 
 def test_where_both_made_the_same_change_ours_stays() -> None:

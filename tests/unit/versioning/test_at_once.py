@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from lochan.errors import Conflict, Invalid, Refused
+from lochan.errors import Conflict, Invalid, NothingToDo, Refused, SameRef
 from lochan.formats.record import Actor
 from lochan.lake import Lake
 from lochan.store.memory import MemoryStore
@@ -125,9 +125,11 @@ def test_a_merge_is_refused_where_something_is_staged() -> None:
         await objects.put(one, "main", "b", once(b"x"), actor=ANN)
         with pytest.raises(Refused, match="uncommitted"):
             await moving.merge(one, "dev", "main", actor=ANN)
-        with pytest.raises(Invalid, match="nothing to merge"):
-            await commit(one, "main", Wish("c"), actor=ANN)
+        await commit(one, "main", Wish("c"), actor=ANN)
+        with pytest.raises(SameRef, match="itself"):
             await moving.merge(one, "main", "main", actor=ANN)
+        with pytest.raises(NothingToDo, match="nothing to merge"):
+            await moving.merge(one, "main~1", "main", actor=ANN)
 
     run(play())
 

@@ -15,6 +15,11 @@ from lochan.versioning.expression import Expression, parse
         ("main^0", Expression("main", steps=(("^", 0),))),
         ("main@{2026-11-01T10:00Z}", Expression("main", time=1_793_527_200_000_000)),
         ("main@{2026-11-01T12:00+02:00}~1", Expression("main", time=1_793_527_200_000_000, steps=(("~", 1),))),
+        ("main@{2026-11-01}~2", Expression("main", time=1_793_491_200_000_000, steps=(("~", 2),))),
+        ("main@{2 hours ago}", Expression("main", ago=7_200_000_000)),
+        ("main@{1.day.ago}^", Expression("main", ago=86_400_000_000, steps=(("^", 1),))),
+        ("main@{ yesterday }", Expression("main", ago=86_400_000_000)),
+        ("main@{now}", Expression("main", ago=0)),
         ("main@", Expression("main", only="@")),
         ("main$", Expression("main", only="$")),
     ],
@@ -23,7 +28,24 @@ def test_what_it_means(text: str, expected: Expression) -> None:
     assert parse(text) == expected
 
 
-@pytest.mark.parametrize("text", ["", "-x", ".x", "a/b", "main~x", "main~~a", "main@{soon}", "main@$", "ma in", "é"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "-x",
+        ".x",
+        "a/b",
+        "main~x",
+        "main~~a",
+        "main@{soon}",
+        "main@{}",
+        "main@{2 hours}",
+        "main@{9999999999 days ago}",
+        "main@$",
+        "ma in",
+        "é",
+    ],
+)
 def test_what_is_none(text: str) -> None:
     with pytest.raises(Invalid):
         parse(text)

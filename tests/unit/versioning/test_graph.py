@@ -4,17 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lochan.formats.commit import Commit
-from lochan.versioning.graph import is_ancestor, log, merge_bases
-
-
-def graph(*edges: str) -> dict[str, Commit]:
-    """`graph("a", "b a", "m b a")`: each commit with its parents, oldest first."""
-    commits: dict[str, Commit] = {}
-    for date, edge in enumerate(edges):
-        id, *parents = edge.split()
-        generation = max((commits[p].generation + 1 for p in parents), default=0)
-        commits[id] = Commit(tuple(parents), "ann", "ann", id, date, {}, "tree", "", generation)
-    return commits
+from lochan.versioning.graph import is_ancestor, log, merge_bases, only_left, topological
+from tests.unit.versioning.history import graph
 
 
 def test_a_log_goes_from_child_to_parent() -> None:
@@ -33,6 +24,26 @@ def test_a_log_reads_only_what_it_shows() -> None:
 
     assert next(log(look_up, "c1000"))[0] == "c1000"
     assert len(asked) == 1
+
+
+def test_one_line_of_history_after_the_other() -> None:
+    commits = graph("a", "b a", "x a", "c b", "y x", "m c y", "n m")
+    assert [id for id, _ in topological(commits.__getitem__, "n")] == ["n", "m", "y", "x", "c", "b", "a"]
+    order = topological(commits.__getitem__, "n", first_parent=True)
+    assert [id for id, _ in order] == ["n", "m", "c", "b", "a"]
+
+
+def test_lines_are_followed_no_further_than_needed() -> None:
+    commits = graph("c0", *(f"c{n + 1} c{n}" for n in range(1_000)), "side c990", "m c1000 side")
+    asked: set[str] = set()
+
+    def look_up(id: str) -> Commit:
+        asked.add(id)
+        return commits[id]
+
+    order = topological(look_up, "m")
+    assert [next(order)[0] for _ in range(3)] == ["m", "side", "c1000"]
+    assert len(asked) < 15
 
 
 def test_merge_bases_by_hand() -> None:
@@ -75,7 +86,11 @@ def test_as_defined(commits: dict[str, Commit], data: st.DataObject) -> None:
     common = reach(commits, left) & reach(commits, right)
     best = {id for id in common if not any(id != other and id in reach(commits, other) for other in common)}
     assert set(merge_bases(commits.__getitem__, left, right)) == best
+    assert set(only_left(commits.__getitem__, left, right)) == reach(commits, left) - reach(commits, right)
     assert is_ancestor(commits.__getitem__, left, right) == (left in reach(commits, right))
     order = [id for id, _ in log(commits.__getitem__, left)]
     assert set(order) == reach(commits, left)
     assert all(order.index(id) < order.index(p) for id in order for p in commits[id].parents)
+    lines = [id for id, _ in topological(commits.__getitem__, left)]
+    assert sorted(lines) == sorted(order)
+    assert all(lines.index(id) < lines.index(p) for id in lines for p in commits[id].parents)

@@ -5,10 +5,8 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from lochan.errors import AlreadyExists, Conflict, Invalid, LochanError, NotFound, Refused
+from lochan.errors import AlreadyExists, Conflict, Invalid, NotFound, Refused
 from lochan.formats.commit import Commit
-from lochan.formats.entry import Entry
-from lochan.formats.events import Event
 from lochan.formats.refs_events import (
     BranchCreated,
     BranchDeleted,
@@ -21,56 +19,9 @@ from lochan.formats.refs_events import (
     Staged,
     TagCreated,
 )
-from lochan.formats.repository_events import RepositoryOpened
-from lochan.formats.run import RunRef
-from lochan.journal.state import At
 from lochan.staging.layers import Inputs
 from lochan.versioning.refs import SEALS_MAX, Refs
-
-FIRST = Commit((), "", "", "first", 0, {}, "empty", "", 0)
-
-
-def entry(path: str) -> Entry:
-    return Entry(path, (), 0, "", "", 0)
-
-
-def run(id: str) -> RunRef:
-    return RunRef(id, f"runs/{id}", 1, 1, 0, 10, "a", "a", 0)
-
-
-def after(*parents: Commit, message: str = "next") -> Commit:
-    generation = 1 + max(parent.generation for parent in parents)
-    return Commit(tuple(p.id for p in parents), "ann", "ann", message, generation, {}, "tree", "file", generation)
-
-
-class Story:
-    """Events one after the other, each with the next number."""
-
-    def __init__(self) -> None:
-        self.refs = Refs()
-        self.number = 0
-        self.tell(RepositoryOpened("files", "main", FIRST))
-
-    def tell(self, event: Event) -> int:
-        self.number += 1
-        self.refs.apply(event, At(self.number, 0, "ann"))
-        return self.number
-
-    def refuses(self, event: Event, kind: type[LochanError]) -> None:
-        """And nothing of it stays."""
-        before = msgspec.msgpack.encode(self.refs.dump())
-        with pytest.raises(kind):
-            self.tell(event)
-        assert msgspec.msgpack.encode(self.refs.dump()) == before
-
-    @property
-    def main(self) -> tuple[str, int]:
-        branch = self.refs.branch("main")
-        return branch.head, branch.incarnation
-
-    def move(self, to: Commit, why: str = "import", **more: bool) -> Moved:
-        head, incarnation = self.main
-        return Moved("main", incarnation, head, to.id, why, (to,), **more)
+from tests.unit.versioning.story import FIRST, Story, after, entry, run
 
 
 def test_a_commit_holds_what_lies_below_its_seal() -> None:

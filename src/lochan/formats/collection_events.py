@@ -1,0 +1,65 @@
+"""Events of garbage collection, and of what is held open against it. On somebody's disk."""
+
+from typing import ClassVar
+
+from lochan.formats.events import Event
+
+
+class Opened(Event, frozen=True):
+    """Something will name files that are written from now on, perhaps much later: an address token, an upload, a job.
+    Closed by the event that names the files, or abandoned."""
+
+    type: ClassVar[str] = "opened"
+
+    id: str
+    kind: str  # link, upload, job, removal
+    address: str = ""  # the file, or the folder of files
+    branch: str = ""
+    path: str = ""
+    expires: int = 0  # microseconds since 1970; 0: never by itself
+
+
+class Abandoned(Event, frozen=True):
+    type: ClassVar[str] = "abandoned"
+
+    ids: tuple[str, ...]
+
+
+class Planned(Event, frozen=True):
+    """A garbage collection's plan: the files on its list are dead from this number on. `cut` is the number of the plan
+    before it (G2), `marked` the last number whose events were followed: valid only if nothing came after."""
+
+    type: ClassVar[str] = "planned"
+
+    cut: int
+    marked: int
+    list: str  # the file with the list
+
+
+class PlanEnded(Event, frozen=True):
+    """Swept and reported, or abandoned; before that nobody may plan again (G8)."""
+
+    type: ClassVar[str] = "plan-ended"
+
+    plan: int  # the number of its event
+    how: str  # reported, abandoned
+
+
+class Expired(Event, frozen=True):
+    """Commits that nothing may name any more, and deleted branches that cannot be restored any more (G6)."""
+
+    type: ClassVar[str] = "expired"
+
+    commits: tuple[str, ...] = ()
+    branches: tuple[tuple[str, int], ...] = ()  # name and incarnation
+
+
+class Aliased(Event, frozen=True):
+    """Whoever reads `address` reads `target`, which holds the same bytes (G7)."""
+
+    type: ClassVar[str] = "aliased"
+
+    address: str
+    target: str
+    read_at: int
+    checked: int = 0

@@ -1,0 +1,55 @@
+"""A branch: a name for a head that moves, what is staged over it, and who waits to move it."""
+
+import msgspec
+
+from lochan.errors import ConcurrentCommit, Dirty
+from lochan.staging.layers import EMPTY, Dumped, Layers, load
+
+
+class Turn(msgspec.Struct, frozen=True, array_like=True):
+    """A request in the queue of a branch. On somebody's disk, in checkpoints."""
+
+    request: str
+    patience: int
+
+
+class Branch(msgspec.Struct, frozen=True):
+    name: str
+    incarnation: int  # number of the event that made it: one deleted and made again is another
+    head: str
+    layers: Layers = EMPTY
+    turns: tuple[Turn, ...] = ()
+
+    def without_turn(self, request: str) -> "Branch":
+        left = tuple(turn for turn in self.turns if turn.request != request)
+        return msgspec.structs.replace(self, turns=left)
+
+    def is_front(self, request: str) -> bool:
+        return bool(self.turns) and self.turns[0].request == request
+
+    def dump(self) -> "DumpedBranch":
+        return DumpedBranch(self.name, self.incarnation, self.head, self.layers.dump(), self.turns)
+
+
+class DumpedBranch(msgspec.Struct, frozen=True, array_like=True):
+    """On somebody's disk, in checkpoints: fields are only ever added at the end."""
+
+    name: str
+    incarnation: int
+    head: str
+    layers: Dumped
+    turns: tuple[Turn, ...] = ()
+
+
+def loaded(branch: DumpedBranch) -> Branch:
+    return Branch(branch.name, branch.incarnation, branch.head, load(branch.layers), branch.turns)
+
+
+def moved_underneath(branch: str) -> ConcurrentCommit:
+    return ConcurrentCommit(
+        f"branch {branch!r} was moved by somebody else meanwhile", hint="look at it, then try again"
+    )
+
+
+def dirty(branch: str) -> Dirty:
+    return Dirty(f"branch {branch!r} has uncommitted changes", hint="commit them or reset them first")

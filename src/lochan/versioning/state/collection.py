@@ -1,0 +1,206 @@
+"""What garbage collection needs the fold to know: plans, what is held open against them, aliases, what has expired.
+
+A file that a plan lists is dead for ever, because from the plan on the fold refuses a first reference to a file minted
+before its cut (G3), and anything that was derived from a state before the plan (G4).
+"""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from lochan.errors import AlreadyExists, ConcurrentCommit, Gone, Invalid, NotFound, Refused
+from lochan.formats.collection_events import Abandoned, Aliased, Opened, PlanEnded, Planned
+from lochan.formats.entry import Entry
+from lochan.formats.run import RunRef
+from lochan.journal.state import At
+from lochan.journal.table import Table
+from lochan.versioning.rules import Rules
+
+_CUT, _PLAN, _RUNNING, _LAST = "cut", "plan", "running", "last"
+_HOW = ("reported", "abandoned")
+REMOVAL = "removal"  # what is held open is a deletion of a workspace's files
+
+
+class Stale(ConcurrentCommit):
+    """Garbage was collected since the state that this was made from; made anew it will do."""
+
+
+class Held(msgspec.Struct, frozen=True, array_like=True):
+    """On somebody's disk, in checkpoints: fields are only ever added at the end."""
+
+    number: int
+    kind: str
+    address: str
+    branch: str
+    path: str
+    expires: int
+
+
+class DumpedCollection(msgspec.Struct, frozen=True, array_like=True):
+    """On somebody's disk, in checkpoints: fields are only ever added at the end."""
+
+    numbers: dict[str, int] = {}
+    held: dict[str, Held] = {}
+    aliases: dict[str, str] = {}
+    expired: list[str] = []
+
+
+class Collection:
+    def __init__(self) -> None:
+        self._numbers: Table[str, int] = Table()
+        self._held: Table[str, Held] = Table()
+        self._aliases: Table[str, str] = Table()
+        self._targets: Table[str, str] = Table()
+        self._expired: Table[str, bool] = Table()
+
+    # --- reading -----------------------------------------------------------------------------------------------------
+    @property
+    def cut(self) -> int:
+        """Files minted before this and not named yet can be named no more."""
+        return self._numbers.get(_CUT) or 0
+
+    @property
+    def plan(self) -> int:
+        """The number of the newest plan."""
+        return self._numbers.get(_PLAN) or 0
+
+    def held(self, id: str) -> Held | None:
+        return self._held.get(id)
+
+    def all_held(self) -> list[tuple[str, Held]]:
+        return sorted(self._held.items())
+
+    def removals(self, workspace: str) -> list[tuple[str, Held]]:
+        """Deletions of files of that workspace that are under way."""
+        held = ((id, each) for id, each in self._held.items() if each.kind == REMOVAL)
+        return [(id, each) for id, each in held if each.address.endswith(f"/{workspace}/")]
+
+    def alias(self, address: str) -> str:
+        """Where the bytes of that address are to be read."""
+        return self._aliases.get(address) or address
+
+    def has_expired(self, commit: str) -> bool:
+        return commit in self._expired
+
+    # --- checks on others' events ------------------------------------------------------------------------------------
+    def check_first(self, rules: Rules, mints: Iterable[int]) -> None:
+        """G3."""
+        cut = self.cut
+        if cut and rules.first_references_are_young() and any(mint < cut for mint in mints):
+            raise Gone("these bytes were written before the last garbage collection", hint="write them again")
+
+    def check_derived(self, rules: Rules, read_at: int, checked: int) -> None:
+        """G4."""
+        plan = self.plan
+        if plan and read_at < plan and checked != plan and rules.derived_events_are_fresh():
+            raise Stale("garbage was collected meanwhile", hint="try again")
+
+    def check_entries(self, rules: Rules, entries: tuple[Entry, ...], read_at: int, checked: int, closes: int) -> None:
+        if read_at:
+            self.check_derived(rules, read_at, checked)
+        elif self.cut and not closes:
+            self.check_first(rules, (mint_of(block.address) for entry in entries for block in entry.blocks))
+
+    def check_runs(self, rules: Rules, runs: Iterable[RunRef]) -> None:
+        self.check_first(rules, (run.mint for run in runs))
+
+    def check_closes(self, ids: tuple[str, ...]) -> None:
+        for id in ids:
+            if id not in self._held:
+                raise Refused(f"{id} is not open: it was used already, or given up", hint="ask for a new one")
+
+    # --- folding -----------------------------------------------------------------------------------------------------
+    def saw(self, number: int) -> None:
+        self._numbers.put(_LAST, number)
+
+    def open(self, event: Opened, at: At) -> str:
+        if event.id in self._held:
+            raise AlreadyExists(f"{event.id} is open already")
+        self._held.put(event.id, Held(at.number, event.kind, event.address, event.branch, event.path, event.expires))
+        return event.id
+
+    def close(self, ids: tuple[str, ...]) -> None:
+        for id in ids:
+            self._held.drop(id)
+
+    def abandon(self, event: Abandoned) -> None:
+        self.check_closes(event.ids)
+        self.close(event.ids)
+
+    def draw(self, event: Planned, at: At) -> int:
+        """G2, G8."""
+        if self._numbers.get(_RUNNING):
+            raise Refused("another garbage collection is under way", hint="wait for its report, or abandon it")
+        if event.cut != self.plan:
+            raise Invalid(f"the cut of a plan is the number of the plan before it: {self.plan}, not {event.cut}")
+        if event.marked < (self._numbers.get(_LAST) or 0):
+            raise Stale("something came after what the plan has marked")
+        for name, number in ((_CUT, event.cut), (_PLAN, at.number), (_RUNNING, at.number)):
+            self._numbers.put(name, number)
+        return at.number
+
+    def end(self, event: PlanEnded) -> None:
+        if event.how not in _HOW:
+            raise Invalid(f"a plan is {' or '.join(_HOW)}, not {event.how!r}")
+        if event.plan != self._numbers.get(_RUNNING):
+            raise NotFound(f"no garbage collection {event.plan} is under way")
+        self._numbers.put(_RUNNING, 0)
+
+    def add_alias(self, rules: Rules, event: Aliased) -> None:
+        """G7. That the target is live is known by its maker, and kept true by G4."""
+        self.check_derived(rules, event.read_at, event.checked)
+        if event.address == event.target:
+            raise Invalid("an address is no alias of itself")
+        if event.address in self._aliases or event.target in self._aliases or event.address in self._targets:
+            raise Refused("an alias leads straight to where the bytes are, and nothing leads to an alias")
+        self._aliases.put(event.address, event.target)
+        self._targets.put(event.target, event.address)
+
+    def expire(self, commits: tuple[str, ...]) -> None:
+        for commit in commits:
+            self._expired.put(commit, True)
+
+    # --- forks and checkpoints ---------------------------------------------------------------------------------------
+    def fork(self) -> "Collection":
+        fork = Collection()
+        fork._numbers, fork._held = self._numbers.fork(), self._held.fork()
+        fork._aliases, fork._targets = self._aliases.fork(), self._targets.fork()
+        fork._expired = self._expired.fork()
+        return fork
+
+    def join(self) -> None:
+        for table in (self._numbers, self._held, self._aliases, self._targets, self._expired):
+            table.join()
+
+    def dump(self) -> DumpedCollection:
+        return DumpedCollection(
+            dict(self._numbers.items()),
+            dict(self._held.items()),
+            dict(self._aliases.items()),
+            sorted(id for id, _ in self._expired.items()),
+        )
+
+    def load(self, dumped: DumpedCollection) -> None:
+        for name, number in dumped.numbers.items():
+            self._numbers.put(name, number)
+        for id, held in dumped.held.items():
+            self._held.put(id, held)
+        for address, target in dumped.aliases.items():
+            self._aliases.put(address, target)
+            self._targets.put(target, address)
+        self.expire(tuple(dumped.expired))
+
+
+def mint_of(address: str) -> int:
+    """The number in an address' folder, `<repository>/<kind>/<number>-<maker>/…`. What lies outside the lake is never
+    collected, and so is always young (G9). Raises Invalid for an address that is none of ours."""
+    if "://" in address:
+        return _ALWAYS_YOUNG
+    parts = address.split("/")
+    number = parts[2].partition("-")[0] if len(parts) > 2 else ""
+    if not number.isdecimal():
+        raise Invalid(f"{address!r} is no address in a lake")
+    return int(number)
+
+
+_ALWAYS_YOUNG = 1 << 62

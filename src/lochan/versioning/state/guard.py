@@ -1,0 +1,96 @@
+"""What may be done in a repository at all: protected branches, and repositories that only are read."""
+
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+
+import msgspec
+
+from lochan.errors import Invalid, Protected, ReadOnly
+from lochan.formats.guard_events import Protection, ProtectionSet, ReadOnlySet
+from lochan.journal.table import Table
+
+STAGE = "stage"  # put, delete
+COMMIT = "commit"  # of what is staged
+REWRITE = "rewrite"  # reset to another commit, rebase, rename, delete
+ACTIONS = (STAGE, COMMIT, REWRITE)  # merges are how changes are to come to a protected branch
+
+_ON = "on"
+
+
+class DumpedGuard(msgspec.Struct, frozen=True, array_like=True):
+    """On somebody's disk, in checkpoints: fields are only ever added at the end."""
+
+    rules: tuple[Protection, ...] = ()
+    read_only: bool = False
+
+
+class Guard:
+    def __init__(self) -> None:
+        self._rules: Table[str, tuple[Protection, ...]] = Table()
+        self._read_only: Table[str, bool] = Table()
+
+    @property
+    def rules(self) -> tuple[Protection, ...]:
+        return self._rules.get(_ON) or ()
+
+    @property
+    def read_only(self) -> bool:
+        return _ON in self._read_only
+
+    def check_writable(self) -> None:
+        if self.read_only:
+            raise ReadOnly(
+                "this repository is read-only", hint="`lochan repo read-only --off` lets it be changed again"
+            )
+
+    def check(self, branch: str, action: str) -> None:
+        for rule in self.rules:
+            if action in rule.blocked and fnmatchcase(branch, rule.pattern):
+                raise Protected(
+                    f"branch {branch!r} is protected: {_WHAT[action]} is blocked (rule {rule.pattern!r})",
+                    hint="work on a branch of your own, and merge it",
+                )
+
+    def set_rules(self, event: ProtectionSet) -> None:
+        check_rules(event.rules)
+        self._rules.put(_ON, event.rules)
+
+    def set_read_only(self, event: ReadOnlySet) -> None:
+        if event.on:
+            self._read_only.put(_ON, True)
+        else:
+            self._read_only.drop(_ON)
+
+    # --- forks and checkpoints ---------------------------------------------------------------------------------------
+    def fork(self) -> "Guard":
+        fork = Guard()
+        fork._rules, fork._read_only = self._rules.fork(), self._read_only.fork()
+        return fork
+
+    def join(self) -> None:
+        self._rules.join()
+        self._read_only.join()
+
+    def dump(self) -> DumpedGuard:
+        return DumpedGuard(self.rules, self.read_only)
+
+    def load(self, dumped: DumpedGuard) -> None:
+        self._rules.put(_ON, dumped.rules)
+        self.set_read_only(ReadOnlySet(dumped.read_only))
+
+
+def check_rules(rules: Iterable[Protection]) -> None:
+    seen: set[str] = set()
+    for rule in rules:
+        if not rule.pattern or rule.pattern in seen:
+            raise Invalid(f"the pattern {rule.pattern!r} is empty or stands twice")
+        seen.add(rule.pattern)
+        unknown = [action for action in rule.blocked if action not in ACTIONS]
+        if unknown or not rule.blocked:
+            raise Invalid(
+                f"what is blocked on {rule.pattern!r} is not known: {', '.join(unknown) or 'nothing was given'}",
+                hint=f"take some of {', '.join(ACTIONS)}",
+            )
+
+
+_WHAT = {STAGE: "writing to it", COMMIT: "committing to it", REWRITE: "changing its history"}

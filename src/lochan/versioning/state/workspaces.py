@@ -1,0 +1,161 @@
+"""Workspaces: open ones with what is staged in them, closed ones with what became of them (S8)."""
+
+import re
+
+import msgspec
+
+from lochan.errors import Invalid, NotFound, Refused
+from lochan.formats.entry import Tombstone
+from lochan.formats.workspace_events import WorkspaceAdded, WorkspaceReverted, WorkspaceSealed, WorkspaceStaged
+from lochan.journal.state import At
+from lochan.journal.table import Table
+from lochan.staging import layers as staging
+from lochan.staging.layers import EMPTY, Layers
+from lochan.versioning.globs import regex
+
+
+class Workspace(msgspec.Struct, frozen=True):
+    id: str
+    branch: str
+    incarnation: int  # of the branch
+    fork: str  # the commit that it was opened on
+    last: int  # number of its last event
+    user: str
+    time: int
+    note: str = ""
+    layers: Layers = EMPTY
+    added: tuple[str, ...] = ()  # patterns
+    sealed: bool = False  # its last event says that a commit looks at its folder
+
+    @property
+    def ref(self) -> str:
+        """How it is named for reading and writing."""
+        return f"{self.branch}+{self.id}"
+
+
+class DumpedWorkspace(msgspec.Struct, frozen=True, array_like=True):
+    """On somebody's disk, in checkpoints: fields are only ever added at the end."""
+
+    id: str
+    branch: str
+    incarnation: int
+    fork: str
+    last: int
+    user: str
+    time: int
+    note: str
+    layers: staging.Dumped
+    added: tuple[str, ...]
+    sealed: bool = False
+
+
+class DumpedWorkspaces(msgspec.Struct, frozen=True, array_like=True):
+    open: list[DumpedWorkspace] = []
+    closed: dict[str, str] = {}
+
+
+class Workspaces:
+    def __init__(self) -> None:
+        self._open: Table[str, Workspace] = Table()
+        self._closed: Table[str, str] = Table()  # the commit, or DROPPED
+
+    # --- reading -----------------------------------------------------------------------------------------------------
+    def get(self, id: str) -> Workspace:
+        """Raises Refused for a closed one, NotFound for one that never was."""
+        found = self._open.get(id)
+        if found is not None:
+            return found
+        closed = self._closed.get(id)
+        if closed is None:
+            raise NotFound(f"no workspace {id!r}", hint="`lochan workspace list` shows those there are")
+        became = "was dropped" if closed == DROPPED else f"was committed as {closed[:12]}"
+        raise Refused(f"workspace {id!r} {became}", hint="open a new one")
+
+    def all(self) -> list[Workspace]:
+        return sorted((each for _, each in self._open.items()), key=lambda each: (each.time, each.id))
+
+    def committed_as(self, id: str) -> str | None:
+        closed = self._closed.get(id)
+        return None if closed == DROPPED else closed
+
+    # --- folding -----------------------------------------------------------------------------------------------------
+    def open(self, workspace: Workspace) -> str:
+        if workspace.id in self._open or workspace.id in self._closed:
+            raise Refused(f"workspace {workspace.id!r} was opened before")
+        self._open.put(workspace.id, workspace)
+        return workspace.id
+
+    def stage(self, event: WorkspaceStaged, at: At) -> int:
+        found = self.get(event.workspace)
+        paths = [*(entry.path for entry in event.puts), *event.deletes]
+        if len(set(paths)) != len(paths):
+            raise Invalid("a path stands twice in one request")
+        layers = found.layers.put(*event.puts, *map(Tombstone, event.deletes))
+        self._put(found, at, layers=layers)
+        return at.number
+
+    def add(self, event: WorkspaceAdded, at: At) -> int:
+        found = self.get(event.workspace)
+        added = (*found.added, *(pattern for pattern in event.patterns if pattern not in found.added))
+        self._put(found, at, added=added)
+        return at.number
+
+    def revert(self, event: WorkspaceReverted, at: At) -> int:
+        found = self.get(event.workspace)
+        gone = re.compile(regex(event.patterns))
+        changes = [change for layer in found.layers.layers for _, change in layer.by_position()]  # type: ignore[union-attr]
+        kept = [change for change in changes if not gone.fullmatch(change.path)]
+        everything = "**" in event.patterns
+        added = () if everything else tuple(each for each in found.added if each not in event.patterns)
+        self._put(found, at, layers=found.layers.cleared().put(*kept), added=added)
+        return at.number
+
+    def seal(self, event: WorkspaceSealed, at: At) -> int:
+        self._put(self.get(event.workspace), at, sealed=True)
+        return at.number
+
+    def close(self, id: str, became: str) -> None:
+        self._open.drop(id)
+        self._closed.put(id, became)
+
+    def _put(self, found: Workspace, at: At, sealed: bool = False, **changed: object) -> None:
+        self._open.put(found.id, msgspec.structs.replace(found, last=at.number, sealed=sealed, **changed))
+
+    # --- forks and checkpoints ---------------------------------------------------------------------------------------
+    def fork(self) -> "Workspaces":
+        fork = Workspaces()
+        fork._open, fork._closed = self._open.fork(), self._closed.fork()
+        return fork
+
+    def join(self) -> None:
+        self._open.join()
+        self._closed.join()
+
+    def dump(self) -> DumpedWorkspaces:
+        return DumpedWorkspaces([_dumped(each) for each in self.all()], dict(self._closed.items()))
+
+    def load(self, dumped: DumpedWorkspaces) -> None:
+        for each in dumped.open:
+            fields = {**msgspec.structs.asdict(each), "layers": staging.load(each.layers)}
+            self._open.put(each.id, Workspace(**fields))
+        for id, became in dumped.closed.items():
+            self._closed.put(id, became)
+
+
+DROPPED = "dropped"
+
+
+def _dumped(one: Workspace) -> DumpedWorkspace:
+    return DumpedWorkspace(
+        one.id,
+        one.branch,
+        one.incarnation,
+        one.fork,
+        one.last,
+        one.user,
+        one.time,
+        one.note,
+        one.layers.dump(),
+        one.added,
+        one.sealed,
+    )

@@ -1,0 +1,238 @@
+"""Multipart uploads: parts that come in any order become the blocks of one entry, and no byte is moved.
+
+Nothing of it is seen before it is completed, which is one event. An upload is part of the journal's state, so it
+outlives every process, and any of them may go on with it.
+"""
+
+import hashlib
+from collections.abc import AsyncIterable, Callable, Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from lochan.errors import BadPart, BadPartOrder, Invalid, PartTooSmall
+from lochan.formats.entry import Entry
+from lochan.formats.events import Event
+from lochan.formats.record import Actor
+from lochan.formats.refs_events import Staged
+from lochan.formats.upload_events import PartPut, UploadAborted, UploadOpened
+from lochan.formats.workspace_events import WorkspaceStaged
+from lochan.versioning.bodies.paths import check_key
+from lochan.versioning.bodies.slices import sliced
+from lochan.versioning.conditional import Check, submit_if
+from lochan.versioning.open_repository import OpenRepository
+from lochan.versioning.refs import Refs
+from lochan.versioning.state.uploads import Part, Upload
+from lochan.versioning.workspaces.removing import remove
+from lochan.versioning.workspaces.writing import files_at
+
+PARTS_MAX = 10_000
+PART_BYTES_MIN = 5 << 20  # of every part but the last
+OBJECT_BYTES_MAX = 5 << 40
+
+_NONE: Mapping[str, str] = {}
+
+
+class Wanted(NamedTuple):
+    """A part as the completing request names it."""
+
+    number: int
+    etag: str
+    checksums: Mapping[str, str] = _NONE
+
+
+async def open_upload(
+    repository: OpenRepository,
+    branch: str,
+    path: str,
+    *,
+    actor: Actor,
+    content_type: str = "",
+    headers: Mapping[str, str] = _NONE,
+    metadata: Mapping[str, str] = _NONE,
+    checksum: str = "",
+    checksum_type: str = "",
+    workspace: str = "",
+) -> str:
+    check_key(path)
+    id = repository.ids.ksuid(repository.clock.wall())
+    event = UploadOpened(
+        id, branch, path, content_type, dict(headers), dict(metadata), checksum, checksum_type, workspace
+    )
+    opened: str = await repository.submit(actor, event)
+    return opened
+
+
+async def put_part(
+    repository: OpenRepository,
+    upload: str,
+    number: int,
+    chunks: AsyncIterable[bytes],
+    *,
+    actor: Actor,
+    expected_md5: str | None = None,
+    checksums: Mapping[str, str | None] = _NONE,
+    verify: Callable[[Mapping[str, str]], None] = lambda found: None,
+) -> Part:
+    """`verify` is given the checksums that were found, before anything is known of the part."""
+    _check_number(number)
+    refs, mint = await repository.refs()
+    path = refs.uploads.get(upload).opened.path
+    entry = await repository.bodies.write(path, chunks, mint=mint, expected_md5=expected_md5, checksums=dict(checksums))
+    verify(entry.checksums)
+    return await _put(repository, PartPut(upload, number, entry.blocks, entry.size, entry.etag, entry.checksums), actor)
+
+
+async def copy_part(
+    repository: OpenRepository,
+    upload: str,
+    number: int,
+    source: Entry,
+    start: int,
+    stop: int,
+    etag: str,
+    *,
+    actor: Actor,
+) -> Part:
+    """A span of an object of the same repository, by reference. `etag` is the MD5 of those bytes."""
+    _check_number(number)
+    _, read_at = await repository.refs()
+    blocks = sliced(source.blocks, start, stop)
+    return await _put(repository, PartPut(upload, number, blocks, stop - start, etag, read_at=read_at), actor)
+
+
+async def complete(
+    repository: OpenRepository,
+    id: str,
+    wanted: Sequence[Wanted],
+    *,
+    actor: Actor,
+    check: Check | None = None,
+    checksums: Mapping[str, str] = _NONE,
+) -> Entry:
+    """The object, seen from now on. Asked once more it answers as the first time, whatever became of the object since.
+    Raises NotFound, BadPart, BadPartOrder, PartTooSmall, and what `check` raises about the object that is there."""
+    refs, read_at = await repository.refs()
+    upload = refs.uploads.find(id)
+    if upload is None:
+        return await _completed_before(repository, id, wanted, actor)
+    parts = _chosen(upload, wanted)
+    entry = msgspec.structs.replace(_entry(upload, parts, repository.clock.wall()), checksums=dict(checksums))
+    if upload.opened.workspace:
+        return await _into_workspace(repository, upload, entry, read_at, actor)
+    event = Staged(upload.opened.branch, puts=(entry,), read_at=read_at, completes=id)
+    await submit_if(
+        repository,
+        upload.opened.branch,
+        entry.path,
+        check or (lambda _: None),
+        (event,),
+        actor=actor,
+        key=id,
+        fingerprint=_fingerprint(wanted),
+        also=_unchanged(id, parts),
+    )
+    repository.staged(upload.opened.branch)
+    return entry
+
+
+async def _into_workspace(
+    repository: OpenRepository, upload: Upload, entry: Entry, read_at: int, actor: Actor
+) -> Entry:
+    """A file at that path would hide the entry, so it goes first."""
+    workspace = upload.opened.workspace
+    event = WorkspaceStaged(workspace, (entry,), read_at=read_at, completes=upload.id)
+    found = repository.folded().workspaces.get(workspace)
+    files = await files_at(repository, workspace, [entry.path])
+    await remove(repository, found, list(files.values()), [event], actor=actor)
+    return entry
+
+
+async def abort(repository: OpenRepository, id: str, *, actor: Actor) -> None:
+    await repository.submit(actor, UploadAborted(id))
+
+
+async def uploads(repository: OpenRepository) -> list[Upload]:
+    refs, _ = await repository.refs()
+    return refs.uploads.all()
+
+
+def multipart_etag(etags: Sequence[str]) -> str:
+    """S3's: the MD5 of the parts' MD5s, and how many there were."""
+    digests = b"".join(bytes.fromhex(etag) for etag in etags)
+    return f"{hashlib.md5(digests, usedforsecurity=False).hexdigest()}-{len(etags)}"
+
+
+async def _put(repository: OpenRepository, event: PartPut, actor: Actor) -> Part:
+    await repository.submit(actor, event)
+    return repository.folded().uploads.get(event.upload).parts[event.number]
+
+
+async def _completed_before(repository: OpenRepository, id: str, wanted: Sequence[Wanted], actor: Actor) -> Entry:
+    """The journal knows by the key whether this very request was carried out. Raises NotFound if it was not."""
+
+    def decide(refs: Refs) -> Sequence[Event]:
+        refs.uploads.get(id)
+        raise Invalid("the upload came to be while it was looked for")  # ids are never used twice
+
+    await repository.submit_decided(actor, decide, key=id, fingerprint=_fingerprint(wanted))
+    return Entry("", (), 0, "", multipart_etag([part.etag for part in wanted]), 0)
+
+
+def _unchanged(id: str, parts: Sequence[Part]) -> Callable[[Refs], None]:
+    """That no part was put anew between the look at them and the append."""
+
+    def check(refs: Refs) -> None:
+        now = refs.uploads.get(id).parts
+        if any(now.get(part.number) != part for part in parts):
+            raise BadPart("a part was put once more while the upload was completed", hint="complete it again")
+
+    return check
+
+
+def _chosen(upload: Upload, wanted: Sequence[Wanted]) -> list[Part]:
+    if not wanted:
+        raise BadPart("no part was named")
+    parts = []
+    for before, one in zip((None, *wanted), wanted, strict=False):
+        if before is not None and before.number >= one.number:
+            raise BadPartOrder("the parts are not in ascending order")
+        part = upload.parts.get(one.number)
+        if part is None or part.etag != one.etag:
+            raise BadPart(f"part {one.number} was not put, or has another ETag")
+        if any(part.checksums.get(name, value) != value for name, value in one.checksums.items()):
+            raise BadPart(f"part {one.number} has another checksum")
+        parts.append(part)
+    for part in parts[:-1]:
+        if part.size < PART_BYTES_MIN:
+            raise PartTooSmall(f"part {part.number} has {part.size} bytes, and only the last may have under 5 MiB")
+    return parts
+
+
+def _entry(upload: Upload, parts: Sequence[Part], now: int) -> Entry:
+    opened = upload.opened
+    size = sum(part.size for part in parts)
+    if size > OBJECT_BYTES_MAX:
+        raise Invalid(f"an object of {size} bytes is larger than the 5 TiB that S3 knows")
+    return Entry(
+        path=opened.path,
+        blocks=tuple(block for part in parts for block in part.blocks),
+        size=size,
+        checksum="",
+        etag=multipart_etag([part.etag for part in parts]),
+        mtime=now,
+        content_type=opened.content_type,
+        parts=tuple(part.size for part in parts),
+        headers=opened.headers,
+        metadata=opened.metadata,
+    )
+
+
+def _fingerprint(wanted: Sequence[Wanted]) -> bytes:
+    text = ",".join(f"{part.number}:{part.etag}" for part in wanted)
+    return hashlib.sha256(text.encode()).digest()
+
+
+def _check_number(number: int) -> None:
+    if not 1 <= number <= PARTS_MAX:
+        raise Invalid(f"part number {number} is not between 1 and {PARTS_MAX:,}")

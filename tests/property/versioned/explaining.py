@@ -1,0 +1,89 @@
+"""Whether what several clients were told, and what is there now, can have come about by doing one step after another.
+
+Every order of the steps is tried: that is what "linearisable" means. A wish that failed without a known outcome may
+have happened or not, but never by half.
+"""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from tests.property.versioned.dictionaries import No, State, same
+from tests.property.versioned.foretelling import begin, finish
+from tests.property.versioned.verbs import NOT_DONE, Answer
+from tests.property.versioned.wishes import Wish
+
+
+class Asked(NamedTuple):
+    wish: Wish
+    name: str  # of what it commits
+    answer: Answer
+
+
+class _Step(NamedTuple):
+    asked: Asked
+    begun: bool = False
+    seen: Any = None
+
+
+def explains(before: State, asked: list[Asked], after: State) -> State | None:
+    """A state that may have come about and looks like `after`; None: there is no way to that."""
+    return next((state for state in ends(before, asked) if same(state, after)), None)
+
+
+def ends(before: State, asked: list[Asked]) -> Iterator[State]:
+    """Every state that may have come about; some of them more than once."""
+    steps = tuple(_Step(one) for one in asked if one.answer.kind != NOT_DONE)
+    return _ends(before, steps, len(asked) > 1)
+
+
+def works(state: State, wish: Wish) -> bool:
+    """Whether it would change something, if only how it lies on the store."""
+    if wish.verb == "compact":
+        return wish.words[0] in state.branches and bool(state.branches[str(wish.words[0])].staged)
+    try:
+        return not same(state, finish(state, wish, begin(state, wish), "new")[-1].state)
+    except No:
+        return False
+
+
+def foretold(before: State, asked: list[Asked]) -> list[str]:
+    """For a message: what the dictionaries would have said."""
+    lines = []
+    for one in asked:
+        try:
+            values = [result.value for result in finish(before, one.wish, begin(before, one.wish), one.name)]
+            lines.append(f"{one.wish}: {values}, and was {one.answer}")
+        except No as no:
+            lines.append(f"{one.wish}: refused, {no.kind}, and was {one.answer}")
+    return lines
+
+
+def _ends(state: State, steps: tuple[_Step, ...], crowded: bool) -> Iterator[State]:
+    if all(step.asked.answer.is_open for step in steps):
+        yield state  # what has no answer need not happen any more
+    for at, step in enumerate(steps):
+        others = steps[:at] + steps[at + 1 :]
+        for after, left in _next(state, step, crowded):
+            yield from _ends(after, (*others, *left), crowded)
+
+
+def _next(state: State, step: _Step, crowded: bool) -> Iterator[tuple[State, tuple[_Step, ...]]]:
+    """The state after one step, and what is left of the wish."""
+    wish, name, answer = step.asked
+    if crowded and wish.verb in _FIRST and wish.words[-1] is not None and answer.kind == "paths-in-the-way":
+        yield state, ()  # somebody staged a path after the seal: it is no order of wishes, and right
+    try:
+        if not step.begun:
+            yield state, (_Step(step.asked, True, begin(state, wish)),)
+            return
+        results = finish(state, wish, step.seen, name)
+    except No as no:
+        if answer.kind == no.kind or answer.is_open:
+            yield state, ()
+        return
+    for result in results:
+        if answer.is_open or answer == Answer("", result.value):
+            yield result.state, ()
+
+
+_FIRST = ("merge", "revert", "cherry_pick")

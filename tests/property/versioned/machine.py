@@ -1,0 +1,214 @@
+"""The machine that Hypothesis drives: wishes on several lakes of one store, in turn and at once, across restarts, days,
+nights and storms. After each step the lake must be what the dictionaries say.
+"""
+
+import asyncio
+from dataclasses import replace
+from functools import partial
+from random import Random
+from unittest.mock import patch
+
+from hypothesis import note
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+
+from lochan.store.faultplan import Fault
+from lochan.store.threads import Threads
+from tests.property.versioned.dictionaries import State
+from tests.property.versioned.explaining import Asked, explains, foretold, works
+from tests.property.versioned.places import CALM, LAKES, Place, Storm, at_once
+from tests.property.versioned.reading import Reading, check_moment, check_readers
+from tests.property.versioned.verbs import UNKNOWN, play
+from tests.property.versioned.wishes import NAMES, PREFIXES, Wish, draw
+
+_IN_STORMS = ("(injected)", "did not say whether")  # a checkpoint or a compaction failed, and will be tried again
+_lake = st.integers(0, LAKES - 1)
+_storm = st.builds(
+    Storm,
+    st.integers(0, 3),
+    st.booleans(),
+    st.sampled_from([1, 2, 4, 1_000]),
+    st.sampled_from([Fault.UNAVAILABLE, Fault.TIMEOUT, Fault.LOST, Fault.CONFLICT, Fault.FULL, Fault.SLOW]),
+)
+_lakes = st.lists(_lake, min_size=2, max_size=3)
+_seed = st.integers(0, 1 << 32)  # of what is asked for
+
+
+class Versioning(RuleBasedStateMachine):
+    def __init__(self) -> None:
+        super().__init__()
+        self._runner = asyncio.Runner()
+        self._threads = patch.object(Threads, "run", at_once)
+        self._threads.start()
+        self._alarms: list[str] = []
+        self._reading = Reading()
+        self._doubts: dict[int, tuple[Asked, int]] = {}  # by lake: what may still happen, while the journal ends there
+        self._moments: list[tuple[int, dict[str, str]]] = []  # by the wall clock: where each branch was
+        self._names = 0
+        self._number = 0
+        self._lost = True  # until there is a lake, and from where it was not as foretold
+
+    @initialize(seed=st.integers(0, 3))
+    def make(self, seed: int) -> None:
+        self._place = Place(seed, self._alarms.append)
+        self._runner.run(self._place.make())
+        self._state, self._number = self._runner.run(self._reading.state(self._place.repositories[0]))
+        self._lost = False
+
+    def teardown(self) -> None:
+        self._runner.run(self._end())
+        self._runner.close()
+        self._threads.stop()
+
+    # --- what happens ------------------------------------------------------------------------------------------------
+    @rule(lake=_lake, reader=_lake, seed=_seed)
+    def ask(self, lake: int, reader: int, seed: int) -> None:
+        self._runner.run(self._ask(lake, reader, self._drawn(Random(seed))))
+
+    @rule(lakes=_lakes, reader=_lake, seed=_seed, times=st.integers(1, 4))
+    def ask_at_once(self, lakes: list[int], reader: int, seed: int, times: int) -> None:
+        for time in range(times):
+            self._runner.run(self._ask_at_once(self._drawn_for(lakes, seed + time), reader))
+
+    @rule(lake=_lake, reader=_lake, seed=_seed, storm=_storm, restarts=st.booleans())
+    def ask_in_a_storm(self, lake: int, reader: int, seed: int, storm: Storm, restarts: bool) -> None:
+        self._runner.run(self._ask_in_a_storm(lake, reader, self._drawn(Random(seed)), storm, restarts))
+
+    @rule(lakes=_lakes, seed=_seed, storm=_storm)
+    def ask_at_once_in_a_storm(self, lakes: list[int], seed: int, storm: Storm) -> None:
+        asked = self._drawn_for(lakes, seed)
+        self._place.weather[lakes[0]].storm = storm
+        self._runner.run(self._ask_at_once(asked, lakes[-1], calm_after=lakes[0]))
+
+    @rule(lake=_lake, gently=st.booleans(), upkeep=st.booleans())
+    def restart(self, lake: int, gently: bool, upkeep: bool) -> None:
+        self._runner.run(self._restart(lake, gently, upkeep))
+
+    @rule(lake=_lake, days=st.sampled_from([0.0, 0.01, 1.5]))
+    def keep_up(self, lake: int, days: float) -> None:
+        self._runner.run(self._keep_up(lake, days))
+
+    @rule(reader=_lake, ref=st.sampled_from(NAMES), other=st.sampled_from(NAMES), prefix=st.sampled_from(PREFIXES))
+    def look(self, reader: int, ref: str, other: str, prefix: str) -> None:
+        if {ref, other} <= self._state.branches.keys() | self._state.tags.keys():
+            at = self._place.repositories[reader]
+            self._runner.run(check_readers(at, self._reading, self._state, ref, other, prefix))
+
+    def _drawn(self, random: Random) -> Wish:
+        return draw(random, partial(works, self._state))
+
+    def _drawn_for(self, lakes: list[int], seed: int) -> list[tuple[int, Wish]]:
+        """Mostly of one branch, where they may meet."""
+        random = Random(seed)
+        branch = random.choice(NAMES)
+
+        def meets(wish: Wish) -> bool:
+            return branch in wish.words and works(self._state, wish)
+
+        return [(lake, draw(random, meets)) for lake in lakes]
+
+    @rule(reader=_lake, moment=st.integers(0, 1 << 16), name=st.sampled_from(NAMES))
+    def look_back(self, reader: int, moment: int, name: str) -> None:
+        if self._moments:
+            time, heads = self._moments[moment % len(self._moments)]
+            at = self._place.repositories[reader]
+            self._runner.run(check_moment(at, self._reading, name, time, heads.get(name, "")))
+
+    # --- how -----------------------------------------------------------------------------------------------------
+    async def _ask(self, lake: int, reader: int, wish: Wish) -> None:
+        asked = await self._played(lake, wish)
+        await self._agree(reader, [*self._doubtful(lake), asked])
+
+    async def _ask_at_once(self, wishes: list[tuple[int, Wish]], reader: int, calm_after: int | None = None) -> None:
+        doubts = [doubt for lake in {lake for lake, _ in wishes} for doubt in self._doubtful(lake)]
+        asked = await asyncio.gather(*(self._played(lake, wish) for lake, wish in wishes))
+        if calm_after is not None:  # what was in doubt there goes with its process
+            await self._place.restart(calm_after, gently=False, upkeep=False)
+        await self._agree(reader, [*doubts, *asked])
+
+    async def _ask_in_a_storm(self, lake: int, reader: int, wish: Wish, storm: Storm, restarts: bool) -> None:
+        """What failed happened or did not, as a whole; and asked again, in calm weather, it is answered as ever."""
+        doubts = self._doubtful(lake)
+        self._place.weather[lake].storm = storm
+        asked = await self._played(lake, wish)
+        self._place.weather[lake].storm = CALM
+        if restarts:
+            await self._place.restart(lake, gently=False, upkeep=False)
+        await self._agree(reader, [*doubts, asked])
+        if asked.answer.is_open:
+            if asked.answer.kind == UNKNOWN and not restarts:
+                self._doubts[lake] = asked, self._number
+            await self._ask(lake, reader, wish)
+
+    async def _restart(self, lake: int, gently: bool, upkeep: bool) -> None:
+        doubts = self._doubtful(lake) if gently else []
+        self._doubts.pop(lake, None)
+        await self._place.restart(lake, gently=gently, upkeep=upkeep)
+        await self._agree(lake, doubts)
+
+    async def _keep_up(self, lake: int, days: float) -> None:
+        await self._place.keep_up(lake, days)
+        await self._agree((lake + 1) % LAKES, [])
+
+    async def _played(self, lake: int, wish: Wish) -> Asked:
+        self._names += 1
+        name = f"c{self._names}"
+        note(f"  lake {lake}: {wish} as {name}")
+        return Asked(wish, name, await play(self._place.repositories[lake], wish, name))
+
+    def _doubtful(self, lake: int) -> list[Asked]:
+        """A record whose outcome was not found out is sent again before the next: unless somebody took its number."""
+        doubt, number = self._doubts.pop(lake, (None, 0))
+        if doubt is None or number != self._number:
+            return []
+        self._moments.clear()  # it comes into the journal with the time of its first sending
+        return [doubt]
+
+    async def _agree(self, reader: int, asked: list[Asked]) -> None:
+        at = self._place.repositories[reader]
+        seen, self._number = await self._reading.state(at)
+        told = [one._replace(answer=await self._reading.answer(at, one.answer)) for one in asked]
+        self._state = _joined(self._state, seen)
+        self._lost = explains(self._state, told, seen) is None or any(map(_is_serious, self._alarms))
+        assert not self._lost, "\n".join(
+            ["there is no way to", *_differences(self._state, seen), *foretold(self._state, told), *self._alarms]
+        )
+        self._state = seen
+        self._moments.append((self._place.clock.wall(), {name: each.head for name, each in seen.branches.items()}))
+
+    async def _end(self) -> None:
+        """Whoever was there from the beginning has folded the same as everybody else."""
+        if self._lost:
+            return
+        for lake in range(LAKES):
+            await self._agree(lake, self._doubtful(lake))
+        await self._place.close()
+
+
+def _is_serious(alarm: str) -> bool:
+    return not any(text in alarm for text in _IN_STORMS)
+
+
+def _joined(state: State, seen: State) -> State:
+    """With the commits that are known by now."""
+    return replace(state, commits=dict(seen.commits))
+
+
+def _differences(before: State, seen: State) -> list[str]:
+    names = sorted({*before.branches, *seen.branches})
+    lines = [
+        f"  {name}: {_told(before, name)} -> {_told(seen, name)}"
+        for name in names
+        if before.branches.get(name) != seen.branches.get(name)
+    ]
+    for what in ("tags", "deleted", "stashes", "workspaces", "rules", "read_only"):
+        if getattr(before, what) != getattr(seen, what):
+            lines.append(f"  {what}: {getattr(before, what)} -> {getattr(seen, what)}")
+    return lines
+
+
+def _told(state: State, name: str) -> str:
+    if name not in state.branches:
+        return "nothing"
+    branch = state.branches[name]
+    return f"{state.commits[branch.head].message} {dict(state.files(branch.head))} + {dict(branch.staged)}"

@@ -1,0 +1,128 @@
+"""One of several processes that work on one lake at once, each on paths of its own, and all on one branch. At its end
+it says what it has left there, and which commits it was promised.
+"""
+
+import asyncio
+import random
+import sys
+
+import msgspec
+
+from lochan.clock import SystemClock
+from lochan.errors import NothingToDo
+from lochan.ids import Ids
+from lochan.lake import Lake
+from lochan.store.open import open_store
+from lochan.store.stack import stack
+from lochan.versioning import branching, copying, moving, objects, stashing, upkeep
+from lochan.versioning.commit import Wish, commit
+from lochan.versioning.open_repository import OpenRepository
+from lochan.versioning.workspaces import committing, opening, writing
+from tests.property.versioned.verbs import ANN, TINY, once
+
+_CHOICE = ("put", "put", "put", "delete", "move", "commit", "commit", "merge", "merge", "workspace", "stash", "compact")
+
+
+class Order(msgspec.Struct, frozen=True):
+    folder: str
+    who: str
+    steps: int
+
+
+class Left(msgspec.Struct):
+    """On `main`, under this process' own prefix."""
+
+    files: dict[str, str] = {}
+    commits: list[str] = []
+
+
+class Neighbour:
+    def __init__(self, repository: OpenRepository, who: str) -> None:
+        self._at = repository
+        self._who = who
+        self._random = random.Random(who)
+        self._left = Left({}, [])
+        self._own: dict[str, str] = {}  # on the branch of its own
+        self._count = 0
+
+    async def work(self, steps: int) -> Left:
+        await branching.create_branch(self._at, self._who, "main", actor=ANN)
+        for _ in range(steps):
+            self._count += 1
+            await getattr(self, f"_{self._random.choice(_CHOICE)}")()
+        return self._left
+
+    async def _put(self) -> None:
+        path, data = self._path("main"), self._data()
+        await objects.put(self._at, "main", path, once(data), actor=ANN)
+        self._left.files[path] = data
+
+    async def _delete(self) -> None:
+        path = self._path("main")
+        there = self._left.files.pop(path, None) is not None
+        assert bool(await objects.delete(self._at, "main", [path], actor=ANN)) == there
+
+    async def _move(self) -> None:
+        """What nobody else touches is always where it was left."""
+        mine = sorted(path for path in self._left.files if "/main/" in path)
+        target = f"{self._who}/main/moved"
+        if mine and mine[0] != target:
+            await copying.move(self._at, "main", mine[0], target, actor=ANN)
+            self._left.files[target] = self._left.files.pop(mine[0])
+
+    async def _commit(self) -> None:
+        try:
+            id, _ = await commit(self._at, "main", Wish(f"{self._who} {self._count}"), actor=ANN)
+        except NothingToDo:
+            return  # somebody else has just committed it
+        self._left.commits.append(id)
+
+    async def _merge(self) -> None:
+        path, data = self._path("branch"), self._data()
+        await objects.put(self._at, self._who, path, once(data), actor=ANN)
+        await commit(self._at, self._who, Wish("mine"), actor=ANN)
+        self._own[path] = data
+        first = Wish(f"before {self._who} {self._count}", allow_empty=True)
+        self._left.commits.append(await moving.merge(self._at, self._who, "main", actor=ANN, commit_first=first))
+        self._left.files.update(self._own)
+
+    async def _workspace(self) -> None:
+        path, data = self._path("workspace"), self._data()
+        opened = await opening.open_workspace(self._at, "main", actor=ANN)
+        await writing.put(self._at, opened.id, path, once(data), actor=ANN)
+        id, _ = await committing.commit(self._at, opened.id, Wish("workspace"), actor=ANN, everything=True)
+        self._left.commits.append(id)
+        self._left.files[path] = data
+
+    async def _stash(self) -> None:
+        await objects.put(self._at, self._who, "aside", once(self._data()), actor=ANN)
+        await stashing.push(self._at, self._who, actor=ANN)
+        await stashing.drop(self._at, self._who, actor=ANN)
+
+    async def _compact(self) -> None:
+        await upkeep.compact(self._at, "main", TINY)
+        await upkeep.cover(self._at, "main", TINY)
+
+    def _path(self, kind: str) -> str:
+        return f"{self._who}/{kind}/{self._random.randrange(4)}"
+
+    def _data(self) -> str:
+        return f"{self._who} {self._count}"  # never the same twice, so that no commit of it changes nothing
+
+
+async def _main(order: Order) -> Left:
+    store = stack(open_store(order.folder), clock=SystemClock(), ids=Ids())
+    lake = await Lake.open(store, alarm=_alarm)
+    repository = await lake.open_repository("demo-repo")
+    left = await Neighbour(repository, order.who).work(order.steps)
+    await repository.close()
+    await lake.close()
+    return left
+
+
+def _alarm(text: str) -> None:
+    sys.exit(text)
+
+
+if __name__ == "__main__":
+    print(msgspec.json.encode(asyncio.run(_main(msgspec.json.decode(sys.argv[1], type=Order)))).decode())

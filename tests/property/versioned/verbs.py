@@ -1,0 +1,322 @@
+"""The same wishes, played on a lake."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import NamedTuple
+
+from lochan.errors import Corrupt, LochanError, NotFound, Retry
+from lochan.formats.entry import Entry, Tombstone
+from lochan.formats.record import Actor
+from lochan.formats.refs_events import RunsStaged
+from lochan.formats.run import changes_table
+from lochan.staging.compaction import Limits
+from lochan.tree.strategy import Strategy
+from lochan.versioning import branching, copying, guarding, importing, linking, moving, objects, stashing, upkeep
+from lochan.versioning.commit import Wish as CommitWish
+from lochan.versioning.commit import commit
+from lochan.versioning.gathering import Source
+from lochan.versioning.moving import Said
+from lochan.versioning.open_repository import OpenRepository
+from lochan.versioning.rebase import rebase
+from lochan.versioning.workspaces import committing, opening, writing
+from tests.property.versioned.wishes import DEFAULT, Wish
+
+ANN = Actor("ann", "test", "here")
+TINY = Limits(inline_count=1, runs=1, ratio=4, tombstones=1)
+NOT_DONE = "not done"  # it failed, and says that nothing has happened
+UNKNOWN = "unknown"  # it failed, and nobody can tell
+
+
+class Answer(NamedTuple):
+    kind: str  # empty: done
+    value: object = ""
+
+    @property
+    def is_open(self) -> bool:
+        return self.kind in (NOT_DONE, UNKNOWN)
+
+
+class NewCommit(str):
+    """A commit's id in the lake, which dictionaries know by another name."""
+
+
+async def play(repository: OpenRepository, wish: Wish, name: str) -> Answer:
+    try:
+        return Answer("", await _VERBS[wish.verb](repository, name, *wish.words))
+    except LochanError as error:
+        if isinstance(error, Retry | Corrupt):
+            said = error.kind in ("transient", "disk-full") and wish.verb not in _OF_FILES
+            return Answer(NOT_DONE if said else UNKNOWN, str(error))
+        return Answer(error.kind)
+
+
+_OF_FILES = ("put_workspace", "delete_workspace")  # no event decides, but a store whose answer may be lost
+
+
+async def once(data: str) -> AsyncIterator[bytes]:
+    yield data.encode()
+
+
+# --- objects ---------------------------------------------------------------------------------------------------------
+async def _put(at: OpenRepository, name: str, branch: str, path: str, data: str) -> str:
+    await objects.put(at, branch, path, once(data), actor=ANN)
+    return ""
+
+
+async def _put_many(at: OpenRepository, name: str, branch: str, puts: Mapping[str, str]) -> str:
+    _, mint = await at.refs()
+    await objects.put_many(at, branch, [await _body(at, *put, mint) for put in puts.items()], actor=ANN)
+    return ""
+
+
+async def _link(at: OpenRepository, name: str, branch: str, path: str, data: str) -> str:
+    """The client puts the bytes to the store by itself."""
+    given = await linking.physical_address(at, branch, path, actor=ANN)
+    await at.store.put(given.address, data.encode())
+    await linking.link(at, branch, path, given.token, actor=ANN)
+    return ""
+
+
+async def _put_runs(at: OpenRepository, name: str, branch: str, changes: Mapping[str, str | None]) -> str:
+    """As a client does that prepares everything by itself, and then says one word."""
+    _, mint = await at.refs()
+    each = [
+        Tombstone(path) if data is None else await _body(at, path, data, mint)
+        for path, data in sorted(changes.items(), key=lambda change: change[0].encode())
+    ]
+    await at.submit(ANN, RunsStaged(branch, await at.runs.adopt(changes_table(each), mint), mint=mint))
+    return ""
+
+
+async def _body(at: OpenRepository, path: str, data: str, mint: int) -> Entry:
+    return await at.bodies.write(path, once(data), mint=mint)
+
+
+async def _delete(at: OpenRepository, name: str, branch: str, paths: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(await objects.delete(at, branch, paths, actor=ANN))
+
+
+async def _delete_folder(at: OpenRepository, name: str, branch: str, prefix: str) -> int:
+    return (await copying.delete_folder(at, branch, prefix, actor=ANN)).objects
+
+
+async def _copy(at: OpenRepository, name: str, ref: str, source: str, branch: str, target: str) -> str:
+    await copying.copy(at, ref, source, branch, target, actor=ANN)
+    return ""
+
+
+async def _copy_folder(at: OpenRepository, name: str, ref: str, prefix: str, branch: str, to: str) -> int:
+    return (await copying.copy_folder(at, ref, prefix, branch, to, actor=ANN)).objects
+
+
+async def _move(at: OpenRepository, name: str, branch: str, source: str, target: str) -> str:
+    await copying.move(at, branch, source, target, actor=ANN)
+    return ""
+
+
+async def _move_folder(at: OpenRepository, name: str, branch: str, prefix: str, to: str) -> int:
+    return (await copying.move_folder(at, branch, prefix, to, actor=ANN)).objects
+
+
+async def _compact(at: OpenRepository, name: str, branch: str) -> str:
+    while await upkeep.compact(at, branch, TINY):
+        pass
+    await upkeep.cover(at, branch, TINY)
+    return ""
+
+
+# --- commits and head moves ------------------------------------------------------------------------------------------
+async def _commit(at: OpenRepository, name: str, branch: str, patterns: tuple[str, ...], empty: bool) -> str:
+    return NewCommit((await commit(at, branch, CommitWish(name, allow_empty=empty, paths=patterns), actor=ANN))[0])
+
+
+async def _merge(
+    at: OpenRepository,
+    name: str,
+    ref: str,
+    branch: str,
+    strategy: str,
+    squash: bool,
+    staged: bool,
+    first: tuple[str, ...] | None,
+) -> str:
+    return NewCommit(
+        await moving.merge(
+            at,
+            ref,
+            branch,
+            Said(name),
+            actor=ANN,
+            strategy=Strategy(strategy),
+            squash=squash,
+            staged_source=staged,
+            commit_first=_first(first, name),
+        )
+    )
+
+
+async def _revert(at: OpenRepository, name: str, branch: str, ref: str, first: tuple[str, ...] | None) -> str:
+    return NewCommit(await moving.revert(at, branch, ref, Said(name), actor=ANN, commit_first=_first(first, name)))
+
+
+async def _cherry_pick(at: OpenRepository, name: str, branch: str, ref: str, first: tuple[str, ...] | None) -> str:
+    return NewCommit(await moving.cherry_pick(at, branch, ref, Said(name), actor=ANN, commit_first=_first(first, name)))
+
+
+def _first(patterns: tuple[str, ...] | None, name: str) -> CommitWish | None:
+    return None if patterns is None else CommitWish(f"first {name}", paths=patterns)
+
+
+async def _bring_in(at: OpenRepository, name: str, branch: str, url: str, to: str, whole: bool) -> str:
+    source = Source(url, to)
+    gathered = await (importing.for_ingest(at, source) if whole else importing.for_import(at, [source]))
+    return NewCommit((await importing.bring_in(at, branch, gathered, Said(name), actor=ANN)).commit)
+
+
+async def _rebase(at: OpenRepository, name: str, branch: str, ref: str) -> str:
+    return NewCommit((await rebase(at, branch, ref, actor=ANN)).head)
+
+
+async def _hard_reset(at: OpenRepository, name: str, branch: str, ref: str) -> str:
+    return NewCommit(await branching.hard_reset(at, branch, ref, actor=ANN))
+
+
+async def _reset_staged(at: OpenRepository, name: str, branch: str) -> str:
+    await branching.reset_staged(at, branch, actor=ANN)
+    return ""
+
+
+# --- branches and tags -----------------------------------------------------------------------------------------------
+async def _create_branch(at: OpenRepository, name: str, branch: str, ref: str) -> str:
+    return NewCommit(await branching.create_branch(at, branch, ref, actor=ANN))
+
+
+async def _delete_branch(at: OpenRepository, name: str, branch: str) -> str:
+    await branching.delete_branch(at, branch, DEFAULT, actor=ANN)
+    return ""
+
+
+async def _restore_branch(at: OpenRepository, name: str, branch: str) -> str:
+    return NewCommit(await branching.restore_branch(at, branch, actor=ANN))
+
+
+async def _rename_branch(at: OpenRepository, name: str, branch: str, to: str) -> str:
+    return NewCommit(await branching.rename_branch(at, branch, to, DEFAULT, actor=ANN))
+
+
+async def _create_tag(at: OpenRepository, name: str, tag: str, ref: str) -> str:
+    return NewCommit(await branching.create_tag(at, tag, ref, actor=ANN))
+
+
+async def _delete_tag(at: OpenRepository, name: str, tag: str) -> str:
+    await branching.delete_tag(at, tag, actor=ANN)
+    return ""
+
+
+# --- workspaces ------------------------------------------------------------------------------------------------------
+async def _open_workspace(at: OpenRepository, name: str, branch: str) -> str:
+    await opening.open_workspace(at, branch, name, actor=ANN)
+    return ""
+
+
+async def _newest(at: OpenRepository) -> str:
+    opened = await opening.opened(at)
+    if not opened:
+        raise NotFound("no workspace is open")
+    return opened[-1].id
+
+
+async def _put_workspace(at: OpenRepository, name: str, path: str, data: str) -> str:
+    await writing.put(at, await _newest(at), path, once(data), actor=ANN)
+    return ""
+
+
+async def _delete_workspace(at: OpenRepository, name: str, path: str) -> tuple[str, ...]:
+    return tuple(await writing.delete(at, await _newest(at), [path], actor=ANN))
+
+
+async def _commit_workspace(at: OpenRepository, name: str) -> str:
+    wish = CommitWish(name)
+    return NewCommit((await committing.commit(at, await _newest(at), wish, actor=ANN, everything=True))[0])
+
+
+async def _drop_workspace(at: OpenRepository, name: str) -> str:
+    await opening.drop(at, await _newest(at), actor=ANN)
+    return ""
+
+
+# --- stashes and guards ----------------------------------------------------------------------------------------------
+async def _push(at: OpenRepository, name: str, branch: str) -> str:
+    await stashing.push(at, branch, name, actor=ANN)
+    return ""
+
+
+async def _pop(at: OpenRepository, name: str, branch: str, of: str) -> str:
+    stash = ""
+    if of:
+        refs, _ = await at.refs()
+        refs.branch(branch)
+        kept = refs.stashes.all(of)
+        if not kept:
+            raise NotFound(f"nothing was stashed on {of}")
+        stash = kept[0].id
+    return (await stashing.pop(at, branch, stash, actor=ANN)).message
+
+
+async def _drop(at: OpenRepository, name: str, branch: str) -> str:
+    await stashing.drop(at, branch, actor=ANN)
+    return ""
+
+
+async def _protect(at: OpenRepository, name: str, pattern: str, blocked: tuple[str, ...]) -> str:
+    await guarding.protect(at, pattern, blocked, actor=ANN)
+    return ""
+
+
+async def _unprotect(at: OpenRepository, name: str, pattern: str) -> str:
+    await guarding.unprotect(at, pattern, actor=ANN)
+    return ""
+
+
+async def _set_read_only(at: OpenRepository, name: str, on: bool) -> str:
+    await guarding.set_read_only(at, on, actor=ANN)
+    return ""
+
+
+_VERBS: Mapping[str, Callable[..., Awaitable[object]]] = {
+    "put": _put,
+    "put_many": _put_many,
+    "link": _link,
+    "put_runs": _put_runs,
+    "delete": _delete,
+    "delete_folder": _delete_folder,
+    "copy": _copy,
+    "copy_folder": _copy_folder,
+    "move": _move,
+    "move_folder": _move_folder,
+    "compact": _compact,
+    "commit": _commit,
+    "merge": _merge,
+    "revert": _revert,
+    "cherry_pick": _cherry_pick,
+    "bring_in": _bring_in,
+    "hard_reset": _hard_reset,
+    "reset_staged": _reset_staged,
+    "create_branch": _create_branch,
+    "delete_branch": _delete_branch,
+    "restore_branch": _restore_branch,
+    "rename_branch": _rename_branch,
+    "create_tag": _create_tag,
+    "delete_tag": _delete_tag,
+    "rebase": _rebase,
+    "open_workspace": _open_workspace,
+    "put_workspace": _put_workspace,
+    "delete_workspace": _delete_workspace,
+    "commit_workspace": _commit_workspace,
+    "drop_workspace": _drop_workspace,
+    "push": _push,
+    "pop": _pop,
+    "drop": _drop,
+    "protect": _protect,
+    "unprotect": _unprotect,
+    "set_read_only": _set_read_only,
+}

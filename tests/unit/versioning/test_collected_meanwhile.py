@@ -1,0 +1,119 @@
+"""Garbage is collected while objects are copied, moved, imported and linked: nothing comes to name dead bytes."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from lochan.errors import Gone
+from lochan.formats.collection_events import PlanEnded, Planned
+from lochan.formats.record import Actor
+from lochan.lake import Lake, World
+from lochan.store.memory import MemoryStore
+from lochan.versioning import bulk, copying, importing, linking, objects
+from lochan.versioning.commit import Wish, commit
+from lochan.versioning.gathering import Source
+from lochan.versioning.open_repository import OpenRepository
+from tests.run import run
+
+ANN = Actor("ann", "test", "here")
+
+
+async def once(data: bytes) -> AsyncIterator[bytes]:
+    yield data
+
+
+async def opened() -> tuple[OpenRepository, MemoryStore]:
+    outside = MemoryStore()
+    lake = await Lake.create(MemoryStore(), world=World(lambda url: outside))
+    await lake.create_repository("demo-repo", actor=ANN)
+    return await lake.open_repository("demo-repo"), outside
+
+
+async def collect(repository: OpenRepository) -> None:
+    """A garbage collection that finds nothing to remove; the second one draws the cut at the first."""
+    refs, number = await repository.refs()
+    plan = await repository.submit(ANN, Planned(refs.collection.plan, number, "list"))
+    await repository.submit(ANN, PlanEnded(plan, "reported"))
+
+
+def test_a_token_outlives_collections() -> None:
+    async def play() -> None:
+        repository, _ = await opened()
+        given = await linking.physical_address(repository, "main", "a", actor=ANN)
+        late = await repository.bodies.write("b", once(b"x"), mint=(await repository.refs())[1])
+        await repository.store.put(given.address, b"1234")
+        await collect(repository)
+        await collect(repository)
+        with pytest.raises(Gone, match="before the last garbage collection"):
+            await objects.put_many(repository, "main", [late], actor=ANN)
+        entry = await linking.link(repository, "main", "a", given.token, actor=ANN)
+        assert await repository.reader.read_all(entry) == b"1234"
+        await repository.close()
+
+    run(play())
+
+
+@pytest.mark.parametrize("inline", [500, 0], ids=["in the event", "as runs"])
+@pytest.mark.parametrize("verb", ["copy", "copy_folder", "move", "move_folder", "delete_folder"])
+def test_what_was_read_before_a_collection_is_read_again(
+    verb: str, inline: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bulk, "INLINE_MAX", inline)
+
+    async def play() -> None:
+        repository, _ = await opened()
+        await objects.put(repository, "main", "a/1", once(b"x"), actor=ANN)
+        await commit(repository, "main", Wish("c"), actor=ANN)
+        original, tries = bulk._event, 0
+
+        async def slow(*given: object) -> object:
+            nonlocal tries
+            tries += 1
+            if tries == 1:
+                await collect(repository)
+            return await original(*given)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(bulk, "_event", slow)
+        match verb:
+            case "copy":
+                await copying.copy(repository, "main", "a/1", "main", "b/1", actor=ANN)
+            case "copy_folder":
+                await copying.copy_folder(repository, "main", "a/", "main", "b/", actor=ANN)
+            case "move":
+                await copying.move(repository, "main", "a/1", "b/1", actor=ANN)
+            case "move_folder":
+                await copying.move_folder(repository, "main", "a/", "b/", actor=ANN)
+            case "delete_folder":
+                await copying.delete_folder(repository, "main", "a/", actor=ANN)
+        assert tries == 2
+        expected = {"copy": ["a/1", "b/1"], "move": ["b/1"], "delete": []}[verb.partition("_")[0]]
+        assert [entry.path for entry in (await objects.list_objects(repository, "main")).entries] == expected
+        await repository.close()
+
+    run(play())
+
+
+def test_an_import_is_computed_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def play() -> None:
+        repository, outside = await opened()
+        await outside.put("x", b"1234")
+        original, tries = importing._test, 0
+
+        async def slow(*given: object) -> object:
+            nonlocal tries
+            tries += 1
+            if tries == 1:
+                await collect(repository)
+            return await original(*given)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(importing, "_test", slow)
+        gathered = await importing.for_import(repository, [Source("s3://b", "")])
+        await importing.bring_in(repository, "main", gathered, actor=ANN)
+        assert tries == 2
+        await collect(repository)
+        await collect(repository)
+        await linking.stage(repository, "main", "y", "s3://b/x", actor=ANN)  # outside nothing is ever too old
+        assert [entry.path for entry in (await objects.list_objects(repository, "main")).entries] == ["x", "y"]
+        await repository.close()
+
+    run(play())
