@@ -6,6 +6,7 @@ from collections.abc import Callable
 _ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _KSUID_EPOCH_S = 1_400_000_000  # 2014-05-13, the epoch of the KSUID format; on disk, never changes
 _KSUID_LENGTH = 27
+_SECRET_LENGTH = 40  # 238 bits
 _KEY_TIME_DIGITS = 16  # microseconds; enough until the year 2286, and sorts as text until then
 
 
@@ -23,6 +24,24 @@ class Ids:
     def put_id(self) -> bytes:
         """Sixteen bytes that no other put will ever carry."""
         return self._entropy(16)
+
+    def signing_key(self) -> bytes:
+        """Thirty-two bytes that nobody can guess."""
+        return self._entropy(32)
+
+    def nonce(self) -> bytes:
+        """Twelve bytes, for one encryption."""
+        return self._entropy(12)
+
+    def access_key_id(self) -> str:
+        """Twenty upper-case letters and digits."""
+        from base64 import b32encode  # few commands make one
+
+        return "LKIA" + b32encode(self._entropy(10)).decode()
+
+    def access_key_secret(self) -> str:
+        """Forty letters and digits that nobody can guess."""
+        return _base62(int.from_bytes(self._entropy(30), "big"), _SECRET_LENGTH)
 
     def idempotency_key(self, wall: int) -> str:
         """A key that begins with the time it was made (rule J8): eviction goes by that time."""
@@ -49,9 +68,9 @@ def key_time(key: str) -> int | None:
     return None
 
 
-def _base62(number: int) -> str:
+def _base62(number: int, length: int = _KSUID_LENGTH) -> str:
     letters = []
-    for _ in range(_KSUID_LENGTH):
+    for _ in range(length):
         number, digit = divmod(number, 62)
         letters.append(_ALPHABET[digit])
     return "".join(reversed(letters))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from lochan.access.state import Access
 from lochan.clock import Clock, SystemClock
 from lochan.errors import AlreadyExists, NotFound
 from lochan.formats import lake_file
@@ -22,11 +23,26 @@ from lochan.store.protocol import Store
 from lochan.versioning.repositories import Repositories, Repository
 
 if TYPE_CHECKING:
+    from lochan.access.open_access import OpenAccess
     from lochan.versioning.bodies.outside import Outside
+    from lochan.versioning.bodies.settings import BodySettings
     from lochan.versioning.open_repository import OpenRepository
 
 LAKE_JOURNAL = "_lake"
 _PATIENCE_S = 30.0  # how long the lake's file is tried to be made
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What lies around the lake, as its opener knows it: nothing in here reads an environment."""
+
+    open_store: Callable[[str], Store] | None = None  # of a bucket's URL or `file:///`; None: nothing outside is read
+    may_name: Callable[[str], bool] | None = None  # which URLs may be imported or linked; None: all of them
+    bodies: BodySettings | None = None  # None: the standard
+    secret: Callable[[], bytes] | None = None  # what the secrets of access keys are encrypted with; None: in the lake
+
+
+ALONE = World()
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +61,16 @@ class EventLine:
 
 
 class Lake:
-    def __init__(self, store: Store, file: LakeFile, journals: Journals, own: Journal, clock: Clock, ids: Ids) -> None:
+    def __init__(
+        self,
+        store: Store,
+        file: LakeFile,
+        journals: Journals,
+        own: Journal,
+        clock: Clock,
+        ids: Ids,
+        world: World = ALONE,
+    ) -> None:
         self.store = store
         self.url = store.url
         self.id = file.lake
@@ -54,7 +79,9 @@ class Lake:
         self._own = own
         self._clock = clock
         self._ids = ids
+        self._world = world
         self._outside: Outside | None = None
+        self._access: OpenAccess | None = None
 
     @classmethod
     async def create(
@@ -65,6 +92,7 @@ class Lake:
         journal_url: str = "",
         clock: Clock | None = None,
         ids: Ids | None = None,
+        world: World = ALONE,
     ) -> Lake:
         """Raises AlreadyExists if there is a lake already, Invalid, or whatever keeps its journals from being used."""
         clock, ids = clock or SystemClock(), ids or Ids()
@@ -78,7 +106,7 @@ class Lake:
         there = await settle(store, lake_file.PATH, lake_file.encode(file), clock, ids, deadline)
         if lake_file.decode(there, store.url).lake != file.lake:
             raise AlreadyExists(f"there is a lake at {store.url} already", hint="nothing was changed")
-        return await cls.open(store, journal_url=journal_url, clock=clock, ids=ids)
+        return await cls.open(store, journal_url=journal_url, clock=clock, ids=ids, world=world)
 
     @classmethod
     async def open(
@@ -90,6 +118,7 @@ class Lake:
         clock: Clock | None = None,
         ids: Ids | None = None,
         alarm: Alarm = lambda _: None,
+        world: World = ALONE,
     ) -> Lake:
         """Raises NotFound when there is no lake, FutureFormat, Corrupt."""
         clock, ids = clock or SystemClock(), ids or Ids()
@@ -101,17 +130,21 @@ class Lake:
         settings = Settings(writer=ids.ksuid(clock.wall()), hold_s=hold_ms / 1_000)
         journals = Journals(store, file, journal_url, clock, ids, settings, alarm)
         try:
-            own = await journals.open(LAKE_JOURNAL, (Repositories,))
+            own = await journals.open(LAKE_JOURNAL, (Repositories, Access))
         except BaseException:
             await journals.close()
             raise
-        return cls(store, file, journals, own, clock, ids)
+        return cls(store, file, journals, own, clock, ids, world)
 
     async def repositories(self) -> list[Repository]:
         return (await self._own.fresh()).of(Repositories).all()
 
     async def repository(self, name: str) -> Repository:
         return (await self._own.fresh()).of(Repositories).get(name)
+
+    def known_repository(self, name: str) -> Repository | None:
+        """As this process last saw the lake: for who has just made sure of that."""
+        return self._own.tail.state.of(Repositories).find(name)
 
     async def create_repository(
         self,
@@ -153,15 +186,40 @@ class Lake:
 
     async def open_repository(self, name: str) -> OpenRepository:
         """Its objects and history; see the functions of `lochan.versioning`. Raises NotFound."""
+        from lochan.versioning.bodies.settings import STANDARD
         from lochan.versioning.open_repository import OpenRepository
         from lochan.versioning.upkeep import attach
 
         found = await self.repository(name)
-        journal = await self.journal(found.id)
-        writer = self._ids.ksuid(self._clock.wall())
-        return attach(
-            OpenRepository(found, journal, self.store, self._clock, self._ids, writer=writer, outside=self._outside)
+        opened = OpenRepository(
+            found,
+            await self.journal(found.id),
+            self.store,
+            self._clock,
+            self._ids,
+            writer=self._ids.ksuid(self._clock.wall()),
+            outside=self.outside(),
+            settings=self._world.bodies or STANDARD,
         )
+        return attach(opened)
+
+    def open_access(self) -> OpenAccess:
+        """Its users, keys and policies; see the functions of `lochan.access`."""
+        if self._access is None:
+            from lochan.access.encryption_key import EncryptionKey
+            from lochan.access.open_access import OpenAccess
+
+            secrets = EncryptionKey(self.store, self._clock, self._ids, lake=self.id, given=self._world.secret)
+            self._access = OpenAccess(self._own, self._clock, self._ids, secrets)
+        return self._access
+
+    def outside(self) -> Outside | None:
+        """Files outside the lake, if its opener told how to reach any; each store is opened once."""
+        from lochan.versioning.bodies.outside import Outside, anything
+
+        if self._outside is None and self._world.open_store is not None:
+            self._outside = Outside(self._world.open_store, self._world.may_name or anything)
+        return self._outside
 
     async def events(
         self, repository: str | None = None, *, after: int = 0, follow: bool = False

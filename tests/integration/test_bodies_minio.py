@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from lochan.clock import SystemClock
 from lochan.errors import Conflict, Gone, NotFound, Refused
 from lochan.formats.entry import Entry
+from lochan.formats.entry_table import entries_of
 from lochan.ids import Ids
 from lochan.store.open import open_store
 from lochan.store.protocol import Store
@@ -116,7 +117,7 @@ def test_import_of_what_another_client_wrote(minio_server: MinioServer) -> None:
 
         async def play() -> None:
             outside = Outside(_opener(minio_server))
-            [batch] = [batch async for batch in outside.entries(f"s3://{bucket}/d", "in/")]
+            [batch] = [entries_of(table) async for table in outside.files(f"s3://{bucket}/d", "in/")]
             found = {entry.path: entry for entry in batch}
             assert list(found) == ["in/parts", "in/sub-z", "in/sub/y y+%41", "in/x"]
             assert found["in/x"].checksum == found["in/x"].etag == hashlib.md5(b"1234").hexdigest()
@@ -148,7 +149,7 @@ def test_the_lake_itself_is_no_source(minio_server: MinioServer, place: str) -> 
         with pytest.raises(Refused, match=r"lake\.json is there"):
             await outside.link("b", f"s3://{place}/{entry.blocks[0].address}")
         with pytest.raises(Refused, match=r"lake\.json is there"):
-            await anext(outside.entries(f"s3://{place}/repo/data", ""))
+            await anext(outside.files(f"s3://{place}/repo/data", ""))
 
     run(play())
 

@@ -8,7 +8,7 @@ from lochan.ids import Ids
 from lochan.journal.journal import Settings
 from lochan.journal.open import Journals
 from lochan.journal.state import Alarm
-from lochan.lake import LAKE_JOURNAL, Lake
+from lochan.lake import ALONE, LAKE_JOURNAL, Lake, World
 from lochan.store.open import open_store
 from lochan.store.protocol import Store
 from lochan.store.stack import stack
@@ -29,11 +29,11 @@ async def make_lake(store: Store, url: str) -> None:
     await lake.close()
 
 
-async def open_lake(store: Store, url: str, alarm: Alarm) -> Lake:
+async def open_lake(store: Store, url: str, alarm: Alarm, world: World = ALONE) -> Lake:
     file = lake_file.decode(await store.get(lake_file.PATH), store.url)
     journals = Journals(store, file, url, CLOCK, IDS, _SETTINGS, alarm, group=GROUP)
     own = await journals.open(LAKE_JOURNAL, (Repositories,))
-    return Lake(store, file, journals, own, CLOCK, IDS)
+    return Lake(store, file, journals, own, CLOCK, IDS, world)
 
 
 def lake_store(folder: str) -> Store:

@@ -1,9 +1,9 @@
-"""The process that is killed while it versions files: one client, one thing after the other, told before and after."""
+"""The process that is killed while it versions files. It has its lake open twice, as two would that know nothing of
+each other, and tells before and after each thing that it asks for.
+"""
 
 import asyncio
-import random
 import sys
-from collections.abc import AsyncIterator
 from contextlib import suppress
 from io import FileIO
 from pathlib import Path
@@ -11,99 +11,100 @@ from pathlib import Path
 import msgspec
 
 from lochan import failpoints
-from lochan.errors import AlreadyExists, Invalid, LochanError
-from lochan.formats.record import Actor
-from lochan.staging.compaction import Limits
-from lochan.versioning import branching, moving, objects, upkeep
-from lochan.versioning.commit import Wish, commit
-from lochan.versioning.moving import PathConflicts
+from lochan.errors import AlreadyExists
+from lochan.lake import Lake, World
+from lochan.store.open import open_store
+from lochan.versioning import landing
 from lochan.versioning.open_repository import OpenRepository
+from lochan.versioning.workspaces import removing
 from tests.kill import place
 from tests.kill.child import Order, Trap
-
-ANN = Actor("ann", "kill", "here")
-BRANCHES = ("main", "dev")
-_STEPS = 30
+from tests.kill.story import story
+from tests.property.versioned.verbs import ANN, NewCommit, play
+from tests.property.versioned.wishes import FOLDERS, Wish
 
 
 class Line(msgspec.Struct, frozen=True):
-    verb: str
-    branch: str
-    path: str = ""
-    data: str = ""
+    life: int
+    step: int
+    at: int  # place in the step
     done: bool = False  # False: about to be asked for
-    result: str = ""  # a commit's id; "-" for what was refused
+    kind: str = ""
+    commit: str = ""  # the answer: a commit's id
+    value: str | int | tuple[str, ...] = ""  # or something else
+
+    @property
+    def name(self) -> str:
+        return f"{self.life}.{self.step}.{self.at}"
 
 
-async def work(order: Order, told: FileIO) -> None:
-    store = place.lake_store(order.folder)
+def hasten() -> None:
+    """What waits for the dead waits for long, and a test has little time."""
+    landing.FRONT_S = 0.2
+    removing._EXPIRES_S = 0.2
+
+
+async def live(life: int, repositories: list[OpenRepository], told: FileIO) -> None:
+    for number, step in enumerate(story(life)):
+        await asyncio.gather(
+            *(
+                _ask(repositories[at % len(repositories)], wish, Line(life, number, at), told)
+                for at, wish in enumerate(step)
+            )
+        )
+
+
+async def _ask(repository: OpenRepository, wish: Wish, line: Line, told: FileIO) -> None:
+    told.write(msgspec.json.encode(line) + b"\n")
+    answer = await play(repository, wish, line.name)
+    line = msgspec.structs.replace(line, done=True, kind=answer.kind)
+    if isinstance(answer.value, NewCommit):
+        line = msgspec.structs.replace(line, commit=str(answer.value))
+    else:
+        line = msgspec.structs.replace(line, value=answer.value)
+    told.write(msgspec.json.encode(line) + b"\n")
+
+
+async def opened(folder: Path) -> tuple[list[Lake], list[OpenRepository]]:
+    """Twice; made, if no life before this one has."""
+    store = place.lake_store(str(folder / "lake"))
+    outside = open_store(str(folder / "outside"), create=True)
+    for url, files in FOLDERS.items():
+        for path, data in files.items():
+            file = folder / "outside" / url.removeprefix("s3://out/") / path
+            if not file.exists():
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(data)
     await place.make_lake(store, "")
-    lake = await place.open_lake(store, "", lambda text: None)
+    world = World(lambda url: outside)
+    lakes = [await place.open_lake(store, "", _alarm, world) for _ in range(2)]
     with suppress(AlreadyExists):
-        await lake.create_repository("demo-repo", actor=ANN)
-    repository = await lake.open_repository("demo-repo")
-    refs, _ = await repository.refs()
-    if refs.find_branch("dev") is None:
-        await branching.create_branch(repository, "dev", "main", actor=ANN)
-    draw = random.Random(f"{order.seed}-{order.life}")
-    for step in range(_STEPS):
-        verb = ("put", "put", "delete", "compact", "commit", "put", "compact", "commit", "merge", "revert")[step % 10]
-        wish = Line(verb, BRANCHES[step // 10 % 2], draw.choice("abc"), f"{order.life}-{step}")
-        await _one(repository, wish, told)
-    await repository.close()
-    await lake.close()
+        await lakes[0].create_repository("demo-repo", actor=ANN)
+    return lakes, [await lake.open_repository("demo-repo") for lake in lakes]
 
 
-async def _one(repository: OpenRepository, wish: Line, told: FileIO) -> None:
-    told.write(msgspec.json.encode(wish) + b"\n")
-    try:
-        result = await _VERBS[wish.verb](repository, wish)
-    except (Invalid, PathConflicts, LochanError) as error:
-        if error.kind in ("unknown", "transient", "corrupt"):
-            raise
-        result = "-"
-    told.write(msgspec.json.encode(msgspec.structs.replace(wish, done=True, result=result)) + b"\n")
+def _alarm(text: str) -> None:
+    raise AssertionError(text)
 
 
-async def _put(repository: OpenRepository, wish: Line) -> str:
-    await objects.put(repository, wish.branch, wish.path, _once(wish.data.encode()), actor=ANN)
-    return ""
+async def close(lakes: list[Lake], repositories: list[OpenRepository]) -> None:
+    for repository in repositories:
+        await repository.close()
+    for lake in lakes:
+        await lake.close()
 
 
-async def _delete(repository: OpenRepository, wish: Line) -> str:
-    await objects.delete(repository, wish.branch, [wish.path], actor=ANN)
-    return ""
-
-
-async def _commit(repository: OpenRepository, wish: Line) -> str:
-    return (await commit(repository, wish.branch, Wish(wish.data), actor=ANN))[0]
-
-
-async def _merge(repository: OpenRepository, wish: Line) -> str:
-    source = "dev" if wish.branch == "main" else "main"
-    return await moving.merge(repository, source, wish.branch, actor=ANN, staged_source=True)
-
-
-async def _revert(repository: OpenRepository, wish: Line) -> str:
-    return await moving.revert(repository, wish.branch, wish.branch, actor=ANN)
-
-
-async def _compact(repository: OpenRepository, wish: Line) -> str:
-    await upkeep.compact(repository, wish.branch, Limits(inline_count=1))
-    return ""
-
-
-_VERBS = {"compact": _compact, "put": _put, "delete": _delete, "commit": _commit, "merge": _merge, "revert": _revert}
-
-
-async def _once(data: bytes) -> AsyncIterator[bytes]:
-    yield data
+async def _main(order: Order, told: FileIO) -> None:
+    lakes, repositories = await opened(Path(order.folder))
+    await live(order.life, repositories, told)
+    await close(lakes, repositories)
 
 
 if __name__ == "__main__":
     given = msgspec.json.decode(sys.argv[1], type=Order)
+    hasten()
     trap = Trap(given)
     failpoints.arm(trap)
     with Path(given.told).open("ab", buffering=0) as told:
-        asyncio.run(work(given, told))
+        asyncio.run(_main(given, told))
     print(msgspec.json.encode(dict(trap.passed)).decode())

@@ -11,7 +11,7 @@ from lochan.cli.uri import repository_uri
 
 if TYPE_CHECKING:
     from lochan.formats.commit import Commit
-    from lochan.versioning.refs import Branch
+    from lochan.versioning.state.branch import Branch
 
 
 @click.command("list")

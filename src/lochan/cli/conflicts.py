@@ -8,7 +8,7 @@ from lochan.cli.object_record import side_record
 from lochan.cli.shown import show_records, size
 
 if TYPE_CHECKING:
-    from lochan.tree.merge import Conflict
+    from lochan.tree.merge import Conflict, Merged
 
 _DIGITS = 8  # of a checksum, where a person compares three
 
@@ -20,13 +20,18 @@ def conflicts_shown(form: str) -> Iterator[None]:
     try:
         yield
     except PathConflicts as error:
-        from lochan.tree.merge import conflicts_of
-
-        records = [_record(each) for each in conflicts_of(error.merged.first)]
-        if form != "json":
-            records = [{key: _cell(value) for key, value in each.items()} for each in records]
-        show_records(records, form, columns=("path", "base", "ours", "theirs"))
+        show_conflicts(error.merged, form)
         raise
+
+
+def show_conflicts(merged: "Merged", form: str) -> None:
+    """The first of them."""
+    from lochan.tree.merge import conflicts_of
+
+    records = [_record(each) for each in conflicts_of(merged.first)]
+    if form != "json":
+        records = [{key: _cell(value) for key, value in each.items()} for each in records]
+    show_records(records, form, columns=("path", "base", "ours", "theirs"))
 
 
 def _record(conflict: "Conflict") -> dict[str, Any]:

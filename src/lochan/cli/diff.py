@@ -8,7 +8,7 @@ import click
 from lochan.cli.difference_record import CELLS, COLUMNS, difference_record
 from lochan.cli.opened import Opened, work_on
 from lochan.cli.shown import format_option, show_record, size_cell
-from lochan.cli.uri import Uri, branch_uri, ref_uri
+from lochan.cli.uri import Uri, ref_uri, staged_uri
 from lochan.errors import Invalid
 
 Records = AsyncIterator[dict[str, Any]]
@@ -19,23 +19,41 @@ Records = AsyncIterator[dict[str, Any]]
 @click.argument("right", metavar="[REPO@RIGHT]", required=False)
 @click.option("--three-dot", is_flag=True, help="Only what the right has changed since the two parted.")
 @click.option("--prefix", default="", metavar="PREFIX", help="Only paths that begin so.")
-@click.option("--summary", is_flag=True, help="Only how many, and how many bytes.")
+@click.option("--summary", "--stat", "summary", is_flag=True, help="Only how many, and how many bytes.")
+@click.option("--roll-up", is_flag=True, help="The same for each folder below the prefix.")
+@click.option("--depth", type=click.IntRange(min=1), default=None, metavar="N", help="Roll up folders N deep.")
+@click.option("--delimiter", default=None, metavar="TEXT", help="What ends a folder's name when rolled up; a slash.")
 @format_option
-def command(left: str, right: str | None, three_dot: bool, prefix: str, summary: bool, form: str) -> None:
+def command(
+    left: str,
+    right: str | None,
+    three_dot: bool,
+    prefix: str,
+    summary: bool,
+    roll_up: bool,
+    depth: int | None,
+    delimiter: str | None,
+    form: str,
+) -> None:
     """Show what differs between two refs, both as they are committed; or, of one branch, what is staged on it."""
     if right is None and three_dot:
         raise click.UsageError("--three-dot wants two refs.")
-    one = branch_uri(left) if right is None else ref_uri(left)
+    if delimiter == "":
+        raise click.UsageError("--delimiter wants some text.")
+    one = staged_uri(left) if right is None else ref_uri(left)
     other = None if right is None else _same_repository(one, ref_uri(right))
+    rolled = roll_up or depth is not None or delimiter is not None
 
     async def work(opened: Opened) -> None:
-        if summary:
-            counts = await (_count(opened, other, prefix, three_dot) if other else _count_staged(opened, prefix))
-            show_record(counts, form)
+        if summary and not rolled:
+            show_record(await _count(opened, other, prefix, three_dot), form)
             return
         from lochan.cli.stream import show_stream
 
-        if other is None:
+        if rolled:
+            records = _rolled_up(opened, other, prefix, three_dot, delimiter or "/", depth or 1)
+            await show_stream(records, form, columns=_ROLLED, cells=_ROLLED_CELLS)
+        elif other is None:
             columns, cells = ("kind", "size", "path"), {"size": size_cell}
             await show_stream(_staged(opened, prefix), form, columns=columns, cells=cells)
         else:
@@ -65,25 +83,33 @@ async def _differences(opened: Opened, other: Uri, prefix: str, three_dot: bool)
         yield difference_record(each)
 
 
-async def _count(opened: Opened, other: Uri, prefix: str, three_dot: bool) -> dict[str, int]:
+async def _count(opened: Opened, other: Uri | None, prefix: str, three_dot: bool) -> dict[str, int]:
     from dataclasses import asdict
 
-    from lochan.versioning.differing import count
+    from lochan.versioning.differing import count, count_staged
 
-    if not three_dot:
-        return asdict(await count(opened.repository, opened.ref, opened.ref_of(other), prefix=prefix))
-    counts = {"added": 0, "removed": 0, "changed": 0, "bytes_added": 0, "bytes_removed": 0}
-    async for each in _differences(opened, other, prefix, three_dot):
-        counts[each["kind"]] += 1
-        for side, key in (("right", "bytes_added"), ("left", "bytes_removed")):
-            counts[key] += each[side]["size"] if each[side] else 0
-    return counts
+    if other is None:
+        return asdict(await count_staged(opened.repository, opened.ref, prefix=prefix))
+    right = opened.ref_of(other)
+    return asdict(await count(opened.repository, opened.ref, right, prefix=prefix, three_dot=three_dot))
 
 
-async def _count_staged(opened: Opened, prefix: str) -> dict[str, int]:
-    """Without the bytes that go: what is replaced was not looked up."""
-    counts = {"added": 0, "removed": 0, "changed": 0, "bytes_added": 0}
-    async for each in _staged(opened, prefix):
-        counts[each["kind"]] += 1
-        counts["bytes_added"] += each["size"]
-    return counts
+async def _rolled_up(
+    opened: Opened, other: Uri | None, prefix: str, three_dot: bool, delimiter: str, depth: int
+) -> Records:
+    from dataclasses import asdict
+
+    from lochan.versioning.differing import RollUp, roll_up, roll_up_staged
+
+    by = RollUp(delimiter, depth)
+    if other is None:
+        counts = await roll_up_staged(opened.repository, opened.ref, by, prefix=prefix)
+    else:
+        right = opened.ref_of(other)
+        counts = await roll_up(opened.repository, opened.ref, right, by, prefix=prefix, three_dot=three_dot)
+    for path, each in counts.items():
+        yield {"path": path, **asdict(each)}
+
+
+_ROLLED = ("added", "removed", "changed", "bytes_added", "bytes_removed", "path")
+_ROLLED_CELLS = {"bytes_added": size_cell, "bytes_removed": size_cell}

@@ -3,10 +3,10 @@
 import click
 
 from lochan.cli.confirm import confirm
-from lochan.cli.listed import folder, pages, view_of
+from lochan.cli.listed import folder
 from lochan.cli.opened import Opened, work_on
 from lochan.cli.shown import format_option, printable, show_record
-from lochan.cli.uri import object_uri, on_branch, prefix_uri
+from lochan.cli.uri import object_uri, prefix_uri, writable
 from lochan.errors import NotFound
 
 
@@ -18,9 +18,9 @@ from lochan.errors import NotFound
 def command(where: str, recursive: bool, yes: bool, form: str) -> None:
     """Remove an object, or with -r all objects in a folder, from a branch.
 
-    With -r it asks first on a terminal, and in a script wants --yes.
+    With -r it asks first on a terminal, and in a script wants --yes. All of the folder goes at once.
     """
-    uri = on_branch(prefix_uri(where) if recursive else object_uri(where))
+    uri = writable(prefix_uri(where) if recursive else object_uri(where))
     if recursive and not yes:
         confirm(f"Remove everything in {uri}?", f"{uri} was not removed")
 
@@ -42,10 +42,6 @@ def command(where: str, recursive: bool, yes: bool, form: str) -> None:
 
 
 async def _remove_folder(opened: Opened, prefix: str) -> int:
-    from lochan.versioning.objects import delete
+    from lochan.versioning.copying import delete_folder
 
-    count = 0
-    async for page in pages(await view_of(opened), prefix):
-        paths = [entry.path for entry in page.entries]
-        count += len(await delete(opened.repository, opened.ref, paths, actor=opened.actor))
-    return count
+    return (await delete_folder(opened.repository, opened.ref, prefix, actor=opened.actor)).objects

@@ -6,7 +6,7 @@ import click
 
 from lochan.cli.opened import Opened, work_on
 from lochan.cli.shown import format_option, printable, show_record, size
-from lochan.cli.uri import on_branch, prefix_uri
+from lochan.cli.uri import prefix_uri, writable
 
 
 @click.command("upload")
@@ -29,7 +29,7 @@ def command(
     from lochan.cli.session import configuration, lake_place
     from lochan.cli.uploading import Upload, sources
 
-    uri = on_branch(prefix_uri(target))
+    uri = writable(prefix_uri(target))
     files = sources(source, uri.path, recursive=recursive, lake=lake_place(configuration()).folder)
     said = notes(metadata)
     total = None if source == "-" else sum(each.size for each in files)

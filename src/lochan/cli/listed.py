@@ -14,7 +14,7 @@ _PAGE = 1_000
 
 
 async def view_of(opened: Opened) -> "View":
-    return await opened.repository.view(await opened.repository.resolve(opened.ref))
+    return await opened.repository.view(await opened.repository.resolve(opened.ref, workspaces=True))
 
 
 async def pages(view: "View", prefix: str, delimiter: str = "") -> "AsyncIterator[Page]":

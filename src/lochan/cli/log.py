@@ -1,6 +1,7 @@
 """`lochan log`: the history of a ref."""
 
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -8,11 +9,12 @@ import click
 from lochan.cli.commit_record import SHORT, commit_record, title
 from lochan.cli.moments import microseconds
 from lochan.cli.opened import Opened, work_on
-from lochan.cli.shown import format_option, printable
+from lochan.cli.shown import format_option, instant, printable
 from lochan.cli.uri import ref_uri
 
 if TYPE_CHECKING:
-    from lochan.versioning.differing import LogWish
+    from lochan.formats.commit import Commit
+    from lochan.versioning.history import LogWish
 
 
 @click.command("log")
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 @click.option("--since", metavar="TIME", help="Only commits of that time or later, in ISO 8601.")
 @click.option("--until", metavar="TIME", help="Only commits of that time or earlier.")
 @click.option("--first-parent", is_flag=True, help="Leave out what came in by merges.")
+@click.option("--graph", is_flag=True, help="Draw beside them how they come from each other.")
 @format_option
 def command(
     ref: str,
@@ -32,18 +35,24 @@ def command(
     since: str | None,
     until: str | None,
     first_parent: bool,
+    graph: bool,
     form: str,
 ) -> None:
     """Show the commits that a ref is made of, youngest first."""
     uri = ref_uri(ref)
     times = microseconds("--since", since), microseconds("--until", until)
+    if graph and form == "json":
+        raise click.UsageError("--graph is a drawing; in JSON each commit names its parents.")
 
     async def work(opened: Opened) -> None:
-        from lochan.cli.stream import show_stream
-        from lochan.versioning.differing import LogWish
+        from lochan.cli.stream import show_lines
+        from lochan.versioning.history import LogWish
 
-        wish = LogWish(paths, prefixes, *times, first_parent)
-        await show_stream(
+        wish = LogWish(paths, prefixes, *times, first_parent, by_line=graph)
+        if graph:
+            await _draw(opened, wish, limit)
+            return
+        await show_lines(
             _records(opened, wish, limit),
             form,
             columns=("id", "date", "author", "message"),
@@ -54,11 +63,40 @@ def command(
 
 
 async def _records(opened: Opened, wish: "LogWish", limit: int | None) -> AsyncIterator[dict[str, Any]]:
-    from lochan.versioning.differing import history
+    from lochan.versioning.history import history
 
     count = 0
-    async for id, commit in history(opened.repository, opened.ref, wish):
-        yield commit_record(id, commit)
-        count += 1
-        if count == limit:
-            return
+    async with aclosing(history(opened.repository, opened.ref, wish)) as found:
+        async for id, commit in found:
+            yield commit_record(id, commit)
+            count += 1
+            if count == limit:
+                return
+
+
+async def _draw(opened: Opened, wish: "LogWish", limit: int | None) -> None:
+    from lochan.cli.drawing import Drawing
+    from lochan.versioning.history import walked
+
+    drawing, count = Drawing(), 0
+    async with aclosing(walked(opened.repository, opened.ref, wish)) as found:
+        async for id, commit, wished in found:
+            parents = commit.parents[:1] if wish.first_parent else commit.parents
+            if not wished:
+                _echo(*drawing.skip(id, parents))
+                continue
+            line, rest = drawing.commit(id, parents)
+            _echo(f"{line}{_text(id, commit)}")
+            count += 1
+            if count == limit:
+                return
+            _echo(*rest)
+
+
+def _text(id: str, commit: "Commit") -> str:
+    return f"{id[:SHORT]}  {instant(commit.date)}  {printable(commit.author)}  {printable(title(commit.message))}"
+
+
+def _echo(*lines: str) -> None:
+    for line in lines:
+        click.echo(line.rstrip())

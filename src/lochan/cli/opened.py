@@ -7,6 +7,7 @@ from lochan.cli.uri import Uri
 
 if TYPE_CHECKING:
     from lochan.formats.record import Actor
+    from lochan.lake import Lake
     from lochan.versioning.open_repository import OpenRepository
 
 T = TypeVar("T")
@@ -16,6 +17,7 @@ class Opened(NamedTuple):
     repository: "OpenRepository"
     ref: str  # the URI's, or the default branch
     actor: "Actor"
+    lake: "Lake"
 
     def ref_of(self, uri: Uri) -> str:
         """Of another URI in the same repository."""
@@ -32,6 +34,9 @@ def work_on(uri: Uri, work: Callable[[Opened], Awaitable[T]]) -> T:
         async with open_lake(config) as lake:
             repository = await lake.open_repository(uri.repository)
             ref = uri.ref or repository.repository.default_branch
-            return await work(Opened(repository, ref, actor(config)))
+            try:
+                return await work(Opened(repository, ref, actor(config), lake))
+            finally:
+                await repository.close()  # once the upkeep that the work has set off is done
 
     return run(config, opened())

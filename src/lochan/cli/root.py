@@ -10,6 +10,9 @@ from lochan.cli.boundary import boundary
 from lochan.cli.lazy import LazyGroup
 
 VERBS = {
+    "auth": "lochan.cli.auth",
+    "bisect": "lochan.cli.bisect",
+    "blame": "lochan.cli.blame",
     "branch": "lochan.cli.branch",
     "cherry-pick": "lochan.cli.cherry_pick",
     "commit": "lochan.cli.commit",
@@ -19,16 +22,23 @@ VERBS = {
     "doctor": "lochan.cli.doctor",
     "events": "lochan.cli.events",
     "fs": "lochan.cli.fs",
+    "import": "lochan.cli.import_",
+    "ingest": "lochan.cli.ingest",
     "init": "lochan.cli.init",
     "log": "lochan.cli.log",
     "ls": "lochan.cli.ls",
     "merge": "lochan.cli.merge",
+    "merge-base": "lochan.cli.merge_base",
+    "rebase": "lochan.cli.rebase",
     "repo": "lochan.cli.repo",
     "reset": "lochan.cli.reset",
     "revert": "lochan.cli.revert",
+    "serve": "lochan.cli.serve",
     "show": "lochan.cli.show",
+    "stash": "lochan.cli.stash",
     "status": "lochan.cli.status",
     "tag": "lochan.cli.tag",
+    "workspace": "lochan.cli.workspace",
 }
 
 

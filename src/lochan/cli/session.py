@@ -13,15 +13,16 @@ import click
 
 from lochan import __version__
 from lochan.cli.flags import Flags, flags
-from lochan.config.find import FOLDER, MARK, Found, cache_folder, configured_lake, find_lake
+from lochan.config.find import FOLDER, MARK, Found, cache_folder, configured_lake, find_lake, state_folder
 from lochan.config.load import Flag, load
 from lochan.config.values import Config, without_password
 from lochan.errors import AlreadyExists, Invalid, NotFound, Transient
 
 if TYPE_CHECKING:
     from lochan.formats.record import Actor
-    from lochan.lake import Lake
+    from lochan.lake import Lake, World
     from lochan.store.protocol import Store
+    from lochan.versioning.bodies.address import Style
 
 T = TypeVar("T")
 
@@ -52,6 +53,10 @@ def new_lake_place(config: Config) -> Found:
 
 def cache_place(config: Config) -> Path:
     return cache_folder(config, env=os.environ, home=_home())
+
+
+def state_place() -> Path:
+    return state_folder(env=os.environ, home=_home())
 
 
 def run(config: Config, work: Coroutine[object, object, T]) -> T:
@@ -94,25 +99,56 @@ def open_store(config: Config, found: Found, *, create: bool = False) -> "Store"
 
 @asynccontextmanager
 async def open_lake(config: Config) -> AsyncIterator["Lake"]:
+    lake = await opened_lake(config)
+    try:
+        yield lake
+    finally:
+        await lake.close()
+
+
+async def opened_lake(config: Config) -> "Lake":
+    """To be closed by the caller: a server has it open as long as it runs."""
     from lochan.lake import Lake
 
     found = lake_place(config)
     store = _open_existing(config, found)
     try:
-        lake = await Lake.open(
+        return await Lake.open(
             _patient(store, found),
             journal_url=config.optional_text("journal.postgres.url") or "",
             hold_ms=config.number("journal.hold_ms"),
             alarm=_log(config),
+            world=_world(config),
         )
     except NotFound:
         raise no_lake(found) from None
     except Transient as error:
         raise _unreachable(error) from error
-    try:
-        yield lake
-    finally:
-        await lake.close()
+
+
+async def probe_place(config: Config) -> None:
+    """A store in which two creators win loses writes. Raises Refused, before anybody is served from one."""
+    from lochan.clock import SystemClock
+    from lochan.ids import Ids
+    from lochan.store.probe import probe
+
+    await probe(_open_existing(config, lake_place(config)), Ids(), SystemClock())
+
+
+def _world(config: Config) -> "World":
+    """Other stores are opened with the lake's own credentials; who sits here may name whatever those can read."""
+    from lochan.cli.encryption import encryption_secret
+    from lochan.lake import World
+    from lochan.versioning.bodies.settings import BodySettings
+
+    def open_other(url: str) -> "Store":
+        found = Found(url, "the address of an object")
+        local = url.startswith("file://")
+        return open_store(config, found) if local else _patient(open_store(config, found), found)
+
+    style: Style = "path" if config.text("blockstore.address_style") == "path" else "id"
+    bodies = BodySettings(style, config.flag("blockstore.tag_paths"))
+    return World(open_other, None, bodies, encryption_secret(config))
 
 
 async def create_lake(config: Config, found: Found) -> "Lake":

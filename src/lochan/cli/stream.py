@@ -22,6 +22,27 @@ async def show_stream(
     return await _show_table(records, columns, cells or {})
 
 
+async def show_lines(
+    records: AsyncIterable[Record], form: str, *, columns: Sequence[str], cells: Cells | None = None
+) -> int:
+    """Like `show_stream`, for what is found slowly: every row is shown at once, in columns as wide as they were so far
+    at most."""
+    if form == "json":
+        return await _show_json(records)
+    count = 0
+    titles = [column.upper() for column in columns]
+    widths = list(map(len, titles))
+    async for record in records:
+        row = [(cells or {}).get(key, cell)(record[key]) for key in columns]
+        widths = [max(width, len(text)) for width, text in zip(widths, row, strict=True)]
+        for line in (titles, row) if not count else (row,):
+            click.echo("  ".join(f"{text:<{width}}" for text, width in zip(line, widths, strict=True)).rstrip())
+        count += 1
+    if not count:
+        click.echo("  ".join(titles))
+    return count
+
+
 async def _show_json(records: AsyncIterable[Record]) -> int:
     count = 0
     async for record in records:

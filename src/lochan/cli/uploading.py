@@ -112,6 +112,8 @@ class Upload:
         from lochan.versioning.objects import put_many
 
         total = 0
+        if "+" in self._branch:
+            return await self._to_workspace(files)
         for batch in _batches(files):
             refs, mint = await self._repository.refs()
             refs.branch(self._branch)  # before the bytes are sent
@@ -120,28 +122,41 @@ class Upload:
             total += sum(entry.size for entry in entries)
         return total
 
-    async def _write(self, batch: Sequence[Source], mint: int) -> "list[Entry]":
-        entries: list[Entry] = []
-        waiting = iter(batch)
+    async def _to_workspace(self, files: Sequence[Source]) -> int:
+        """Where they are plain files, and nothing is staged, unless there is more to be said of them."""
+        from lochan.versioning.objects import put
+        from lochan.versioning.workspaces.several import several
+
+        async def one(source: Source) -> int:
+            entry = await put(
+                self._repository,
+                self._branch,
+                source.path,
+                self._pieces(source.file),
+                actor=self._actor,
+                content_type=self._content_type or "",
+                metadata=self._metadata,
+            )
+            return entry.size
+
+        return sum(await several(one, files, _WIDTH))
+
+    async def _write(self, sources: Sequence[Source], mint: int) -> "list[Entry]":
+        from lochan.versioning.bodies.batch import Batch
+
+        batch = Batch(self._repository.bodies, mint)
+        waiting = iter(sources)
 
         async def worker() -> None:
             for source in waiting:  # shared: each takes the next that nobody has
-                entries.append(await self._write_one(source, mint))
+                content_type = self._content_type or guess_type(source.path)[0] or "application/octet-stream"
+                pieces = self._pieces(source.file)
+                await batch.write(source.path, pieces, content_type=content_type, metadata=self._metadata)
 
         async with asyncio.TaskGroup() as group:
-            for _ in range(min(_WIDTH, len(batch))):
+            for _ in range(min(_WIDTH, len(sources))):
                 group.create_task(worker())
-        return entries
-
-    async def _write_one(self, source: Source, mint: int) -> "Entry":
-        content_type = self._content_type or guess_type(source.path)[0] or "application/octet-stream"
-        return await self._repository.bodies.write(
-            source.path,
-            self._pieces(source.file),
-            mint=mint,
-            content_type=content_type,
-            metadata=self._metadata,
-        )
+        return await batch.finish()
 
     async def _pieces(self, file: Path | None) -> AsyncIterator[bytes]:
         stream = sys.stdin.buffer if file is None else await asyncio.to_thread(file.open, "rb")

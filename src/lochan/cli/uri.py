@@ -3,6 +3,7 @@
 demo                    the default branch of demo
 demo@main~1             any ref expression
 demo@main/data/a.csv    a path there; it begins behind the first slash after the ref, and is kept as it is
+demo@main+17-9f3a6c21   a workspace of main: where a branch or a ref may be read, and where objects are written
 """
 
 from typing import NamedTuple
@@ -69,6 +70,16 @@ def repository_uri(text: str) -> Uri:
     if uri.ref:
         raise Invalid(f"{text!r}: only a repository is wanted here", hint=f"give {uri.repository}")
     return uri
+
+
+def writable(uri: Uri) -> Uri:
+    """A place for objects: a branch, or a workspace. Raises Invalid."""
+    return uri if uri.ref and parse_ref(uri.ref).workspace else on_branch(uri)
+
+
+def staged_uri(text: str) -> Uri:
+    """What may hold changes that are not committed: a branch, or a workspace; without a path."""
+    return writable(ref_uri(text))
 
 
 def on_branch(uri: Uri) -> Uri:

@@ -1,4 +1,7 @@
-"""Where the lake is, and its cache, when nobody says so outright: pure, but for looking whether a file exists."""
+"""Where the lake is, its cache and the user's own state, when nobody says so outright.
+
+Pure, but for looking whether a file exists.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -64,6 +67,11 @@ def nearest_folder(cwd: Path) -> Path | None:
 def cache_folder(config: Config, *, env: Mapping[str, str], home: Path) -> Path:
     given = config.optional_text("cache.path")
     return Path(given) if given is not None else _xdg(env, "XDG_CACHE_HOME", home / ".cache")
+
+
+def state_folder(*, env: Mapping[str, str], home: Path) -> Path:
+    """What a user is in the middle of, and would miss: nobody else's, and no cache."""
+    return _xdg(env, "XDG_STATE_HOME", home / ".local" / "state")
 
 
 _EXAMPLES = {"s3": "s3://bucket/prefix", "gs": "gs://bucket/prefix", "azure": "az://container/prefix"}

@@ -35,6 +35,13 @@ def one_of(*choices: str, **synonyms: str) -> Kind:
     return Kind(f"one of {', '.join([*choices, *synonyms])}", parse)
 
 
+def _yes_or_no(text: str, _: Place) -> bool:
+    words = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+    if text.lower() not in words:
+        raise ValueError
+    return words[text.lower()]
+
+
 def _text(text: str, _: Place) -> str:
     if any(letter < " " or letter == "\x7f" for letter in text):
         raise ValueError
@@ -120,6 +127,7 @@ _UNITS: Mapping[str, int] = {
 }
 SCHEMES = ("memory", "s3", "gs", "az")
 
+YES_OR_NO = Kind("true or false", _yes_or_no)
 TEXT = Kind("one line of text", _text)
 PATH = Kind("a path (~ is your home folder; other users' are not looked up)", _path)
 OUTPUT = Kind('"-" or a path', _output)

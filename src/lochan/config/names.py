@@ -5,9 +5,15 @@ from collections.abc import Collection, Iterator, Mapping
 from lochan.config.settings import SETTINGS, Setting
 from lochan.errors import Invalid
 
-# Variables that begin with LOCHAN_ and are not settings: the configuration file's name, and the first administrator's
-# key, which is read once, where a lake is set up, and belongs in no file.
-OTHER_VARIABLES = ("LOCHAN_CONFIG", "LOCHAN_ADMIN_ACCESS_KEY_ID", "LOCHAN_ADMIN_SECRET_ACCESS_KEY")
+# Variables that begin with LOCHAN_ and are not settings: the configuration file's name, the first administrator's key,
+# which is read once, where a lake is set up, and belongs in no file, and what `bisect run` tells the command it runs.
+OTHER_VARIABLES = (
+    "LOCHAN_CONFIG",
+    "LOCHAN_ADMIN_ACCESS_KEY_ID",
+    "LOCHAN_ADMIN_SECRET_ACCESS_KEY",
+    "LOCHAN_BISECT_REF",
+    "LOCHAN_BISECT_URI",
+)
 
 
 def variable(name: str) -> str:

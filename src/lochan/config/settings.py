@@ -54,6 +54,18 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "blockstore.local.path", kinds.PATH, None, "the lake's folder, where `lake` is not set and the type is local"
     ),
+    Setting(
+        "blockstore.address_style",
+        one_of("id", "path", plain="id"),
+        "id",
+        "how the files of bodies are named: by an id, or by an id followed by the logical path; plain means id",
+    ),
+    Setting(
+        "blockstore.tag_paths",
+        kinds.YES_OR_NO,
+        "false",
+        "whether the files of bodies are tagged with their logical path, on stores that have tags",
+    ),
     Setting("blockstore.s3.region", kinds.TEXT, "us-east-1", "the bucket's region"),
     Setting("blockstore.s3.endpoint", kinds.HTTP_URL, None, "an S3 service other than Amazon's"),
     Setting("blockstore.s3.profile", kinds.TEXT, None, "a named profile of the credentials file"),
@@ -103,7 +115,14 @@ SETTINGS: tuple[Setting, ...] = (
         "where the REST API and the web page listen",
         also=("api.listen_address",),
     ),
-    Setting("auth.encryption_key_file", kinds.PATH, None, "the file whose key encrypts the secrets of access keys"),
+    Setting(
+        "auth.encrypt.key_file",
+        kinds.PATH,
+        None,
+        "the file whose bytes encrypt the secrets of access keys; by default a key that lies in the lake",
+        also=("auth.encryption_key_file",),
+    ),
+    Setting("auth.encrypt.secret_key", kinds.TEXT, None, "the same as a text, instead of a file", secret=True),
     Setting("spark.master", kinds.TEXT, "local[*]", "the Spark master that jobs run on"),
     Setting("spark.remote", kinds.SPARK_URL, None, "a Spark Connect server, instead of a master"),
     Setting("spark.threshold", kinds.SIZE, "256MB", "work that reads more than this goes to Spark"),

@@ -55,6 +55,11 @@ class Config:
         assert isinstance(value, float), key
         return value
 
+    def flag(self, key: str) -> bool:
+        value = self[key]
+        assert isinstance(value, bool), key
+        return value
+
     def size(self, key: str) -> int:
         """In bytes."""
         value = self[key]

@@ -1,21 +1,55 @@
-"""Differences: between two refs, between a branch's head and what is staged on it; and the log, by what was touched."""
+"""Differences: between two refs, and between a branch's head and what is staged on it; path by path, or counted."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from typing import NamedTuple
 
+import numpy as np
+import pyarrow as pa
+
 from lochan.errors import Invalid
-from lochan.formats.commit import Commit
-from lochan.formats.entry import CONTENT
 from lochan.tree import diff as trees_diff
-from lochan.tree.diff import Counts, Difference, differences_of
-from lochan.versioning.graph import log, merge_bases
+from lochan.tree.diff import ADDED, CHANGED, REMOVED, Counts, Difference, differences_of
+from lochan.tree.tree import Tree
+from lochan.versioning.graph import merge_bases
 from lochan.versioning.open_repository import OpenRepository
+from lochan.versioning.resolve import resolve
+
+
+class RollUp(NamedTuple):
+    """Counts for each folder: what lies between the prefix and the delimiter, or so many delimiters."""
+
+    delimiter: str = "/"
+    depth: int = 1
 
 
 async def diff(
     repository: OpenRepository, left: str, right: str, *, prefix: str = "", three_dot: bool = False
-) -> AsyncIterator[Difference]:
+) -> AsyncGenerator[Difference, None]:
     """Committed on both sides. `three_dot`: what the right has changed since it left the left's history."""
+    trees = await _trees(repository, left, right, three_dot)
+    async with aclosing(trees_diff.diff(repository.trees, *trees, prefix)) as found:
+        async for table in found:
+            for difference in differences_of(table):
+                yield difference
+
+
+async def count(
+    repository: OpenRepository, left: str, right: str, *, prefix: str = "", three_dot: bool = False
+) -> Counts:
+    trees = await _trees(repository, left, right, three_dot)
+    return await trees_diff.count(repository.trees, *trees, prefix)
+
+
+async def roll_up(
+    repository: OpenRepository, left: str, right: str, by: RollUp, *, prefix: str = "", three_dot: bool = False
+) -> dict[str, Counts]:
+    """In path order."""
+    trees = await _trees(repository, left, right, three_dot)
+    return await trees_diff.roll_up(repository.trees, *trees, prefix, *by)
+
+
+async def _trees(repository: OpenRepository, left: str, right: str, three_dot: bool) -> tuple[Tree, Tree]:
     refs, _ = await repository.refs()
     one, other = await repository.resolve(left), await repository.resolve(right)
     base = one.commit
@@ -24,18 +58,10 @@ async def diff(
         if not bases:
             raise Invalid(f"{left!r} and {right!r} have no history in common", hint="compare them without three dots")
         base = refs.commit(bases[0])
-    trees = await repository.tree(base), await repository.tree(other.commit)
-    async for table in trees_diff.diff(repository.trees, *trees, prefix):
-        for difference in differences_of(table):
-            yield difference
+    return await repository.tree(base), await repository.tree(other.commit)
 
 
-async def count(repository: OpenRepository, left: str, right: str, *, prefix: str = "") -> Counts:
-    one, other = await repository.resolve(left), await repository.resolve(right)
-    trees = await repository.tree(one.commit), await repository.tree(other.commit)
-    return await trees_diff.count(repository.trees, *trees, prefix)
-
-
+# --- staged ----------------------------------------------------------------------------------------------------------
 class Uncommitted(NamedTuple):
     path: str
     kind: str  # added, removed, changed
@@ -44,67 +70,31 @@ class Uncommitted(NamedTuple):
 
 async def staged(repository: OpenRepository, branch: str, *, prefix: str = "") -> list[Uncommitted]:
     """What a commit of the branch would change now."""
+    table = await staged_table(repository, branch, prefix)
+    rows = zip(*(table[name].to_pylist() for name in ("path", "kind", "right")), strict=True)
+    return [Uncommitted(*row) for row in rows]
+
+
+async def count_staged(repository: OpenRepository, branch: str, *, prefix: str = "") -> Counts:
+    return trees_diff.count_rows(await staged_table(repository, branch, prefix))
+
+
+async def roll_up_staged(repository: OpenRepository, branch: str, by: RollUp, *, prefix: str = "") -> dict[str, Counts]:
+    return trees_diff.rolled_up(await staged_table(repository, branch, prefix), prefix, *by)
+
+
+async def staged_table(repository: OpenRepository, branch: str, prefix: str) -> pa.Table:
+    """Path, kind, and the sizes on the left (the head) and on the right (as staged); 0 where it is not there. Of a
+    workspace, on the left what it was opened on; its files are not read, so any of them counts as a change."""
     refs, _ = await repository.refs()
-    found = refs.branch(branch)
-    commit = refs.commit(found.head)
-    view = await repository.view_of(commit, found.layers)
-    changes = await view.changes(prefix)
-    known = await (await repository.tree(commit)).has_many(changes["path"].combine_chunks())
-    rows = zip(*(changes[name].to_pylist() for name in ("path", "deleted", "size")), known.tolist(), strict=True)
-    return [_uncommitted(path, deleted, size, there) for path, deleted, size, there in rows if there or not deleted]
-
-
-def _uncommitted(path: str, deleted: bool, size: int, known: bool) -> Uncommitted:
-    if deleted:
-        return Uncommitted(path, trees_diff.REMOVED, 0)
-    return Uncommitted(path, trees_diff.CHANGED if known else trees_diff.ADDED, size)
-
-
-class LogWish(NamedTuple):
-    paths: tuple[str, ...] = ()  # only commits that changed one of these
-    prefixes: tuple[str, ...] = ()  # or something under one of these
-    since: int | None = None  # microseconds since 1970
-    until: int | None = None
-    first_parent: bool = False
-
-
-EVERYTHING = LogWish()
-
-
-async def history(
-    repository: OpenRepository, ref: str, wish: LogWish = EVERYTHING
-) -> AsyncIterator[tuple[str, Commit]]:
-    """Youngest first, as it is asked for."""
-    refs, _ = await repository.refs()
-    start = (await repository.resolve(ref)).commit_id
-    for id, commit in _in_time(log(refs.commit, start, first_parent=wish.first_parent), wish):
-        parent = refs.commit(commit.parents[0]) if commit.parents else None
-        if await _touches(repository, commit, parent, wish):
-            yield id, commit
-
-
-def _in_time(commits: Iterator[tuple[str, Commit]], wish: LogWish) -> Iterator[tuple[str, Commit]]:
-    for id, commit in commits:
-        if wish.since is not None and commit.date < wish.since:
-            continue  # dates need not fall along a branch: anybody may give one
-        if wish.until is None or commit.date <= wish.until:
-            yield id, commit
-
-
-async def _touches(repository: OpenRepository, commit: Commit, parent: Commit | None, wish: LogWish) -> bool:
-    if not wish.paths and not wish.prefixes:
-        return True
-    if parent is None:
-        return False  # the first commit holds nothing
-    trees = await repository.tree(parent), await repository.tree(commit)
-    for path in wish.paths:
-        if _content(await trees[0].get(path)) != _content(await trees[1].get(path)):
-            return True
-    for prefix in wish.prefixes:
-        async for _ in trees_diff.diff(repository.trees, *trees, prefix):
-            return True
-    return False
-
-
-def _content(entry: object) -> object:
-    return None if entry is None else tuple(getattr(entry, name) for name in CONTENT)
+    found = resolve(refs, branch, workspaces=True)
+    if found.workspace is None:
+        refs.branch(branch)  # and nothing else has something staged
+    changes = await (await repository.view(found)).changes(prefix)
+    paths = changes["path"].combine_chunks()
+    before = await (await repository.tree(found.commit)).sizes(paths)
+    deleted = changes["deleted"].to_numpy()
+    kinds = np.where(deleted, REMOVED, np.where(before < 0, ADDED, CHANGED))
+    sizes = np.maximum(before, 0), np.where(deleted, 0, changes["size"].to_numpy())
+    table = pa.table({"path": paths, "kind": pa.array(kinds, pa.string()), "left": sizes[0], "right": sizes[1]})
+    return table.filter(pa.array(~deleted | (before >= 0)))

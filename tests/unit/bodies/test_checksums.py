@@ -11,6 +11,8 @@ CHECK = b"123456789"  # of which the catalogues of checksums tell the values
 MD5 = "25f9e794323b453885f5181f1b624d0b"
 KNOWN = {
     "CRC32": b64encode(bytes.fromhex("cbf43926")).decode(),
+    "CRC32C": b64encode(bytes.fromhex("e3069283")).decode(),
+    "CRC64NVME": b64encode(bytes.fromhex("ae8b14860a799888")).decode(),
     "SHA1": b64encode(bytes.fromhex("f7c3bc1d808e04732adf679965ccc34ca7ae3441")).decode(),
     "SHA256": b64encode(bytes.fromhex("15e2b0d3c33891ebb0f1ef609ec419420c20e320ce94c65fbc8c3312448eb225")).decode(),
 }
@@ -43,8 +45,8 @@ def test_a_value_that_is_only_wanted() -> None:
 
 
 def test_what_is_not_known_is_refused_by_name() -> None:
-    with pytest.raises(Invalid, match=r"CRC64NVME is not known .known are CRC32, SHA1, SHA256"):
-        Declared(None, {"CRC64NVME": "AAAA"})
+    with pytest.raises(Invalid, match=r"CRC16 is not known .known are CRC32, CRC32C, CRC64NVME, SHA1, SHA256"):
+        Declared(None, {"CRC16": "AAAA"})
 
 
 @pytest.mark.parametrize("md5", ["", MD5[:-1], MD5.upper(), "JfnnlDI7RTiF9RgfG2JNCw=="])

@@ -9,6 +9,7 @@ import pytest
 
 from lochan.errors import Conflict, Gone, Invalid, NotFound, Refused
 from lochan.formats.entry import Block, Entry
+from lochan.formats.entry_table import entries_of
 from lochan.store.counting import CountingStore, Counts
 from lochan.store.memory import MemoryStore
 from lochan.store.open import open_store
@@ -78,11 +79,11 @@ def test_import_of_a_prefix() -> None:
 def test_import_of_a_whole_bucket_in_batches() -> None:
     async def play() -> None:
         bucket = Bucket()
-        for number in range(2_500):
-            await bucket.put(f"{number:04d}", b"")
+        for number in range(25_000):
+            await bucket.put(f"{number:05d}", b"")
         batches = await _batches(Outside(bucket.open), "gs://data", "")
-        assert [len(batch) for batch in batches] == [1000, 1000, 500]
-        assert [entry.path for batch in batches for entry in batch] == [f"{number:04d}" for number in range(2_500)]
+        assert [len(batch) for batch in batches] == [10_000, 10_000, 5_000]
+        assert [entry.path for batch in batches for entry in batch] == [f"{number:05d}" for number in range(25_000)]
         assert bucket.opened == ["gs://data"]
 
     run(play())
@@ -276,4 +277,4 @@ def test_what_nobody_can_open(folder: Path) -> None:
 
 
 async def _batches(outside: Outside, url: str, to: str) -> list[list[Entry]]:
-    return [batch async for batch in outside.entries(url, to)]
+    return [entries_of(table) async for table in outside.files(url, to)]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lochan.cli.stream import show_stream
+from lochan.cli.stream import show_lines, show_stream
 
 
 async def numbers(count: int) -> AsyncIterator[dict[str, Any]]:
@@ -28,3 +28,21 @@ def test_a_table_in_pages(count: int, capsys: pytest.CaptureFixture[str]) -> Non
 def test_json_is_one_document(count: int, capsys: pytest.CaptureFixture[str]) -> None:
     asyncio.run(show_stream(numbers(count), "json", columns=("number",)))
     assert json.loads(capsys.readouterr().out) == [{"number": n, "text": f"t{n}\n"} for n in range(count)]
+
+
+def test_lines_come_as_they_are_found(capsys: pytest.CaptureFixture[str]) -> None:
+    seen: list[str] = []
+
+    async def words() -> AsyncIterator[dict[str, Any]]:
+        for word in ("one", "eleven", "two"):
+            yield {"word": word, "rest": "x\n"}
+            seen.append(capsys.readouterr().out)
+
+    assert asyncio.run(show_lines(words(), "table", columns=("word", "rest"))) == 3
+    assert seen == ["WORD  REST\none   x\\x0a\n", "eleven  x\\x0a\n", "two     x\\x0a\n"]
+
+
+def test_no_lines_are_a_heading_or_an_empty_list(capsys: pytest.CaptureFixture[str]) -> None:
+    for form, expected in (("table", "NUMBER  TEXT\n"), ("json", "[]\n")):
+        asyncio.run(show_lines(numbers(0), form, columns=("number", "text")))
+        assert capsys.readouterr().out == expected

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from lochan.cli import uploading
-from lochan.cli.progress import progress
+from lochan.cli.progress import counted, progress
 from lochan.cli.uploading import Source, sources
 from lochan.errors import Invalid, NotFound
 
@@ -82,4 +82,22 @@ def test_a_terminal_sees_how_far_it_is(
     seen = capsys.readouterr()
     assert "uploading" in seen.err
     assert "silence" not in seen.err
+    assert seen.out == ""
+
+
+def test_a_terminal_sees_how_many_there_are(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with counted("nobody looks", "files", wanted=True) as advance:
+        advance(1)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    with counted("listing", "files", wanted=True) as advance:
+        advance(12_345)
+    with counted("silence", "files", wanted=False) as advance:
+        advance(1)
+    seen = capsys.readouterr()
+    assert "listing" in seen.err
+    assert "12,345 files" in seen.err
+    assert not {"nobody", "silence"} & set(seen.err.split())
     assert seen.out == ""

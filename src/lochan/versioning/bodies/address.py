@@ -58,6 +58,11 @@ def is_outside(address: str) -> bool:
     return "://" in address
 
 
+def is_workspace_file(address: str) -> bool:
+    """Whether this is `<repository>/workspaces/…`: a file in the lake that others wrote, and may write again."""
+    return address.split("/", 2)[1:2] == ["workspaces"]
+
+
 def _safe(segment: str) -> str:
     escaped = _DOTS.get(segment) or _UNSAFE.sub(lambda found: f"%{ord(found[0]):02X}", segment)
     cut = escaped.encode()[:SEGMENT_BYTES_MAX]

@@ -1,16 +1,13 @@
-"""What a sender may declare of a body, and whether it holds: an MD5, and S3's additional checksums.
-
-Only algorithms of the standard library are known; another becomes known by a line in the table.
-"""
+"""What a sender may declare of a body, and whether it holds: an MD5, and S3's additional checksums."""
 
 import hashlib
 import re
-import zlib
 from base64 import b64encode
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from lochan.errors import BadDigest, Invalid
+from lochan.versioning.bodies.crc import Crc32, Crc32c, Crc64Nvme
 
 _MD5 = re.compile(r"[0-9a-f]{32}")
 
@@ -21,20 +18,13 @@ class Hasher(Protocol):
     def digest(self) -> bytes: ...
 
 
-class Crc32:
-    """Four bytes, big-endian, as S3 writes it."""
-
-    def __init__(self) -> None:
-        self._value = 0
-
-    def update(self, data: bytes, /) -> None:
-        self._value = zlib.crc32(data, self._value)
-
-    def digest(self) -> bytes:
-        return self._value.to_bytes(4, "big")
-
-
-ALGORITHMS: Mapping[str, Callable[[], Hasher]] = {"CRC32": Crc32, "SHA1": hashlib.sha1, "SHA256": hashlib.sha256}
+ALGORITHMS: Mapping[str, Callable[[], Hasher]] = {
+    "CRC32": Crc32,
+    "CRC32C": Crc32c,
+    "CRC64NVME": Crc64Nvme,
+    "SHA1": hashlib.sha1,
+    "SHA256": hashlib.sha256,
+}
 
 
 class Declared:

@@ -9,27 +9,38 @@ files at the address of the entry, in which symbolic links are resolved.
 """
 
 import os
-import re
 from collections.abc import AsyncIterator, Callable
 from urllib.parse import unquote
 
+import pyarrow as pa
+
 from lochan.errors import Invalid, NotFound, Refused
 from lochan.formats import lake_file
-from lochan.formats.entry import Block, Entry
+from lochan.formats.entry import Entry
 from lochan.store.paths import check_path
 from lochan.store.protocol import Stat, Store
+from lochan.store.threads import Threads
+from lochan.versioning.bodies.listed import entries_table, entry_of, url_of
 from lochan.versioning.bodies.paths import check_key
 
-_BATCH = 1000
-_MD5 = re.compile(r"[0-9a-f]{32}")
+_BATCH = 10_000  # files that become one table: 4 MB
+_HEADS_AT_ONCE = 32
+
+
+def anything(url: str) -> bool:
+    return True
 
 
 class Outside:
-    """`open_store` is given a bucket's URL, or `file:///`; each is opened once."""
+    """`open_store` is given a bucket's URL, or `file:///`; each is opened once. `may_name` is asked before anything
+    outside is made into an entry, with the URL that it really leads to: a server lets its users name some places
+    only, while whoever sits at the command line could read the file anyway."""
 
-    def __init__(self, open_store: Callable[[str], Store]) -> None:
+    def __init__(self, open_store: Callable[[str], Store], may_name: Callable[[str], bool] = anything) -> None:
         self._open_store = open_store
+        self._may_name = may_name
         self._stores: dict[str, Store] = {}
+        self._threads = Threads()
 
     def find(self, url: str) -> tuple[Store, str]:
         """The store that holds this file, and the file's path there."""
@@ -41,42 +52,41 @@ class Outside:
     async def link(self, path: str, url: str) -> Entry:
         """The file at this URL as the object at `path`. Raises NotFound, and Refused for a file of a lake."""
         check_key(path)
-        root, key = _resolved(url)
+        root, key = self._resolved(url)
+        if not key:
+            raise Invalid(f"{url!r} names no file", hint="give the whole URL of one file")
         store, _ = self.find(root)
         await _refuse_lake(store, root, key.rpartition("/")[0])
-        return _entry(path, root, await store.head(key))
+        return entry_of(path, root, await store.head(key))
 
-    async def entries(self, url: str, to: str) -> AsyncIterator[list[Entry]]:
-        """All files under a folder or prefix, in batches, ordered by their paths. Each gets the path `to` followed by
-        its name from the folder on. Symbolic links are left out.
+    async def files(self, url: str, to: str) -> AsyncIterator[pa.Table]:
+        """All files under a folder or prefix as tables of entries, in the order of their paths. Each gets the path
+        `to` followed by its name from the folder on. Symbolic links are left out.
 
-        Raises NotFound when there are none, and Refused for files of a lake, perhaps not before the last batch; so
+        Raises NotFound when there are none, and Refused for files of a lake, perhaps not before the last table; so
         nothing of an import may be seen before it has ended.
         """
-        root, folder = _resolved(url)
+        root, folder = self._resolved(url)
         store, _ = self.find(root)
         await _refuse_lake(store, root, folder)
-        batch: list[Entry] = []
+        if root == "file:///":
+            await self._threads.run(check_names, folder)
         prefix = f"{folder}/" if folder else ""
         found = False
-        async for stat in store.list(prefix):
-            if stat.path.rpartition("/")[2] == lake_file.PATH:
-                raise _lake_found(root, stat.path)
-            if stat.size == 0 and await _is_marker(store, stat.path):
-                continue
-            found = True
-            batch.append(_entry(to + stat.path.removeprefix(prefix), root, stat))
-            if len(batch) == _BATCH:
-                yield batch
-                batch = []
-        if batch:
-            yield batch
+        async for stats in _batches(store, prefix):
+            _refuse_lake_among(root, stats)
+            stats = stats if root == "file:///" else await without_markers(store, stats)
+            if stats:
+                found = True
+                yield entries_table(stats, root, prefix, to)
         if not found:
             raise NotFound(f"there is nothing to import under {url}")
 
-
-def plain_etag(etag: str) -> str:
-    return etag.removeprefix("W/").strip('"')
+    def _resolved(self, url: str) -> tuple[str, str]:
+        root, path = _resolved(url)
+        if not self._may_name(url_of(root, path)):
+            raise Refused(f"{url} is not a place that may be imported from or linked to", hint="ask an administrator")
+        return root, path
 
 
 def _split(url: str) -> tuple[str, str]:
@@ -100,26 +110,6 @@ def _resolved(url: str) -> tuple[str, str]:
     return root, path
 
 
-def _entry(path: str, root: str, stat: Stat) -> Entry:
-    """What the store tells of the file; its SHA-256 is not known. Under some kinds of encryption an ETag looks like an
-    MD5 and is none; it still tells one content from another."""
-    check_key(path)
-    check_path(stat.path)
-    etag = plain_etag(stat.etag)
-    return Entry(
-        path=path,
-        blocks=(Block(_url(root, stat.path), 0, stat.size, b""),),
-        size=stat.size,
-        checksum=etag if _MD5.fullmatch(etag) else "",
-        etag=etag,
-        mtime=int(stat.modified * 1e6),
-    )
-
-
-def _url(root: str, path: str) -> str:
-    return f"file:///{path.replace('%', '%25')}" if root == "file:///" else f"{root}/{path}"
-
-
 async def _refuse_lake(store: Store, root: str, folder: str) -> None:
     """A lake's files belong to its own garbage collection, so nothing else may point to them. Raises Refused when the
     folder, or any folder above it, is a lake."""
@@ -131,22 +121,63 @@ async def _refuse_lake(store: Store, root: str, folder: str) -> None:
         except NotFound:
             continue
         except Refused as error:
-            message = f"whether {_url(root, folder)} is part of a lake could not be seen: {error.message}"
-            raise Refused(message, hint=f"the credentials must allow to look for {_url(root, path)}") from error
+            message = f"whether {url_of(root, folder)} is part of a lake could not be seen: {error.message}"
+            raise Refused(message, hint=f"the credentials must allow to look for {url_of(root, path)}") from error
         raise _lake_found(root, path)
 
 
 def _lake_found(root: str, path: str) -> Refused:
     return Refused(
-        f"{_url(root, path)} is there, so these are files of a lake, which only that lake may name",
+        f"{url_of(root, path)} is there, so these are files of a lake, which only that lake may name",
         hint="copy the objects instead, or import from the place where they came from",
     )
 
 
-async def _is_marker(store: Store, path: str) -> bool:
+def _refuse_lake_among(root: str, stats: list[Stat]) -> None:
+    for stat in stats:
+        if stat.path.endswith(lake_file.PATH) and stat.path.rpartition("/")[2] == lake_file.PATH:
+            raise _lake_found(root, stat.path)
+
+
+async def _batches(store: Store, prefix: str) -> AsyncIterator[list[Stat]]:
+    batch: list[Stat] = []
+    async for stat in store.list(prefix):
+        batch.append(stat)
+        if len(batch) == _BATCH:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+async def without_markers(store: Store, stats: list[Stat]) -> list[Stat]:
     """Consoles mark an empty folder by an empty object whose key ends with a slash, which the list does not show."""
-    try:
-        await store.head(path)
-    except NotFound:
-        return True
-    return False
+    from asyncio import gather
+
+    async def is_marker(path: str) -> bool:
+        try:
+            await store.head(path)
+        except NotFound:
+            return True
+        return False
+
+    empty = [stat.path for stat in stats if stat.size == 0]
+    markers: set[str] = set()
+    for start in range(0, len(empty), _HEADS_AT_ONCE):
+        asked = empty[start : start + _HEADS_AT_ONCE]
+        for path, marked in zip(asked, await gather(*map(is_marker, asked)), strict=True):
+            if marked:
+                markers.add(path)
+    return [stat for stat in stats if stat.path not in markers] if markers else stats
+
+
+def check_names(folder: str) -> None:
+    """A listing of a local folder passes over names that are no UTF-8. To import the rest without a word would be to
+    lose files. Raises Invalid."""
+    for where, folders, names in os.walk(os.fsencode(f"/{folder}")):
+        for name in (*folders, *names):
+            try:
+                name.decode()
+            except UnicodeDecodeError:
+                file = os.fsdecode(os.path.join(where, name))  # noqa: PTH118
+                raise Invalid(f"{file!r}: the name is not valid UTF-8", hint="rename it, or import a part") from None

@@ -11,13 +11,14 @@ from contextlib import aclosing
 from typing import NamedTuple
 
 from lochan.errors import Conflict, Corrupt, Gone, Invalid, NotFound, Transient
-from lochan.formats.entry import Block, Entry
+from lochan.formats.entry import STORE_ETAG, Block, Entry
 from lochan.store.paths import check_span
-from lochan.store.protocol import Store
-from lochan.versioning.bodies.address import is_outside
+from lochan.store.protocol import Stat, Store
+from lochan.versioning.bodies.address import is_outside, is_workspace_file
 from lochan.versioning.bodies.ahead import one_ahead
 from lochan.versioning.bodies.hashing import Feed, Hashing
-from lochan.versioning.bodies.outside import Outside, plain_etag
+from lochan.versioning.bodies.listed import plain_etag
+from lochan.versioning.bodies.outside import Outside
 
 _PIECE_BYTES = 4 << 20
 
@@ -56,7 +57,8 @@ class BodyReader:
 
     async def read(self, entry: Entry, start: int = 0, stop: int | None = None) -> AsyncGenerator[bytes, None]:
         """Bytes start to stop, exclusive, in pieces. Raises Invalid for a span outside of the body, Gone, Corrupt, and
-        Conflict for a file outside the lake that is not the one that was imported."""
+        Conflict for a file outside the lake that is not the one that was imported, or one of a workspace that somebody
+        has overwritten since it was committed."""
         spans = _spans(entry, start, entry.size if stop is None else stop)
         pieces = (piece for span in spans for piece in self._pieces(span))
         check = _Check(self._hashing)
@@ -64,8 +66,8 @@ class BodyReader:
             async for piece, data in fetched:
                 if piece.is_first:
                     check = _Check(self._hashing)
-                    if not piece.is_last:
-                        await self._check_outside(entry, piece.span)
+                    if not piece.is_last and not _tells_by_itself(piece.span):
+                        await self._check_unchanged(entry, piece.span)
                 if piece.is_last:
                     data = await self._ended(entry, piece, data, check)
                 elif _is_checked(piece.span):
@@ -83,25 +85,27 @@ class BodyReader:
 
     async def _fetch(self, entry: Entry, piece: _Piece) -> tuple[_Piece, bytes]:
         block = piece.span.block
-        store, path = self._place(block)
+        store, path = self._place(block.address)
         try:
             return piece, await store.get_range(path, block.offset + piece.start, block.offset + piece.stop)
         except NotFound as error:
             raise _gone(entry, piece.span) from error
         except Invalid as error:
-            if is_outside(block.address):
+            if _may_change(block):
                 raise _changed(entry, block, "it is shorter") from error
             raise Corrupt(f"{_name(entry, piece.span)} is damaged: {error.message}") from error
 
     async def _ended(self, entry: Entry, piece: _Piece, data: bytes, check: "_Check") -> bytes:
         """The last piece of a block, when all of the block is known to be right."""
-        await self._check_outside(entry, piece.span)
+        if not _tells_by_itself(piece.span):
+            await self._check_unchanged(entry, piece.span)
         if not _is_checked(piece.span):
             return data
         before = await check.digest()
         await check.add(data)
         if await check.digest() == piece.span.block.sha256:
             return data
+        await self._check_unchanged(entry, piece.span)
         return await self._once_more(entry, piece, before)
 
     async def _once_more(self, entry: Entry, last: _Piece, before: bytes) -> bytes:
@@ -125,28 +129,33 @@ class BodyReader:
             raise Transient(f"{name} came damaged the first time, and part of it was handed out", hint="read it again")
         return data
 
-    async def _check_outside(self, entry: Entry, span: _Span) -> None:
-        """Raises Conflict when a file outside the lake has changed. Only an entry that is the whole file knows its
-        ETag; one that was put together from parts of files does not."""
+    async def _check_unchanged(self, entry: Entry, span: _Span) -> None:
+        """Raises Conflict when a file that others can write to has changed. Only an entry that is the whole file knows
+        its ETag; one that was put together from parts of files does not."""
         block = span.block
-        if not is_outside(block.address) or entry.blocks != (block,) or block.offset:
+        if not _may_change(block) or entry.blocks != (block,) or block.offset:
             return
-        store, path = self._place(block)
+        known = entry.checksums.get(STORE_ETAG, entry.etag)
         try:
-            stat = await store.head(path)
+            stat = await self.head(block.address)
         except NotFound as error:
             raise _gone(entry, span) from error
         if stat.size != entry.size:
             raise _changed(entry, block, f"it has {stat.size} bytes instead of {entry.size}")
-        if entry.etag and plain_etag(stat.etag) != entry.etag:
-            raise _changed(entry, block, f"its ETag is {plain_etag(stat.etag)} instead of {entry.etag}")
+        if known and plain_etag(stat.etag) != known:
+            raise _changed(entry, block, f"its ETag is {plain_etag(stat.etag)} instead of {known}")
 
-    def _place(self, block: Block) -> tuple[Store, str]:
-        if not is_outside(block.address):
-            return self._store, block.address
+    async def head(self, address: str) -> Stat:
+        """What the store tells of a file, in the lake or outside. Raises NotFound."""
+        store, path = self._place(address)
+        return await store.head(path)
+
+    def _place(self, address: str) -> tuple[Store, str]:
+        if not is_outside(address):
+            return self._store, address
         if self._outside is None:
-            raise Invalid(f"{block.address} is outside the lake, and nobody told how to open it")
-        return self._outside.find(block.address)
+            raise Invalid(f"{address} is outside the lake, and nobody told how to open it")
+        return self._outside.find(address)
 
     def _pieces(self, span: _Span) -> Iterator[_Piece]:
         for start in range(span.start, span.stop, self._piece_bytes):
@@ -185,6 +194,17 @@ def _is_checked(span: _Span) -> bool:
     return bool(span.block.sha256) and span.start == 0 and span.stop == span.block.size
 
 
+def _may_change(block: Block) -> bool:
+    """Whether others than us write to that file."""
+    return is_outside(block.address) or is_workspace_file(block.address)
+
+
+def _tells_by_itself(span: _Span) -> bool:
+    """Of a workspace's file that is read as a whole the SHA-256 says more than the ETag: that somebody has written the
+    same bytes once more harms nobody."""
+    return is_workspace_file(span.block.address) and _is_checked(span)
+
+
 def _name(entry: Entry, span: _Span) -> str:
     return f"{entry.path!r}: block {span.number + 1} of {len(entry.blocks)}, at {span.block.address},"
 
@@ -194,4 +214,12 @@ def _gone(entry: Entry, span: _Span) -> Gone:
 
 
 def _changed(entry: Entry, block: Block, how: str) -> Conflict:
+    what = f"{entry.path!r}: {block.address}"
+    if is_workspace_file(block.address):
+        if not block.sha256:
+            return Conflict(f"{what} has changed while it was read: {how}", hint="read it again")
+        return Conflict(
+            f"{what} was overwritten after its workspace was committed: {how}",
+            hint="what was committed is lost; find who still writes to that folder, and commit the file anew",
+        )
     return Conflict(f"{entry.path!r}: {block.address} has changed since it was imported: {how}", hint="import it again")

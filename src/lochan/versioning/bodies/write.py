@@ -85,6 +85,10 @@ class Bodies:
             blocks = await self._streamed(body, mint, cutter)
         return body.entry(blocks, self._clock.wall())
 
+    def address(self, path: str, mint: int) -> str:
+        """A new one, for somebody who will put the bytes there himself."""
+        return self._addresses.new(path, mint)
+
     async def write_pack(self, bodies: Sequence[Ready], *, mint: int) -> list[Entry]:
         """All of them or none, with one put. Where files carry their logical path, each still gets its own."""
         if self._tag_paths or self._addresses.style == "path":

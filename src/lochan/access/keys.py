@@ -1,0 +1,110 @@
+"""Access keys, created, found and revoked. Rotating is creating the new one, then revoking the old one."""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from lochan.access.names import check_key_id, check_secret
+from lochan.access.open_access import OpenAccess
+from lochan.access.sealing import seal, unseal
+from lochan.access.state import AccessKey
+from lochan.errors import KeyReused, Refused
+from lochan.formats.access_events import KeyCreated, KeyRevoked
+from lochan.formats.record import Actor
+
+_UNSEALED_MAX = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """An access key with its secret, to be shown once, to whoever asked for it."""
+
+    user: str
+    access_key_id: str
+    secret_access_key: str = field(repr=False)  # so that no log or traceback shows it
+
+
+class Found(NamedTuple):
+    user: str
+    secret: str
+
+    def __repr__(self) -> str:
+        return f"Found(user={self.user!r})"
+
+
+async def create_key(
+    access: OpenAccess, user: str, *, id: str = "", secret: str = "", actor: Actor, key: str = ""
+) -> Credentials:
+    """Id and secret are drawn where they are not given. `key` is the idempotency key: a request that is sent again gets
+    the credentials of the first time. Raises Invalid, NotFound, AlreadyExists."""
+    credentials = new_credentials(access, user, id, secret)
+    (await access.state()).user(user)
+    event = KeyCreated(user, credentials.access_key_id, await sealed(access, credentials))
+    made = await access.submit(actor, lambda state: [event], "create-key", user, id, key=key)
+    if made == credentials.access_key_id:
+        return credentials
+    return await _made_before(access, made, secret)
+
+
+async def revoke_key(access: OpenAccess, id: str, *, actor: Actor, key: str = "") -> None:
+    """When this returns, no request that is sent from then on is let in by it, wherever. Raises NotFound."""
+    await access.submit(actor, lambda state: [KeyRevoked(id)], "revoke-key", id, key=key, takes_away=True)
+
+
+async def find_key(access: OpenAccess, id: str, arrived: float) -> Found | None:
+    """For a request that had arrived at `arrived` (boot time). Raises Refused where the encryption key is another."""
+    found = (await access.authorised_state(arrived)).key(id)
+    return None if found is None else Found(found.user, await unsealed(access, found))
+
+
+async def check_encryption(access: OpenAccess) -> list[str]:
+    """For a server's start: the ids of keys whose secrets were encrypted with another key than this process has, such
+    as are left while one encryption key takes over from another. Raises Refused if that is all of them."""
+    keys = (await access.state()).keys()
+    lost, reason = [], None
+    for each in keys:
+        try:
+            await unsealed(access, each)
+        except Refused as error:
+            lost.append(each.id)
+            reason = error
+    if reason is not None and len(lost) == len(keys):
+        raise reason
+    return lost
+
+
+def new_credentials(access: OpenAccess, user: str, id: str, secret: str) -> Credentials:
+    if id:
+        check_key_id(id)
+    if secret:
+        check_secret(secret)
+    return Credentials(user, id or access.ids.access_key_id(), secret or access.ids.access_key_secret())
+
+
+async def sealed(access: OpenAccess, credentials: Credentials) -> bytes:
+    return seal(
+        await access.encryption.get(),
+        access.ids.nonce(),
+        credentials.secret_access_key,
+        id=credentials.access_key_id,
+        user=credentials.user,
+    )
+
+
+async def unsealed(access: OpenAccess, key: AccessKey) -> str:
+    """Decrypted once. Kept by the sealed bytes, of which no two are alike: a new key of an old id is not found here."""
+    known = access.unsealed.get(key.sealed)
+    if known is None:
+        known = unseal(await access.encryption.get(), key.sealed, id=key.id, user=key.user)
+        if len(access.unsealed) >= _UNSEALED_MAX:
+            access.unsealed.clear()
+        access.unsealed[key.sealed] = known
+    return known
+
+
+async def _made_before(access: OpenAccess, id: str, secret: str) -> Credentials:
+    """By the same request, which was sent twice."""
+    found = (await access.state()).need_key(id)
+    known = await unsealed(access, found)
+    if secret and secret != known:
+        raise KeyReused("the idempotency key was used for another secret", hint="take a new key for a new request")
+    return Credentials(found.user, id, known)

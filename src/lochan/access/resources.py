@@ -1,0 +1,100 @@
+"""What an action is asked about, as one line of text; and patterns of such lines, for policies.
+
+    repository/NAME                             the repository itself
+    repository/NAME/branch/BRANCH               a branch, likewise …/tag/TAG and …/commit/ID
+    repository/NAME/branch/BRANCH/object/PATH   an object as the branch has it, likewise below tag and commit
+    user/NAME   policy/NAME   lake
+
+In a pattern `*` stands for any letters and `?` for one. Neither goes across a slash, so that a branch's pattern cannot
+reach into paths; but in PATH, which is a name of its own, both do, and a pattern that ends in `/*` takes in everything
+below. `*` alone is everything. `repository/NAME/object/PATH` is the path at every branch, tag and commit.
+"""
+
+import re
+
+from lochan.access import wildcards
+from lochan.errors import Invalid
+
+KINDS = ("branch", "tag", "commit")  # of refs
+LAKE = "lake"
+
+
+def repository(name: str) -> str:
+    return f"repository/{name}"
+
+
+def branch(repository: str, name: str) -> str:
+    return f"repository/{repository}/branch/{name}"
+
+
+def tag(repository: str, name: str) -> str:
+    return f"repository/{repository}/tag/{name}"
+
+
+def commit(repository: str, id: str) -> str:
+    return f"repository/{repository}/commit/{id}"
+
+
+def object_at(ref: str, path: str) -> str:
+    """`ref` is a branch, a tag or a commit, as made above."""
+    return f"{ref}/object/{path}"
+
+
+def user(name: str) -> str:
+    return f"user/{name}"
+
+
+def policy(name: str) -> str:
+    return f"policy/{name}"
+
+
+def check(text: str) -> None:
+    """Raises Invalid for what is not the name of a single resource."""
+    if not _RESOURCE.fullmatch(text):
+        raise Invalid(f"{text!r} is no resource", hint=_HINT)
+
+
+def check_pattern(text: str) -> None:
+    """Raises Invalid for a pattern that could fit nothing, or not what its writer thought."""
+    if not _PATTERN.fullmatch(text):
+        raise Invalid(f"{text!r} is no pattern of resources", hint=_HINT)
+
+
+def regex(pattern: str) -> str:
+    """A regular expression for whole resources, to be used with re.DOTALL."""
+    if pattern == "*":
+        return ".*"
+    head, at_any_ref, path = _any_ref(pattern)
+    if at_any_ref:
+        return f"{wildcards.regex(head, _NAME)}/(?:{'|'.join(KINDS)})/[^/]*/object/{wildcards.regex(path)}"
+    head, has_path, path = _with_path(pattern)
+    if has_path:
+        return f"{wildcards.regex(head, _NAME)}/object/{wildcards.regex(path)}"
+    if pattern.endswith("/*"):
+        return f"{wildcards.regex(pattern[:-1], _NAME)}.*"
+    return wildcards.regex(pattern, _NAME)
+
+
+def _any_ref(pattern: str) -> tuple[str, bool, str]:
+    parts = pattern.split("/", 3)
+    if len(parts) == 4 and parts[0] == "repository" and parts[2] == "object":
+        return f"{parts[0]}/{parts[1]}", True, parts[3]
+    return pattern, False, ""
+
+
+def _with_path(pattern: str) -> tuple[str, bool, str]:
+    parts = pattern.split("/", 5)
+    if len(parts) == 6 and parts[0] == "repository" and parts[4] == "object":
+        return "/".join(parts[:4]), True, parts[5]
+    return pattern, False, ""
+
+
+_NAME = "[^/]"  # what a wildcard stands for, in front of a path
+_REF = f"repository/[^/]+/(?:{'|'.join(KINDS)})/[^/]+"
+_RESOURCE = re.compile(rf"repository/[^/]+|{_REF}|{_REF}/object/.*|user/[^/]+|policy/[^/]+|{LAKE}", re.DOTALL)
+_PATTERN = re.compile(
+    rf"\*|{LAKE}|(?:user|policy)/[^/]+"
+    rf"|repository/[^/]+(?:/\*|/object/.*|/(?:{'|'.join(KINDS)})/[^/]+(?:/\*|/object/.*)?)?",
+    re.DOTALL,
+)
+_HINT = "such as repository/NAME, repository/NAME/branch/BRANCH, repository/NAME/branch/BRANCH/object/PATH, user/NAME"

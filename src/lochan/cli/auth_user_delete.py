@@ -1,0 +1,32 @@
+"""`lochan auth users delete`: a user goes, with all its keys."""
+
+import click
+
+from lochan.cli.auth_work import OpenedAccess, change, look
+from lochan.cli.confirm import confirm
+from lochan.cli.shown import format_option, printable, show_record
+
+
+@click.command("delete")
+@click.argument("name")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@format_option
+def command(name: str, yes: bool, form: str) -> None:
+    """Delete the user NAME and revoke its keys, which work nowhere any more when this is answered.
+
+    On a terminal it asks first; in a script it wants --yes.
+    """
+    if not yes:
+        keys = look(lambda access: len(access.keys_of(access.user(name).name)))
+        confirm(f"Delete user {name} with {keys} access keys?", f"user {name} was not deleted")
+
+    async def work(opened: OpenedAccess) -> None:
+        from lochan.access.users import delete_user
+
+        await delete_user(opened.access, name, actor=opened.actor)
+
+    change(work)
+    if form == "json":
+        show_record({"name": name}, form)
+    else:
+        click.echo(f"deleted user {printable(name)}")

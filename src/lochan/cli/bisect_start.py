@@ -1,0 +1,32 @@
+"""`lochan bisect start`: begins to look for the commit that broke something."""
+
+import click
+
+from lochan.cli.opened import Opened, work_on
+from lochan.cli.shown import format_option
+from lochan.errors import AlreadyExists
+
+
+@click.command("start")
+@click.argument("good", metavar="REPO@GOOD")
+@click.argument("bad", metavar="REPO[@BAD]")
+@format_option
+def command(good: str, bad: str, form: str) -> None:
+    """Begin with a commit where all was well and one where it is not, and show which to test first."""
+    from lochan.cli.bisecting import go_on, two_refs, under_way
+
+    one, other = two_refs(good, bad)
+
+    async def work(opened: Opened) -> None:
+        from lochan.versioning.bisect import Marks
+
+        if under_way(opened):
+            name = opened.repository.repository.name
+            raise AlreadyExists(
+                f"a bisection of {name!r} is under way", hint=f"`lochan bisect reset {name}` ends it first"
+            )
+        fine = await opened.repository.resolve(opened.ref_of(one))
+        broken = await opened.repository.resolve(opened.ref_of(other))
+        await go_on(opened, Marks(broken.commit_id, frozenset({fine.commit_id})), form)
+
+    work_on(one, work)

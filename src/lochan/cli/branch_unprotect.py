@@ -1,0 +1,28 @@
+"""`lochan branch unprotect`: a rule goes."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from lochan.cli.opened import Opened, work_on
+from lochan.cli.protection_record import show_rules
+from lochan.cli.shown import format_option
+from lochan.cli.uri import repository_uri
+
+if TYPE_CHECKING:
+    from lochan.formats.guard_events import Protection
+
+
+@click.command("unprotect")
+@click.argument("repository")
+@click.argument("pattern")
+@format_option
+def command(repository: str, pattern: str, form: str) -> None:
+    """Remove the rule of exactly that PATTERN, and list those that are left."""
+
+    async def work(opened: Opened) -> "tuple[Protection, ...]":
+        from lochan.versioning.guarding import unprotect
+
+        return await unprotect(opened.repository, pattern, actor=opened.actor)
+
+    show_rules(work_on(repository_uri(repository), work), form)

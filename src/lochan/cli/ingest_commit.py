@@ -1,0 +1,34 @@
+"""`lochan ingest commit`: what is new, other and gone at the source becomes one commit."""
+
+from typing import Any
+
+import click
+
+from lochan.cli.import_ import brought_in, show_brought_in
+from lochan.cli.ingest_places import gathered, ingest_uri, places
+from lochan.cli.opened import Opened, work_on
+from lochan.cli.shown import format_option
+
+
+@click.command("commit")
+@places
+@click.option("-m", "--message", default="", help="What the commit is to say.")
+@click.option("--metadata", multiple=True, metavar="KEY=VALUE", help="A note of the commit; may be repeated.")
+@format_option
+def command(source: str, target: str, keep_removed: bool, message: str, metadata: tuple[str, ...], form: str) -> None:
+    """Make what a branch has under PREFIX the same as what is at the source, as one commit.
+
+    Files that were added there, changed (by size and ETag) or removed are added, changed and removed here; nothing is
+    copied. Where nothing would change, the exit code is 6.
+    """
+    from lochan.cli.notes import notes
+
+    uri, said = ingest_uri(target), notes(metadata)
+
+    async def work(opened: Opened) -> dict[str, Any]:
+        from lochan.versioning.moving import Said
+
+        found = await gathered(opened, source, uri, keep_removed=keep_removed, bar=form != "json")
+        return await brought_in(opened, found, Said(message, said), form, dry_run=False)
+
+    show_brought_in("ingest", work_on(uri, work), form)

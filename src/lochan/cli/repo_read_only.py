@@ -1,0 +1,27 @@
+"""`lochan repo read-only`: nothing in a repository may change any more, or again."""
+
+import click
+
+from lochan.cli.opened import Opened, work_on
+from lochan.cli.shown import format_option, printable, show_record
+from lochan.cli.uri import repository_uri
+
+
+@click.command("read-only")
+@click.argument("name")
+@click.option("--on/--off", "on", default=True, help="Only to be read (the default), or to be changed again.")
+@format_option
+def command(name: str, on: bool, form: str) -> None:
+    """Make the repository NAME read-only: every change of its branches, tags and objects is refused."""
+    uri = repository_uri(name)
+
+    async def work(opened: Opened) -> None:
+        from lochan.versioning.guarding import set_read_only
+
+        await set_read_only(opened.repository, on, actor=opened.actor)
+
+    work_on(uri, work)
+    if form == "json":
+        show_record({"name": uri.repository, "read_only": on}, form)
+    else:
+        click.echo(f"{printable(uri.repository)} {'is read-only' if on else 'can be changed again'}")

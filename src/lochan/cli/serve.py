@@ -1,0 +1,116 @@
+"""`lochan serve`: the S3 gateway and the API over a lake, until it is stopped."""
+
+import os
+from typing import TYPE_CHECKING
+
+import click
+
+from lochan.cli.session import configuration, open_lake, probe_place, run
+from lochan.config.values import Config
+from lochan.errors import Invalid
+
+if TYPE_CHECKING:
+    from lochan.access.keys import Credentials
+    from lochan.lake import Lake
+    from lochan.server.settings import Listener, Tls
+
+ADMIN_ID, ADMIN_SECRET = "LOCHAN_ADMIN_ACCESS_KEY_ID", "LOCHAN_ADMIN_SECRET_ACCESS_KEY"
+
+
+@click.command("serve")
+@click.option("--s3-listen", metavar="HOST:PORT", help="Where the S3 gateway listens.")
+@click.option("--flat-listen", metavar="HOST:PORT", help="Where the flat S3 gateway listens; nowhere unless told.")
+@click.option("--api-listen", metavar="HOST:PORT", help="Where the API and the page listen.")
+@click.option("--workers", type=click.IntRange(1, 256), default=1, show_default=True, help="Processes of a gateway.")
+@click.option("--tls-cert", type=click.Path(exists=True, dir_okay=False), help="A certificate, in PEM.")
+@click.option("--tls-key", type=click.Path(exists=True, dir_okay=False), help="Its private key, in PEM.")
+def command(
+    s3_listen: str | None,
+    flat_listen: str | None,
+    api_listen: str | None,
+    workers: int,
+    tls_cert: str | None,
+    tls_key: str | None,
+) -> None:
+    """Serve the lake: S3 on one address, the API and the page on another.
+
+    The first start on a lake makes an administrator and prints its keys, once.
+    """
+    from lochan.server.serve import serve
+
+    config = configuration()
+    run(config, probe_place(config))
+    credentials = run(config, _admin(config))
+    addresses = {
+        "s3": s3_listen or config.text("gateways.s3.listen"),
+        "flat": flat_listen or config.optional_text("gateways.s3.flat_listen"),
+        "api": api_listen or config.text("api.listen"),
+    }
+    tls = _tls(tls_cert, tls_key)
+    listeners = [_listener(name, at, config, workers, tls) for name, at in addresses.items() if at]
+    serve(listeners, lambda: _greet(listeners, credentials))
+
+
+async def _admin(config: Config) -> "Credentials | None":
+    from lochan.access.admin import ensure_admin
+    from lochan.access.keys import check_encryption
+    from lochan.cli.session import actor
+
+    async with open_lake(config) as lake:
+        access = lake.open_access()
+        for id in await check_encryption(access):
+            click.echo(f"the secret of access key {id} cannot be decrypted, so it cannot be used", err=True)
+        given = os.environ.get(ADMIN_ID, ""), os.environ.get(ADMIN_SECRET, "")
+        return await ensure_admin(access, *given, actor=actor(config))
+
+
+class OpenLake:
+    """Opens the lake in a worker process, from the configuration that the command was given."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+
+    async def __call__(self) -> "Lake":
+        from lochan.cli.session import opened_lake
+
+        return await opened_lake(self._config)
+
+
+def _listener(name: str, address: str, config: Config, workers: int, tls: "Tls | None") -> "Listener":
+    from lochan.server.settings import Listener, S3Settings
+
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdecimal() or not 0 < int(port) < 65536:
+        raise Invalid(f"{address!r} is no address to listen at", hint="such as 127.0.0.1:8000")
+    return Listener(
+        name,
+        host.strip("[]"),
+        int(port),
+        1 if name == "api" else workers,
+        OpenLake(config),
+        S3Settings(config.text("gateways.s3.domain"), config.text("gateways.s3.region"), name == "flat"),
+        tls,
+    )
+
+
+def _tls(certificate: str | None, key: str | None) -> "Tls | None":
+    from pathlib import Path
+
+    from lochan.server.settings import Tls
+
+    if bool(certificate) != bool(key):
+        raise Invalid("of --tls-cert and --tls-key only one was given", hint="give both, or neither")
+    return Tls(Path(certificate), Path(key)) if certificate and key else None
+
+
+def _greet(listeners: "list[Listener]", credentials: "Credentials | None") -> None:
+    scheme = "https" if listeners[0].tls else "http"
+    names = {"s3": "S3 gateway", "flat": "flat S3 gateway", "api": "API"}
+    for each in listeners:
+        host = f"[{each.host}]" if ":" in each.host else each.host
+        click.echo(f"{names[each.name]:<16} {scheme}://{host}:{each.port}")
+    if credentials is not None:
+        click.echo("an administrator was made; its keys are shown this once:")
+        click.echo(f"  access key id      {credentials.access_key_id}")
+        click.echo(f"  secret access key  {credentials.secret_access_key}")
+    click.echo("ready; Ctrl-C stops it")

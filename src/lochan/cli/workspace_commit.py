@@ -1,0 +1,58 @@
+"""`lochan workspace commit`: a workspace becomes a commit of its branch, and is closed."""
+
+from typing import Any
+
+import click
+
+from lochan.cli.commit_record import SHORT, commit_record, title
+from lochan.cli.notes import notes
+from lochan.cli.opened import Opened, work_on
+from lochan.cli.shown import format_option, printable, show_record
+from lochan.cli.workspace_record import named
+
+
+@click.command("commit")
+@click.argument("repository", metavar="REPO")
+@click.argument("id", metavar="ID")
+@click.option("-m", "--message", required=True, help="What was done, and why.")
+@click.option("--all", "everything", is_flag=True, help="Everything, and not only what was added.")
+@click.option("--meta", "--metadata", "metadata", multiple=True, metavar="KEY=VALUE", help="A note; may be repeated.")
+@click.option("--key", default="", metavar="KEY", help="Asked again with the same key, it answers the first commit.")
+@format_option
+def command(
+    repository: str, id: str, message: str, everything: bool, metadata: tuple[str, ...], key: str, form: str
+) -> None:
+    """Commit what was added to a workspace, or with --all everything, on top of its branch.
+
+    Where the branch has changed the same paths since, nothing is moved, and each of them is listed. What is not
+    committed goes with the workspace.
+    """
+    uri, workspace = named(repository, id)
+    said = notes(metadata)
+
+    async def work(opened: Opened) -> dict[str, Any]:
+        from lochan.cli.conflicts import show_conflicts
+        from lochan.cli.in_the_way import in_the_way_shown
+        from lochan.versioning.commit import Wish
+        from lochan.versioning.workspaces.committing import BothChanged, commit
+
+        try:
+            with in_the_way_shown(form):
+                made = await commit(
+                    opened.repository,
+                    workspace,
+                    Wish(message, said),
+                    actor=opened.actor,
+                    everything=everything,
+                    key=key,
+                )
+        except BothChanged as error:
+            show_conflicts(error.merged, form)
+            raise
+        return commit_record(*made)
+
+    made = work_on(uri, work)
+    if form == "json":
+        show_record(made, form)
+    else:
+        click.echo(f"committed {made['id'][:SHORT]}: {printable(title(message))}")

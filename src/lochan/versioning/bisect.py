@@ -1,0 +1,105 @@
+"""Finding the commit that broke something, in as few tests as the shape of the history allows.
+
+Every commit that the bad one is made of, and no good one is, may be it. The one to test next has as near as can be
+half of these among its ancestors: whatever it turns out to be, about half of them are settled. On a line that is the
+middle; where lines were merged, ancestors must be counted.
+"""
+
+from collections.abc import Callable, Iterable
+from functools import cache
+from typing import NamedTuple
+
+from lochan.errors import Invalid
+from lochan.versioning.graph import LookUp, is_ancestor, merge_bases
+
+_NEAR = 1_024  # candidates, from which on a thousandth off the half is near enough
+
+
+class Marks(NamedTuple):
+    """What is known, by commit id."""
+
+    bad: str
+    good: frozenset[str]
+    skipped: frozenset[str] = frozenset()
+
+
+class Step(NamedTuple):
+    test: str  # the commit to be tested next; empty: none is left
+    candidates: tuple[str, ...]  # what may be the first bad commit, youngest first; one alone is it
+    left: int  # how many may be it after this test, at most
+
+
+def step(look_up: LookUp, marks: Marks) -> Step:
+    """Raises Invalid if the marks contradict each other."""
+    look_up = cache(look_up)  # every candidate is looked at several times
+    base = _untested_base(look_up, marks)
+    candidates = _candidates(look_up, marks)
+    if base:
+        return Step(base, tuple(candidates), len(candidates))
+    total = len(candidates)
+    weights = _weights(look_up, candidates, marks)
+    best = max(weights, key=lambda id: min(weights[id], total - weights[id]), default="")
+    return Step(best, tuple(candidates), max(weights[best], total - weights[best]) if best else total)
+
+
+def rounds(candidates: int) -> int:
+    """About how many more tests it takes."""
+    return (max(candidates, 1) - 1).bit_length()
+
+
+def _untested_base(look_up: LookUp, marks: Marks) -> str:
+    """A good commit that is no ancestor of the bad one says nothing, unless where the two parted is good as well."""
+    for good in sorted(marks.good):
+        if is_ancestor(look_up, marks.bad, good):
+            raise Invalid(
+                f"commit {marks.bad[:12]} is bad, and {good[:12]}, which is made of it, is good",
+                hint="what was broken there has been mended since; have good and bad been swapped?",
+            )
+        if is_ancestor(look_up, good, marks.bad):
+            continue
+        bases = merge_bases(look_up, marks.bad, good)
+        if not bases:
+            raise Invalid(f"commits {marks.bad[:12]} and {good[:12]} have no history in common")
+        for base in bases:
+            known = base in marks.skipped or any(is_ancestor(look_up, base, each) for each in marks.good - {good})
+            if not known and base not in marks.good:
+                return base
+    return ""
+
+
+def _candidates(look_up: LookUp, marks: Marks) -> list[str]:
+    """Youngest first: children stand before their parents."""
+    fine = _reached(look_up, marks.good, lambda parent: True)
+    found = _reached(look_up, [marks.bad], lambda parent: parent not in fine)
+    return sorted(found, key=lambda id: (-look_up(id).generation, id))
+
+
+def _weights(look_up: LookUp, candidates: list[str], marks: Marks) -> dict[str, int]:
+    """For those that can be tested, how many candidates each is made of, itself counted. Ends early at the half."""
+    among = set(candidates)
+    total = len(candidates)
+    counted: dict[str, int] = {}
+    weights: dict[str, int] = {}
+    for id in reversed(candidates):  # parents first
+        parents = [parent for parent in dict.fromkeys(look_up(id).parents) if parent in among]
+        if len(parents) < 2:
+            counted[id] = 1 + (counted[parents[0]] if parents else 0)
+        else:  # what its parents share would count twice
+            counted[id] = len(_reached(look_up, [id], among.__contains__))
+        if id != marks.bad and id not in marks.skipped:
+            weights[id] = counted[id]
+            off = abs(2 * counted[id] - total)
+            if off <= 1 or (total >= _NEAR and off * 1_000 <= total):
+                return {id: counted[id]}
+    return weights
+
+
+def _reached(look_up: LookUp, starts: Iterable[str], follow: Callable[[str], bool]) -> set[str]:
+    found = set(starts)
+    queue = list(found)
+    while queue:
+        for parent in look_up(queue.pop()).parents:
+            if parent not in found and follow(parent):
+                found.add(parent)
+                queue.append(parent)
+    return found

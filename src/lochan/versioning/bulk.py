@@ -1,0 +1,59 @@
+"""Many changes of a branch as one event: within the event itself, or, where they are many, as runs that it names."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lochan.failpoints import fp
+from lochan.formats.entry import RUN_SCHEMA, Entry, Tombstone
+from lochan.formats.record import Actor
+from lochan.formats.refs_events import RunsStaged, Staged
+from lochan.formats.run import changes_of, changes_table
+from lochan.versioning.open_repository import Decide, OpenRepository
+
+INLINE_MAX = 500  # with paths of 1 KiB still far from the 4 MiB of a journal's entry
+
+
+async def stage(
+    repository: OpenRepository,
+    branch: str,
+    changes: pa.Table,
+    *,
+    actor: Actor,
+    read_at: int,
+    still: Decide | None = None,
+) -> None:
+    """`changes` (RUN_SCHEMA, in path order, no path twice) are of the state `read_at`, and name only what was named
+    there. `still` may refuse at the very state that the event is added to."""
+    event = await _event(repository, branch, changes, read_at)
+    await repository.submit_decided(actor, lambda refs: (*(still(refs) if still else ()), event))
+    fp("bulk.landed")
+    repository.staged(branch)
+
+
+def puts(entries: pa.Table) -> pa.Table:
+    """Entries as changes."""
+    return entries.append_column(RUN_SCHEMA.field("deleted"), pa.repeat(pa.scalar(False), len(entries)))
+
+
+def tombstones(paths: pa.Array) -> pa.Table:
+    one = changes_table([Tombstone("")])
+    return one.take(np.zeros(len(paths), np.int64)).set_column(0, RUN_SCHEMA.field("path"), paths)
+
+
+def together(entries: pa.Table, gone: pa.Array) -> pa.Table:
+    """Entries and tombstones in path order; where a path is both, the entry stays."""
+    gone = gone.filter(pc.invert(pc.is_in(gone, value_set=entries["path"])))
+    changes = pa.concat_tables([puts(entries), tombstones(gone)])
+    return changes.take(pc.sort_indices(changes["path"]))
+
+
+async def _event(repository: OpenRepository, branch: str, changes: pa.Table, read_at: int) -> Staged | RunsStaged:
+    if len(changes) > INLINE_MAX:
+        runs = await repository.runs.adopt(changes, read_at)
+        fp("bulk.runs_written")
+        return RunsStaged(branch, runs, read_at=read_at)
+    each = changes_of(changes)
+    entries = tuple(change for change in each if isinstance(change, Entry))
+    gone = tuple(change.path for change in each if isinstance(change, Tombstone))
+    return Staged(branch, entries, gone, read_at=read_at)

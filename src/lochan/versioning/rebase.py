@@ -1,0 +1,115 @@
+"""Rebase: what a branch has and `onto` has not, done once more on top of `onto`, and the branch moved there (rules S5,
+S6).
+
+    o ─ a ─ b   branch              o ─ x ─ a' ─ b'   branch
+     ╲                     ──▶
+       x        onto
+
+Every commit is a three-way merge of trees: what it changed against its first parent, on what was replayed before it.
+Merges are left out, and what they brought in is replayed as one line with the rest; a commit that changes nothing any
+more is dropped, one that never did is kept. All of it is one event: a conflict anywhere, and nothing has moved.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from lochan.errors import NothingToDo, SameRef
+from lochan.formats.commit import Commit
+from lochan.formats.record import Actor
+from lochan.formats.refs_events import Moved
+from lochan.tree.merge import Merged, merge
+from lochan.versioning.graph import LookUp, only_left, topological
+from lochan.versioning.landing import Prepared, land
+from lochan.versioning.moving import PathConflicts
+from lochan.versioning.open_repository import OpenRepository
+from lochan.versioning.state.branch import dirty
+
+
+class Rebased(NamedTuple):
+    head: str
+    replayed: int
+    dropped: int  # changed nothing any more
+
+
+class ReplayConflicts(PathConflicts):
+    """A commit of the branch changed paths that `onto` changed as well, and not alike."""
+
+    def __init__(self, id: str, commit: Commit, merged: Merged) -> None:
+        title = commit.message.partition("\n")[0]
+        super().__init__(f"replaying commit {id[:12]} ({title})", merged)
+        self.hint = "nothing was moved; merge instead, or settle these paths on the branch first"
+
+
+async def rebase(repository: OpenRepository, branch: str, onto: str, *, actor: Actor) -> Rebased:
+    """Raises ReplayConflicts, Dirty if something is staged on the branch, NothingToDo, SameRef. Where the branch was
+    moved meanwhile every commit is replayed anew, on the same commit that `onto` named at first."""
+    target = await repository.resolve(onto)
+    if target.branch is not None and target.branch.name == branch:
+        raise SameRef(f"branch {branch!r} cannot be rebased onto itself", hint="name another ref")
+    done = Rebased("", 0, 0)
+
+    async def prepare(turn: str) -> Prepared:
+        nonlocal done
+        refs, mint = await repository.refs()
+        found = refs.branch(branch)
+        if not found.layers.empty:
+            raise dirty(branch)
+        chosen = _to_replay(refs.commit, found.head, target.commit_id)
+        if chosen is None:
+            raise NothingToDo(f"branch {branch!r} is on top of {onto!r} already")
+        new = await _replayed(repository, refs.commit, chosen, target.commit_id, mint, actor)
+        head = new[-1].id if new else target.commit_id
+        done = Rebased(head, len(new), len(chosen) - len(new))
+        return Prepared(
+            Moved(branch, found.incarnation, found.head, head, "rebase", tuple(new), read_at=mint, turn=turn)
+        )
+
+    head = await land(repository, branch, prepare, actor=actor)
+    return done._replace(head=head)
+
+
+def _to_replay(look_up: LookUp, head: str, onto: str) -> list[str] | None:
+    """Oldest first; None: they stand in one line on top of `onto` as they are."""
+    own = set(only_left(look_up, head, onto))
+    line: list[str] = []
+    for id, _ in topological(look_up, head):
+        if len(line) == len(own):
+            break
+        if id in own:
+            line.append(id)
+    wanted = [(below,) for below in [*line, onto][1:]]
+    if (line or head == onto) and [look_up(id).parents for id in line] == wanted:
+        return None
+    return [id for id in reversed(line) if len(look_up(id).parents) < 2]
+
+
+async def _replayed(
+    repository: OpenRepository, look_up: LookUp, chosen: Sequence[str], onto: str, mint: int, actor: Actor
+) -> list[Commit]:
+    new: list[Commit] = []
+    tip_id, tip = onto, look_up(onto)
+    for id in chosen:
+        commit = look_up(id)
+        if not commit.parents:
+            continue  # a first commit holds nothing
+        before = look_up(commit.parents[0])
+        sides = [await repository.tree(each) for each in (before, tip, commit)]
+        merged = await merge(repository.trees, *sides, mint=mint)
+        if merged.tree is None:
+            raise ReplayConflicts(id, commit, merged)
+        ref = merged.tree.ref
+        if ref.id == tip.tree and commit.tree != before.tree:
+            continue
+        tip = msgspec.structs.replace(
+            commit,
+            parents=(tip_id,),
+            committer=actor.user,
+            tree=ref.id,
+            tree_file=ref.file,
+            generation=tip.generation + 1,
+        )
+        tip_id = tip.id
+        new.append(tip)
+    return new

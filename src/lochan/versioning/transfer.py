@@ -1,0 +1,134 @@
+"""Copies from one repository to another: the bytes are moved, for no two repositories ever share an address.
+
+Each has its own garbage collection, which sees its own references alone; a shared address would die with its home.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from contextlib import aclosing
+
+import pyarrow as pa
+
+from lochan.errors import NotFound
+from lochan.formats.entry import Entry
+from lochan.formats.entry_table import entries_of
+from lochan.formats.record import Actor
+from lochan.versioning import objects
+from lochan.versioning.bodies.batch import Batch
+from lochan.versioning.bodies.paths import check_key
+from lochan.versioning.copying import SAME, Count, Told, retold
+from lochan.versioning.open_repository import OpenRepository
+from lochan.versioning.visible import scan
+from lochan.versioning.workspaces.writing import named
+
+_WIDTH = 8  # objects at a time
+_BATCH = 500  # objects that are staged together, as in an upload
+_BATCH_BYTES = 1 << 30
+
+Advance = Callable[[int], None]  # told of the bytes of each piece
+
+
+def silent(size_bytes: int) -> None:
+    pass
+
+
+async def transfer(
+    source: OpenRepository,
+    source_ref: str,
+    path: str,
+    target: OpenRepository,
+    branch: str,
+    to: str,
+    *,
+    actor: Actor,
+    told: Told = SAME,
+    advance: Advance = silent,
+) -> Entry:
+    """Raises NotFound, Gone for bytes that have vanished. The ETag of what came as a multipart upload is another."""
+    check_key(to)
+    entry = await objects.stat(source, source_ref, path)
+    [written] = await _batch(source, target, branch, [(entry, to)], actor, told, advance)
+    return written
+
+
+async def transfer_folder(
+    source: OpenRepository,
+    source_ref: str,
+    prefix: str,
+    target: OpenRepository,
+    branch: str,
+    to: str,
+    *,
+    actor: Actor,
+    advance: Advance = silent,
+) -> Count:
+    """Every object under the prefix, as of one moment. Staged in batches: broken off, the first of them are there."""
+    resolved = await source.resolve(source_ref, workspaces=True)
+    count, size = 0, 0
+    async for batch in _batches(scan(source, resolved, prefix)):
+        pairs = [(entry, to + entry.path[len(prefix) :]) for entry in batch]
+        for entry in await _batch(source, target, branch, pairs, actor, SAME, advance):
+            count, size = count + 1, size + entry.size
+    if not count:
+        raise NotFound(f"no objects in {prefix or '/'!r} at {source_ref}")
+    return Count(count, size)
+
+
+async def _batch(
+    source: OpenRepository,
+    target: OpenRepository,
+    branch: str,
+    pairs: Sequence[tuple[Entry, str]],
+    actor: Actor,
+    told: Told,
+    advance: Advance,
+) -> list[Entry]:
+    for _, to in pairs:
+        check_key(to)
+    refs, mint = await target.refs()
+    if not await named(target, branch):
+        refs.branch(branch)  # before the bytes are sent
+    batch = Batch(target.bodies, mint)
+    waiting = iter(pairs)
+
+    async def worker() -> None:
+        for entry, to in waiting:  # shared: each takes the next that nobody has
+            await _write(source, batch, retold(entry, told), to, advance)
+
+    tasks = [asyncio.ensure_future(worker()) for _ in range(min(_WIDTH, len(pairs)))]
+    try:
+        await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    written = await batch.finish()
+    await objects.put_many(target, branch, written, actor=actor)
+    return written
+
+
+async def _write(source: OpenRepository, batch: Batch, entry: Entry, to: str, advance: Advance) -> None:
+    async with aclosing(_read(source, entry, advance)) as pieces:
+        await batch.write(to, pieces, content_type=entry.content_type, headers=entry.headers, metadata=entry.metadata)
+
+
+async def _read(source: OpenRepository, entry: Entry, advance: Advance) -> AsyncGenerator[bytes, None]:
+    async with aclosing(source.reader.read(entry)) as pieces:
+        async for piece in pieces:
+            advance(len(piece))
+            yield piece
+
+
+async def _batches(found: AsyncIterator[pa.RecordBatch]) -> AsyncIterator[list[Entry]]:
+    held: list[Entry] = []
+    size = 0
+    async for rows in found:
+        for start in range(0, rows.num_rows, _BATCH):
+            for entry in entries_of(pa.Table.from_batches([rows.slice(start, _BATCH)])):
+                if held and (len(held) == _BATCH or size + entry.size > _BATCH_BYTES):
+                    yield held
+                    held, size = [], 0
+                held.append(entry)
+                size += entry.size
+    if held:
+        yield held

@@ -1,0 +1,62 @@
+"""What of a workspace is to be committed, and what is to go: said by patterns, as `globs` reads them."""
+
+import re
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lochan.errors import Invalid
+from lochan.formats.record import Actor
+from lochan.formats.run import column
+from lochan.formats.workspace_events import WorkspaceAdded, WorkspaceReverted
+from lochan.versioning.globs import regex
+from lochan.versioning.open_repository import OpenRepository
+from lochan.versioning.workspaces.removing import remove
+
+EVERYTHING = ("**",)
+
+
+async def add(repository: OpenRepository, workspace: str, patterns: Sequence[str], *, actor: Actor) -> None:
+    """What fits is to be committed, whether it is there already or comes later."""
+    check(patterns)
+    await repository.submit(actor, WorkspaceAdded(workspace, tuple(patterns)))
+
+
+async def revert(
+    repository: OpenRepository, workspace: str, patterns: Sequence[str] = EVERYTHING, *, actor: Actor
+) -> int:
+    """What fits is changed no more: its files are deleted, and nothing of it is staged. How many paths that were."""
+    check(patterns)
+    refs, _ = await repository.refs()
+    found = refs.workspaces.get(workspace)
+    folder = repository.folder(workspace)
+    paths = [stat.path[len(folder.root) :] async for stats in folder.stats() for stat in stats]
+    files = fitting(pa.array(paths, pa.string()), patterns).to_pylist()
+    staged = column(await (await repository.view_of(refs.commit(found.fork), found.layers)).changes(), "path")
+    event = WorkspaceReverted(workspace, tuple(patterns))
+    await remove(repository, found, [folder.root + path for path in files], [event], actor=actor)
+    return len({*files, *fitting(staged, patterns).to_pylist()})
+
+
+def fitting(paths: pa.StringArray, patterns: Sequence[str]) -> pa.StringArray:
+    return paths.filter(fits(paths, patterns))
+
+
+def fits(paths: pa.StringArray | pa.ChunkedArray, patterns: Sequence[str]) -> pa.BooleanArray:
+    """Nothing fits no pattern."""
+    if not patterns:
+        return pa.repeat(pa.scalar(False), len(paths))
+    return pc.match_substring_regex(paths, regex(patterns))
+
+
+def check(patterns: Sequence[str]) -> None:
+    """Raises Invalid. By both readers of it: columns are matched by one, single paths in the fold by the other."""
+    if not patterns or not all(patterns):
+        raise Invalid("no pattern was given", hint="such as 'data/*.parquet', or '**' for everything")
+    for pattern in patterns:
+        try:
+            re.compile(regex([pattern]))
+            fits(pa.array([""]), [pattern])
+        except (re.error, pa.ArrowInvalid, UnicodeEncodeError) as error:
+            raise Invalid(f"{pattern!r} is no pattern: {error}", hint="*, ?, ** and [a-z] are known") from None

@@ -1,0 +1,35 @@
+"""A lake's access for tests: its state alone, or a whole lake in memory or in a folder."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lochan.access.state import Access
+from lochan.formats.access_events import PolicyAttached, PolicyPut, Statement, UserCreated
+from lochan.formats.events import Event
+from lochan.formats.record import Actor
+from lochan.journal.state import At
+
+ACTOR = Actor("ada", "test/1", "127.0.0.1")
+
+
+def apply(access: Access, *events: Event, number: int = 1) -> Any:
+    """What the last of them gave."""
+    results = [access.apply(event, At(number, 1_000_000 * number, "ada")) for event in events]
+    return results[-1]
+
+
+def allow(actions: str, resources: str) -> Statement:
+    return Statement("allow", tuple(actions.split()), tuple(resources.split()))
+
+
+def deny(actions: str, resources: str) -> Statement:
+    return Statement("deny", tuple(actions.split()), tuple(resources.split()))
+
+
+def access_with(policies: Mapping[str, Sequence[Statement]], user: str = "bob") -> Access:
+    """One user who has these policies."""
+    access = Access()
+    apply(access, UserCreated(user))
+    for name, statements in policies.items():
+        apply(access, PolicyPut(name, tuple(statements)), PolicyAttached(name, f"user/{user}"))
+    return access

@@ -1,0 +1,17 @@
+"""Entity tags of uploads in parts."""
+
+from hashlib import md5
+
+from lochan.server.gateway.wire.etags import multipart_etag, quoted, unquoted
+
+
+def test_the_tag_of_parts_is_the_md5_of_their_md5s() -> None:
+    parts = [md5(part).hexdigest() for part in (b"one", b"two")]
+    expected = md5(md5(b"one").digest() + md5(b"two").digest()).hexdigest()
+    assert multipart_etag(parts) == f"{expected}-2"
+    assert multipart_etag(parts[:1]) == f"{md5(md5(b'one').digest()).hexdigest()}-1"
+
+
+def test_quotes_come_and_go() -> None:
+    assert quoted("a") == '"a"'
+    assert [unquoted(text) for text in ('"a"', "a", ' "a" ', '"', '""', '"a')] == ["a", "a", "a", '"', "", '"a']

@@ -1,0 +1,41 @@
+"""A body that comes as it is must be what was signed, and as long as it said."""
+
+from hashlib import sha256
+
+import pytest
+
+from lochan.server.gateway.wire.errors import S3Error
+from lochan.server.gateway.wire.identity import Form, Identity, Payload
+from lochan.server.gateway.wire.plain import PlainBody
+
+
+def hashed(body: bytes) -> Identity:
+    return Identity("id", Form.V4_HEADER, Payload.HASHED, sha256(body).hexdigest())
+
+
+def play(body: PlainBody, *pieces: bytes) -> bytes:
+    found = b"".join(part for piece in pieces for part in body.feed(piece))
+    assert body.finish() == {}
+    return found
+
+
+def refused(body: PlainBody, *pieces: bytes) -> str:
+    with pytest.raises(S3Error) as caught:
+        play(body, *pieces)
+    return caught.value.code
+
+
+def test_a_signed_body_is_compared_at_its_end() -> None:
+    assert play(PlainBody(hashed(b"hello"), 5), b"hel", b"", b"lo") == b"hello"
+    assert refused(PlainBody(hashed(b"hello"), 5), b"hullo") == "XAmzContentSHA256Mismatch"
+    assert refused(PlainBody(hashed(b""), None), b"x") == "XAmzContentSHA256Mismatch"
+
+
+def test_the_length_is_kept_to() -> None:
+    assert refused(PlainBody(hashed(b"hello"), 5), b"hell") == "IncompleteBody"
+    assert refused(PlainBody(None, 5), b"hello!") == "IncompleteBody"
+    assert play(PlainBody(None, None), b"hello") == b"hello"
+
+
+def test_an_unsigned_body_is_not_hashed() -> None:
+    assert play(PlainBody(Identity("id", Form.V4_QUERY, Payload.UNSIGNED), 2), b"ab") == b"ab"
