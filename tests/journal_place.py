@@ -129,6 +129,9 @@ class Interposed:
             return await self.slots.read_many(first, count)
         return [await self._read(self.slots, number) for number in range(first, first + count)]
 
+    def ends_at(self, number: int) -> bool:
+        return False  # so that every question goes through what a test has put in its way
+
     async def delete(self, number: int) -> None:
         await self.slots.delete(number)
 

@@ -62,6 +62,9 @@ class PostgresSlots:
         if not created:
             raise AlreadyExists(f"record {number} is already in {self.name}")
 
+    def ends_at(self, number: int) -> bool:
+        return False
+
     async def read(self, number: int) -> bytes | None:
         return (await self.read_many(number, 1))[0]
 

@@ -4,7 +4,7 @@ Two implementations: objects of the store (here) and rows of PostgreSQL (`postgr
 decision about what an answer means is in `tail.py`, `append.py` and `trim.py`.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import NamedTuple, Protocol
 
 from lochan.errors import NotFound
@@ -44,6 +44,10 @@ class Slots(Protocol):
     async def read_many(self, first: int, count: int) -> list[bytes | None]:
         """`count` slots from `first` on, asked for at once where that saves time; may stop after the first absent."""
 
+    def ends_at(self, number: int) -> bool:
+        """Whether it can be seen, without waiting, that slot `number` is absent, and then its segment too (J5). False
+        says nothing: ask."""
+
     async def delete(self, number: int) -> None: ...
 
     async def first_after(self, number: int) -> int | None:
@@ -71,6 +75,9 @@ class ObjectSlots:
         self._prefix = prefix
         self._aged = aged
         self._group = group
+        # A disk is asked a million times a minute whether there is anything new, and mostly there is not.
+        self._are_absent: Callable[..., bool] | None = getattr(store, "are_absent", None)
+        self._end = (0, "", "")  # a number, and the paths of its slot and segment
 
     @property
     def group(self) -> int:
@@ -101,6 +108,13 @@ class ObjectSlots:
             if found[-1] is None:
                 break
         return found
+
+    def ends_at(self, number: int) -> bool:
+        if self._are_absent is None:
+            return False
+        if self._end[0] != number:
+            self._end = (number, self.slot_path(number), self.segment_path(number // self._group))
+        return self._are_absent(self._end[1], self._end[2])
 
     async def delete(self, number: int) -> None:
         await self._store.delete(self.slot_path(number))

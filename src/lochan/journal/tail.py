@@ -46,6 +46,11 @@ class Tail(Generic[F]):
     async def fresh(self) -> F:
         """The state with every write that was acknowledged before this call, from any process: it waits for a probe
         that began after it arrived. Concurrent callers share one. Use what it returns before the next await."""
+        if self._looked_ahead and not self._turns.running:
+            asked, number = self.now(), self.next
+            if self._slots.ends_at(number):
+                self.renew(self._rules.anchor_of_absent(number, asked=asked, answered=self.now()))
+                return self.state
         await self._turns.share(self._catch_up)
         return self.state
 

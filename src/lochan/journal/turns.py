@@ -17,23 +17,23 @@ class Turns:
     def __init__(self) -> None:
         self._begun = 0
         self._ended = 0
-        self._running = False
+        self.running = False
         self._waiting: list[Future[None]] = []
 
     async def share(self, work: Callable[[], Awaitable[None]]) -> None:
         arrived = self._begun
-        while self._running:
+        while self.running:
             await self._until_free()
             if self._ended > arrived:
                 return
-        self._running = True
+        self.running = True
         self._begun += 1
         mine = self._begun
         try:
             await work()
             self._ended = mine  # only now: a probe that failed has served nobody
         finally:
-            self._running = False
+            self.running = False
             waiting, self._waiting = self._waiting, []
             for future in waiting:
                 if not future.done():

@@ -71,6 +71,22 @@ class LocalStore:
             raise NotFound(f"{path} is not in {self.url}")
         return walk.to_stat(path, stat)
 
+    def are_absent(self, *paths: str) -> bool:
+        """Whether none of them is there, asked in order: cheaper than a `get` of each. False says nothing."""
+        try:
+            for path in paths:
+                name = self._name(path)
+                self._folders.check_readable(name)
+                try:
+                    os.stat(name)
+                    return False
+                except FileNotFoundError:
+                    continue
+        except OSError:
+            return False
+        self._folders.check_root()
+        return True
+
     async def put(self, path: str, data: bytes) -> None:
         await self._threads.run(self._put, path, data)
 
