@@ -3,7 +3,7 @@
 import sys
 from importlib import import_module
 
-SUBJECTS = ("journal_append", "journal_fold", "ref_lookup", "cli_start", "tree", "staging")
+SUBJECTS = ("journal_append", "journal_fold", "ref_lookup", "cli_start", "tree", "staging", "versioning", "log")
 
 
 def main() -> None:

@@ -61,14 +61,14 @@ class _Subject:
         return Trees(self.store, "repo", cache=cache, seen=lambda what, ref: self.seen.append((what, ref)))
 
     async def run(self) -> None:
-        table = _entries(self.size)
+        table = entries(self.size)
         base = await self.build(table)
         every = self.size // self.changes
         scattered = np.arange(0, self.size, every)[: self.changes]
         clustered = np.arange(self.size // 3, self.size // 3 + 2 * self.changes, 2)
         for name, rows, beside in (("scattered", scattered, every // 2), ("clustered", clustered, 1)):
-            theirs = await self.apply(name, base, _changes(table, rows))
-            ours = await self.trees.apply(base, _changes(table, rows + beside), 3)
+            theirs = await self.apply(name, base, changes_at(table, rows))
+            ours = await self.trees.apply(base, changes_at(table, rows + beside), 3)
             await self.diff(name, base, theirs)
             await self.merge(name, base, ours, theirs)
         await self.take_over(table, base)
@@ -79,7 +79,7 @@ class _Subject:
 
     async def build(self, table: pa.Table) -> Tree:
         await self.compare(
-            "build", 4, lambda: self.trees.build(table, 1), lambda: _write(table, self.folder / "bare.parquet")
+            "build", 4, lambda: self.trees.build(table, 1), lambda: write_bare(table, self.folder / "bare.parquet")
         )
         return await self.trees.build(table, 1)
 
@@ -89,7 +89,7 @@ class _Subject:
 
         def bare() -> None:
             for table in new:
-                _write(table, self.folder / "bare.parquet")
+                write_bare(table, self.folder / "bare.parquet")
 
         await self.compare(f"apply, {name}", 2, lambda: self.trees.apply(base, changes, 2), bare)
         await self.compare(f"apply, {name}, cold", 0, lambda: self.fresh().apply(base, changes, 2), bare, cold=True)
@@ -115,9 +115,9 @@ class _Subject:
             return
         half = base.ranges[len(base.ranges) // 2].min_path
         low = np.arange(0, self.size // 2 - 200_000 if self.size > 500_000 else self.size // 8, 7)
-        ours = await self.trees.apply(base, _changes(table, low), 3)
+        ours = await self.trees.apply(base, changes_at(table, low), 3)
         high = np.flatnonzero(pc.greater(table["path"], half).to_numpy())[::7]
-        theirs = await self.trees.apply(base, _changes(table, high), 3)
+        theirs = await self.trees.apply(base, changes_at(table, high), 3)
         bare = self.bare_read(base, ours, theirs)
         await self.compare("merge, whole ranges", 2, lambda: merge(self.trees, base, ours, theirs, mint=4), bare)
 
@@ -166,7 +166,7 @@ class _Subject:
     ) -> None:
         if not cold:
             await work()
-        ours, theirs, grown = _Spent(), _Spent(), 0.0
+        ours, theirs, grown = Spent(), Spent(), 0.0
         for _ in range(_ROUNDS):  # taken in turn, so that a slow moment of the machine hits both
             self.seen.clear()
             with _Memory() as memory, ours:
@@ -186,7 +186,7 @@ class _Subject:
             shutil.rmtree(folder)
 
 
-class _Spent:
+class Spent:
     """Seconds by the clock, and seconds of processor time: on a busy machine only the latter can be compared."""
 
     def __init__(self) -> None:
@@ -197,8 +197,11 @@ class _Spent:
         self._begun = perf_counter(), process_time()
 
     def __exit__(self, *_: object) -> None:
-        self.wall.append(perf_counter() - self._begun[0])
-        self.processor.append(process_time() - self._begun[1])
+        self.add(perf_counter() - self._begun[0], process_time() - self._begun[1])
+
+    def add(self, wall: float, processor: float) -> None:
+        self.wall.append(wall)
+        self.processor.append(processor)
 
 
 class _Memory:
@@ -242,12 +245,12 @@ async def _microseconds(name: str, work: Callable[[int], Awaitable[Any]], rounds
     return [name, percentile(taken, 50), percentile(taken, 99)]
 
 
-def _write(table: pa.Table, file: Path) -> None:
+def write_bare(table: pa.Table, file: Path) -> None:
     pq.write_table(table, file, row_group_size=ROW_GROUP, **WRITING)
 
 
 # --- sample data ----------------------------------------------------------------------------------------------------
-def _entries(size: int) -> pa.Table:
+def entries(size: int) -> pa.Table:
     """A year of hourly files: one block each, no metadata, as most entries are."""
     random = np.random.default_rng(0)
     numbers = np.arange(size)
@@ -273,7 +276,7 @@ def _entries(size: int) -> pa.Table:
     return pa.table(columns, schema=ENTRY_SCHEMA)
 
 
-def _changes(table: pa.Table, rows: npt.NDArray[np.int64]) -> pa.Table:
+def changes_at(table: pa.Table, rows: npt.NDArray[np.int64]) -> pa.Table:
     """Of ten: eight get other content, one goes, one comes (beside the path)."""
     rows = rows[rows < len(table)]
     picked = table.take(pa.array(rows)).combine_chunks()

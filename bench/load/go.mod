@@ -1,0 +1,3 @@
+module lochan/bench/load
+
+go 1.19

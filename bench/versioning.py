@@ -1,0 +1,428 @@
+"""The whole stack on a local disk: stage, commit, diff, merge and list through an open repository, journal and all.
+
+Bare is pyarrow on the same rows with the same settings, without a sync, a checksum or a name. The repository has a
+local cache, as a server's has, and what was just written or read is in it; memory is taken in processes of their own.
+LOCHAN_BENCH_ENTRIES=10000000 takes other sizes.
+"""
+
+import asyncio
+import os
+import tempfile
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from itertools import count
+from multiprocessing import get_context
+from pathlib import Path
+from time import perf_counter
+from typing import NamedTuple, TypeVar
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from bench.bare_response import granian
+from bench.places import ACTOR, CLOCK
+from bench.table import middle, percentile, show
+from bench.tree import Spent, changes_at, entries, write_bare
+from lochan.formats.entry import ENTRY_SCHEMA, RUN_SCHEMA, Tombstone
+from lochan.formats.range import RangeRef
+from lochan.formats.refs_events import RunsStaged
+from lochan.formats.run import changes_table
+from lochan.lake import Lake
+from lochan.staging.listing import Page
+from lochan.staging.runs import Runs
+from lochan.store.local import LocalStore
+from lochan.tree import diff as trees_diff
+from lochan.tree.cache import ArrowCache
+from lochan.tree.tree import Tree
+from lochan.tree.trees import Trees
+from lochan.versioning import branching, differing, moving, objects
+from lochan.versioning.commit import Wish, commit
+from lochan.versioning.open_repository import OpenRepository
+from lochan.versioning.upkeep import cover
+
+_ROUNDS = 3
+_PAGES = 101
+_PAGE = 1_000
+_CHANGES = 10_000
+_CACHE_BYTES = 32 << 30
+_MIB = 1 << 20
+T = TypeVar("T")
+_names = (f"b{number}" for number in count())
+
+
+def main() -> None:
+    told = os.environ.get("LOCHAN_BENCH_ENTRIES", "100000,1000000")
+    for size in map(int, told.split(",")):
+        with tempfile.TemporaryDirectory(prefix="lochan-bench-") as folder:
+            _Subject(Path(folder), size).run()
+
+
+class _Subject:
+    def __init__(self, folder: Path, size: int) -> None:
+        self.folder = folder
+        self.size = size
+        self.changes = min(_CHANGES, size // 100)
+        self.seen: list[tuple[str, RangeRef]] = []
+        self.rows: list[list[object]] = []
+
+    def run(self) -> None:
+        names = asyncio.run(self.stage())
+        self.commit_all(names)
+        asyncio.run(self.change(names[0]))
+        head = ["", "s", "bare s", "ratio", "of processor time", "budget", "opened", "written"]
+        show(f"whole stack, {self.size:,} entries, {self.changes:,} changes, local disk", head, self.rows)
+        asyncio.run(self.pages(names[0]))
+
+    # --- a million at once -------------------------------------------------------------------------------------------
+    async def stage(self) -> list[str]:
+        """The same prepared table on a branch for each round, as a smart client stages it."""
+        store = LocalStore(str(self.folder / "lake"), create=True)
+        lake = await Lake.create(store)
+        await lake.create_repository("demo-repo", actor=ACTOR)
+        await lake.close()
+        table = _puts(entries(self.size))
+        ours, bare, names = Spent(), Spent(), []
+        async with _Opened(self.folder) as repository:
+            for _ in range(_ROUNDS + 1):
+                names.append(await _branch(repository, "main"))
+                with ours:
+                    await _stage(repository, names[-1], table)
+                with bare:
+                    write_bare(table, self.folder / "bare.parquet")
+        self.add(f"stage {self.size:,} as prepared runs", 0, ours, bare)
+        return names
+
+    def commit_all(self, names: Sequence[str]) -> None:
+        """Each commit in a process of its own; the first leaves its ranges in the cache for what follows."""
+        rows: list[list[object]] = []
+        for title, cached in (("without a local cache", False), ("with a local cache", True)):
+            found = [_apart(_commit_staged, self.folder, name, cached) for name in names[cached * 2 :][:2]]
+            ours, bare = Spent(), Spent()
+            for each in found:
+                ours.add(each.wall, each.processor)
+                bare.add(each.bare_wall, each.bare_processor)
+            self.add(f"commit {self.size:,} staged, {title}", 4, ours, bare)
+            rows.append([title, *(max(each[at] for each in found) for at in (4, 5))])
+        rows.append(["only opened, nothing done", *_apart(_idle, self.folder)])
+        show(f"commit {self.size:,} staged: memory of the process, MiB", ["", "before", "at most"], rows)
+
+    # --- a few over a million ----------------------------------------------------------------------------------------
+    async def change(self, base: str) -> None:
+        async with _Opened(self.folder, self.seen) as repository:
+            table = entries(self.size)
+            every = self.size // self.changes
+            scattered = np.arange(0, self.size, every)[: self.changes]
+            clustered = np.arange(self.size // 3, self.size // 3 + 2 * self.changes, 2)
+            await self.warm(repository, base)
+            for title, rows, beside in (("scattered", scattered, every // 2), ("clustered", clustered, 1)):
+                theirs = await self.commit_some(repository, base, title, table, rows)
+                ours = await _committed(repository, base, changes_at(table, rows + beside))
+                await self.diff(repository, base, theirs, title)
+                await self.merge(repository, base, ours, theirs, title)
+            await self.take_over(repository, base, table)
+
+    async def warm(self, repository: OpenRepository, name: str) -> None:
+        async for _ in (await _tree(repository, name)).scan():
+            pass
+
+    async def commit_some(
+        self, repository: OpenRepository, base: str, title: str, table: pa.Table, rows: npt.NDArray[np.int64]
+    ) -> str:
+        ours, bare, name = Spent(), Spent(), ""
+        for _ in range(_ROUNDS):
+            name = await _branch(repository, base)
+            await _stage(repository, name, changes_at(table, rows))
+            self.seen.clear()
+            with ours:
+                await commit(repository, name, Wish("changes"), actor=ACTOR)
+            opened, written = self.verbs()
+            touched = await _new_ranges(repository, base, name)
+            with bare:
+                for each in touched:
+                    write_bare(each, self.folder / "bare.parquet")
+        self.add(f"commit {self.changes:,}, {title}", 2, ours, bare, opened, written)
+        return name
+
+    async def diff(self, repository: OpenRepository, left: str, right: str, title: str) -> None:
+        files = await self.files(repository, left, right)
+        tables, values, bare = Spent(), Spent(), Spent()
+        opened = written = 0
+        for _ in range(_ROUNDS):
+            self.seen.clear()
+            with tables:
+                trees = await _tree(repository, left), await _tree(repository, right)
+                _ = [len(table) async for table in trees_diff.diff(repository.trees, *trees)]
+            opened, written = self.verbs()
+            with values:
+                _ = [each async for each in differing.diff(repository, left, right)]
+            with bare:
+                _read(files)
+        self.add(f"diff, {title}", 2, tables, bare, opened, written)
+        self.add(f"diff, {title}, a Python value for each", 0, values, bare, opened, written)
+
+    async def merge(self, repository: OpenRepository, base: str, ours: str, theirs: str, title: str) -> None:
+        files = await self.files(repository, base, ours, theirs)
+        spent, bare = Spent(), Spent()
+        opened = written = 0
+        for _ in range(_ROUNDS):
+            target = await _branch(repository, ours)
+            self.seen.clear()
+            with spent:
+                await moving.merge(repository, theirs, target, actor=ACTOR)
+            opened, written = self.verbs()
+            with bare:
+                _read(files)
+        self.add(f"merge, {title}", 2, spent, bare, opened, written)
+
+    async def take_over(self, repository: OpenRepository, base: str, table: pa.Table) -> None:
+        """Each side changes other ranges: nothing needs to be opened."""
+        ranges = (await _tree(repository, base)).ranges
+        if len(ranges) < 4:
+            return
+        paths = table["path"]
+        low = np.flatnonzero(pc.less(paths, ranges[len(ranges) // 2 - 1].min_path).to_numpy())[::7]
+        high = np.flatnonzero(pc.greater(paths, ranges[len(ranges) // 2 + 1].min_path).to_numpy())[::7]
+        ours = await _committed(repository, base, changes_at(table, low))
+        theirs = await _committed(repository, base, changes_at(table, high))
+        await self.merge(repository, base, ours, theirs, "whole ranges")
+
+    # --- listing -----------------------------------------------------------------------------------------------------
+    async def pages(self, committed: str) -> None:
+        async with _Opened(self.folder, self.seen) as repository:
+            await self.warm(repository, committed)
+            staged = await _branch(repository, "main")
+            table = _puts(entries(self.size))
+            await _stage(repository, staged, table)
+            with granian() as bare:
+                pages = [
+                    await _page(repository, f"{title}, {what}", ref, query)
+                    for title, ref in (("committed", committed), ("staged", staged))
+                    for what, query in _queries(table).items()
+                ]
+                rows = [_beside(page, bare.p50_ms(page.bytes)) for page in pages]
+            head = ["", "items", "p50 ms", "p99 ms", "answer p50 ms", "its KB", "bare p50 ms", "all x bare", "budget"]
+            show(f"list 1,000 of {self.size:,}; bare is a Granian response of as many bytes", head, rows)
+            await self.tombstones(repository, committed, table)
+
+    async def tombstones(self, repository: OpenRepository, base: str, table: pa.Table) -> None:
+        gone = table.slice(0, len(table) - 2 * _PAGE)
+        buried = await _branch(repository, base)
+        await _stage(repository, buried, _buried(gone))
+        behind = {"after": gone["path"][-1].as_py()}
+        plain, merged, covered = {}, {}, {}
+        for delimiter in ("", ".parquet"):
+            query = {"delimiter": delimiter}
+            plain[delimiter] = await _page(repository, "the same page, no tombstones", base, behind | query)
+            merged[delimiter] = await _page(repository, "merged with the base", buried, query, 5)
+        begun = perf_counter()
+        assert await cover(repository, buried)
+        taken = perf_counter() - begun
+        for delimiter in ("", ".parquet"):
+            query = {"delimiter": delimiter}
+            covered[delimiter] = await _page(repository, "by the tree over them", buried, query)
+        rows = [
+            [f"{page.title}, delimiter {delimiter!r}", page.items, page.p50_ms, page.p50_ms / plain[delimiter].p50_ms]
+            for pages in (plain, merged, covered)
+            for delimiter, page in pages.items()
+        ]
+        title = f"the first page behind {len(gone):,} tombstones over as many committed; the tree takes {taken:.2f} s"
+        show(title, ["", "items", "p50 ms", "x no tombstones"], rows)
+
+    # --- counting ----------------------------------------------------------------------------------------------------
+    def add(
+        self, title: str, budget: float, ours: Spent, bare: Spent, opened: object = "", written: object = ""
+    ) -> None:
+        shown = f"{budget} x" if budget else ""
+        walls, processors = (middle(ours.wall), middle(bare.wall)), (middle(ours.processor), middle(bare.processor))
+        ratios = [walls[0] / walls[1], processors[0] / processors[1]]
+        self.rows.append([title, *walls, *ratios, shown, opened, written])
+
+    def verbs(self) -> tuple[int, int]:
+        told = [what for what, _ in self.seen]
+        return told.count("open"), told.count("write")
+
+    async def files(self, repository: OpenRepository, *names: str) -> list[Path]:
+        """The range files that not all of these have."""
+        trees = [await _tree(repository, name) for name in names]
+        shared = set.intersection(*({ref.id for ref in tree.ranges} for tree in trees))
+        folder = self.folder / "lake" / repository.repository.id
+        return [folder / ref.file for tree in trees for ref in tree.ranges if ref.id not in shared]
+
+
+class _Opened:
+    """The repository of the folder's lake, with a local cache unless told otherwise."""
+
+    def __init__(self, folder: Path, seen: list[tuple[str, RangeRef]] | None = None, *, cached: bool = True) -> None:
+        self._folder = folder
+        self._seen = seen
+        self._cached = cached
+
+    async def __aenter__(self) -> OpenRepository:
+        store = LocalStore(str(self._folder / "lake"))
+        self._lake = await Lake.open(store)
+        self._repository = repository = await self._lake.open_repository("demo-repo")
+        repository.staged = lambda branch: None  # what upkeep does is measured by itself
+        if self._cached:
+            seen, id = self._seen, repository.repository.id
+            cache = ArrowCache(str(self._folder / "cache"), _CACHE_BYTES, CLOCK)
+            tell = None if seen is None else lambda what, ref: seen.append((what, ref))
+            repository.trees = Trees(store, id, cache=cache, seen=tell)
+            repository.runs = Runs(store, id, CLOCK, repository.ids, disk=cache)
+        return repository
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._repository.close()
+        await self._lake.close()
+
+
+# --- in a process of its own -----------------------------------------------------------------------------------------
+class _Committed(NamedTuple):
+    wall: float
+    processor: float
+    bare_wall: float
+    bare_processor: float
+    before_mib: float
+    peak_mib: float
+
+
+def _apart(work: Callable[..., T], *arguments: object) -> T:
+    with get_context("spawn").Pool(1) as pool:
+        return pool.apply(work, arguments)
+
+
+def _commit_staged(folder: Path, name: str, cached: bool) -> _Committed:
+    ours, bare = Spent(), Spent()
+
+    async def work() -> tuple[float, float]:
+        async with _Opened(folder, cached=cached) as repository:
+            refs, _ = await repository.refs()
+            files = [repository.repository.id + "/" + run.file for run in refs.branch(name).layers.runs]
+            pa.array([0])  # where pandas is installed, pyarrow's first array imports it: 0.3 s that are no commit's
+            before = _memory("VmRSS")
+            with ours:
+                await commit(repository, name, Wish("all of it"), actor=ACTOR)
+            after = _memory("VmHWM")
+        table = pa.concat_tables([pq.read_table(folder / "lake" / file) for file in files]).select(ENTRY_SCHEMA.names)
+        with bare:
+            write_bare(table, folder / "bare.parquet")
+        return before, after
+
+    before, after = asyncio.run(work())
+    return _Committed(ours.wall[0], ours.processor[0], bare.wall[0], bare.processor[0], before, after)
+
+
+def _idle(folder: Path) -> tuple[float, float]:
+    async def work() -> tuple[float, float]:
+        async with _Opened(folder) as repository:
+            await repository.refs()
+            return _memory("VmRSS"), _memory("VmHWM")
+
+    return asyncio.run(work())
+
+
+def _memory(what: str) -> float:
+    """In MiB. getrusage would tell of the parent too: its peak is handed on to a child."""
+    status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+    return int(status[what].split()[0]) * 1024 / _MIB
+
+
+# --- steps -----------------------------------------------------------------------------------------------------------
+async def _branch(repository: OpenRepository, source: str) -> str:
+    name = next(_names)
+    await branching.create_branch(repository, name, source, actor=ACTOR)
+    return name
+
+
+async def _stage(repository: OpenRepository, name: str, changes: pa.Table) -> None:
+    _, mint = await repository.refs()
+    await repository.submit(ACTOR, RunsStaged(name, await repository.runs.adopt(changes, mint)))
+
+
+async def _committed(repository: OpenRepository, base: str, changes: pa.Table) -> str:
+    name = await _branch(repository, base)
+    await _stage(repository, name, changes)
+    await commit(repository, name, Wish("changes"), actor=ACTOR)
+    return name
+
+
+async def _tree(repository: OpenRepository, name: str) -> Tree:
+    return await repository.tree((await repository.resolve(name)).commit)
+
+
+async def _new_ranges(repository: OpenRepository, before: str, after: str) -> list[pa.Table]:
+    old = set((await _tree(repository, before)).ranges)
+    new = [ref for ref in (await _tree(repository, after)).ranges if ref not in old]
+    return [pa.Table.from_batches([(await repository.trees.ranges.load_all(ref)).batch]) for ref in new]
+
+
+class _Page(NamedTuple):
+    title: str
+    items: int
+    bytes: int  # of the answer
+    p50_ms: float  # as values
+    p99_ms: float
+    answer_ms: float  # as columns, and encoded
+
+
+async def _page(repository: OpenRepository, title: str, ref: str, query: dict[str, str], rounds: int = _PAGES) -> _Page:
+    work: Callable[[], Awaitable[Page]] = partial(objects.list_objects, repository, ref, limit=_PAGE, **query)
+    page, answer = await work(), await _answer(repository, ref, query)
+    ours, answers = [], []
+    for _ in range(rounds):
+        begun = perf_counter()
+        page = await work()
+        ours.append((perf_counter() - begun) * 1e3)
+        begun = perf_counter()
+        answer = await _answer(repository, ref, query)
+        answers.append((perf_counter() - begun) * 1e3)
+    items = len(page.entries) + len(page.prefixes)
+    return _Page(title, items, len(answer), middle(ours), percentile(ours, 99), middle(answers))
+
+
+async def _answer(repository: OpenRepository, ref: str, query: dict[str, str]) -> bytes:
+    """What S3 shows of a listing, in JSON."""
+    view = await repository.view(await repository.resolve(ref))
+    page = await view.list_columns(limit=_PAGE, **query)
+    shown = [page.entries[name].to_pylist() for name in ("path", "size", "etag", "mtime")]
+    return msgspec.json.encode([list(zip(*shown, strict=True)), page.prefixes, page.next])
+
+
+def _beside(page: _Page, bare_ms: float) -> list[object]:
+    """All: the answer made, and sent as the bare app sends it."""
+    numbers = [page.p50_ms, page.p99_ms, page.answer_ms, page.bytes / 1000, bare_ms]
+    return [page.title, page.items, *numbers, (page.answer_ms + bare_ms) / bare_ms, "5 x"]
+
+
+def _queries(table: pa.Table) -> dict[str, dict[str, str]]:
+    half = table["path"][len(table) // 2].as_py()
+    folder = half[: half.rindex("/") + 1]
+    return {
+        "flat, from the middle": {"after": half},
+        "a folder, with delimiter": {"prefix": folder, "delimiter": "/"},
+        "folders, with delimiter": {"prefix": "warehouse/events/", "delimiter": "/"},
+        "a common prefix for each path": {"prefix": "warehouse/", "delimiter": ".parquet"},
+    }
+
+
+def _read(files: Sequence[Path]) -> None:
+    for file in files:
+        pq.read_table(file)
+
+
+def _puts(table: pa.Table) -> pa.Table:
+    return table.append_column(RUN_SCHEMA.field("deleted"), pa.array(np.zeros(len(table), np.bool_))).cast(RUN_SCHEMA)
+
+
+def _buried(table: pa.Table) -> pa.Table:
+    """Tombstones at the same paths."""
+    one = changes_table([Tombstone("x")])
+    rows = pa.array(np.zeros(len(table), np.int64))
+    return one.take(rows).combine_chunks().set_column(0, RUN_SCHEMA.field("path"), table["path"])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""The S3 gateway: requests of S3 clients, answered from repositories."""

@@ -1,0 +1,124 @@
+"""The gateway as Granian calls it: a request comes, is found out, checked, carried out and answered.
+
+    scope ──▶ bucket and key ──▶ route ──▶ who asks? ──▶ operation, which asks: may they? ──▶ response
+                     └──────────────┴──────────┴──────────────────┴──▶ an error, in S3's words
+
+Granian decodes the path before we see it, so what a client signed is encoded again; bytes that are no UTF-8 come as
+U+FFFD and fail their signature.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from lochan.errors import LochanError
+from lochan.server.gateway.authentication import authenticate
+from lochan.server.gateway.failures import as_s3
+from lochan.server.gateway.gateway import Gateway
+from lochan.server.gateway.request import Headers, Request, Response
+from lochan.server.gateway.routes import find
+from lochan.server.gateway.wire.addressing import located
+from lochan.server.gateway.wire.errors import S3Error
+from lochan.server.gateway.wire.xml_out import error as error_body
+
+Open = Callable[[], Awaitable[Gateway]]
+Seen = Callable[[Request, str, int, int], None]
+
+_DRAINED_BYTES_MAX = 64 << 10
+_log = logging.getLogger("lochan.server")
+
+
+class App:
+    """`open` is called once in each worker process; `seen` is told of every answer: operation, status, bytes sent."""
+
+    def __init__(self, open: Open, seen: Seen) -> None:
+        self._open = open
+        self._seen = seen
+        self._gateway: Gateway | None = None
+        self._opening: asyncio.Task[Gateway] | None = None
+
+    def __rsgi_init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._opening = loop.create_task(self._begin())
+
+    def __rsgi_del__(self, loop: asyncio.AbstractEventLoop) -> None:
+        if self._gateway is not None:
+            loop.run_until_complete(self._gateway.close())
+
+    async def _begin(self) -> Gateway:
+        self._gateway = await self._open()
+        return self._gateway
+
+    async def __rsgi__(self, scope: Any, protocol: Any) -> None:
+        gateway = self._gateway
+        if gateway is None:
+            assert self._opening is not None, "Granian calls __rsgi_init__ first"
+            gateway = await asyncio.shield(self._opening)
+        request = Request(scope, protocol, gateway.request_id(), gateway.clock.boot())
+        name = "Unknown"
+        try:
+            address = located(request.headers.get("host", ""), request.path, gateway.domains)
+            request.bucket, request.key, request.bucket_in_host = address
+            route = find(request)
+            name = route.name
+            await authenticate(gateway, request)
+            response = await route.handle(gateway, request)
+        except S3Error as error:
+            response = _failed(request, error)
+        except LochanError as error:
+            response = _failed(request, as_s3(error) or _internal(request, error))
+        except Exception as error:
+            response = _failed(request, _internal(request, error))
+        sent = await _send(request, response)
+        self._seen(request, name, response.status, sent)
+
+
+def _failed(request: Request, error: S3Error) -> Response:
+    headers: Headers = [*error.headers.items()]
+    if request.method == "HEAD" or not error.has_body:
+        return Response(error.status, headers)
+    resource = f"/{request.bucket}/{request.key}" if request.key else f"/{request.bucket}"
+    headers.append(("content-type", "application/xml"))
+    return Response(error.status, headers, error_body(error, resource, request.id))
+
+
+def _internal(request: Request, error: Exception) -> S3Error:
+    _log.error("request %s %s %s failed", request.id, request.method, request.path, exc_info=error)
+    return S3Error("InternalError")
+
+
+async def _drained(request: Request) -> bool:
+    """A body that nobody wanted must not be taken for the next request. A small one is read; before a large one, or one
+    that its sender still holds back, the connection is closed."""
+    length = request.headers.get("content-length", "")
+    small = length.isascii() and length.isdecimal() and len(length) < 7 and int(length) <= _DRAINED_BYTES_MAX
+    if not small or "expect" in request.headers:
+        return False
+    request.body_taken = True
+    await request.protocol()
+    return True
+
+
+def _unasked(request: Request) -> bool:
+    """Whether its sender waited to be asked for an empty body, which nobody does. botocore takes the first line of the
+    next answer on such a connection for a header."""
+    return "expect" in request.headers and request.headers.get("content-length") == "0"
+
+
+async def _send(request: Request, response: Response) -> int:
+    """How many bytes of body went out."""
+    headers = [("x-amz-request-id", request.id), ("server", "Lochan"), *response.headers]
+    if _unasked(request) or (request.has_unread_body and not await _drained(request)):
+        headers.append(("connection", "close"))
+    if response.stream is None:
+        if response.body:
+            request.protocol.response_bytes(response.status, headers, response.body)
+        else:
+            request.protocol.response_empty(response.status, headers)
+        return len(response.body)
+    transport = request.protocol.response_stream(response.status, headers)
+    sent = 0
+    async for piece in response.stream:
+        await transport.send_bytes(piece)
+        sent += len(piece)
+    return sent

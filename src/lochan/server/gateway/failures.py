@@ -1,0 +1,42 @@
+"""Our errors as S3's: one table over the kinds of `errors.py`."""
+
+from collections.abc import Mapping
+
+from lochan.errors import LochanError
+from lochan.server.gateway.wire.errors import S3Error
+
+CODES: Mapping[str, str] = {
+    "retry": "ServiceUnavailable",
+    "transient": "ServiceUnavailable",
+    "unknown": "ServiceUnavailable",
+    "disk-full": "ServiceUnavailable",
+    "not-found": "NoSuchKey",
+    "gone": "NoSuchKey",
+    "invalid": "InvalidArgument",
+    "bad-digest": "BadDigest",
+    "bad-part": "InvalidPart",
+    "bad-part-order": "InvalidPartOrder",
+    "part-too-small": "EntityTooSmall",
+    "ambiguous": "InvalidArgument",
+    "nothing-to-do": "InvalidRequest",
+    "same-ref": "InvalidRequest",
+    "refused": "AccessDenied",
+    "dirty": "OperationAborted",
+    "protected": "AccessDenied",
+    "read-only": "AccessDenied",
+    "conflict": "OperationAborted",
+    "already-exists": "BucketAlreadyExists",
+    "key-reused": "InvalidRequest",
+    "concurrent-commit": "OperationAborted",
+    "precondition-failed": "PreconditionFailed",
+    "paths-in-the-way": "OperationAborted",
+}
+
+
+def as_s3(error: LochanError) -> S3Error | None:
+    """None: a failure of the server itself, such as a damaged file."""
+    code = CODES.get(error.kind)
+    if code is None:
+        return None
+    found = S3Error(code, error.message)
+    return found.with_header("retry-after", "1") if code == "ServiceUnavailable" else found

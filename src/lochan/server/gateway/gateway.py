@@ -1,0 +1,60 @@
+"""What the operations of one process share: the lake, its open repositories, who may do what."""
+
+from lochan.clock import Clock
+from lochan.formats.record import Actor
+from lochan.ids import Ids
+from lochan.lake import Lake
+from lochan.server.gateway.request import Request
+from lochan.server.gateway.wire.addressing import checked_bucket
+from lochan.server.gateway.wire.errors import S3Error
+from lochan.server.gateway.wire.realm import Realm
+from lochan.server.settings import S3Settings
+from lochan.versioning.bodies.packing import Packing
+from lochan.versioning.open_repository import OpenRepository
+
+CLIENT = "s3"
+
+
+class Gateway:
+    def __init__(self, lake: Lake, settings: S3Settings, clock: Clock, ids: Ids) -> None:
+        self.lake = lake
+        self.access = lake.open_access()
+        self.settings = settings
+        self.realm = Realm(settings.region)
+        self.domains = (settings.domain,) if settings.domain else ()
+        self.clock = clock
+        self.ids = ids
+        self._open: dict[str, OpenRepository] = {}  # by id: a name may come to mean another
+        self._packing: dict[str, Packing] = {}
+        self._process = ids.put_id().hex()[:8].upper()
+        self._requests = 0
+
+    async def repository(self, name: str) -> OpenRepository:
+        """As of the lake's state that the request was authenticated by. Raises NoSuchBucket, InvalidBucketName."""
+        found = self.lake.known_repository(name)
+        if found is None:
+            raise S3Error("NoSuchBucket", BucketName=checked_bucket(name))
+        repository = self._open.get(found.id)
+        if repository is None:
+            opened = await self.lake.open_repository(name)
+            repository = self._open.setdefault(found.id, opened)
+        return repository
+
+    def packing(self, repository: OpenRepository) -> Packing:
+        id = repository.repository.id
+        packing = self._packing.get(id)
+        if packing is None:
+            packing = self._packing[id] = Packing(repository.bodies, repository.journal)
+        return packing
+
+    def request_id(self) -> str:
+        self._requests += 1
+        return f"{self._process}{self._requests:08X}"
+
+    def actor(self, request: Request) -> Actor:
+        return Actor(request.user, CLIENT, request.source)
+
+    async def close(self) -> None:
+        for repository in self._open.values():
+            await repository.close()
+        await self.lake.close()

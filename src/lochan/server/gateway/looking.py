@@ -1,0 +1,73 @@
+"""Objects as readers see them, and what their headers say."""
+
+from lochan.formats.entry import Entry
+from lochan.server.gateway.places import Place
+from lochan.server.gateway.request import Headers, Request
+from lochan.server.gateway.wire.checksums import HASHERS
+from lochan.server.gateway.wire.conditions import Current
+from lochan.server.gateway.wire.dates import http_date
+from lochan.server.gateway.wire.errors import S3Error
+
+_OVERRIDES = {
+    "response-content-type": "content-type",
+    "response-content-language": "content-language",
+    "response-expires": "expires",
+    "response-cache-control": "cache-control",
+    "response-content-disposition": "content-disposition",
+    "response-content-encoding": "content-encoding",
+}
+_SECOND = 1_000_000
+
+
+async def look_up(place: Place) -> Entry:
+    """Raises NoSuchKey."""
+    found = await find(place)
+    if found is None:
+        raise S3Error("NoSuchKey", Key=place.path)
+    return found
+
+
+async def find(place: Place) -> Entry | None:
+    if place.resolved is None:
+        return None
+    return await (await place.repository.view(place.resolved)).get(place.path)
+
+
+def current(entry: Entry) -> Current:
+    return Current(entry.etag, entry.mtime // _SECOND)
+
+
+def entry_headers(entry: Entry, request: Request, *, whole: bool = True) -> Headers:
+    """Without the length, which is of the span that is sent; a checksum is only of the whole."""
+    headers: Headers = [
+        ("etag", f'"{entry.etag}"'),
+        ("last-modified", http_date(entry.mtime // _SECOND)),
+        ("accept-ranges", "bytes"),
+    ]
+    told = {"content-type": entry.content_type or "binary/octet-stream", **entry.headers}
+    if request.query:
+        told |= {name: request.query[given] for given, name in _OVERRIDES.items() if given in request.query}
+    headers += told.items()
+    headers += [(f"x-amz-meta-{name}", _ascii(value)) for name, value in entry.metadata.items()]
+    if whole and request.headers.get("x-amz-checksum-mode", "").upper() == "ENABLED":
+        headers += checksum_headers(entry)
+    return headers
+
+
+def checksum_headers(entry: Entry) -> Headers:
+    """S3's own; an entry may know of others."""
+    found = {name: value for name, value in entry.checksums.items() if name in HASHERS}
+    if not found:
+        return []
+    composite = any("-" in value for value in found.values())
+    headers = [(f"x-amz-checksum-{name.lower()}", value) for name, value in found.items()]
+    return [*headers, ("x-amz-checksum-type", "COMPOSITE" if composite else "FULL_OBJECT")]
+
+
+def _ascii(value: str) -> str:
+    """What is no ASCII goes out as RFC 2047 says, as S3 does it."""
+    if value.isascii():
+        return value
+    from email.header import Header
+
+    return Header(value, "utf-8").encode(linesep="", maxlinelen=1 << 30)

@@ -1,0 +1,1 @@
+"""One file for each operation of S3; `routes.py` says which request is which."""

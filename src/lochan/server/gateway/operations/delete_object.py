@@ -1,0 +1,40 @@
+"""DeleteObject: what is not there counts as deleted."""
+
+from lochan.formats.refs_events import Staged
+from lochan.server.gateway.gateway import Gateway
+from lochan.server.gateway.places import Place, check_writable, object_place
+from lochan.server.gateway.request import Request, Response
+from lochan.server.gateway.wire.conditions import conditions
+from lochan.server.gateway.writing import check
+from lochan.versioning import objects
+from lochan.versioning.conditional import submit_if
+from lochan.versioning.workspaces import writing as workspaces
+
+ACTION = "fs:DeleteObject"
+
+
+async def handle(gateway: Gateway, request: Request) -> Response:
+    place = await object_place(gateway, request, ACTION)
+    check_writable(place)
+    wanted = conditions(request.headers)
+    if wanted.match is not None and not place.workspace:
+        await submit_if(
+            place.repository,
+            place.branch,
+            place.path,
+            lambda there: check(wanted, there),
+            (Staged(place.branch, deletes=(place.path,)),),
+            actor=gateway.actor(request),
+        )
+    else:
+        await delete(gateway, request, place, [place.path])
+    return Response(204, [])
+
+
+async def delete(gateway: Gateway, request: Request, place: Place, paths: list[str]) -> None:
+    """Of one branch or workspace, as one event."""
+    actor = gateway.actor(request)
+    if place.workspace:
+        await workspaces.delete(place.repository, place.workspace, paths, actor=actor)
+    else:
+        await objects.delete(place.repository, place.branch, paths, actor=actor)

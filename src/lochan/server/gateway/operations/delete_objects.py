@@ -1,0 +1,74 @@
+"""DeleteObjects: up to a thousand keys; each is deleted, was not there, or says what is wrong with it."""
+
+from collections import defaultdict
+
+from lochan.errors import LochanError
+from lochan.server.gateway.answers import xml
+from lochan.server.gateway.failures import as_s3
+from lochan.server.gateway.gateway import Gateway
+from lochan.server.gateway.looking import find
+from lochan.server.gateway.operations.delete_object import ACTION, delete
+from lochan.server.gateway.places import Place, check_writable, object_place
+from lochan.server.gateway.request import Request, Response
+from lochan.server.gateway.storing import Incoming
+from lochan.server.gateway.wire.checksums import refuse_other_md5
+from lochan.server.gateway.wire.errors import S3Error
+from lochan.server.gateway.wire.xml_in import Deletion, parse_delete
+from lochan.server.gateway.wire.xml_out import Deleted, NotDeleted, deleted
+
+_BODY_BYTES_MAX = 8 << 20
+
+
+async def handle(gateway: Gateway, request: Request) -> Response:
+    await gateway.repository(request.bucket)
+    incoming = Incoming(request, _BODY_BYTES_MAX)
+    body = await incoming.whole()
+    _check_digests(incoming, body)
+    asked = parse_delete(body)
+    failed: list[NotDeleted] = []
+    by_ref: dict[str, list[tuple[Deletion, Place]]] = defaultdict(list)
+    for each in asked.objects:
+        try:
+            place = await _place(gateway, request, each)
+            by_ref[place.ref].append((each, place))
+        except (S3Error, LochanError) as error:
+            failed.append(_failure(each, error))
+    done: list[Deletion] = []
+    for several in by_ref.values():
+        try:
+            await delete(gateway, request, several[0][1], [place.path for _, place in several])
+            done += [each for each, _ in several]
+        except LochanError as error:
+            failed += [_failure(each, error) for each, _ in several]
+    told = [] if asked.quiet else [Deleted(each.key, each.version) for each in done]
+    return xml(deleted(told, failed))
+
+
+async def _place(gateway: Gateway, request: Request, asked: Deletion) -> Place:
+    if asked.version not in (None, "null"):
+        raise S3Error("NoSuchVersion")
+    place = await object_place(gateway, request, ACTION, key=asked.key)
+    check_writable(place)
+    if asked.etag is not None:
+        there = await find(place)
+        if there is None or there.etag != asked.etag:
+            raise S3Error("PreconditionFailed")
+    return place
+
+
+def _check_digests(incoming: Incoming, body: bytes) -> None:
+    import hashlib
+    from base64 import b64encode
+
+    from lochan.server.gateway.wire.checksums import HASHERS
+
+    refuse_other_md5(incoming.md5, hashlib.md5(body, usedforsecurity=False).digest())
+    if incoming.checksum is not None:
+        hasher = HASHERS[incoming.checksum.algorithm]()
+        hasher.update(body)
+        incoming.checksum.check(b64encode(hasher.digest()).decode())
+
+
+def _failure(asked: Deletion, error: S3Error | LochanError) -> NotDeleted:
+    fault = error if isinstance(error, S3Error) else as_s3(error) or S3Error("InternalError")
+    return NotDeleted(asked.key, fault.code, fault.message, asked.version)

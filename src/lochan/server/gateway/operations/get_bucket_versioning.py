@@ -1,0 +1,12 @@
+"""GetBucketVersioning: never switched on, as S3 knows it; versions are commits here."""
+
+from lochan.server.gateway.answers import xml
+from lochan.server.gateway.gateway import Gateway
+from lochan.server.gateway.places import bucket_place
+from lochan.server.gateway.request import Request, Response
+from lochan.server.gateway.wire.xml_out import versioning
+
+
+async def handle(gateway: Gateway, request: Request) -> Response:
+    await bucket_place(gateway, request, "fs:ReadRepository")
+    return xml(versioning())

@@ -1,0 +1,29 @@
+"""UploadPart: a body that becomes some blocks of an object, once the upload is completed."""
+
+from lochan.server.gateway.gateway import Gateway
+from lochan.server.gateway.numbers import number
+from lochan.server.gateway.places import object_place
+from lochan.server.gateway.request import Request, Response
+from lochan.server.gateway.storing import Incoming
+from lochan.server.gateway.uploading import found_upload
+from lochan.versioning.uploads import PARTS_MAX, put_part
+
+
+async def handle(gateway: Gateway, request: Request) -> Response:
+    place = await object_place(gateway, request, "fs:WriteObject")
+    which = number(request, "partNumber", None, 1, PARTS_MAX)
+    upload = found_upload(place, request)
+    incoming = Incoming(request)
+    wanted = incoming.checksums or ({upload.opened.checksum: None} if upload.opened.checksum else {})
+    part = await put_part(
+        place.repository,
+        upload.id,
+        which,
+        incoming.pieces(),
+        actor=gateway.actor(request),
+        expected_md5=incoming.expected_md5,
+        checksums=wanted,
+        verify=incoming.check_trailer,
+    )
+    sums = [(f"x-amz-checksum-{name.lower()}", value) for name, value in part.checksums.items()]
+    return Response(200, [("etag", f'"{part.etag}"'), *sums, ("content-length", "0")])

@@ -1,0 +1,96 @@
+"""From a bucket and a key to a repository, a ref and a path; and whether the user may do there what they ask.
+
+bucket = repository, key = ref/path               repo/main/data/a.csv, repo/v1/…, repo/main+17-9f3a6c21/…
+the flat listener: key = path                     on the repository's default branch
+"""
+
+from typing import NamedTuple
+
+from lochan.access import resources
+from lochan.errors import Invalid, NotFound
+from lochan.server.gateway.gateway import Gateway
+from lochan.server.gateway.request import Request
+from lochan.server.gateway.wire.errors import S3Error
+from lochan.versioning.open_repository import OpenRepository
+from lochan.versioning.resolve import Resolved, resolve
+
+
+class Place(NamedTuple):
+    repository: OpenRepository
+    ref: str
+    path: str
+    resolved: Resolved | None  # as of a moment after the request arrived; None: there is no such ref
+
+    @property
+    def branch(self) -> str:
+        """Of a ref to be written to."""
+        return self.ref.partition("+")[0]
+
+    @property
+    def workspace(self) -> str:
+        return self.ref.partition("+")[2]
+
+
+async def require(gateway: Gateway, request: Request, action: str, resource: str) -> None:
+    """Raises AccessDenied."""
+    access = await gateway.access.authorised_state(request.arrived)
+    if not access.rights(request.user).allow(action, resource):
+        raise S3Error("AccessDenied")
+
+
+async def bucket_place(gateway: Gateway, request: Request, action: str, bucket: str = "") -> OpenRepository:
+    """A repository to do this with. Who may not is denied, whether it is there or not."""
+    name = bucket or request.bucket
+    await require(gateway, request, action, resources.repository(name))
+    return await gateway.repository(name)
+
+
+async def object_place(gateway: Gateway, request: Request, action: str, bucket: str = "", key: str = "") -> Place:
+    """An object of the request, or of another bucket and key. Raises NoSuchKey for a key that is a ref alone."""
+    place = await located(gateway, request, bucket or request.bucket, key or request.key)
+    if not place.path:
+        raise S3Error("NoSuchKey", Key=key or request.key)
+    await require_at(gateway, request, action, place)
+    return place
+
+
+async def located(gateway: Gateway, request: Request, bucket: str, key: str) -> Place:
+    """Raises NoSuchBucket, and AccessDenied to who may not know that there is none."""
+    try:
+        repository = await gateway.repository(bucket)
+    except S3Error:
+        await require(gateway, request, "fs:ListRepositories", resources.repository(bucket))
+        raise
+    refs, _ = await repository.refs()
+    if gateway.settings.flat:
+        ref, path = repository.repository.default_branch, key
+    else:
+        ref, _, path = key.partition("/")
+    try:
+        resolved = resolve(refs, ref, workspaces=True)
+    except (NotFound, Invalid):
+        resolved = None
+    return Place(repository, ref, path, resolved)
+
+
+async def require_at(gateway: Gateway, request: Request, action: str, place: Place) -> None:
+    await require(gateway, request, action, resources.object_at(ref_resource(place), place.path))
+
+
+def ref_resource(place: Place) -> str:
+    """A ref that is not there is asked about as a branch, so that nobody learns of a branch by asking for one."""
+    name, resolved = place.repository.repository.name, place.resolved
+    if resolved is None or resolved.branch is not None or resolved.workspace is not None:
+        return resources.branch(name, place.branch.rstrip("@$"))
+    if place.repository.folded().find_tag(place.ref) is not None:
+        return resources.tag(name, place.ref)
+    return resources.commit(name, resolved.commit_id)
+
+
+def check_writable(place: Place) -> None:
+    """Raises where the ref is no branch: a tag or a commit never changes."""
+    if place.resolved is None:
+        raise S3Error("NoSuchKey", f"There is no branch {place.branch!r} to write to.")
+    if place.workspace or (place.resolved.branch is not None and place.resolved.branch.name == place.ref):
+        return
+    raise S3Error("AccessDenied", f"{place.ref!r} is no branch, and only branches can be written to.")

@@ -1,0 +1,74 @@
+"""A request of an S3 client, as far as every operation needs it."""
+
+from collections.abc import AsyncIterator, Mapping
+from typing import Any, NamedTuple
+from urllib.parse import unquote_plus
+
+from lochan.server.gateway.wire.identity import Identity
+from lochan.server.gateway.wire.signed_request import joined
+
+Headers = list[tuple[str, str]]
+
+
+class Response(NamedTuple):
+    status: int
+    headers: Headers
+    body: bytes = b""
+    stream: AsyncIterator[bytes] | None = None  # instead of `body`; its length is told in the headers
+
+
+class Request:
+    """`bucket` and `key` as the client means them; `query` decoded, an empty value for a name alone."""
+
+    __slots__ = (
+        "arrived",
+        "body_taken",
+        "bucket",
+        "bucket_in_host",
+        "headers",
+        "id",
+        "identity",
+        "key",
+        "method",
+        "path",
+        "protocol",
+        "query",
+        "raw_headers",
+        "raw_query",
+        "source",
+        "user",
+    )
+
+    def __init__(self, scope: Any, protocol: Any, id: str, arrived: float) -> None:
+        self.protocol = protocol
+        self.id = id
+        self.arrived = arrived  # by the boot clock, when the request came (A1)
+        self.method: str = scope.method
+        self.path: str = scope.path
+        self.source: str = scope.client
+        self.raw_query: str = scope.query_string
+        self.raw_headers: Headers = scope.headers.items()
+        self.headers: Mapping[str, str] = joined(self.raw_headers)
+        self.query = parse_query(self.raw_query) if self.raw_query else {}
+        self.bucket = ""
+        self.key = ""
+        self.bucket_in_host = False
+        self.user = ""
+        self.identity: Identity | None = None
+        self.body_taken = False  # whether somebody has begun to read it
+
+    @property
+    def has_unread_body(self) -> bool:
+        return not self.body_taken and (
+            self.headers.get("content-length", "0") != "0" or "transfer-encoding" in self.headers
+        )
+
+
+def parse_query(text: str) -> dict[str, str]:
+    """The first of several values counts."""
+    found: dict[str, str] = {}
+    for pair in text.split("&"):
+        if pair:
+            name, _, value = pair.partition("=")
+            found.setdefault(unquote_plus(name), unquote_plus(value))
+    return found

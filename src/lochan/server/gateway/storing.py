@@ -1,0 +1,110 @@
+"""What of a request is kept with an object, and its body on the way in."""
+
+from collections.abc import AsyncIterator, Mapping
+from typing import NamedTuple
+
+from lochan.server.gateway.request import Request
+from lochan.server.gateway.wire.checksums import Checksum, content_md5, declared_checksum
+from lochan.server.gateway.wire.chunked import ChunkedBody
+from lochan.server.gateway.wire.errors import S3Error
+from lochan.server.gateway.wire.identity import Payload
+from lochan.server.gateway.wire.plain import PlainBody
+
+OBJECT_BYTES_MAX = 5 << 30  # of one put; more comes in parts
+METADATA_BYTES_MAX = 2048
+_KEPT = ("cache-control", "content-disposition", "content-encoding", "content-language", "expires")
+_META = "x-amz-meta-"
+
+
+class Told(NamedTuple):
+    content_type: str
+    headers: dict[str, str]
+    metadata: dict[str, str]
+
+
+def told(headers: Mapping[str, str]) -> Told:
+    """Raises MetadataTooLarge."""
+    kept = {name: headers[name] for name in _KEPT if name in headers}
+    if "content-encoding" in kept:
+        codings = [coding.strip() for coding in kept["content-encoding"].split(",")]
+        left = ",".join(coding for coding in codings if coding and coding.lower() != "aws-chunked")
+        kept["content-encoding"] = left
+        if not left:
+            del kept["content-encoding"]
+    metadata = {name[len(_META) :]: value for name, value in headers.items() if name.startswith(_META)}
+    if metadata:
+        size = sum(len(name.encode()) + len(value.encode()) for name, value in metadata.items())
+        if size > METADATA_BYTES_MAX:
+            raise S3Error("MetadataTooLarge", Size=str(size), MaxSizeAllowed=str(METADATA_BYTES_MAX))
+    return Told(headers.get("content-type", ""), kept, metadata)
+
+
+class Incoming:
+    """The body of a request: how long it is, what was declared of it, and its bytes, proven at their end."""
+
+    def __init__(self, request: Request, bytes_max: int = OBJECT_BYTES_MAX) -> None:
+        self._request = request
+        identity = request.identity
+        assert identity is not None, "every request is authenticated first"
+        self.md5 = content_md5(request.headers)
+        self.checksum = declared_checksum(request.headers)
+        chunked = identity.payload.is_chunked
+        self.length = _length(request.headers, "x-amz-decoded-content-length" if chunked else "content-length")
+        if self.length > bytes_max:
+            raise S3Error("EntityTooLarge", ProposedSize=str(self.length), MaxSizeAllowed=str(bytes_max))
+        self._body: ChunkedBody | PlainBody
+        if chunked:
+            trailer = request.headers.get("x-amz-trailer", "").strip().lower()
+            self._body = ChunkedBody(identity.payload, self.length, identity.seed, trailer)
+        else:
+            self._body = PlainBody(identity, self.length)
+        self.is_plain = identity.payload in (Payload.HASHED, Payload.UNSIGNED)
+
+    @property
+    def expected_md5(self) -> str | None:
+        return None if self.md5 is None else self.md5.hex()
+
+    @property
+    def checksums(self) -> dict[str, str | None]:
+        """To be computed on the way, and compared where a value was given in a header."""
+        return {} if self.checksum is None else {self.checksum.algorithm: self.checksum.value}
+
+    async def whole(self) -> bytes:
+        """A small body, in memory."""
+        self._request.body_taken = True
+        data = await self._request.protocol() if self.length or not self.is_plain else b""
+        if self.is_plain:
+            self._body.feed(data)
+            self._finish()
+            return bytes(data)
+        payload = b"".join(self._body.feed(data))
+        self._finish()
+        return payload
+
+    async def pieces(self) -> AsyncIterator[bytes]:
+        """Raises at the end for a body that is not what was signed or promised: it must not become visible then."""
+        self._request.body_taken = True
+        if self.length or not self.is_plain:
+            async for data in self._request.protocol:
+                for piece in self._body.feed(bytes(data)):
+                    yield piece
+        self._finish()
+
+    def _finish(self) -> None:
+        trailers = self._body.finish()
+        if self.checksum is not None and self.checksum.in_trailer:
+            self.checksum = Checksum(self.checksum.algorithm, trailers.get(self.checksum.header), in_trailer=True)
+
+    def check_trailer(self, found: Mapping[str, str]) -> None:
+        """What a trailer told can only be compared when all has come. Raises BadDigest."""
+        if self.checksum is not None and self.checksum.in_trailer:
+            self.checksum.check(found[self.checksum.algorithm])
+
+
+def _length(headers: Mapping[str, str], name: str) -> int:
+    text = headers.get(name)
+    if text is None:
+        raise S3Error("MissingContentLength")
+    if not text.isascii() or not text.isdecimal() or len(text) > 18:
+        raise S3Error("InvalidArgument", f"{name} is no length", ArgumentName=name, ArgumentValue=text[:64])
+    return int(text)

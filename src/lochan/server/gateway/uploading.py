@@ -1,0 +1,20 @@
+"""The upload that a request names."""
+
+from lochan.server.gateway.places import Place
+from lochan.server.gateway.request import Request
+from lochan.server.gateway.wire.errors import S3Error
+from lochan.versioning.state.uploads import Upload
+
+
+def found_upload(place: Place, request: Request) -> Upload:
+    """Raises NoSuchUpload, also for one of another object: the refs are of this request's moment."""
+    id = request.query["uploadId"]
+    upload = place.repository.folded().uploads.find(id)
+    if upload is None or not is_of(upload, place):
+        raise S3Error("NoSuchUpload", UploadId=id[:128])
+    return upload
+
+
+def is_of(upload: Upload, place: Place) -> bool:
+    opened = upload.opened
+    return (opened.branch, opened.workspace, opened.path) == (place.branch, place.workspace, place.path)

@@ -1,0 +1,84 @@
+"""Which bucket and key a request means: `host/bucket/key`, or `bucket.host/key` where a domain is configured."""
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from lochan.server.gateway.wire.errors import S3Error
+from lochan.server.gateway.wire.uri import decoded
+
+KEY_BYTES_MAX = 1024
+
+_BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{2,62}")
+
+
+class Address(NamedTuple):
+    """Empty where the request names none: no bucket is the service, no key is the bucket."""
+
+    bucket: str
+    key: str
+    in_host: bool  # the bucket was named by the host: V2 signs it in front of the path
+
+
+class CopySource(NamedTuple):
+    bucket: str
+    key: str
+    version: str | None
+
+
+def addressed(host: str, path: str, domains: Iterable[str] = ()) -> Address:
+    """`path` as on the wire. Raises InvalidURI or KeyTooLongError; the bucket's name is for `checked_bucket` to judge.
+
+    Only one slash divides bucket and key, and the key begins behind it: `//` and `..` are part of a key.
+    """
+    return located(host, decoded(path), domains)
+
+
+def located(host: str, path: str, domains: Iterable[str] = ()) -> Address:
+    """The same for a path that the server has decoded."""
+    path = path.removeprefix("/")
+    bucket = host_bucket(host, domains)
+    if bucket:
+        return Address(bucket, checked_key(path), True)
+    bucket, _, key = path.partition("/")
+    return Address(bucket, checked_key(key), False)
+
+
+def host_bucket(host: str, domains: Iterable[str]) -> str:
+    """What stands before a configured domain, empty if nothing does. The longest domain counts."""
+    name = host.lower()
+    if not name.startswith("["):  # an IPv6 address has colons of its own, and no bucket
+        name = name.rpartition(":")[0] if name.rpartition(":")[2].isdecimal() and ":" in name else name
+    name = name.rstrip(".")
+    suffixes = sorted((f".{domain.lower().strip('.')}" for domain in domains), key=len, reverse=True)
+    if any(name == suffix[1:] for suffix in suffixes):
+        return ""
+    return next((name.removesuffix(suffix) for suffix in suffixes if name.endswith(suffix)), "")
+
+
+def checked_key(key: str) -> str:
+    """Raises KeyTooLongError."""
+    if len(key) * 4 > KEY_BYTES_MAX and (size := len(key.encode("utf-8", "surrogatepass"))) > KEY_BYTES_MAX:
+        raise S3Error("KeyTooLongError", Size=str(size), MaxSizeAllowed=str(KEY_BYTES_MAX))
+    return key
+
+
+def checked_bucket(name: str) -> str:
+    """Raises InvalidBucketName for what can be no bucket; which of the others exist is for the lake to say."""
+    if not _BUCKET.fullmatch(name) or ".." in name:
+        raise S3Error("InvalidBucketName", BucketName=name[:256])
+    return name
+
+
+def copy_source(header: str) -> CopySource:
+    """Of `x-amz-copy-source`: `/bucket/key`, encoded, with an optional `?versionId=`."""
+    path, _, version = header.partition("?versionId=")
+    bucket, _, key = decoded(path).removeprefix("/").partition("/")
+    if not bucket or not key:
+        raise S3Error(
+            "InvalidArgument",
+            "Copy Source must mention the source bucket and key: sourcebucket/sourcekey",
+            ArgumentName="x-amz-copy-source",
+            ArgumentValue=header[:1024],
+        )
+    return CopySource(bucket, checked_key(key), decoded(version) if version else None)

@@ -1,0 +1,55 @@
+"""Which form of signature a request carries. Every way in goes through here, so no handler can forget one."""
+
+from collections.abc import Callable
+
+from lochan.server.gateway.wire.canonical_v4 import ALGORITHM
+from lochan.server.gateway.wire.errors import S3Error
+from lochan.server.gateway.wire.identity import Claim, Identity
+from lochan.server.gateway.wire.presigned import QueryV2, QueryV4, is_v2, is_v4
+from lochan.server.gateway.wire.realm import Realm
+from lochan.server.gateway.wire.signature_v2 import HeaderV2
+from lochan.server.gateway.wire.signature_v4 import HeaderV4
+from lochan.server.gateway.wire.signed_request import SignedRequest
+
+
+def authenticate(
+    request: SignedRequest, realm: Realm, secrets: Callable[[str], str | None], now: float
+) -> Identity | None:
+    """None is an anonymous request. Raises S3Error where a signature is there and does not hold."""
+    claim = claimed(request, realm, now)
+    return None if claim is None else claim.verify(secrets(claim.access_key_id))
+
+
+def claimed(request: SignedRequest, realm: Realm, now: float) -> Claim | None:
+    """The same in two steps, for a caller who must wait for the secret between them. `now` in seconds since 1970."""
+    authorization = request.headers.get("authorization")
+    names = {name for name, _ in request.pairs}
+    v4, v2 = is_v4(names), is_v2(names)
+    if (authorization is not None) + v4 + v2 > 1:
+        raise _several()
+    if v4:
+        return QueryV4(request, realm, now)
+    if v2:
+        return QueryV2(request, now)
+    if authorization is None:
+        return None
+    scheme = authorization.partition(" ")[0]
+    if scheme == ALGORITHM:
+        return HeaderV4(request, authorization, realm, now)
+    if scheme == "AWS":
+        return HeaderV2(request, authorization, now)
+    raise S3Error(
+        "InvalidArgument",
+        "Unsupported Authorization Type",
+        ArgumentName="Authorization",
+        ArgumentValue=scheme[:64],
+    )
+
+
+def _several() -> S3Error:
+    return S3Error(
+        "InvalidArgument",
+        "Only one auth mechanism allowed; only the X-Amz-Algorithm query parameter, Signature query string parameter "
+        "or the Authorization header should be specified",
+        ArgumentName="Authorization",
+    )

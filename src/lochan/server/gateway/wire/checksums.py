@@ -1,0 +1,165 @@
+"""S3's additional checksums: what a request declares, whether it holds, and what the parts of an upload add up to.
+
+A request names one algorithm and either gives the value in a header or promises it behind the body (`x-amz-trailer`).
+Values are base64. An upload in parts has either a COMPOSITE checksum (the hash of the parts' digests, with `-N`), or a
+FULL_OBJECT one, which only CRCs allow: they can be joined without reading the bodies again.
+"""
+
+import hashlib
+import re
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
+from typing import Final, NamedTuple
+
+from lochan.server.gateway.wire.errors import S3Error
+from lochan.server.gateway.wire.signing_key import same
+from lochan.versioning.bodies.checksums import Hasher
+from lochan.versioning.bodies.crc import Crc, Crc32, Crc32c, Crc64Nvme
+
+COMPOSITE: Final = "COMPOSITE"
+FULL_OBJECT: Final = "FULL_OBJECT"
+
+_CRCS: Final[Mapping[str, type[Crc]]] = {"CRC32": Crc32, "CRC32C": Crc32c, "CRC64NVME": Crc64Nvme}
+HASHERS: Final[Mapping[str, Callable[[], Hasher]]] = {**_CRCS, "SHA1": hashlib.sha1, "SHA256": hashlib.sha256}
+DIGEST_BYTES: Final[Mapping[str, int]] = {"CRC32": 4, "CRC32C": 4, "CRC64NVME": 8, "SHA1": 20, "SHA256": 32}
+HEADERS: Final[Mapping[str, str]] = {f"x-amz-checksum-{name.lower()}": name for name in HASHERS}
+
+_PREFIX = "x-amz-checksum-"
+_COUNT = re.compile(r"-[0-9]{1,5}\Z")
+# Of the same family, and not the value of a checksum.
+_OTHERS = frozenset(("x-amz-checksum-algorithm", "x-amz-checksum-mode", "x-amz-checksum-type"))
+
+
+class Checksum(NamedTuple):
+    """`value` is None where a trailer will tell it, or where nobody told and it is only wanted."""
+
+    algorithm: str
+    value: str | None
+    in_trailer: bool = False
+
+    @property
+    def header(self) -> str:
+        return _PREFIX + self.algorithm.lower()
+
+    def check(self, found: str) -> None:
+        """Raises BadDigest. `found` was computed, in base64."""
+        if self.value is not None:
+            refuse_other(self.algorithm, self.value, found)
+
+
+def declared_checksum(headers: Mapping[str, str], whole: bool = False) -> Checksum | None:
+    """What the headers (names in lower case) say of this body, or of the `whole` that an upload's parts make.
+
+    Raises InvalidRequest for what does not fit together.
+    """
+    given = [name for name in headers if name.startswith(_PREFIX) and name not in _OTHERS]
+    trailer = headers.get("x-amz-trailer", "").strip().lower()
+    if len(given) + bool(trailer) > 1:
+        raise S3Error(
+            "InvalidRequest", "Expecting a single x-amz-checksum- header. Multiple checksum Types are not allowed."
+        )
+    named = _named_algorithm(headers.get("x-amz-sdk-checksum-algorithm") or headers.get("x-amz-checksum-algorithm"))
+    if not given and not trailer:
+        return Checksum(named, None) if named else None
+    found = HEADERS.get(trailer or given[0])
+    if found is None:
+        what = "value specified in the x-amz-trailer header" if trailer else f"header {given[0][:64]}"
+        raise S3Error("InvalidRequest", f"The {what} is not supported")
+    if named is not None and named != found:
+        raise S3Error("InvalidRequest", f"Value for x-amz-sdk-checksum-algorithm header is invalid: it is not {found}.")
+    return Checksum(found, None if trailer else checked_value(found, headers[given[0]], whole), bool(trailer))
+
+
+def declared_type(headers: Mapping[str, str], algorithm: str | None) -> str | None:
+    """Of an upload in parts: FULL_OBJECT or COMPOSITE, by `x-amz-checksum-type` or else by what S3 takes for it."""
+    if algorithm is None:
+        return None
+    given = headers.get("x-amz-checksum-type")
+    if given is None:
+        return FULL_OBJECT if algorithm == "CRC64NVME" else COMPOSITE
+    if given not in (COMPOSITE, FULL_OBJECT):
+        raise S3Error("InvalidRequest", "Value for x-amz-checksum-type header is invalid.")
+    if given == (COMPOSITE if algorithm == "CRC64NVME" else FULL_OBJECT if algorithm not in _CRCS else None):
+        raise S3Error(
+            "InvalidRequest",
+            f"The {given} checksum type cannot be used with the {algorithm.lower()} checksum algorithm.",
+        )
+    return given
+
+
+def checked_value(algorithm: str, text: str, whole: bool = False) -> str:
+    """Raises InvalidRequest where it is not base64 of the right length; a composite one may follow its `-N`."""
+    try:
+        digest = b64decode(_COUNT.sub("", text) if whole else text, validate=True)
+    except ValueError:
+        digest = b""
+    if len(digest) != DIGEST_BYTES[algorithm]:
+        raise S3Error("InvalidRequest", f"Value for {_PREFIX}{algorithm.lower()} header is invalid.")
+    return text
+
+
+def content_md5(headers: Mapping[str, str]) -> bytes | None:
+    """The digest of Content-MD5. Raises InvalidDigest."""
+    text = headers.get("content-md5")
+    if text is None:
+        return None
+    try:
+        digest = b64decode(text, validate=True)
+    except ValueError:
+        digest = b""
+    if len(digest) != 16:
+        raise S3Error("InvalidDigest", "The Content-MD5 you specified was invalid.", **{"Content-MD5": text[:64]})
+    return digest
+
+
+def refuse_other_md5(expected: bytes | None, found: bytes) -> None:
+    """Raises BadDigest."""
+    if expected is not None and expected != found:
+        raise S3Error(
+            "BadDigest",
+            "The Content-MD5 you specified did not match what we received.",
+            ExpectedDigest=expected.hex(),
+            CalculatedDigest=b64encode(found).decode(),
+        )
+
+
+def refuse_other(algorithm: str, declared: str, found: str) -> None:
+    """Raises BadDigest where the declared value is not the found one."""
+    if not same(declared, found):
+        raise S3Error("BadDigest", f"The {algorithm} you specified did not match the calculated checksum.")
+
+
+def composite(algorithm: str, digests: Sequence[str]) -> str:
+    """From the parts' values in base64, in the order of their numbers."""
+    hasher = HASHERS[algorithm]()
+    for digest in digests:
+        hasher.update(b64decode(digest))
+    return f"{b64encode(hasher.digest()).decode()}-{len(digests)}"
+
+
+def full_object(algorithm: str, parts: Sequence[tuple[str, int]]) -> str:
+    """From the parts' values in base64 and their lengths; of a CRC."""
+    crc = _CRCS[algorithm]
+    whole = reduce(lambda left, right: crc.join(left, b64decode(right[0]), right[1]), parts[1:], b64decode(parts[0][0]))
+    return b64encode(whole).decode()
+
+
+def of_parts(algorithm: str, type: str, parts: Sequence[tuple[str, int]]) -> str:
+    """What CompleteMultipartUpload answers, and compares with what it was told."""
+    if type == FULL_OBJECT:
+        return full_object(algorithm, parts)
+    return composite(algorithm, [value for value, _ in parts])
+
+
+def _named_algorithm(text: str | None) -> str | None:
+    """As `x-amz-sdk-checksum-algorithm` and `x-amz-checksum-algorithm` name it."""
+    if not text:
+        return None
+    if text.upper() not in HASHERS:
+        raise S3Error(
+            "InvalidRequest",
+            "Checksum algorithm provided is unsupported. Please try again with any of the "
+            f"valid types: [{', '.join(HASHERS)}]",
+        )
+    return text.upper()

@@ -1,0 +1,92 @@
+"""Times as HTTP and S3 write them: three forms of an HTTP date, and ISO 8601 in its basic and its extended form.
+
+All are in UTC. Reading returns whole seconds since the epoch, or None for what is no such date: what that means is the
+caller's to say, for a broken If-Modified-Since is ignored and a broken X-Amz-Date is refused.
+"""
+
+import re
+from calendar import timegm
+from datetime import date
+from functools import lru_cache
+from time import gmtime
+
+_DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_MONTH_NUMBER = {name.lower(): number for number, name in enumerate(_MONTHS, 1)}
+
+_TIME = r"(?P<hour>[0-9]{2}):(?P<minute>[0-9]{2}):(?P<second>[0-9]{2})"
+_ZONE = r"(?:GMT|UTC|[+-]0000)"
+_HTTP_FORMS = tuple(
+    re.compile(form, re.IGNORECASE)
+    for form in (
+        # RFC 1123, RFC 850, asctime
+        rf"(?:[a-z]{{3}}, )?(?P<day>[0-9]{{1,2}}) (?P<month>[a-z]{{3}}) (?P<year>[0-9]{{4}}) {_TIME} {_ZONE}",
+        rf"[a-z]{{6,9}}, (?P<day>[0-9]{{2}})-(?P<month>[a-z]{{3}})-(?P<year>[0-9]{{2}}) {_TIME} {_ZONE}",
+        rf"[a-z]{{3}} (?P<month>[a-z]{{3}}) (?P<day>[ 0-9][0-9]) {_TIME} (?P<year>[0-9]{{4}})",
+    )
+)
+_ISO_BASIC = re.compile(r"([0-9]{4})([0-9]{2})([0-9]{2})T([0-9]{2})([0-9]{2})([0-9]{2})Z")
+_ISO_EXTENDED = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.[0-9]{1,9})?Z")
+
+
+@lru_cache(maxsize=1024)
+def http_date(seconds: int) -> str:
+    """As Last-Modified and Date write it."""
+    year, month, day, hour, minute, second, weekday = gmtime(seconds)[:7]
+    return f"{_DAYS[weekday]}, {day:02} {_MONTHS[month - 1]} {year:04} {hour:02}:{minute:02}:{second:02} GMT"
+
+
+@lru_cache(maxsize=4096)
+def iso_extended(seconds: int) -> str:
+    """As S3's XML writes it, without its milliseconds: `2009-10-12T17:50:30`."""
+    year, month, day, hour, minute, second = gmtime(seconds)[:6]
+    return f"{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}"
+
+
+def iso_millis(micros: int) -> str:
+    """As S3's XML writes it: `2009-10-12T17:50:30.000Z`. Rounded down, as HTTP's whole seconds are."""
+    return f"{iso_extended(micros // 1_000_000)}.{micros // 1000 % 1000:03}Z"
+
+
+def iso_basic(seconds: int) -> str:
+    """As X-Amz-Date writes it: `20130524T000000Z`."""
+    return iso_extended(seconds).replace("-", "").replace(":", "") + "Z"
+
+
+@lru_cache(maxsize=1024)
+def parse_iso_basic(text: str) -> int | None:
+    found = _ISO_BASIC.fullmatch(text)
+    return found and _seconds(*map(int, found.groups()))
+
+
+def parse_iso_extended(text: str) -> int | None:
+    found = _ISO_EXTENDED.fullmatch(text)
+    return found and _seconds(*map(int, found.groups()))
+
+
+def parse_http_date(text: str) -> int | None:
+    """Also with a zone of `+0000`, which many clients write and AWS's own examples do."""
+    if len(text) > 40:
+        return None
+    for form in _HTTP_FORMS:
+        if found := form.fullmatch(text.strip()):
+            month = _MONTH_NUMBER.get(found["month"].lower(), 0)
+            numbers = (int(found[name]) for name in ("day", "hour", "minute", "second"))
+            return _seconds(_full_year(found["year"]), month, *numbers)
+    return None
+
+
+def _full_year(text: str) -> int:
+    """Two digits mean 1970 to 2069."""
+    year = int(text)
+    return year if len(text) == 4 else year + (1900 if year >= 70 else 2000)
+
+
+def _seconds(year: int, month: int, day: int, hour: int, minute: int, second: int) -> int | None:
+    try:
+        date(year, month, day)
+    except ValueError:
+        return None
+    if hour > 23 or minute > 59 or second > 60:  # 60: a leap second
+        return None
+    return timegm((year, month, day, hour, minute, second))

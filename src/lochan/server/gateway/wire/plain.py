@@ -1,0 +1,38 @@
+"""A body that comes as it is: its length, and its hash where the signature covers one."""
+
+from hashlib import sha256
+
+from lochan.server.gateway.wire.errors import S3Error
+from lochan.server.gateway.wire.identity import Identity, Payload
+from lochan.server.gateway.wire.signing_key import same
+
+
+class PlainBody:
+    """Has the verbs of ChunkedBody, so that a reader asks for neither by name. `length` None: it was not declared."""
+
+    def __init__(self, identity: Identity | None, length: int | None) -> None:
+        hashed = identity is not None and identity.payload is Payload.HASHED
+        self._expected = identity.sha256 if identity is not None and hashed else None
+        self._hash = sha256()
+        self._left = length
+
+    def feed(self, data: bytes) -> tuple[bytes, ...]:
+        if self._left is not None:
+            self._left -= len(data)
+            if self._left < 0:
+                raise S3Error("IncompleteBody")
+        if self._expected is not None:
+            self._hash.update(data)
+        return (data,)
+
+    def finish(self) -> dict[str, str]:
+        """Raises IncompleteBody or XAmzContentSHA256Mismatch."""
+        if self._left:
+            raise S3Error("IncompleteBody")
+        if self._expected is not None and not same(found := self._hash.hexdigest(), self._expected):
+            raise S3Error(
+                "XAmzContentSHA256Mismatch",
+                ClientComputedContentSHA256=self._expected,
+                S3ComputedContentSHA256=found,
+            )
+        return {}

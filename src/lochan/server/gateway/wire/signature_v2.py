@@ -1,0 +1,156 @@
+"""A signature of version 2 in the Authorization header, and the string that its query form signs as well."""
+
+import hmac
+from base64 import b64encode
+from collections.abc import Iterator, Mapping
+from operator import itemgetter
+from typing import Final, NamedTuple
+from urllib.parse import unquote
+
+from lochan.server.gateway.wire.dates import parse_http_date, parse_iso_basic
+from lochan.server.gateway.wire.errors import S3Error
+from lochan.server.gateway.wire.identity import NOBODY, Form, Identity, undeclared_payload
+from lochan.server.gateway.wire.signed_request import SignedRequest, wire_bytes
+from lochan.server.gateway.wire.signing_key import same
+from lochan.server.gateway.wire.skew import refuse_skewed_seconds
+
+# The parameters of a query that version 2 signs; it leaves the others (prefix, marker, …) open.
+SIGNED_PARAMETERS: Final = frozenset(
+    (
+        "accelerate",
+        "acl",
+        "analytics",
+        "cors",
+        "defaultObjectAcl",
+        "delete",
+        "encryption",
+        "inventory",
+        "lifecycle",
+        "location",
+        "logging",
+        "metrics",
+        "notification",
+        "object-lock",
+        "partNumber",
+        "policy",
+        "replication",
+        "requestPayment",
+        "restore",
+        "select",
+        "select-type",
+        "storageClass",
+        "tagging",
+        "torrent",
+        "uploadId",
+        "uploads",
+        "versionId",
+        "versioning",
+        "versions",
+        "website",
+        "response-cache-control",
+        "response-content-disposition",
+        "response-content-encoding",
+        "response-content-language",
+        "response-content-type",
+        "response-expires",
+    )
+)
+
+
+class HeaderV2:
+    def __init__(self, request: SignedRequest, authorization: str, now: float) -> None:
+        id, colon, signature = authorization[len("AWS ") :].strip().rpartition(":")
+        if not colon or not id or not signature:
+            raise S3Error(
+                "InvalidArgument",
+                "AWS authorization header is invalid. Expected AwsAccessKeyId:signature",
+                ArgumentName="Authorization",
+            )
+        refuse_skewed_seconds(_seconds(request.headers), now)
+        # A date in `x-amz-date` is signed among the headers, and its line here stays empty.
+        date = "" if "x-amz-date" in request.headers else request.headers.get("date", "")
+        self._payload = undeclared_payload(request.headers)
+        self._request = request
+        self._signed = SignedV2(id, signature, date)
+        self.access_key_id = id
+
+    def verify(self, secret: str | None) -> Identity:
+        self._signed.check(self._request, secret)
+        token = self._request.headers.get("x-amz-security-token")
+        return Identity(self.access_key_id, Form.V2_HEADER, *self._payload, session_token=token)
+
+
+class SignedV2(NamedTuple):
+    """`date` is the date's line: a date, nothing, or when a link expires."""
+
+    access_key_id: str
+    signature: str
+    date: str
+    amz_parameters: Mapping[str, str] | None = None  # signed as if they were headers
+
+    def check(self, request: SignedRequest, secret: str | None) -> None:
+        """Raises SignatureDoesNotMatch or InvalidAccessKeyId."""
+        first = ""
+        for text in self._strings_to_sign(request):
+            if same(sign_v2(NOBODY if secret is None else secret, wire_bytes(text)), self.signature) and secret:
+                return
+            first = first or text
+        raise self._refusal(first, known=secret is not None)
+
+    def _strings_to_sign(self, request: SignedRequest) -> Iterator[str]:
+        """As the client wrote them, then as AWS would: a server may only know the decoded path, and `?uploads=` is
+        signed with its `=` by some and without by others. All mean the same."""
+        headers = request.headers
+        lines = (request.method, headers.get("content-md5", ""), headers.get("content-type", ""), self.date)
+        head = "\n".join(lines) + "\n" + _amz_headers(headers, self.amz_parameters or {})
+        bucket = f"/{request.bucket}" if request.bucket else ""
+        written, bare = _signed_parameters(request.query)
+        paths = [request.path, request.canonical_path]
+        if not bucket and "/" not in request.path[1:]:  # a bucket alone: some sign the slash that they did not send
+            paths.append(f"{request.path}/")
+        for path in dict.fromkeys(paths):
+            for parameters in dict.fromkeys((written, bare)):
+                yield f"{head}{bucket}{path}{parameters}"
+
+    def _refusal(self, text: str, known: bool) -> S3Error:
+        if not known:
+            return S3Error("InvalidAccessKeyId", AWSAccessKeyId=self.access_key_id)
+        return S3Error(
+            "SignatureDoesNotMatch",
+            AWSAccessKeyId=self.access_key_id,
+            StringToSign=text,
+            SignatureProvided=self.signature,
+            StringToSignBytes=wire_bytes(text).hex(" "),
+        )
+
+
+def sign_v2(secret: str, text: bytes) -> str:
+    return b64encode(hmac.digest(secret.encode(), text, "sha1")).decode()
+
+
+def _amz_headers(headers: Mapping[str, str], parameters: Mapping[str, str]) -> str:
+    """Each with its line end, sorted by name."""
+    found = {name: value for name, value in headers.items() if name.startswith("x-amz-")} | dict(parameters)
+    return "".join([f"{name}:{found[name]}\n" for name in sorted(found)])
+
+
+def _signed_parameters(query: str) -> tuple[str, str]:
+    """Sorted by name; a value is signed as it is meant, not as it is encoded. Then without a `=` before nothing."""
+    pairs = [pair.partition("=") for pair in query.split("&")]
+    found = sorted((pair for pair in pairs if pair[0] in SIGNED_PARAMETERS), key=itemgetter(0))
+    if not found:
+        return "", ""
+    written = [f"{name}{equals}{unquote(value)}" for name, equals, value in found]
+    bare = [f"{name}={unquote(value)}" if value else name for name, _, value in found]
+    return "?" + "&".join(written), "?" + "&".join(bare)
+
+
+def _seconds(headers: Mapping[str, str]) -> int:
+    amz_date = headers.get("x-amz-date")
+    text = headers.get("date", "") if amz_date is None else amz_date
+    seconds = parse_http_date(text)
+    if seconds is None:
+        seconds = parse_iso_basic(text)
+    if seconds is None:
+        raise S3Error("AccessDenied", "AWS authentication requires a valid Date or x-amz-date header")
+    return seconds

@@ -1,0 +1,145 @@
+"""Answers about uploads in parts, and about copies."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import NamedTuple
+
+from lochan.server.gateway.wire.dates import iso_millis
+from lochan.server.gateway.wire.etags import quoted
+from lochan.server.gateway.wire.xml_listings import Owner, owner_element
+from lochan.server.gateway.wire.xml_text import document, element, encoder, escaped
+
+Checksums = Mapping[str, str]  # in base64, by the algorithm
+
+_STORAGE = "<StorageClass>STANDARD</StorageClass>"
+
+
+class UploadedPart(NamedTuple):
+    """The tag without quotes, the time in microseconds since 1970."""
+
+    number: int
+    modified: int
+    etag: str
+    size: int
+    checksums: Checksums = MappingProxyType({})
+
+
+class Upload(NamedTuple):
+    key: str
+    id: str
+    initiated: int
+    algorithm: str | None = None
+    type: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartListing:
+    bucket: str
+    upload: Upload
+    parts: Sequence[UploadedPart]
+    marker: int
+    next_marker: int | None
+    max_parts: int
+    truncated: bool
+    owner: Owner
+    encoding_type: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UploadListing:
+    bucket: str
+    uploads: Sequence[Upload]
+    prefixes: Sequence[str]
+    max_uploads: int
+    truncated: bool
+    owner: Owner
+    key_marker: str = ""
+    id_marker: str = ""
+    next_key_marker: str | None = None
+    next_id_marker: str | None = None
+    prefix: str = ""
+    delimiter: str | None = None
+    encoding_type: str | None = None
+
+
+def initiated(bucket: str, key: str, upload_id: str) -> bytes:
+    parts = (element("Bucket", bucket), element("Key", key), element("UploadId", upload_id))
+    return document("InitiateMultipartUploadResult", parts)
+
+
+def completed(
+    location: str, bucket: str, key: str, etag: str, checksums: Checksums | None = None, type: str | None = None
+) -> bytes:
+    parts = (
+        element("Location", location),
+        element("Bucket", bucket),
+        element("Key", key),
+        element("ETag", quoted(etag)),
+        checksum_elements(checksums or {}),
+        element("ChecksumType", type),
+    )
+    return document("CompleteMultipartUploadResult", parts)
+
+
+def copied(etag: str, modified: int, checksums: Checksums | None = None, of_part: bool = False) -> bytes:
+    parts = (
+        element("LastModified", iso_millis(modified)),
+        element("ETag", quoted(etag)),
+        checksum_elements(checksums or {}),
+    )
+    return document("CopyPartResult" if of_part else "CopyObjectResult", parts)
+
+
+def list_parts(listing: PartListing) -> bytes:
+    encode = encoder(listing.encoding_type)
+    head = (
+        element("Bucket", listing.bucket),
+        element("Key", listing.upload.key, encode),
+        element("UploadId", listing.upload.id),
+        owner_element(listing.owner, "Initiator"),
+        owner_element(listing.owner),
+        _STORAGE,
+        element("PartNumberMarker", listing.marker),
+        element("NextPartNumberMarker", listing.next_marker),
+        element("MaxParts", listing.max_parts),
+        element("EncodingType", listing.encoding_type),
+        element("IsTruncated", listing.truncated),
+        element("ChecksumAlgorithm", listing.upload.algorithm),
+        element("ChecksumType", listing.upload.type),
+    )
+    parts = [
+        f"<Part><PartNumber>{part.number}</PartNumber><LastModified>{iso_millis(part.modified)}</LastModified>"
+        f"<ETag>&quot;{escaped(part.etag)}&quot;</ETag><Size>{part.size}</Size>{checksum_elements(part.checksums)}</Part>"
+        for part in listing.parts
+    ]
+    return document("ListPartsResult", (*head, *parts))
+
+
+def list_uploads(listing: UploadListing) -> bytes:
+    encode = encoder(listing.encoding_type)
+    head = (
+        element("Bucket", listing.bucket),
+        element("KeyMarker", listing.key_marker, encode),
+        element("UploadIdMarker", listing.id_marker),
+        element("NextKeyMarker", listing.next_key_marker, encode),
+        element("NextUploadIdMarker", listing.next_id_marker),
+        element("Prefix", listing.prefix, encode),
+        element("Delimiter", listing.delimiter or None, encode),
+        element("MaxUploads", listing.max_uploads),
+        element("EncodingType", listing.encoding_type),
+        element("IsTruncated", listing.truncated),
+    )
+    owner = owner_element(listing.owner, "Initiator") + owner_element(listing.owner) + _STORAGE
+    uploads = [
+        f"<Upload><Key>{encode(upload.key)}</Key><UploadId>{escaped(upload.id)}</UploadId>{owner}"
+        f"<Initiated>{iso_millis(upload.initiated)}</Initiated>{element('ChecksumAlgorithm', upload.algorithm)}"
+        f"{element('ChecksumType', upload.type)}</Upload>"
+        for upload in listing.uploads
+    ]
+    prefixes = [f"<CommonPrefixes>{element('Prefix', prefix, encode)}</CommonPrefixes>" for prefix in listing.prefixes]
+    return document("ListMultipartUploadsResult", (*head, *uploads, *prefixes))
+
+
+def checksum_elements(checksums: Checksums) -> str:
+    return "".join([element(f"Checksum{algorithm}", value) for algorithm, value in checksums.items()])

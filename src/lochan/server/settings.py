@@ -1,0 +1,32 @@
+"""What a server is told at its start. Whoever starts it has read the configuration and the environment."""
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from lochan.lake import Lake
+
+
+class Tls(NamedTuple):
+    certificate: Path
+    key: Path
+
+
+class S3Settings(NamedTuple):
+    domain: str = "s3.local"  # buckets may stand in front of it in the host name
+    region: str = "us-east-1"
+    flat: bool = False  # a bucket is the default branch of a repository
+
+
+class Listener(NamedTuple):
+    """One address, with processes of its own. All of it can be pickled: each process is started afresh."""
+
+    name: str  # s3, flat or api
+    host: str
+    port: int
+    workers: int
+    open_lake: Callable[[], Awaitable[Lake]]
+    s3: S3Settings
+    tls: Tls | None = None
+    log_level: str = "INFO"
+    access_log: bool = True

@@ -1,0 +1,40 @@
+"""A served lake for the tests of the gateway; each test makes a repository of its own in it."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.servers.lochan import LochanServer, lochan_server
+
+_names = count()
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LochanServer]:
+    with lochan_server(tmp_path_factory.mktemp("served") / "lake") as running:
+        yield running
+        log = running.log.read_text()
+    assert "Traceback" not in log, log
+    assert "InternalError" not in log, log
+
+
+@pytest.fixture
+def s3(server: LochanServer) -> Iterator[Any]:
+    with closing(server.boto3()) as client:
+        yield client
+
+
+@pytest.fixture
+def bucket(s3: Any) -> str:
+    name = f"bucket-{next(_names)}"
+    s3.create_bucket(Bucket=name)
+    return name
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path

@@ -1,0 +1,354 @@
+"""The gateway through boto3, unmodified: objects, lists, copies, conditions, parts, presigned URLs."""
+
+import hashlib
+import io
+import urllib.error
+import urllib.request
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from tests.servers.lochan import LochanServer
+
+BIG = bytes(range(256)) * (6 << 12)  # 6 MiB
+
+
+def refused(code: str, call: Any, **given: Any) -> dict[str, Any]:
+    with pytest.raises(ClientError) as caught:
+        call(**given)
+    answer: dict[str, Any] = caught.value.response
+    assert answer["Error"]["Code"] == code, answer
+    assert answer["ResponseMetadata"]["HTTPHeaders"].get("x-amz-request-id")
+    return answer
+
+
+def keys(answer: dict[str, Any]) -> list[str]:
+    return [each["Key"] for each in answer.get("Contents", [])]
+
+
+def prefixes(answer: dict[str, Any]) -> list[str]:
+    return [each["Prefix"] for each in answer.get("CommonPrefixes", [])]
+
+
+def test_what_was_put_comes_back(s3: Any, bucket: str) -> None:
+    told = {
+        "ContentType": "text/csv",
+        "CacheControl": "no-cache",
+        "ContentDisposition": "attachment",
+        "ContentEncoding": "gzip",
+        "ContentLanguage": "gd",
+        "Metadata": {"owner": "ada"},
+    }
+    put = s3.put_object(Bucket=bucket, Key="main/data/a.csv", Body=b"one\n", **told)
+    assert put["ETag"] == '"' + hashlib.md5(b"one\n").hexdigest() + '"'
+    got = s3.get_object(Bucket=bucket, Key="main/data/a.csv")
+    assert got["Body"].read() == b"one\n"
+    head = s3.head_object(Bucket=bucket, Key="main/data/a.csv")
+    for answer in (got, head):
+        assert {name: answer[name] for name in told} == told
+        assert (answer["ContentLength"], answer["ETag"]) == (4, put["ETag"])
+    s3.delete_object(Bucket=bucket, Key="main/data/a.csv")
+    refused("NoSuchKey", s3.get_object, Bucket=bucket, Key="main/data/a.csv")
+    assert refused("404", s3.head_object, Bucket=bucket, Key="main/data/a.csv")
+    s3.delete_object(Bucket=bucket, Key="main/data/a.csv")  # what is not there counts as deleted
+
+
+def test_buckets_are_repositories(server: LochanServer, s3: Any, bucket: str) -> None:
+    assert bucket in [each["Name"] for each in s3.list_buckets()["Buckets"]]
+    s3.head_bucket(Bucket=bucket)
+    assert s3.get_bucket_location(Bucket=bucket)["LocationConstraint"] is None
+    assert "Status" not in s3.get_bucket_versioning(Bucket=bucket)
+    assert bucket in server.lochan("ls")
+    refused("BucketAlreadyOwnedByYou", s3.create_bucket, Bucket=bucket)
+    refused("InvalidBucketName", s3.create_bucket, Bucket="with.dots")
+    s3.put_object(Bucket=bucket, Key="main/x", Body=b"")
+    refused("BucketNotEmpty", s3.delete_bucket, Bucket=bucket)
+    s3.delete_object(Bucket=bucket, Key="main/x")
+    s3.delete_bucket(Bucket=bucket)
+    refused("404", s3.head_bucket, Bucket=bucket)
+    refused("NoSuchBucket", s3.list_objects_v2, Bucket=bucket)
+
+
+def test_branches_tags_and_commits_are_refs(server: LochanServer, s3: Any, bucket: str) -> None:
+    s3.put_object(Bucket=bucket, Key="main/a", Body=b"first")
+    server.lochan("commit", bucket, "-m", "first")
+    server.lochan("tag", "create", f"{bucket}@v1")
+    server.lochan("branch", "create", f"{bucket}@dev")
+    s3.put_object(Bucket=bucket, Key="dev/a", Body=b"second")
+    assert prefixes(s3.list_objects_v2(Bucket=bucket)) == ["dev/", "main/"]
+    assert prefixes(s3.list_objects_v2(Bucket=bucket, Prefix="de", Delimiter="/")) == ["dev/"]
+    for ref, expected in (
+        ("main", b"first"),
+        ("v1", b"first"),
+        ("dev", b"second"),
+        ("dev@", b"first"),
+        ("dev~0", b"first"),
+    ):
+        assert s3.get_object(Bucket=bucket, Key=f"{ref}/a")["Body"].read() == expected, ref
+    refused("AccessDenied", s3.put_object, Bucket=bucket, Key="v1/a", Body=b"x")
+    refused("NoSuchKey", s3.put_object, Bucket=bucket, Key="nowhere/a", Body=b"x")
+    refused("NoSuchKey", s3.get_object, Bucket=bucket, Key="nowhere/a")
+    server.lochan("branch", "protect", bucket, "main")
+    refused("AccessDenied", s3.put_object, Bucket=bucket, Key="main/a", Body=b"x")
+
+
+def test_lists_in_every_version(s3: Any, bucket: str) -> None:
+    names = [f"main/d/{number:03d}" for number in range(25)] + ["main/e/x", "main/top", "main/ü &<>.txt"]
+    for name in names:
+        s3.put_object(Bucket=bucket, Key=name, Body=name.encode())
+    ordered = sorted(names, key=str.encode)
+    pages = s3.get_paginator("list_objects_v2").paginate(
+        Bucket=bucket, Prefix="main/", PaginationConfig={"PageSize": 7}
+    )
+    assert [key for page in pages for key in keys(page)] == ordered
+    pages = s3.get_paginator("list_objects").paginate(Bucket=bucket, Prefix="main/", PaginationConfig={"PageSize": 7})
+    assert [key for page in pages for key in keys(page)] == ordered
+    pages = s3.get_paginator("list_object_versions").paginate(
+        Bucket=bucket, Prefix="main/", PaginationConfig={"PageSize": 7}
+    )
+    versions = [each for page in pages for each in page["Versions"]]
+    assert [each["Key"] for each in versions] == ordered
+    assert {each["VersionId"] for each in versions} == {"null"}
+    folded = s3.list_objects_v2(Bucket=bucket, Prefix="main/", Delimiter="/")
+    assert prefixes(folded) == ["main/d/", "main/e/"]
+    assert keys(folded) == ["main/top", "main/ü &<>.txt"]
+    assert folded["KeyCount"] == 4
+    after = s3.list_objects_v2(Bucket=bucket, Prefix="main/", StartAfter="main/d/022")
+    assert keys(after)[:2] == ["main/d/023", "main/d/024"]
+    assert keys(s3.list_objects_v2(Bucket=bucket, Prefix="main/d/", MaxKeys=0)) == []
+    assert s3.list_objects_v2(Bucket=bucket, Prefix="main/", FetchOwner=True)["Contents"][0]["Owner"]["ID"] == "admin"
+    refused("InvalidArgument", s3.list_objects_v2, Bucket=bucket, Prefix="main/", ContinuationToken="!")
+
+
+def test_spans_of_an_object(s3: Any, bucket: str) -> None:
+    s3.put_object(Bucket=bucket, Key="main/ten", Body=b"0123456789")
+    for asked, expected, shown in (
+        ("bytes=2-4", b"234", "bytes 2-4/10"),
+        ("bytes=7-", b"789", "bytes 7-9/10"),
+        ("bytes=-3", b"789", "bytes 7-9/10"),
+        ("bytes=8-99", b"89", "bytes 8-9/10"),
+    ):
+        got = s3.get_object(Bucket=bucket, Key="main/ten", Range=asked)
+        assert (got["Body"].read(), got["ContentRange"]) == (expected, shown)
+        assert got["ResponseMetadata"]["HTTPStatusCode"] == 206
+    refused("InvalidRange", s3.get_object, Bucket=bucket, Key="main/ten", Range="bytes=10-")
+    assert s3.get_object(Bucket=bucket, Key="main/ten", Range="bytes=5-2")["Body"].read() == b"0123456789"
+    named = s3.get_object(Bucket=bucket, Key="main/ten", ResponseContentType="x/y", ResponseCacheControl="none")
+    assert (named["ContentType"], named["CacheControl"]) == ("x/y", "none")
+
+
+def test_conditions(s3: Any, bucket: str) -> None:
+    key = {"Bucket": bucket, "Key": "main/a"}
+    etag = s3.put_object(**key, Body=b"one", IfNoneMatch="*")["ETag"]
+    refused("PreconditionFailed", s3.put_object, **key, Body=b"two", IfNoneMatch="*")
+    refused("PreconditionFailed", s3.put_object, **key, Body=b"two", IfMatch='"0123"')
+    refused("NoSuchKey", s3.put_object, Bucket=bucket, Key="main/none", Body=b"two", IfMatch=etag)
+    assert s3.get_object(**key, IfMatch=etag)["Body"].read() == b"one"
+    refused("PreconditionFailed", s3.get_object, **key, IfMatch='"0123"')
+    refused("304", s3.get_object, **key, IfNoneMatch=etag)
+    modified = s3.head_object(**key)["LastModified"]
+    refused("304", s3.get_object, **key, IfModifiedSince=modified)
+    s3.get_object(**key, IfUnmodifiedSince=modified)
+    s3.put_object(**key, Body=b"two", IfMatch=etag)
+    refused("PreconditionFailed", s3.delete_object, **key, IfMatch=etag)
+
+
+def test_copies(s3: Any, bucket: str) -> None:
+    s3.put_object(Bucket=bucket, Key="main/a b/ü+%", Body=b"x", Metadata={"k": "v"}, ContentType="a/b")
+    source = {"Bucket": bucket, "Key": "main/a b/ü+%"}
+    etag = s3.copy_object(Bucket=bucket, Key="main/c", CopySource=source)["CopyObjectResult"]["ETag"]
+    head = s3.head_object(Bucket=bucket, Key="main/c")
+    assert (head["ETag"], head["Metadata"], head["ContentType"]) == (etag, {"k": "v"}, "a/b")
+    itself = {"Bucket": bucket, "Key": "main/c", "CopySource": f"{bucket}/main/c"}
+    s3.copy_object(**itself, MetadataDirective="REPLACE", Metadata={"n": "w"})
+    assert s3.head_object(Bucket=bucket, Key="main/c")["Metadata"] == {"n": "w"}
+    refused("InvalidRequest", s3.copy_object, **itself)
+    refused("NoSuchKey", s3.copy_object, Bucket=bucket, Key="main/d", CopySource=f"{bucket}/main/none")
+    refused(
+        "PreconditionFailed", s3.copy_object, Bucket=bucket, Key="main/d", CopySource=source, CopySourceIfNoneMatch=etag
+    )
+    other = f"{bucket}-other"
+    s3.create_bucket(Bucket=other)
+    s3.copy_object(Bucket=other, Key="main/from-afar", CopySource=source)
+    assert s3.get_object(Bucket=other, Key="main/from-afar")["Body"].read() == b"x"
+
+
+def test_many_deleted_at_once(s3: Any, bucket: str) -> None:
+    for number in range(5):
+        s3.put_object(Bucket=bucket, Key=f"main/{number}", Body=b"x")
+    asked = [{"Key": f"main/{number}"} for number in range(3)] + [{"Key": "main/none"}, {"Key": "v9/x"}]
+    answer = s3.delete_objects(Bucket=bucket, Delete={"Objects": asked})
+    assert [each["Key"] for each in answer["Deleted"]] == ["main/0", "main/1", "main/2", "main/none"]
+    assert [(each["Key"], each["Code"]) for each in answer["Errors"]] == [("v9/x", "NoSuchKey")]
+    quiet = s3.delete_objects(Bucket=bucket, Delete={"Objects": [{"Key": "main/3"}], "Quiet": True})
+    assert "Deleted" not in quiet
+    assert keys(s3.list_objects_v2(Bucket=bucket, Prefix="main/")) == ["main/4"]
+
+
+def test_an_upload_in_parts(s3: Any, bucket: str) -> None:
+    key = {"Bucket": bucket, "Key": "main/big"}
+    id = s3.create_multipart_upload(**key, ContentType="x/y", Metadata={"a": "b"})["UploadId"]
+    refused("NoSuchKey", s3.get_object, **key)
+    second = s3.upload_part(**key, UploadId=id, PartNumber=2, Body=b"the end")["ETag"]
+    first = s3.upload_part(**key, UploadId=id, PartNumber=1, Body=BIG)["ETag"]
+    listed = s3.list_parts(**key, UploadId=id)["Parts"]
+    assert [(each["PartNumber"], each["Size"], each["ETag"]) for each in listed] == [
+        (1, len(BIG), first),
+        (2, 7, second),
+    ]
+    assert s3.list_parts(**key, UploadId=id, MaxParts=1)["NextPartNumberMarker"] == 1
+    [upload] = s3.list_multipart_uploads(Bucket=bucket)["Uploads"]
+    assert (upload["Key"], upload["UploadId"]) == ("main/big", id)
+    wanted = {"Parts": [{"PartNumber": 1, "ETag": first}, {"PartNumber": 2, "ETag": second}]}
+    wrong = {"Parts": [{"PartNumber": 1, "ETag": '"0"'}]}
+    refused("InvalidPart", s3.complete_multipart_upload, **key, UploadId=id, MultipartUpload=wrong)
+    refused(
+        "InvalidPartOrder",
+        s3.complete_multipart_upload,
+        **key,
+        UploadId=id,
+        MultipartUpload={"Parts": wanted["Parts"][::-1]},
+    )
+    done = s3.complete_multipart_upload(**key, UploadId=id, MultipartUpload=wanted)
+    assert done["ETag"].endswith('-2"')
+    assert s3.complete_multipart_upload(**key, UploadId=id, MultipartUpload=wanted)["ETag"] == done["ETag"]
+    got = s3.get_object(**key)
+    assert got["Body"].read() == BIG + b"the end"
+    assert (got["ContentType"], got["Metadata"], got["ETag"]) == ("x/y", {"a": "b"}, done["ETag"])
+    part = s3.get_object(**key, PartNumber=2)
+    assert (part["Body"].read(), part["PartsCount"]) == (b"the end", 2)
+    told = s3.get_object_attributes(**key, ObjectAttributes=["ETag", "ObjectParts", "ObjectSize"])
+    assert (told["ObjectSize"], told["ObjectParts"]["TotalPartsCount"]) == (len(BIG) + 7, 2)
+
+
+def test_an_upload_that_is_given_up(s3: Any, bucket: str) -> None:
+    key = {"Bucket": bucket, "Key": "main/big"}
+    id = s3.create_multipart_upload(**key)["UploadId"]
+    small = [s3.upload_part(**key, UploadId=id, PartNumber=number, Body=b"x")["ETag"] for number in (1, 2)]
+    parts = [{"PartNumber": number, "ETag": etag} for number, etag in enumerate(small, 1)]
+    refused("EntityTooSmall", s3.complete_multipart_upload, **key, UploadId=id, MultipartUpload={"Parts": parts})
+    refused("InvalidArgument", s3.upload_part, **key, UploadId=id, PartNumber=10_001, Body=b"x")
+    s3.abort_multipart_upload(**key, UploadId=id)
+    refused("NoSuchUpload", s3.abort_multipart_upload, **key, UploadId=id)
+    refused("NoSuchUpload", s3.upload_part, **key, UploadId=id, PartNumber=1, Body=b"x")
+    assert "Uploads" not in s3.list_multipart_uploads(Bucket=bucket)
+
+
+def test_parts_copied_from_an_object(s3: Any, bucket: str) -> None:
+    s3.put_object(Bucket=bucket, Key="main/source", Body=BIG)
+    key = {"Bucket": bucket, "Key": "main/copy"}
+    id = s3.create_multipart_upload(**key)["UploadId"]
+    parts = []
+    for number, asked in enumerate((f"bytes=0-{len(BIG) - 1}", "bytes=5-9"), 1):
+        answer = s3.upload_part_copy(
+            **key, UploadId=id, PartNumber=number, CopySource=f"{bucket}/main/source", CopySourceRange=asked
+        )
+        parts.append({"PartNumber": number, "ETag": answer["CopyPartResult"]["ETag"]})
+    s3.complete_multipart_upload(**key, UploadId=id, MultipartUpload={"Parts": parts})
+    assert s3.get_object(**key)["Body"].read() == BIG + BIG[5:10]
+
+
+@pytest.mark.parametrize("algorithm", ["CRC32", "CRC32C", "CRC64NVME", "SHA1", "SHA256"])
+def test_checksums_are_kept_and_compared(s3: Any, bucket: str, algorithm: str) -> None:
+    key = {"Bucket": bucket, "Key": "main/a"}
+    put = s3.put_object(**key, Body=b"hello", ChecksumAlgorithm=algorithm)
+    name = f"Checksum{algorithm}"
+    assert s3.head_object(**key, ChecksumMode="ENABLED")[name] == put[name]
+    wrong = "A" * (len(put[name]) - put[name].count("=")) + "=" * put[name].count("=")
+    refused("BadDigest", s3.put_object, **key, Body=b"hello!", **{name: wrong})
+    assert s3.get_object(**key)["Body"].read() == b"hello"
+
+
+def test_the_transfer_manager(s3: Any, bucket: str, folder: Path) -> None:
+    data = bytes(range(256)) * (80 << 10)  # 20 MiB
+    (folder / "file").write_bytes(data)
+    s3.upload_file(str(folder / "file"), bucket, "main/file", ExtraArgs={"Metadata": {"a": "b"}})
+    s3.download_file(bucket, "main/file", str(folder / "back"))
+    assert (folder / "back").read_bytes() == data
+    out = io.BytesIO()
+    s3.download_fileobj(bucket, "main/file", out)
+    assert out.getvalue() == data
+    s3.copy({"Bucket": bucket, "Key": "main/file"}, bucket, "main/copy")
+    assert s3.head_object(Bucket=bucket, Key="main/copy")["ContentLength"] == len(data)
+
+
+@pytest.mark.parametrize("version", ["s3v4", "s3"])
+def test_presigned_urls(server: LochanServer, bucket: str, version: str) -> None:
+    with closing(server.boto3(signature_version=version)) as s3:
+        url = s3.generate_presigned_url("put_object", {"Bucket": bucket, "Key": "main/p q"}, ExpiresIn=60)
+        with urllib.request.urlopen(
+            urllib.request.Request(url, b"signed", {"Content-Type": ""}, method="PUT")
+        ) as answer:
+            assert answer.status == 200
+        url = s3.generate_presigned_url("get_object", {"Bucket": bucket, "Key": "main/p q"}, ExpiresIn=60)
+        with urllib.request.urlopen(url) as answer:
+            assert answer.read() == b"signed"
+        with pytest.raises(urllib.error.HTTPError) as caught:
+            urllib.request.urlopen(url.replace("main/p", "main/q"))
+        assert caught.value.code == 403
+        assert b"SignatureDoesNotMatch" in caught.value.read()
+        caught.value.close()
+
+
+@pytest.mark.parametrize("version", ["s3v4", "s3"])
+def test_signatures_of_both_versions(server: LochanServer, bucket: str, version: str) -> None:
+    with closing(server.boto3(signature_version=version)) as s3:
+        s3.put_object(Bucket=bucket, Key="main/a b", Body=b"x")
+        assert keys(s3.list_objects_v2(Bucket=bucket, Prefix="main/")) == ["main/a b"]
+    with closing(server.boto3(secret="another", signature_version=version)) as s3:
+        refused("SignatureDoesNotMatch", s3.list_buckets)
+    with closing(server.boto3(key="NOBODY", signature_version=version)) as s3:
+        refused("InvalidAccessKeyId", s3.list_buckets)
+
+
+def test_the_flat_listener(server: LochanServer) -> None:
+    with closing(server.boto3(flat=True)) as s3, closing(server.boto3()) as deep:
+        s3.create_bucket(Bucket="flat-bucket")
+        s3.put_object(Bucket="flat-bucket", Key="a/b", Body=b"x")
+        assert keys(s3.list_objects_v2(Bucket="flat-bucket")) == ["a/b"]
+        assert deep.get_object(Bucket="flat-bucket", Key="main/a/b")["Body"].read() == b"x"
+        s3.delete_object(Bucket="flat-bucket", Key="a/b")
+        s3.delete_bucket(Bucket="flat-bucket")
+
+
+def test_workspaces_are_refs_too(server: LochanServer, s3: Any, bucket: str) -> None:
+    import json
+
+    s3.put_object(Bucket=bucket, Key="main/a", Body=b"first")
+    server.lochan("commit", bucket, "-m", "first")
+    id = json.loads(server.lochan("workspace", "create", bucket, "-f", "json"))["id"]
+    s3.put_object(Bucket=bucket, Key=f"main+{id}/b", Body=b"in it", ContentType="x/y")
+    assert keys(s3.list_objects_v2(Bucket=bucket, Prefix=f"main+{id}/")) == [f"main+{id}/a", f"main+{id}/b"]
+    assert keys(s3.list_objects_v2(Bucket=bucket, Prefix="main/")) == ["main/a"]
+    s3.delete_object(Bucket=bucket, Key=f"main+{id}/a")
+    server.lochan("workspace", "commit", bucket, id, "--all", "-m", "done")
+    assert keys(s3.list_objects_v2(Bucket=bucket, Prefix="main/")) == ["main/b"]
+    refused("AccessDenied", s3.put_object, Bucket=bucket, Key=f"main+{id}/c", Body=b"late")
+
+
+def test_who_may_not(server: LochanServer, s3: Any, bucket: str) -> None:
+    import json
+
+    s3.put_object(Bucket=bucket, Key="main/a", Body=b"x")
+    user = f"user-{bucket}"
+    server.lochan("auth", "users", "create", user)
+    made = json.loads(server.lochan("auth", "keys", "create", user, "-f", "json"))
+    with closing(server.boto3(key=made["access_key_id"], secret=made["secret_access_key"])) as theirs:
+        assert theirs.list_buckets()["Buckets"] == []
+        refused("AccessDenied", theirs.get_object, Bucket=bucket, Key="main/a")
+        refused("AccessDenied", theirs.list_objects_v2, Bucket=bucket, Prefix="main/")
+        server.lochan("auth", "attach", user, "Analyst")
+        assert theirs.get_object(Bucket=bucket, Key="main/a")["Body"].read() == b"x"
+        refused("AccessDenied", theirs.put_object, Bucket=bucket, Key="main/a", Body=b"y")
+        server.lochan("auth", "keys", "revoke", made["access_key_id"], "--yes")
+        refused("InvalidAccessKeyId", theirs.get_object, Bucket=bucket, Key="main/a")
+
+
+def test_what_a_lake_has_not_is_said_at_once(s3: Any, bucket: str) -> None:
+    refused("NotImplemented", s3.get_bucket_acl, Bucket=bucket)
+    refused("NotImplemented", s3.get_bucket_lifecycle_configuration, Bucket=bucket)
+    refused("NotImplemented", s3.get_object_tagging, Bucket=bucket, Key="main/a")
+    refused("NotImplemented", s3.put_bucket_cors, Bucket=bucket, CORSConfiguration={"CORSRules": []})
