@@ -1,8 +1,11 @@
 """`make sim SEEDS=200`: random lives under faults, then every small scene; a violation is printed and can be replayed.
 
-python -m tests.sim --seeds 200            seeds 0 to 199, and the explorer
-python -m tests.sim --seed 17              one life again, with its trace
-python -m tests.sim --plants               every planted bug, and after how many seeds it is caught
+There are two worlds: the journal, and the versioning that stands on it.
+
+python -m tests.sim --seeds 200                     seeds 0 to 199 of both, and the explorer
+python -m tests.sim --seed 17                       one life again, with its trace
+python -m tests.sim --plants                        every planted bug, and after how many seeds it is caught
+python -m tests.sim --world versioning --seed 17    of one world only
 """
 
 import argparse
@@ -10,54 +13,73 @@ import sys
 import time
 
 from tests.sim.explore import Result
-from tests.sim.lives import life, live
-from tests.sim.plants import PLANTS
-from tests.sim.scenarios import SCENES, explore_scene
 from tests.sim.shrink import shrink
+from tests.sim.worlds import WORLDS, Both
 
-PLANT_SEEDS = 500
+PLANT_SEEDS = {"journal": 500, "versioning": 200}  # of versioning, what no life catches a scene does
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.sim", description=__doc__.splitlines()[0])
+    parser.add_argument("--world", choices=WORLDS, action="append", help="only this one")
     parser.add_argument("--seeds", type=int, default=200, help="how many random lives")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--seed", type=int, help="play this one only, and print what happened")
     parser.add_argument("--scene-seconds", type=float, default=5.0, help="how long each small scene is explored")
     parser.add_argument("--plants", action="store_true", help="plant each bug in turn")
     chosen = parser.parse_args()
+    seeds = range(chosen.first, chosen.first + chosen.seeds)
     if chosen.seed is not None:
-        return _judge(live(range(chosen.seed, chosen.seed + 1)), f"seed {chosen.seed}")
-    if chosen.plants:
-        return _plants()
-    begun = time.monotonic()
-    failed = _judge(live(range(chosen.first, chosen.first + chosen.seeds)), "lives", begun)
-    for name in SCENES:
-        begun = time.monotonic()
-        failed |= _judge(explore_scene(name, seconds=chosen.scene_seconds), name, begun)
+        seeds = range(chosen.seed, chosen.seed + 1)
+    failed = 0
+    for name in chosen.world or WORLDS:
+        world = WORLDS[name]
+        if chosen.plants:
+            failed |= _plants(name, world)
+            continue
+        failed |= _live(name, world, seeds)
+        if chosen.seed is None:
+            failed |= _explore(world, chosen.scene_seconds)
     return failed
 
 
-def _judge(result: Result, what: str, begun: float | None = None) -> int:
-    took = f", {time.monotonic() - begun:.1f} s" if begun is not None else ""
+def _live(name: str, world: Both, seeds: range) -> int:
+    begun = time.monotonic()
+    failed = 0
+    for what, live, life in world.lives:
+        result = live(seeds)
+        failed |= _judge(result, f"{name}: {what}", begun)
+        if result.violation is not None:
+            again = f"--world {name} --seed {result.violation.seed}"
+            print(f"replay it: python -m tests.sim {again}; in fewer steps:")
+            print(shrink(life, result.violation, seconds=20))
+    return failed
+
+
+def _explore(world: Both, seconds: float) -> int:
+    failed = 0
+    for name in world.scenes:
+        begun = time.monotonic()
+        failed |= _judge(world.explore_scene(name, seconds), name, begun)
+    return failed
+
+
+def _judge(result: Result, what: str, begun: float) -> int:
+    took = f"{time.monotonic() - begun:.1f} s"
     reach = f", all of {result.exhausted[-1]}" if result.exhausted else ""
-    print(f"{what}: {result.runs} runs, {int(result.violation is not None)} violations{reach}{took}", flush=True)
+    print(f"{what}: {result.runs} runs, {int(result.violation is not None)} violations{reach}, {took}", flush=True)
     if result.violation is None:
         return 0
     print(result.violation)
-    if result.violation.seed or what == "lives":
-        print(f"replay it: make sim SEEDS=1, or python -m tests.sim --seed {result.violation.seed}; in fewer steps:")
-        print(shrink(life(), result.violation, seconds=20))
     return 1
 
 
-def _plants() -> int:
+def _plants(name: str, world: Both) -> int:
     missed = 0
-    for name, plant in PLANTS.items():
-        result = live(range(PLANT_SEEDS), plant)
-        caught = result.violation is not None
-        missed += not caught
-        print(f"{name}: {f'caught by seed {result.runs - 1}' if caught else 'MISSED'}", flush=True)
+    for plant in world.plants:
+        how = world.catch(plant, PLANT_SEEDS[name])
+        missed += not how
+        print(f"{name}: {plant}: {how or 'MISSED'}", flush=True)
     return int(missed > 0)
 
 

@@ -16,7 +16,8 @@ from lochan.formats.entry import ENTRY_SCHEMA, Block, Entry
 from lochan.formats.run import changes_table
 from lochan.formats.run import entries_of as entries_of  # the way back
 
-NO_ENTRIES = pa.RecordBatch.from_pylist([], ENTRY_SCHEMA)
+# Not from a list: to look at one, Arrow imports pandas where it is installed, which takes as long as all the rest.
+NO_ENTRIES = pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in ENTRY_SCHEMA], schema=ENTRY_SCHEMA)
 _STRIDE = 16  # every sixteenth path is kept as bytes: 0.3 MB for a range, and four steps of a search remain
 _MAPS = ("checksums", "headers", "metadata")
 

@@ -8,7 +8,7 @@ version gives the same name. Two files of one name hold the same, to the last va
 """
 
 from hashlib import sha256
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 import numpy as np
@@ -55,20 +55,38 @@ class RangeRef(msgspec.Struct, frozen=True, array_like=True):
     bytes: int  # of the objects, not of the file
 
 
+class Begun(NamedTuple):
+    """A file whose rows are written, and whose footer is not: the id may still be on its way."""
+
+    writer: pq.ParquetWriter
+    sink: pa.BufferOutputStream
+
+
 def encode(batch: pa.RecordBatch, id: str) -> bytes:
+    """REQUIRES: as `refer`."""
+    return finish(begin(batch), id)
+
+
+def begin(batch: pa.RecordBatch) -> Begun:
     """REQUIRES: as `refer`."""
     paths = batch.column("path")
     meta = {
         "lochan.range": str(VERSION),
-        "lochan.id": id,
         "lochan.count": str(batch.num_rows),
         "lochan.min": paths[0].as_py(),
         "lochan.max": paths[-1].as_py(),
     }
     table = pa.Table.from_batches([batch]).replace_schema_metadata(meta)
     sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, row_group_size=ROW_GROUP, **WRITING)
-    data: bytes = sink.getvalue().to_pybytes()
+    writer = pq.ParquetWriter(sink, table.schema, **WRITING)
+    writer.write_table(table, row_group_size=ROW_GROUP)
+    return Begun(writer, sink)
+
+
+def finish(begun: Begun, id: str) -> bytes:
+    begun.writer.add_key_value_metadata({"lochan.id": id})
+    begun.writer.close()
+    data: bytes = begun.sink.getvalue().to_pybytes()
     return data
 
 

@@ -1,0 +1,223 @@
+"""Clients of a simulated repository, who use the real verbs."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from hashlib import md5
+from typing import Any
+
+from lochan.errors import Corrupt, DiskFull, Transient, Unknown
+from lochan.formats.entry import ENTRY_SCHEMA, Tombstone
+from lochan.formats.record import Actor
+from lochan.formats.refs_events import RunsStaged
+from lochan.formats.run import changes_table
+from lochan.staging.compaction import Limits
+from lochan.tree.strategy import Strategy
+from lochan.versioning import (
+    branching,
+    commit,
+    importing,
+    moving,
+    objects,
+    rebase,
+    stashing,
+    subtree,
+    upkeep,
+)
+from lochan.versioning.workspaces import committing, opening, writing
+from tests.sim.versioning.place import EAGER
+from tests.sim.versioning.reading import Reading, absent
+from tests.sim.versioning.wish import FILE, Wish
+
+Ask = Callable[[Actor], Awaitable[Any]]
+ASK = "default"
+
+
+class Client(Reading):
+    # --- writing -----------------------------------------------------------------------------------------------------
+    async def put(self, branch: str, *paths: str) -> bool | None:
+        entries = [self.entry(path) for path in paths]
+        return await self.ask(
+            Wish("put", branch), lambda actor: objects.put_many(self.repository, branch, entries, actor=actor)
+        )
+
+    async def put_run(self, branch: str, puts: tuple[str, ...], deletes: tuple[str, ...] = ()) -> bool | None:
+        """As a smart client does: the file first, then one event that names it."""
+
+        async def stage(actor: Actor) -> None:
+            table = changes_table([*map(self.entry, puts), *map(Tombstone, deletes)])
+            _, mint = await self.repository.refs()
+            runs = await self.repository.runs.adopt(table, mint)
+            await self.repository.submit(actor, RunsStaged(branch, runs))
+
+        return await self.ask(Wish("put run", branch), stage)
+
+    async def delete(self, branch: str, *paths: str) -> bool | None:
+        async def remove(actor: Actor) -> int:
+            gone = await objects.delete(self.repository, branch, paths, actor=actor)
+            missing = [path for path in paths if path not in gone]
+            if missing:
+                self.truth.saw(self.name, f"{missing} are not there", since, absent(branch, missing))
+            return 1 if gone else 0
+
+        since = self.truth.floor
+        return await self.ask(Wish("delete", branch), remove)
+
+    async def commit(self, branch: str, *paths: str) -> bool | None:
+        wish = commit.Wish("c", paths=paths)
+        return await self.ask(
+            Wish("commit", branch, paths=paths),
+            lambda actor: commit.commit(self.repository, branch, wish, actor=actor),
+        )
+
+    # --- moving ------------------------------------------------------------------------------------------------------
+    async def merge(self, source: str, branch: str, strategy: str = ASK) -> bool | None:
+        return await self.ask(
+            Wish("merge", branch, source=source, strategy=strategy),
+            lambda actor: moving.merge(self.repository, source, branch, actor=actor, strategy=Strategy(strategy)),
+        )
+
+    async def revert(self, branch: str, id: str) -> bool | None:
+        return await self.ask(
+            Wish("revert", branch, commit=id), lambda actor: moving.revert(self.repository, branch, id, actor=actor)
+        )
+
+    async def cherry_pick(self, branch: str, id: str) -> bool | None:
+        return await self.ask(
+            Wish("cherry-pick", branch, commit=id),
+            lambda actor: moving.cherry_pick(self.repository, branch, id, actor=actor),
+        )
+
+    async def merge_committing(self, source: str, branch: str, strategy: str = ASK) -> bool | None:
+        """What is staged on the branch is committed first, in the same event."""
+        first = commit.Wish("first")
+        return await self.ask(
+            Wish("merge", branch, source=source, strategy=strategy, commits_first=True),
+            lambda actor: moving.merge(
+                self.repository,
+                source,
+                branch,
+                actor=actor,
+                strategy=Strategy(strategy),
+                staged_source=True,
+                commit_first=first,
+            ),
+        )
+
+    async def rebase(self, branch: str, onto: str) -> bool | None:
+        return await self.ask(
+            Wish("rebase", branch, source=onto),
+            lambda actor: rebase.rebase(self.repository, branch, onto, actor=actor),
+        )
+
+    async def bring_in(self, branch: str, *paths: str) -> bool | None:
+        """An import, with made-up files."""
+        entries = [self.entry(path) for path in paths]
+        files = changes_table(entries).select(ENTRY_SCHEMA.names)
+        gathered = importing.Gathered("import", (), files, subtree.Wish(""))
+        return await self.ask(
+            Wish("import", branch, puts={entry.path: entry.checksum for entry in entries}),
+            lambda actor: importing.bring_in(self.repository, branch, gathered, moving.Said("import"), actor=actor),
+        )
+
+    async def reset(self, branch: str) -> bool | None:
+        return await self.ask(
+            Wish("reset", branch), lambda actor: branching.reset_staged(self.repository, branch, actor=actor)
+        )
+
+    async def hard_reset(self, branch: str, target: str) -> bool | None:
+        return await self.ask(
+            Wish("hard reset", branch),
+            lambda actor: branching.hard_reset(self.repository, branch, target, actor=actor),
+        )
+
+    # --- stashes -----------------------------------------------------------------------------------------------------
+    async def push(self, branch: str) -> bool | None:
+        return await self.ask(Wish("push", branch), lambda actor: stashing.push(self.repository, branch, actor=actor))
+
+    async def pop(self, branch: str) -> bool | None:
+        return await self.ask(Wish("pop", branch), lambda actor: stashing.pop(self.repository, branch, actor=actor))
+
+    async def forget(self, branch: str) -> bool | None:
+        return await self.ask(Wish("forget", branch), lambda actor: stashing.drop(self.repository, branch, actor=actor))
+
+    # --- workspaces --------------------------------------------------------------------------------------------------
+    async def open_workspace(self, branch: str) -> bool | None:
+        async def open_one(actor: Actor) -> None:
+            opened = await opening.open_workspace(self.repository, branch, actor=actor)
+            self.place.workspaces.append(opened.id)
+
+        return await self.ask(Wish("open", branch), open_one)
+
+    async def put_in(self, workspace: str, *paths: str) -> bool | None:
+        entries = [self.entry(path) for path in paths]
+        return await self.ask(
+            Wish("put in", workspace=workspace),
+            lambda actor: writing.stage(self.repository, workspace, entries, actor=actor),
+        )
+
+    async def put_file(self, workspace: str) -> bool | None:
+        """A plain file at a path of its own."""
+        body = self.entry("").checksum.encode()
+        path = f"f/{body.decode()}"
+        return await self.ask(
+            Wish(FILE, workspace=workspace, puts={path: md5(body, usedforsecurity=False).hexdigest()}),
+            lambda actor: writing.put(self.repository, workspace, path, _once(body), actor=actor),
+        )
+
+    async def delete_in(self, workspace: str, *paths: str) -> bool | None:
+        async def remove(actor: Actor) -> int:
+            gone = await writing.delete(self.repository, workspace, paths, actor=actor)
+            return 1 if gone else 0
+
+        return await self.ask(Wish("delete in", workspace=workspace), remove)
+
+    async def commit_workspace(self, workspace: str) -> bool | None:
+        wish = commit.Wish("w")
+        return await self.ask(
+            Wish("workspace", workspace=workspace),
+            lambda actor: committing.commit(self.repository, workspace, wish, actor=actor, everything=True),
+        )
+
+    async def drop_workspace(self, workspace: str) -> bool | None:
+        return await self.ask(
+            Wish("drop workspace", workspace=workspace),
+            lambda actor: opening.drop(self.repository, workspace, actor=actor),
+        )
+
+    # --- branches ----------------------------------------------------------------------------------------------------
+    async def create(self, branch: str, source: str) -> bool | None:
+        return await self.ask(
+            Wish("create", branch, source=source),
+            lambda actor: branching.create_branch(self.repository, branch, source, actor=actor),
+        )
+
+    async def drop(self, branch: str) -> bool | None:
+        return await self.ask(
+            Wish("drop", branch),
+            lambda actor: branching.delete_branch(self.repository, branch, "nobody-s", actor=actor),
+        )
+
+    async def restore(self, branch: str) -> bool | None:
+        return await self.ask(
+            Wish("restore", branch), lambda actor: branching.restore_branch(self.repository, branch, actor=actor)
+        )
+
+    async def rename(self, branch: str, to: str) -> bool | None:
+        return await self.ask(
+            Wish("rename", branch, to=to),
+            lambda actor: branching.rename_branch(self.repository, branch, to, "nobody-s", actor=actor),
+        )
+
+    # --- upkeep ------------------------------------------------------------------------------------------------------
+    async def compact(self, branch: str, limits: Limits = EAGER) -> bool:
+        """One step; False: nothing was done."""
+        try:
+            done = await upkeep.compact(self.repository, branch, limits)
+            return done or await upkeep.cover(self.repository, branch, limits)
+        except (Transient, Unknown, DiskFull):
+            return False
+        except Corrupt as error:
+            self.truth.world.fail(f"CORRUPT on a sound store: {error}")
+
+
+async def _once(body: bytes) -> AsyncIterator[bytes]:
+    yield body

@@ -1,0 +1,101 @@
+"""A repository as a simulated machine has it open: the real one, with nothing that would leave the simulated loop."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from lochan.errors import Transient
+from lochan.formats.record import Actor
+from lochan.formats.repository_events import RepositoryOpened
+from lochan.journal.journal import Journal, Settings
+from lochan.journal.slots import ObjectSlots
+from lochan.journal.state import Schema
+from lochan.staging.compaction import Limits
+from lochan.staging.runs import Runs
+from lochan.store.latency import LatencyStore
+from lochan.store.protocol import Store
+from lochan.store.retry import RetryStore
+from lochan.store.threads import Threads
+from lochan.tree.cut import Cut
+from lochan.tree.trees import Trees
+from lochan.versioning.catalog import _first_commit
+from lochan.versioning.open_repository import OpenRepository
+from lochan.versioning.refs import Refs
+from lochan.versioning.repositories import Repository
+from tests.sim.machine import Machine
+from tests.sim.request import Request
+from tests.sim.versioning.truth import Truth
+from tests.sim.view import View
+
+ID = "repo"
+SMALL = Cut(2, 2, 4)  # so that a few paths make several ranges
+WHOLE = Cut(50, 50, 100)  # and here one, which is quicker
+EAGER = Limits(inline_count=2, runs=1, tombstones=1)  # so that a few writes go through every level
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class Place:
+    """What all machines of one run have in common."""
+
+    truth: Truth
+    aged: bool = True  # an object store, with the journal's fast path; else a disk
+    checkpoint_every: int = 1_000
+    patience_s: float = 30.0
+    instant: bool = False  # files take no time and no turn: only what the journal is asked for can be reordered
+    cut: Cut = SMALL
+    workspaces: list[str] = field(default_factory=list)  # ids of those that were opened
+    asked: int = 0
+    written: int = 0
+
+    async def open(self, machine: Machine, slow_s: float = 0.0) -> OpenRepository:
+        """`slow_s`: how long this machine takes to write a file, beside what the world makes it wait."""
+        store: Store = Instant(machine) if self.instant else RetryStore(machine.store, machine.clock, machine.ids)
+        if slow_s:
+            store = LatencyStore(store, machine.clock, lambda verb: slow_s if verb == "put" else 0.0)
+        schema = Schema(Refs, alarm=self.truth.alarm)
+        slots = ObjectSlots(store, ID, aged=self.aged)
+        settings = Settings(machine.name, patience_s=self.patience_s, checkpoint_every=self.checkpoint_every)
+        while True:
+            try:
+                journal = await Journal.open(ID, schema, slots, store, machine.clock, machine.ids, settings)
+                break
+            except Transient:
+                await machine.clock.sleep(1)
+        known = Repository(ID, "demo-repo", "files", "main", 0, "user", {})
+        repository = OpenRepository(
+            known, journal, store, machine.clock, machine.ids, writer=machine.name, outside=None
+        )
+        repository.trees = Trees(store, ID, threads=Here(), cut=self.cut, width=1)
+        repository.runs = Runs(store, ID, machine.clock, machine.ids, threads=Here())
+        return repository
+
+    async def begin(self, machine: Machine) -> OpenRepository:
+        """The repository's first event."""
+        repository = await self.open(machine)
+        first = RepositoryOpened("files", "main", _first_commit(machine.clock))
+        await repository.submit(Actor("user", "sim", ""), first)
+        return repository
+
+
+class Here(Threads):
+    """No thread at all."""
+
+    async def run(self, work: Callable[..., T], *arguments: object) -> T:
+        return work(*arguments)
+
+
+class Instant(View):
+    """The store, with every file but the journal's written and read at once: nobody else looks at a file before the
+    journal names it, so the order of these requests makes no difference."""
+
+    def __init__(self, machine: Machine) -> None:
+        super().__init__(machine.world.shared_store(), machine)
+
+    async def send(self, verb: str, path: str, data: bytes | None = None, more: Any = None) -> Any:
+        if "/journal/" in path or not self._machine.alive:
+            return await super().send(verb, path, data, more)
+        value = self._store.perform(Request(self._store, self._machine, verb, path, data, more))
+        if isinstance(value, BaseException):
+            raise value
+        return value

@@ -1,0 +1,58 @@
+"""The two worlds that the simulator plays, behind one face for the command line."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from tests.sim import lives, plants, scenarios
+from tests.sim.explore import Result, Run
+from tests.sim.versioning import lives as versioning_lives
+from tests.sim.versioning import plants as versioning_plants
+from tests.sim.versioning import scenes, steady
+
+Lives = tuple[str, Callable[[range], Result], Run]
+
+
+@dataclass(frozen=True)
+class Both:
+    lives: tuple[Lives, ...]
+    scenes: Iterable[str]
+    explore_scene: Callable[[str, float], Result]
+    plants: Iterable[str]
+    catch: Callable[[str, int], str]  # a plant, and how many seeds it has; how it was caught, "" if it was not
+
+
+def _by_life(result: Result) -> str:
+    return f"caught by seed {result.runs - 1}" if result.violation is not None else ""
+
+
+def _catch_in_versioning(name: str, seeds: int) -> str:
+    """By a life; else by the scene that was written for it. Starving shows in a steady stream only."""
+    if name in versioning_plants.STARVING:
+        return _by_life(steady.live_steadily(range(seeds), versioning_plants.STARVING[name]))
+    plant = versioning_plants.PLANTS[name]
+    found = _by_life(versioning_lives.live(range(seeds), plant))
+    where = scenes.CATCHES[name]
+    explored = scenes.explore_scene(where, plant, seconds=60)
+    by_scene = f"run {explored.runs} of {where!r}" if explored.violation is not None else ""
+    return ", ".join(filter(None, (found, by_scene)))
+
+
+WORLDS: dict[str, Both] = {
+    "journal": Both(
+        (("lives", lives.live, lives.life()),),
+        scenarios.SCENES,
+        lambda name, seconds: scenarios.explore_scene(name, seconds=seconds),
+        plants.PLANTS,
+        lambda name, seeds: _by_life(lives.live(range(seeds), plants.PLANTS[name])),
+    ),
+    "versioning": Both(
+        (
+            ("lives", versioning_lives.live, versioning_lives.life()),
+            ("lives under a steady stream", lambda seeds: steady.live_steadily(seeds[:20]), steady.steady()),
+        ),
+        scenes.SCENES,
+        lambda name, seconds: scenes.explore_scene(name, seconds=seconds),
+        [*versioning_plants.PLANTS, *versioning_plants.STARVING],
+        _catch_in_versioning,
+    ),
+}
