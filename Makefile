@@ -18,7 +18,7 @@ setup: .venv/.ready ## virtual environment in .venv with everything installed
 	.venv/bin/lochan --version
 	touch $@
 
-run: setup ## play the tour on a fresh sample lake and print what it did
+run: setup ## play the tour on a fresh sample lake, print what it did, and serve it
 	@PATH="$(CURDIR)/.venv/bin:$$PATH" $(PY) -m docs.tour
 
 test: setup ## the quick lane: lint, unit, integration, sim, spark (FULL=1: the long forms too)

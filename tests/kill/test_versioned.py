@@ -45,15 +45,36 @@ def folder() -> Iterator[Path]:
 
 
 def test_killed_at_every_step_of_versioning(folder: Path) -> None:
-    passed = _live(folder / "dry")
-    assert passed is not None
-    _judge(folder / "dry")
-    names = {name for name in failpoints_in_source() if name.startswith(PREFIXES)}
-    assert names <= passed.keys(), f"the child never passes {sorted(names - passed.keys())}"
-    trials = [(name, passing) for name in sorted(names) for passing in choose(passed[name])]
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        killed = set(pool.map(lambda trial: _try(folder / f"{trial[0]}-{trial[1]}", *trial), trials))
-    assert names == killed - {""}, f"nobody died at {sorted(names - killed)}"
+    """At the first, a middle and the last passing; and no failpoint is left out."""
+    names = _failpoints()
+    killed = _all_tried(folder, spread=3)
+    assert killed == names, f"nobody died at {sorted(names - killed)}"
+
+
+@pytest.mark.full
+@pytest.mark.timeout(3_600)
+def test_killed_at_nearly_every_passing(folder: Path) -> None:
+    assert _all_tried(folder, spread=20) == _failpoints()
+
+
+def test_the_judge_notices_what_is_lost(folder: Path) -> None:
+    """Killed with the bytes written and nothing said: whoever had been told that it is done would have been told a
+    lie, and so would whoever had been told that it was refused, if it had happened."""
+    assert _live(folder / "lost", "body.after_put", 1) is None
+    _forge(folder / "lost", "")
+    with pytest.raises(AssertionError):
+        _judge(folder / "lost")
+    assert _live(folder / "done", "land.landed", 1) is None
+    _forge(folder / "done", "nothing-to-do")
+    with pytest.raises(AssertionError):
+        _judge(folder / "done")
+
+
+def _forge(folder: Path, kind: str) -> None:
+    """An answer to the last thing that was asked for."""
+    with (folder / "told").open("r+b", buffering=0) as told:
+        last = msgspec.json.decode(told.readlines()[-1], type=Line)
+        told.write(msgspec.json.encode(msgspec.structs.replace(last, done=True, kind=kind)) + b"\n")
 
 
 def test_every_failpoint_of_versioning_is_in_a_story() -> None:
@@ -62,6 +83,22 @@ def test_every_failpoint_of_versioning_is_in_a_story() -> None:
     here = {name for name in failpoints_in_source() if any(f'fp("{name}")' in file.read_text() for file in files)}
     assert not [name for name in here if not name.startswith((*PREFIXES, *BROUGHT_IN, "repository."))]
     assert not set(PREFIXES) & set(BROUGHT_IN)
+
+
+def _failpoints() -> set[str]:
+    return {name for name in failpoints_in_source() if name.startswith(PREFIXES)}
+
+
+def _all_tried(folder: Path, spread: int) -> set[str]:
+    """Where somebody died."""
+    passed = _live(folder / "dry")
+    assert passed is not None
+    _judge(folder / "dry")
+    forgotten = _failpoints() - passed.keys()
+    assert not forgotten, f"the child never passes {sorted(forgotten)}: let it do what leads there"
+    trials = [(name, passing) for name in sorted(_failpoints()) for passing in choose(passed[name], spread)]
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        return set(pool.map(lambda trial: _try(folder / f"{trial[0]}-{trial[1]}", *trial), trials)) - {""}
 
 
 def _try(folder: Path, at: str, passing: int) -> str:

@@ -12,10 +12,10 @@ _ALWAYS = settings(deadline=None, suppress_health_check=list(HealthCheck), print
 
 
 def test_the_lake_agrees_with_the_dictionaries() -> None:
-    run_state_machine_as_test(Versioning, settings=settings(_ALWAYS, max_examples=40, stateful_step_count=25))
+    run_state_machine_as_test(Versioning, settings=settings(_ALWAYS, max_examples=80, stateful_step_count=30))
 
 
 @pytest.mark.full
 @pytest.mark.timeout(3_600)
 def test_the_lake_agrees_with_the_dictionaries_for_long() -> None:
-    run_state_machine_as_test(Versioning, settings=settings(_ALWAYS, max_examples=1_000, stateful_step_count=60))
+    run_state_machine_as_test(Versioning, settings=settings(_ALWAYS, max_examples=2_000, stateful_step_count=60))

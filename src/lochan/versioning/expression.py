@@ -5,7 +5,7 @@ name        a branch, else a tag, else a unique prefix of a commit's id
 ^N          the N-th parent (^ is ^1, ^0 the commit itself)
 @{time}     where the branch was at that moment, by the journal: 2026-11-01, 2026-11-01T10:00Z, 2 hours ago, yesterday
 @           of a branch: what is committed only
-$           of a branch: what is staged too
+$           of a branch: what is staged only
 +id         of a branch: a workspace of it, `main+17-9f3a6c21`; nothing else may follow
 """
 
@@ -31,7 +31,7 @@ class Expression:
     time: int | None = None  # microseconds since 1970
     ago: int | None = None  # or microseconds before now
     steps: tuple[tuple[str, int], ...] = ()  # ("~", 2), ("^", 1) …
-    only: str = ""  # "@": committed only, "$": staged too, "": as the caller likes
+    only: str = ""  # "@": committed only, "$": staged only, "": as the caller likes
     workspace: str = ""  # the id
 
 

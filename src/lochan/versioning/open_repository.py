@@ -6,6 +6,7 @@ from typing import Any
 from lochan.clock import Clock
 from lochan.formats.commit import Commit
 from lochan.formats.events import Event
+from lochan.formats.metarange import EMPTY as NO_TREE
 from lochan.formats.metarange import TreeRef
 from lochan.formats.record import Actor
 from lochan.ids import Ids
@@ -96,6 +97,8 @@ class OpenRepository:
         """What a reader of that ref sees; of a branch, with what is staged on it unless told otherwise."""
         if resolved.workspace is not None:
             return await self.view_in(resolved.workspace, resolved.commit)
+        if resolved.staged_only and resolved.branch is not None:
+            return View(resolved.branch.layers, await self.trees.open(NO_TREE), self.runs)
         layers = EMPTY if resolved.branch is None or resolved.committed_only else resolved.branch.layers
         return await self.view_of(resolved.commit, layers)
 

@@ -4,7 +4,7 @@ where a branch of that name was at an earlier moment."""
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-from lochan.errors import Invalid, NotFound
+from lochan.errors import Ambiguous, Invalid, NotFound
 from lochan.formats.commit import Commit
 from lochan.versioning.expression import Expression, parse
 from lochan.versioning.refs import Refs
@@ -20,6 +20,7 @@ class Resolved(NamedTuple):
     branch: Branch | None  # if it names a branch itself, and not something behind it
     committed_only: bool = False
     workspace: Workspace | None = None  # if it names one; the commit is then the one that it was opened on
+    staged_only: bool = False
 
 
 def resolve(refs: Refs, text: str, *, workspaces: bool = False, now: int | None = None) -> Resolved:
@@ -39,7 +40,8 @@ def resolve(refs: Refs, text: str, *, workspaces: bool = False, now: int | None 
         raise Invalid(f"{text!r}: only a branch has something staged")
     id = _stepped(refs, id, expression.steps, text)
     plain = branch is not None and not expression.steps
-    return Resolved(id, refs.commit(id), branch if plain else None, expression.only == "@")
+    only = expression.only
+    return Resolved(id, refs.commit(id), branch if plain else None, only == "@", staged_only=only == "$")
 
 
 def _workspace(refs: Refs, expression: Expression, text: str, wanted: bool) -> Resolved:
@@ -58,7 +60,7 @@ def _by_prefix(refs: Refs, name: str) -> str:
             f"no branch, tag or commit {name!r}", hint="`lochan branch list` and `lochan log` show what is there"
         )
     if len(found) > 1:
-        raise Invalid(f"{name!r} is the beginning of {len(found)} commits", hint="give more digits")
+        raise Ambiguous(f"{name!r} is the beginning of {len(found)} commits", hint="give more digits")
     return found[0]
 
 

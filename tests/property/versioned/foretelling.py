@@ -335,11 +335,17 @@ def _lines(parents: Mapping[str, tuple[str, ...]], left: set[str]) -> Iterator[t
 _LINES_MAX = 24
 
 
-def _hard_reset(state: State, seen: None, name: str, branch: str, ref: str) -> list[Result]:
-    found = state.branch(branch)
-    id = state.resolve(ref)
+def _see_target(state: State, branch: str, ref: str) -> tuple[str, str]:
+    head = state.branch(branch).head
+    return head, state.resolve(ref)
+
+
+def _hard_reset(state: State, seen: tuple[str, str], name: str, branch: str, ref: str) -> list[Result]:
+    head, id = seen
+    if state.branch(branch).head != head:
+        return []  # it looks anew
     state.check_writable()
-    if id != found.head:
+    if id != head:
         _guard(state, branch, "rewrite")
     return [Result(state.with_branch(branch, Branch(id)), id)]
 
@@ -556,6 +562,7 @@ _BEGIN: Mapping[str, Callable[..., Any]] = {
     "cherry_pick": _see_commit,
     "pop": _see_stash,
     "rebase": _see_onto,
+    "hard_reset": _see_target,
     "put_workspace": _see_writable_workspace,
     "delete_workspace": _see_workspace,
     "commit_workspace": _see_workspace,

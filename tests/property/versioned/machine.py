@@ -63,7 +63,7 @@ class Versioning(RuleBasedStateMachine):
     # --- what happens ------------------------------------------------------------------------------------------------
     @rule(lake=_lake, reader=_lake, seed=_seed)
     def ask(self, lake: int, reader: int, seed: int) -> None:
-        self._runner.run(self._ask(lake, reader, self._drawn(Random(seed))))
+        self._runner.run(self._ask(lake, reader, self._drawn(seed)))
 
     @rule(lakes=_lakes, reader=_lake, seed=_seed, times=st.integers(1, 4))
     def ask_at_once(self, lakes: list[int], reader: int, seed: int, times: int) -> None:
@@ -72,7 +72,7 @@ class Versioning(RuleBasedStateMachine):
 
     @rule(lake=_lake, reader=_lake, seed=_seed, storm=_storm, restarts=st.booleans())
     def ask_in_a_storm(self, lake: int, reader: int, seed: int, storm: Storm, restarts: bool) -> None:
-        self._runner.run(self._ask_in_a_storm(lake, reader, self._drawn(Random(seed)), storm, restarts))
+        self._runner.run(self._ask_in_a_storm(lake, reader, self._drawn(seed), storm, restarts))
 
     @rule(lakes=_lakes, seed=_seed, storm=_storm)
     def ask_at_once_in_a_storm(self, lakes: list[int], seed: int, storm: Storm) -> None:
@@ -94,12 +94,16 @@ class Versioning(RuleBasedStateMachine):
             at = self._place.repositories[reader]
             self._runner.run(check_readers(at, self._reading, self._state, ref, other, prefix))
 
-    def _drawn(self, random: Random) -> Wish:
-        return draw(random, partial(works, self._state))
+    def _drawn(self, seed: int) -> Wish:
+        return draw(self._random(seed), partial(works, self._state))
+
+    def _random(self, seed: int) -> Random:
+        """Hypothesis likes to draw the same again; it shall not mean the same."""
+        return Random(f"{seed}-{self._names}")
 
     def _drawn_for(self, lakes: list[int], seed: int) -> list[tuple[int, Wish]]:
         """Mostly of one branch, where they may meet."""
-        random = Random(seed)
+        random = self._random(seed)
         branch = random.choice(NAMES)
 
         def meets(wish: Wish) -> bool:

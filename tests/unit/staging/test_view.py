@@ -1,6 +1,7 @@
 """The view over layers and base, and what a look at it costs."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -53,7 +54,8 @@ def test_a_page_as_columns_is_the_same_page() -> None:
     runs, _ = new_runs()
     layers = staged(runs, [entry("b", 2), gone("c"), entry("e/1", 2)], [entry("c", 3)]).put(entry("a", 4), gone("d"))
     view = View(layers, MemoryBase(["a", "d", "e/2", "f", "g"]), runs)
-    for query in ({}, {"delimiter": "/"}, {"limit": 2}, {"prefix": "e"}, {"after": "z"}):
+    queries: list[dict[str, Any]] = [{}, {"delimiter": "/"}, {"limit": 2}, {"prefix": "e"}, {"after": "z"}]
+    for query in queries:
         page, columns = run(view.list(**query)), run(view.list_columns(**query))
         assert entries_of(columns.entries) == page.entries
         assert (columns.prefixes, columns.next) == (page.prefixes, page.next)
@@ -93,7 +95,7 @@ def test_no_page_of_nothing(limit: int) -> None:
 def test_listings(query: dict[str, object], seen: list[str], after: str | None) -> None:
     runs, _ = new_runs()
     layers = staged(runs, [entry("a/2"), gone("d/x")]).put(entry("c/d/1"))
-    page = run(View(layers, MemoryBase(["a/1", "b", "d/x"]), runs).list(**query))
+    page = run(View(layers, MemoryBase(["a/1", "b", "d/x"]), runs).list(**query))  # type: ignore[arg-type]
     assert (names(page), page.next) == (seen, after)
 
 

@@ -165,3 +165,18 @@ def test_commits_that_begin_in_one_record_share_the_seal() -> None:
         assert await paths(one, "main@") == ["a"]
 
     run(play())
+
+
+def test_what_is_committed_and_what_is_staged_are_read_apart() -> None:
+    async def play() -> None:
+        one, other = await two_servers()
+        for path in ("a", "b"):
+            await objects.put(one, "main", path, once(b"x"), actor=ANN)
+        await commit(one, "main", Wish("c"), actor=ANN)
+        await objects.put(one, "main", "c", once(b"x"), actor=ANN)
+        await objects.delete(one, "main", ["a"], actor=ANN)
+        assert await paths(other, "main") == ["b", "c"]
+        assert await paths(other, "main@") == ["a", "b"]
+        assert await paths(other, "main$") == ["c"]
+
+    run(play())

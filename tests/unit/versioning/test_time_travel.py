@@ -2,10 +2,12 @@
 
 import pytest
 
-from lochan.errors import Invalid, NotFound
+from lochan.errors import Gone, Invalid, NotFound
+from lochan.formats.collection_events import Expired
 from lochan.lake import Lake
 from lochan.store.memory import MemoryStore
 from lochan.versioning import branching, differing
+from lochan.versioning.history import history as log_of
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.rebase import rebase
 from tests.run import run
@@ -172,5 +174,22 @@ def test_it_is_a_ref_like_any_other() -> None:
         assert found == ["a"]
         await branching.hard_reset(story.repository, "main", "main@{1 hours ago}", actor=ANN)
         assert await story.read("main") == "a=1 b=1"
+
+    run(play())
+
+
+def test_an_expired_commit_is_listed_and_cannot_be_read() -> None:
+    async def play() -> None:
+        story = await told()
+        await story.later()
+        old = await story.write("main", "a=1", "old")
+        await story.later()
+        await story.write("main", "a=2", "new")
+        await story.repository.submit(ANN, Expired((old,)))
+        with pytest.raises(Gone, match="expired"):
+            await story.repository.resolve("main@{30 minutes ago}")
+        assert await story.read("main@{now}") == "a=2"
+        messages = [commit.message async for _, commit in log_of(story.repository, "main")]
+        assert messages == ["new", "old", "Repository created"]
 
     run(play())

@@ -61,7 +61,7 @@ class App:
             request.bucket, request.key, request.bucket_in_host = address
             route = find(request)
             name = route.name
-            await authenticate(gateway, request)
+            await authenticate(gateway, request, form=route.is_form)
             response = await route.handle(gateway, request)
         except S3Error as error:
             response = _failed(request, error)
@@ -92,9 +92,9 @@ async def _drained(request: Request) -> bool:
     that its sender still holds back, the connection is closed."""
     length = request.headers.get("content-length", "")
     small = length.isascii() and length.isdecimal() and len(length) < 7 and int(length) <= _DRAINED_BYTES_MAX
-    if not small or "expect" in request.headers:
+    if request.body_taken or not small or "expect" in request.headers:
         return False
-    request.body_taken = True
+    request.body_taken = request.body_ended = True
     await request.protocol()
     return True
 

@@ -22,6 +22,7 @@ class Request:
 
     __slots__ = (
         "arrived",
+        "body_ended",
         "body_taken",
         "bucket",
         "bucket_in_host",
@@ -56,10 +57,11 @@ class Request:
         self.user = ""
         self.identity: Identity | None = None
         self.body_taken = False  # whether somebody has begun to read it
+        self.body_ended = False  # and has come to its end
 
     @property
     def has_unread_body(self) -> bool:
-        return not self.body_taken and (
+        return not self.body_ended and (
             self.headers.get("content-length", "0") != "0" or "transfer-encoding" in self.headers
         )
 

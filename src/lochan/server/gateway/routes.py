@@ -46,6 +46,7 @@ class Route(NamedTuple):
     name: str
     handle: Handle
     action: str  # asked of the bucket, or of the object
+    is_form: bool = False  # its signature may stand in the body
 
 
 SERVICE, BUCKET, OBJECT = "service", "bucket", "object"
@@ -69,7 +70,7 @@ ROUTES: dict[tuple[str, str], dict[str, Route]] = {
     (BUCKET, "DELETE"): {"": Route("DeleteBucket", delete_bucket.handle, "fs:DeleteRepository")},
     (BUCKET, "POST"): {
         "delete": Route("DeleteObjects", delete_objects.handle, DELETE),
-        "": Route("PostObject", post_object.handle, WRITE),
+        "": Route("PostObject", post_object.handle, WRITE, is_form=True),
     },
     (OBJECT, "GET"): {
         "uploadId": Route("ListParts", list_parts.handle, READ),

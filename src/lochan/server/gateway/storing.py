@@ -1,7 +1,7 @@
 """What of a request is kept with an object, and its body on the way in."""
 
 from collections.abc import AsyncIterator, Mapping
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from lochan.server.gateway.request import Request
 from lochan.server.gateway.wire.checksums import Checksum, content_md5, declared_checksum
@@ -39,6 +39,20 @@ def told(headers: Mapping[str, str]) -> Told:
     return Told(headers.get("content-type", ""), kept, metadata)
 
 
+class Body(Protocol):
+    """Bytes on their way in, with what was declared of them."""
+
+    length: int  # at most
+    expected_md5: str | None
+    checksums: dict[str, str | None]  # to be computed on the way, and compared where a value was given
+
+    async def whole(self) -> bytes: ...
+
+    def pieces(self) -> AsyncIterator[bytes]: ...
+
+    def check_trailer(self, found: Mapping[str, str]) -> None: ...
+
+
 class Incoming:
     """The body of a request: how long it is, what was declared of it, and its bytes, proven at their end."""
 
@@ -48,8 +62,10 @@ class Incoming:
         assert identity is not None, "every request is authenticated first"
         self.md5 = content_md5(request.headers)
         self.checksum = declared_checksum(request.headers)
+        self.expected_md5 = None if self.md5 is None else self.md5.hex()
+        self.checksums = {} if self.checksum is None else {self.checksum.algorithm: self.checksum.value}
         chunked = identity.payload.is_chunked
-        self.length = _length(request.headers, "x-amz-decoded-content-length" if chunked else "content-length")
+        self.length = declared_length(request.headers, "x-amz-decoded-content-length" if chunked else "content-length")
         if self.length > bytes_max:
             raise S3Error("EntityTooLarge", ProposedSize=str(self.length), MaxSizeAllowed=str(bytes_max))
         self._body: ChunkedBody | PlainBody
@@ -60,19 +76,11 @@ class Incoming:
             self._body = PlainBody(identity, self.length)
         self.is_plain = identity.payload in (Payload.HASHED, Payload.UNSIGNED)
 
-    @property
-    def expected_md5(self) -> str | None:
-        return None if self.md5 is None else self.md5.hex()
-
-    @property
-    def checksums(self) -> dict[str, str | None]:
-        """To be computed on the way, and compared where a value was given in a header."""
-        return {} if self.checksum is None else {self.checksum.algorithm: self.checksum.value}
-
     async def whole(self) -> bytes:
         """A small body, in memory."""
         self._request.body_taken = True
         data = await self._request.protocol() if self.length or not self.is_plain else b""
+        self._request.body_ended = True
         if self.is_plain:
             self._body.feed(data)
             self._finish()
@@ -88,6 +96,7 @@ class Incoming:
             async for data in self._request.protocol:
                 for piece in self._body.feed(bytes(data)):
                     yield piece
+        self._request.body_ended = True
         self._finish()
 
     def _finish(self) -> None:
@@ -101,7 +110,8 @@ class Incoming:
             self.checksum.check(found[self.checksum.algorithm])
 
 
-def _length(headers: Mapping[str, str], name: str) -> int:
+def declared_length(headers: Mapping[str, str], name: str = "content-length") -> int:
+    """Raises MissingContentLength, InvalidArgument."""
     text = headers.get(name)
     if text is None:
         raise S3Error("MissingContentLength")

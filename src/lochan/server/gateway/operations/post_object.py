@@ -1,9 +1,73 @@
-"""PostObject: a form of a browser, with a policy that its author signed."""
+"""PostObject: a form of a browser, with a policy that its author signed.
 
+The signature stands in the form, so it is checked here, as soon as the fields have come and before the file is read.
+"""
+
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+
+from lochan.formats.entry import Entry
+from lochan.server.gateway.answers import XML
+from lochan.server.gateway.authentication import identify, now
 from lochan.server.gateway.gateway import Gateway
-from lochan.server.gateway.request import Request, Response
+from lochan.server.gateway.looking import checksum_headers
+from lochan.server.gateway.operations.put_object import ACTION, written
+from lochan.server.gateway.places import check_writable, object_place
+from lochan.server.gateway.posted import Posted
+from lochan.server.gateway.request import Headers, Request, Response
+from lochan.server.gateway.storing import told
+from lochan.server.gateway.wire.addressing import checked_key
 from lochan.server.gateway.wire.errors import S3Error
+from lochan.server.gateway.wire.post_policy import PostForm, post_claimed
+from lochan.server.gateway.wire.xml_uploads import posted as posted_xml
+from lochan.server.gateway.writing import stage
+
+_SCHEMES = ("http", "https")
 
 
 async def handle(gateway: Gateway, request: Request) -> Response:
-    raise S3Error("NotImplemented", "Form uploads are not taken yet.")
+    posted = Posted(request)
+    if request.identity is not None:
+        raise S3Error("InvalidArgument", "Only one auth mechanism allowed; a form carries its signature in its fields.")
+    form = await posted.form()
+    claim = post_claimed(form, gateway.realm, now(gateway))
+    if claim is None:
+        raise S3Error("AccessDenied")
+    await identify(gateway, request, claim)
+    posted.allowed = claim.length
+    place = await object_place(gateway, request, ACTION, key=checked_key(form.key))
+    check_writable(place)
+    entry = await written(gateway, place, told(form.fields), posted)
+    await stage(gateway, request, place, entry)
+    return _answer(request, form, entry)
+
+
+def _answer(request: Request, form: PostForm, entry: Entry) -> Response:
+    """As the form wants it: sent on to another page, or one of three statuses."""
+    path = form.key if request.bucket_in_host else f"{form.bucket}/{form.key}"
+    location = f"http://{request.headers.get('host', '')}/{quote(path)}"
+    headers: Headers = [("etag", f'"{entry.etag}"'), *checksum_headers(entry)]
+    onward = _onward(form, entry)
+    if onward:
+        return Response(303, [*headers, ("location", onward), ("content-length", "0")])
+    headers.append(("location", location))
+    status = form.fields.get("success_action_status", "")
+    if status == "201":
+        body = posted_xml(location, form.bucket, form.key, entry.etag)
+        return Response(201, [*headers, XML, ("content-length", str(len(body)))], body)
+    if status == "200":
+        return Response(200, [*headers, ("content-length", "0")])
+    return Response(204, headers)
+
+
+def _onward(form: PostForm, entry: Entry) -> str:
+    """The page to go on to, told what was written. What is no address of the web is as if it were not there."""
+    wanted = form.fields.get("success_action_redirect") or form.fields.get("redirect") or ""
+    try:
+        url = urlsplit(wanted)
+    except ValueError:
+        return ""
+    if url.scheme not in _SCHEMES or not url.netloc or not wanted.isascii() or not wanted.isprintable():
+        return ""
+    told = [("bucket", form.bucket), ("key", form.key), ("etag", f'"{entry.etag}"')]
+    query = urlencode([*parse_qsl(url.query, keep_blank_values=True), *told])
+    return url._replace(query=query).geturl()

@@ -8,7 +8,7 @@ from lochan.server.gateway.gateway import Gateway
 from lochan.server.gateway.looking import checksum_headers
 from lochan.server.gateway.places import Place, check_writable, object_place
 from lochan.server.gateway.request import Request, Response
-from lochan.server.gateway.storing import Incoming, told
+from lochan.server.gateway.storing import Body, Incoming, Told, told
 from lochan.server.gateway.writing import stage
 from lochan.versioning.bodies.body import PACKED_BYTES_MAX, ready
 
@@ -18,14 +18,13 @@ ACTION = "fs:WriteObject"
 async def handle(gateway: Gateway, request: Request) -> Response:
     place = await object_place(gateway, request, ACTION)
     check_writable(place)
-    entry = await _written(gateway, request, place, Incoming(request))
+    entry = await written(gateway, place, told(request.headers), Incoming(request))
     await stage(gateway, request, place, entry)
     return Response(200, [("etag", f'"{entry.etag}"'), *checksum_headers(entry), ("content-length", "0")])
 
 
-async def _written(gateway: Gateway, request: Request, place: Place, incoming: Incoming) -> Entry:
+async def written(gateway: Gateway, place: Place, said: Told, incoming: Body) -> Entry:
     """Raises BadDigest and its like with nothing staged."""
-    said = told(request.headers)
     if incoming.length <= PACKED_BYTES_MAX:
         small = ready(
             place.path,

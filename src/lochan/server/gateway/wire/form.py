@@ -13,6 +13,7 @@ from typing import Final
 
 from lochan.server.gateway.wire.errors import S3Error
 
+FORM_TYPE: Final = "multipart/form-data"
 FIELDS_BYTES_MAX: Final = 20 * 1024
 FIELDS_MAX: Final = 100
 
@@ -29,7 +30,7 @@ class FormReader:
 
     def __init__(self, content_type: str) -> None:
         boundary = _BOUNDARY.search(content_type)
-        if not content_type.lower().startswith("multipart/form-data") or boundary is None:
+        if not content_type.lower().startswith(FORM_TYPE) or boundary is None:
             raise S3Error("MalformedPOSTRequest", "The Content-Type is not multipart/form-data with a boundary.")
         self._delimiter = b"\r\n--" + (boundary[1] or boundary[2]).encode("latin-1", "replace")
         self._buffer = bytearray(b"\r\n")  # the first boundary may stand at the very beginning
@@ -51,6 +52,11 @@ class FormReader:
             yield from self._file_pieces()
         elif self._before_file + len(self._buffer) > FIELDS_BYTES_MAX:
             raise S3Error("MaxPostPreDataLengthExceededError")
+
+    @property
+    def at_file(self) -> bool:
+        """Whether the fields are complete and the file has begun, or has come already."""
+        return self._state in (self._on_file, self._on_rest)
 
     def finish(self) -> None:
         """Raises IncompleteBody where the file has no end, InvalidArgument where there is none."""

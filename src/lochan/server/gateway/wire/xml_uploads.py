@@ -1,4 +1,4 @@
-"""Answers about uploads in parts, and about copies."""
+"""Answers about uploads in parts and by forms, and about copies."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -80,6 +80,12 @@ def completed(
         element("ChecksumType", type),
     )
     return document("CompleteMultipartUploadResult", parts)
+
+
+def posted(location: str, bucket: str, key: str, etag: str) -> bytes:
+    """Of a form's upload that asked for 201."""
+    named = (element("Location", location), element("Bucket", bucket), element("Key", key))
+    return document("PostResponse", (*named, element("ETag", quoted(etag))), namespace=False)
 
 
 def copied(etag: str, modified: int, checksums: Checksums | None = None, of_part: bool = False) -> bytes:

@@ -1,0 +1,135 @@
+"""What somebody else does between the moment when a verb has looked and the moment when it appends."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from lochan.errors import NotFound, PathsInTheWay, PreconditionFailed
+from lochan.formats.entry import Entry
+from lochan.formats.record import Actor
+from lochan.formats.refs_events import Staged
+from lochan.lake import Lake
+from lochan.store.memory import MemoryStore
+from lochan.tree.strategy import Strategy
+from lochan.versioning import branching, copying, moving, objects, stashing
+from lochan.versioning.commit import Wish, commit
+from lochan.versioning.conditional import submit_if
+from lochan.versioning.differing import staged
+from lochan.versioning.open_repository import OpenRepository
+from tests.run import run
+
+ANN = Actor("ann", "test", "here")
+
+
+async def opened() -> OpenRepository:
+    """With `b` on `dev`, and nothing staged."""
+    lake = await Lake.create(MemoryStore())
+    await lake.create_repository("demo-repo", actor=ANN)
+    repository = await lake.open_repository("demo-repo")
+    await branching.create_branch(repository, "dev", "main", actor=ANN)
+    await put(repository, "dev", "b")
+    await commit(repository, "dev", Wish("b"), actor=ANN)
+    return repository
+
+
+async def put(repository: OpenRepository, branch: str, path: str, data: bytes = b"1") -> Entry:
+    return await objects.put(repository, branch, path, _once(data), actor=ANN)
+
+
+async def _once(data: bytes) -> AsyncIterator[bytes]:
+    yield data
+
+
+def before(repository: OpenRepository, verb: str, other: Callable[[], Awaitable[object]]) -> None:
+    """Somebody else is quicker than the next append."""
+    append = getattr(repository, verb)
+
+    async def second(*args: Any, **told: Any) -> Any:
+        setattr(repository, verb, append)
+        await other()
+        return await append(*args, **told)
+
+    setattr(repository, verb, second)
+
+
+async def shown(repository: OpenRepository, ref: str) -> list[str]:
+    return [entry.path for entry in (await objects.list_objects(repository, ref)).entries]
+
+
+async def uncommitted(repository: OpenRepository, branch: str) -> list[str]:
+    return [each.path for each in await staged(repository, branch)]
+
+
+def test_what_a_partial_commit_leaves_staged_is_not_hidden_under_by_the_merge_after_it() -> None:
+    async def play() -> None:
+        repository = await opened()
+        await put(repository, "main", "b", b"mine")
+        await put(repository, "main", "z")
+        with pytest.raises(PathsInTheWay) as refused:
+            await moving.merge(repository, "dev", "main", actor=ANN, commit_first=Wish("z", paths=["z"]))
+        assert refused.value.paths == ("b",)
+        assert await uncommitted(repository, "main") == ["b", "z"]
+        await moving.merge(repository, "dev", "main", actor=ANN, commit_first=Wish("b"), strategy=Strategy("dest-wins"))
+        assert await shown(repository, "main@") == ["b", "z"]
+
+    run(play())
+
+
+def test_what_comes_to_a_clean_branch_is_committed_first_too() -> None:
+    async def play() -> None:
+        repository = await opened()
+        before(repository, "submit_decided", lambda: put(repository, "main", "z"))
+        await moving.merge(repository, "dev", "main", actor=ANN, commit_first=Wish("z"))
+        assert await shown(repository, "main@") == ["b", "z"]
+        assert await uncommitted(repository, "main") == []
+
+    run(play())
+
+
+def test_what_was_to_be_committed_first_is_stashed_meanwhile() -> None:
+    async def play() -> None:
+        repository = await opened()
+        await put(repository, "main", "z")
+        before(repository, "submit", lambda: stashing.push(repository, "main", actor=ANN))
+        await moving.merge(repository, "dev", "main", actor=ANN, commit_first=Wish("z"))
+        assert await shown(repository, "main") == ["b"]
+        assert len(await stashing.stashed(repository)) == 1
+
+    run(play())
+
+
+@pytest.mark.parametrize("how", ["reset", "stash"])
+def test_a_move_does_not_bring_back_what_was_put_aside(how: str) -> None:
+    async def aside(repository: OpenRepository) -> None:
+        if how == "reset":
+            await branching.reset_staged(repository, "main", actor=ANN)
+        else:
+            await stashing.push(repository, "main", actor=ANN)
+
+    async def play() -> None:
+        repository = await opened()
+        await put(repository, "main", "z")
+        before(repository, "submit_decided", lambda: aside(repository))
+        with pytest.raises(NotFound):
+            await copying.move(repository, "main", "z", "y", actor=ANN)
+        assert await uncommitted(repository, "main") == []
+
+    run(play())
+
+
+def test_a_condition_is_tested_anew_where_what_it_saw_was_reset() -> None:
+    async def play() -> None:
+        repository = await opened()
+        entry = await put(repository, "main", "z")
+        before(repository, "submit_decided", lambda: branching.reset_staged(repository, "main", actor=ANN))
+
+        def is_it(found: Entry | None) -> None:
+            if found is None or found.etag != entry.etag:
+                raise PreconditionFailed("another one")
+
+        with pytest.raises(PreconditionFailed):
+            await submit_if(repository, "main", "z", is_it, [Staged("main", puts=(entry,))], actor=ANN)
+        assert await uncommitted(repository, "main") == []
+
+    run(play())
