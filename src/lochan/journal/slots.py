@@ -76,8 +76,9 @@ class ObjectSlots:
         self._aged = aged
         self._group = group
         # A disk is asked a million times a minute whether there is anything new, and mostly there is not.
-        self._are_absent: Callable[..., bool] | None = getattr(store, "are_absent", None)
-        self._end = (0, "", "")  # a number, and the paths of its slot and segment
+        self._absence: Callable[..., Callable[[], bool]] | None = getattr(store, "absence", None)
+        self._end = 0
+        self._is_end: Callable[[], bool] = lambda: False
 
     @property
     def group(self) -> int:
@@ -110,11 +111,12 @@ class ObjectSlots:
         return found
 
     def ends_at(self, number: int) -> bool:
-        if self._are_absent is None:
+        if self._absence is None:
             return False
-        if self._end[0] != number:
-            self._end = (number, self.slot_path(number), self.segment_path(number // self._group))
-        return self._are_absent(self._end[1], self._end[2])
+        if self._end != number:
+            self._end = number
+            self._is_end = self._absence(self.slot_path(number), self.segment_path(number // self._group))
+        return self._is_end()
 
     async def delete(self, number: int) -> None:
         await self._store.delete(self.slot_path(number))

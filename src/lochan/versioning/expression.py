@@ -12,6 +12,7 @@ $           of a branch: what is staged only
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 from lochan.errors import Invalid
 
@@ -35,6 +36,7 @@ class Expression:
     workspace: str = ""  # the id
 
 
+@lru_cache(maxsize=4096)
 def parse(text: str) -> Expression:
     """Raises Invalid, saying what was expected where."""
     name = _NAME.match(text)

@@ -14,18 +14,18 @@ from tests.run import run
 
 def test_nothing_there_is_seen_and_something_is_asked_for(tmp_path: Path) -> None:
     store = LocalStore(str(tmp_path / "lake"), create=True)
-    assert store.are_absent("a/b", "c")
+    assert store.absence("a/b", "c")()
     run(store.put("c", b"x"))
-    assert not store.are_absent("a/b", "c")
-    assert store.are_absent("a/b")
-    assert not store.are_absent("c/d"), "a file where a folder should be: whoever asks properly is told"
+    assert not store.absence("a/b", "c")()
+    assert store.absence("a/b")()
+    assert not store.absence("c/d")(), "a file where a folder should be: whoever asks properly is told"
 
 
 def test_a_lake_that_is_gone_is_not_an_empty_one(tmp_path: Path) -> None:
     store = LocalStore(str(tmp_path / "lake"), create=True)
     shutil.rmtree(tmp_path / "lake")
     with pytest.raises(Refused):
-        store.are_absent("a")
+        store.absence("a")()
 
 
 def test_the_end_of_a_journal(tmp_path: Path) -> None:

@@ -30,7 +30,15 @@ async def look_up(place: Place) -> Entry:
 async def find(place: Place) -> Entry | None:
     if place.resolved is None:
         return None
+    if not place.path:
+        return _root(place)
     return await (await place.repository.view(place.resolved)).get(place.path)
+
+
+def _root(place: Place) -> Entry:
+    """As clients know folders: an empty object with a slash at its end."""
+    empty = "d41d8cd98f00b204e9800998ecf8427e"
+    return Entry("", (), 0, empty, empty, place.repository.repository.created, "application/x-directory")
 
 
 def current(entry: Entry) -> Current:

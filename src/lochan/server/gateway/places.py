@@ -45,11 +45,14 @@ async def bucket_place(gateway: Gateway, request: Request, action: str, bucket: 
     return await gateway.repository(name)
 
 
-async def object_place(gateway: Gateway, request: Request, action: str, bucket: str = "", key: str = "") -> Place:
-    """An object of the request, or of another bucket and key. Raises NoSuchKey for a key that is a ref alone."""
+async def object_place(
+    gateway: Gateway, request: Request, action: str, bucket: str = "", key: str = "", *, root: bool = False
+) -> Place:
+    """An object of the request, or of another bucket and key. Raises NoSuchKey for a key that is a ref alone, unless
+    its `root/` will do: a folder that is always there, of which nothing is stored."""
     place = await located(gateway, request, bucket or request.bucket, key or request.key)
-    if not place.path:
-        raise S3Error("NoSuchKey", Key=key or request.key)
+    if not place.path and not (root and (key or request.key).endswith("/")):
+        raise S3Error("NoSuchKey", "A key is a branch, a tag or a commit, a slash and a path.", Key=key or request.key)
     await require_at(gateway, request, action, place)
     return place
 

@@ -29,11 +29,11 @@ class Posted:
         self._request.body_taken = True
         self._body = aiter(self._request.protocol)
         while not self._reader.at_file:
-            data = await anext(self._body, None)
+            data = await self._next()
             if data is None:
-                self._ended()
-                break
-            self._begun += self._reader.feed(bytes(data))
+                self._ended()  # and has something to say of it
+            else:
+                self._begun += self._reader.feed(data)
         found = post_form(self._reader.fields, self._request.bucket, self._reader.filename)
         md5, checksum = content_md5(found.fields), declared_checksum(found.fields)
         self.expected_md5 = None if md5 is None else md5.hex()
@@ -56,10 +56,17 @@ class Posted:
     async def _file(self) -> AsyncIterator[bytes]:
         for piece in self._begun:
             yield piece
-        async for data in self._body:
-            for piece in self._reader.feed(bytes(data)):
+        while (data := await self._next()) is not None:
+            for piece in self._reader.feed(data):
                 yield piece
         self._ended()
+
+    async def _next(self) -> bytes | None:
+        """Granian hands out a body's iterator only once, and what that gives can only be awaited plainly."""
+        try:
+            return bytes(await anext(self._body))
+        except StopAsyncIteration:
+            return None
 
     def _ended(self) -> None:
         self._request.body_ended = True

@@ -7,7 +7,6 @@ from lochan.server.gateway.request import Request
 from lochan.server.gateway.wire.checksums import Checksum, content_md5, declared_checksum
 from lochan.server.gateway.wire.chunked import ChunkedBody
 from lochan.server.gateway.wire.errors import S3Error
-from lochan.server.gateway.wire.identity import Payload
 from lochan.server.gateway.wire.plain import PlainBody
 
 OBJECT_BYTES_MAX = 5 << 30  # of one put; more comes in parts
@@ -74,25 +73,25 @@ class Incoming:
             self._body = ChunkedBody(identity.payload, self.length, identity.seed, trailer)
         else:
             self._body = PlainBody(identity, self.length)
-        self.is_plain = identity.payload in (Payload.HASHED, Payload.UNSIGNED)
+        on_wire = request.headers.get("content-length", "")
+        self._is_short = on_wire.isdecimal() and len(on_wire) < 9 and "transfer-encoding" not in request.headers
+        self._has_bytes = on_wire != "0" or "transfer-encoding" in request.headers
 
     async def whole(self) -> bytes:
-        """A small body, in memory."""
+        """A small body, in memory. One that may turn out larger than it says is looked at as it comes."""
+        if not self._is_short:
+            return b"".join([piece async for piece in self.pieces()])
         self._request.body_taken = True
-        data = await self._request.protocol() if self.length or not self.is_plain else b""
+        data = await self._request.protocol() if self._has_bytes else b""
         self._request.body_ended = True
-        if self.is_plain:
-            self._body.feed(data)
-            self._finish()
-            return bytes(data)
-        payload = b"".join(self._body.feed(data))
+        payload = b"".join(self._body.feed(bytes(data)))
         self._finish()
         return payload
 
     async def pieces(self) -> AsyncIterator[bytes]:
         """Raises at the end for a body that is not what was signed or promised: it must not become visible then."""
         self._request.body_taken = True
-        if self.length or not self.is_plain:
+        if self._has_bytes:
             async for data in self._request.protocol:
                 for piece in self._body.feed(bytes(data)):
                     yield piece

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from hashlib import md5
 from typing import Any
 
-import boto3  # type: ignore[import-untyped]
+import boto3
 import pytest
 from botocore.config import Config
 

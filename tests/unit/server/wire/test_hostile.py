@@ -112,7 +112,7 @@ def test_any_header(text: str, size: int) -> None:
         lambda: checksums.declared_checksum({"x-amz-checksum-crc32": text}),
         lambda: checksums.declared_checksum({"x-amz-trailer": text}),
         lambda: checksums.content_md5({"content-md5": text}),
-        lambda: addressing.addressed(text, "/" + text, [text]),
+        lambda: addressing.addressed(text, "/" + text, (text,)),
         lambda: addressing.copy_source(text),
         lambda: addressing.checked_bucket(text),
         lambda: FormReader(f"multipart/form-data; boundary={text}"),

@@ -14,10 +14,10 @@ ACTION = "fs:DeleteObject"
 
 
 async def handle(gateway: Gateway, request: Request) -> Response:
-    place = await object_place(gateway, request, ACTION)
+    place = await object_place(gateway, request, ACTION, root=True)
     check_writable(place)
     wanted = conditions(request.headers)
-    if wanted.match is not None and not place.workspace:
+    if wanted.match is not None and place.path and not place.workspace:
         await submit_if(
             place.repository,
             place.branch,
@@ -34,6 +34,9 @@ async def handle(gateway: Gateway, request: Request) -> Response:
 async def delete(gateway: Gateway, request: Request, place: Place, paths: list[str]) -> None:
     """Of one branch or workspace, as one event."""
     actor = gateway.actor(request)
+    paths = [path for path in paths if path]  # the root of a branch stays
+    if not paths:
+        return
     if place.workspace:
         await workspaces.delete(place.repository, place.workspace, paths, actor=actor)
     else:

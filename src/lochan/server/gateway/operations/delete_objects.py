@@ -47,7 +47,7 @@ async def handle(gateway: Gateway, request: Request) -> Response:
 async def _place(gateway: Gateway, request: Request, asked: Deletion) -> Place:
     if asked.version not in (None, "null"):
         raise S3Error("NoSuchVersion")
-    place = await object_place(gateway, request, ACTION, key=asked.key)
+    place = await object_place(gateway, request, ACTION, key=asked.key, root=True)
     check_writable(place)
     if asked.etag is not None:
         there = await find(place)

@@ -16,7 +16,7 @@ _WHOLE_BYTES_MAX = 1 << 20  # answered as one piece; more is streamed
 
 
 async def handle(gateway: Gateway, request: Request) -> Response:
-    place = await object_place(gateway, request, ACTION)
+    place = await object_place(gateway, request, ACTION, root=True)
     entry = await look_up(place)
     conditions(request.headers).check_read(current(entry))
     span, extra = wanted(entry, request)

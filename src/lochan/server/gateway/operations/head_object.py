@@ -10,7 +10,7 @@ from lochan.server.gateway.wire.ranges import Span
 
 
 async def handle(gateway: Gateway, request: Request) -> Response:
-    entry = await look_up(await object_place(gateway, request, ACTION))
+    entry = await look_up(await object_place(gateway, request, ACTION, root=True))
     conditions(request.headers).check_read(current(entry))
     span, extra = wanted(entry, request)
     start, end = span or Span(0, entry.size)

@@ -1,7 +1,7 @@
 """Which bucket and key a request means: `host/bucket/key`, or `bucket.host/key` where a domain is configured."""
 
 import re
-from collections.abc import Iterable
+from functools import lru_cache
 from typing import NamedTuple
 
 from lochan.server.gateway.wire.errors import S3Error
@@ -26,7 +26,7 @@ class CopySource(NamedTuple):
     version: str | None
 
 
-def addressed(host: str, path: str, domains: Iterable[str] = ()) -> Address:
+def addressed(host: str, path: str, domains: tuple[str, ...] = ()) -> Address:
     """`path` as on the wire. Raises InvalidURI or KeyTooLongError; the bucket's name is for `checked_bucket` to judge.
 
     Only one slash divides bucket and key, and the key begins behind it: `//` and `..` are part of a key.
@@ -34,7 +34,7 @@ def addressed(host: str, path: str, domains: Iterable[str] = ()) -> Address:
     return located(host, decoded(path), domains)
 
 
-def located(host: str, path: str, domains: Iterable[str] = ()) -> Address:
+def located(host: str, path: str, domains: tuple[str, ...] = ()) -> Address:
     """The same for a path that the server has decoded."""
     path = path.removeprefix("/")
     bucket = host_bucket(host, domains)
@@ -44,7 +44,8 @@ def located(host: str, path: str, domains: Iterable[str] = ()) -> Address:
     return Address(bucket, checked_key(key), False)
 
 
-def host_bucket(host: str, domains: Iterable[str]) -> str:
+@lru_cache(maxsize=1024)
+def host_bucket(host: str, domains: tuple[str, ...]) -> str:
     """What stands before a configured domain, empty if nothing does. The longest domain counts."""
     name = host.lower()
     if not name.startswith("["):  # an IPv6 address has colons of its own, and no bucket
