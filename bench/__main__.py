@@ -3,7 +3,17 @@
 import sys
 from importlib import import_module
 
-SUBJECTS = ("journal_append", "journal_fold", "ref_lookup", "cli_start", "tree", "staging", "versioning", "log")
+SUBJECTS = (
+    "journal_append",
+    "journal_fold",
+    "ref_lookup",
+    "cli_start",
+    "tree",
+    "staging",
+    "versioning",
+    "log",
+    "gateway",
+)
 
 
 def main() -> None:

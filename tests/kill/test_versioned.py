@@ -36,8 +36,9 @@ _PATIENCE_S = 120
 
 
 @pytest.fixture
-def folder() -> Iterator[Path]:
-    versioned_child.hasten()
+def folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    for module, name, value in versioned_child.HASTENED:
+        monkeypatch.setattr(module, name, value)
     with tempfile.TemporaryDirectory(
         prefix="lochan-kill-", dir="/dev/shm" if Path("/dev/shm").is_dir() else None
     ) as name:

@@ -52,7 +52,7 @@ class MinioServer:
 
     def boto3(self) -> Any:
         """A client of another make, to look at the server with other eyes. The caller closes it."""
-        import boto3  # type: ignore[import-untyped]
+        import boto3
 
         return boto3.client(
             "s3",

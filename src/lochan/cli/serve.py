@@ -90,6 +90,9 @@ def _listener(name: str, address: str, config: Config, workers: int, tls: "Tls |
         OpenLake(config),
         S3Settings(config.text("gateways.s3.domain"), config.text("gateways.s3.region"), name == "flat"),
         tls,
+        access_log=config.flag("logging.access"),
+        usage_s=config.number("usage.flush_s") if config.flag("usage.enabled") else None,
+        upload_days=config.number("gateways.s3.upload_days"),
     )
 
 

@@ -109,6 +109,13 @@ def _milliseconds(text: str, _: Place) -> float:
     return number
 
 
+def _more_than_nothing(text: str, _: Place) -> float:
+    number = float(text)
+    if not isfinite(number) or number <= 0:
+        raise ValueError
+    return number
+
+
 def _size(text: str, _: Place) -> int:
     match = re.fullmatch(r"([0-9]{1,19}(?:\.[0-9]{1,9})?)\s*([a-z]*)", text.strip().lower())
     if match is None or match[2] not in _UNITS:
@@ -134,6 +141,8 @@ OUTPUT = Kind('"-" or a path', _output)
 LOCATION = Kind("a folder or a URL such as s3://bucket/prefix, gs://…, az://…, memory://", _location)
 ADDRESS = Kind("host:port, such as 127.0.0.1:8000 or [::1]:8000", _address)
 MILLISECONDS = Kind("a number of milliseconds, 0 or more", _milliseconds)
+SECONDS = Kind("a number of seconds, more than 0", _more_than_nothing)
+DAYS = Kind("a number of days, more than 0", _more_than_nothing)
 SIZE = Kind("a size, such as 256MB, 10GB or 1.5GiB", _size)
 HTTP_URL = _url("http", "https")
 POSTGRES_URL = _url("postgres", "postgresql")

@@ -30,6 +30,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "logging.output", kinds.OUTPUT, "-", 'a file; "-" is stdout for the server, stderr for every other command'
     ),
+    Setting("logging.access", kinds.YES_OR_NO, "true", "whether the server logs a line for every request"),
     Setting(
         "journal.type",
         one_of("store", "postgres", badger="store"),
@@ -108,6 +109,11 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "gateways.s3.region", kinds.TEXT, "us-east-1", "the region the gateway says it is, as S3 clients sign for it"
     ),
+    Setting(
+        "gateways.s3.upload_days", kinds.DAYS, "7", "after how long an upload in parts that is not ended is aborted"
+    ),
+    Setting("usage.enabled", kinds.YES_OR_NO, "true", "whether the server notes in the lake who read or wrote what"),
+    Setting("usage.flush_s", kinds.SECONDS, "60", "how often these notes are written to the lake"),
     Setting(
         "api.listen",
         kinds.ADDRESS,

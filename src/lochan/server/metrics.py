@@ -24,9 +24,13 @@ class Metrics:
             buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60),
         )
         self._sent = Counter("lochan_s3_sent_bytes", "Bytes of bodies that went out.")
+        self._usage_dropped = Counter("lochan_usage_dropped_rows", "Rows of the log of use that could not be written.")
         # Looking a label up costs more than counting.
         self._by_label: dict[tuple[str, int], Counter] = {}
         self._by_operation: dict[str, Histogram] = {}
+
+    def usage_dropped(self, rows: int) -> None:
+        self._usage_dropped.inc(rows)
 
     def answered(self, operation: str, status: int, seconds: float, sent_bytes: int) -> None:
         counter = self._by_label.get((operation, status))

@@ -5,11 +5,14 @@ import signal
 import socket
 from collections.abc import Callable, Sequence
 from multiprocessing.context import SpawnProcess
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from time import sleep
 from types import FrameType
 
 from lochan.errors import Refused, Transient
 from lochan.server.listen import STOP_S, listen
+from lochan.server.metrics import use_folder
 from lochan.server.settings import Listener
 
 _POLL_S = 0.2
@@ -20,6 +23,12 @@ def serve(listeners: Sequence[Listener], ready: Callable[[], None]) -> None:
     when all of them accept connections. Raises Refused for an address that is taken, Transient if a listener dies."""
     for each in listeners:
         _check_free(each)
+    with TemporaryDirectory(prefix="lochan-metrics-") as folder:
+        use_folder(Path(folder))
+        _serve(listeners, ready)
+
+
+def _serve(listeners: Sequence[Listener], ready: Callable[[], None]) -> None:
     stop = _Stop()
     spawn = multiprocessing.get_context("spawn")  # a fork would take along threads that are not there any more
     processes = [spawn.Process(target=listen, args=(each,), name=each.name) for each in listeners]

@@ -30,3 +30,5 @@ class Listener(NamedTuple):
     tls: Tls | None = None
     log_level: str = "INFO"
     access_log: bool = True
+    usage_s: float | None = 60.0  # how often the log of use is written; None: there is none
+    upload_days: float = 7.0  # how old an upload in parts may become

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from tests.property.versioned.dictionaries import No, State, same
-from tests.property.versioned.foretelling import begin, finish
+from tests.property.versioned.foretelling import begin, finish, seal
 from tests.property.versioned.verbs import NOT_DONE, Answer
 from tests.property.versioned.wishes import Wish
 
@@ -23,6 +23,7 @@ class _Step(NamedTuple):
     asked: Asked
     begun: bool = False
     seen: Any = None
+    sealed: bool = False  # must land now
 
 
 def explains(before: State, asked: list[Asked], after: State) -> State | None:
@@ -59,7 +60,7 @@ def foretold(before: State, asked: list[Asked]) -> list[str]:
 
 
 def _ends(state: State, steps: tuple[_Step, ...], crowded: bool) -> Iterator[State]:
-    if all(step.asked.answer.is_open for step in steps):
+    if all(step.asked.answer.is_open and not step.sealed for step in steps):
         yield state  # what has no answer need not happen any more
     for at, step in enumerate(steps):
         others = steps[:at] + steps[at + 1 :]
@@ -70,15 +71,18 @@ def _ends(state: State, steps: tuple[_Step, ...], crowded: bool) -> Iterator[Sta
 def _next(state: State, step: _Step, crowded: bool) -> Iterator[tuple[State, tuple[_Step, ...]]]:
     """The state after one step, and what is left of the wish."""
     wish, name, answer = step.asked
-    if crowded and wish.verb in _FIRST and wish.words[-1] is not None and answer.kind == "paths-in-the-way":
+    if crowded and _commits_first(wish) and answer.kind == "paths-in-the-way":
         yield state, ()  # somebody staged a path after the seal: it is no order of wishes, and right
     try:
         if not step.begun:
             yield state, (_Step(step.asked, True, begin(state, wish)),)
             return
+        sealed = seal(state, wish, name) if crowded else None
+        if sealed is not None:
+            yield sealed[0], (_Step(Asked(sealed[1], name, answer), True, step.seen, True),)
         results = finish(state, wish, step.seen, name)
     except No as no:
-        if answer.kind == no.kind or answer.is_open:
+        if (answer.kind == no.kind or answer.is_open) and not step.sealed:
             yield state, ()
         return
     for result in results:
@@ -86,4 +90,5 @@ def _next(state: State, step: _Step, crowded: bool) -> Iterator[tuple[State, tup
             yield result.state, ()
 
 
-_FIRST = ("merge", "revert", "cherry_pick")
+def _commits_first(wish: Wish) -> bool:
+    return wish.verb in ("merge", "revert", "cherry_pick") and wish.words[-1] is not None

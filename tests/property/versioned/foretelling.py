@@ -201,9 +201,24 @@ class _On(NamedTuple):
         return after
 
 
+def seal(state: State, wish: Wish, name: str) -> tuple[State, Wish] | None:
+    """What is to be committed first, committed, and the move that is left: between the two others may stage something.
+    Nobody sees the one without the other. None: this is no such wish."""
+    if wish.verb not in ("merge", "revert", "cherry_pick") or wish.words[-1] in (None, SEALED):
+        return None
+    branch = str(wish.words[1 if wish.verb == "merge" else 0])
+    if branch not in state.branches or not state.branches[branch].staged:
+        return None
+    first: Any = wish.words[-1]
+    return _committed(state, branch, first, False, f"first {name}"), Wish(wish.verb, (*wish.words[:-1], SEALED))
+
+
+SEALED = ("sealed",)
+
+
 def _clean(state: State, branch: str, name: str, first: tuple[str, ...] | None) -> _On:
     """After what is staged was committed, if that was asked for."""
-    if state.branch(branch).staged:
+    if state.branch(branch).staged and first != SEALED:
         if first is None:
             raise No("dirty")
         state = _committed(state, branch, first, False, f"first {name}")

@@ -68,6 +68,7 @@ class Storm(NamedTuple):
     fault: Fault
 
 
+_OF_READS = (Fault.SHORT, Fault.CORRUPT, Fault.HIDDEN)
 CALM = Storm(0, False, 0, Fault.UNAVAILABLE)
 
 
@@ -86,7 +87,11 @@ class Weather:
             self.storm = self.storm._replace(wait=wait - 1)
             return None
         self.storm = self.storm._replace(appends=False, length=left - 1)
-        return fault if fault in FITTING[verb] else Fault.UNAVAILABLE
+        if fault is Fault.HIDDEN and verb != "list":
+            return None  # whoever asks for a file by its name finds it: that much a store must promise
+        if fault in FITTING[verb]:
+            return fault
+        return None if fault in _OF_READS else Fault.UNAVAILABLE
 
 
 class Place:

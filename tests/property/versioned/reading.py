@@ -11,7 +11,17 @@ from lochan.versioning.graph import log
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.refs import Refs
 from lochan.versioning.state import workspaces
-from tests.property.versioned.dictionaries import Branch, Changes, Commit, Files, Stash, State, Workspace, without_idle
+from tests.property.versioned.dictionaries import (
+    Branch,
+    Changes,
+    Commit,
+    Files,
+    Stash,
+    State,
+    Workspace,
+    applied,
+    without_idle,
+)
 from tests.property.versioned.verbs import Answer, NewCommit
 from tests.sim.versioning.three_way import ancestors
 
@@ -122,6 +132,18 @@ async def check_readers(at: OpenRepository, reading: Reading, state: State, ref:
     if ref in state.branches:
         staged = {each.path: each.kind for each in await differing.staged(at, ref, prefix=prefix)}
         assert staged == _staged_kinds(left, state.branches[ref].staged, prefix)
+
+
+async def check_workspaces(at: OpenRepository, reading: Reading, state: State) -> None:
+    """As their readers see them: the files over what is staged over the commit below."""
+    refs, _ = await at.refs()
+    refs_of = {each.note: each.ref for each in refs.workspaces.all()}
+    for each in state.workspaces:
+        page = await objects.list_objects(at, refs_of[each.note])
+        seen = {
+            entry.path: b"".join([part async for part in objects.read(at, entry)]).decode() for entry in page.entries
+        }
+        assert seen == applied(state.files(each.fork), each.changes)
 
 
 async def check_moment(at: OpenRepository, reading: Reading, name: str, time: int, head: str) -> None:

@@ -6,6 +6,7 @@ and write to it, for as long as the commit is under way. Without turns each of i
 
 import random
 
+from lochan.versioning import refs
 from tests.sim.chooser import WALK_BUDGETS, WALK_RATES, Chooser
 from tests.sim.explore import Result, Run, walk
 from tests.sim.machine import Machine
@@ -30,10 +31,12 @@ class Steady:
         self.truth = Truth(self.world, self.world.store(), "repo")
         self.place = Place(self.truth, instant=True, cut=WHOLE)
         self.movers = self.random.choice((1, 2, 3))
+        # So few seals that committers are in each other's way: to evict the oldest would let them do so for ever.
+        self.seals = Plant(plant.rules, ((refs, "SEALS_MAX", self.random.choice((1, 2, 8))),))
         self.landed = False
 
     def run(self) -> None:
-        with remembered(), self.plant.planted():
+        with remembered(), self.seals.planted(), self.plant.planted():
             begun = self.world.machine("old")
             begun.spawn(self._begin(begun))
             self.world.run(jumps=())
@@ -75,8 +78,13 @@ class Steady:
 
     async def _move(self, machine: Machine, number: int) -> None:
         client = Client(self.place, machine, await self.place.open(machine), machine.name)
+        imports = self.random.random() < 0.6
         while not self.landed:
-            await client.bring_in("main", f"m{number}")
+            if imports:
+                await client.bring_in("main", f"m{number}")
+            else:
+                await client.put("main", f"m{number}")
+                await client.commit("main", f"m{number}")
             if self.overtaken() > self.movers + 1:
                 self.world.fail(f"STARVED: {self.overtaken()} head moves came first since the commit queued")
             if len(self.truth.events) > EVENTS_MAX:
@@ -91,7 +99,7 @@ class Steady:
                 if type == "committed":
                     return count
                 queued = queued or type == "turned"
-            count += queued and type == "moved"
+            count += queued and type in ("moved", "committed")
         return count
 
     async def _write(self, machine: Machine) -> None:

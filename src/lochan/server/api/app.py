@@ -1,5 +1,6 @@
 """The API as Granian calls it: what there is of it so far, and what watches a server asks for."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -9,7 +10,10 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from lochan import __version__
+from lochan.clock import SystemClock
 from lochan.errors import LochanError
+from lochan.ids import Ids
+from lochan.server.expiring import keep_expiring
 from lochan.server.metrics import exposition
 from lochan.server.settings import Listener
 
@@ -18,9 +22,12 @@ def api(listener: Listener) -> Starlette:
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         app.state.lake = await listener.open_lake()
+        expiring = asyncio.create_task(keep_expiring(app.state.lake, SystemClock(), Ids(), listener.upload_days))
         try:
             yield
         finally:
+            expiring.cancel()
+            await asyncio.wait([expiring])
             await app.state.lake.close()
 
     return Starlette(routes=ROUTES, lifespan=lifespan)

@@ -1,5 +1,7 @@
 """What the operations of one process share: the lake, its open repositories, who may do what."""
 
+from collections.abc import Awaitable, Callable
+
 from lochan.clock import Clock
 from lochan.formats.record import Actor
 from lochan.ids import Ids
@@ -28,6 +30,7 @@ class Gateway:
         self._packing: dict[str, Packing] = {}
         self._process = ids.put_id().hex()[:8].upper()
         self._requests = 0
+        self.closing: Callable[[], Awaitable[None]] | None = None  # what is to be done while the lake is still open
 
     async def repository(self, name: str) -> OpenRepository:
         """As of the lake's state that the request was authenticated by. Raises NoSuchBucket, InvalidBucketName."""
@@ -55,6 +58,8 @@ class Gateway:
         return Actor(request.user, CLIENT, request.source)
 
     async def close(self) -> None:
+        if self.closing is not None:
+            await self.closing()
         for repository in self._open.values():
             await repository.close()
         await self.lake.close()

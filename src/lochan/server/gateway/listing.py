@@ -4,6 +4,7 @@ prefix = ref/path prefix        the paths of that ref
 prefix without a slash          the branches whose names begin so, as common prefixes; the flat listener has none
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from lochan.access import resources
@@ -12,7 +13,7 @@ from lochan.server.gateway.numbers import page_size
 from lochan.server.gateway.places import bucket_place, located, require, require_at
 from lochan.server.gateway.request import Request
 from lochan.server.gateway.wire.errors import S3Error
-from lochan.server.gateway.wire.xml_listings import Content, Listing, Owner
+from lochan.server.gateway.wire.xml_listings import Columns, Content, Listing, Owner
 from lochan.versioning.open_repository import OpenRepository
 
 ACTION = "fs:ListObjects"
@@ -50,7 +51,7 @@ async def listed(gateway: Gateway, request: Request, after: str, *, with_owner: 
 
 async def _page(
     gateway: Gateway, request: Request, prefix: str, after: str, delimiter: str, limit: int
-) -> tuple[list[Content], list[str], str | None]:
+) -> tuple[Sequence[Content] | Columns, list[str], str | None]:
     if not gateway.settings.flat and "/" not in prefix:
         repository = await bucket_place(gateway, request, "fs:ListBranches")
         return await _branches(gateway, request, repository, prefix, after, limit)
@@ -64,8 +65,15 @@ async def _page(
     if place.resolved is None:
         raise S3Error("NoSuchKey", f"There is no branch, tag or commit {place.ref!r}.")
     view = await place.repository.view(place.resolved)
-    page = await view.list(place.path, behind, delimiter, limit)
-    contents = [Content(root + each.path, each.mtime, each.etag, each.size) for each in page.entries]
+    page = await view.list_columns(place.path, behind, delimiter, limit)
+    found = page.entries
+    contents = Columns(
+        root,
+        found["path"].to_pylist(),
+        found["mtime"].to_numpy(),
+        found["etag"].to_pylist(),
+        found["size"].to_pylist(),
+    )
     next = None if page.next is None else root + page.next
     return contents, [root + each for each in page.prefixes], next
 
@@ -79,7 +87,7 @@ def _behind(root: str, after: str) -> str | None:
 
 async def _branches(
     gateway: Gateway, request: Request, repository: OpenRepository, prefix: str, after: str, limit: int
-) -> tuple[list[Content], list[str], str | None]:
+) -> tuple[Sequence[Content] | Columns, list[str], str | None]:
     refs, _ = await repository.refs()
     names = [f"{branch.name}/" for branch in refs.branches() if branch.name.startswith(prefix)]
     names = [name for name in names if name.encode() > after.encode()]

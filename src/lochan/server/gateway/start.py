@@ -4,19 +4,19 @@ from lochan.clock import SystemClock
 from lochan.ids import Ids
 from lochan.server.gateway.app import App
 from lochan.server.gateway.gateway import Gateway
-from lochan.server.gateway.request import Request
-from lochan.server.metrics import Metrics
+from lochan.server.notes import Notes
 from lochan.server.settings import Listener
 
 
 def gateway_app(listener: Listener) -> App:
     clock = SystemClock()
-    metrics = Metrics()
+    ids = Ids()
+    notes = Notes(listener, clock)
 
     async def open() -> Gateway:
-        return Gateway(await listener.open_lake(), listener.s3, clock, Ids())
+        lake = await listener.open_lake()
+        gateway = Gateway(lake, listener.s3, clock, ids)
+        gateway.closing = notes.start(lake, ids)
+        return gateway
 
-    def seen(request: Request, operation: str, status: int, sent: int) -> None:
-        metrics.answered(operation, status, clock.boot() - request.arrived, sent)
-
-    return App(open, seen)
+    return App(open, notes.seen)

@@ -34,7 +34,8 @@ async def handle(gateway: Gateway, request: Request) -> Response:
         raise S3Error("AccessDenied")
     await identify(gateway, request, claim)
     posted.allowed = claim.length
-    place = await object_place(gateway, request, ACTION, key=checked_key(form.key))
+    request.key = checked_key(form.key)  # from here on it is a request like others
+    place = await object_place(gateway, request, ACTION)
     check_writable(place)
     entry = await written(gateway, place, told(form.fields), posted)
     await stage(gateway, request, place, entry)

@@ -2,7 +2,11 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 
 from lochan.server.gateway.wire.dates import iso_millis
 from lochan.server.gateway.wire.xml_text import Encode, document, element, encoder, escaped
@@ -18,6 +22,19 @@ class Content(NamedTuple):
     checksums: str = ""  # which it has, as elements: ChecksumAlgorithm and ChecksumType
 
 
+class Columns(NamedTuple):
+    """The same of many objects, column by column: for a page, three times as quick."""
+
+    root: str  # what every key begins with
+    paths: Sequence[str]
+    modified: npt.NDArray[np.int64]
+    etags: Sequence[str]
+    sizes: Sequence[int]
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+
 class Owner(NamedTuple):
     id: str
     name: str
@@ -28,7 +45,7 @@ class Listing:
     """What ListObjects, in all its versions, echoes and answers. None is left out."""
 
     bucket: str
-    contents: Sequence[Content]
+    contents: Sequence[Content] | Columns
     prefixes: Sequence[str]  # common ones
     truncated: bool
     max_keys: int
@@ -108,21 +125,38 @@ def _echoes(listing: Listing, encode: Encode) -> tuple[str, ...]:
 def _contents(listing: Listing, encode: Encode) -> list[str]:
     owner = owner_element(listing.owner)
     return [
-        f"<Contents><Key>{encode(key)}</Key><LastModified>{iso_millis(modified)}</LastModified>"
-        f"<ETag>&quot;{escaped(etag)}&quot;</ETag>{checksums}<Size>{size}</Size>{owner}"
+        f"<Contents><Key>{key}</Key><LastModified>{modified}</LastModified>"
+        f"<ETag>&quot;{etag}&quot;</ETag>{checksums}<Size>{size}</Size>{owner}"
         "<StorageClass>STANDARD</StorageClass></Contents>"
-        for key, modified, etag, size, checksums in listing.contents
+        for key, modified, etag, size, checksums in _rows(listing.contents, encode)
     ]
 
 
 def _versions(listing: Listing, encode: Encode) -> list[str]:
     owner = owner_element(listing.owner)
     return [
-        f"<Version><Key>{encode(key)}</Key><VersionId>null</VersionId><IsLatest>true</IsLatest>"
-        f"<LastModified>{iso_millis(modified)}</LastModified><ETag>&quot;{escaped(etag)}&quot;</ETag>{checksums}"
+        f"<Version><Key>{key}</Key><VersionId>null</VersionId><IsLatest>true</IsLatest>"
+        f"<LastModified>{modified}</LastModified><ETag>&quot;{etag}&quot;</ETag>{checksums}"
         f"<Size>{size}</Size>{owner}<StorageClass>STANDARD</StorageClass></Version>"
-        for key, modified, etag, size, checksums in listing.contents
+        for key, modified, etag, size, checksums in _rows(listing.contents, encode)
     ]
+
+
+def _rows(contents: Sequence[Content] | Columns, encode: Encode) -> Iterable[tuple[str, str, str, int, str]]:
+    """Encoded, and times as S3 writes them."""
+    if not isinstance(contents, Columns):
+        return [
+            (encode(key), iso_millis(modified), escaped(etag), size, checksums)
+            for key, modified, etag, size, checksums in contents
+        ]
+    root, keys, etags = encode(contents.root), contents.paths, contents.etags
+    text = "".join(keys)
+    if encode(text) is not text:  # most pages hold nothing to be encoded, and one look at all of it tells
+        keys = [encode(key) for key in keys]
+    if escaped(text := "".join(etags)) is not text:
+        etags = [escaped(etag) for etag in etags]
+    moments = np.datetime_as_string(contents.modified.astype("datetime64[us]"), unit="ms", timezone="UTC").tolist()
+    return zip([root + key for key in keys], moments, etags, contents.sizes, repeat(""), strict=False)
 
 
 def _prefixes(prefixes: Sequence[str], encode: Encode) -> list[str]:

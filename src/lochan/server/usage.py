@@ -1,0 +1,76 @@
+"""The log of use: who read or wrote what, and when, as Parquet files in the lake.
+
+    _lake/usage/<yyyy-mm-dd>/<hhmmss.microseconds>-<process>.parquet
+
+Retention rules ask it when a thing was last used. It is written behind the requests and is no part of what is
+acknowledged: a process that is killed takes its last rows with it, and rows are dropped, and counted, where the store
+stays away. What only the journal may say (who changed what) is in the journal.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Final, NamedTuple
+
+from lochan.clock import Clock
+from lochan.server.gathered import Gathered
+from lochan.store.protocol import Store
+
+FOLDER: Final = "_lake/usage"
+FILE_ROWS: Final = 20_000
+WAITING_ROWS_MAX: Final = 200_000  # some 60 MB at the worst paths
+
+_MICROSECONDS = 1_000_000
+
+
+class Used(NamedTuple):
+    """One row. The columns of the files are these fields, in their order."""
+
+    time: int  # microseconds since 1970
+    user: str
+    operation: str  # S3's name of it; CopySource is the other end of a copy
+    repository: str
+    ref: str
+    path: str
+    bytes: int  # of the body that came or went
+    status: int
+
+
+class Usage:
+    def __init__(
+        self, store: Store, clock: Clock, process: str, *, flush_s: float, dropped: Callable[[int], None]
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._process = process
+        self._gathered = Gathered(
+            self._write, every_s=flush_s, full=FILE_ROWS, waiting_max=WAITING_ROWS_MAX, dropped=dropped
+        )
+        self.add = self._gathered.add
+        self.start = self._gathered.start
+        self.close = self._gathered.close
+
+    async def _write(self, rows: Sequence[Used]) -> None:
+        data = await asyncio.to_thread(encoded, rows)
+        moment = datetime.fromtimestamp(self._clock.wall() / _MICROSECONDS, UTC)
+        await self._store.put(f"{FOLDER}/{moment:%Y-%m-%d}/{moment:%H%M%S.%f}-{self._process}.parquet", data)
+
+
+def encoded(rows: Sequence[Used]) -> bytes:
+    """In a thread: a full file takes some 20 ms."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    schema = pa.schema(
+        [
+            pa.field("time", pa.timestamp("us", "UTC"), nullable=False),
+            *(pa.field(name, pa.string(), nullable=False) for name in ("user", "operation")),
+            *(pa.field(name, pa.string(), nullable=False) for name in ("repository", "ref", "path")),
+            pa.field("bytes", pa.int64(), nullable=False),
+            pa.field("status", pa.int16(), nullable=False),
+        ]
+    )
+    columns = [pa.array(values, field.type) for values, field in zip(zip(*rows, strict=True), schema, strict=True)]
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.Table.from_arrays(columns, schema=schema), sink, compression="zstd")
+    return bytes(sink.getvalue())

@@ -1,0 +1,131 @@
+"""What a server notes of its requests: the log of use, the access log, its counters."""
+
+import re
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pandas
+import pytest
+
+from tests.servers.lochan import LochanServer, lochan_server
+
+SOON = {"LOCHAN_USAGE__FLUSH_S": "0.3"}
+
+
+@pytest.fixture(scope="module")
+def noting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LochanServer]:
+    with lochan_server(tmp_path_factory.mktemp("noting") / "lake", env=SOON) as running:
+        yield running
+
+
+def rows(server: LochanServer, bucket: str) -> list[dict[str, Any]]:
+    found = duckdb.sql(
+        f"SELECT * REPLACE (epoch_us(time) AS time) FROM '{server.lake}/_lake/usage/*/*.parquet' "
+        f"WHERE repository = '{bucket}' ORDER BY time"
+    )
+    return [dict(zip(found.columns, row, strict=True)) for row in found.fetchall()]
+
+
+def eventually(server: LochanServer, bucket: str, count: int) -> list[dict[str, Any]]:
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        if list(Path(server.lake).glob("_lake/usage/*/*.parquet")) and len(rows(server, bucket)) >= count:
+            break
+        time.sleep(0.1)
+    return rows(server, bucket)
+
+
+def test_who_read_and_wrote_what_and_when(noting: LochanServer) -> None:
+    with closing(noting.boto3()) as s3, closing(noting.boto3(flat=True)) as flat:
+        s3.create_bucket(Bucket="used")
+        s3.put_object(Bucket="used", Key="main/a b/ü", Body=b"12345")
+        s3.get_object(Bucket="used", Key="main/a b/ü")["Body"].read()
+        s3.copy_object(Bucket="used", Key="main/c", CopySource={"Bucket": "used", "Key": "main/a b/ü"})
+        flat.get_object(Bucket="used", Key="c")["Body"].read()
+        with closing(noting.boto3(secret="guessed")) as stranger, pytest.raises(Exception, match="signature"):
+            stranger.get_object(Bucket="used", Key="main/a b/ü")
+        with pytest.raises(Exception, match="NoSuchKey"):
+            s3.get_object(Bucket="used", Key="main/none")
+    found = eventually(noting, "used", 7)
+    told = [tuple(row[name] for name in ("operation", "ref", "path", "bytes", "status")) for row in found]
+    refused = [row for row in told if row[4] == 404]
+    assert [row[:3] for row in refused] == [("GetObject", "main", "none")]
+    assert sorted(row for row in told if row[4] == 200) == [
+        ("CopyObject", "main", "c", 0, 200),
+        ("CopySource", "main", "a b/ü", 0, 200),
+        ("CreateBucket", "", "", 0, 200),
+        ("GetObject", "main", "a b/ü", 5, 200),
+        ("GetObject", "main", "c", 5, 200),
+        ("PutObject", "main", "a b/ü", 5, 200),
+    ]
+    assert {row["user"] for row in found} == {"admin"}  # and nothing of the stranger
+    assert all(abs(row["time"] / 1e6 - time.time()) < 60 for row in found)
+    (file, *_) = Path(noting.lake).glob("_lake/usage/*/*.parquet")
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d/\d{6}\.\d{6}-[0-9a-f]{12}\.parquet", f"{file.parent.name}/{file.name}")
+    columns = ["time", "user", "operation", "repository", "ref", "path", "bytes", "status"]
+    assert list(pandas.read_parquet(file).columns) == columns
+
+
+def test_the_rest_is_written_at_the_end(tmp_path: Path) -> None:
+    with lochan_server(tmp_path / "lake") as server:  # it would be written after a minute
+        with closing(server.boto3()) as s3:
+            s3.create_bucket(Bucket="ended")
+            s3.put_object(Bucket="ended", Key="main/a", Body=b"x")
+        assert not (tmp_path / "lake" / "_lake" / "usage").exists()
+    assert [row["operation"] for row in rows(server, "ended")] == ["CreateBucket", "PutObject"]
+
+
+def test_it_can_be_turned_off(tmp_path: Path) -> None:
+    off = {"LOCHAN_USAGE__ENABLED": "false", "LOCHAN_LOGGING__ACCESS": "false"}
+    with lochan_server(tmp_path / "lake", env=off) as server:
+        with closing(server.boto3()) as s3:
+            s3.create_bucket(Bucket="silent")
+        time.sleep(1.2)
+        assert "CreateBucket" not in server.log.read_text()
+    assert not (tmp_path / "lake" / "_lake" / "usage").exists()
+
+
+def test_a_line_for_each_request_without_its_secrets(noting: LochanServer) -> None:
+    with closing(noting.boto3()) as s3:
+        s3.create_bucket(Bucket="lines")
+        key = 'main/a"b\nCANARY 1.2.3.4 forged'
+        s3.put_object(Bucket="lines", Key=key, Body=b"x")
+        link = s3.generate_presigned_url("get_object", {"Bucket": "lines", "Key": key})
+        with urllib.request.urlopen(link) as answer:
+            assert answer.read() == b"x"
+    signature = link.partition("Signature=")[2].partition("&")[0]
+    time.sleep(1.5)
+    log = noting.log.read_text()
+    lines = [line for line in log.splitlines() if "/lines/main" in line]
+    shape = r'\S+Z 127\.0\.0\.1(:\d+)? admin \w+ \w+ "/lines/main/a\\"b\\nCANARY 1\.2\.3\.4 forged" 200 \d+ \d\.\d+ \w+'
+    assert [line.split()[3] for line in lines] == ["PutObject", "GetObject"], log
+    assert all(re.fullmatch(shape, line) for line in lines), lines
+    assert len(signature) > 20 and signature not in log
+
+
+def test_counters_of_all_processes(noting: LochanServer) -> None:
+    with closing(noting.boto3()) as s3:
+        s3.list_buckets()
+    with urllib.request.urlopen(f"http://{noting.api}/_metrics") as answer:
+        text = answer.read().decode()
+    assert 'lochan_s3_requests_total{operation="ListBuckets",status="200"}' in text
+    assert "lochan_usage_dropped_rows_total 0.0" in text
+
+
+def test_a_store_that_is_away_costs_rows_and_no_requests(tmp_path: Path) -> None:
+    lake = tmp_path / "lake"
+    with lochan_server(lake, env=SOON) as server:
+        with closing(server.boto3()) as s3:
+            s3.create_bucket(Bucket="away")
+            (lake / "_lake" / "usage").write_bytes(b"")  # where a folder should be
+            s3.put_object(Bucket="away", Key="main/a", Body=b"x")
+            time.sleep(1)
+            assert s3.get_object(Bucket="away", Key="main/a")["Body"].read() == b"x"
+            (lake / "_lake" / "usage").unlink()
+            found = eventually(server, "away", 3)
+    assert [row["operation"] for row in found] == ["CreateBucket", "PutObject", "GetObject"]

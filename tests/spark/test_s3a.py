@@ -1,0 +1,142 @@
+"""Spark over Hadoop's S3A, unmodified, on a served lake: committers, renames, folders, overwriting.
+
+It needs an endpoint, path style, keys and, as for any S3, the committers' classes (`s3a.settings`)."""
+
+import io
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow.parquet as pq
+import pytest
+
+from tests.integration.gateway.trees import LARGE, ODD, files, objects, same, staged, write
+from tests.servers.lochan import LochanServer, lochan_server
+from tests.spark import s3a
+
+SCRIPT = Path(__file__).with_name("run_s3a.py")
+REPOSITORY = "spark-lake"
+QUICK = ("file", "directory", "magic", "files", "dynamic")
+LONG = ("file-v2", "partitioned", "texts", "streamed")
+
+
+class Played(NamedTuple):
+    server: LochanServer
+    local: Path
+    told: dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LochanServer]:
+    with lochan_server(tmp_path_factory.mktemp("served") / "lake") as running:
+        running.lochan("repo", "create", REPOSITORY)
+        yield running
+        log = running.log.read_text()
+    assert "Traceback" not in log, log
+    assert "InternalError" not in log, log
+
+
+@pytest.fixture(scope="module")
+def quick(server: LochanServer, tmp_path_factory: pytest.TempPathFactory) -> Played:
+    return _played(server, tmp_path_factory.mktemp("local"), QUICK)
+
+
+@pytest.fixture(scope="module")
+def long(server: LochanServer, tmp_path_factory: pytest.TempPathFactory) -> Played:
+    return _played(server, tmp_path_factory.mktemp("local"), LONG)
+
+
+def _played(server: LochanServer, local: Path, names: tuple[str, ...]) -> Played:
+    write(local / "here", {**ODD, "large.bin": LARGE})
+    root = f"s3a://{REPOSITORY}/main"
+    command = [sys.executable, SCRIPT, json.dumps(s3a.settings(server)), root, str(local), *names]
+    ran = subprocess.run(
+        command, env=s3a.environment(), cwd=local, capture_output=True, text=True, check=False, timeout=280
+    )
+    assert ran.returncode == 0, ran.stderr
+    return Played(server, local, json.loads(ran.stdout.splitlines()[-1]))
+
+
+def test_each_committer(quick: Played) -> None:
+    for name in ("file", "directory", "magic"):
+        _check_committer(quick, name)
+
+
+@pytest.mark.full
+def test_the_other_committers(long: Played) -> None:
+    for name in ("file-v2", "partitioned"):
+        _check_committer(long, name)
+
+
+def _check_committer(played: Played, name: str) -> None:
+    told = played.told[name]
+    assert "failed" not in told, told["failed"]
+    assert told == {
+        "written": _totals(3_000),
+        "again": "AnalysisException",
+        "appended": _totals(3_300),
+        "pruned": 3,
+        "overwritten": _totals(30),
+    }
+    with closing(played.server.boto3()) as s3:
+        tree = objects(s3, REPOSITORY, f"main/{name}/t/")
+        assert "Uploads" not in s3.list_multipart_uploads(Bucket=REPOSITORY)  # every one was completed or given up
+    parquet = {path: data for path, data in tree.items() if path.endswith(".parquet")}
+    ids = [id for data in parquet.values() for id in pq.read_table(io.BytesIO(data), columns=["id"])["id"].to_pylist()]
+    assert sorted(ids) == list(range(30))
+    assert {path.partition("/")[0] for path in parquet} == {"part=0", "part=1", "part=2"}
+    assert {path for path, data in tree.items() if not data} <= {"", "_SUCCESS"}  # no folder or pending file is left
+    assert ("_SUCCESS" in tree) and bool(tree["_SUCCESS"]) == (not name.startswith("file"))  # S3A's say how it went
+    assert set(tree) - set(parquet) <= {"", "_SUCCESS"}
+    assert set(staged(played.server, REPOSITORY, f"{name}/t/")) == set(tree)
+
+
+def _totals(end: int, step: int = 3) -> list[list[int]]:
+    return [[part, len(range(part, end, step)), sum(range(part, end, step))] for part in range(step)]
+
+
+def test_only_the_partitions_written_are_replaced(quick: Played) -> None:
+    whole, few = _totals(300), _totals(30)
+    assert quick.told["dynamic"] == [whole[0], few[1], whole[2]]
+
+
+def test_the_file_system(quick: Played) -> None:
+    told = quick.told["files"]
+    assert "failed" not in told, told["failed"]
+    tree = {**ODD, "large.bin": LARGE}
+    names = sorted({path.partition("/")[0] + "/" * ("/" in path) for path in tree})
+    assert told == {
+        "absent": False,
+        "made": True,
+        "empty": [True, []],
+        "up": names,
+        "renamed": True,
+        "gone": False,
+        "file renamed": True,
+        "size": sum(map(len, tree.values())),
+        "deleted": True,
+        "left": sorted({*names, "z.txt"} - {"a.txt", "sub/"}),
+        "only file": [True, True],
+        "branches": ["main/"],
+        "not empty": True,
+    }
+    same(files(quick.local / "back"), tree)
+    tree["z.txt"] = tree.pop("a.txt")
+    with closing(quick.server.boto3()) as s3:
+        held = objects(s3, REPOSITORY, "main/files/a/b/moved/")
+    held.pop("", None)  # the folder itself, as S3A marks it
+    same(held, {path: data for path, data in tree.items() if not path.startswith("sub/")})
+
+
+@pytest.mark.full
+def test_texts_and_large_files(long: Played) -> None:
+    assert long.told["texts"] == {"csv": sum(range(1_000)), "json": 1, "large": 400_000}
+
+
+@pytest.mark.full
+def test_a_stream_with_its_checkpoints(long: Played) -> None:
+    assert long.told["streamed"] == _totals(200)
