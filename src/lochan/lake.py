@@ -24,12 +24,21 @@ from lochan.versioning.repositories import Repositories, Repository
 
 if TYPE_CHECKING:
     from lochan.access.open_access import OpenAccess
+    from lochan.tree.cache import ArrowCache
     from lochan.versioning.bodies.outside import Outside
     from lochan.versioning.bodies.settings import BodySettings
     from lochan.versioning.open_repository import OpenRepository
 
 LAKE_JOURNAL = "_lake"
 _PATIENCE_S = 30.0  # how long the lake's file is tried to be made
+
+
+@dataclass(frozen=True, slots=True)
+class Cache:
+    """A folder on a local disk that may be deleted at any time."""
+
+    folder: str
+    bytes_max: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +49,7 @@ class World:
     may_name: Callable[[str], bool] | None = None  # which URLs may be imported or linked; None: all of them
     bodies: BodySettings | None = None  # None: the standard
     secret: Callable[[], bytes] | None = None  # what the secrets of access keys are encrypted with; None: in the lake
+    cache: Cache | None = None  # of trees; None: what is not in memory is read from the store each time
 
 
 ALONE = World()
@@ -200,8 +210,18 @@ class Lake:
             writer=self._ids.ksuid(self._clock.wall()),
             outside=self.outside(),
             settings=self._world.bodies or STANDARD,
+            cache=self._cache(found.id),
         )
         return attach(opened)
+
+    def _cache(self, repository_id: str) -> ArrowCache | None:
+        """A folder of its own for each repository: the same file name may be another tree's elsewhere."""
+        cache = self._world.cache
+        if cache is None:
+            return None
+        from lochan.tree.cache import ArrowCache
+
+        return ArrowCache(f"{cache.folder}/trees/{self.id}/{repository_id}", cache.bytes_max, self._clock)
 
     def open_access(self) -> OpenAccess:
         """Its users, keys and policies; see the functions of `lochan.access`."""

@@ -324,3 +324,24 @@ def test_bytes_go_through_pipes_as_they_are(demo: None) -> None:
     assert read.stdout == data
     left = subprocess.run(f"{LOCHAN} fs cat demo/bin | head -c 5", shell=True, capture_output=True, timeout=120)
     assert (left.stdout, left.stderr) == (data[:5], b"")
+
+
+def test_trees_of_a_bucket_are_kept_on_the_disk(
+    minio_server: MinioServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And what is kept there may be deleted or damaged at any time."""
+    monkeypatch.setenv("LOCHAN_LAKE", f"s3://{minio_server.bucket('cached')}/lake")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", minio_server.endpoint)
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", minio_server.access_key)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", minio_server.secret_key)
+    monkeypatch.setenv("LOCHAN_CACHE__PATH", str(tmp_path / "cache"))
+    fine("init")
+    fine("repo", "create", "demo")
+    fine("fs", "upload", "-", "demo@main/a", stdin=b"x")
+    fine("commit", "demo", "-m", "a")
+    assert "a" in fine("fs", "ls", "demo@main/")
+    kept = list((tmp_path / "cache").rglob("*.arrow"))
+    assert kept
+    for file in kept:
+        file.write_bytes(b"damaged")
+    assert "a" in fine("fs", "ls", "demo@main/")

@@ -85,21 +85,18 @@ def committed(committer: str, **options: str) -> Callable[[SparkSession, str, st
 
 def dynamic(spark: SparkSession, root: str, local: str) -> Any:
     """Only the partitions that the frame has are replaced, by Spark's own committer."""
-    own = {
+    own = spark.newSession()
+    for name, value in {
         "spark.sql.sources.commitProtocolClass": (
             "org.apache.spark.sql.execution.datasources.SQLHadoopMapReduceCommitProtocol"
         ),
         "spark.sql.parquet.output.committer.class": "org.apache.parquet.hadoop.ParquetOutputCommitter",
         "spark.sql.sources.partitionOverwriteMode": "dynamic",
-    }
-    before = {name: spark.conf.get(name, "") for name in own}
-    for name, value in own.items():
-        spark.conf.set(name, value)
-    rows(spark, 0, 300).write.mode("overwrite").partitionBy("part").parquet(f"{root}/t")
-    rows(spark, 0, 30).where("part = 1").write.mode("overwrite").partitionBy("part").parquet(f"{root}/t")
-    for name, text in before.items():
-        spark.conf.set(name, text or "static")
-    return totals(spark, f"{root}/t")
+    }.items():
+        own.conf.set(name, value)
+    rows(own, 0, 300).write.mode("overwrite").partitionBy("part").parquet(f"{root}/t")
+    rows(own, 0, 30).where("part = 1").write.mode("overwrite").partitionBy("part").parquet(f"{root}/t")
+    return totals(own, f"{root}/t")
 
 
 def files(spark: SparkSession, root: str, local: str) -> Any:

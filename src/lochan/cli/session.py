@@ -138,7 +138,7 @@ async def probe_place(config: Config) -> None:
 def _world(config: Config) -> "World":
     """Other stores are opened with the lake's own credentials; who sits here may name whatever those can read."""
     from lochan.cli.encryption import encryption_secret
-    from lochan.lake import World
+    from lochan.lake import Cache, World
     from lochan.versioning.bodies.settings import BodySettings
 
     def open_other(url: str) -> "Store":
@@ -148,7 +148,9 @@ def _world(config: Config) -> "World":
 
     style: Style = "path" if config.text("blockstore.address_style") == "path" else "id"
     bodies = BodySettings(style, config.flag("blockstore.tag_paths"))
-    return World(open_other, None, bodies, encryption_secret(config))
+    remote = lake_place(config).folder is None  # a copy on the disk of what is on the disk would gain little
+    cache = Cache(str(cache_place(config)), config.count("cache.size")) if remote else None
+    return World(open_other, None, bodies, encryption_secret(config), cache)
 
 
 async def create_lake(config: Config, found: Found) -> "Lake":

@@ -55,6 +55,11 @@ class Config:
         assert isinstance(value, float), key
         return value
 
+    def count(self, key: str) -> int:
+        value = self[key]
+        assert isinstance(value, int), key
+        return value
+
     def flag(self, key: str) -> bool:
         value = self[key]
         assert isinstance(value, bool), key

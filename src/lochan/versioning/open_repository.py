@@ -17,6 +17,7 @@ from lochan.staging.layers import EMPTY, Layers
 from lochan.staging.runs import Runs
 from lochan.staging.view import View
 from lochan.store.protocol import Store
+from lochan.tree.cache import ArrowCache
 from lochan.tree.tree import Tree
 from lochan.tree.trees import Trees
 from lochan.versioning.bodies.outside import Outside
@@ -45,6 +46,7 @@ class OpenRepository:
         writer: str,
         outside: Outside | None,
         settings: BodySettings = STANDARD,
+        cache: ArrowCache | None = None,
     ) -> None:
         id = repository.id
         self.repository = repository
@@ -52,7 +54,7 @@ class OpenRepository:
         self.journal = journal
         self.clock = clock
         self.ids = ids
-        self.trees = Trees(store, id)
+        self.trees = Trees(store, id, cache=cache)
         self.runs = Runs(store, id, clock, ids)
         self.bodies = Bodies(
             store,

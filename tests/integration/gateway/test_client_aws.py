@@ -39,9 +39,7 @@ def _said(output: str) -> list[str]:
     return sorted(line.split()[0] for line in output.splitlines() if "Completed" not in line)
 
 
-def test_a_folder_is_synced_up_and_down(
-    aws: Aws, server: LochanServer, s3: Any, bucket: str, folder: Path
-) -> None:
+def test_a_folder_is_synced_up_and_down(aws: Aws, server: LochanServer, s3: Any, bucket: str, folder: Path) -> None:
     here, back = folder / "here", folder / "back"
     tree = {**ODD, "large.bin": LARGE}
     write(here, tree)
@@ -102,7 +100,9 @@ def test_metadata_presigned_urls_conditions_and_spans(
     url = aws("s3", "presign", there, "--expires-in", "60").strip()
     with urllib.request.urlopen(url) as answer:
         assert answer.read() == LARGE
-    aws("s3api", "put-object", "--bucket", bucket, "--key", "main/c", "--body", folder / "large", "--if-none-match", "*")
+    aws(
+        "s3api", "put-object", "--bucket", bucket, "--key", "main/c", "--body", folder / "large", "--if-none-match", "*"
+    )
     aws(
         *("s3api", "put-object", "--bucket", bucket, "--key", "main/c", "--body", folder / "large"),
         *("--if-none-match", "*"),

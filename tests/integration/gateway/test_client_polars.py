@@ -30,9 +30,7 @@ def _options(server: LochanServer, endpoint: str) -> dict[str, str]:
     }
 
 
-def test_a_frame_is_written_and_scanned(
-    options: dict[str, str], server: LochanServer, s3: Any, bucket: str
-) -> None:
+def test_a_frame_is_written_and_scanned(options: dict[str, str], server: LochanServer, s3: Any, bucket: str) -> None:
     there = f"s3://{bucket}/main/t/one file.parquet"
     FRAME.write_parquet(there, storage_options=options, compression="uncompressed")
     [(path, data)] = objects(s3, bucket, "main/").items()

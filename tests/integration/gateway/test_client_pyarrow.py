@@ -39,9 +39,7 @@ def _file_system(server: LochanServer, host: str, **options: Any) -> S3FileSyste
     )
 
 
-def test_a_dataset_is_written_and_read(
-    fs: S3FileSystem, server: LochanServer, s3: Any, bucket: str
-) -> None:
+def test_a_dataset_is_written_and_read(fs: S3FileSystem, server: LochanServer, s3: Any, bucket: str) -> None:
     there = f"{bucket}/main/data/set"
     partitioning = ds.partitioning(pa.schema([("part", pa.string())]), flavor="hive")
     ds.write_dataset(TABLE, there, filesystem=fs, format="parquet", partitioning=partitioning)

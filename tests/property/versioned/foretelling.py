@@ -508,17 +508,23 @@ def _put_workspace(state: State, seen: str, name: str, path: str, data: str) -> 
     return [Result(state.with_workspace(found._replace(files={**found.files, path: data})))]
 
 
-def _delete_workspace(state: State, seen: str, name: str, path: str) -> list[Result]:
+def _see_file(state: State, path: str) -> tuple[str, bool, bool]:
+    """Whether there is such a file, and something below it."""
+    found = _workspace(state, _see_workspace(state))
+    return found.note, path in found.files, path in applied(state.files(found.fork), found.staged)
+
+
+def _delete_workspace(state: State, seen: tuple[str, bool, bool], name: str, path: str) -> list[Result]:
     """The one that is not done as a whole: first the file goes, and then what it lay over."""
-    found = _workspace(state, seen)
-    left = {each: data for each, data in found.files.items() if each != path}
-    below = path in applied(state.files(found.fork), found.staged)
-    if path not in found.files and not below:
+    note, is_file, is_below = seen
+    if not is_file and not is_below:
         return [Result(state, ())]
     state.check_writable()
-    staged = {**found.staged, path: None} if below else found.staged
-    gone = state.with_workspace(found._replace(files=left))
-    return [Result(gone.with_workspace(found._replace(files=left, staged=staged)), (path,)), Result(gone, HALF)]
+    found = _workspace(state, note)
+    left = {each: data for each, data in found.files.items() if each != path} if is_file else found.files
+    staged = {**found.staged, path: None} if is_below else found.staged
+    half = state.with_workspace(found._replace(files=left))
+    return [Result(half.with_workspace(found._replace(files=left, staged=staged)), (path,)), Result(half, HALF)]
 
 
 def _commit_workspace(state: State, seen: str, name: str) -> list[Result]:
@@ -579,7 +585,7 @@ _BEGIN: Mapping[str, Callable[..., Any]] = {
     "rebase": _see_onto,
     "hard_reset": _see_target,
     "put_workspace": _see_writable_workspace,
-    "delete_workspace": _see_workspace,
+    "delete_workspace": _see_file,
     "commit_workspace": _see_workspace,
     "drop_workspace": _see_workspace,
 }
