@@ -107,7 +107,7 @@ def files(spark: SparkSession, root: str, local: str) -> Any:
     def at(text: str) -> Any:
         return jvm.org.apache.hadoop.fs.Path(text)
 
-    fs = at(root).getFileSystem(spark._jsc.hadoopConfiguration())  # type: ignore[attr-defined]
+    fs = at(root).getFileSystem(spark._jsc.hadoopConfiguration())
 
     def names(path: str) -> list[str]:
         return sorted(each.getPath().getName() + "/" * each.isDirectory() for each in fs.listStatus(at(path)))

@@ -53,7 +53,7 @@ def long(server: LochanServer, tmp_path_factory: pytest.TempPathFactory) -> Play
 def _played(server: LochanServer, local: Path, names: tuple[str, ...]) -> Played:
     write(local / "here", {**ODD, "large.bin": LARGE})
     root = f"s3a://{REPOSITORY}/main"
-    command = [sys.executable, SCRIPT, json.dumps(s3a.settings(server)), root, str(local), *names]
+    command = [sys.executable, str(SCRIPT), json.dumps(s3a.settings(server)), root, str(local), *names]
     ran = subprocess.run(
         command, env=s3a.environment(), cwd=local, capture_output=True, text=True, check=False, timeout=280
     )

@@ -19,11 +19,12 @@ _RATIO = 2  # between neighbouring pieces: 10,000 changes are at most fourteen p
 class Piece:
     """Changes by path, none twice; sorted when first asked for."""
 
-    __slots__ = ("_keys", "changes", "top")
+    __slots__ = ("_keys", "changes", "memo", "top")
 
     def __init__(self, changes: Placed, top: int) -> None:
         self.changes = changes
         self.top = top  # the highest position in it
+        self.memo: object = None  # what a reader made of it, for the next one
         self._keys: list[bytes] | None = None
 
     @property

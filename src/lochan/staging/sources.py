@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from lochan.formats.entry import ENTRY_SCHEMA, Entry, Tombstone
 from lochan.formats.entry_table import Rows, as_batch, table_of
-from lochan.formats.run import entries_of
+from lochan.formats.run import changes_table, entries_of
 from lochan.staging.inline import Inline, Piece, Placed
 
 RowNumbers = npt.NDArray[np.int64]
@@ -126,13 +126,22 @@ class Listed:
 
 
 def inline_sources(inline: Inline) -> list[Source]:
-    """Newest first. Large pieces keep their own order, sorted once; the small ones on top are merged."""
+    """Newest first. Large pieces are made into columns, once; the small ones on top are merged."""
     large: Sequence[Piece] = [piece for piece in inline.pieces if len(piece) >= _PIECE_MIN]
     merged: Placed = {}
     for piece in inline.pieces[len(large) :]:
         merged |= piece.changes
     small = [Listed(sorted(path.encode() for path in merged), merged)] if merged else []
-    return [*small, *(Listed(piece.keys, piece.changes) for piece in reversed(large))]
+    return [*small, *(_columns(piece) for piece in reversed(large))]
+
+
+def _columns(piece: Piece) -> Columns:
+    """A piece never changes, and every listing of the branch asks for it."""
+    if not isinstance(piece.memo, Columns):
+        batch = as_batch(changes_table(change for _, change in piece.changes.values()))
+        deleted = batch.column("deleted").to_numpy(zero_copy_only=False)
+        piece.memo = Columns(Rows(batch), np.flatnonzero(~deleted) if deleted.any() else None)
+    return piece.memo
 
 
 def _solid(rows: RowNumbers) -> bool:

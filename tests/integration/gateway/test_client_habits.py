@@ -1,11 +1,11 @@
 """What clients do that S3 puts up with: habits that one of them broke on, said once in boto3's words."""
 
-import io
 from contextlib import closing
+from http.client import HTTPConnection
 from typing import Any
 
 import pytest
-from botocore.exceptions import ClientError  # type: ignore[import-untyped]
+from botocore.exceptions import ClientError
 
 from tests.integration.gateway.trees import objects
 from tests.servers.lochan import LochanServer
@@ -25,7 +25,7 @@ def test_the_root_of_a_ref_is_a_folder(server: LochanServer, s3: Any, bucket: st
     answer = s3.delete_objects(Bucket=bucket, Delete={"Objects": [{"Key": "main/"}, {"Key": "main/a"}]})
     assert [each["Key"] for each in answer["Deleted"]] == ["main/", "main/a"]
     assert s3.head_object(**root)["ContentLength"] == 0
-    with pytest.raises(ClientError, match="InvalidArgument.*A path is missing"):
+    with pytest.raises(ClientError, match=r"InvalidArgument.*A path is missing"):
         s3.put_object(**root, Body=b"bytes")
     with pytest.raises(ClientError, match="NoSuchKey"):
         s3.put_object(Bucket=bucket, Key="main", Body=b"")
@@ -37,15 +37,16 @@ def test_the_root_of_a_ref_is_a_folder(server: LochanServer, s3: Any, bucket: st
     assert s3.head_object(Bucket=bucket, Key="v1/")["ContentLength"] == 0
 
 
-def test_an_empty_body_that_waits_to_be_asked_for(server: LochanServer, bucket: str) -> None:
-    """A file is sent with `Expect: 100-continue`, and nobody asks for an empty one: botocore then misreads the next
-    answer on the same connection, if there is one."""
-    with closing(server.boto3(max_pool_connections=1)) as s3:
-        for number in range(3):
-            s3.put_object(Bucket=bucket, Key=f"main/empty{number}", Body=io.BytesIO(b""))
-            s3.put_object(Bucket=bucket, Key=f"main/full{number}", Body=io.BytesIO(b"full"))
-        assert objects(s3, bucket, "main/full") == {"0": b"full", "1": b"full", "2": b"full"}
-        assert objects(s3, bucket, "main/empty") == {"0": b"", "1": b"", "2": b""}
+def test_an_empty_body_that_waits_to_be_asked_for(server: LochanServer, s3: Any, bucket: str) -> None:
+    """Files are sent with `Expect: 100-continue`, and nobody asks for an empty one. botocore before 1.44 then misreads
+    the next answer on the same connection, so there must be none."""
+    url = s3.generate_presigned_url("put_object", {"Bucket": bucket, "Key": "main/a"}, ExpiresIn=60)
+    path = url.removeprefix(server.endpoint)
+    for headers, closes in (({"Expect": "100-continue"}, True), ({}, False)):
+        with closing(HTTPConnection(server.s3)) as connection:
+            connection.request("PUT", path, headers={"Content-Length": "0", **headers})
+            answer = connection.getresponse()
+            assert (answer.status, answer.read(), answer.will_close) == (200, b"", closes)
 
 
 def test_folders_are_objects_with_a_slash_at_the_end(server: LochanServer, s3: Any, bucket: str) -> None:

@@ -4,7 +4,7 @@ It is what a lake itself stands on, so a served branch is also held to the contr
 """
 
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import obstore
 import pytest
@@ -20,6 +20,9 @@ from tests.integration.gateway.trees import LARGE, ODD, objects, same, sizes, st
 from tests.run import run
 from tests.servers.lochan import LochanServer
 from tests.store_contract import MIB, StoreContract, paths
+
+if TYPE_CHECKING:  # it is a type only, and not there when it runs
+    from obstore import UpdateVersion
 
 _prefixes = count()
 
@@ -60,7 +63,7 @@ def test_objects_byte_for_byte(store: S3Store, server: LochanServer, s3: Any, bu
 
 
 def test_conditions(store: S3Store) -> None:
-    first = {"e_tag": obstore.put(store, "a", b"1", mode="create")["e_tag"]}
+    first: UpdateVersion = {"e_tag": obstore.put(store, "a", b"1", mode="create")["e_tag"]}
     with pytest.raises(AlreadyExistsError):
         obstore.put(store, "a", b"2", mode="create")
     second = obstore.put(store, "a", b"2", mode=first)

@@ -31,7 +31,7 @@ signature_v2 = {v2}
 """
     )
     env = {"HOME": str(home), "LC_ALL": "C.UTF-8", "PATH": "/usr/bin:/bin"}
-    command = [program("s3cmd", "s3cmd"), "-c", config, "--no-progress"]
+    command: list[str | Path] = [program("s3cmd", "s3cmd"), "-c", config, "--no-progress"]
     return lambda *words, code=0: ran([*command, *map(str, words)], env, code=code)
 
 

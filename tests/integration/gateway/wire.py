@@ -192,9 +192,7 @@ def signed(
 ) -> Sent:
     """As botocore signs it. `ago`: when it was."""
     url = f"http://{server.s3}{path}" + (f"?{query}" if query else "")
-    request = AWSRequest(
-        method, url, {"Host": server.s3, **(headers or {})}, b"" if form.endswith("query") else body
-    )
+    request = AWSRequest(method, url, {"Host": server.s3, **(headers or {})}, b"" if form.endswith("query") else body)
     moment = datetime.now(UTC) - ago
     request.context["timestamp"] = moment.strftime("%Y%m%dT%H%M%SZ")
     credentials = Credentials(key or server.access_key, secret or server.secret_key)
