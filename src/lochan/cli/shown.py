@@ -122,6 +122,9 @@ def echo_table(titles: Sequence[str] | None, rows: Sequence[Sequence[str]]) -> N
         click.echo("  ".join(f"{text:<{width}}" for text, width in zip(line, widths, strict=True)).rstrip())
 
 
+_COLOURS = {"added": "green", "removed": "red", "changed": "yellow"}  # what a line begins with, where things differ
+
+
 def _echo_rich(titles: Sequence[str] | None, rows: Sequence[Sequence[str]]) -> None:
     from rich.console import Console
     from rich.table import Table
@@ -131,5 +134,6 @@ def _echo_rich(titles: Sequence[str] | None, rows: Sequence[Sequence[str]]) -> N
     for title in titles or rows[0]:
         table.add_column(title if titles else "", overflow="fold")
     for row in rows:
-        table.add_row(*(Text(text) for text in row))  # Text, because a name in [brackets] is not markup
+        kind = _COLOURS.get(row[0], "")
+        table.add_row(Text(row[0], kind), *map(Text, row[1:]))  # Text, because a name in [brackets] is not markup
     Console(file=sys.stdout).print(table)

@@ -10,7 +10,7 @@ import hashlib
 import re
 from typing import NamedTuple
 
-from lochan.errors import BadDigest, Invalid, NotFound, Refused
+from lochan.errors import BadDigest, Invalid, NotFound, Refused, Transient
 from lochan.failpoints import fp
 from lochan.formats.collection_events import Opened
 from lochan.formats.entry import Block, Entry
@@ -116,7 +116,7 @@ async def _entry(repository: OpenRepository, path: str, stat: Stat, declared: De
     etag, sha256 = plain_etag(stat.etag), b""
     checksum = etag if _MD5.fullmatch(etag) else ""
     if not checksum and (declared.checksum is not None or stat.size <= _HASHED_BYTES_MAX):
-        checksum, sha256 = await _hashed(repository, stat.path)
+        checksum, sha256 = await _hashed(repository, stat)
         etag = checksum
     if declared.checksum is not None and declared.checksum.lower() != checksum:
         raise BadDigest(f"{path!r}: the MD5 of what was put there is {checksum}, not {declared.checksum}")
@@ -130,12 +130,16 @@ async def _entry(repository: OpenRepository, path: str, stat: Stat, declared: De
     )
 
 
-async def _hashed(repository: OpenRepository, address: str) -> tuple[str, bytes]:
-    """A local disk has no ETag that tells anything of the bytes."""
-    md5, sha256 = hashlib.md5(usedforsecurity=False), hashlib.sha256()
-    async for piece in repository.store.get_stream(address):
+async def _hashed(repository: OpenRepository, stat: Stat) -> tuple[str, bytes]:
+    """A local disk has no ETag that tells anything of the bytes. Raises Transient unless all of them were read: hashes
+    of less would make the object damaged for ever."""
+    md5, sha256, size = hashlib.md5(usedforsecurity=False), hashlib.sha256(), 0
+    async for piece in repository.store.get_stream(stat.path):
         md5.update(piece)
         sha256.update(piece)
+        size += len(piece)
+    if size != stat.size:
+        raise Transient(f"{size} of the {stat.size} bytes at {stat.path} were read", hint="try again")
     return md5.hexdigest(), sha256.digest()
 
 

@@ -119,13 +119,12 @@ def test_counters_of_all_processes(noting: LochanServer) -> None:
 
 def test_a_store_that_is_away_costs_rows_and_no_requests(tmp_path: Path) -> None:
     lake = tmp_path / "lake"
-    with lochan_server(lake, env=SOON) as server:
-        with closing(server.boto3()) as s3:
-            s3.create_bucket(Bucket="away")
-            (lake / "_lake" / "usage").write_bytes(b"")  # where a folder should be
-            s3.put_object(Bucket="away", Key="main/a", Body=b"x")
-            time.sleep(1)
-            assert s3.get_object(Bucket="away", Key="main/a")["Body"].read() == b"x"
-            (lake / "_lake" / "usage").unlink()
-            found = eventually(server, "away", 3)
+    with lochan_server(lake, env=SOON) as server, closing(server.boto3()) as s3:
+        s3.create_bucket(Bucket="away")
+        (lake / "_lake" / "usage").write_bytes(b"")  # where a folder should be
+        s3.put_object(Bucket="away", Key="main/a", Body=b"x")
+        time.sleep(1)
+        assert s3.get_object(Bucket="away", Key="main/a")["Body"].read() == b"x"
+        (lake / "_lake" / "usage").unlink()
+        found = eventually(server, "away", 3)
     assert [row["operation"] for row in found] == ["CreateBucket", "PutObject", "GetObject"]

@@ -6,11 +6,12 @@ request of its own.
 
 import re
 from base64 import b64encode
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
 from hashlib import md5
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import pytest
@@ -28,7 +29,7 @@ class Ask(NamedTuple):
     method: str
     path: str = "/{bucket}"
     query: str = ""
-    headers: dict[str, str] = {}
+    headers: Mapping[str, str] = MappingProxyType({})
     body: bytes = b""
 
 

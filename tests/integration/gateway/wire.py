@@ -2,6 +2,7 @@
 
 import socket
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -83,10 +84,8 @@ class Wire:
 
     def ask(self, sent: Sent) -> Answer:
         """A server may answer and hang up before it has read a body."""
-        try:
+        with suppress(BrokenPipeError, ConnectionResetError):
             self.send(sent.encoded())
-        except (BrokenPipeError, ConnectionResetError):
-            pass
         return self.answer(head=sent.method == "HEAD")
 
     def answer(self, *, head: bool = False) -> Answer:

@@ -89,6 +89,8 @@ class Weather:
         self.storm = self.storm._replace(appends=False, length=left - 1)
         if fault is Fault.HIDDEN and verb != "list":
             return None  # whoever asks for a file by its name finds it: that much a store must promise
+        if fault is Fault.CORRUPT and ("/data/" in path or "/workspaces/" in path):
+            return None  # of bytes that others wrote there is nothing yet to compare them with
         if fault in FITTING[verb]:
             return fault
         return None if fault in _OF_READS else Fault.UNAVAILABLE

@@ -78,3 +78,16 @@ def test_an_instant(microseconds: int, text: str) -> None:
 )
 def test_a_size(size: int, text: str) -> None:
     assert shown.size(size) == text
+
+
+def test_on_a_terminal_what_differs_has_a_colour(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    shown.echo_table(["KIND", "PATH"], [["added", "added"], ["removed", "x"]])
+    out = capsys.readouterr().out
+    assert out.count("\x1b[32madded\x1b[0m") == 1
+    assert out.count("added") == 2
+    assert "\x1b[31mremoved\x1b[0m" in out
