@@ -130,6 +130,7 @@ class Deeds:
             case "again":
                 await client.drop(branch)
                 await client.create(branch, other)
+                await client.put(branch, path)
             case "back":
                 await client.drop(branch)
                 await client.restore(branch)
