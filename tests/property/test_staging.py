@@ -250,9 +250,9 @@ class Staging(RuleBasedStateMachine):
         self.carry_out(Plan(segment[start:stop], 2), drop, later)
 
     def carry_out(self, chosen: Plan, drop: bool, later: bool) -> None:
-        done = run(compact(chosen, self.layers, self.runs, self.head_has if drop else None))
+        done = compact(chosen, self.layers, self.runs, self.head_has if drop else None)
+        outputs = run(self.runs.write_cut(done.changes(), done.level, 1))
         assert done.dropped <= drop
-        outputs = run(self.runs.write_cut(done.changes, done.level, 1))
         under_way = (done.inputs, outputs, self.base if done.dropped else None)
         if later:
             self.under_way.append(under_way)

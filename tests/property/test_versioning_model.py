@@ -12,7 +12,9 @@ _ALWAYS = settings(deadline=None, suppress_health_check=list(HealthCheck), print
 
 
 def test_the_lake_agrees_with_the_dictionaries() -> None:
-    run_state_machine_as_test(Versioning, settings=settings(_ALWAYS, max_examples=80, stateful_step_count=30))
+    """The same stories each time; new ones are for the long form."""
+    chosen = settings(_ALWAYS, max_examples=80, stateful_step_count=30, derandomize=True, database=None)
+    run_state_machine_as_test(Versioning, settings=chosen)
 
 
 @pytest.mark.full

@@ -11,7 +11,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -66,8 +66,15 @@ class LochanServer:
 
 @contextmanager
 def lochan_server(
-    lake: str | Path, *, env: Mapping[str, str] | None = None, init: bool = True, workers: int = 1
+    lake: str | Path,
+    *,
+    env: Mapping[str, str] | None = None,
+    init: bool = True,
+    workers: int = 1,
+    options: Sequence[str] = (),
+    under: Sequence[str] = (),
 ) -> Iterator[LochanServer]:
+    """`options` are further ones of `serve`; `under` is a command that runs it, such as a tracer."""
     folder = Path(os.environ.get("TMPDIR", "/tmp"))
     environment = {
         **{name: value for name, value in os.environ.items() if not name.startswith(("LOCHAN_", "AWS_"))},
@@ -82,7 +89,10 @@ def lochan_server(
     listen = ("--s3-listen", s3, "--flat-listen", flat, "--api-listen", api, "--workers", str(workers))
     with log.open("wb") as output:
         process = subprocess.Popen(
-            [LOCHAN, "--lake", str(lake), "serve", *listen], env=environment, stdout=output, stderr=subprocess.STDOUT
+            [*under, LOCHAN, "--lake", str(lake), "serve", *listen, *options],
+            env=environment,
+            stdout=output,
+            stderr=subprocess.STDOUT,
         )
     server = LochanServer(
         str(lake),

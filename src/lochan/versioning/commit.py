@@ -5,7 +5,7 @@
 Writers never wait: what they stage meanwhile lies above the seal, and stays staged.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -16,7 +16,6 @@ from lochan.failpoints import fp
 from lochan.formats.commit import Commit
 from lochan.formats.record import Actor
 from lochan.formats.refs_events import Committed, Sealed
-from lochan.formats.run import empty
 from lochan.staging import over
 from lochan.staging.layers import Layers
 from lochan.staging.view import View
@@ -60,25 +59,27 @@ async def prepare(repository: OpenRepository, branch: str, wish: Wish, turn: str
         return None
     parent = refs.commit(found.head)
     base = await repository.tree(parent)
-    tree, leftovers = await _built(repository, base, found.layers.below(seal), wish, mint)
+    staged = View(found.layers.below(seal), base, repository.runs)
+    sieve = _Sieve(wish.paths)
+    tree = await _built(repository, base, found.layers.below(seal), staged, sieve, mint)
     fp("commit.tree_written")
     if tree.ref.id == base.ref.id and not wish.allow_empty:
         raise NothingToDo(f"what is staged on branch {branch!r} changes nothing", hint="there is nothing to commit")
-    kept = await repository.runs.write_cut(leftovers, 1, mint) if len(leftovers) else ()
+    kept = await repository.runs.write_cut(sieve.rest(staged.scan_changes()), 1, mint) if sieve.left else ()
     record = _record(tree, found.head, parent, wish, actor, repository.clock.wall())
     return Committed(branch, seal, record, kept, read_at=mint, turn=turn)
 
 
 async def _built(
-    repository: OpenRepository, base: Tree, staged: Layers, wish: Wish, mint: int
-) -> tuple[Tree, pa.Table]:
-    """The tree of the commit, and what stays staged."""
-    made = None if wish.paths else await over.committed(staged, base, repository.trees)
+    repository: OpenRepository, base: Tree, layers: Layers, staged: View, sieve: "_Sieve", mint: int
+) -> Tree:
+    made = None if sieve.patterns else await over.committed(layers, base, repository.trees)
     if made is not None:  # upkeep was here before
-        return made, empty()
-    changes, leftovers = _split(await View(staged, base, repository.runs).changes(), wish.paths)
-    tree = await repository.trees.apply(base, changes, mint) if len(changes) else base
-    return tree, leftovers
+        return made
+    tree = await repository.trees.apply(base, sieve.chosen(staged.scan_changes()), mint)
+    if sieve.patterns and not sieve.taken:
+        raise NothingToDo(f"nothing that is staged matches {', '.join(sieve.patterns)}")
+    return tree
 
 
 async def _check_something(repository: OpenRepository, branch: str, wish: Wish) -> None:
@@ -101,11 +102,24 @@ def _record(tree: Tree, head: str, parent: Commit, wish: Wish, actor: Actor, now
     )
 
 
-def _split(changes: pa.Table, patterns: Sequence[str]) -> tuple[pa.Table, pa.Table]:
-    """What is committed now, and what stays staged."""
-    if not patterns:
-        return changes, changes.slice(0, 0)
-    matched = pc.match_substring_regex(changes["path"], regex(patterns))
-    if not pc.any(matched).as_py():
-        raise NothingToDo(f"nothing that is staged matches {', '.join(patterns)}")
-    return changes.filter(matched), changes.filter(pc.invert(matched))
+class _Sieve:
+    """Of what is staged, what is committed now and what stays. It is read once for either: to hold what stays while
+    the tree is built would be to hold, at worst, all."""
+
+    def __init__(self, patterns: Sequence[str]) -> None:
+        self.patterns = patterns
+        self.taken = self.left = 0  # changes, of those that were read
+
+    async def chosen(self, changes: AsyncIterator[pa.Table]) -> AsyncIterator[pa.Table]:
+        async for table in changes:
+            found = table.filter(self._matched(table)) if self.patterns else table
+            self.taken += len(found)
+            self.left += len(table) - len(found)
+            yield found
+
+    async def rest(self, changes: AsyncIterator[pa.Table]) -> AsyncIterator[pa.Table]:
+        async for table in changes:
+            yield table.filter(pc.invert(self._matched(table)))
+
+    def _matched(self, changes: pa.Table) -> pa.ChunkedArray:
+        return pc.match_substring_regex(changes["path"], regex(self.patterns))

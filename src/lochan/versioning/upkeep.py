@@ -29,8 +29,8 @@ async def compact(repository: OpenRepository, branch: str, limits: Limits = LIMI
     if found is None or chosen is None:
         return False
     tree = await repository.tree(refs.commit(found.head))
-    made = await compaction.compact(chosen, found.layers, repository.runs, tree.has_many)
-    outputs = await repository.runs.write_cut(made.changes, made.level, mint)
+    made = compaction.compact(chosen, found.layers, repository.runs, tree.has_many)
+    outputs = await repository.runs.write_cut(made.changes(), made.level, mint)
     fp("compact.runs_written")
     head = found.head if made.dropped else ""
     inputs = made.inputs

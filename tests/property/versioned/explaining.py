@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from tests.property.versioned.dictionaries import No, State, same
-from tests.property.versioned.foretelling import begin, finish, seal
+from tests.property.versioned.foretelling import begin, finish
+from tests.property.versioned.foretold_moves import seal
 from tests.property.versioned.verbs import NOT_DONE, Answer
 from tests.property.versioned.wishes import Wish
 

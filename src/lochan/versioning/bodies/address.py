@@ -19,6 +19,9 @@ Style = Literal["id", "path"]
 ADDRESS_BYTES_MAX = 768  # of the 1,024 that a key of S3 may have; the rest is for the lake's own prefix
 SEGMENT_BYTES_MAX = 255  # what a local disk takes as the name of a file or a folder
 
+_KEPT_S = 60.0  # how long a folder is written to
+_KEPT_NUMBERS = 100_000  # and for how many records
+
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f%]")
 _DOTS = {"": "%", ".": "%2E", "..": "%2E%2E"}  # % alone comes of nothing else
 _HALF_ESCAPE = re.compile(rb"%[0-9A-F]?$")
@@ -35,12 +38,22 @@ class Addresses:
         self._writer = writer
         self._clock = clock
         self._ids = ids
+        self._mint = 0
+        self._since = float("-inf")  # when that number was taken
 
     def new(self, path: str, mint: int) -> str:
         """`mint` is the journal number that the writer had folded before the first byte."""
         name = self._ids.ksuid(self._clock.wall())
-        address = f"{self._repository}/data/{mint:020d}-{self._writer}/{name}"
+        address = f"{self._folder(mint)}/{name}"
         return with_path(address, path) if self.style == "path" else address
+
+    def _folder(self, mint: int) -> str:
+        """A number that was folded a while ago was folded before the first byte too, and garbage collection only
+        becomes the more careful; but a new folder costs a disk three syncs more than one that is there."""
+        now = self._clock.boot()
+        if not self._since <= now < self._since + _KEPT_S or not self._mint <= mint < self._mint + _KEPT_NUMBERS:
+            self._mint, self._since = mint, now
+        return f"{self._repository}/data/{self._mint:020d}-{self._writer}"
 
 
 def with_path(address: str, path: str) -> str:

@@ -1,0 +1,18 @@
+"""What a wish may make of the dictionaries."""
+
+from fnmatch import fnmatchcase
+from typing import NamedTuple
+
+from tests.property.versioned.dictionaries import No, State
+
+HALF = "half"  # what nobody is ever told, but what may be left by somebody who failed
+
+
+class Result(NamedTuple):
+    state: State
+    value: object = ""
+
+
+def guard(state: State, branch: str, action: str) -> None:
+    if any(action in blocked and fnmatchcase(branch, pattern) for pattern, blocked in state.rules.items()):
+        raise No("protected")
