@@ -28,6 +28,7 @@ from lochan.store.threads import INLINE_BYTES_MAX, Threads
 
 _CHUNK = 4 << 20
 _DAY_S = 86_400.0
+_ROOT_S = 0.05  # how long a folder that has vanished may go unnoticed by who only asks whether there is anything new
 _ATTEMPTS = 16  # others may remove an empty folder between our making it and our writing into it
 
 
@@ -39,8 +40,10 @@ class LocalStore:
         self._url = "file://" + os.fsdecode(self._root).replace("%", "%25")
         self._folders = Folders(self._root, create=create)
         self._threads = Threads()
+        self._clock = clock or SystemClock()
+        self._root_seen = float("-inf")  # when it was last looked at, for those who ask all the time
         if create:
-            self.sweep_temp(_DAY_S, clock or SystemClock())
+            self.sweep_temp(_DAY_S, self._clock)
 
     @property
     def url(self) -> str:
@@ -87,7 +90,10 @@ class LocalStore:
                         continue
             except OSError:
                 return False
-            self._folders.check_root()
+            now = self._clock.boot()
+            if not self._root_seen <= now < self._root_seen + _ROOT_S:
+                self._folders.check_root()
+                self._root_seen = now
             return True
 
         return are_absent
