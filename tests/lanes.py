@@ -11,12 +11,13 @@ import sys
 import time
 from pathlib import Path
 
-from tests.servers import minio, postgres
+from tests.servers import client_env, minio, postgres
+from tests.spark import s3a
 
 ROOT = Path(__file__).parent.parent
 LANES = {
     "unit": ["tests/unit", "tests/property", "tests/golden"],
-    "integration": ["tests/integration", "tests/kill", "tests/docs"],
+    "integration": ["tests/integration", "tests/kill", "tests/docs", "tests/model"],
     "sim": ["tests/sim"],
     "spark": ["tests/spark"],
     "browser": ["tests/browser"],
@@ -51,6 +52,9 @@ def _run(name: str, counts: dict[str, int]) -> None:
     if name == "integration":  # here, where nothing times it: on a new machine MinIO is built from source
         minio.binary()
         postgres.install()
+        client_env.make_all()
+    if name == "spark":
+        s3a.jars()
     begun = time.monotonic()
     command = [sys.executable, "-m", "pytest", *folders]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, errors="replace") as pytest:

@@ -2,7 +2,7 @@
 passed. Whatever an earlier life has left, the same is asked for again; what is then refused, dictionaries foretell.
 """
 
-from tests.property.versioned.wishes import Wish
+from tests.model.versioned.wishes import Wish
 
 Step = list[Wish]  # asked for at once, each of another of the two lakes that a process has open
 

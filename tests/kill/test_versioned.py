@@ -24,11 +24,11 @@ from tests.kill.harness import ROOT, choose, failpoints_in_source
 from tests.kill.story import story
 from tests.kill.test_brought_in import PREFIXES as BROUGHT_IN
 from tests.kill.versioned_child import Line
-from tests.property.versioned.dictionaries import Branch, State, same
-from tests.property.versioned.explaining import Asked, ends, explains, foretold
-from tests.property.versioned.reading import Reading
-from tests.property.versioned.verbs import UNKNOWN, Answer, play
-from tests.property.versioned.wishes import Wish
+from tests.model.versioned.dictionaries import Branch, State, same
+from tests.model.versioned.explaining import Asked, ends, explains, foretold
+from tests.model.versioned.reading import Reading
+from tests.model.versioned.verbs import UNKNOWN, Answer, play
+from tests.model.versioned.wishes import Wish
 
 PREFIXES = ("body.", "commit.", "compact.", "cover.", "land.", "move.", "stash.", "workspace.")
 _AT_ONCE = 2

@@ -20,8 +20,8 @@ from lochan.versioning.workspaces import removing
 from tests.kill import place
 from tests.kill.child import Order, Trap
 from tests.kill.story import story
-from tests.property.versioned.verbs import ANN, NewCommit, play
-from tests.property.versioned.wishes import FOLDERS, Wish
+from tests.model.versioned.verbs import ANN, NewCommit, play
+from tests.model.versioned.wishes import FOLDERS, Wish
 
 
 class Line(msgspec.Struct, frozen=True):

@@ -1,6 +1,9 @@
 """Trees against dicts: whatever is built, changed, listed, compared and merged, the dict says the same."""
 
+import asyncio
 import os
+from collections.abc import AsyncIterator
+from itertools import pairwise
 
 import pyarrow as pa
 from hypothesis import given, settings
@@ -15,7 +18,7 @@ from lochan.tree.diff import ADDED, CHANGED, REMOVED, Counts, count, diff, diffe
 from lochan.tree.merge import conflicts, conflicts_of, merge
 from lochan.tree.strategy import ASK, DEST, SOURCE, Strategy
 from lochan.tree.tree import Tree
-from lochan.tree.trees import Trees
+from lochan.tree.trees import Changes, Trees
 from tests.unit.tree.forest import gathered, run
 
 Model = dict[str, str]  # path -> checksum
@@ -77,6 +80,32 @@ def test_a_tree_is_the_same_however_it_came_about(model: Model, steps: list[Mode
         assert (tree.count, tree.bytes) == (len(model), sum(each.size for each in expected(model)))
         reopened = run(Trees(trees._store, "repo", cut=SMALL, width=1).open(tree.ref))
         assert contents(reopened) == expected(model)
+
+
+@limited
+@given(MODELS, EDITS.filter(bool), st.lists(st.integers(0, 12), max_size=6), st.booleans(), st.sampled_from([1, 3]))
+def test_changes_in_pieces_make_the_same_files_as_all_at_once(
+    model: Model, edits: Model, ends: list[int], restate: bool, width: int
+) -> None:
+    """Wherever they are cut: the same ranges are opened, each once, and the same files are written."""
+    changes = changes_table(entry(path, value) if value else Tombstone(path) for path, value in edits.items())
+    bounds = [0, *sorted(min(end, len(changes)) for end in ends), len(changes)]
+
+    async def pieces() -> AsyncIterator[pa.Table]:
+        for start, end in pairwise(bounds):
+            yield changes.slice(start, end - start)
+
+    async def files(given: Changes) -> tuple[Tree, int, list[tuple[str, str]]]:
+        seen: list[tuple[str, str]] = []
+        trees = Trees(
+            MemoryStore(), "repo", cut=SMALL, width=width, seen=lambda what, ref: seen.append((what, ref.file))
+        )
+        base = await trees.build(table_of(entry(*item) for item in model.items()), 1)
+        seen.clear()
+        return *(await trees._changed(base, given, 2, restate=restate)), sorted(seen)
+
+    (whole, restated, seen), (cut, restated_cut, seen_cut) = asyncio.run(files(changes)), asyncio.run(files(pieces()))
+    assert (cut.ref, cut.ranges, restated_cut, seen_cut) == (whole.ref, whole.ranges, restated, seen)
 
 
 @limited

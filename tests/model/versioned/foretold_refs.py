@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from tests.property.versioned.dictionaries import Branch, No, Stash, State
-from tests.property.versioned.result import Result, guard
-from tests.property.versioned.wishes import DEFAULT
+from tests.model.versioned.dictionaries import Branch, No, Stash, State
+from tests.model.versioned.result import Result, guard
+from tests.model.versioned.wishes import DEFAULT
 from tests.sim.versioning.three_way import changes
 
 

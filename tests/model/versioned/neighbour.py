@@ -18,7 +18,7 @@ from lochan.versioning import branching, copying, moving, objects, stashing, upk
 from lochan.versioning.commit import Wish, commit
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.workspaces import committing, opening, writing
-from tests.property.versioned.verbs import ANN, TINY, once
+from tests.model.versioned.verbs import ANN, TINY, once
 
 _CHOICE = ("put", "put", "put", "delete", "move", "commit", "commit", "merge", "merge", "workspace", "stash", "compact")
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from tests.property.versioned.machine import Versioning
+from tests.model.versioned.machine import Versioning
 
 _ALWAYS = settings(deadline=None, suppress_health_check=list(HealthCheck), print_blob=True)
 

@@ -11,7 +11,7 @@ from lochan.versioning.graph import log
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.refs import Refs
 from lochan.versioning.state import workspaces
-from tests.property.versioned.dictionaries import (
+from tests.model.versioned.dictionaries import (
     Branch,
     Changes,
     Commit,
@@ -22,7 +22,7 @@ from tests.property.versioned.dictionaries import (
     applied,
     without_idle,
 )
-from tests.property.versioned.verbs import Answer, NewCommit
+from tests.model.versioned.verbs import Answer, NewCommit
 from tests.sim.versioning.three_way import ancestors
 
 

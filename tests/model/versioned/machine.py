@@ -14,12 +14,12 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from lochan.store.faultplan import Fault
 from lochan.store.threads import Threads
-from tests.property.versioned.dictionaries import State
-from tests.property.versioned.explaining import Asked, explains, foretold, works
-from tests.property.versioned.places import CALM, LAKES, Place, Storm, at_once
-from tests.property.versioned.reading import Reading, check_moment, check_readers, check_workspaces
-from tests.property.versioned.verbs import UNKNOWN, play
-from tests.property.versioned.wishes import NAMES, PREFIXES, Wish, draw
+from tests.model.versioned.dictionaries import State
+from tests.model.versioned.explaining import Asked, explains, foretold, works
+from tests.model.versioned.places import CALM, LAKES, Place, Storm, at_once
+from tests.model.versioned.reading import Reading, check_moment, check_readers, check_workspaces
+from tests.model.versioned.verbs import UNKNOWN, play
+from tests.model.versioned.wishes import NAMES, PREFIXES, Wish, draw
 
 _IN_STORMS = ("(injected)", "did not say whether")  # a checkpoint or a compaction failed, and will be tried again
 _lake = st.integers(0, LAKES - 1)

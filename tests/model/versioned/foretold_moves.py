@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
-from tests.property.versioned.dictionaries import Branch, Changes, Commit, Files, No, State, applied
-from tests.property.versioned.result import Result, guard
-from tests.property.versioned.wishes import FOLDERS, Wish
+from tests.model.versioned.dictionaries import Branch, Changes, Commit, Files, No, State, applied
+from tests.model.versioned.result import Result, guard
+from tests.model.versioned.wishes import FOLDERS, Wish
 from tests.sim.versioning.three_way import Clash, ancestors, base_trees, changes, three_way
 
 

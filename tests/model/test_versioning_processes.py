@@ -16,9 +16,9 @@ from lochan.store.stack import stack
 from lochan.versioning.commit import Wish, commit
 from lochan.versioning.graph import log
 from lochan.versioning.open_repository import OpenRepository
-from tests.property.versioned.neighbour import Left, Order
-from tests.property.versioned.reading import Reading
-from tests.property.versioned.verbs import ANN
+from tests.model.versioned.neighbour import Left, Order
+from tests.model.versioned.reading import Reading
+from tests.model.versioned.verbs import ANN
 from tests.run import run
 
 _ROOT = Path(__file__).parents[2]
@@ -38,7 +38,7 @@ def test_many_processes_beside_each_other_for_long(tmp_path: Path) -> None:
 def _play(folder: Path, processes: int, steps: int) -> None:
     run(_make(folder))
     orders = [Order(str(folder), f"p{number}", steps) for number in range(processes)]
-    command = [sys.executable, "-m", "tests.property.versioned.neighbour"]
+    command = [sys.executable, "-m", "tests.model.versioned.neighbour"]
     started = [
         subprocess.Popen(
             [*command, msgspec.json.encode(order).decode()], cwd=_ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE

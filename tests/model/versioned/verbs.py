@@ -18,7 +18,7 @@ from lochan.versioning.moving import Said
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.rebase import rebase
 from lochan.versioning.workspaces import committing, opening, writing
-from tests.property.versioned.wishes import DEFAULT, Wish
+from tests.model.versioned.wishes import DEFAULT, Wish
 
 ANN = Actor("ann", "test", "here")
 TINY = Limits(inline_count=1, runs=1, ratio=4, tombstones=1)

@@ -20,8 +20,8 @@ from lochan.store.threads import Threads
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.repositories import Repositories
 from lochan.versioning.upkeep import Upkeep
-from tests.property.versioned.verbs import ANN, TINY, play
-from tests.property.versioned.wishes import FOLDERS, Wish
+from tests.model.versioned.verbs import ANN, TINY, play
+from tests.model.versioned.wishes import FOLDERS, Wish
 
 LAKES = 3
 _DAY_S = 86_400.0

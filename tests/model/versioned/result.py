@@ -3,7 +3,7 @@
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from tests.property.versioned.dictionaries import No, State
+from tests.model.versioned.dictionaries import No, State
 
 HALF = "half"  # what nobody is ever told, but what may be left by somebody who failed
 

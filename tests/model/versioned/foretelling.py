@@ -5,10 +5,10 @@ copy does, which reads its source and then stages it: `begin` and `finish`. Alon
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tests.property.versioned import foretold_moves, foretold_objects, foretold_refs, foretold_workspaces
-from tests.property.versioned.dictionaries import State
-from tests.property.versioned.result import Result
-from tests.property.versioned.wishes import Wish
+from tests.model.versioned import foretold_moves, foretold_objects, foretold_refs, foretold_workspaces
+from tests.model.versioned.dictionaries import State
+from tests.model.versioned.result import Result
+from tests.model.versioned.wishes import Wish
 
 _ALL = (foretold_objects, foretold_moves, foretold_refs, foretold_workspaces)
 _BEGIN = {verb: look for each in _ALL for verb, look in each.BEGIN.items()}

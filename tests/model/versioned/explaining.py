@@ -7,11 +7,11 @@ have happened or not, but never by half.
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from tests.property.versioned.dictionaries import No, State, same
-from tests.property.versioned.foretelling import begin, finish
-from tests.property.versioned.foretold_moves import seal
-from tests.property.versioned.verbs import NOT_DONE, Answer
-from tests.property.versioned.wishes import Wish
+from tests.model.versioned.dictionaries import No, State, same
+from tests.model.versioned.foretelling import begin, finish
+from tests.model.versioned.foretold_moves import seal
+from tests.model.versioned.verbs import NOT_DONE, Answer
+from tests.model.versioned.wishes import Wish
 
 
 class Asked(NamedTuple):
