@@ -6,7 +6,7 @@ one thing happen; when it cannot, the loop stops. Ordinary asyncio code runs on 
 
 import asyncio
 from asyncio import Handle, TimerHandle
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
 from contextvars import Context
 from heapq import heapify, heappop, heappush
 from math import ceil
@@ -144,6 +144,12 @@ class SimLoop(asyncio.BaseEventLoop):
         """Silent. Tasks that were dropped while they waited concern nobody, and what a task raised and nobody asked for
         is looked for by the World, at a moment that is always the same; this one would be called whenever the garbage
         collector comes by."""
+
+    def _asyncgen_finalizer_hook(self, agen: AsyncGenerator[Any, Any]) -> None:
+        """Between two runs the garbage collector may come by, and find generators that an error left half-way. By then
+        they are nobody's, and whatever they would still do concerns nobody."""
+        if self.is_running():
+            super()._asyncgen_finalizer_hook(agen)  # type: ignore[misc]
 
     def _process_events(self, event_list: object) -> None: ...
 

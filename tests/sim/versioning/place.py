@@ -31,6 +31,7 @@ ID = "repo"
 SMALL = Cut(2, 2, 4)  # so that a few paths make several ranges
 WHOLE = Cut(50, 50, 100)  # and here one, which is quicker
 EAGER = Limits(inline_count=2, runs=1, tombstones=1)  # so that a few writes go through every level
+_FILE = "a file"
 T = TypeVar("T")
 
 
@@ -49,10 +50,10 @@ class Place:
     written: int = 0
 
     async def open(self, machine: Machine, slow_s: float = 0.0) -> OpenRepository:
-        """`slow_s`: how long this machine takes to write a file, beside what the world makes it wait."""
+        """`slow_s`: how long this machine takes to write or read a file, beside what the world makes it wait."""
         store: Store = Instant(machine) if self.instant else RetryStore(machine.store, machine.clock, machine.ids)
         if slow_s:
-            store = LatencyStore(store, machine.clock, lambda verb: slow_s if verb == "put" else 0.0)
+            store = Sluggish(store, machine.clock, lambda verb: slow_s if verb in ("put", _FILE) else 0.0)
         schema = Schema(Refs, alarm=self.truth.alarm)
         slots = ObjectSlots(store, ID, aged=self.aged)
         settings = Settings(machine.name, patience_s=self.patience_s, checkpoint_every=self.checkpoint_every)
@@ -83,6 +84,15 @@ class Here(Threads):
 
     async def run(self, work: Callable[..., T], *arguments: object) -> T:
         return work(*arguments)
+
+
+class Sluggish(LatencyStore):
+    """Files take long, the journal does not: else whoever is slow would never get a word in."""
+
+    async def get(self, path: str) -> bytes:
+        if "/journal/" not in path:
+            await self._wait(_FILE)
+        return await self.inner.get(path)
 
 
 class Instant(View):

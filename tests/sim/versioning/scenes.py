@@ -49,6 +49,7 @@ class Scene:
     before: tuple[Act, ...]
     actors: tuple[tuple[Act, ...], ...]
     faults: tuple[str, ...] = ()
+    faulty: tuple[str, ...] = ("put_if_absent",)  # the requests of the journal that may suffer them
     budgets: tuple[tuple[str, int], ...] = (("preempt", 2),)
     files_take_turns: bool = False  # else only the journal's requests do
 
@@ -72,7 +73,7 @@ def _play(scene: Scene, chooser: Chooser, plant: Plant) -> None:
         clients: list[Client] = []
         for number in range(len(scene.actors)):
             _quietly(world, "ABCD"[number], lambda machine: _enter(place, machine, clients))
-        store.faulty = lambda verb, path: verb == "put_if_absent" and "/journal/0" in path
+        store.faulty = lambda verb, path: verb in scene.faulty and "/journal/0" in path
         for client, acts in zip(clients, scene.actors, strict=True):
             client.machine.spawn(_perform(client, acts))
         world.jump(1)  # so that nobody was the last to move, and anybody may begin
@@ -219,6 +220,16 @@ SCENES: dict[str, Scene] = {
         ((commit("main"), put("main", "q"), commit("main")), (put("main", "p"), compact("main"))),
         faults=("lost", "late", "conflict"),
         budgets=(("preempt", 1), ("fault", 1)),
+    ),
+    "verbs on a store that fails": Scene(
+        (*_TWO_SIDES, put("main", "p", "r")),
+        (
+            (commit("main", "p"), push("main"), pop("main"), commit("main"), merge("dev", "main"), revert("main")),
+            (open_workspace("main"), bring_in("dev", "z"), hard_reset("dev", "dev~1"), drop("dev"), restore("dev")),
+        ),
+        faults=("before", "lost"),
+        faulty=("get", "put_if_absent"),
+        budgets=(("preempt", 0), ("fault", 1)),
     ),
     "a stash beside a commit": Scene((put("main", "p", "r"),), ((commit("main"),), (push("main"), pop("main")))),
     "a stash beside writes and compaction": Scene(
