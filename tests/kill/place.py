@@ -1,6 +1,7 @@
 """The lake that is killed: shipped modules only, with small groups and frequent checkpoints so that little work passes
 every step."""
 
+from lochan.access.state import Access
 from lochan.clock import SystemClock
 from lochan.errors import AlreadyExists
 from lochan.formats import lake_file
@@ -32,7 +33,7 @@ async def make_lake(store: Store, url: str) -> None:
 async def open_lake(store: Store, url: str, alarm: Alarm, world: World = ALONE) -> Lake:
     file = lake_file.decode(await store.get(lake_file.PATH), store.url)
     journals = Journals(store, file, url, CLOCK, IDS, _SETTINGS, alarm, group=GROUP)
-    own = await journals.open(LAKE_JOURNAL, (Repositories,))
+    own = await journals.open(LAKE_JOURNAL, (Repositories, Access))
     return Lake(store, file, journals, own, CLOCK, IDS, world)
 
 

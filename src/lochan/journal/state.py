@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 import msgspec
 
-from lochan.errors import Corrupt, Invalid, LochanError
+from lochan.errors import Corrupt, FutureFormat, Invalid, LochanError
 from lochan.formats.checkpoint import Checkpoint
 from lochan.formats.events import Event, Vocabulary
 from lochan.formats.record import GENESIS, Change, Entry, Sealed
@@ -75,6 +75,15 @@ class Schema:
         return State(self, journal, parts, Keys(self.keys_kept, self.rules), 0, GENESIS)
 
     def restore(self, checkpoint: Checkpoint) -> "State":
+        """Raises FutureFormat for one with a part that is not known here: to leave it out would be to forget it, for
+        everybody who reads the next checkpoint."""
+        unknown = checkpoint.parts.keys() - {part.name for part in self.parts} - {"keys"}
+        if unknown:
+            raise FutureFormat(
+                f"the checkpoint at {checkpoint.number} of {checkpoint.journal} holds {', '.join(sorted(unknown))}, "
+                "which this Lochan does not know",
+                hint="upgrade Lochan to open this lake",
+            )
         state = self.empty(checkpoint.journal)
         state.number, state.digest = checkpoint.number, checkpoint.digest
         state.keys.load(checkpoint.parts["keys"])

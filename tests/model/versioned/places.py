@@ -7,6 +7,7 @@ import random
 from collections.abc import Callable
 from typing import NamedTuple
 
+from lochan.access.state import Access
 from lochan.formats import lake_file
 from lochan.ids import Ids
 from lochan.journal.journal import Settings
@@ -157,7 +158,7 @@ class Place:
         )
         file = lake_file.decode(await store.get(lake_file.PATH), store.url)
         journals = Journals(store, file, "", self.clock, self._ids, _SETTINGS, self._alarm, group=_GROUP)
-        own = await journals.open(LAKE_JOURNAL, (Repositories,))
+        own = await journals.open(LAKE_JOURNAL, (Repositories, Access))
         return Lake(store, file, journals, own, self.clock, self._ids, World(lambda url: self._outside))
 
 

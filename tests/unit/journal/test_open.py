@@ -4,10 +4,11 @@ import sys
 
 import pytest
 
-from lochan.errors import Invalid
+from lochan.errors import FutureFormat, Invalid
 from lochan.formats.lake_file import LakeFile
 from lochan.journal.journal import Settings
 from lochan.journal.open import Journals
+from lochan.journal.state import Schema
 from lochan.store.memory import MemoryStore
 from lochan.versioning.repositories import Repositories
 from tests.journal_place import CLOCK, IDS, JOURNAL, create, names
@@ -45,3 +46,17 @@ def test_postgres_without_its_library(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(Invalid, match=r"lochan\[postgres\]"):
         run(journals("postgres", "postgresql://localhost/x").prepare())
+
+
+def test_a_checkpoint_with_a_part_that_is_not_known_is_not_read_without_it() -> None:
+    """A process that left it out would write the next checkpoint without it, and everybody would have forgotten it."""
+
+    class Later(Repositories):
+        name = "later"
+        events = ()
+
+    state = Schema(Repositories, Later).empty("journal")
+    checkpoint = state.checkpoint()
+    assert Schema(Repositories, Later).restore(checkpoint).number == 0
+    with pytest.raises(FutureFormat, match="later"):
+        Schema(Repositories).restore(checkpoint)
