@@ -8,9 +8,8 @@ import os
 import shutil
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
-
-import pyspark
 
 from tests.servers.lochan import LochanServer
 
@@ -47,7 +46,9 @@ def _resolve() -> None:
     shutil.rmtree(_FOLDER / "jars", ignore_errors=True)
     nothing = _FOLDER / "nothing.py"
     nothing.write_text("")
-    submit = Path(pyspark.__file__).parent / "bin" / "spark-submit"
+    pyspark = find_spec("pyspark")
+    assert pyspark is not None and pyspark.origin is not None
+    submit = Path(pyspark.origin).parent / "bin" / "spark-submit"
     words = ["--packages", PACKAGES, "--exclude-packages", ",".join(_NOT_NEEDED), "--conf", f"spark.jars.ivy={_FOLDER}"]
     done = subprocess.run(
         [submit, *words, nothing], env=environment(), capture_output=True, text=True, check=False, timeout=280

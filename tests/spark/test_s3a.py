@@ -6,16 +6,19 @@ import io
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import pyarrow.parquet as pq
 import pytest
 
 from tests.integration.gateway.trees import LARGE, ODD, files, objects, same, staged, write
+from tests.servers.certificate import Identity, identity
 from tests.servers.lochan import LochanServer, lochan_server
+from tests.servers.minio import minio
 from tests.spark import s3a
 
 SCRIPT = Path(__file__).with_name("run_s3a.py")
@@ -50,10 +53,28 @@ def long(server: LochanServer, tmp_path_factory: pytest.TempPathFactory) -> Play
     return _played(server, tmp_path_factory.mktemp("local"), LONG)
 
 
-def _played(server: LochanServer, local: Path, names: tuple[str, ...]) -> Played:
+@pytest.fixture
+def trusted(tmp_path: Path) -> Identity:
+    return identity(tmp_path)
+
+
+@pytest.fixture
+def secure(trusted: Identity, tmp_path: Path) -> Iterator[LochanServer]:
+    options = ["--tls-cert", str(trusted.certificate), "--tls-key", str(trusted.key)]
+    with lochan_server(tmp_path / "lake", options=options) as running:
+        running.lochan("repo", "create", REPOSITORY)
+        yield running
+        log = running.log.read_text()
+    assert "Traceback" not in log, log
+    assert "InternalError" not in log, log
+
+
+def _played(
+    server: LochanServer, local: Path, names: tuple[str, ...], more: Mapping[str, str] = MappingProxyType({})
+) -> Played:
     write(local / "here", {**ODD, "large.bin": LARGE})
     root = f"s3a://{REPOSITORY}/main"
-    command = [sys.executable, str(SCRIPT), json.dumps(s3a.settings(server)), root, str(local), *names]
+    command = [sys.executable, str(SCRIPT), json.dumps(s3a.settings(server) | dict(more)), root, str(local), *names]
     ran = subprocess.run(
         command, env=s3a.environment(), cwd=local, capture_output=True, text=True, check=False, timeout=280
     )
@@ -140,3 +161,37 @@ def test_texts_and_large_files(long: Played) -> None:
 @pytest.mark.full
 def test_a_stream_with_its_checkpoints(long: Played) -> None:
     assert long.told["streamed"] == _totals(200)
+
+
+@pytest.mark.full
+def test_over_tls(secure: LochanServer, trusted: Identity, tmp_path: Path) -> None:
+    """Where the SDK sends a checksum behind the body, and does not sign it."""
+    store = tmp_path / "trusted.p12"
+    words = f"-importcert -noprompt -file {trusted.authority} -keystore {store} -storepass trusted"
+    subprocess.run(["keytool", *words.split()], check=True, capture_output=True)
+    java = f"-Djavax.net.ssl.trustStore={store} -Djavax.net.ssl.trustStorePassword=trusted"
+    more = {"spark.hadoop.fs.s3a.endpoint": f"https://{secure.s3}", "spark.driver.extraJavaOptions": java}
+    told = _played(secure, tmp_path, ("magic", "files"), more).told
+    assert told["magic"]["overwritten"] == _totals(30), told["magic"]
+    same(files(tmp_path / "back"), {**ODD, "large.bin": LARGE})
+    held = staged(secure, REPOSITORY, "files/a/b/moved/")
+    assert held["z.txt"] == len(ODD["a.txt"]) and held["large.bin"] == len(LARGE)
+
+
+@pytest.mark.full
+def test_on_a_lake_in_a_bucket(tmp_path: Path) -> None:
+    """Where what one process wrote is not on the other's disk."""
+    with minio() as store:
+        env = {
+            "LOCHAN_BLOCKSTORE__S3__REGION": "us-east-1",
+            "LOCHAN_BLOCKSTORE__S3__ENDPOINT": store.endpoint,
+            "LOCHAN_BLOCKSTORE__S3__CREDENTIALS__ACCESS_KEY_ID": store.access_key,
+            "LOCHAN_BLOCKSTORE__S3__CREDENTIALS__ACCESS_SECRET_KEY": store.secret_key,
+        }
+        with lochan_server(f"s3://{store.bucket('under')}/lake", env=env, workers=2) as running:
+            running.lochan("repo", "create", REPOSITORY)
+            played = _played(running, tmp_path, ("file", "magic", "files"))
+            for name in ("file", "magic"):
+                _check_committer(played, name)
+            same(files(tmp_path / "back"), {**ODD, "large.bin": LARGE})
+            assert "Traceback" not in running.log.read_text()

@@ -17,10 +17,10 @@ Aws = Callable[..., str]
 
 @pytest.fixture
 def aws(server: LochanServer, tmp_path: Path) -> Aws:
-    return _aws(server, server.endpoint, tmp_path)
+    return aws_of(server, server.endpoint, tmp_path)
 
 
-def _aws(server: LochanServer, endpoint: str, home: Path) -> Aws:
+def aws_of(server: LochanServer, endpoint: str, home: Path) -> Aws:
     env = {
         "HOME": str(home),
         "LC_ALL": "C.UTF-8",
@@ -83,7 +83,6 @@ def test_objects_are_copied_moved_listed_and_removed(
 
     aws("s3", "rm", "--recursive", f"{root}/one", "--exclude", "*", "--include", "odd/*")
     same(objects(s3, bucket, "main/one/odd/"), {})
-    aws("s3", "rm", f"{root}/one/empty")
     aws("s3", "rm", "--recursive", root)
     assert staged(server, bucket) == {}
     aws("s3", "ls", f"{root}/one/", code=1)
@@ -110,11 +109,10 @@ def test_metadata_presigned_urls_conditions_and_spans(
     )
     aws("s3api", "get-object", "--bucket", bucket, "--key", "main/c", "--range", "bytes=256-511", folder / "span")
     assert (folder / "span").read_bytes() == bytes(range(256))
-    aws("s3api", "wait", "object-exists", "--bucket", bucket, "--key", "main/c")
 
 
 def test_buckets_are_made_and_removed_on_the_flat_listener(server: LochanServer, folder: Path) -> None:
-    aws = _aws(server, server.flat_endpoint, folder)
+    aws = aws_of(server, server.flat_endpoint, folder)
     write(folder / "here", ODD)
     aws("s3", "mb", "s3://aws-flat")
     aws("s3", "sync", folder / "here", "s3://aws-flat")

@@ -95,6 +95,7 @@ def test_refs_are_folders(sql: Sql, server: LochanServer, bucket: str) -> None:
     sql(f"COPY ({ROWS.format(25)}) TO 's3://{bucket}/dev/t.parquet'")
     counts = [f"(SELECT count(*) FROM 's3://{bucket}/{ref}/t.parquet')" for ref in ("main", "ten", "dev", "dev@")]
     assert sql(f"SELECT {', '.join(counts)}") == [[10, 10, 25, 10]]
+    assert sql(f"SELECT count(*) FROM 's3://{bucket}/*/t.parquet'") == [[35]]  # the branches
 
 
 def test_text_files_on_the_flat_listener(server: LochanServer, s3: Any, bucket: str) -> None:

@@ -17,10 +17,10 @@ Rclone = Callable[..., str]
 
 @pytest.fixture
 def rclone(server: LochanServer, tmp_path: Path) -> Rclone:
-    return _rclone(server, server.endpoint, tmp_path)
+    return rclone_of(server, server.endpoint, tmp_path)
 
 
-def _rclone(server: LochanServer, endpoint: str, home: Path) -> Rclone:
+def rclone_of(server: LochanServer, endpoint: str, home: Path) -> Rclone:
     env = _remote(server, endpoint, home)
     binary = program("rclone", "rclone")
     return lambda *words, code=0: ran([binary, *map(str, words)], env, code=code)
@@ -96,6 +96,23 @@ def test_objects_are_copied_moved_listed_and_deleted(
     assert staged(server, bucket) == {}
 
 
+def test_copies_between_repositories(rclone: Rclone, server: LochanServer, s3: Any, bucket: str, folder: Path) -> None:
+    tree = {**ODD, "large.bin": LARGE}
+    write(folder / "here", tree)
+    other = f"{bucket}-other"
+    s3.create_bucket(Bucket=other)
+    rclone("copy", folder / "here", f"lake:{bucket}/main/one")
+    rclone("copy", f"lake:{bucket}/main/one", f"lake:{other}/main/two")  # by the server; the large one in parts
+    same(objects(s3, other, "main/two/"), tree)
+    server.lochan("commit", bucket, "-m", "one")
+    server.lochan("tag", "create", f"{bucket}@v1")
+    rclone("purge", f"lake:{bucket}/main/one")
+    rclone("copy", f"lake:{bucket}/v1/one", f"lake:{bucket}/main/again")  # out of the past
+    same(objects(s3, bucket, "main/"), {f"again/{path}": data for path, data in tree.items()})
+    rclone("copy", folder / "here", f"lake:{bucket}/v1/new", code=1)  # which nobody changes
+    assert "v1/new" not in rclone("lsf", "-R", f"lake:{bucket}/v1")
+
+
 def test_a_stream_of_unknown_length(rclone: Rclone, server: LochanServer, s3: Any, bucket: str, folder: Path) -> None:
     (folder / "file").write_bytes(LARGE)
     script = f"cat {folder}/file | {program('rclone', 'rclone')} rcat lake:{bucket}/main/stream"
@@ -104,7 +121,7 @@ def test_a_stream_of_unknown_length(rclone: Rclone, server: LochanServer, s3: An
 
 
 def test_buckets_on_the_flat_listener(server: LochanServer, folder: Path) -> None:
-    rclone = _rclone(server, server.flat_endpoint, folder)
+    rclone = rclone_of(server, server.flat_endpoint, folder)
     write(folder / "here", ODD)
     rclone("mkdir", "lake:rclone-flat")
     rclone("sync", folder / "here", "lake:rclone-flat")

@@ -15,10 +15,10 @@ S3cmd = Callable[..., str]
 
 @pytest.fixture(params=["v4", "v2"])
 def s3cmd(server: LochanServer, tmp_path: Path, request: pytest.FixtureRequest) -> S3cmd:
-    return _s3cmd(server, server.s3, tmp_path, v2=request.param == "v2")
+    return s3cmd_of(server, server.s3, tmp_path, v2=request.param == "v2")
 
 
-def _s3cmd(server: LochanServer, host: str, home: Path, *, v2: bool = False) -> S3cmd:
+def s3cmd_of(server: LochanServer, host: str, home: Path, *, v2: bool = False) -> S3cmd:
     config = home / "s3cfg"
     config.write_text(
         f"""[default]
@@ -82,7 +82,7 @@ def test_one_object_after_another(s3cmd: S3cmd, server: LochanServer, s3: Any, b
 
 
 def test_buckets_on_the_flat_listener(server: LochanServer, folder: Path) -> None:
-    s3cmd = _s3cmd(server, server.flat, folder)
+    s3cmd = s3cmd_of(server, server.flat, folder)
     write(folder / "here", ODD)
     s3cmd("mb", "s3://s3cmd-flat")
     s3cmd("sync", f"{folder}/here/", "s3://s3cmd-flat/")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-import pandas
+import pandas  # type: ignore[import-untyped]
 import pytest
 
 from tests.servers.lochan import LochanServer, lochan_server
@@ -28,6 +28,7 @@ def rows(server: LochanServer, bucket: str) -> list[dict[str, Any]]:
         f"SELECT * REPLACE (epoch_us(time) AS time) FROM '{server.lake}/_lake/usage/*/*.parquet' "
         f"WHERE repository = '{bucket}' ORDER BY time"
     )
+    assert found is not None
     return [dict(zip(found.columns, row, strict=True)) for row in found.fetchall()]
 
 

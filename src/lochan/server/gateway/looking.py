@@ -1,5 +1,7 @@
 """Objects as readers see them, and what their headers say."""
 
+import re
+
 from lochan.formats.entry import Entry
 from lochan.server.gateway.places import Place
 from lochan.server.gateway.request import Headers, Request
@@ -17,6 +19,7 @@ _OVERRIDES = {
     "response-content-encoding": "content-encoding",
 }
 _SECOND = 1_000_000
+_TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")  # HTTP's word for what a header's name is made of
 
 
 async def look_up(place: Place) -> Entry:
@@ -54,9 +57,10 @@ def entry_headers(entry: Entry, request: Request, *, whole: bool = True) -> Head
     ]
     told = {"content-type": entry.content_type or "binary/octet-stream", **entry.headers}
     if request.query:
-        told |= {name: request.query[given] for given, name in _OVERRIDES.items() if given in request.query}
+        told |= {name: _override(request, given) for given, name in _OVERRIDES.items() if given in request.query}
     headers += told.items()
-    headers += [(f"x-amz-meta-{name}", _ascii(value)) for name, value in entry.metadata.items()]
+    if entry.metadata:
+        headers += _metadata_headers(entry)
     if whole and request.headers.get("x-amz-checksum-mode", "").upper() == "ENABLED":
         headers += checksum_headers(entry)
     return headers
@@ -72,9 +76,25 @@ def checksum_headers(entry: Entry) -> Headers:
     return [*headers, ("x-amz-checksum-type", "COMPOSITE" if composite else "FULL_OBJECT")]
 
 
+def _override(request: Request, name: str) -> str:
+    value = request.query[name]
+    if not value.isprintable():
+        raise S3Error("InvalidArgument", "Header value has characters that no header can have.", ArgumentName=name)
+    return value
+
+
+def _metadata_headers(entry: Entry) -> Headers:
+    """Other programs may have given names that no header can have; S3 only says how many those are."""
+    headers = [
+        (f"x-amz-meta-{name}", _ascii(value)) for name, value in entry.metadata.items() if _TOKEN.fullmatch(name)
+    ]
+    missing = len(entry.metadata) - len(headers)
+    return [*headers, ("x-amz-missing-meta", str(missing))] if missing else headers
+
+
 def _ascii(value: str) -> str:
-    """What is no ASCII goes out as RFC 2047 says, as S3 does it."""
-    if value.isascii():
+    """What is no plain ASCII goes out as RFC 2047 says, as S3 does it."""
+    if value.isascii() and value.isprintable():
         return value
     from email.header import Header
 

@@ -54,6 +54,8 @@ async def object_place(
     if not place.path and not (root and (key or request.key).endswith("/")):
         raise S3Error("NoSuchKey", "A key is a branch, a tag or a commit, a slash and a path.", Key=key or request.key)
     await require_at(gateway, request, action, place)
+    if "\0" in place.path:  # no operation takes one, so none says that it is only not there
+        raise S3Error("InvalidArgument", "A key has no NUL in it.", ArgumentName="Key")
     return place
 
 

@@ -11,6 +11,7 @@ from lochan.server.gateway.operations.delete_object import ACTION, delete
 from lochan.server.gateway.places import Place, check_writable, object_place
 from lochan.server.gateway.request import Request, Response
 from lochan.server.gateway.storing import Incoming
+from lochan.server.gateway.wire.addressing import checked_key
 from lochan.server.gateway.wire.checksums import refuse_other_md5
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.xml_in import Deletion, parse_delete
@@ -47,7 +48,7 @@ async def handle(gateway: Gateway, request: Request) -> Response:
 async def _place(gateway: Gateway, request: Request, asked: Deletion) -> Place:
     if asked.version not in (None, "null"):
         raise S3Error("NoSuchVersion")
-    place = await object_place(gateway, request, ACTION, key=asked.key, root=True)
+    place = await object_place(gateway, request, ACTION, key=checked_key(asked.key), root=True)
     check_writable(place)
     if asked.etag is not None:
         there = await find(place)
