@@ -12,6 +12,8 @@ from tests.servers.lochan import LochanServer, lochan_server
 from tests.servers.memory import family, own
 
 LIMIT = 300 << 20
+# boto3 asks for ten spans at once, and each may have a window of 8 MiB on its way and two pieces of 4 MiB behind it.
+LIMIT_OF_TEN = LIMIT + 10 * (16 << 20)
 
 
 class Endless:
@@ -59,7 +61,7 @@ def test_a_large_object_in_parts(tmp_path: Path, size: int) -> None:
         assert s3.head_object(Bucket="demo", Key="main/large")["ContentLength"] == size
         with watched(server) as peaks, open(os.devnull, "wb") as nowhere:  # noqa: PTH123
             s3.download_fileobj("demo", "main/large", nowhere)
-        assert peaks[-1] < LIMIT, f"{peaks[-1] >> 20} MiB"
+        assert peaks[-1] < LIMIT_OF_TEN, f"{peaks[-1] >> 20} MiB"
 
 
 def test_a_large_object_in_one_put(tmp_path: Path) -> None:
