@@ -88,7 +88,12 @@ def _listener(name: str, address: str, config: Config, workers: int, tls: "Tls |
         int(port),
         1 if name == "api" else workers,
         OpenLake(config),
-        S3Settings(config.text("gateways.s3.domain"), config.text("gateways.s3.region"), name == "flat"),
+        S3Settings(
+            config.text("gateways.s3.domain"),
+            config.text("gateways.s3.region"),
+            name == "flat",
+            config.number("gateways.s3.idle_s"),
+        ),
         tls,
         access_log=config.flag("logging.access"),
         usage_s=config.number("usage.flush_s") if config.flag("usage.enabled") else None,

@@ -109,6 +109,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "gateways.s3.region", kinds.TEXT, "us-east-1", "the region the gateway says it is, as S3 clients sign for it"
     ),
+    Setting("gateways.s3.idle_s", kinds.SECONDS, "60", "how long a client may stand still in the midst of a request"),
     Setting(
         "gateways.s3.upload_days", kinds.DAYS, "7", "after how long an upload in parts that is not ended is aborted"
     ),

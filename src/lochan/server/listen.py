@@ -8,6 +8,7 @@ from typing import Any
 from lochan.server.settings import Listener
 
 STOP_S = 25  # what a worker has for the requests it is answering when it is told to stop
+_HEAD_S = 15.0  # what the head of a request may take, and how long a connection is kept for the next
 _HEADER_BYTES_MAX = 64 << 10  # of a whole request head; Granian answers 431 to more
 
 
@@ -20,6 +21,7 @@ def listen(listener: Listener) -> None:
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C goes to the whole group: the supervisor sees to us
     s3 = listener.name != "api"
+    head_s = min(_HEAD_S, listener.s3.idle_s)
     server = Granian(
         "lochan",
         address=listener.host,
@@ -31,7 +33,7 @@ def listen(listener: Listener) -> None:
         websockets=False,
         backlog=4096,
         backpressure=1024,
-        http1_settings=HTTP1Settings(header_read_timeout=15_000, max_buffer_size=_HEADER_BYTES_MAX),
+        http1_settings=HTTP1Settings(header_read_timeout=round(head_s * 1_000), max_buffer_size=_HEADER_BYTES_MAX),
         log_level=LogLevels.warning,
         ssl_cert=listener.tls.certificate if listener.tls else None,
         ssl_key=listener.tls.key if listener.tls else None,

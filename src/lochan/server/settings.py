@@ -16,6 +16,7 @@ class S3Settings(NamedTuple):
     domain: str = "s3.local"  # buckets may stand in front of it in the host name
     region: str = "us-east-1"
     flat: bool = False  # a bucket is the default branch of a repository
+    idle_s: float = 60.0  # how long a client may stand still in the midst of a request
 
 
 class Listener(NamedTuple):

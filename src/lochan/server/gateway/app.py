@@ -9,12 +9,15 @@ U+FFFD and fail their signature.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
+
+from granian.rsgi import ProtocolClosed  # type: ignore[attr-defined]
 
 from lochan.errors import LochanError
 from lochan.server.gateway.authentication import authenticate
 from lochan.server.gateway.failures import as_s3
+from lochan.server.gateway.flow import Flow
 from lochan.server.gateway.gateway import Gateway
 from lochan.server.gateway.request import Headers, Request, Response
 from lochan.server.gateway.routes import find
@@ -55,6 +58,7 @@ class App:
             assert self._opening is not None, "Granian calls __rsgi_init__ first"
             gateway = await asyncio.shield(self._opening)
         request = Request(scope, protocol, gateway.request_id(), gateway.clock.boot())
+        request.patience_s = gateway.settings.idle_s
         name = "Unknown"
         try:
             address = located(request.headers.get("host", ""), request.path, gateway.domains)
@@ -94,8 +98,10 @@ async def _drained(request: Request) -> bool:
     small = length.isascii() and length.isdecimal() and len(length) < 7 and int(length) <= _DRAINED_BYTES_MAX
     if request.body_taken or not small or "expect" in request.headers:
         return False
-    request.body_taken = request.body_ended = True
-    await request.protocol()
+    try:
+        await request.whole_body()
+    except S3Error:
+        return False
     return True
 
 
@@ -116,9 +122,23 @@ async def _send(request: Request, response: Response) -> int:
         else:
             request.protocol.response_empty(response.status, headers)
         return len(response.body)
-    transport = request.protocol.response_stream(response.status, headers)
+    return await _stream(request, response, response.stream, headers)
+
+
+async def _stream(request: Request, response: Response, pieces: AsyncIterator[bytes], headers: Headers) -> int:
     sent = 0
-    async for piece in response.stream:
-        await transport.send_bytes(piece)
-        sent += len(piece)
+    length = next((int(value) for name, value in headers if name == "content-length"), 0)
+    flow = Flow(request.source, length, request.patience_s)
+    transport = request.protocol.response_stream(response.status, headers)
+    try:
+        async for piece in pieces:
+            await transport.send_bytes(piece)
+            sent += len(piece)
+            await flow.room(sent)
+    except (S3Error, ProtocolClosed):
+        pass  # nobody listens any more
+    except Exception as error:  # too late for another answer: the body ends before its length, and is none
+        _internal(request, error)
+    finally:
+        flow.close()
     return sent

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable
 
 from lochan.clock import Clock
+from lochan.errors import NotFound
 from lochan.formats.record import Actor
 from lochan.ids import Ids
 from lochan.lake import Lake
@@ -33,14 +34,16 @@ class Gateway:
         self.closing: Callable[[], Awaitable[None]] | None = None  # what is to be done while the lake is still open
 
     async def repository(self, name: str) -> OpenRepository:
-        """As of the lake's state that the request was authenticated by. Raises NoSuchBucket, InvalidBucketName."""
+        """As of the lake's state that the request was authenticated by; one that is new to this process is looked for
+        again, for another may have made it since. Raises NoSuchBucket, InvalidBucketName."""
         found = self.lake.known_repository(name)
-        if found is None:
-            raise S3Error("NoSuchBucket", BucketName=checked_bucket(name))
-        repository = self._open.get(found.id)
+        repository = None if found is None else self._open.get(found.id)
         if repository is None:
-            opened = await self.lake.open_repository(name)
-            repository = self._open.setdefault(found.id, opened)
+            try:
+                opened = await self.lake.open_repository(name)
+            except NotFound:
+                raise S3Error("NoSuchBucket", BucketName=checked_bucket(name)) from None
+            repository = self._open.setdefault(opened.repository.id, opened)
         return repository
 
     def packing(self, repository: OpenRepository) -> Packing:

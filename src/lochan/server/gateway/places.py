@@ -7,6 +7,7 @@ the flat listener: key = path                     on the repository's default br
 from typing import NamedTuple
 
 from lochan.access import resources
+from lochan.access.rights import Rights
 from lochan.errors import Invalid, NotFound
 from lochan.server.gateway.gateway import Gateway
 from lochan.server.gateway.request import Request
@@ -36,6 +37,11 @@ async def require(gateway: Gateway, request: Request, action: str, resource: str
     access = await gateway.access.authorised_state(request.arrived)
     if not access.rights(request.user).allow(action, resource):
         raise S3Error("AccessDenied")
+
+
+async def rights(gateway: Gateway, request: Request) -> Rights:
+    """Of the request's user, in a state that is new enough (A1)."""
+    return (await gateway.access.authorised_state(request.arrived)).rights(request.user)
 
 
 async def bucket_place(gateway: Gateway, request: Request, action: str, bucket: str = "") -> OpenRepository:

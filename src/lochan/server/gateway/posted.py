@@ -18,6 +18,7 @@ class Posted:
         if self.length > OBJECT_BYTES_MAX + FIELDS_BYTES_MAX:
             raise S3Error("EntityTooLarge", ProposedSize=str(self.length), MaxSizeAllowed=str(OBJECT_BYTES_MAX))
         self._request = request
+        self._body = request.body()
         self._reader = FormReader(request.headers.get("content-type", ""))
         self._begun: list[bytes] = []  # of the file, what came with the fields
         self.allowed = ANY_LENGTH
@@ -26,14 +27,12 @@ class Posted:
 
     async def form(self) -> PostForm:
         """Reads up to the file. Raises what is wrong with the form."""
-        self._request.body_taken = True
-        self._body = aiter(self._request.protocol)
-        while not self._reader.at_file:
-            data = await self._next()
-            if data is None:
-                self._ended()  # and has something to say of it
-            else:
-                self._begun += self._reader.feed(data)
+        async for data in self._body:
+            self._begun += self._reader.feed(data)
+            if self._reader.at_file:
+                break
+        else:
+            self._reader.finish()
         found = post_form(self._reader.fields, self._request.bucket, self._reader.filename)
         md5, checksum = content_md5(found.fields), declared_checksum(found.fields)
         self.expected_md5 = None if md5 is None else md5.hex()
@@ -56,20 +55,9 @@ class Posted:
     async def _file(self) -> AsyncIterator[bytes]:
         for piece in self._begun:
             yield piece
-        while (data := await self._next()) is not None:
+        async for data in self._body:
             for piece in self._reader.feed(data):
                 yield piece
-        self._ended()
-
-    async def _next(self) -> bytes | None:
-        """Granian hands out a body's iterator only once, and what that gives can only be awaited plainly."""
-        try:
-            return bytes(await anext(self._body))
-        except StopAsyncIteration:
-            return None
-
-    def _ended(self) -> None:
-        self._request.body_ended = True
         self._reader.finish()
 
     def check_trailer(self, found: Mapping[str, str]) -> None:

@@ -1,9 +1,13 @@
 """A request of an S3 client, as far as every operation needs it."""
 
-from collections.abc import AsyncIterator, Mapping
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Mapping
 from typing import Any, NamedTuple
 from urllib.parse import unquote_plus
 
+from granian.rsgi import ProtocolClosed  # type: ignore[attr-defined]
+
+from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.identity import Identity
 from lochan.server.gateway.wire.signed_request import joined
 
@@ -32,6 +36,7 @@ class Request:
         "key",
         "method",
         "path",
+        "patience_s",
         "protocol",
         "query",
         "raw_headers",
@@ -58,12 +63,42 @@ class Request:
         self.identity: Identity | None = None
         self.body_taken = False  # whether somebody has begun to read it
         self.body_ended = False  # and has come to its end
+        self.patience_s = 60.0  # how long it may stand still
 
     @property
     def has_unread_body(self) -> bool:
         return not self.body_ended and (
             self.headers.get("content-length", "0") != "0" or "transfer-encoding" in self.headers
         )
+
+    async def whole_body(self) -> bytes:
+        """For one that is known to be small. Raises IncompleteBody, RequestTimeout."""
+        self.body_taken = True
+        data: bytes = await self.patiently(self.protocol())
+        self.body_ended = True
+        return data
+
+    async def body(self) -> AsyncIterator[bytes]:
+        """As it comes. Raises IncompleteBody, RequestTimeout."""
+        self.body_taken = True
+        pieces = aiter(self.protocol)
+        while True:
+            try:
+                data = await self.patiently(anext(pieces))
+            except StopAsyncIteration:
+                break
+            yield bytes(data)
+        self.body_ended = True
+
+    async def patiently(self, step: Awaitable[Any]) -> Any:
+        """A step of the other side's: one that hangs up or stands still must not hold anything for long."""
+        try:
+            async with asyncio.timeout(self.patience_s):
+                return await step
+        except TimeoutError:
+            raise S3Error("RequestTimeout") from None
+        except ProtocolClosed:
+            raise S3Error("IncompleteBody") from None
 
 
 def parse_query(text: str) -> dict[str, str]:

@@ -1,5 +1,6 @@
 """What of a request is kept with an object, and its body on the way in."""
 
+import re
 from collections.abc import AsyncIterator, Mapping
 from typing import NamedTuple, Protocol
 
@@ -13,6 +14,7 @@ OBJECT_BYTES_MAX = 5 << 30  # of one put; more comes in parts
 METADATA_BYTES_MAX = 2048
 _KEPT = ("cache-control", "content-disposition", "content-encoding", "content-language", "expires")
 _META = "x-amz-meta-"
+_CONTROL = re.compile("[\x00-\x08\x0a-\x1f\x7f]")
 
 
 class Told(NamedTuple):
@@ -22,7 +24,7 @@ class Told(NamedTuple):
 
 
 def told(headers: Mapping[str, str]) -> Told:
-    """Raises MetadataTooLarge."""
+    """Raises MetadataTooLarge, and InvalidArgument for what no header could say: the fields of a form can hold it."""
     kept = {name: headers[name] for name in _KEPT if name in headers}
     if "content-encoding" in kept:
         codings = [coding.strip() for coding in kept["content-encoding"].split(",")]
@@ -35,7 +37,10 @@ def told(headers: Mapping[str, str]) -> Told:
         size = sum(len(name.encode()) + len(value.encode()) for name, value in metadata.items())
         if size > METADATA_BYTES_MAX:
             raise S3Error("MetadataTooLarge", Size=str(size), MaxSizeAllowed=str(METADATA_BYTES_MAX))
-    return Told(headers.get("content-type", ""), kept, metadata)
+    content_type = headers.get("content-type", "")
+    if _CONTROL.search("".join((content_type, *kept.values(), *metadata.values()))):
+        raise S3Error("InvalidArgument", "Metadata and headers cannot hold control characters.")
+    return Told(content_type, kept, metadata)
 
 
 class Body(Protocol):
@@ -81,21 +86,17 @@ class Incoming:
         """A small body, in memory. One that may turn out larger than it says is looked at as it comes."""
         if not self._is_short:
             return b"".join([piece async for piece in self.pieces()])
-        self._request.body_taken = True
-        data = await self._request.protocol() if self._has_bytes else b""
-        self._request.body_ended = True
+        data = await self._request.whole_body() if self._has_bytes else b""
         payload = b"".join(self._body.feed(bytes(data)))
         self._finish()
         return payload
 
     async def pieces(self) -> AsyncIterator[bytes]:
         """Raises at the end for a body that is not what was signed or promised: it must not become visible then."""
-        self._request.body_taken = True
         if self._has_bytes:
-            async for data in self._request.protocol:
-                for piece in self._body.feed(bytes(data)):
+            async for data in self._request.body():
+                for piece in self._body.feed(data):
                     yield piece
-        self._request.body_ended = True
         self._finish()
 
     def _finish(self) -> None:

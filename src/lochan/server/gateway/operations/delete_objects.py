@@ -2,13 +2,14 @@
 
 from collections import defaultdict
 
+from lochan.access import resources
 from lochan.errors import LochanError
 from lochan.server.gateway.answers import xml
 from lochan.server.gateway.failures import as_s3
 from lochan.server.gateway.gateway import Gateway
 from lochan.server.gateway.looking import find
 from lochan.server.gateway.operations.delete_object import ACTION, delete
-from lochan.server.gateway.places import Place, check_writable, object_place
+from lochan.server.gateway.places import Place, check_writable, object_place, rights
 from lochan.server.gateway.request import Request, Response
 from lochan.server.gateway.storing import Incoming
 from lochan.server.gateway.wire.addressing import checked_key
@@ -21,7 +22,7 @@ _BODY_BYTES_MAX = 8 << 20
 
 
 async def handle(gateway: Gateway, request: Request) -> Response:
-    await gateway.repository(request.bucket)
+    await _check_bucket(gateway, request)
     incoming = Incoming(request, _BODY_BYTES_MAX)
     body = await incoming.whole()
     _check_digests(incoming, body)
@@ -43,6 +44,16 @@ async def handle(gateway: Gateway, request: Request) -> Response:
             failed += [_failure(each, error) for each, _ in several]
     told = [] if asked.quiet else [Deleted(each.key, each.version) for each in done]
     return xml(deleted(told, failed))
+
+
+async def _check_bucket(gateway: Gateway, request: Request) -> None:
+    """Raises NoSuchBucket. Who may not know of it is told for each key that they may not, as if it were there."""
+    try:
+        await gateway.repository(request.bucket)
+    except S3Error:
+        allowed = await rights(gateway, request)
+        if allowed.allow("fs:ListRepositories", resources.repository(request.bucket)):
+            raise
 
 
 async def _place(gateway: Gateway, request: Request, asked: Deletion) -> Place:

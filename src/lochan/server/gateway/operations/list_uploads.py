@@ -1,28 +1,38 @@
-"""ListMultipartUploads: those that are open, by key and then by age, paged."""
+"""ListMultipartUploads: those that are open and that the user might see as objects, by key and then by age, paged."""
 
 from itertools import groupby
 
+from lochan.access import resources
+from lochan.formats.upload_events import UploadOpened
 from lochan.server.gateway.answers import xml
 from lochan.server.gateway.gateway import Gateway
+from lochan.server.gateway.listing import ACTION as LIST
 from lochan.server.gateway.numbers import page_size
-from lochan.server.gateway.places import bucket_place
+from lochan.server.gateway.places import bucket_place, located, require_at, rights
 from lochan.server.gateway.request import Request, Response
 from lochan.server.gateway.wire.xml_listings import Owner
 from lochan.server.gateway.wire.xml_uploads import Upload, UploadListing, list_uploads
+from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.uploads import uploads
 
 
 async def handle(gateway: Gateway, request: Request) -> Response:
-    repository = await bucket_place(gateway, request, "fs:ReadRepository")
+    repository = await bucket_place(gateway, request, "fs:ListRepositories")
     query = request.query
+    if gateway.settings.flat or "/" in query.get("prefix", ""):  # else it is of all branches
+        place = await located(gateway, request, request.bucket, query.get("prefix", ""))
+        await require_at(gateway, request, LIST, place)
+    allowed = await rights(gateway, request)
     prefix, delimiter = query.get("prefix", ""), query.get("delimiter", "")
     key_marker, id_marker = query.get("key-marker", ""), query.get("upload-id-marker", "")
     limit = page_size(request, "max-uploads")
     found = [
         (key, each)
         for each in await uploads(repository)
-        if (key := _key(gateway, each.opened.branch, each.opened.workspace, each.opened.path)).startswith(prefix)
+        if (key := _key(gateway, repository, each.opened)) is not None
+        and key.startswith(prefix)
         and _is_behind(key, each.id, key_marker, id_marker)
+        and allowed.allow(LIST, _resource(request, each.opened))
     ]
     found.sort(key=lambda pair: (pair[0].encode(), pair[1].time, pair[1].id))
     items: list[tuple[str, str | None, Upload | None]] = []  # key or prefix, id, upload
@@ -57,10 +67,16 @@ async def handle(gateway: Gateway, request: Request) -> Response:
     )
 
 
-def _key(gateway: Gateway, branch: str, workspace: str, path: str) -> str:
+def _key(gateway: Gateway, repository: OpenRepository, opened: UploadOpened) -> str | None:
+    """None: this listener does not show it."""
     if gateway.settings.flat:
-        return path
-    return f"{branch}+{workspace}/{path}" if workspace else f"{branch}/{path}"
+        is_here = opened.branch == repository.repository.default_branch and not opened.workspace
+        return opened.path if is_here else None
+    return f"{opened.branch}+{opened.workspace}/{opened.path}" if opened.workspace else f"{opened.branch}/{opened.path}"
+
+
+def _resource(request: Request, opened: UploadOpened) -> str:
+    return resources.object_at(resources.branch(request.bucket, opened.branch), opened.path)
 
 
 def _is_behind(key: str, id: str, key_marker: str, id_marker: str) -> bool:

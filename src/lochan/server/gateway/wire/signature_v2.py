@@ -140,8 +140,10 @@ def _signed_parameters(query: str) -> tuple[str, str]:
     found = sorted((pair for pair in pairs if pair[0] in SIGNED_PARAMETERS), key=itemgetter(0))
     if not found:
         return "", ""
-    written = [f"{name}{equals}{unquote(value)}" for name, equals, value in found]
-    bare = [f"{name}={unquote(value)}" if value else name for name, _, value in found]
+    # Byte by byte, as headers come: the string to sign is made of bytes.
+    meant = [(name, equals, unquote(value, "latin-1")) for name, equals, value in found]
+    written = [f"{name}{equals}{value}" for name, equals, value in meant]
+    bare = [f"{name}={value}" if value else name for name, _, value in meant]
     return "?" + "&".join(written), "?" + "&".join(bare)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from lochan.server.gateway.wire.errors import S3Error
-from lochan.server.gateway.wire.xml_text import document, element, escaped
+from lochan.server.gateway.wire.xml_text import document, element, escaped, readable
 from lochan.server.gateway.wire.xml_uploads import Checksums, UploadedPart, checksum_elements
 
 
@@ -32,9 +32,14 @@ class Parts(NamedTuple):
 
 
 def error(fault: S3Error, resource: str, request_id: str, host_id: str = "") -> bytes:
-    parts = [element("Code", fault.code), element("Message", fault.message)]
-    parts += [element(name, value) for name, value in fault.fields.items()]
-    parts += [element("Resource", resource), element("RequestId", request_id), element("HostId", host_id or request_id)]
+    """Clients that cannot read it would have to guess: what XML cannot hold is not shown."""
+    parts = [element("Code", fault.code), element("Message", fault.message, readable)]
+    parts += [element(name, value, readable) for name, value in fault.fields.items()]
+    parts += [
+        element("Resource", resource, readable),
+        element("RequestId", request_id),
+        element("HostId", host_id or request_id),
+    ]
     return document("Error", parts, namespace=False)
 
 

@@ -10,6 +10,7 @@ from functools import lru_cache
 from urllib.parse import quote
 
 _SPECIAL = re.compile("[&<>\"'\x00-\x1f\x7f\ufffe\uffff\ud800-\udfff]")
+_NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.~/*-]")
 _NAMED = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;"}
 
@@ -18,6 +19,11 @@ Encode = Callable[[str], str]
 
 def escaped(text: str) -> str:
     return _SPECIAL.sub(_reference, text) if _SPECIAL.search(text) else text
+
+
+def readable(text: str) -> str:
+    """For people: every parser can read it, and it need not be the very text."""
+    return escaped(_NOT_IN_XML.sub("\ufffd", text))
 
 
 def url_encoded(text: str) -> str:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from lochan.server.gateway.wire.dates import iso_millis
 from lochan.server.gateway.wire.etags import quoted
 from lochan.server.gateway.wire.xml_listings import Owner, owner_element
-from lochan.server.gateway.wire.xml_text import document, element, encoder, escaped
+from lochan.server.gateway.wire.xml_text import document, element, encoder, escaped, readable
 
 Checksums = Mapping[str, str]  # in base64, by the algorithm
 
@@ -64,7 +64,8 @@ class UploadListing:
 
 
 def initiated(bucket: str, key: str, upload_id: str) -> bytes:
-    parts = (element("Bucket", bucket), element("Key", key), element("UploadId", upload_id))
+    # The client knows the key: an answer that it can read is worth more than the very text of it.
+    parts = (element("Bucket", bucket), element("Key", key, readable), element("UploadId", upload_id))
     return document("InitiateMultipartUploadResult", parts)
 
 
@@ -72,9 +73,9 @@ def completed(
     location: str, bucket: str, key: str, etag: str, checksums: Checksums | None = None, type: str | None = None
 ) -> bytes:
     parts = (
-        element("Location", location),
+        element("Location", location, readable),
         element("Bucket", bucket),
-        element("Key", key),
+        element("Key", key, readable),
         element("ETag", quoted(etag)),
         checksum_elements(checksums or {}),
         element("ChecksumType", type),
@@ -98,7 +99,7 @@ def copied(etag: str, modified: int, checksums: Checksums | None = None, of_part
 
 
 def list_parts(listing: PartListing) -> bytes:
-    encode = encoder(listing.encoding_type)
+    encode = encoder(listing.encoding_type) if listing.encoding_type else readable
     head = (
         element("Bucket", listing.bucket),
         element("Key", listing.upload.key, encode),
