@@ -37,5 +37,3 @@ def calls(trace: Path) -> Iterator[Call]:
             begun[found[1] + found[2]] = found[3].removesuffix("<unfinished ...>")
         elif found:
             yield Call(found[2], found[3])
-
-

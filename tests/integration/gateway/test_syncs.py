@@ -25,8 +25,8 @@ def test_every_acknowledged_put_follows_its_syncs(tmp_path: Path) -> None:
     assert len(answered) >= PUTS + 2
     for before in answered[-PUTS:]:  # the calls between the answer before and this one
         record = _placed(before, r"/journal/\d{20}")
-        body = _placed(before, r"/data/\d{20}-")
-        assert body < record, "the record that names a body comes after it"
+        bytes_at = _placed(before, r"/data/\d{20}-")
+        assert bytes_at < record, "the record that names a body comes after it"
 
 
 def test_syncs_are_shared_by_those_who_come_together(tmp_path: Path) -> None:
