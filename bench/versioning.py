@@ -32,6 +32,7 @@ from lochan.formats.range import RangeRef
 from lochan.formats.refs_events import RunsStaged
 from lochan.formats.run import changes_table
 from lochan.lake import Lake
+from lochan.staging.compaction import LIMITS
 from lochan.staging.listing import Page
 from lochan.staging.runs import Runs
 from lochan.store.local import LocalStore
@@ -42,7 +43,7 @@ from lochan.tree.trees import Trees
 from lochan.versioning import branching, differing, moving, objects
 from lochan.versioning.commit import Wish, commit
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.upkeep import cover
+from lochan.versioning.upkeep import compact, cover
 
 _ROUNDS = 3
 _PAGES = 101
@@ -50,6 +51,17 @@ _PAGE = 1_000
 _CHANGES = 10_000
 _CACHE_BYTES = 32 << 30
 _MIB = 1 << 20
+# As how many runs, what is done to them, with a local cache or not.
+_SCATTERED = (
+    (16, "commit", False),
+    (16, "commit", True),
+    (16, "commit a part", False),
+    (16, "compact", False),
+    (16, "compact", True),
+    (100, "commit", False),
+    (100, "commit", True),
+    (100, "compact", False),
+)
 T = TypeVar("T")
 _names = (f"b{number}" for number in count())
 
@@ -72,6 +84,7 @@ class _Subject:
     def run(self) -> None:
         names = asyncio.run(self.stage())
         self.commit_all(names)
+        self.commit_scattered()
         asyncio.run(self.change(names[0]))
         head = ["", "s", "bare s", "ratio", "of processor time", "budget", "opened", "written"]
         show(f"whole stack, {self.size:,} entries, {self.changes:,} changes, local disk", head, self.rows)
@@ -100,7 +113,7 @@ class _Subject:
         """Each commit in a process of its own; the first leaves its ranges in the cache for what follows."""
         rows: list[list[object]] = []
         for title, cached in (("without a local cache", False), ("with a local cache", True)):
-            found = [_apart(_commit_staged, self.folder, name, cached) for name in names[cached * 2 :][:2]]
+            found = [_apart(_work_on_staged, self.folder, name, "commit", cached) for name in names[cached * 2 :][:2]]
             ours, bare = Spent(), Spent()
             for each in found:
                 ours.add(each.wall, each.processor)
@@ -109,6 +122,26 @@ class _Subject:
             rows.append([title, *(max(each[at] for each in found) for at in (4, 5))])
         rows.append(["only opened, nothing done", *_apart(_idle, self.folder)])
         show(f"commit {self.size:,} staged: memory of the process, MiB", ["", "before", "at most"], rows)
+
+    def commit_scattered(self) -> None:
+        """What was staged little by little, all of it all over the tree: every run has to be read at once."""
+        rows: list[list[object]] = []
+        for runs, what, cached in _SCATTERED:
+            name = asyncio.run(self.stage_scattered(runs))
+            found = _apart(_work_on_staged, self.folder, name, what, cached)
+            title = f"{what}, {runs} runs, {'with' if cached else 'without'} a local cache"
+            ratios = found.wall / found.bare_wall, found.processor / found.bare_processor
+            rows.append([title, found.before_mib, found.peak_mib, found.wall, found.bare_wall, *ratios])
+        head = ["", "before MiB", "at most", "s", "bare s", "ratio", "of processor time"]
+        show(f"{self.size:,} staged as runs that interleave", head, rows)
+
+    async def stage_scattered(self, runs: int) -> str:
+        table = _puts(entries(self.size))
+        async with _Opened(self.folder, cached=False) as repository:
+            name = await _branch(repository, "main")
+            for part in range(runs):
+                await _stage(repository, name, table.take(pa.array(np.arange(part, self.size, runs))).combine_chunks())
+        return name
 
     # --- a few over a million ----------------------------------------------------------------------------------------
     async def change(self, base: str) -> None:
@@ -264,7 +297,8 @@ class _Opened:
             cache = ArrowCache(str(self._folder / "cache"), _CACHE_BYTES, CLOCK)
             tell = None if seen is None else lambda what, ref: seen.append((what, ref))
             repository.trees = Trees(store, id, cache=cache, seen=tell)
-            repository.runs = Runs(store, id, CLOCK, repository.ids, disk=cache)
+            threads = repository.trees.threads
+            repository.runs = Runs(store, id, CLOCK, repository.ids, threads=threads, disk=cache)
         return repository
 
     async def __aexit__(self, *_: object) -> None:
@@ -287,7 +321,7 @@ def _apart(work: Callable[..., T], *arguments: object) -> T:
         return pool.apply(work, arguments)
 
 
-def _commit_staged(folder: Path, name: str, cached: bool) -> _Committed:
+def _work_on_staged(folder: Path, name: str, what: str, cached: bool) -> _Committed:
     ours, bare = Spent(), Spent()
 
     async def work() -> tuple[float, float]:
@@ -297,7 +331,7 @@ def _commit_staged(folder: Path, name: str, cached: bool) -> _Committed:
             pa.array([0])  # where pandas is installed, pyarrow's first array imports it: 0.3 s that are no commit's
             before = _memory("VmRSS")
             with ours:
-                await commit(repository, name, Wish("all of it"), actor=ACTOR)
+                await _WORKS[what](repository, name)
             after = _memory("VmHWM")
         table = pa.concat_tables([pq.read_table(folder / "lake" / file) for file in files]).select(ENTRY_SCHEMA.names)
         with bare:
@@ -306,6 +340,22 @@ def _commit_staged(folder: Path, name: str, cached: bool) -> _Committed:
 
     before, after = asyncio.run(work())
     return _Committed(ours.wall[0], ours.processor[0], bare.wall[0], bare.processor[0], before, after)
+
+
+async def _commit_all(repository: OpenRepository, name: str) -> None:
+    await commit(repository, name, Wish("all of it"), actor=ACTOR)
+
+
+async def _commit_part(repository: OpenRepository, name: str) -> None:
+    """Ten hours of each day; the rest is written again as what stays staged."""
+    await commit(repository, name, Wish("a part", paths=["**/hour=1*/**"]), actor=ACTOR)
+
+
+async def _compact(repository: OpenRepository, name: str) -> None:
+    assert await compact(repository, name, LIMITS._replace(runs=1))
+
+
+_WORKS = {"commit": _commit_all, "commit a part": _commit_part, "compact": _compact}
 
 
 def _idle(folder: Path) -> tuple[float, float]:

@@ -48,8 +48,9 @@ def hash_one(path: str) -> int:
 def hash_all(paths: pa.StringArray) -> Hashes:
     """`hash_one` of each."""
     offsets = np.frombuffer(paths.buffers()[1], dtype=np.int32)[paths.offset : paths.offset + len(paths) + 1]
-    starts, lengths = offsets[:-1].astype(np.int64), np.diff(offsets).astype(np.int64)
-    words = _words(paths, int(offsets[-1]) if len(offsets) else 0)
+    first, last = (int(offsets[0]), int(offsets[-1])) if len(offsets) else (0, 0)
+    starts, lengths = offsets[:-1].astype(np.int64) - first, np.diff(offsets).astype(np.int64)
+    words = _words(paths.buffers()[2], first, last)
     hashed = lengths.astype(np.uint64)
     rows = np.flatnonzero(lengths)
     for at in range(0, int(lengths.max(initial=0)), _WORD):
@@ -60,11 +61,11 @@ def hash_all(paths: pa.StringArray) -> Hashes:
     return _mixed_all(hashed)
 
 
-def _words(paths: pa.StringArray, end: int) -> Hashes:
-    """The eight bytes from every byte on; behind the last path come zeros."""
-    data = paths.buffers()[2]
-    padded = (b"" if data is None else data[:end].to_pybytes()) + bytes(_WORD)
-    return np.ndarray((end + 1,), dtype="<u8", buffer=padded, strides=(1,))
+def _words(data: pa.Buffer | None, first: int, last: int) -> Hashes:
+    """The eight bytes from every byte on; behind the last path come zeros. What lies before the first is another's:
+    these may be a slice of very many."""
+    texts = b"" if data is None else memoryview(data)[first:last]
+    return np.ndarray((last - first + 1,), dtype="<u8", buffer=b"".join((texts, bytes(_WORD))), strides=(1,))
 
 
 def _mixed(value: int) -> int:

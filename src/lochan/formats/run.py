@@ -22,6 +22,7 @@ from lochan.formats import bloom
 from lochan.formats.entry import ENTRY_SCHEMA, RUN_SCHEMA, Block, Change, Entry, Tombstone
 
 VERSION = 1
+ROW_GROUP = 1 << 16  # at most; a writer holds one as it is encoded. Any others are read as well
 _HEAD, _BLOOM, _BODY, _FOOTER = b"lochan.run", b"lochan.run.bloom", b"lochan.run.body", b"lochan.run.footer"
 _FOOTER_LENGTH_BYTES = 8  # the last bytes of a Parquet file: length of the footer, magic
 _UNKNOWN = b"0" * 64  # stands where a SHA-256 is to be written, and where the footer's own stood when it was taken
@@ -62,25 +63,53 @@ class Summary(NamedTuple):
 
 def encode(changes: pa.Table) -> bytes:
     """REQUIRES: at least one change; paths sorted by their bytes, none twice. Raises Invalid."""
-    changes = check(changes)
-    paths = column(changes, "path")
-    head = Head(VERSION, len(changes), tombstones(changes), paths[0].as_py(), paths[-1].as_py())
-    filter = b64encode(bloom.build(bloom.hash_all(paths)))
-    sink = io.BytesIO()
-    with pq.ParquetWriter(
-        sink,
-        RUN_SCHEMA,
-        compression="zstd",
-        use_dictionary=["content_type"],
-        column_encoding={"path": "DELTA_BYTE_ARRAY", "blocks.list.element.address": "DELTA_BYTE_ARRAY"},
-        write_statistics=["path"],
-    ) as writer:
-        writer.write_table(changes, row_group_size=len(changes))
+    encoder = Encoder()
+    encoder.add(changes)
+    return encoder.finish()
+
+
+class Encoder:
+    """A run of tables that follow each other. What it holds of them is the file's bytes, and a number for each path."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._tombstones = 0
+        self._first = self._last = ""
+        self._hashes: list[bloom.Hashes] = []
+        self._sink = io.BytesIO()
+        self._writer = pq.ParquetWriter(
+            self._sink,
+            RUN_SCHEMA,
+            compression="zstd",
+            use_dictionary=["content_type"],
+            column_encoding={"path": "DELTA_BYTE_ARRAY", "blocks.list.element.address": "DELTA_BYTE_ARRAY"},
+            write_statistics=["path"],
+        )
+
+    def add(self, changes: pa.Table) -> None:
+        """REQUIRES: at least one change; paths sorted by their bytes, none twice, all behind those before. Raises
+        Invalid."""
+        changes = check(changes)
+        paths = column(changes, "path")
+        first = paths[0].as_py()
+        if self.count and first <= self._last:
+            raise Invalid(f"the changes after {self._last!r} do not follow it in path order")
+        self._first, self._last = self._first if self.count else first, paths[-1].as_py()
+        self.count += len(changes)
+        self._tombstones += tombstones(changes)
+        self._hashes.append(bloom.hash_all(paths))
+        self._writer.write_table(changes, row_group_size=ROW_GROUP)
+
+    def finish(self) -> bytes:
+        """REQUIRES: something was added."""
+        head = Head(VERSION, self.count, self._tombstones, self._first, self._last)
+        filter = b64encode(bloom.build(np.concatenate(self._hashes)))
         # The footer's sum must come last: it is found from the end of the file.
-        writer.add_key_value_metadata(
+        self._writer.add_key_value_metadata(
             {_HEAD: msgspec.json.encode(head), _BLOOM: filter, _BODY: _UNKNOWN, _FOOTER: _UNKNOWN}
         )
-    return _with_sums(sink.getbuffer())
+        self._writer.close()
+        return _with_sums(self._sink)
 
 
 def decode(data: bytes | pa.Buffer, what: str) -> pa.Table:
@@ -90,9 +119,7 @@ def decode(data: bytes | pa.Buffer, what: str) -> pa.Table:
         raise Corrupt(f"{what} fails its checksum", hint=_RESTORE)
     try:
         file = pq.ParquetFile(pa.BufferReader(data))
-        # One row group read as one batch needs no second copy to become one chunk.
-        table = pa.Table.from_batches(list(file.iter_batches(batch_size=max(1, said.count)))).combine_chunks()
-        table = check(table.cast(RUN_SCHEMA))
+        table = check(file.read(use_threads=False).cast(RUN_SCHEMA))  # one chunk, however many row groups
     except (pa.ArrowException, OSError, ValueError, Invalid) as error:
         raise _broken(what, error) from error
     paths = column(table, "path")
@@ -127,7 +154,7 @@ def footer_bytes(end: bytes | memoryview | pa.Buffer) -> int:
 
 def footer_bytes_likely(count: int) -> int:
     """Enough for what `encode` writes of so many changes, so that one request brings the footer."""
-    return 16_384 + count * bloom.BITS_PER_KEY // 8 * 4 // 3
+    return 16_384 + count // ROW_GROUP * 4_096 + count * bloom.BITS_PER_KEY // 8 * 4 // 3
 
 
 def check(changes: pa.Table) -> pa.Table:
@@ -268,12 +295,16 @@ def _offsets(lengths: list[int]) -> pa.Array:
     return pa.array(np.concatenate([[0], np.cumsum(np.asarray(lengths, dtype=np.int64))]), pa.int32())
 
 
-def _with_sums(data: memoryview) -> bytes:
-    body, footer = data[: -footer_bytes(data)], data[-footer_bytes(data) :].tobytes()
-    at = footer.rindex(_UNKNOWN, 0, footer.rindex(_UNKNOWN))
-    footer = footer[:at] + sha256(body).hexdigest().encode() + footer[at + len(_UNKNOWN) :]
-    at = footer.rindex(_UNKNOWN)
-    return b"".join((body, footer[:at], _sum_of_footer(footer, _UNKNOWN), footer[at + len(_UNKNOWN) :]))
+def _with_sums(sink: io.BytesIO) -> bytes:
+    """They are written in place: a second copy of a million changes is 75 MB."""
+    with sink.getbuffer() as data:
+        size = footer_bytes(data)
+        footer = data[-size:].tobytes()
+        at = footer.rindex(_UNKNOWN, 0, footer.rindex(_UNKNOWN))
+        footer = footer[:at] + sha256(data[:-size]).hexdigest().encode() + footer[at + len(_UNKNOWN) :]
+        at = footer.rindex(_UNKNOWN)
+        data[-size:] = footer[:at] + _sum_of_footer(footer, _UNKNOWN) + footer[at + len(_UNKNOWN) :]
+    return sink.getvalue()
 
 
 def _sum_of_footer(footer: bytes, stated: bytes) -> bytes:

@@ -6,7 +6,7 @@ Planning is a pure function of the layers; merging reads, and writes nothing. Wh
 the same changes, and the second event is refused, for its inputs are gone (rule S2).
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -46,11 +46,37 @@ class Plan(NamedTuple):
         return inputs_of(self.layers)
 
 
-class Compacted(NamedTuple):
-    inputs: Inputs
-    changes: pa.Table  # RUN_SCHEMA; without rows: nothing is left to stand for the inputs
-    level: int
-    dropped: bool  # tombstones were left out: the event must name the head (rule S3)
+class Compacted:
+    """The changes that will stand for the plan's layers, which are part of `layers`. Without `head_has` every
+    tombstone stays."""
+
+    def __init__(self, chosen: Plan, layers: Layers, runs: Runs, head_has: HeadHas | None) -> None:
+        self.inputs = chosen.inputs
+        self.level = chosen.level
+        self.dropped = False  # tombstones were left out of what was read: the event must name the head (rule S3)
+        self._view = View(Layers(chosen.layers), Nothing(), runs)
+        self._lower = View(Layers(layers.lower(chosen.inputs)), Nothing(), runs)
+        self._head_has = head_has
+
+    async def changes(self) -> AsyncIterator[pa.Table]:
+        """RUN_SCHEMA, in tables that follow each other in path order; none with a row: nothing is left to stand for
+        the inputs."""
+        async for table in self._view.scan_changes():
+            kept = table if self._head_has is None else await self._without_idle(table, self._head_has)
+            self.dropped |= len(kept) < len(table)
+            yield kept
+
+    async def _without_idle(self, changes: pa.Table, head_has: HeadHas) -> pa.Table:
+        """Rule S3: without the tombstones whose path neither a lower layer nor the head holds."""
+        buried = changes["path"].filter(changes["deleted"]).combine_chunks()
+        if not len(buried):
+            return changes
+        staged = await self._lower.paths_staged(buried)
+        in_head = await head_has(buried)
+        needed = in_head | pc.is_in(buried, value_set=staged).to_numpy(zero_copy_only=False)
+        keep = np.ones(len(changes), np.bool_)
+        keep[np.flatnonzero(changes["deleted"].to_numpy())] = needed
+        return changes if keep.all() else changes.filter(pa.array(keep))
 
 
 def plan(layers: Layers, limits: Limits = LIMITS) -> Plan | None:
@@ -68,26 +94,9 @@ def plan(layers: Layers, limits: Limits = LIMITS) -> Plan | None:
     return None
 
 
-async def compact(chosen: Plan, layers: Layers, runs: Runs, head_has: HeadHas | None = None) -> Compacted:
-    """The changes that will stand for the plan's layers, which are part of `layers`. Without `head_has` every
-    tombstone stays."""
-    changes = await View(Layers(chosen.layers), Nothing(), runs).changes()
-    kept = changes if head_has is None else await _without_idle(chosen, changes, layers, runs, head_has)
-    return Compacted(chosen.inputs, kept, chosen.level, len(kept) < len(changes))
-
-
-async def _without_idle(chosen: Plan, changes: pa.Table, layers: Layers, runs: Runs, head_has: HeadHas) -> pa.Table:
-    """Rule S3: without the tombstones whose path neither a lower layer nor the head holds."""
-    buried = changes["path"].filter(changes["deleted"]).combine_chunks()
-    if not len(buried):
-        return changes
-    lower = View(Layers(layers.lower(chosen.inputs)), Nothing(), runs)
-    staged = await lower.paths_staged(buried)
-    in_head = await head_has(buried)
-    needed = in_head | pc.is_in(buried, value_set=staged).to_numpy(zero_copy_only=False)
-    keep = np.ones(len(changes), np.bool_)
-    keep[np.flatnonzero(changes["deleted"].to_numpy())] = needed
-    return changes if keep.all() else changes.filter(pa.array(keep))
+def compact(chosen: Plan, layers: Layers, runs: Runs, head_has: HeadHas | None = None) -> Compacted:
+    """Nothing is read until its changes are asked for."""
+    return Compacted(chosen, layers, runs, head_has)
 
 
 def _to_level_2(segment: tuple[Layer, ...], limits: Limits) -> tuple[Layer, ...]:

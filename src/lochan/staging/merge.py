@@ -1,4 +1,9 @@
-"""Whole tables of changes, newest wins. Nothing here goes row by row."""
+"""Tables of changes become one, newest wins, a piece at a time. Nothing here goes row by row.
+
+newest   ··a·····d|·········g      Each is sorted. All are cut at the same path, and what lies below it is merged:
+         ····c····|e···f·····      sorting a million changes as a whole would take two more copies of them.
+oldest   ··a···c··|······f···
+"""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -7,58 +12,100 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lochan.formats.entry_table import Rows, as_batch
-from lochan.formats.run import column, empty, one_chunk
+from lochan.formats.entry import RUN_SCHEMA
+from lochan.formats.entry_table import Rows, as_batch, concat
+from lochan.formats.run import empty
+from lochan.tree.bounds import Span
 
-_PIECE = 1 << 17  # rows merged at once
+_PIECE = 1 << 16  # rows merged at once: 20 MB
 _STRIDE = 64  # every so many paths, one is looked at to find where to cut
 
 
 def merged(tables: Sequence[pa.Table]) -> pa.Table:
     """One table, sorted, of tables that are sorted each, the newest first. It may have several chunks."""
-    tables = [one_chunk(table) for table in tables if len(table)]
-    if len(tables) < 2:
-        return tables[0] if tables else empty()
-    aside = _side_by_side(tables)
-    return pa.concat_tables(map(_newest, _pieces(tables)) if aside is None else aside)
+    pile = Pile()
+    for age, table in enumerate(tables):
+        pile.add(age, Rows(as_batch(table)))
+    return pa.concat_tables(pile.pieces()) if pile.left else empty()
 
 
-def _pieces(tables: Sequence[pa.Table]) -> Iterator[list[pa.Table]]:
-    """The tables cut at the same paths, a piece of each at a time: sorting a million changes as a whole would take
-    two more copies of them."""
-    every = [Rows(as_batch(table)) for table in tables]
-    starts = [0] * len(tables)
-    for path in _cuts(tables, sum(map(len, tables)) // _PIECE):
-        stops = [rows.seek(path, start) for rows, start in zip(every, starts, strict=True)]
-        yield [table.slice(start, stop - start) for table, start, stop in zip(tables, starts, stops, strict=True)]
-        starts = stops
-    yield [table.slice(start) for table, start in zip(tables, starts, strict=True)]
+class Pile:
+    """What is being merged. More may be added at any time, as long as none of it lies below what was taken."""
+
+    def __init__(self) -> None:
+        self._parts: dict[int, _Part] = {}
+
+    def add(self, age: int, rows: Rows, within: Span | None = None) -> None:
+        """Of equal paths that of the lowest age is taken. REQUIRES: no other of this age is still there."""
+        start, stop = (0, rows.count) if within is None else (rows.seek(within.low), rows.seek(within.high))
+        if start < stop:
+            self._parts[age] = _Part(rows, start, stop)
+
+    @property
+    def left(self) -> int:
+        return sum(part.left for part in self._parts.values())
+
+    @property
+    def lacks(self) -> int:
+        """How many rows more would make a piece."""
+        return max(0, _PIECE - self.left)
+
+    def cut(self) -> bytes | None:
+        """Below this lies about a piece, and at least one row; None: no more than a piece is left."""
+        if self.left <= _PIECE:
+            return None
+        sample = pa.concat_arrays([part.sample() for part in self._parts.values()]).sort()
+        path: str = sample[_PIECE // _STRIDE].as_py()
+        return path.encode() + b"\0"
+
+    def take(self, cut: bytes | None) -> pa.Table:
+        """All below the cut, merged; None: all."""
+        batches = [self._parts[age].take(cut) for age in sorted(self._parts)]
+        self._parts = {age: part for age, part in self._parts.items() if part.left}
+        return _newest([batch for batch in batches if batch.num_rows])
+
+    def pieces(self) -> Iterator[pa.Table]:
+        while self.left:
+            yield self.take(self.cut())
 
 
-def _cuts(tables: Sequence[pa.Table], count: int) -> list[bytes]:
-    """So many paths, ascending, that lie about evenly among all."""
-    if not count:
-        return []
-    sample = pa.concat_arrays([column(table, "path")[::_STRIDE] for table in tables]).sort()
-    return [path.encode() for path in sample[:: len(sample) // (count + 1) + 1][1:].to_pylist()]
+class _Part:
+    """What is left of one table."""
+
+    def __init__(self, rows: Rows, start: int, stop: int) -> None:
+        self._rows = rows
+        self._start = start
+        self._stop = stop
+
+    @property
+    def left(self) -> int:
+        return self._stop - self._start
+
+    def sample(self) -> pa.StringArray:
+        return self._rows.batch.column("path")[self._start : self._start + min(self.left, _PIECE + 1) : _STRIDE]
+
+    def take(self, cut: bytes | None) -> pa.RecordBatch:
+        start = self._start
+        self._start = self._stop if cut is None else max(start, min(self._rows.seek(cut, start), self._stop))
+        return self._rows.batch.slice(start, self._start - start)
 
 
-def _newest(tables: Sequence[pa.Table]) -> pa.Table:
-    tables = [table for table in tables if len(table)]
-    if len(tables) < 2:
-        return tables[0] if tables else empty()
-    paths = pa.concat_arrays([column(table, "path") for table in tables])
-    order = pc.sort_indices(paths)  # stable: of equal paths the newest stays first
-    ordered = paths.take(order)
+def _newest(batches: Sequence[pa.RecordBatch]) -> pa.Table:
+    aside = _side_by_side(batches)
+    if aside is not None:
+        return pa.Table.from_batches(aside, RUN_SCHEMA)
+    whole = concat(batches)
+    order = pc.sort_indices(whole.column("path"))  # stable: of equal paths the newest stays first
+    ordered = whole.column("path").take(order)
     first = np.ones(len(order), np.bool_)
     first[1:] = pc.not_equal(ordered[1:], ordered[:-1]).to_numpy(zero_copy_only=False)
-    return pa.concat_tables(tables).combine_chunks().take(order.filter(pa.array(first)))
+    return pa.Table.from_batches([whole.take(order.filter(pa.array(first)))])
 
 
-def _side_by_side(tables: Sequence[pa.Table]) -> list[pa.Table] | None:
+def _side_by_side(batches: Sequence[pa.RecordBatch]) -> list[pa.RecordBatch] | None:
     """In path order, if no two of them overlap."""
-    ends = [(table["path"][0].as_py(), table["path"][-1].as_py(), table) for table in tables]
+    ends = [(batch.column("path")[0].as_py(), batch.column("path")[-1].as_py(), batch) for batch in batches]
     ends.sort(key=lambda end: end[:2])
     if all(one[1] < other[0] for one, other in pairwise(ends)):
-        return [table for _, _, table in ends]
+        return [batch for _, _, batch in ends]
     return None

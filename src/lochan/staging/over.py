@@ -43,7 +43,7 @@ async def make(chosen: OverPlan, base: Tree, trees: Trees, runs: Runs, mint: int
     known = chosen.known
     below = base if known is None else await trees.open(TreeRef(known.tree, known.file))
     new = chosen.runs[len(known.runs) if known else 0 :]
-    changes = await View(Layers(new), Nothing(), runs).changes()
+    changes = View(Layers(new), Nothing(), runs).scan_changes()
     tree, restated = await trees.overlay(below, changes, mint)
     ids = tuple(run.id for run in chosen.runs)
     return Over(base.ref.file, ids, tree.ref.id, tree.ref.file, known is None and not restated)

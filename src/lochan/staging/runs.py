@@ -5,7 +5,7 @@ An open run answers from Arrow's buffers: a look-up is a binary search and makes
 
 from collections import OrderedDict
 from collections.abc import AsyncIterable, AsyncIterator, Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,12 +14,12 @@ import pyarrow as pa
 from lochan.clock import Clock
 from lochan.errors import Corrupt, Invalid
 from lochan.formats import bloom, run
-from lochan.formats.entry import RUN_SCHEMA, Change, Tombstone
+from lochan.formats.entry import Change, Tombstone
 from lochan.formats.entry_table import Rows, as_batch
 from lochan.formats.run import RunRef, Summary
 from lochan.ids import Ids
 from lochan.store.protocol import Store
-from lochan.store.threads import INLINE_BYTES_MAX, Threads
+from lochan.store.threads import INLINE_BYTES_MAX, Threads, for_tables
 from lochan.tree.cache import ArrowCache
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 A = TypeVar("A")
 B = TypeVar("B")
+Tables: TypeAlias = pa.Table | AsyncIterable[pa.Table]  # one, or many that follow each other in path order
 
 FOLDER = "runs"
 ROWS_MAX = 1_000_000  # of one file; more are cut into several
@@ -108,7 +109,7 @@ class Runs:
         self._prefix = prefix
         self._clock = clock
         self._ids = ids
-        self._threads = threads or Threads()
+        self.threads = threads or for_tables()
         self._held = held or OpenRuns()
         self._disk = disk
         self._waiting: dict[str, list[Future[None]]] = {}  # files being opened, and who waits for them
@@ -118,28 +119,39 @@ class Runs:
     # --- writing ----------------------------------------------------------------------------------------------------
     async def write(self, changes: pa.Table, level: int, mint: int) -> RunRef:
         """REQUIRES, as `formats.run.encode`: sorted, unique, not empty. Raises Invalid with nothing written."""
-        data = await self._in_thread(run.encode, changes, changes.nbytes)
+        return await self._put(await self._in_thread(run.encode, changes, changes.nbytes), level, mint)
+
+    async def write_cut(self, changes: Tables, level: int, mint: int) -> tuple[RunRef, ...]:
+        """As many runs as it takes, none above ROWS_MAX; none at all for no change. Of tables that follow each other
+        only what they are encoded to is held."""
+        refs: list[RunRef] = []
+        encoder = run.Encoder()
+        async for part in _parts(changes):
+            if not encoder.count and refs and part["path"][0].as_py() <= refs[-1].max_path:
+                raise Invalid(f"the changes after {refs[-1].max_path!r} do not follow it in path order")
+            await self._in_thread(encoder.add, part, part.nbytes)
+            if encoder.count == ROWS_MAX:
+                refs.append(await self._finished(encoder, level, mint))
+                encoder = run.Encoder()
+        if encoder.count:
+            refs.append(await self._finished(encoder, level, mint))
+        return tuple(refs)
+
+    async def adopt(self, tables: Tables, mint: int) -> tuple[RunRef, ...]:
+        """What a smart client has prepared: sorted and unique throughout, as one table or as many that follow each
+        other. One event that names all these runs stages it as a whole. Raises Invalid; what was written until then
+        is named by nothing, and is collected."""
+        return await self.write_cut(tables, 1, mint)
+
+    async def _finished(self, encoder: run.Encoder, level: int, mint: int) -> RunRef:
+        return await self._put(await self.threads.run(encoder.finish), level, mint)
+
+    async def _put(self, data: bytes, level: int, mint: int) -> RunRef:
         head = run.head(data, "the run just made").head
         id = self._ids.ksuid(self._clock.wall())
         file = f"{FOLDER}/{id}-{mint}.parquet"
         await self._store.put(self._path(file), data)
         return RunRef(id, file, level, head.count, head.tombstones, len(data), head.min, head.max, mint)
-
-    async def write_cut(self, changes: pa.Table, level: int, mint: int) -> tuple[RunRef, ...]:
-        """As many runs as it takes, none above ROWS_MAX; none at all for no change."""
-        starts = range(0, len(changes), ROWS_MAX)
-        return tuple([await self.write(changes.slice(start, ROWS_MAX), level, mint) for start in starts])
-
-    async def adopt(self, tables: pa.Table | AsyncIterable[pa.Table], mint: int) -> tuple[RunRef, ...]:
-        """What a smart client has prepared: sorted and unique throughout, as one table or as many that follow each
-        other. One event that names all these runs stages it as a whole. Raises Invalid; what was written until then
-        is named by nothing, and is collected."""
-        refs: list[RunRef] = []
-        async for table in _in_runs(tables):
-            if refs and run.column(table.slice(0, 1), "path")[0].as_py() <= refs[-1].max_path:
-                raise Invalid(f"the changes after {refs[-1].max_path!r} do not follow it in path order")
-            refs.append(await self.write(table, 1, mint))
-        return tuple(refs)
 
     # --- reading ----------------------------------------------------------------------------------------------------
     async def get(self, ref: RunRef, path: str) -> Change | None:
@@ -213,11 +225,11 @@ class Runs:
         if self._disk is None:
             batch = await self._fetch(ref, path)
             return batch, batch.nbytes
-        kept = await self._threads.run(self._disk.open, path)
+        kept = await self.threads.run(self._disk.open, path)
         if kept is None:
             batch = await self._fetch(ref, path)
-            await self._threads.run(self._disk.keep, path, batch)
-            kept = await self._threads.run(self._disk.open, path)
+            await self.threads.run(self._disk.keep, path, batch)
+            kept = await self.threads.run(self._disk.open, path)
             if kept is None:
                 return batch, batch.nbytes
         return kept, _MAPPED_WEIGHT
@@ -235,7 +247,7 @@ class Runs:
         return as_batch(table)
 
     async def _in_thread(self, work: Callable[[A], B], argument: A, size: int) -> B:
-        return work(argument) if size <= INLINE_BYTES_MAX else await self._threads.run(work, argument)
+        return work(argument) if size <= INLINE_BYTES_MAX else await self.threads.run(work, argument)
 
     def _path(self, file: str) -> str:
         return f"{self._prefix}/{file}"
@@ -250,20 +262,18 @@ def _check(ref: RunRef, found: Summary, what: str) -> None:
         raise Corrupt(f"{what} is not the run that was staged: another file stands in its place", hint=_RESTORE)
 
 
-async def _in_runs(tables: pa.Table | AsyncIterable[pa.Table]) -> AsyncIterator[pa.Table]:
-    """The same rows in tables of ROWS_MAX, the last one of what is left."""
-    held = RUN_SCHEMA.empty_table()
+async def _parts(tables: Tables) -> AsyncIterator[pa.Table]:
+    """The same rows, cut where a run is full. None is empty."""
+    room = ROWS_MAX
     async for table in _each(tables):
         run.check_schema(table)
-        held = pa.concat_tables([held, table]) if len(held) else table
-        while len(held) >= ROWS_MAX:
-            yield held.slice(0, ROWS_MAX)
-            held = held.slice(ROWS_MAX)
-    if len(held):
-        yield held
+        while len(table):
+            part, table = table.slice(0, room), table.slice(room)
+            room = room - len(part) or ROWS_MAX
+            yield part
 
 
-async def _each(tables: pa.Table | AsyncIterable[pa.Table]) -> AsyncIterator[pa.Table]:
+async def _each(tables: Tables) -> AsyncIterator[pa.Table]:
     if isinstance(tables, pa.Table):
         yield tables
         return

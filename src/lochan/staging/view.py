@@ -3,17 +3,22 @@
 A view is of one moment: layers and base never change under it.
 """
 
+from bisect import bisect_left
+from collections.abc import AsyncIterator
+from itertools import accumulate
+
 import pyarrow as pa
 
 from lochan.formats import bloom
 from lochan.formats.entry import ENTRY_SCHEMA, RUN_SCHEMA, Entry, Tombstone
-from lochan.formats.run import RunRef, ascends, changes_table
+from lochan.formats.entry_table import Rows, as_batch
+from lochan.formats.run import RunRef, ascends, changes_table, empty
 from lochan.staging.base import Base
 from lochan.staging.cursors import ABOVE, Cost, Cursor, cursor_over, hidden
 from lochan.staging.inline import Inline
 from lochan.staging.layers import Layer, Layers
 from lochan.staging.listing import ColumnPage, Folded, Found, Page, flat
-from lochan.staging.merge import merged
+from lochan.staging.merge import Pile
 from lochan.staging.runs import OpenRun, Runs
 from lochan.staging.sources import Columns, Source, inline_sources
 from lochan.tree.ahead import ahead
@@ -21,6 +26,7 @@ from lochan.tree.bounds import Span, behind, encoded, span
 
 Sources = list[Source]
 Stack = tuple[Layer, ...]  # newest first
+Waiting = list[tuple[int, RunRef]]  # runs to be opened, each with its age, in the order in which their paths begin
 
 _WIDTH = 8  # runs read from the store at once
 _BLOOM_PATHS_MAX = 1_000  # for more, a run is simply opened
@@ -83,16 +89,47 @@ class View:
     async def changes(self, prefix: str = "") -> pa.Table:
         """All that is staged under the prefix, as one table of RUN_SCHEMA: entries and tombstones, newest wins."""
         within = span(prefix)
-        opened = await self._opened(self._layers, within)
-        tables = [] if self._above is None else [await _puts(self._above, prefix)]
-        for layer in self._layers:
+        lone = self._layers[0] if len(self._layers) == 1 and self._above is None else None
+        if isinstance(lone, RunRef) and _touches(
+            lone, within
+        ):  # as it lies there: pieces would have to be put together again
+            rows = (await self._runs.open(lone)).rows
+            low = rows.seek(within.low)
+            return pa.Table.from_batches([rows.batch.slice(low, rows.seek(within.high) - low)])
+        pieces = [piece async for piece in self.scan_changes(prefix)]
+        return pa.concat_tables(pieces) if pieces else empty()
+
+    async def scan_changes(self, prefix: str = "") -> AsyncIterator[pa.Table]:
+        """The same in tables that follow each other in path order, none of them empty. A run is opened when its paths
+        come, and let go behind them: what lies side by side is never in memory at once."""
+        within, pile = span(prefix), Pile()
+        if self._above is not None:
+            pile.add(-1, Rows(as_batch(await _puts(self._above, prefix))))
+        runs: Waiting = []
+        for age, layer in enumerate(self._layers):
             if isinstance(layer, Inline):
-                tables.append(changes_table(each for each in layer.changes() if each.path.startswith(prefix)))
-            elif layer.id in opened:
-                rows = opened[layer.id].rows
-                low = rows.seek(within.low)
-                tables.append(pa.Table.from_batches([rows.batch.slice(low, rows.seek(within.high) - low)]))
-        return merged(tables)
+                found = changes_table(each for each in layer.changes() if each.path.startswith(prefix))
+                pile.add(age, Rows(as_batch(found)))
+            elif _touches(layer, within):
+                runs.append((age, layer))
+        runs.sort(key=lambda run: run[1].min_path)
+        while pile.left or runs:
+            cut = await self._fill(pile, runs, within)
+            if pile.left:
+                yield await self._runs.threads.run(pile.take, cut)
+
+    async def _fill(self, pile: Pile, runs: Waiting, within: Span) -> bytes | None:
+        """Opens what belongs to the next piece, and tells where that ends."""
+        while runs:
+            cut = pile.cut()
+            count = _needed(runs, pile.lacks) if cut is None else _below(runs, cut)
+            if not count:
+                return cut
+            chosen, runs[:count] = runs[:count], []
+            opened = await self._opened(tuple(run for _, run in chosen), within)
+            for age, run in chosen:
+                pile.add(age, opened[run.id].rows, within)
+        return pile.cut()
 
     async def paths_staged(self, paths: pa.StringArray) -> pa.StringArray:
         """Those of the paths that some layer holds, as an entry or as a tombstone (rule S5), in order."""
@@ -134,6 +171,17 @@ def _is_common_prefix(text: str, prefix: str, delimiter: str) -> bool:
         return False
     at = text.find(delimiter, len(prefix))
     return at >= 0 and at + len(delimiter) == len(text)
+
+
+def _needed(runs: Waiting, rows: int) -> int:
+    """How many of the first runs have so many rows; at least one."""
+    sums = list(accumulate(run.count for _, run in runs))
+    return min(bisect_left(sums, rows) + 1, len(runs))
+
+
+def _below(runs: Waiting, cut: bytes) -> int:
+    """How many of them, in the order in which they begin, begin below the cut."""
+    return bisect_left(runs, cut, key=lambda run: encoded(run[1].min_path))
 
 
 async def _puts(above: Base, prefix: str) -> pa.Table:

@@ -4,6 +4,7 @@ Without a running event loop there is nobody to hold up, so the work is done at 
 never imports asyncio.
 """
 
+import os
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
@@ -13,12 +14,20 @@ if TYPE_CHECKING:
 
 INLINE_BYTES_MAX = 1 << 20  # a MiB from the page cache takes about 0.2 ms, a turn through a thread about 0.05 ms
 _WORKERS = 16  # they wait for the disk, not for the processor
+# Arrow's allocator keeps some of what a thread has freed: 30 to 90 MB each, see bench/README.md.
+_PROCESSORS_MAX = 4
 
 T = TypeVar("T")
 
 
+def for_tables() -> "Threads":
+    """For work on whole tables, where the processor is what is waited for."""
+    return Threads(max(2, min(_PROCESSORS_MAX, os.cpu_count() or 1)))
+
+
 class Threads:
-    def __init__(self) -> None:
+    def __init__(self, workers: int = _WORKERS) -> None:
+        self._workers = workers
         self._pool: ThreadPoolExecutor | None = None
 
     async def run(self, work: Callable[..., T], *arguments: object) -> T:
@@ -41,5 +50,5 @@ class Threads:
         if self._pool is None:
             from concurrent.futures import ThreadPoolExecutor
 
-            self._pool = ThreadPoolExecutor(_WORKERS, thread_name_prefix="lochan-store")
+            self._pool = ThreadPoolExecutor(self._workers, thread_name_prefix="lochan-store")
         return self._pool

@@ -16,6 +16,9 @@ from lochan.tree.bounds import Span
 Indices = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
+# For 45 changes in 45,000 rows slices took 3.8 ms where row by row took 6.4; for 450 they took 14.3 against 6.5.
+_SLICES_MAX = 64
+
 
 def locate(paths: pa.StringArray, wanted: pa.StringArray) -> tuple[Indices, Mask]:
     """For each wanted path: the first row whose path is not below it, and whether it is that path. Both ascend."""
@@ -107,7 +110,17 @@ def spliced(base: pa.RecordBatch, gone: Indices, new: pa.RecordBatch, before: In
     rows = np.arange(base.num_rows)
     rows[gone] = -1
     order = np.insert(rows, before, base.num_rows + np.arange(new.num_rows))
-    return taken(concat([base, new]) if new.num_rows else base, order[order >= 0])
+    order = order[order >= 0]
+    breaks = np.flatnonzero((np.diff(order) != 1) | (order[1:] == base.num_rows)) + 1
+    if len(order) and len(breaks) < _SLICES_MAX:
+        return concat([_from(base, new, part) for part in np.split(order, breaks)])
+    return taken(concat([base, new]) if new.num_rows else base, order)
+
+
+def _from(base: pa.RecordBatch, new: pa.RecordBatch, rows: Indices) -> pa.RecordBatch:
+    """Rows that follow each other; those of `new` are numbered behind those of `base`."""
+    source, first = (base, rows[0]) if rows[0] < base.num_rows else (new, rows[0] - base.num_rows)
+    return source.slice(int(first), len(rows))
 
 
 def taken(batch: pa.RecordBatch, rows: Indices) -> pa.RecordBatch:

@@ -2,9 +2,9 @@
 tree that names them is returned; nothing is ever changed or re-used by name."""
 
 import os
-from collections.abc import AsyncIterator, Awaitable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Iterator, Sequence
 from contextlib import aclosing
-from functools import partial
+from typing import TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,18 +16,19 @@ from lochan.formats.entry_table import as_batch, canonical
 from lochan.formats.metarange import EMPTY, TreeRef
 from lochan.formats.range import RangeRef
 from lochan.store.protocol import Store
-from lochan.store.threads import Threads
-from lochan.tree.ahead import ahead
+from lochan.store.threads import Threads, for_tables
 from lochan.tree.assemble import Assembler
 from lochan.tree.cache import ArrowCache
 from lochan.tree.cut import STANDARD, Cut
+from lochan.tree.edit import Edit
 from lochan.tree.held import Held
 from lochan.tree.ranges import Ranges, Seen
-from lochan.tree.rows import by_range, with_changes
 from lochan.tree.tree import Tree
 
+Changes: TypeAlias = pa.Table | AsyncIterable[pa.Table]  # one, or many that follow each other in path order
+
 _OPENED_RANGES_MAX = 100_000  # of all trees that are held open; about 60 MB
-_PIECE = 1 << 17  # rows handled as one piece, 40 MB: of a million, not even a copy is made at once
+_PIECE = 1 << 16  # rows handled as one piece, 20 MB: of a million, not even a copy is made at once
 
 
 class Trees:
@@ -48,7 +49,7 @@ class Trees:
     ) -> None:
         self._store = store
         self._prefix = prefix
-        self.threads = threads or Threads()
+        self.threads = threads or for_tables()
         self.width = width or min(8, 2 * (os.cpu_count() or 1))
         self._opened: Held[Tree] = Held(_OPENED_RANGES_MAX)
         self.cut = cut
@@ -65,40 +66,30 @@ class Trees:
         if not _ascends(table["path"]):
             table = _sorted(table)
         with self.assembler(mint, ()) as assembler:
-            await self._add_table(assembler, table)
+            for piece in _pieces(table):
+                await assembler.add_rows(as_batch(piece))
             return await self.finish(assembler, mint, ())
 
-    async def apply(self, base: Tree, changes: pa.Table, mint: int) -> Tree:
+    async def apply(self, base: Tree, changes: Changes, mint: int) -> Tree:
         """`base` with changes (RUN_SCHEMA, in path order, no path twice). Ranges without a change are shared. An entry
         whose content is there already is no change: it stays as it was, address and all. Returns `base` itself if
-        nothing changes."""
+        nothing changes. Of changes that come as several tables never all are held."""
         return (await self._changed(base, changes, mint, restate=False))[0]
 
-    async def overlay(self, base: Tree, changes: pa.Table, mint: int) -> tuple[Tree, int]:
+    async def overlay(self, base: Tree, changes: Changes, mint: int) -> tuple[Tree, int]:
         """As `apply`, for a reader of what is staged: an entry whose content is there already has the address and the
         time that the change says. Returns how many of these there were too; if none, `apply` makes the same tree."""
         return await self._changed(base, changes, mint, restate=True)
 
-    async def _changed(self, base: Tree, changes: pa.Table, mint: int, *, restate: bool) -> tuple[Tree, int]:
-        changes = _checked(changes, RUN_SCHEMA)
-        if not _ascends(changes["path"]):
-            raise Invalid("changes must be in path order, and none twice")
-        parts = by_range(changes["path"], base.ranges)
-        slices = [(ref, changes.slice(low, high - low)) for ref, low, high in parts]
-        touched = {ref.file for ref, _, _ in parts}
-        rest = changes.slice(parts[-1][2] if parts else 0)  # what lies behind the last range
-        restated = 0
-
-        async def edited(part: tuple[RangeRef, pa.Table]) -> pa.RecordBatch | None:
-            nonlocal restated
-            rows = await self.ranges.load_all(part[0])
-            made = await self.threads.run(partial(with_changes, restate=restate), rows.batch, as_batch(part[1]))
-            restated += made.restated
-            return made.rows
-
+    async def _changed(self, base: Tree, changes: Changes, mint: int, *, restate: bool) -> tuple[Tree, int]:
         bases = () if restate else (base,)  # one of equal content would bring back the old addresses
-        async with aclosing(ahead(edited, slices, self.width)) as rows:
-            return await self._assembled(base, touched, rows, rest, mint, bases), restated
+        with self.assembler(mint, bases) as assembler:
+            edit = Edit(base.ranges, assembler, self.ranges.load_all, self.threads, self.width, restate=restate)
+            async with aclosing(_in_order(changes)) as pieces:
+                async for piece in pieces:
+                    await edit.add(piece)
+            await edit.finish()
+            return await self.finish(assembler, mint, bases), edit.restated
 
     # --- for merge ---
     def assembler(self, mint: int, bases: Sequence[Tree]) -> Assembler:
@@ -122,29 +113,6 @@ class Trees:
         encoded = await self.threads.run(metarange.encode, ranges, mint)
         await self._store.put(f"{self._prefix}/{encoded.ref.file}", encoded.data)
         return self._hold(self._tree(encoded.ref, ranges))
-
-    async def _assembled(
-        self,
-        base: Tree,
-        touched: set[str],
-        edited: AsyncIterator[pa.RecordBatch | None],
-        rest: pa.Table,
-        mint: int,
-        bases: Sequence[Tree],
-    ) -> Tree:
-        with self.assembler(mint, bases) as assembler:
-            for ref in base.ranges:
-                rows = await anext(edited) if ref.file in touched else None
-                if rows is None:
-                    await assembler.add_range(ref)
-                else:
-                    await assembler.add_rows(rows)
-            await self._add_table(assembler, rest)
-            return await self.finish(assembler, mint, bases)
-
-    async def _add_table(self, assembler: Assembler, table: pa.Table) -> None:
-        for start in range(0, len(table), _PIECE):
-            await assembler.add_rows(as_batch(_entries(table.slice(start, _PIECE))))
 
     async def _read(self, ref: TreeRef) -> tuple[RangeRef, ...]:
         path = f"{self._prefix}/{ref.file}"
@@ -173,11 +141,30 @@ def _checked(table: pa.Table, schema: pa.Schema) -> pa.Table:
     return pa.Table.from_batches([canonical(batch) for batch in table.to_batches()], schema)
 
 
-def _entries(rows: pa.Table) -> pa.Table:
-    """Without tombstones, if these are changes."""
-    if "deleted" in rows.column_names and pc.any(rows["deleted"]).as_py():
-        rows = rows.filter(pc.invert(rows["deleted"]))
-    return rows.select(ENTRY_SCHEMA.names)
+async def _in_order(changes: Changes) -> AsyncGenerator[pa.Table, None]:
+    """In pieces, none empty. Raises Invalid where they are not in order."""
+    last = None
+    async for table in _each(changes):
+        table = _checked(table, RUN_SCHEMA)
+        paths = table["path"]
+        if not _ascends(paths) or (last is not None and len(paths) and paths[0].as_py() <= last):
+            raise Invalid("changes must be in path order, and none twice")
+        last = paths[-1].as_py() if len(paths) else last
+        for piece in _pieces(table):
+            yield piece
+
+
+async def _each(changes: Changes) -> AsyncIterator[pa.Table]:
+    if isinstance(changes, pa.Table):
+        yield changes
+        return
+    async for table in changes:
+        yield table
+
+
+def _pieces(table: pa.Table) -> Iterator[pa.Table]:
+    for start in range(0, len(table), _PIECE):
+        yield table.slice(start, _PIECE)
 
 
 def _ascends(paths: pa.ChunkedArray) -> bool:

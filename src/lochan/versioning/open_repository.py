@@ -55,7 +55,7 @@ class OpenRepository:
         self.clock = clock
         self.ids = ids
         self.trees = Trees(store, id, cache=cache)
-        self.runs = Runs(store, id, clock, ids)
+        self.runs = Runs(store, id, clock, ids, threads=self.trees.threads)
         self.bodies = Bodies(
             store,
             prefix=id,

@@ -45,6 +45,26 @@ def test_what_goes_in_comes_out(changes: list[Change]) -> None:
     assert run.changes_of(read.slice(1)) == ordered[1:]
 
 
+@given(_CHANGES, st.integers(1, 8))
+def test_a_run_made_piece_by_piece_is_the_same_run(changes: list[Change], rows: int) -> None:
+    """A row group for each piece; the reader does not mind."""
+    whole, encoder = run.changes_table(changes), run.Encoder()
+    for start in range(0, len(whole), rows):
+        encoder.add(whole.slice(start, rows))
+    data = encoder.finish()
+    assert pq.read_metadata(pa.BufferReader(data)).num_row_groups == -(-len(whole) // rows)
+    assert run.decode(data, "it").equals(run.decode(run.encode(whole), "it"))
+    assert run.head(data, "it")[:2] == run.head(run.encode(whole), "it")[:2]
+
+
+def test_pieces_of_a_run_follow_each_other() -> None:
+    encoder = run.Encoder()
+    encoder.add(table(entry("a"), entry("c")))
+    for path in "abc":
+        with pytest.raises(Invalid, match="order"):
+            encoder.add(table(entry(path)))
+
+
 @given(_CHANGES)
 def test_the_footer_alone_tells_what_is_in_it(changes: list[Change]) -> None:
     data = run.encode(run.changes_table(changes))
@@ -119,7 +139,7 @@ def test_other_readers_see_a_table() -> None:
     assert duckdb.from_arrow(file).filter("deleted").select("path").fetchall() == [("b",)]
 
 
-@pytest.mark.parametrize("count", [1, 1_000, 100_000])
+@pytest.mark.parametrize("count", [1, 1_000, 100_000, 1_000_000])
 def test_one_request_brings_the_footer(count: int) -> None:
     one = table(gone("x")).take(pa.array(np.zeros(count, np.int64))).combine_chunks()
     paths = pa.array([f"{at:08d}" for at in range(count)])

@@ -8,6 +8,7 @@ import pytest
 
 from lochan.formats.entry import Change
 from lochan.formats.run import changes_of, entries_of
+from lochan.staging import merge
 from lochan.staging import runs as runs_module
 from lochan.staging.base import Nothing
 from lochan.staging.layers import EMPTY, Layers
@@ -16,6 +17,7 @@ from lochan.staging.runs import Runs
 from lochan.staging.view import View
 from tests.run import run
 from tests.unit.staging.fakes import MemoryBase, entry, gone, new_runs, table
+from tests.unit.tree.forest import gathered
 
 
 def staged(runs: Runs, *layers: Sequence[Change]) -> Layers:
@@ -48,6 +50,30 @@ def test_all_that_is_staged_is_one_table() -> None:
     assert changes_of(run(view.changes())) == [entry("p/b", 2), gone("p/c"), gone("q"), entry("z")]
     assert changes_of(run(view.changes("p/"))) == [entry("p/b", 2), gone("p/c")]
     assert len(run(View(EMPTY, Nothing(), runs).changes())) == 0
+
+
+def test_all_that_is_staged_comes_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(merge, "_PIECE", 3)
+    monkeypatch.setattr(merge, "_STRIDE", 1)
+    runs, _ = new_runs()
+    layers = staged(runs, [entry(path, 1) for path in "acegikm"], [entry(path, 2) for path in "abcdefg"]).put(gone("e"))
+    pieces = run(gathered(View(layers, Nothing(), runs).scan_changes()))
+    newest = [*(entry(path, 2) for path in "abcd"), gone("e"), *(entry(path, 2) for path in "fg")]
+    assert [each for piece in pieces for each in changes_of(piece)] == [*newest, *(entry(path, 1) for path in "ikm")]
+    assert len(pieces) > 2 and all(1 <= len(piece) <= 4 for piece in pieces)
+
+
+def test_a_run_is_opened_when_its_paths_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(merge, "_PIECE", 2)
+    monkeypatch.setattr(merge, "_STRIDE", 1)
+    runs, _ = new_runs(open_bytes_max=1)
+    layers = staged(runs, *([entry(letter + digit) for digit in "1234"] for letter in "cadb"))
+
+    async def opened() -> list[tuple[str, int]]:
+        changes = View(layers, Nothing(), runs).scan_changes()
+        return [(piece["path"][-1].as_py(), runs.opened) async for piece in changes]
+
+    assert run(opened()) == [("a3", 1), ("b2", 2), ("c1", 3), ("c4", 3), ("d3", 4), ("d4", 4)]
 
 
 def test_a_page_as_columns_is_the_same_page() -> None:

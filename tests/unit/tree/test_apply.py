@@ -1,6 +1,7 @@
 """A change rewrites the ranges it touches, and those behind them only up to the first cut that stays."""
 
 import asyncio
+from collections.abc import AsyncIterator
 
 import pyarrow as pa
 import pytest
@@ -11,9 +12,11 @@ from lochan.formats.entry_table import table_of
 from lochan.formats.metarange import EMPTY
 from lochan.formats.run import changes_table
 from lochan.store.memory import MemoryStore
+from lochan.tree import edit, trees
 from lochan.tree.cut import Cut
+from lochan.tree.rows import Edited, with_changes
 from lochan.tree.trees import Trees
-from tests.unit.tree.forest import Forest, entry, gathered, paths, run
+from tests.unit.tree.forest import Forest, change, entry, gathered, paths, run
 
 BASE = "a b! c d! e f! g h"
 
@@ -134,6 +137,59 @@ def test_changes_must_be_in_order_and_have_the_columns() -> None:
         run(forest.trees.apply(base, changes.drop_columns("etag"), 2))
     with pytest.raises(Invalid, match="nulls"):
         run(forest.trees.build(pa.Table.from_pylist([{"path": "a"}], ENTRY_SCHEMA), 2))
+
+
+@pytest.mark.parametrize(
+    ("pieces", "opened", "written"),
+    [
+        pytest.param(["c=2", "d!=2"], ["c d!"], "c=2 d!=2", id="two pieces in one range"),
+        pytest.param(["c", "d!=2"], ["c d!"], "c d!=2", id="the first changes nothing"),
+        pytest.param(["c=2", "d!"], ["c d!"], "c=2 d!", id="the second changes nothing"),
+        pytest.param(["c", "-cc", "d!"], ["c d!"], "", id="none changes anything: the range is taken as it is"),
+        pytest.param(["-c", "-d!"], ["c d!"], "", id="all of it goes, piece by piece"),
+        pytest.param(["b!=2 c", "cc e"], ["a b!", "c d!", "e f!"], "a b!=2|c cc d!", id="a piece over two ranges"),
+        pytest.param(["y", "z"], ["g h"], "g h y z", id="behind all"),
+        pytest.param(["", "c=2", ""], ["c d!"], "c=2 d!", id="a piece may be empty"),
+    ],
+)
+def test_a_range_whose_changes_come_in_pieces_is_opened_once(
+    pieces: list[str], opened: list[str], written: str
+) -> None:
+    forest = Forest()
+    base = forest.build(BASE)
+    forest.seen.clear()
+    tree = run(forest.trees.apply(base, tables(*pieces), 2))
+    assert [forest.text(ref) for verb, ref in forest.seen if verb == "open"] == opened
+    assert forest.ranges("write") == written
+    assert tree.ref == Forest(forest.store).apply(base, " ".join(pieces)).ref
+
+
+@pytest.mark.parametrize("pieces", [("b", "a"), ("a b", "b"), ("a c", "", "b")])
+def test_pieces_must_follow_each_other(pieces: tuple[str, ...]) -> None:
+    forest = Forest()
+    with pytest.raises(Invalid, match="order"):
+        run(forest.trees.apply(forest.build(BASE), tables(*pieces), 2))
+
+
+def test_many_changes_in_one_range_are_put_in_piece_by_piece(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many there are: no more than a piece of them is handled at once."""
+    sizes: list[int] = []
+
+    def watched(base: pa.RecordBatch, changes: pa.RecordBatch, *, restate: bool) -> Edited:
+        sizes.append(changes.num_rows)
+        return with_changes(base, changes, restate=restate)
+
+    monkeypatch.setattr(edit, "with_changes", watched)
+    monkeypatch.setattr(trees, "_PIECE", 10)
+    forest = Forest()
+    after = forest.apply(forest.build("0 z"), " ".join(f"m{number:03d}" for number in range(95)))
+    assert after.count == 97
+    assert sizes == [10] * 9 + [5]
+
+
+async def tables(*pieces: str) -> AsyncIterator[pa.Table]:
+    for piece in pieces:
+        yield changes_table(map(change, piece.split()))
 
 
 def test_the_empty_tree_needs_no_file() -> None:

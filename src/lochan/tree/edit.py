@@ -1,0 +1,135 @@
+"""Puts changes into the ranges of a tree as they come, and never holds all of them.
+
+    ranges    ├────a────┤├────b────┤├────c────┤      a range without a change is passed on unopened, one with changes
+    changes        · ··· · │ ·  ·                    is opened once; what comes in two pieces is put into its two parts
+
+As long as nothing in a range has changed none of its rows is passed on: it may still be taken as it is.
+"""
+
+from collections.abc import Sequence
+from contextlib import aclosing
+from functools import partial
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lochan.formats.entry import ENTRY_SCHEMA
+from lochan.formats.entry_table import Rows, as_batch
+from lochan.formats.range import RangeRef
+from lochan.store.threads import Threads
+from lochan.tree.ahead import ahead
+from lochan.tree.assemble import Assembler, Load
+from lochan.tree.rows import Edited, by_range, with_changes
+
+
+class Edit:
+    """`width` ranges are opened and changed at once. `restated` counts the entries whose content was there already."""
+
+    def __init__(
+        self, ranges: Sequence[RangeRef], into: Assembler, load: Load, threads: Threads, width: int, *, restate: bool
+    ) -> None:
+        self._ranges = ranges
+        self._into = into
+        self._load = load
+        self._threads = threads
+        self._width = width
+        self._change = partial(with_changes, restate=restate)
+        self._done = 0  # ranges that are behind us
+        self._within: _Within | None = None  # the next one, if some of the changes that are behind us lie in it
+        self.restated = 0
+
+    async def add(self, changes: pa.Table) -> None:
+        """REQUIRES: RUN_SCHEMA, at least one; in path order, and behind all that was added before."""
+        parts = by_range(changes["path"], self._ranges[self._done :])
+        behind = parts[-1][2] if parts else 0  # from there on they lie behind the last range
+        steps = [_Step(ref, changes.slice(low, high - low), high < len(changes)) for ref, low, high in parts]
+        async with aclosing(ahead(self._carried_out, steps, self._width)) as results:
+            async for result in results:
+                await self._pass_on(result)
+        if behind < len(changes):
+            await self._pass_ranges(len(self._ranges))
+            await self._into.add_rows(as_batch(entries_of_changes(changes.slice(behind))))
+
+    async def finish(self) -> None:
+        """No more changes come."""
+        await self._pass_ranges(len(self._ranges))
+
+    async def _carried_out(self, step: "_Step") -> "_Result":
+        within = self._within
+        if within is None or within.ref is not step.ref:
+            within = _Within(step.ref, await self._load(step.ref))
+        changes = as_batch(step.changes)
+        stop = within.rows.count if step.last else within.rows.seek(_behind(changes), within.seen)
+        part = within.rows.batch.slice(within.seen, stop - within.seen)
+        return _Result(within, stop, await self._threads.run(self._change, part, changes), step.last)
+
+    async def _pass_on(self, result: "_Result") -> None:
+        within, stop, edited, last = result
+        self.restated += edited.restated
+        await self._pass_ranges(self._ranges.index(within.ref, self._done))
+        self._within = within
+        if edited.rows is not None:
+            await self._into.add_rows(within.left(within.seen))
+            await self._into.add_rows(edited.rows)
+            within.passed = stop
+            within.changed = True
+        within.seen = stop
+        if last:
+            await self._pass_ranges(self._done + 1)
+
+    async def _pass_ranges(self, stop: int) -> None:
+        """All up to this one are done, no more changes lie in them."""
+        if self._within is not None and self._done < stop:
+            await self._leave(self._within)
+        for ref in self._ranges[self._done : stop]:
+            await self._into.add_range(ref)
+        self._done = max(self._done, stop)
+
+    async def _leave(self, within: "_Within") -> None:
+        if within.changed:
+            await self._into.add_rows(within.left(within.rows.count))
+        else:
+            await self._into.add_range(within.ref)
+        self._within = None
+        self._done += 1
+
+
+class _Within:
+    """A range some changes of which are done."""
+
+    def __init__(self, ref: RangeRef, rows: Rows) -> None:
+        self.ref = ref
+        self.rows = rows
+        self.seen = 0  # rows in which all changes are done
+        self.passed = 0  # rows that were passed on
+        self.changed = False
+
+    def left(self, stop: int) -> pa.RecordBatch:
+        """The rows up to there that were not passed on."""
+        return self.rows.batch.slice(self.passed, stop - self.passed)
+
+
+class _Step(NamedTuple):
+    ref: RangeRef
+    changes: pa.Table
+    last: bool  # changes of another range follow
+
+
+class _Result(NamedTuple):
+    within: _Within
+    stop: int  # rows of the range in which all changes are done
+    edited: Edited
+    last: bool
+
+
+def entries_of_changes(changes: pa.Table) -> pa.Table:
+    """Without tombstones."""
+    if pc.any(changes["deleted"]).as_py():
+        changes = changes.filter(pc.invert(changes["deleted"]))
+    return changes.select(ENTRY_SCHEMA.names)
+
+
+def _behind(changes: pa.RecordBatch) -> bytes:
+    last: str = changes.column("path")[-1].as_py()
+    return last.encode() + b"\0"
