@@ -13,6 +13,7 @@ from pathlib import Path
 
 import msgspec
 
+from lochan.access.state import Access
 from lochan.formats import checkpoint as checkpoints
 from lochan.formats import segment as segments
 from lochan.formats.record import GENESIS, Entry, Sealed
@@ -119,7 +120,7 @@ def _results(entries: Sequence[Entry]) -> dict[str, str]:
 
 async def check_state(journal: Journal, history: Sequence[Sealed]) -> None:
     alarms: list[str] = []
-    schema = Schema(Repositories, alarm=alarms.append)
+    schema = Schema(Repositories, Access, alarm=alarms.append)
     folded = _fold(schema.empty(LAKE_JOURNAL), history)
     check(_content(await journal.fresh()) == _content(folded), "a cold start and a fold from scratch differ")
     for found in await journal.checkpoints.found():

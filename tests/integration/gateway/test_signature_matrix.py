@@ -206,7 +206,7 @@ def cut_signature(target: Target, name: str, form: str) -> Sent:
     sent = target.signed(name, form)
     if form.endswith("header"):
         return sent.with_header("Authorization", sent.header("Authorization")[:-1])
-    return replace(sent, query=re.sub(r"(Signature=)\w", r"\1", sent.query))
+    return replace(sent, query=re.sub(r"(Signature=)(?:%..|.)", r"\1", sent.query))
 
 
 def an_hour_old(target: Target, name: str, form: str) -> Sent:
