@@ -7,13 +7,14 @@ import click
 
 from lochan.cli.session import configuration, open_lake, probe_place, run
 from lochan.config.values import Config
-from lochan.errors import Invalid
+from lochan.errors import Invalid, Refused
 
 if TYPE_CHECKING:
     from lochan.access.keys import Credentials
     from lochan.lake import Lake
     from lochan.server.settings import Listener, Tls
 
+_LIBRARIES = ("awscrt", "cryptography", "granian", "prometheus_client", "starlette", "uvloop")
 ADMIN_ID, ADMIN_SECRET = "LOCHAN_ADMIN_ACCESS_KEY_ID", "LOCHAN_ADMIN_SECRET_ACCESS_KEY"
 
 
@@ -36,6 +37,7 @@ def command(
 
     The first start on a lake makes an administrator and prints its keys, once.
     """
+    _check_installed()
     from lochan.server.serve import serve
 
     config = configuration()
@@ -49,6 +51,18 @@ def command(
     tls = _tls(tls_cert, tls_key)
     listeners = [_listener(name, at, config, workers, tls) for name, at in addresses.items() if at]
     serve(listeners, lambda: _greet(listeners, credentials))
+
+
+def _check_installed() -> None:
+    """Raises Refused, before a process is started that could only fail."""
+    from importlib.util import find_spec
+
+    missing = [name for name in _LIBRARIES if find_spec(name) is None]
+    if missing:
+        raise Refused(
+            f"the server needs {', '.join(missing)}, which this installation has not",
+            hint="install Lochan with its extra: pip install 'lochan[server]'",
+        )
 
 
 async def _admin(config: Config) -> "Credentials | None":
