@@ -153,3 +153,30 @@ def test_what_is_staged_is_committed_with_the_merge() -> None:
     wrong(REFUSED, "merge", "demo@dev", "demo@main")
     wrong(INVALID, "merge", "demo@dev", "demo@main", "--leave-staged")  # nothing new is committed there
     wrong(INVALID, "merge", "demo@main", "demo@main")
+
+
+@pytest.mark.parametrize("verb", ["merge", "rebase"])
+def test_every_conflict_is_listed_however_many(tmp_path: Path, verb: str) -> None:
+    """More than come with the error itself."""
+    import json
+
+    count = 1_203
+    for branch in ("dev", "main"):
+        if branch == "dev":
+            fine("branch", "create", "demo@dev")
+        folder = tmp_path / branch
+        folder.mkdir()
+        for number in range(count):
+            (folder / f"{number:05d}").write_text(branch)
+        fine("fs", "upload", "-r", str(folder), f"demo@{branch}/many/")
+        fine("commit", f"demo@{branch}", "-m", branch)
+    words = ("merge", "demo@dev", "demo@main") if verb == "merge" else ("rebase", "demo@dev", "demo@main")
+    refused = lochan(*words, "-f", "json")
+    assert refused.exit_code == CONFLICT
+    assert "1203 paths" in refused.stderr
+    listed = json.loads(refused.stdout)
+    assert [each["path"] for each in listed] == [f"many/{number:05d}" for number in range(count)]
+    assert all(each["base"] is None and each["ours"] != each["theirs"] for each in listed)
+    table = lochan(*words).stdout.splitlines()
+    assert len(table) == count + 1
+    assert table[-1].startswith("many/01202")

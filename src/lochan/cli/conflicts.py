@@ -1,7 +1,7 @@
 """The conflicts of a merge, a revert or a cherry-pick, listed before the error says how many there are."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from lochan.cli.object_record import side_record
@@ -9,19 +9,34 @@ from lochan.cli.shown import show_records, size
 
 if TYPE_CHECKING:
     from lochan.tree.merge import Conflict, Merged
+    from lochan.versioning.moving import PathConflicts
 
+_COLUMNS = ("path", "base", "ours", "theirs")
 _DIGITS = 8  # of a checksum, where a person compares three
 
 
-@contextmanager
-def conflicts_shown(form: str) -> Iterator[None]:
+@asynccontextmanager
+async def conflicts_shown(form: str) -> AsyncIterator[None]:
     from lochan.versioning.moving import PathConflicts
 
     try:
         yield
     except PathConflicts as error:
-        show_conflicts(error.merged, form)
+        if error.count <= error.merged.first.num_rows:
+            show_conflicts(error.merged, form)
+        else:  # too many to be held at once
+            from lochan.cli.stream import show_stream
+
+            await show_stream(_every(error), form, columns=_COLUMNS, cells=dict.fromkeys(_COLUMNS[1:], _cell))
         raise
+
+
+async def _every(error: "PathConflicts") -> AsyncIterator[dict[str, Any]]:
+    from lochan.tree.merge import conflicts_of
+
+    async for table in error.every():
+        for each in conflicts_of(table):
+            yield _record(each)
 
 
 def show_conflicts(merged: "Merged", form: str) -> None:
@@ -31,7 +46,7 @@ def show_conflicts(merged: "Merged", form: str) -> None:
     records = [_record(each) for each in conflicts_of(merged.first)]
     if form != "json":
         records = [{key: _cell(value) for key, value in each.items()} for each in records]
-    show_records(records, form, columns=("path", "base", "ours", "theirs"))
+    show_records(records, form, columns=_COLUMNS)
 
 
 def _record(conflict: "Conflict") -> dict[str, Any]:

@@ -68,7 +68,7 @@ def command(
 
         repository, theirs = opened.repository, opened.ref_of(from_)
         decided = Strategy(strategy, by_prefix)
-        with conflicts_shown(form):
+        async with conflicts_shown(form):
             if dry_run:
                 trees = await moving.rehearse_merge(
                     repository, theirs, opened.ref, strategy=decided, staged_source=leave_staged

@@ -48,7 +48,7 @@ def make_commit(
 
         make: Made = getattr(moving, verb)
         first = None if commit_staged is None else Wish(commit_staged)
-        with conflicts_shown(form):
+        async with conflicts_shown(form):
             return await make(
                 opened.repository,
                 opened.ref,

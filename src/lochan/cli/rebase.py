@@ -23,7 +23,7 @@ def command(branch: str, onto: str, form: str) -> None:
         from lochan.cli.conflicts import conflicts_shown
         from lochan.versioning.rebase import rebase
 
-        with conflicts_shown(form):
+        async with conflicts_shown(form):
             done = await rebase(opened.repository, opened.ref, opened.ref_of(other), actor=opened.actor)
         if form == "json":
             show_record(done._asdict(), form)

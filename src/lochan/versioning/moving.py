@@ -7,7 +7,7 @@ What is staged on the branch refuses it, unless it is told to commit that first:
 `committed … then`, since as two they need never succeed under steady writes.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import NamedTuple
 
 import msgspec
@@ -41,7 +41,7 @@ ASK = Strategy()
 class PathConflicts(PathsInTheWay):
     """Both sides changed the same paths, and not alike."""
 
-    def __init__(self, what: str, merged: Merged) -> None:
+    def __init__(self, what: str, merged: Merged, every: Callable[[], AsyncIterator[pa.Table]]) -> None:
         count = merged.conflicts
         super().__init__(
             f"{what}: {count} path{'s were' if count > 1 else ' was'} changed on both sides",
@@ -50,6 +50,7 @@ class PathConflicts(PathsInTheWay):
             hint="resolve them on the source, or choose source-wins or dest-wins",
         )
         self.merged = merged
+        self.every = every  # conflict, also those that the merge did not list: as tables, while the repository is open
 
 
 class Said(NamedTuple):
@@ -305,5 +306,6 @@ async def three_way(
     ours = await repository.tree(on.head)
     merged = await trees_merge.merge(repository.trees, base, ours, theirs, mint=on.mint, strategy=strategy)
     if merged.tree is None:
-        raise PathConflicts(what, merged)
+        sides = base, ours, theirs
+        raise PathConflicts(what, merged, lambda: trees_merge.conflicts(repository.trees, *sides, strategy=strategy))
     return merged.tree

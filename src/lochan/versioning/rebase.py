@@ -10,16 +10,18 @@ Merges are left out, and what they brought in is replayed as one line with the r
 more is dropped, one that never did is kept. All of it is one event: a conflict anywhere, and nothing has moved.
 """
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import msgspec
+import pyarrow as pa
 
 from lochan.errors import NothingToDo, SameRef
 from lochan.formats.commit import Commit
 from lochan.formats.record import Actor
 from lochan.formats.refs_events import Moved
-from lochan.tree.merge import Merged, merge
+from lochan.tree.merge import Merged, conflicts, merge
 from lochan.versioning.graph import LookUp, only_left, topological
 from lochan.versioning.landing import Prepared, land
 from lochan.versioning.moving import PathConflicts
@@ -36,9 +38,9 @@ class Rebased(NamedTuple):
 class ReplayConflicts(PathConflicts):
     """A commit of the branch changed paths that `onto` changed as well, and not alike."""
 
-    def __init__(self, id: str, commit: Commit, merged: Merged) -> None:
+    def __init__(self, id: str, commit: Commit, merged: Merged, every: Callable[[], AsyncIterator[pa.Table]]) -> None:
         title = commit.message.partition("\n")[0]
-        super().__init__(f"replaying commit {id[:12]} ({title})", merged)
+        super().__init__(f"replaying commit {id[:12]} ({title})", merged, every)
         self.hint = "nothing was moved; merge instead, or settle these paths on the branch first"
 
 
@@ -98,7 +100,7 @@ async def _replayed(
         sides = [await repository.tree(each) for each in (before, tip, commit)]
         merged = await merge(repository.trees, *sides, mint=mint)
         if merged.tree is None:
-            raise ReplayConflicts(id, commit, merged)
+            raise ReplayConflicts(id, commit, merged, partial(conflicts, repository.trees, *sides))
         ref = merged.tree.ref
         if ref.id == tip.tree and commit.tree != before.tree:
             continue
