@@ -22,6 +22,7 @@ LANES = {
     "spark": ["tests/spark"],
     "browser": ["tests/browser"],
 }
+AT_ONCE = {"unit": ["-n", "2"]}  # nothing in it waits for a server or measures time
 COUNTS = re.compile(r"(\d+) (passed|failed|error|skipped)")
 
 
@@ -56,7 +57,7 @@ def _run(name: str, counts: dict[str, int]) -> None:
     if name == "spark":
         s3a.jars()
     begun = time.monotonic()
-    command = [sys.executable, "-m", "pytest", *folders]
+    command = [sys.executable, "-m", "pytest", *AT_ONCE.get(name, []), *folders]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, errors="replace") as pytest:
         assert pytest.stdout is not None
         last = ""

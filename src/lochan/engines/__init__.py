@@ -1,0 +1,1 @@
+"""What carries plans out: DuckDB in this process, and Spark. Only here are they imported."""

@@ -1,0 +1,196 @@
+"""Which Parquet columns hold the rows of several shapes. On somebody's disk.
+
+    one kind at a path                  x            a plain column; a struct for objects, a list for arrays
+    several kinds                       x#i x#f …    a column for each; of a row's, at most one is set
+    objects or lists among other kinds, or lists that differ, or kind json
+                                        x#j          these as JSON text; scalars keep their own columns
+
+A field that is only ever null, or an object without fields, has no column: the shape says all there is to say. A `#` in
+a field's own name is doubled, and a name that is ours is marked with one in front, so no two columns meet.
+
+Where one object would need too many columns, or two names differ in case alone, each row is kept as text (`_body`);
+then only the fields of the key have columns, for sorting and statistics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from lochan.pools.shape import (
+    ARRAY,
+    BOOL,
+    FLOAT,
+    INT,
+    JSON,
+    NULL,
+    OBJECT,
+    SCALARS,
+    STRING,
+    TIME,
+    Array,
+    Object,
+    Type,
+    kind_of,
+    unify,
+)
+
+SHAPE_COLUMN, BODY_COLUMN = "_shape", "_body"
+COLUMNS_MAX = SHAPES_MAX = 1_000  # beyond these, writing and reading cost more than text
+_OURS = frozenset((SHAPE_COLUMN, BODY_COLUMN))
+_MARKS = {BOOL: "#b", INT: "#i", FLOAT: "#f", STRING: "#s", TIME: "#t", JSON: "#j"}
+
+
+class Alternate(NamedTuple):
+    """What values of one kind at one path are kept in."""
+
+    kind: str
+    column: str  # the physical name, inside of the parent's struct if there is one; empty: nothing to keep
+    members: tuple[Member, ...] = ()  # of an object
+    element: Type = NULL  # of an array
+
+    def leaves(self) -> int:
+        if self.kind == OBJECT:
+            return sum(member.leaves() for member in self.members)
+        return 1 if self.column else 0
+
+
+class Member(NamedTuple):
+    """A field of the rows, or of an object in them."""
+
+    name: str
+    alternates: tuple[Alternate, ...]  # in the order of SCALARS, then object, array, json
+
+    def leaves(self) -> int:
+        return sum(alternate.leaves() for alternate in self.alternates)
+
+    def alternate(self, kind: str) -> Alternate | None:
+        return next((alternate for alternate in self.alternates if alternate.kind == kind), None)
+
+
+class Layout(NamedTuple):
+    members: tuple[Member, ...]
+    body: bool = False
+
+    def member(self, name: str) -> Member | None:
+        return next((member for member in self.members if member.name == name), None)
+
+
+def lay_out(shapes: Iterable[Object], keys: Iterable[tuple[str, ...]] = ()) -> Layout:
+    """The same for the same shapes in whatever order they come. `keys` are the paths that stay columns in any case."""
+    shapes = list(shapes)
+    if len(shapes) <= SHAPES_MAX:
+        members = _members(shapes)
+        if sum(member.leaves() for member in members) <= COLUMNS_MAX and not _clash(members):
+            return Layout(members)
+    return Layout(tuple(_of_keys(shapes, keys)), body=True)
+
+
+def physical(name: str) -> str:
+    escaped = name.replace("#", "##")
+    return f"#{escaped or '_'}" if name in _OURS or not name else escaped
+
+
+def column_type(alternate: Alternate) -> Type:
+    """What the column holds, as a type: the members of a struct by their physical names."""
+    if alternate.kind == OBJECT:
+        return Object(
+            tuple(
+                (each.column, column_type(each))
+                for member in alternate.members
+                for each in member.alternates
+                if each.column
+            )
+        )
+    if alternate.kind == ARRAY:
+        return Array(alternate.element)
+    return STRING if alternate.kind == JSON else alternate.kind
+
+
+def columns(layout: Layout) -> Iterator[tuple[str, Type]]:
+    """Every column of the file but `_shape` and `_body`, with what it holds, in order."""
+    for member in layout.members:
+        for alternate in member.alternates:
+            if alternate.column:
+                yield alternate.column, column_type(alternate)
+
+
+def _members(objects: list[Object]) -> tuple[Member, ...]:
+    """By name, so that the order in which shapes come does not matter."""
+    types: dict[str, set[Type]] = {}
+    for each in objects:
+        for name, type in each.fields:
+            types.setdefault(name, set()).add(type)
+    return tuple(Member(name, _alternates(name, types[name])) for name in sorted(types))
+
+
+def _alternates(name: str, types: set[Type]) -> tuple[Alternate, ...]:
+    kinds = {kind_of(type) for type in types} - {NULL}
+    scalars = [kind for kind in SCALARS if kind in kinds]
+    others = kinds - set(scalars)
+    composite = _composite(name, types, others, alone=not scalars) if others else None
+    several = len(scalars) + (composite is not None) > 1
+    found = [Alternate(kind, physical(name) + (_MARKS[kind] if several else "")) for kind in scalars]
+    return (*found, composite) if composite is not None else tuple(found)
+
+
+def _composite(name: str, types: set[Type], kinds: set[str], *, alone: bool) -> Alternate:
+    if alone and kinds == {OBJECT}:
+        members = _members([type for type in types if isinstance(type, Object)])
+        column = physical(name) if any(member.leaves() for member in members) else ""
+        return Alternate(OBJECT, column, members)
+    if alone and kinds == {ARRAY}:
+        element = _element([type for type in types if isinstance(type, Array)])
+        if element is not None and is_typed(element):
+            return Alternate(ARRAY, physical(name), element=element)
+    return Alternate(JSON, physical(name) + _MARKS[JSON])
+
+
+def _element(arrays: list[Array]) -> Type | None:
+    of: Type | None = None
+    for array in arrays:
+        both = unify(of, array.of)
+        if both is None and (of, array.of) != (None, None):
+            return None
+        of = both
+    return of
+
+
+def is_typed(type: Type | None) -> bool:
+    """Whether a column can hold it: a list of nothing but nulls, or of objects without fields, has no type to hold."""
+    if isinstance(type, Object):
+        names = [name for name, _ in type.fields]
+        folded = {name.lower() for name in names}
+        return (
+            all(names) and bool(names) and len(folded) == len(names) and all(is_typed(each) for _, each in type.fields)
+        )
+    if isinstance(type, Array):
+        return is_typed(type.of)
+    return type not in (None, NULL, JSON)
+
+
+def _clash(members: tuple[Member, ...]) -> bool:
+    """DuckDB takes `a` and `A` for one column."""
+    if len({member.name.lower() for member in members}) < len(members):
+        return True
+    return any(_clash(alternate.members) for member in members for alternate in member.alternates)
+
+
+def _of_keys(shapes: list[Object], keys: Iterable[tuple[str, ...]]) -> Iterator[Member]:
+    for path in sorted(set(keys)):
+        types = {type for shape in shapes for type in _at(shape, path)}
+        scalars = tuple(
+            Alternate(kind, ".".join(map(physical, path)) + _MARKS[kind])
+            for kind in SCALARS
+            if kind in {kind_of(type) for type in types}
+        )
+        yield Member(".".join(path), scalars)
+
+
+def _at(shape: Object, path: tuple[str, ...]) -> Iterator[Type]:
+    for name, type in shape.fields:
+        if name == path[0]:
+            if len(path) == 1:
+                yield type
+            elif isinstance(type, Object):
+                yield from _at(type, path[1:])

@@ -1,0 +1,139 @@
+"""A row's shape: its names and kinds, in order, all the way down. On somebody's disk, in entries and Parquet footers.
+
+    {"a": 1, "b": {"c": null}, "d": ["x"]}    is of the shape    a int · b {c null} · d [string]
+
+Two rows of one shape differ in their values alone, so a shape's number beside the values gives the row back as it was:
+what is missing, what is null, and the order of the fields.
+
+    null bool int float string    as in JSON; an int has 64 bits
+    time:FORMAT                   a string, or a timestamp of another format, that FORMAT gives back (pools/times.py)
+    json                          anything else, kept as its text: an int beyond 64 bits, a list of mixed kinds
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+NULL, BOOL, INT, FLOAT, STRING, TIME, JSON = "null", "bool", "int", "float", "string", "time", "json"
+OBJECT, ARRAY = "object", "array"
+SCALARS = (BOOL, INT, FLOAT, STRING, TIME)
+DEPTH_MAX = 32  # below it a value is kept as text; engines refuse far deeper ones
+_INT_MIN, _INT_MAX = -(1 << 63), (1 << 63) - 1
+
+
+class Object(msgspec.Struct, frozen=True, array_like=True, tag="o"):
+    fields: tuple[tuple[str, Type], ...]
+
+    def names(self) -> tuple[str, ...]:
+        return tuple(name for name, _ in self.fields)
+
+
+class Array(msgspec.Struct, frozen=True, array_like=True, tag="a"):
+    """All elements are of one type; a null may stand for any of them, and for any value inside of them."""
+
+    of: Type | None  # None: it is empty
+
+
+Type = str | Object | Array
+Shape = Object
+
+
+def kind_of(type: Type) -> str:
+    """The kind without what is inside: object, array, time without its format, …"""
+    if isinstance(type, Object):
+        return OBJECT
+    if isinstance(type, Array):
+        return ARRAY
+    return TIME if type.startswith("time:") else type
+
+
+def encode(shape: Type) -> bytes:
+    return msgspec.json.encode(shape)
+
+
+def decode(data: bytes | str) -> Type:
+    shape: Type = _decoder.decode(data)
+    return shape
+
+
+def shape_id(shape: Shape, taken: Mapping[int, Shape]) -> int:
+    """The same for the same shape wherever it occurs, so that objects of one pool agree; if another shape of the same
+    object has that number, the next free one."""
+    id = int.from_bytes(hashlib.sha256(encode(shape)).digest()[:4], "big") & 0x7FFFFFFF
+    while id == 0 or taken.get(id, shape) != shape:
+        id = (id + 1) & 0x7FFFFFFF
+    return id
+
+
+def numbered(shapes: Iterable[Shape]) -> dict[int, Shape]:
+    """A dictionary of these shapes, the same whatever order they come in."""
+    by_id: dict[int, Shape] = {}
+    for shape in sorted(set(shapes), key=encode):
+        by_id[shape_id(shape, by_id)] = shape
+    return by_id
+
+
+def type_of(value: Any, depth: int = 0) -> Type:
+    """Of a value as a JSON reader gives it. For single rows: whole files are typed by an engine."""
+    match value:
+        case None:
+            return NULL
+        case bool():
+            return BOOL
+        case int():
+            return INT if _INT_MIN <= value <= _INT_MAX else JSON
+        case float():
+            return FLOAT
+        case str():
+            return STRING
+        case dict():
+            if depth == DEPTH_MAX:
+                return JSON
+            return Object(tuple((name, type_of(each, depth + 1)) for name, each in value.items()))
+        case list():
+            return JSON if depth == DEPTH_MAX else _array(value, depth)
+    raise TypeError(f"a JSON value cannot be a {type(value).__name__}")
+
+
+def _array(values: list[Any], depth: int) -> Type:
+    of: Type | None = None
+    for value in values:
+        both = unify(of, type_of(value, depth + 1))
+        if both is None:
+            return JSON
+        of = both
+    return Array(of)
+
+
+def unify(one: Type | None, other: Type | None) -> Type | None:
+    """The type of a list's elements that holds both: None if there is none. Inside a list nothing can be missing, so a
+    null needs no type of its own."""
+    if one is None or one == other or (one == NULL and other is not None):
+        return other
+    if other is None or other == NULL:
+        return one
+    if isinstance(one, Object) and isinstance(other, Object):
+        return _unified_objects(one, other)
+    if isinstance(one, Array) and isinstance(other, Array):
+        of = unify(one.of, other.of)
+        return None if of is None and (one.of, other.of) != (None, None) else Array(of)
+    return None
+
+
+def _unified_objects(one: Object, other: Object) -> Object | None:
+    if one.names() != other.names():
+        return None
+    fields = []
+    for (name, left), (_, right) in zip(one.fields, other.fields, strict=True):
+        both = unify(left, right)
+        if both is None:
+            return None
+        fields.append((name, both))
+    return Object(tuple(fields))
+
+
+_decoder = msgspec.json.Decoder(Type)

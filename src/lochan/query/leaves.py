@@ -1,0 +1,82 @@
+"""What a source gives to a plan: flat columns, one for each path and kind that the plan asks for.
+
+    leaf            column        holds
+    (b.c, int)      "b.c:int"     the value where the row has an int at b.c, else NULL
+    (b.c, null)     "b.c:null"    TRUE where the row has an explicit null there, else NULL
+    (b, object)     "b:object"    TRUE where the row has an object there, else NULL
+
+So of all the leaves of one path at most one is not NULL in any row, and where all are the path is missing. Objects are
+made of their members' leaves; they have no column of their own. Which kinds a path may have is known before anything is
+read, from the shapes in the objects' entries; a kind that no row has is never asked for.
+
+    _shape          the number of the row's shape in the source's dictionary; 0: the row is in `_body`
+    _body           the row as JSON text, of objects that keep their rows as text
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+from sqlglot import exp
+
+from lochan.pools.shape import NULL, Object, Type
+
+Path = tuple[str, ...]
+
+
+class Leaf(NamedTuple):
+    path: Path
+    kind: str  # null, bool, int, float, string, time, object, array, json
+
+    @property
+    def column(self) -> str:
+        """A dot in a name is doubled, so no two leaves share a column."""
+        return ".".join(name.replace(".", "..") for name in self.path) + ":" + self.kind
+
+
+class Known(NamedTuple):
+    """What is known of a leaf before anything is read."""
+
+    leaf: Leaf
+    always: bool  # every row has it
+    element: Type = NULL  # of an array: what its elements are
+    formats: tuple[str, ...] = ()  # of a time: how it is written (the shape says which)
+
+
+class Asked(NamedTuple):
+    """What a plan needs of a source."""
+
+    leaves: Sequence[Leaf]
+    shape: bool = False  # also `_shape`
+    body: bool = False  # also `_body`
+    test: exp.Expression | None = (
+        None  # over the leaves' columns: only rows for which it is true matter (may be ignored)
+    )
+    ordered: bool = False  # rows in the order of the pool's key
+    first: int | None = None  # with `ordered`: only so many of them matter (may be ignored)
+
+
+class Source(Protocol):
+    """Something that `from` names, at one snapshot."""
+
+    @property
+    def shapes(self) -> Mapping[int, Object]:
+        """By number; empty if every row is text."""
+
+    @property
+    def has_body(self) -> bool:
+        """Whether some rows are text: of those, kinds are found while reading."""
+
+    @property
+    def key(self) -> Path | None:
+        """The first field of the pool's key."""
+
+    def known(self, path: Path) -> Sequence[Known]:
+        """The leaves at this very path. None: no row has it."""
+
+    def members(self, path: Path) -> Sequence[str]:
+        """The names below an object at this path, in the order of first sight; () is the whole row."""
+
+    def select(self, asked: Asked) -> exp.Query:
+        """The rows, as a query whose columns are those asked for."""
