@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bench.places import CLOCK, IDS
+from bench.sizes import sizes
 from bench.table import middle, show
 from lochan.formats import run
 from lochan.formats.entry import ENTRY_SCHEMA, RUN_SCHEMA, Entry, Tombstone
@@ -26,7 +27,7 @@ from lochan.staging.view import View
 from lochan.store.memory import MemoryStore
 from lochan.tree.cache import ArrowCache
 
-_COUNT = 1_000_000
+(_COUNT,) = sizes([1_000_000])
 _FOLDER = 1_000  # files in each
 _PAGE = 1_000
 _ROUNDS = 21

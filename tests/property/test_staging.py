@@ -136,7 +136,7 @@ class Staging(RuleBasedStateMachine):
     @rule(changes=st.dictionaries(PATHS, st.booleans(), min_size=1, max_size=9))
     def append_run(self, changes: dict[str, bool]) -> None:
         made = [self.change(*change) for change in changes.items()]
-        self.layers = self.layers.append(*run(self.runs.adopt(table(*made), 1)))
+        self.layers = self.layers.append(*run(self.runs.write_cut(table(*made), 1, 1)))
         self.model = applied(self.model, made)
 
     @precondition(lambda self: self.head)
@@ -148,7 +148,7 @@ class Staging(RuleBasedStateMachine):
         blocks = tuple(Block(f"again/{self.tag}", 0, block.size, block.sha256) for block in there.blocks)
         again = msgspec.structs.replace(there, blocks=blocks, mtime=self.tag)
         if as_run:
-            self.layers = self.layers.append(*run(self.runs.adopt(table(again), 1)))
+            self.layers = self.layers.append(*run(self.runs.write_cut(table(again), 1, 1)))
         else:
             self.layers = self.layers.put(again)
         self.model = applied(self.model, [again])
@@ -221,7 +221,7 @@ class Staging(RuleBasedStateMachine):
         self.base.entries = head
         as_run: bool = data.draw(st.booleans())
         if left and as_run:
-            self.layers = self.layers.drop_below(seal, run(self.runs.adopt(table(*left), 1)))
+            self.layers = self.layers.drop_below(seal, run(self.runs.write_cut(table(*left), 1, 1)))
         else:
             self.layers = self.layers.drop_below(seal, changes=left)
         self.sealed.clear()
@@ -406,7 +406,7 @@ def test_listings(
     layers, model = EMPTY, dict(base.entries)
     for tag, (inline, changes) in enumerate(staged, 1):
         made = [gone(path) if delete else entry(path, tag) for path, delete in changes.items()]
-        layers = layers.put(*made) if inline else layers.append(*run(held.adopt(table(*made), 1)))
+        layers = layers.put(*made) if inline else layers.append(*run(held.write_cut(table(*made), 1, 1)))
         model = applied(model, made)
     trees = Trees(MemoryStore(), "repo", cut=Cut(1, 2, batch_rows), width=1)
     tree = run(trees.build(table_of(base.entries.values()), 1))

@@ -7,17 +7,19 @@ where the bytes lie, when they came. Both are taken of the values, not of the fi
 version gives the same name. Two files of one name hold the same, to the last value: writing one twice harms nobody.
 """
 
+from collections.abc import Sequence
 from hashlib import sha256
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lochan.errors import Corrupt, FutureFormat
 from lochan.formats.entry import CONTENT, ENTRY_SCHEMA
-from lochan.formats.entry_table import as_batch, counts, map_items
+from lochan.formats.entry_table import as_batch, as_table, counts, map_items
 
 VERSION = 1
 FOLDER = "ranges"
@@ -43,6 +45,8 @@ WRITING: Final[dict[str, Any]] = {
     "write_page_checksum": True,
 }
 
+Entries: TypeAlias = pa.Table | pa.RecordBatch  # of ENTRY_SCHEMA; how a table is cut into chunks makes no difference
+
 
 class RangeRef(msgspec.Struct, frozen=True, array_like=True):
     """Names a range in a metarange: its columns, in order."""
@@ -62,24 +66,25 @@ class Begun(NamedTuple):
     sink: pa.BufferOutputStream
 
 
-def encode(batch: pa.RecordBatch, id: str) -> bytes:
+def encode(entries: Entries, id: str) -> bytes:
     """REQUIRES: as `refer`."""
-    return finish(begin(batch), id)
+    return finish(begin(entries), id)
 
 
-def begin(batch: pa.RecordBatch) -> Begun:
+def begin(entries: Entries) -> Begun:
     """REQUIRES: as `refer`."""
-    paths = batch.column("path")
+    paths = entries.column("path")
     meta = {
         "lochan.range": str(VERSION),
-        "lochan.count": str(batch.num_rows),
+        "lochan.count": str(entries.num_rows),
         "lochan.min": paths[0].as_py(),
         "lochan.max": paths[-1].as_py(),
     }
-    table = pa.Table.from_batches([batch]).replace_schema_metadata(meta)
+    table = as_table(entries).replace_schema_metadata(meta)
     sink = pa.BufferOutputStream()
     writer = pq.ParquetWriter(sink, table.schema, **WRITING)
-    writer.write_table(table, row_group_size=ROW_GROUP)
+    for start in range(0, len(table), ROW_GROUP):  # one in one piece: the file is the same however the rows came
+        writer.write_batch(as_batch(table.slice(start, ROW_GROUP)), row_group_size=ROW_GROUP)
     return Begun(writer, sink)
 
 
@@ -90,16 +95,16 @@ def finish(begun: Begun, id: str) -> bytes:
     return data
 
 
-def refer(batch: pa.RecordBatch, mint: int, id: str) -> RangeRef:
+def refer(entries: Entries, mint: int, id: str) -> RangeRef:
     """REQUIRES: at least one entry; paths ascend; the names in each map ascend; `id` is their `content_id`."""
-    paths = batch.column("path")
+    paths = entries.column("path")
     return RangeRef(
         id,
-        f"{FOLDER}/{id}-{mint}-{storage_id(batch)}.parquet",
+        f"{FOLDER}/{id}-{mint}-{storage_id(entries)}.parquet",
         paths[0].as_py(),
         paths[-1].as_py(),
-        batch.num_rows,
-        int(batch.column("size").to_numpy().sum()),
+        entries.num_rows,
+        pc.sum(entries.column("size")).as_py(),
     )
 
 
@@ -113,12 +118,12 @@ def decode(data: bytes, ref: RangeRef, what: str) -> pa.RecordBatch:
     return batch
 
 
-def content_id(batch: pa.RecordBatch) -> str:
-    return _digest(b"lochan range 1", batch, _IDENTITY)
+def content_id(entries: Entries) -> str:
+    return _digest(b"lochan range 1", as_table(entries), _IDENTITY)
 
 
-def storage_id(batch: pa.RecordBatch) -> str:
-    return _digest(b"lochan storage 1", batch, _STORAGE)[:_STORAGE_DIGITS]
+def storage_id(entries: Entries) -> str:
+    return _digest(b"lochan storage 1", as_table(entries), _STORAGE)[:_STORAGE_DIGITS]
 
 
 def _read(data: bytes, what: str) -> pa.RecordBatch:
@@ -145,42 +150,52 @@ def check_version(meta: dict[bytes, bytes] | None, key: str, newest: int, what: 
 
 
 # --- the digest of columns; on somebody's disk: never changes -------------------------------------------------------
-def _digest(domain: bytes, batch: pa.RecordBatch, names: tuple[str, ...]) -> str:
+def _digest(domain: bytes, table: pa.Table, names: tuple[str, ...]) -> str:
     """SHA-256 of: the domain, the number of rows, then each column (see `_feed`); all numbers little-endian."""
-    digest = sha256(domain + b"\n" + batch.num_rows.to_bytes(8, "little"))
+    digest = sha256(domain + b"\n" + table.num_rows.to_bytes(8, "little"))
     for name in names:
-        _feed(digest, batch.column(name))
+        _feed(digest, table.column(name).chunks)
     return digest.hexdigest()
 
 
-def _feed(digest: Any, array: pa.Array) -> None:
+def _feed(digest: Any, column: Sequence[pa.Array]) -> None:
     """Numbers as eight bytes each. Texts: their lengths, four bytes each, then all of them end to end. Lists and maps:
     the lengths, then their items as columns. A struct: its fields as columns. No two columns read the same."""
-    kind = array.type
+    if not column:
+        return
+    kind = column[0].type
     if pa.types.is_int64(kind):
-        digest.update(np.ascontiguousarray(array.to_numpy(), "<i8"))
+        for part in column:
+            digest.update(np.ascontiguousarray(part.to_numpy(), "<i8"))
     elif pa.types.is_struct(kind):
         for index in range(kind.num_fields):
-            _feed(digest, array.field(index))
+            _feed(digest, [part.field(index) for part in column])
     elif pa.types.is_map(kind):
-        digest.update(np.ascontiguousarray(counts(array), "<u4"))
-        for items in map_items(array):
+        _feed_lengths(digest, column)
+        for items in zip(*map(map_items, column), strict=True):
             _feed(digest, items)
     elif pa.types.is_list(kind):
-        digest.update(np.ascontiguousarray(counts(array), "<u4"))
-        _feed(digest, array.flatten())
+        _feed_lengths(digest, column)
+        _feed(digest, [part.flatten() for part in column])
     else:
-        _feed_texts(digest, array)
+        _feed_texts(digest, [part for part in column if len(part)])
 
 
-def _feed_texts(digest: Any, array: pa.Array) -> None:
-    _, offsets, data = array.buffers()
-    if not len(array):
-        return
-    ends = np.frombuffer(offsets, np.int32)[array.offset : array.offset + len(array) + 1]
-    digest.update(np.ascontiguousarray(np.diff(ends), "<u4"))
-    if data is not None:
-        digest.update(memoryview(data)[ends[0] : ends[-1]])
+def _feed_lengths(digest: Any, lists: Sequence[pa.Array]) -> None:
+    for part in lists:
+        digest.update(np.ascontiguousarray(counts(part), "<u4"))
+
+
+def _feed_texts(digest: Any, column: Sequence[pa.Array]) -> None:
+    parts = []
+    for part in column:
+        _, offsets, data = part.buffers()
+        ends = np.frombuffer(offsets, np.int32)[part.offset : part.offset + len(part) + 1]
+        digest.update(np.ascontiguousarray(np.diff(ends), "<u4"))
+        if data is not None:
+            parts.append(memoryview(data)[ends[0] : ends[-1]])
+    for texts in parts:
+        digest.update(texts)
 
 
 RESTORE = "restore this file from a copy of the lake; nothing was changed"

@@ -77,9 +77,10 @@ class TreeCursor(Cursor):
                 return
             rows, row = found
             self.source = Columns(rows)
-            self.stop = rows.seek(self._high, row)
-            self.more = self.stop == rows.count
-            self._next = rows.path(rows.count - 1) + b"\0"
+            last = rows.path(rows.count - 1)
+            self.more = last < self._high
+            self.stop = rows.count if self.more else rows.seek(self._high, row)
+            self._next = last + b"\0"
             self.move(row)
 
     async def rescan(self, folder: str, end: bytes) -> None:

@@ -6,7 +6,7 @@ to sweeping where the items lie close together: a folder of files, or a stretch 
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 import pyarrow as pa
@@ -114,6 +114,16 @@ class Folded:
         """Step after step where only one is left: nothing hides what it holds, and it hides nothing."""
         source, row = cursor.source, cursor.row
         while row < cursor.stop and len(self._items) <= self._limit and self._close < _CLOSE_STEPS:
+            room = self._limit + 1 - len(self._items)
+            folders, row = source.folders(row, cursor.stop, self._skip_bytes, self._mark, _CLOSE_ROWS + 1, room)
+            if folders:
+                self._items += [folder.decode() for folder in folders]
+                self._cost.rows += len(folders)
+                self._close = 0
+                if row == cursor.stop and cursor.more:
+                    cursor.move(row)
+                    await cursor.rescan(folders[-1].decode(), behind(folders[-1]))
+                continue
             if not source.is_live(row):
                 cursor.move(row)
                 return await self._sweep()
@@ -141,22 +151,26 @@ class Folded:
         swept = await sweep(self._cursors, self._block, self._cost)
         if swept is None:
             return False
-        before, row, keys = len(self._items), 0, swept.keys.to_pylist()
+        items, row, keys = self._items, 0, swept.keys.to_pylist()
+        before, count = len(items), len(keys)
+        delimiter, skip, width = self._delimiter, self._skip, len(self._delimiter)
         sources, rows, owners = swept.picked.sources, swept.picked.rows.tolist(), swept.picked.owners.tolist()
         self._block = min(self._block * 4, BLOCK_MAX)
-        while row < len(keys) and len(self._items) <= self._limit:
-            folder = self._folder(keys[row])
-            if folder is None:
-                self._items.append((sources[owners[row]], rows[row]))
+        while row < count and len(items) <= self._limit:
+            path = keys[row]
+            end = path.find(delimiter, skip)
+            if end < 0:
+                items.append((sources[owners[row]], rows[row]))
                 row += 1
                 continue
-            self._items.append(folder)
+            folder = path[: end + width]
+            items.append(folder)
             row += 1
-            if row < len(keys) and keys[row].startswith(folder):
+            if row < count and keys[row].startswith(folder):
                 row = bisect_left(keys, True, row, key=lambda path: not path.startswith(folder))
-            if row == len(keys):
+            if row == count:
                 await self._jump(folder)
-        if (len(self._items) - before) * _CLOSE_ROWS < len(keys):  # large folders: stepping is cheaper
+        if (len(items) - before) * _CLOSE_ROWS < count:  # large folders: stepping is cheaper
             self._close, self._block = 0, BLOCK_MIN
         return True
 
@@ -178,17 +192,20 @@ class Folded:
 
     def _made(self) -> Found:
         items, rest = self._items[: self._limit], self._items[self._limit :]
-        sources: list[Source] = []
-        known: dict[int, int] = {}
-        owners, rows = [], []
-        for item in items:
-            if not isinstance(item, str):
-                owner = known.setdefault(id(item[0]), len(sources))
-                if owner == len(sources):
-                    sources.append(item[0])
-                owners.append(owner)
-                rows.append(item[1])
-        picked = Picked(sources, np.array(owners, np.int64), np.array(rows, np.int64))
+        found = [item for item in items if not isinstance(item, str)]
+        prefixes = [item for item in items if isinstance(item, str)] if found else cast("list[str]", items)
         last = items[-1] if rest and items else None
-        prefixes = [item for item in items if isinstance(item, str)]
+        picked = _picked(found)
         return Found(picked, prefixes, last if last is None or isinstance(last, str) else picked.last_path)
+
+
+def _picked(found: Sequence[tuple[Source, int]]) -> Picked:
+    sources: list[Source] = []
+    known: dict[int, int] = {}
+    owners = []
+    for source, _ in found:
+        owner = known.setdefault(id(source), len(sources))
+        if owner == len(sources):
+            sources.append(source)
+        owners.append(owner)
+    return Picked(sources, np.array(owners, np.int64), np.array([row for _, row in found], np.int64))

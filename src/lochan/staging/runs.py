@@ -4,7 +4,7 @@ An open run answers from Arrow's buffers: a look-up is a binary search and makes
 """
 
 from collections import OrderedDict
-from collections.abc import AsyncIterable, AsyncIterator, Callable
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import numpy as np
@@ -34,6 +34,8 @@ ROWS_MAX = 1_000_000  # of one file; more are cut into several
 OPEN_BYTES_MAX = 256 << 20
 _MAPPED_WEIGHT = 1 << 20  # what a mapped run costs us: a sixteenth of its paths, and the kernel's tables
 _HEADS_MAX = 256
+_SMALL_ROWS = 20_000  # a run of so many, 6 MB, is held in memory where a larger one is mapped from the disk
+_INLINE_ROWS_MAX = 1_000  # are encoded or decoded in a millisecond
 
 
 class OpenRun:
@@ -82,6 +84,10 @@ class OpenRuns:
         while self.bytes > self._bytes_max and len(self._runs) > 1:
             self.bytes -= self._runs.popitem(last=False)[1][1]
 
+    def drop(self, path: str) -> None:
+        self.bytes -= self._runs.pop(path, (None, 0))[1]
+        self._heads.pop(path, None)
+
     def head(self, path: str) -> Summary | None:
         return self._heads.get(path)
 
@@ -119,7 +125,7 @@ class Runs:
     # --- writing ----------------------------------------------------------------------------------------------------
     async def write(self, changes: pa.Table, level: int, mint: int) -> RunRef:
         """REQUIRES, as `formats.run.encode`: sorted, unique, not empty. Raises Invalid with nothing written."""
-        return await self._put(await self._in_thread(run.encode, changes, changes.nbytes), level, mint)
+        return await self._put(await self._in_thread(run.encode, changes, len(changes)), level, mint)
 
     async def write_cut(self, changes: Tables, level: int, mint: int) -> tuple[RunRef, ...]:
         """As many runs as it takes, none above ROWS_MAX; none at all for no change. Of tables that follow each other
@@ -129,7 +135,7 @@ class Runs:
         async for part in _parts(changes):
             if not encoder.count and refs and part["path"][0].as_py() <= refs[-1].max_path:
                 raise Invalid(f"the changes after {refs[-1].max_path!r} do not follow it in path order")
-            await self._in_thread(encoder.add, part, part.nbytes)
+            await self._in_thread(encoder.add, part, len(part))
             if encoder.count == ROWS_MAX:
                 refs.append(await self._finished(encoder, level, mint))
                 encoder = run.Encoder()
@@ -141,7 +147,10 @@ class Runs:
         """What a smart client has prepared: sorted and unique throughout, as one table or as many that follow each
         other. One event that names all these runs stages it as a whole. Raises Invalid; what was written until then
         is named by nothing, and is collected."""
-        return await self.write_cut(tables, 1, mint)
+        refs = await self.write_cut(tables, 1, mint)
+        if isinstance(tables, pa.Table) and 0 < len(tables) <= _SMALL_ROWS:
+            self._hold(refs[0], as_batch(tables))  # it is about to be read, or committed
+        return refs
 
     async def _finished(self, encoder: run.Encoder, level: int, mint: int) -> RunRef:
         return await self._put(await self.threads.run(encoder.finish), level, mint)
@@ -152,6 +161,11 @@ class Runs:
         file = f"{FOLDER}/{id}-{mint}.parquet"
         await self._store.put(self._path(file), data)
         return RunRef(id, file, level, head.count, head.tombstones, len(data), head.min, head.max, mint)
+
+    def _hold(self, ref: RunRef, batch: pa.RecordBatch) -> None:
+        size = batch.get_total_buffer_size()
+        if size <= 2 * batch.nbytes:  # else it is a slice, and would hold all that it is a slice of
+            self._held.hold(self._path(ref.file), OpenRun(ref, batch), size)
 
     # --- reading ----------------------------------------------------------------------------------------------------
     async def get(self, ref: RunRef, path: str) -> Change | None:
@@ -165,6 +179,11 @@ class Runs:
                 return None
             opened = await self.open(ref)
         return opened.get(path)
+
+    def forget(self, refs: Iterable[RunRef]) -> None:
+        """Nobody will ask for these again but readers of a moment ago, for whom they can be opened once more."""
+        for ref in refs:
+            self._held.drop(self._path(ref.file))
 
     def at_hand(self, ref: RunRef) -> OpenRun | None:
         """The run, if it is open already."""
@@ -222,7 +241,7 @@ class Runs:
 
     async def _load(self, ref: RunRef, path: str) -> tuple[pa.RecordBatch, int]:
         self.opened += 1
-        if self._disk is None:
+        if self._disk is None or ref.count <= _SMALL_ROWS:
             batch = await self._fetch(ref, path)
             return batch, batch.nbytes
         kept = await self.threads.run(self._disk.open, path)
@@ -243,11 +262,11 @@ class Runs:
     async def _decoded(self, ref: RunRef, data: bytes) -> pa.RecordBatch:
         what = self._what(ref)
         _check(ref, run.head(data, what), what)
-        table = await self._in_thread(lambda whole: run.decode(whole, what), data, len(data))
+        table = await self._in_thread(lambda whole: run.decode(whole, what), data, ref.count)
         return as_batch(table)
 
-    async def _in_thread(self, work: Callable[[A], B], argument: A, size: int) -> B:
-        return work(argument) if size <= INLINE_BYTES_MAX else await self.threads.run(work, argument)
+    async def _in_thread(self, work: Callable[[A], B], argument: A, rows: int) -> B:
+        return work(argument) if rows <= _INLINE_ROWS_MAX else await self.threads.run(work, argument)
 
     def _path(self, file: str) -> str:
         return f"{self._prefix}/{file}"

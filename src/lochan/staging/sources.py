@@ -32,6 +32,11 @@ class Source(Protocol):
     def seek(self, key: bytes, low: int) -> int:
         """The first row from `low` on whose key is not below `key`."""
 
+    def folders(
+        self, row: int, stop: int, skip: int, delimiter: bytes, least: int, most: int
+    ) -> tuple[list[bytes], int]:
+        """As of `Rows`. It may find none, and leave it to who asks to go row by row."""
+
     def is_live(self, row: int) -> bool: ...
 
     def live(self, start: int, stop: int, most: int) -> RowNumbers:
@@ -58,7 +63,11 @@ class Columns:
         self.seek = rows.seek
         self._rows = rows
         self._live = live
-        self._keys = rows.batch.column("path")
+
+    def folders(
+        self, row: int, stop: int, skip: int, delimiter: bytes, least: int, most: int
+    ) -> tuple[list[bytes], int]:
+        return ([], row) if self._live is not None else self._rows.folders(row, stop, skip, delimiter, least, most)
 
     def is_live(self, row: int) -> bool:
         if self._live is None:
@@ -74,10 +83,11 @@ class Columns:
         return picked if not len(picked) or picked[-1] < stop else picked[: int(picked.searchsorted(stop))]
 
     def keys(self, start: int, stop: int) -> pa.Array:
-        return self._keys.slice(start, stop - start)
+        return self._rows.batch.column("path").slice(start, stop - start)
 
     def keys_of(self, rows: RowNumbers) -> pa.Array:
-        return self._keys.slice(rows[0], len(rows)) if _solid(rows) else self._keys.take(pa.array(rows))
+        keys = self._rows.batch.column("path")
+        return keys.slice(rows[0], len(rows)) if _solid(rows) else keys.take(pa.array(rows))
 
     def entries(self, rows: RowNumbers) -> list[Entry]:
         if len(rows) <= _BY_ROW_MAX:
@@ -104,6 +114,11 @@ class Listed:
 
     def seek(self, key: bytes, low: int) -> int:
         return bisect_left(self._keys, key, low)
+
+    def folders(
+        self, row: int, stop: int, skip: int, delimiter: bytes, least: int, most: int
+    ) -> tuple[list[bytes], int]:
+        return [], row
 
     def is_live(self, row: int) -> bool:
         return not isinstance(self._placed[self._keys[row].decode()][1], Tombstone)

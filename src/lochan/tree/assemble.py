@@ -6,26 +6,29 @@ A range that begins at a cut and ends at one is taken as it is, unopened. Only w
 opened, and so on to the first cut that stays.
 """
 
-from collections.abc import Awaitable, Callable
-from typing import Any
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from lochan.formats.entry_table import Rows, concat
+from lochan.formats.entry_table import Rows
 from lochan.formats.range import RangeRef
 from lochan.store.threads import Threads
 from lochan.tree.ahead import abandon, plain, running_loop
 from lochan.tree.cut import Cut
+from lochan.tree.rows import Indices, Stretch, part_of_range
 
 Load = Callable[[RangeRef], Awaitable[Rows]]
-Write = Callable[[pa.RecordBatch], Awaitable[RangeRef]]
+Write = Callable[[pa.Table], Awaitable[RangeRef]]
+
+_AT_ONCE = 2_000  # so many paths are hashed sooner than a thread is asked to do it
 
 
 class Assembler:
     """`width` ranges are written at once."""
 
     def __init__(self, cut: Cut, load: Load, write: Write, threads: Threads, width: int) -> None:
-        self._cut = cut
+        self.cut = cut
         self._load = load
         self._write = write
         self._threads = threads
@@ -33,26 +36,30 @@ class Assembler:
         self._done: list[Any] = []  # ranges, or tasks that write them
         self._writing: list[Any] = []
         self._unclosed: RangeRef | None = None  # the last range, if it ended only because its tree did
-        self._tail: list[pa.RecordBatch] = []  # rows since the last cut
+        self._tail: list[Stretch] = []  # rows since the last cut
         self._tail_count = 0
         self._searched = 0  # rows of the tail after which the range does not end
 
     async def add_range(self, ref: RangeRef) -> None:
         if self._tail or self._unclosed is not None:
-            await self.add_rows((await self._load(ref)).batch)
+            await self.add_part((await self._load(ref)).batch, 0)
             return
         self._done.append(ref)
-        if not self._cut.closes(ref.max_path, ref.count):
+        if not self.cut.closes(ref.max_path, ref.count):
             self._unclosed = ref
 
-    async def add_rows(self, batch: pa.RecordBatch) -> None:
-        if not batch.num_rows:
+    async def add_part(self, batch: pa.RecordBatch, start: int) -> None:
+        """Rows of a range, from its row `start` on."""
+        await self.add_rows(part_of_range(batch, self.cut.untested(start)))
+
+    async def add_rows(self, rows: Stretch) -> None:
+        if not rows.batch.num_rows:
             return
         if self._unclosed is not None:
             ref, self._unclosed = self._done.pop(), None
-            self._push((await self._load(ref)).batch)
-        self._push(batch)
-        while end := await self._threads.run(self._end):
+            self._push(part_of_range((await self._load(ref)).batch, self.cut.untested(0)))
+        self._push(rows)
+        while end := await self._next_end():
             await self._emit(end)
 
     async def finish(self) -> tuple[RangeRef, ...]:
@@ -67,43 +74,77 @@ class Assembler:
         """After an error what is written already stays behind, and nothing names it."""
         abandon(self._writing)
 
-    def _push(self, batch: pa.RecordBatch) -> None:
-        self._tail.append(batch)
-        self._tail_count += batch.num_rows
+    def _push(self, rows: Stretch) -> None:
+        self._tail.append(rows)
+        self._tail_count += rows.batch.num_rows
+
+    async def _next_end(self) -> int:
+        if sum(window.paths_to_hash for window in self._unsearched()) > _AT_ONCE:
+            return await self._threads.run(self._end)
+        return self._end()
 
     def _end(self) -> int:
         """How many rows of the tail the next range takes; 0: more must come to tell."""
-        begin, at = max(self._searched, self._cut.least - 1), 0
-        for batch in self._tail:
-            low, high = max(begin - at, 0), min(self._cut.most - at, batch.num_rows)
-            found = self._cut.first(batch.column("path")[low:high]) if low < high else -1
+        for window in self._unsearched():
+            found = window.first(self.cut)
             if found >= 0:
-                return at + low + found + 1
-            at += batch.num_rows
+                return found + 1
         self._searched = self._tail_count
-        return self._cut.most if self._tail_count >= self._cut.most else 0
+        return self.cut.most if self._tail_count >= self.cut.most else 0
 
-    def _take(self, count: int) -> pa.RecordBatch:
+    def _unsearched(self) -> Iterator["_Window"]:
+        begin, at = max(self._searched, self.cut.least - 1), 0
+        for batch, ends in self._tail:
+            low, high = max(begin - at, 0), min(self.cut.most - at, batch.num_rows)
+            if low < high:
+                within = None if ends is None else ends[slice(*ends.searchsorted([low, high]))]
+                yield _Window(at, batch.column("path"), low, high, within)
+            at += batch.num_rows
+
+    def _take(self, count: int) -> pa.Table:
         """The first rows of the tail, which loses them."""
         pieces = []
         while count:
-            batch = self._tail.pop(0)
+            batch, ends = self._tail.pop(0)
             pieces.append(batch.slice(0, count))
             if batch.num_rows > count:
-                self._tail.insert(0, batch.slice(count))
+                left = None if ends is None else ends[ends.searchsorted(count) :] - count
+                self._tail.insert(0, Stretch(batch.slice(count), left))
             count -= pieces[-1].num_rows
-        return concat(pieces)
+        return pa.Table.from_batches(pieces)
 
     async def _emit(self, count: int) -> None:
-        batch = self._take(count)
+        rows = self._take(count)
         self._tail_count -= count
         self._searched = 0
         loop = running_loop() if self._width > 1 else None
         if loop is None:
-            self._done.append(await self._write(batch))
+            self._done.append(await self._write(rows))
             return
         if len(self._writing) == self._width:
             await self._writing.pop(0)
-        task = loop.create_task(plain(self._write(batch)))
+        task = loop.create_task(plain(self._write(rows)))
         self._writing.append(task)
         self._done.append(task)
+
+
+class _Window(NamedTuple):
+    """Rows of a stretch after which the next range may end."""
+
+    at: int  # rows of the tail in front of the stretch
+    paths: pa.StringArray
+    low: int
+    high: int
+    ends: Indices | None  # only after these
+
+    @property
+    def paths_to_hash(self) -> int:
+        return self.high - self.low if self.ends is None else len(self.ends)
+
+    def first(self, cut: Cut) -> int:
+        """The first row of the tail after which it does; -1: after none of these."""
+        if self.ends is not None:
+            found, start = cut.first_of(self.paths, self.ends), self.at
+        else:
+            found, start = cut.first(self.paths[self.low : self.high]), self.at + self.low
+        return found if found < 0 else start + found

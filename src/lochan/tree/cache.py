@@ -10,7 +10,7 @@ rename, and one that another removes stays mapped where it is.
 # ruff: noqa: PTH104, PTH108, PTH116
 # Files are opened by descriptor here, as in the store's cache.
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from hashlib import sha256
 from itertools import count
@@ -25,8 +25,6 @@ _TRAILER = Struct("<8sI")
 _MAGIC = b"LOCHANA1"
 _TOUCH_S = 60.0  # how exactly the order of use is kept
 _SLACK = 16  # the folder is counted anew when a sixteenth of its limit was added; so much each process may exceed it
-
-_PIECE = 1 << 20
 
 _numbers = count()
 
@@ -56,7 +54,7 @@ class ArrowCache:
             return None
         content = whole.slice(0, max(0, whole.size - _TRAILER.size))
         if not settled or self._verified.get(file) != identity:
-            if whole.slice(content.size) != pa.py_buffer(_trailer(name, (content,))):
+            if whole.slice(content.size) != pa.py_buffer(_trailer(name, crc32(content))):
                 self._remove(file)
                 return None
             if settled:
@@ -82,15 +80,15 @@ class ArrowCache:
             self.evict()
 
     def _write(self, file: str, name: str, batch: pa.RecordBatch) -> int:
-        """Straight to the disk, and summed from there: a second copy in memory of a million entries is 300 MB."""
-        fd = os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        """Straight to the disk, and summed on the way: a second copy in memory of a million entries is 300 MB."""
+        fd = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
-            with pa.OSFile(file, "wb") as sink, pa.ipc.new_file(sink, batch.schema) as writer:
+            summed = _Summed(fd)
+            with pa.PythonFile(summed, "w") as sink, pa.ipc.new_file(sink, batch.schema) as writer:
                 writer.write_batch(batch)
-            os.lseek(fd, 0, os.SEEK_END)
-            _write_all(fd, memoryview(_trailer(name, _pieces(fd))))
+            _write_all(fd, memoryview(_trailer(name, summed.sum)))
             self._stamp(fd)
-            return os.fstat(fd).st_size
+            return summed.size + _TRAILER.size
         finally:
             os.close(fd)
 
@@ -146,21 +144,33 @@ def _identity(stat: os.stat_result) -> tuple[int, int, int]:
     return stat.st_ino, stat.st_size, stat.st_ctime_ns
 
 
-def _trailer(name: str, content: Iterable[pa.Buffer | memoryview]) -> bytes:
-    """Of the name too, so that two files exchanged are found out."""
-    total = 0
-    for piece in content:
-        total = crc32(piece, total)
-    return _TRAILER.pack(_MAGIC, crc32(name.encode(), total))
+def _trailer(name: str, content: int) -> bytes:
+    """`content` is the sum so far; the name is summed too, so that two files exchanged are found out."""
+    return _TRAILER.pack(_MAGIC, crc32(name.encode(), content))
 
 
-def _pieces(fd: int) -> Iterator[memoryview]:
-    """All of a file, in turn in the same memory."""
-    held = memoryview(bytearray(_PIECE))
-    at = 0
-    while count := os.preadv(fd, [held], at):
-        yield held[:count]
-        at += count
+class _Summed:
+    """A file as Arrow writes it, buffer by buffer."""
+
+    closed = False
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        self.size = 0
+        self.sum = 0
+
+    def write(self, data: bytes | pa.Buffer) -> None:
+        view = memoryview(data).cast("B")
+        self.sum = crc32(view, self.sum)
+        self.size += len(view)
+        _write_all(self._fd, view)
+
+    def tell(self) -> int:
+        return self.size
+
+    def flush(self) -> None: ...
+
+    def close(self) -> None: ...
 
 
 def _write_all(fd: int, view: memoryview) -> None:

@@ -9,6 +9,7 @@ further than to the next one that both sides make.
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from lochan.formats import bloom
@@ -30,6 +31,15 @@ class Cut:
             if len(found):
                 return low + int(found[0])
         return -1
+
+    def first_of(self, paths: pa.StringArray, rows: npt.NDArray[np.int64]) -> int:
+        """The same, where only these rows can have one."""
+        found = self.first(paths.take(pa.array(rows)))
+        return -1 if found < 0 else int(rows[found])
+
+    def untested(self, row: int) -> int:
+        """From that row of a range on: how many it was too short to end after, whatever their hash."""
+        return max(0, self.least - 1 - row)
 
     def closes(self, path: str, count: int) -> bool:
         """Whether a range of `count` entries ends after `path` by itself, not only because the tree does."""
@@ -53,3 +63,6 @@ def _alone(paths: pa.StringArray) -> pa.StringArray:
 # smaller `least` makes sizes vary more, so that the ranges that are hit are larger; a greater one makes cuts move
 # further. See docs/formats/tree.md for the measurements.
 STANDARD = Cut(25_000, 25_000, 150_000)
+# Of pools: 1,000 on the average. An entry of theirs is a kilobyte or two, and each load is a commit that rewrites the
+# last range, where new ids come. With 20,000 objects there, to load one more took 0.28 s of processor time; now 0.02 s.
+POOLS = Cut(500, 500, 3_000)

@@ -165,7 +165,7 @@ async def _windows(
     sides = [[ref for segment in both for ref in segment[side]] for side in (0, 1)]
     async with aclosing(windows(trees.ranges.load_all, sides, trees.width)) as found:
         async for _, (one, other) in found:
-            yield inside(one, within), inside(other, within)
+            yield inside(one.rows, within), inside(other.rows, within)
 
 
 def _lies_in(ref: RangeRef, within: Span) -> bool:

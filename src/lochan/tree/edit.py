@@ -20,7 +20,7 @@ from lochan.formats.range import RangeRef
 from lochan.store.threads import Threads
 from lochan.tree.ahead import ahead
 from lochan.tree.assemble import Assembler, Load
-from lochan.tree.rows import Edited, by_range, with_changes
+from lochan.tree.rows import Edited, Stretch, by_range, with_changes
 
 
 class Edit:
@@ -34,7 +34,7 @@ class Edit:
         self._load = load
         self._threads = threads
         self._width = width
-        self._change = partial(with_changes, restate=restate)
+        self._restate = restate
         self._done = 0  # ranges that are behind us
         self._within: _Within | None = None  # the next one, if some of the changes that are behind us lie in it
         self.restated = 0
@@ -49,7 +49,7 @@ class Edit:
                 await self._pass_on(result)
         if behind < len(changes):
             await self._pass_ranges(len(self._ranges))
-            await self._into.add_rows(as_batch(entries_of_changes(changes.slice(behind))))
+            await self._into.add_rows(Stretch(as_batch(entries_of_changes(changes.slice(behind)))))
 
     async def finish(self) -> None:
         """No more changes come."""
@@ -62,7 +62,8 @@ class Edit:
         changes = as_batch(step.changes)
         stop = within.rows.count if step.last else within.rows.seek(_behind(changes), within.seen)
         part = within.rows.batch.slice(within.seen, stop - within.seen)
-        return _Result(within, stop, await self._threads.run(self._change, part, changes), step.last)
+        change = partial(with_changes, restate=self._restate, untested=self._into.cut.untested(within.seen))
+        return _Result(within, stop, await self._threads.run(change, part, changes), step.last)
 
     async def _pass_on(self, result: "_Result") -> None:
         within, stop, edited, last = result
@@ -70,8 +71,9 @@ class Edit:
         await self._pass_ranges(self._ranges.index(within.ref, self._done))
         self._within = within
         if edited.rows is not None:
-            await self._into.add_rows(within.left(within.seen))
-            await self._into.add_rows(edited.rows)
+            await self._into.add_part(within.left(within.seen), within.passed)
+            for rows in edited.rows:
+                await self._into.add_rows(rows)
             within.passed = stop
             within.changed = True
         within.seen = stop
@@ -88,7 +90,7 @@ class Edit:
 
     async def _leave(self, within: "_Within") -> None:
         if within.changed:
-            await self._into.add_rows(within.left(within.rows.count))
+            await self._into.add_part(within.left(within.rows.count), within.passed)
         else:
             await self._into.add_range(within.ref)
         self._within = None

@@ -7,7 +7,7 @@ Whole ranges come first: where one side left a span as it was in base, the other
 and nothing is opened. Rows are compared only where both sides changed something in the same span.
 """
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Awaitable, Iterable, Sequence
 from contextlib import aclosing
 from typing import NamedTuple
 
@@ -17,15 +17,28 @@ import pyarrow as pa
 from lochan.formats.entry import Entry
 from lochan.formats.entry_table import concat
 from lochan.formats.range import RangeRef
-from lochan.tree.align import Segment, ids, overlapping, segments, windows
+from lochan.tree.ahead import both
+from lochan.tree.align import Part, Segment, ids, overlapping, segments, windows
 from lochan.tree.assemble import Assembler
 from lochan.tree.bounds import encoded, span
 from lochan.tree.diff import SIDE, side_column, side_entries
-from lochan.tree.rows import Indices, Mask, compare, inside, locate, same_content, spliced, taken
+from lochan.tree.rows import (
+    Indices,
+    Mask,
+    Stretch,
+    compare,
+    inside,
+    locate,
+    part_of_range,
+    same_pairs,
+    spliced,
+    taken,
+)
 from lochan.tree.strategy import BASE, DEST, SOURCE, Strategy
 from lochan.tree.tree import Tree
 from lochan.tree.trees import Trees
 
+_HALVED_ROWS_MIN = 20_000  # to mix so many takes 4 ms, to call it a second time 1
 _LISTED = 1_000  # conflicts that come with the result of a merge; the rest are asked for by `conflicts`
 CONFLICT_SCHEMA = pa.schema(
     [
@@ -34,6 +47,9 @@ CONFLICT_SCHEMA = pa.schema(
         pa.field("ours", SIDE),
         pa.field("theirs", SIDE),
     ]
+)
+_NO_CONFLICTS = pa.RecordBatch.from_arrays(
+    [pa.nulls(0, field.type) for field in CONFLICT_SCHEMA], schema=CONFLICT_SCHEMA
 )
 ASKING = Strategy()
 
@@ -102,7 +118,7 @@ def conflicts_of(table: pa.Table) -> list[Conflict]:
 
 
 class _Mixed(NamedTuple):
-    rows: pa.RecordBatch
+    rows: list[Stretch]
     conflicts: pa.RecordBatch
 
 
@@ -122,13 +138,30 @@ async def _steps(
             end = encoded(max(ref.max_path for side in segment for ref in side))
             high = b""
             while high < end:
-                high, batches = await anext(rows)
-                yield await trees.threads.run(_mixed, *batches, strategy)
+                high, parts = await anext(rows)
+                for mixed in await _mixed_at_once(trees, parts, strategy):
+                    yield mixed
+
+
+async def _mixed_at_once(trees: Trees, parts: Sequence[Part], strategy: Strategy) -> Sequence[_Mixed]:
+    """In path order. A large window is mixed as two halves, for while it is there is nothing else to do."""
+
+    def mix(base: Part, ours: Part, theirs: Part) -> Awaitable[_Mixed]:
+        untested = trees.cut.untested(ours.start)
+        return trees.threads.run(_mixed, base.rows, ours.rows, theirs.rows, strategy, untested)
+
+    ours = parts[1].rows
+    if ours.num_rows < _HALVED_ROWS_MIN or trees.width == 1:
+        return [await mix(*parts)]
+    middle = ours.column("path")[ours.num_rows // 2].as_py().encode()
+    halves = zip(*(part.cut(middle) for part in parts), strict=True)
+    return await both(*(mix(*half) for half in halves))
 
 
 async def _add(assembler: Assembler, step: tuple[RangeRef, ...] | _Mixed) -> None:
     if isinstance(step, _Mixed):
-        await assembler.add_rows(step.rows)
+        for rows in step.rows:
+            await assembler.add_rows(rows)
     else:
         for ref in step:
             await assembler.add_range(ref)
@@ -148,7 +181,9 @@ def _whole(segment: Segment) -> tuple[RangeRef, ...] | None:
     return theirs if ids(ours) == ids(base) else None
 
 
-def _mixed(base: pa.RecordBatch, ours: pa.RecordBatch, theirs: pa.RecordBatch, strategy: Strategy) -> _Mixed:
+def _mixed(
+    base: pa.RecordBatch, ours: pa.RecordBatch, theirs: pa.RecordBatch, strategy: Strategy, untested: int
+) -> _Mixed:
     """One row, -1 for none, in each of the three for every path that theirs changed; then the cases."""
     paths, in_base, in_theirs = compare(base, theirs)
     at, found = locate(ours.column("path"), paths)
@@ -162,21 +197,23 @@ def _mixed(base: pa.RecordBatch, ours: pa.RecordBatch, theirs: pa.RecordBatch, s
     take, undo = ~alike & (untouched | (decided == SOURCE)), clash & (decided == BASE)
     change = take | undo
     if not change.any():
-        return _Mixed(ours, conflicts)
+        return _Mixed([part_of_range(ours, untested)], conflicts)
     source = concat([theirs, base]) if undo.any() else theirs
     row = np.where(undo & (in_base >= 0), theirs.num_rows + in_base, np.where(undo, -1, in_theirs))
     new = change & (row >= 0)
-    return _Mixed(spliced(ours, at[change & found], taken(source, row[new]), at[new]), conflicts)
+    return _Mixed(spliced(ours, at[change & found], taken(source, row[new]), at[new], untested), conflicts)
 
 
 def _same(left: pa.RecordBatch, here: Indices, right: pa.RecordBatch, there: Indices) -> Mask:
     """Whether both rows are absent, or both are there with the same content."""
     same = (here < 0) & (there < 0)
     both = np.flatnonzero((here >= 0) & (there >= 0))
-    same[both] = same_content(taken(left, here[both]), taken(right, there[both]))
+    same[both] = same_pairs(left, here[both], right, there[both])
     return same
 
 
 def _conflicts(paths: pa.StringArray, rows: Indices, *sides: tuple[pa.RecordBatch, Indices]) -> pa.RecordBatch:
+    if not len(rows):
+        return _NO_CONFLICTS
     columns = [side_column(batch, at[rows]) for batch, at in sides]
     return pa.record_batch([paths.take(pa.array(rows)), *columns], schema=CONFLICT_SCHEMA)

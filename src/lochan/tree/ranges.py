@@ -17,6 +17,7 @@ from lochan.store.protocol import Store
 from lochan.store.threads import Threads
 from lochan.tree.ahead import both, running_loop
 from lochan.tree.cache import ArrowCache
+from lochan.tree.copies import Copies
 from lochan.tree.held import Held
 
 Seen = Callable[[str, RangeRef], None]
@@ -34,6 +35,7 @@ class Ranges:
         self._store = store
         self._prefix = prefix
         self._cache = cache
+        self._copies = None if cache is None else Copies(cache)
         self._threads = threads
         self._seen = seen
         self._mapped: Held[Rows] = Held(_MAPPED_MAX)
@@ -54,26 +56,24 @@ class Ranges:
         self._tell("open", ref)
         return self._mapped.get(ref.file) or await self._rows(ref)
 
-    async def write(self, batch: pa.RecordBatch, mint: int, known: Mapping[str, RangeRef]) -> RangeRef:
+    async def write(self, entries: pa.Table, mint: int, known: Mapping[str, RangeRef]) -> RangeRef:
         """The range of `known` with this content, or else a new file, whatever other files exist. REQUIRES: at least
         one entry; paths ascend; the names in each map ascend."""
-        naming = self._threads.run(self._named, batch, mint, known)
-        begun, ref = await both(self._threads.run(ranges.begin, batch), naming)
+        naming = self._threads.run(_named, entries, mint, known)
+        begun, ref = await both(self._threads.run(ranges.begin, entries), naming)
         if ref.id in known:  # rare: what was encoded for nothing took no time, for something else was under way
             return ref
-        data = ranges.finish(begun, ref.id)
+        data = await self._threads.run(ranges.finish, begun, ref.id)
         self._tell("write", ref)
         await self._store.put(self._path(ref.file), data)
+        if self._copies is not None:  # who made it is likely to change it next
+            await self._copies.add(ref.file, entries)
         return ref
 
-    def _named(self, batch: pa.RecordBatch, mint: int, known: Mapping[str, RangeRef]) -> RangeRef:
-        id = ranges.content_id(batch)
-        if id in known:
-            return known[id]
-        ref = ranges.refer(batch, mint, id)
-        if self._cache is not None:  # who made it is likely to change it next
-            self._cache.keep(ref.file, batch)
-        return ref
+    async def settled(self) -> None:
+        """Returns when nothing is under way behind the answers."""
+        if self._copies is not None:
+            await self._copies.settled()
 
     async def _rows(self, ref: RangeRef) -> Rows:
         """Those who ask while it is under way wait for the same."""
@@ -97,6 +97,8 @@ class Ranges:
     async def _fetch(self, ref: RangeRef) -> Rows:
         """Mapped, so that the memory is the kernel's; or held by us, where there is no room on the disk."""
         cache = self._cache
+        if self._copies is not None:
+            await self._copies.made(ref.file)
         mapped = await self._threads.run(cache.open, ref.file) if cache else None
         if mapped is None:
             batch = await self._from_store(ref)
@@ -119,6 +121,11 @@ class Ranges:
 
     def _path(self, file: str) -> str:
         return f"{self._prefix}/{file}"
+
+
+def _named(entries: pa.Table, mint: int, known: Mapping[str, RangeRef]) -> RangeRef:
+    id = ranges.content_id(entries)
+    return known[id] if id in known else ranges.refer(entries, mint, id)
 
 
 def _kept(cache: ArrowCache, name: str, batch: pa.RecordBatch) -> pa.RecordBatch | None:

@@ -23,6 +23,7 @@ from lochan.tree.cut import STANDARD, Cut
 from lochan.tree.edit import Edit
 from lochan.tree.held import Held
 from lochan.tree.ranges import Ranges, Seen
+from lochan.tree.rows import Stretch
 from lochan.tree.tree import Tree
 
 Changes: TypeAlias = pa.Table | AsyncIterable[pa.Table]  # one, or many that follow each other in path order
@@ -67,7 +68,7 @@ class Trees:
             table = _sorted(table)
         with self.assembler(mint, ()) as assembler:
             for piece in _pieces(table):
-                await assembler.add_rows(as_batch(piece))
+                await assembler.add_rows(Stretch(as_batch(piece)))
             return await self.finish(assembler, mint, ())
 
     async def apply(self, base: Tree, changes: Changes, mint: int) -> Tree:
@@ -96,8 +97,8 @@ class Trees:
         """Where the rows of a new range turn out to be those of a range of `bases`, that one is taken."""
         known = {ref.id: ref for base in reversed(bases) for ref in base.ranges}
 
-        def write(batch: pa.RecordBatch) -> Awaitable[RangeRef]:
-            return self.ranges.write(batch, mint, known)
+        def write(entries: pa.Table) -> Awaitable[RangeRef]:
+            return self.ranges.write(entries, mint, known)
 
         return Assembler(self.cut, self.ranges.load_all, write, self.threads, self.width)
 

@@ -100,7 +100,7 @@ def changes_in(done: Compacted) -> pa.Table:
 
 
 def append(layers: Layers, runs: Runs, *changes: Change) -> Layers:
-    return layers.append(*run(runs.adopt(table(*changes), 1)))
+    return layers.append(*run(runs.write_cut(table(*changes), 1, 1)))
 
 
 def test_newest_wins() -> None:

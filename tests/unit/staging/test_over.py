@@ -124,7 +124,7 @@ class Branch:
         self.layers = EMPTY
 
     def stage(self, *changes: Change) -> None:
-        self.layers = self.layers.append(*run(self.runs.adopt(table(*changes), 1)))
+        self.layers = self.layers.append(*run(self.runs.write_cut(table(*changes), 1, 1)))
 
     def cover(self) -> Over:
         chosen = over.plan(self.layers, self.base.ref.file, Limits(tombstones=0))

@@ -6,7 +6,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lochan.errors import Corrupt, FutureFormat, Invalid
@@ -34,6 +34,7 @@ _ENTRIES = st.builds(
 _CHANGES = st.lists(_ENTRIES | _TEXTS.map(gone), min_size=1, max_size=8, unique_by=lambda change: change.path)
 
 
+@settings(deadline=None)
 @given(_CHANGES)
 def test_what_goes_in_comes_out(changes: list[Change]) -> None:
     ordered = sorted(changes, key=lambda change: change.path)
@@ -45,6 +46,7 @@ def test_what_goes_in_comes_out(changes: list[Change]) -> None:
     assert run.changes_of(read.slice(1)) == ordered[1:]
 
 
+@settings(deadline=None)
 @given(_CHANGES, st.integers(1, 8))
 def test_a_run_made_piece_by_piece_is_the_same_run(changes: list[Change], rows: int) -> None:
     """A row group for each piece; the reader does not mind."""
@@ -65,6 +67,7 @@ def test_pieces_of_a_run_follow_each_other() -> None:
             encoder.add(table(entry(path)))
 
 
+@settings(deadline=None)
 @given(_CHANGES)
 def test_the_footer_alone_tells_what_is_in_it(changes: list[Change]) -> None:
     data = run.encode(run.changes_table(changes))
@@ -156,6 +159,7 @@ def test_hashes_never_change() -> None:
     assert bloom.build(bloom.hash_all(pa.array(["a", "b"]))).hex() == "1000140001400000"
 
 
+@settings(deadline=None)
 @given(st.lists(st.text(max_size=40), max_size=9), st.integers(0, 3))
 def test_hashing_many_is_hashing_each(paths: list[str], start: int) -> None:
     some = pa.array(paths, pa.string())[start:]

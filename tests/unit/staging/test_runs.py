@@ -159,6 +159,21 @@ def test_an_adoption_of_nothing_is_no_run() -> None:
     assert driven(runs.adopt(RUN_SCHEMA.empty_table(), 7)) == ()
 
 
+def test_a_small_adoption_is_at_hand() -> None:
+    runs, counts = new_runs()
+    (ref,) = driven(runs.adopt(table(entry("a"), gone("b")), 7))
+    assert [driven(runs.open(ref)).get(path) for path in "ab"] == [entry("a"), gone("b")]
+    assert (counts.get.requests, runs.opened) == (0, 0)
+
+
+def test_a_small_slice_of_a_large_table_does_not_keep_it_in_memory() -> None:
+    runs, counts = new_runs()
+    large = table(*(entry(f"{number:04d}") for number in range(100)))
+    (ref,) = driven(runs.adopt(large.slice(0, 2), 7))
+    assert driven(runs.open(ref)).batch.num_rows == 2
+    assert counts.get.requests == 1
+
+
 # --- damage ---------------------------------------------------------------------------------------------------------
 class SpoiledReads(MemoryStore):
     """Spoils the first reads, as a bad line would."""
@@ -195,7 +210,8 @@ def test_another_run_in_its_place_is_found() -> None:
 
 
 # --- the local disk -------------------------------------------------------------------------------------------------
-def test_a_run_is_mapped_from_the_local_disk(tmp_path: Path) -> None:
+def test_a_run_is_mapped_from_the_local_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_SMALL_ROWS", 1)
     store, disk = MemoryStore(), ArrowCache(str(tmp_path), 1 << 20, FixedClock())
     first = Runs(store, "repo", FixedClock(), Ids(), disk=disk)
     ref = driven(first.write(table(entry("a"), gone("b")), 1, 1))

@@ -24,7 +24,7 @@ def staged(runs: Runs, *layers: Sequence[Change]) -> Layers:
     """A run for each, oldest first."""
     result = EMPTY
     for changes in layers:
-        result = result.append(*run(runs.adopt(table(*changes), 1)))
+        result = result.append(*run(runs.write_cut(table(*changes), 1, 1)))
     return result
 
 

@@ -175,9 +175,9 @@ def test_many_changes_in_one_range_are_put_in_piece_by_piece(monkeypatch: pytest
     """However many there are: no more than a piece of them is handled at once."""
     sizes: list[int] = []
 
-    def watched(base: pa.RecordBatch, changes: pa.RecordBatch, *, restate: bool) -> Edited:
+    def watched(base: pa.RecordBatch, changes: pa.RecordBatch, *, restate: bool, untested: int) -> Edited:
         sizes.append(changes.num_rows)
-        return with_changes(base, changes, restate=restate)
+        return with_changes(base, changes, restate=restate, untested=untested)
 
     monkeypatch.setattr(edit, "with_changes", watched)
     monkeypatch.setattr(trees, "_PIECE", 10)

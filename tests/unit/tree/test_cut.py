@@ -5,6 +5,7 @@ import pytest
 
 from lochan.tree.assemble import Assembler
 from lochan.tree.cut import STANDARD, Cut
+from lochan.tree.rows import Stretch
 from tests.unit.tree.forest import run
 
 PATHS = pa.array([f"warehouse/events/part-{number:07d}.parquet" for number in range(300_000)])
@@ -57,14 +58,14 @@ async def _assembled(cut: Cut, paths: pa.StringArray, piece: int) -> list[int]:
 
     written = []
 
-    async def write(batch: pa.RecordBatch) -> RangeRef:
-        written.append(batch.num_rows)
+    async def write(entries: pa.Table) -> RangeRef:
+        written.append(entries.num_rows)
         return RangeRef("", "", "", "", 0, 0)
 
     async def load(ref: RangeRef) -> None: ...
 
     assembler = Assembler(cut, load, write, Threads(), 1)  # type: ignore[arg-type]
     for low in range(0, len(paths), piece):
-        await assembler.add_rows(pa.record_batch([paths[low : low + piece]], ["path"]))
+        await assembler.add_rows(Stretch(pa.record_batch([paths[low : low + piece]], ["path"])))
     await assembler.finish()
     return written

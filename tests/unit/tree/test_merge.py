@@ -1,14 +1,21 @@
 """A merge takes whole ranges where it can, and compares rows only where both sides changed the same span."""
 
+import asyncio
+
 import pytest
 
 from lochan.errors import Invalid
 from lochan.formats.entry import Block, Entry
 from lochan.formats.entry_table import table_of
+from lochan.formats.run import changes_table
+from lochan.store.memory import MemoryStore
+from lochan.tree import merge as merge_module
+from lochan.tree.cut import Cut
 from lochan.tree.merge import conflicts, conflicts_of, merge
 from lochan.tree.strategy import BASE as BASE_WINS
 from lochan.tree.strategy import DEST, SOURCE, Strategy
-from tests.unit.tree.forest import Forest, entry, gathered, run
+from lochan.tree.trees import Trees
+from tests.unit.tree.forest import Forest, change, entry, gathered, run
 
 BASE = "a b! c d! e f! g h"
 
@@ -144,3 +151,26 @@ def test_where_both_made_the_same_change_ours_stays() -> None:
 def test_an_unknown_strategy_is_refused() -> None:
     with pytest.raises(Invalid, match="no strategy"):
         Strategy("mine")
+
+
+@pytest.mark.parametrize("strategy", ["default", "source-wins", "base-wins"])
+@pytest.mark.parametrize("both", [False, True], ids=["other paths", "the same paths too"])
+def test_windows_that_are_mixed_in_halves_give_the_same(
+    strategy: str, both: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(merge_module, "_HALVED_ROWS_MIN", 2)
+    names = [f"{number:04d}" for number in range(900)]
+    mine = [f"{name}=ours" for name in names[::7]]
+    other = [f"-{name}" for name in names[3::70]] + [f"{name}+" for name in names[::11]]
+    other += [f"{name}=theirs" for name in names[::7]] if both else []
+
+    async def merged(width: int) -> tuple[str | None, list[str]]:
+        trees = Trees(MemoryStore(), "repo", cut=Cut(20, 20, 120), width=width)
+        base = await trees.build(table_of(map(entry, names)), 1)
+        ours, theirs = [await trees.apply(base, changes_table(map(change, each)), 2) for each in (mine, other)]
+        made = await merge(trees, base, ours, theirs, mint=4, strategy=Strategy(strategy))
+        return None if made.tree is None else made.tree.ref.id, made.first["path"].to_pylist()
+
+    found = asyncio.run(merged(4))
+    assert found == run(merged(1))
+    assert len(found[1]) == (len(mine) if both and strategy == "default" else 0)

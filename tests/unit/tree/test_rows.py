@@ -1,9 +1,9 @@
-"""Rows put into others, as slices or row by row: the same rows."""
+"""Rows put into others, as slices or row by row: the same rows. Rows of two batches compared: what a dict would say."""
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from lochan.formats.entry_table import as_batch, entries_of, table_of
@@ -16,9 +16,10 @@ from tests.unit.tree.forest import entry
 @given(
     fates=st.lists(st.sampled_from(["stays", "goes"]), max_size=9),
     places=st.lists(st.integers(0, 9), max_size=6).map(sorted),
+    untested=st.none() | st.integers(0, 12),
 )
 def test_rows_are_spliced(
-    slices_max: int, fates: list[str], places: list[int], monkeypatch: pytest.MonkeyPatch
+    slices_max: int, fates: list[str], places: list[int], untested: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rows, "_SLICES_MAX", slices_max)
     old = [entry(f"old-{number}", metadata={"a": "b"}) for number in range(len(fates))]
@@ -29,7 +30,41 @@ def test_rows_are_spliced(
     for number in range(len(old) + 1):
         expected += [each for each, place in zip(new, before, strict=True) if place == number]
         expected += [each for each in old[number : number + 1] if number not in gone]
+    assume(gone or before)
     made = rows.spliced(
-        as_batch(table_of(old)), np.array(gone, np.int64), as_batch(table_of(new)), np.array(before, np.int64)
+        as_batch(table_of(old)), np.array(gone, np.int64), as_batch(table_of(new)), np.array(before, np.int64), untested
     )
-    assert entries_of(pa.Table.from_batches([made])) == expected
+    assert entries_of(pa.Table.from_batches([each.batch for each in made])) == expected
+    for batch, ends in made:
+        assert ends is None or list(ends) == sorted(set(ends))
+        names = batch.column("path").to_pylist()
+        may_end = names if ends is None else [names[row] for row in ends]
+        # The last row of the range, and those that it was too short to end after, may be anywhere; so may what is new.
+        must = {each.path for each in [*old[: untested or 0], *old[-1:], *new]}
+        assert must.intersection(names) <= set(may_end)
+
+
+@pytest.mark.parametrize(("stride", "long"), [(1, 1), (3, 2), (64, 4_096)])
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    left=st.dictionaries(st.integers(0, 12), st.integers(0, 2), max_size=10),
+    right=st.dictionaries(st.integers(0, 12), st.integers(0, 2), max_size=10),
+)
+def test_rows_are_compared(
+    stride: int, long: int, left: dict[int, int], right: dict[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in (("_STRIDE", stride), ("_FEW", 1), ("_LONG", long)):
+        monkeypatch.setattr(rows, name, value)
+    names = {number: f"p{number:02d}" for number in range(13)}
+    one, other = (
+        {names[at]: entry(f"{names[at]}={content}") for at, content in side.items()} for side in (left, right)
+    )
+    batches = [as_batch(table_of(side.values())) for side in (one, other)]
+    found = rows.compare(*batches)
+    paths = sorted(path for path in {*one, *other} if one.get(path) != other.get(path))
+    assert found.paths.to_pylist() == paths
+    for batch, numbers, side in zip(batches, found[1:], (one, other), strict=True):
+        there = batch.column("path").to_pylist()
+        assert [there[row] if row >= 0 else None for row in numbers] == [
+            path if path in side else None for path in paths
+        ]
