@@ -1,7 +1,8 @@
-"""The S3 gateway against a bare Granian app: requests a second, one worker each, on the same disk in the same run.
+"""The S3 gateway against bare Granian apps: requests a second, one worker each, on the same disk in the same run.
 
-The load comes from `bench/load`, a program in Go; it sends both the same signed requests, and the bare app checks
-nothing. Both share two cores with it.
+The load comes from `bench/load`, a program in Go; it sends all the same signed requests, and a bare app checks nothing.
+Each shares two cores with it. Budgets are against the bare app that keeps bodies in files and gives them back; beside
+it stands the ratio to one that answers constants from memory, which does not do the job (see `bare_s3.py`).
 """
 
 import json
@@ -9,7 +10,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic, sleep
@@ -23,6 +24,14 @@ _ROOT = Path(__file__).parent
 _PROGRAM = _ROOT.parent / ".cache" / "bin" / "s3-load"
 _LARGE = 64 << 20
 BUDGETS = {"head": 0.60, "get": 0.50, "put": 1.5}
+_KEYS, _FOLDERS = "list-type=2&prefix=many%2F", "delimiter=%2F&list-type=2&prefix=many%2Fd%2F"
+_BEHIND = "start-after=many%2Fd%2F{}"
+_LISTS = {
+    "flat": _KEYS,
+    "flat, another page each time": f"{_KEYS}&{_BEHIND}",
+    "delimiter": _FOLDERS,
+    "delimiter, another page each time": f"{_FOLDERS}&{_BEHIND}",
+}
 ENTRIES = int(os.environ.get("LOCHAN_BENCH_ENTRIES", "1000000"))
 
 
@@ -32,27 +41,33 @@ def main() -> None:
         tempfile.TemporaryDirectory(prefix="lochan-bench-") as folder,
         lochan_server(Path(folder, "lake")) as server,
         _bare(folder) as bare,
+        _bare(folder, "constants") as constants,
     ):
         server.lochan("repo", "create", "bench")
-        _small(server, bare)
+        _small(server, bare, constants)
         _large(server, bare)
         _list(server, bare)
         _syncs(folder)
 
 
-def _small(server: LochanServer, bare: str) -> None:
+def _small(server: LochanServer, bare: str, constants: str) -> None:
     rows = []
     for clients in (16, 64):
         for op, count in (("put", 5_000), ("get", 20_000), ("head", 20_000)):
-            for at in (server, bare):
+            for at in (server, bare, constants):
                 _load(at, op=op, n=count // 10, c=clients, keys=2_000)  # warm
-            theirs = _load(bare, op=op, n=count, c=clients, keys=2_000)
-            ours = _load(server, op=op, n=count, c=clients, keys=2_000)
-            ratio = ours["per_second"] / theirs["per_second"]
+            rates = _rates((server, bare, constants), op=op, n=count, c=clients, keys=2_000)
+            ours, files, answers = rates
             budget = BUDGETS[op] if clients == 64 else ""
-            rows.append([op, clients, ours["per_second"], ours["p99_ms"], theirs["per_second"], ratio, budget])
-    head = ["1 KiB", "clients", "lochan/s", "p99 ms", "bare/s", "ratio", "budget"]
-    show("S3 requests; a bare PUT is a synced file of its own", head, rows)
+            rows.append([op, clients, ours, files, ours / files, budget, answers, ours / answers])
+    head = ["1 KiB", "clients", "lochan/s", "bare/s", "ratio", "budget", "constants/s", "ratio"]
+    show("S3 requests; a bare PUT is a synced file of its own; best of three", head, rows)
+
+
+def _rates(places: Sequence[LochanServer | str], **given: object) -> list[float]:
+    """In turns, so that whatever else the machine does falls on all alike; the best of each."""
+    rounds = [[_load(at, **given)["per_second"] for at in places] for _ in range(3)]
+    return [max(rates) for rates in zip(*rounds, strict=True)]
 
 
 def _syncs(folder: str) -> None:
@@ -81,7 +96,8 @@ def _large(server: LochanServer, bare: str) -> None:
 
 
 def _list(server: LochanServer, bare: str) -> None:
-    """A thousand of a million keys, staged and committed; the bare app answers with as many bytes."""
+    """A thousand of a million keys, staged and committed; the bare app answers with as many bytes. The same page again
+    is one that the gateway has kept; another page each time is made each time."""
     subprocess.run(
         [sys.executable, "-m", "bench.fill", server.lake, "bench", "many", str(ENTRIES)], check=True, cwd=_ROOT.parent
     )
@@ -89,11 +105,7 @@ def _list(server: LochanServer, bare: str) -> None:
     for state in ("staged", "committed"):
         if state == "committed":
             server.lochan("commit", "bench@many", "-m", "all")
-        for what, query in (
-            ("flat", "list-type=2&prefix=many%2F"),
-            ("flat, in the middle", "list-type=2&prefix=many%2F&start-after=many%2Fd%2F005"),
-            ("delimiter", "delimiter=%2F&list-type=2&prefix=many%2Fd%2F"),
-        ):
+        for what, query in _LISTS.items():
             _load(server, op="list", n=5, c=1, query=query)
             ours = _load(server, op="list", n=100, c=1, query=query)
             size = int(ours["bytes_per_second"] / ours["per_second"])
@@ -121,11 +133,11 @@ def _build() -> None:
 
 
 @contextmanager
-def _bare(folder: str) -> Iterator[str]:
+def _bare(folder: str, app: str = "app") -> Iterator[str]:
     [port] = free_ports(1)
     command = [sys.executable, "-m", "granian", "--interface", "rsgi", "--loop", "uvloop", "--http", "1", "--no-ws"]
     process = subprocess.Popen(
-        [*command, "--port", str(port), "--log-level", "error", "bench.bare_s3:app"],
+        [*command, "--port", str(port), "--log-level", "error", f"bench.bare_s3:{app}"],
         cwd=_ROOT.parent,
         env={**os.environ, "LOCHAN_BENCH_FOLDER": folder},
     )

@@ -51,7 +51,7 @@ var (
 	keys    = flag.Int("keys", 10000, "distinct keys")
 	access  = flag.String("ak", "", "access key; empty: requests are not signed")
 	secret  = flag.String("sk", "", "its secret")
-	query   = flag.String("query", "list-type=2", "query of a list, its names in order")
+	query   = flag.String("query", "list-type=2", "query of a list, its names in order; {} is the number of the request")
 )
 
 func main() {
@@ -128,7 +128,7 @@ func (c *client) request(n int) (int, int, error) {
 	case "head":
 		method = "HEAD"
 	case "list":
-		path, rawQuery = "/"+*bucket, *query
+		path, rawQuery = "/"+*bucket, strings.ReplaceAll(*query, "{}", fmt.Sprintf("%05d", n))
 	}
 	head := c.head(method, path, rawQuery, hash, len(body))
 	if _, err := (&net.Buffers{head, body}).WriteTo(c.conn); err != nil {

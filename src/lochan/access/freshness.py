@@ -54,6 +54,14 @@ class Freshness:
             self._renew()
         return self._journal.tail.state.of(Access)
 
+    async def catch_up(self, arrived: float) -> bool:
+        """Before somebody is turned away who may only be new: a key made, or made anew, within the last second is not
+        known here yet. False: what is known is of a moment after the request arrived, so there is nothing to add."""
+        if self._journal.tail.anchor.sent > arrived:
+            return False
+        await self._journal.fresh()
+        return True
+
     def _renew(self) -> None:
         """Ahead of time and behind the scenes, so that under steady traffic nobody waits for a probe."""
         if self._renewing is None:

@@ -1,6 +1,7 @@
 """Access keys, created, found and revoked. Rotating is creating the new one, then revoking the old one."""
 
 from dataclasses import dataclass, field
+from hmac import compare_digest
 from typing import NamedTuple
 
 from lochan.access.names import check_key_id, check_secret
@@ -105,6 +106,6 @@ async def _made_before(access: OpenAccess, id: str, secret: str) -> Credentials:
     """By the same request, which was sent twice."""
     found = (await access.state()).need_key(id)
     known = await unsealed(access, found)
-    if secret and secret != known:
+    if secret and not compare_digest(secret.encode(), known.encode()):
         raise KeyReused("the idempotency key was used for another secret", hint="take a new key for a new request")
     return Credentials(found.user, id, known)

@@ -46,13 +46,20 @@ class Tail(Generic[F]):
     async def fresh(self) -> F:
         """The state with every write that was acknowledged before this call, from any process: it waits for a probe
         that began after it arrived. Concurrent callers share one. Use what it returns before the next await."""
-        if self._looked_ahead and not self._turns.running:
-            asked, number = self.now(), self.next
-            if self._slots.ends_at(number):
-                self.renew(self._rules.anchor_of_absent(number, asked=asked, answered=self.now()))
-                return self.state
-        await self._turns.share(self._catch_up)
+        if not self.glance():
+            await self._turns.share(self._catch_up)
         return self.state
+
+    def glance(self) -> bool:
+        """Whether it can be seen, without waiting, that nothing has been appended: the state is then as `fresh` would
+        give it. False says nothing."""
+        if not self._looked_ahead or self._turns.running:
+            return False
+        asked, number = self.now(), self.next
+        if not self._slots.ends_at(number):
+            return False
+        self.renew(self._rules.anchor_of_absent(number, asked=asked, answered=self.now()))
+        return True
 
     def renew(self, anchor: Anchor) -> None:
         """J6: of two confirmed moments the later one counts."""

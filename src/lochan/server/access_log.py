@@ -1,16 +1,20 @@
 """A line for every answered request, by the logger `lochan.access`, some together and behind the requests.
 
     2026-11-15T13:30:14.123456Z 127.0.0.1:41822 ada PutObject PUT "/demo/main/a.csv" 200 4 0.0021 9F3A6C2100000007
+    {"time": "2026-11-15T13:30:14.123456Z", "level": "INFO", "logger": "lochan.access", "source": …}
 
-Queries are left out: the signature of a link is a secret for as long as the link is good.
+Where they go is for whoever started the process to say. Queries are left out: the signature of a link is a secret for
+as long as the link is good.
 """
 
 import asyncio
 import logging
-import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import NamedTuple
+
+import msgspec
 
 from lochan.server.gathered import Gathered
 
@@ -34,28 +38,43 @@ class Line(NamedTuple):
 
 
 class AccessLog:
-    def __init__(self) -> None:
-        _log.propagate = False  # each line has its own time, and needs no head
-        _log.setLevel(logging.INFO)
-        if not _log.handlers:
-            _log.addHandler(logging.StreamHandler(sys.stdout))
-        self._gathered = Gathered(_write, every_s=_EVERY_S, full=_FULL, waiting_max=_WAITING_MAX)
+    """`format` is text or json."""
+
+    def __init__(self, format: str) -> None:
+        self._line = json_text if format == "json" else text
+        self._gathered = Gathered(self._write, every_s=_EVERY_S, full=_FULL, waiting_max=_WAITING_MAX)
         self.add = self._gathered.add
         self.start = self._gathered.start
         self.close = self._gathered.close
 
-
-async def _write(lines: Sequence[Line]) -> None:
-    """One record for all of them; in a thread, for whoever reads the other end of a pipe may be slow."""
-    await asyncio.to_thread(lambda: _log.info("%s", "\n".join([text(line) for line in lines])))
+    async def _write(self, lines: Sequence[Line]) -> None:
+        """One record for all of them; in a thread, for whoever reads the other end of a pipe may be slow. The text is
+        made here: two threads that take turns at the interpreter lose more by it than one has to do."""
+        if _log.isEnabledFor(logging.INFO):
+            await asyncio.to_thread(_log.info, "%s", "\n".join([self._line(line) for line in lines]))
 
 
 def text(line: Line) -> str:
-    time = datetime.fromtimestamp(line.time / 1_000_000, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-    return (
-        f"{time} {line.source} {line.user or '-'} {line.operation} {line.method} {_quoted(line.path)} {line.status} "
-        f"{line.sent} {line.seconds:.4f} {line.request_id}"
-    )
+    time, source, user, operation, method, path, status, sent, seconds, id = line
+    head = f"{_moment(time)} {source} {user or '-'} {operation} {method} {_quoted(path)}"
+    return f"{head} {status} {sent} {seconds:.4f} {id}"
+
+
+def json_text(line: Line) -> str:
+    """With the same first fields as every other line of the log."""
+    head = {"time": _moment(line.time), "level": "INFO", "logger": _log.name}
+    return _encoder.encode({**head, **line._asdict(), "time": head["time"]}).decode()
+
+
+def _moment(time: int) -> str:
+    seconds, micros = divmod(time, 1_000_000)
+    return f"{_second(seconds)}.{micros:06}Z"
+
+
+@lru_cache(maxsize=16)
+def _second(seconds: int) -> str:
+    """Thousands of requests have it in common."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 def _quoted(path: str) -> str:
@@ -64,3 +83,6 @@ def _quoted(path: str) -> str:
         return f'"{path}"'
     escaped = path.encode("unicode_escape").decode()
     return '"' + escaped.replace('"', '\\"') + '"'
+
+
+_encoder = msgspec.json.Encoder()

@@ -1,15 +1,16 @@
 """One listener: Granian, with the gateway or the API in its worker processes."""
 
-import logging
 import signal
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from lochan.server.settings import Listener
 
 STOP_S = 25  # what a worker has for the requests it is answering when it is told to stop
 _HEAD_S = 15.0  # what the head of a request may take, and how long a connection is kept for the next
-_HEADER_BYTES_MAX = 64 << 10  # of a whole request head; Granian answers 431 to more
+_BUFFER_BYTES = 256 << 10  # what is read at once of a body; and a request head may have, Granian answers 431 to more
+
+_NO_LOG_OF_ITS_OWN: Final = {"loggers": {"_granian": {"handlers": [], "propagate": True}}}
 
 
 def listen(listener: Listener) -> None:
@@ -33,19 +34,21 @@ def listen(listener: Listener) -> None:
         websockets=False,
         backlog=4096,
         backpressure=1024,
-        http1_settings=HTTP1Settings(header_read_timeout=round(head_s * 1_000), max_buffer_size=_HEADER_BYTES_MAX),
+        http1_settings=HTTP1Settings(header_read_timeout=round(head_s * 1_000), max_buffer_size=_BUFFER_BYTES),
         log_level=LogLevels.warning,
+        log_dictconfig=_NO_LOG_OF_ITS_OWN,
         ssl_cert=listener.tls.certificate if listener.tls else None,
         ssl_key=listener.tls.key if listener.tls else None,
         respawn_failed_workers=True,
         workers_kill_timeout=STOP_S,
     )
+    listener.set_up_logging()  # behind Granian's own, which closes what was there; so in each worker too
     server.serve(target_loader=partial(_load, listener), wrap_loader=False)
 
 
 def _load(listener: Listener) -> Any:
     """In the worker process. Nothing that has threads was imported before the process was made."""
-    logging.basicConfig(level=listener.log_level, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    listener.set_up_logging()
     if listener.name == "api":
         from lochan.server.api.app import api
 

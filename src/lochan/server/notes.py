@@ -33,7 +33,7 @@ class Notes:
             self._usage = Usage(lake.store, self._clock, process, flush_s=flush_s, dropped=dropped)
             self._usage.start()
         if self._listener.access_log:
-            self._access = AccessLog()
+            self._access = AccessLog(self._listener.access_log)
             self._access.start()
         return self._close
 
@@ -51,6 +51,30 @@ class Notes:
             self._access.add(line)
         if self._usage is not None and request.user:  # what nobody signed has used nothing
             self._note_use(self._usage, request, operation, status, sent, now)
+
+    def read(
+        self,
+        operation: str,
+        method: str,
+        path: str,
+        bucket: str,
+        ref: str,
+        inside: str,
+        sent: int,
+        arrived: float,
+        source: str,
+        user: str,
+        id: str,
+        /,
+    ) -> None:
+        """As `seen`, of an object that was read."""
+        seconds = self._clock.boot() - arrived
+        self._metrics.answered(operation, 200, seconds, sent)
+        now = self._clock.wall()
+        if self._access is not None:
+            self._access.add(Line(now, source, user, operation, method, path, 200, sent, seconds, id))
+        if self._usage is not None:
+            self._usage.add(Used(now, user, operation, bucket, ref, inside, sent, 200))
 
     def _note_use(self, usage: Usage, request: Request, operation: str, status: int, sent: int, now: int) -> None:
         size = _received(request) if request.method in ("PUT", "POST") else sent
@@ -70,6 +94,7 @@ class Notes:
         return found.default_branch if found is not None and key else "", key
 
     async def _close(self) -> None:
+        self._metrics.flush()
         if self._access is not None:
             await self._access.close()
         if self._usage is not None:

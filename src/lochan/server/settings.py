@@ -28,8 +28,8 @@ class Listener(NamedTuple):
     workers: int
     open_lake: Callable[[], Awaitable[Lake]]
     s3: S3Settings
+    set_up_logging: Callable[[], None]  # in each process, once
     tls: Tls | None = None
-    log_level: str = "INFO"
-    access_log: bool = True
+    access_log: str = "text"  # a line for every request; or json; empty: none
     usage_s: float | None = 60.0  # how often the log of use is written; None: there is none
     upload_days: float = 7.0  # how old an upload in parts may become

@@ -58,6 +58,12 @@ class LocalStore:
         check_span(path, start, stop, file.size)
         return await self._read(file, start, stop)
 
+    def get_range_now(self, path: str, start: int, stop: int) -> bytes:
+        """As `get_range`, for a span so small that nobody is held up by it."""
+        file = self._open(path)
+        check_span(path, start, stop, file.size)
+        return file.read(start, stop)
+
     async def get_stream(self, path: str) -> AsyncIterator[bytes]:
         file = self._open(path)
         for start in range(0, file.size, _CHUNK):

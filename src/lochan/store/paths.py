@@ -1,6 +1,7 @@
 """Which paths every store takes. One rule for all, so that a lake moves between stores without a surprise."""
 
 import re
+from functools import lru_cache
 
 from lochan.errors import Invalid
 
@@ -11,6 +12,7 @@ PATH_BYTES_MAX = 1024  # S3's limit for a key, which counts the lake's own prefi
 _REFUSED = re.compile(r"(?:^|/)\.{0,2}(?:/|$)|[\x00-\x1f\x7f]|^\.tmp")
 
 
+@lru_cache(maxsize=8192)  # files that are read again and again: the expression takes longer than opening one
 def check_path(path: str) -> bytes:
     """The path in UTF-8; raises Invalid for a path that some store cannot hold, or that could leave its root."""
     if _REFUSED.search(path):

@@ -1,5 +1,6 @@
 """The gateway through boto3, unmodified: objects, lists, copies, conditions, parts, presigned URLs."""
 
+import base64
 import hashlib
 import io
 import urllib.error
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from botocore.exceptions import ClientError
+from botocore.exceptions import ClientError, ParamValidationError
 
 from tests.servers.lochan import LochanServer
 
@@ -251,6 +252,31 @@ def test_parts_copied_from_an_object(s3: Any, bucket: str) -> None:
     assert s3.get_object(**key)["Body"].read() == BIG + BIG[5:10]
 
 
+@pytest.mark.parametrize("algorithm, kind", [("SHA256", "COMPOSITE"), ("CRC32C", "FULL_OBJECT")])
+def test_parts_copied_into_an_upload_that_wants_a_checksum(s3: Any, bucket: str, algorithm: str, kind: str) -> None:
+    """From the same repository and from another, beside a part that was put."""
+    other = f"{bucket}-other"
+    s3.create_bucket(Bucket=other)
+    for each in (bucket, other):
+        s3.put_object(Bucket=each, Key="main/source", Body=BIG)
+    key = {"Bucket": bucket, "Key": "main/copy"}
+    id = s3.create_multipart_upload(**key, ChecksumAlgorithm=algorithm, ChecksumType=kind)["UploadId"]
+    name, parts = f"Checksum{algorithm}", []
+    for number, source in enumerate((bucket, other), 1):
+        answer = s3.upload_part_copy(**key, UploadId=id, PartNumber=number, CopySource=f"{source}/main/source")
+        parts.append({"PartNumber": number, **{each: answer["CopyPartResult"][each] for each in ("ETag", name)}})
+    last = s3.upload_part(**key, UploadId=id, PartNumber=3, Body=b"end", ChecksumAlgorithm=algorithm)
+    parts.append({"PartNumber": 3, "ETag": last["ETag"], name: last[name]})
+    done = s3.complete_multipart_upload(**key, UploadId=id, MultipartUpload={"Parts": parts})
+    if kind == "FULL_OBJECT":
+        whole = s3.put_object(Bucket=bucket, Key="main/whole", Body=BIG + BIG + b"end", ChecksumAlgorithm=algorithm)
+        assert done[name] == whole[name]
+    else:
+        digests = b"".join(hashlib.sha256(each).digest() for each in (BIG, BIG, b"end"))
+        assert done[name] == base64.b64encode(hashlib.sha256(digests).digest()).decode() + "-3"
+    assert s3.head_object(**key, ChecksumMode="ENABLED")[name] == done[name]
+
+
 @pytest.mark.parametrize("algorithm", ["CRC32", "CRC32C", "CRC64NVME", "SHA1", "SHA256"])
 def test_checksums_are_kept_and_compared(s3: Any, bucket: str, algorithm: str) -> None:
     key = {"Bucket": bucket, "Key": "main/a"}
@@ -304,6 +330,25 @@ def test_signatures_of_both_versions(server: LochanServer, bucket: str, version:
         refused("InvalidAccessKeyId", s3.list_buckets)
 
 
+def test_a_bucket_as_a_whole_lists_its_branches(server: LochanServer, s3: Any, bucket: str) -> None:
+    """Whatever the delimiter: all objects would come once for every branch. Tags and commits are not listed."""
+    s3.put_object(Bucket=bucket, Key="main/a/b", Body=b"x")
+    server.lochan("commit", f"{bucket}@main", "-m", "one")
+    server.lochan("tag", "create", f"{bucket}@v1", "--from", "main")
+    for name in ("dev", "dev-2", "other"):
+        server.lochan("branch", "create", f"{bucket}@{name}", "--from", "main")
+    every = ["dev-2/", "dev/", "main/", "other/"]  # by their bytes: a dash comes before a slash
+    for list_in in (s3.list_objects, s3.list_objects_v2, s3.list_object_versions):
+        for delimiter in ({}, {"Delimiter": "/"}, {"Delimiter": "-"}):
+            answer = list_in(Bucket=bucket, **delimiter)
+            assert (prefixes(answer), keys(answer), answer.get("Versions")) == (every, [], None)
+            assert prefixes(list_in(Bucket=bucket, Prefix="dev", **delimiter)) == every[:2]
+        assert prefixes(list_in(Bucket=bucket, Prefix="v")) == []
+    for name in ("list_objects", "list_objects_v2", "list_object_versions"):
+        pages = list(s3.get_paginator(name).paginate(Bucket=bucket, PaginationConfig={"PageSize": 1}))
+        assert [prefixes(page) for page in pages] == [[each] for each in every], name
+
+
 def test_the_flat_listener(server: LochanServer) -> None:
     with closing(server.boto3(flat=True)) as s3, closing(server.boto3()) as deep:
         s3.create_bucket(Bucket="flat-bucket")
@@ -312,6 +357,26 @@ def test_the_flat_listener(server: LochanServer) -> None:
         assert deep.get_object(Bucket="flat-bucket", Key="main/a/b")["Body"].read() == b"x"
         s3.delete_object(Bucket="flat-bucket", Key="a/b")
         s3.delete_bucket(Bucket="flat-bucket")
+
+
+def test_a_bucket_with_dots_in_its_name(server: LochanServer) -> None:
+    """They are made on the flat listener, as S3 has them, and called by their names everywhere."""
+    with closing(server.boto3(flat=True)) as s3, closing(server.boto3()) as deep:
+        for name in ("a..b", "a.-b", "a-.b", ".ab", "ab.", "192.168.5.4", "a." + "b" * 62, "A.b"):
+            with pytest.raises((ClientError, ParamValidationError), match=r"InvalidBucketName|Invalid bucket name"):
+                s3.create_bucket(Bucket=name)
+        refused("NoSuchBucket", s3.list_objects_v2, Bucket="log.example.com")
+        s3.create_bucket(Bucket="log.example.com")
+        refused("BucketAlreadyOwnedByYou", s3.create_bucket, Bucket="log.example.com")
+        s3.put_object(Bucket="log.example.com", Key="a/b", Body=b"x")
+        assert keys(s3.list_objects_v2(Bucket="log.example.com")) == ["a/b"]
+        assert deep.get_object(Bucket="log.example.com", Key="main/a/b")["Body"].read() == b"x"
+        assert "log.example.com" in [each["Name"] for each in deep.list_buckets()["Buckets"]]
+        assert server.lochan("fs", "cat", "log.example.com@main/a/b") == "x"
+        server.lochan("commit", "log.example.com@main", "-m", "all")
+        s3.delete_object(Bucket="log.example.com", Key="a/b")
+        s3.delete_bucket(Bucket="log.example.com")
+        refused("404", s3.head_bucket, Bucket="log.example.com")
 
 
 def test_workspaces_are_refs_too(server: LochanServer, s3: Any, bucket: str) -> None:
@@ -323,6 +388,12 @@ def test_workspaces_are_refs_too(server: LochanServer, s3: Any, bucket: str) -> 
     s3.put_object(Bucket=bucket, Key=f"main+{id}/b", Body=b"in it", ContentType="x/y")
     assert keys(s3.list_objects_v2(Bucket=bucket, Prefix=f"main+{id}/")) == [f"main+{id}/a", f"main+{id}/b"]
     assert keys(s3.list_objects_v2(Bucket=bucket, Prefix="main/")) == ["main/a"]
+    refused("PreconditionFailed", s3.delete_object, Bucket=bucket, Key=f"main+{id}/a", IfMatch='"another"')
+    key = {"Bucket": bucket, "Key": f"main+{id}/b"}
+    upload = s3.create_multipart_upload(**key)["UploadId"]
+    part = {"PartNumber": 1, "ETag": s3.upload_part(**key, UploadId=upload, PartNumber=1, Body=b"x")["ETag"]}
+    whole = {**key, "UploadId": upload, "MultipartUpload": {"Parts": [part]}}
+    refused("PreconditionFailed", s3.complete_multipart_upload, **whole, IfNoneMatch="*")
     s3.delete_object(Bucket=bucket, Key=f"main+{id}/a")
     server.lochan("workspace", "commit", bucket, id, "--all", "-m", "done")
     assert keys(s3.list_objects_v2(Bucket=bucket, Prefix="main/")) == ["main/b"]

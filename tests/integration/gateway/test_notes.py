@@ -12,6 +12,7 @@ import duckdb
 import pandas  # type: ignore[import-untyped]
 import pytest
 
+from lochan.server.metrics import FLUSH_S
 from tests.servers.lochan import LochanServer, lochan_server
 
 SOON = {"LOCHAN_USAGE__FLUSH_S": "0.3"}
@@ -112,9 +113,11 @@ def test_a_line_for_each_request_without_its_secrets(noting: LochanServer) -> No
 def test_counters_of_all_processes(noting: LochanServer) -> None:
     with closing(noting.boto3()) as s3:
         s3.list_buckets()
+    time.sleep(2 * FLUSH_S)
     with urllib.request.urlopen(f"http://{noting.api}/_metrics") as answer:
         text = answer.read().decode()
-    assert 'lochan_s3_requests_total{operation="ListBuckets",status="200"}' in text
+    assert 'lochan_s3_requests_total{operation="ListBuckets",status="200"} 1.0' in text
+    assert 'lochan_s3_seconds_bucket{le="+Inf",operation="ListBuckets"} 1.0' in text
     assert "lochan_usage_dropped_rows_total 0.0" in text
 
 

@@ -197,13 +197,14 @@ def signed(
     secret: str = "",
     expires: int = 600,
     ago: timedelta = timedelta(0),
+    token: str | None = None,
 ) -> Sent:
-    """As botocore signs it. `ago`: when it was."""
+    """As botocore signs it. `ago`: when it was; `token`: that of a session."""
     url = f"http://{server.s3}{path}" + (f"?{query}" if query else "")
     request = AWSRequest(method, url, {"Host": server.s3, **(headers or {})}, b"" if form.endswith("query") else body)
     moment = datetime.now(UTC) - ago
     request.context["timestamp"] = moment.strftime("%Y%m%dT%H%M%SZ")
-    credentials = Credentials(key or server.access_key, secret or server.secret_key)
+    credentials = Credentials(key or server.access_key, secret or server.secret_key, token)
     with (
         patch("botocore.auth.get_current_datetime", lambda: moment.replace(tzinfo=None)),
         patch("botocore.auth.time.time", moment.timestamp),

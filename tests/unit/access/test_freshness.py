@@ -168,6 +168,22 @@ def test_what_takes_access_away_is_answered_late(verb: str) -> None:
     run(work())
 
 
+def test_so_is_the_deletion_of_a_repository() -> None:
+    async def work() -> None:
+        time = Time()
+        lake = await Lake.create(MemoryStore(), clock=Machine(time))
+        await lake.create_repository("demo", actor=ACTOR)
+        for expected in (None, NotFound):  # the second to ask takes "not there" for "done"
+            task = asyncio.create_task(lake.delete_repository("demo", actor=ACTOR))
+            await time.advance(ANSWER_S - 0.01)
+            assert not task.done()
+            await time.advance(0.02)
+            assert task.done()
+            assert type(task.exception()) is (expected or type(None))
+
+    run(work())
+
+
 def test_a_probe_serves_everybody_for_a_second() -> None:
     async def work() -> None:
         time, counts = Time(), Counts()

@@ -87,11 +87,17 @@ def test_an_empty_body_is_an_empty_file(store: Store) -> None:
 )
 def test_a_body_is_cut_into_blocks(store: Store, size: int, block: int, blocks: list[int]) -> None:
     data = (b"0123456789abcdefg" * (size // 17 + 1))[:size]
+    shown: list[bytes] = []
 
     async def play() -> None:
         entry = await bodies(store, block_bytes=block).write(
-            "a", sent(*_parts(data, 3_000_017)), mint=7, expected_md5=hashlib.md5(data).hexdigest()
+            "a",
+            sent(*_parts(data, 3_000_017)),
+            mint=7,
+            expected_md5=hashlib.md5(data).hexdigest(),
+            whole=shown.append,
         )
+        assert shown == [hashlib.sha256(data).digest()]
         assert [part.size for part in entry.blocks] == blocks
         assert (entry.size, entry.checksum, entry.etag) == (size, *[hashlib.md5(data).hexdigest()] * 2)
         assert sorted(part.address for part in entry.blocks) == await paths(store)
@@ -111,6 +117,19 @@ def test_a_body_that_is_not_as_declared_is_no_entry(store: Store, size: int, wro
     async def play() -> None:
         with pytest.raises(BadDigest, match="was declared"):
             await bodies(store, block_bytes=10).write("a", sent(bytes(size)), mint=7, **wrong)  # type: ignore[arg-type]
+        assert len(await paths(store)) == (0 if size == 5 else 3)
+
+    run(play())
+
+
+@pytest.mark.parametrize("size", [5, 30], ids=["one put", "in blocks"])
+def test_who_is_shown_the_whole_may_refuse_it(store: Store, size: int) -> None:
+    def refuse(digest: bytes) -> None:
+        raise BadDigest(f"{digest.hex()} is not what was signed")
+
+    async def play() -> None:
+        with pytest.raises(BadDigest, match=hashlib.sha256(bytes(size)).hexdigest()):
+            await bodies(store, block_bytes=10).write("a", sent(bytes(size)), mint=7, whole=refuse)
         assert len(await paths(store)) == (0 if size == 5 else 3)
 
     run(play())

@@ -322,6 +322,18 @@ def test_a_small_read_never_suspends(store: LocalStore) -> None:
         assert stopped.value.value == answer
 
 
+def test_a_span_read_now_is_the_span(store: LocalStore, root: Path) -> None:
+    run(store.put("a/b", b"0123456789"))
+    assert store.get_range_now("a/b", 2, 5) == run(store.get_range("a/b", 2, 5)) == b"234"
+    with pytest.raises(Invalid, match="past the end"):
+        store.get_range_now("a/b", 2, 11)
+    with pytest.raises(NotFound):
+        store.get_range_now("a/c", 0, 1)
+    (root / "a" / "b").unlink()
+    with pytest.raises(NotFound):
+        store.get_range_now("a/b", 2, 5)
+
+
 def test_without_a_loop_everything_works_and_asyncio_is_not_imported(tmp_path: Path) -> None:
     script = """
 import sys

@@ -1,15 +1,16 @@
 """The gateway as Granian calls it: a request comes, is found out, checked, carried out and answered.
 
     scope ──▶ bucket and key ──▶ route ──▶ who asks? ──▶ operation, which asks: may they? ──▶ response
-                     └──────────────┴──────────┴──────────────────┴──▶ an error, in S3's words
+      │              └──────────────┴──────────┴──────────────────┴──▶ an error, in S3's words
+      └─────▶ a plain read: the short way (`lane`)
 
 Granian decodes the path before we see it, so what a client signed is encoded again; bytes that are no UTF-8 come as
-U+FFFD and fail their signature.
+U+FFFD, fail their signature, and are told so.
 """
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from granian.rsgi import ProtocolClosed  # type: ignore[attr-defined]
@@ -19,7 +20,8 @@ from lochan.server.gateway.authentication import authenticate
 from lochan.server.gateway.failures import as_s3
 from lochan.server.gateway.flow import Flow
 from lochan.server.gateway.gateway import Gateway
-from lochan.server.gateway.request import Headers, Request, Response
+from lochan.server.gateway.lane.reads import Read, Reads
+from lochan.server.gateway.request import Headers, Request, Response, Stream
 from lochan.server.gateway.routes import find
 from lochan.server.gateway.wire.addressing import located
 from lochan.server.gateway.wire.errors import S3Error
@@ -33,11 +35,14 @@ _log = logging.getLogger("lochan.server")
 
 
 class App:
-    """`open` is called once in each worker process; `seen` is told of every answer: operation, status, bytes sent."""
+    """`open` is called once in each worker process; `seen` is told of every answer: operation, status, bytes sent. With
+    `read`, plain requests go the short way, and it is told of them."""
 
-    def __init__(self, open: Open, seen: Seen) -> None:
+    def __init__(self, open: Open, seen: Seen, read: Read | None = None) -> None:
         self._open = open
         self._seen = seen
+        self._read = read
+        self._reads: Reads | None = None
         self._gateway: Gateway | None = None
         self._opening: asyncio.Task[Gateway] | None = None
 
@@ -49,14 +54,18 @@ class App:
             loop.run_until_complete(self._gateway.close())
 
     async def _begin(self) -> Gateway:
-        self._gateway = await self._open()
-        return self._gateway
+        self._gateway = gateway = await self._open()
+        if self._read is not None and Reads.suit(gateway):
+            self._reads = Reads(gateway, self._read)
+        return gateway
 
     async def __rsgi__(self, scope: Any, protocol: Any) -> None:
         gateway = self._gateway
         if gateway is None:
             assert self._opening is not None, "Granian calls __rsgi_init__ first"
             gateway = await asyncio.shield(self._opening)
+        if self._reads is not None and await self._reads.answered(scope, protocol):
+            return
         request = Request(scope, protocol, gateway.request_id(), gateway.clock.boot())
         request.patience_s = gateway.settings.idle_s
         name = "Unknown"
@@ -73,7 +82,7 @@ class App:
             response = _failed(request, as_s3(error) or _internal(request, error))
         except Exception as error:
             response = _failed(request, _internal(request, error))
-        sent = await _send(request, response)
+        sent = await _send(gateway, request, response)
         self._seen(request, name, response.status, sent)
 
 
@@ -111,7 +120,7 @@ def _unasked(request: Request) -> bool:
     return "expect" in request.headers and request.headers.get("content-length") == "0"
 
 
-async def _send(request: Request, response: Response) -> int:
+async def _send(gateway: Gateway, request: Request, response: Response) -> int:
     """How many bytes of body went out."""
     headers = [("x-amz-request-id", request.id), ("server", "Lochan"), *response.headers]
     if _unasked(request) or (request.has_unread_body and not await _drained(request)):
@@ -122,18 +131,20 @@ async def _send(request: Request, response: Response) -> int:
         else:
             request.protocol.response_empty(response.status, headers)
         return len(response.body)
-    return await _stream(request, response, response.stream, headers)
-
-
-async def _stream(request: Request, response: Response, pieces: AsyncIterator[bytes], headers: Headers) -> int:
-    sent = 0
     length = next((int(value) for name, value in headers if name == "content-length"), 0)
-    flow = Flow(request.source, length, request.patience_s)
-    transport = request.protocol.response_stream(response.status, headers)
+    flow = gateway.flows.begin(request.source, length, request.patience_s)
+    return await _stream(request, response.status, headers, response.stream, flow)
+
+
+async def _stream(request: Request, status: int, headers: Headers, stream: Stream, flow: Flow) -> int:
+    sent = 0
+    pieces = stream(flow.piece_bytes)
+    transport = request.protocol.response_stream(status, headers)
     try:
         async for piece in pieces:
             await transport.send_bytes(piece)
             sent += len(piece)
+            del piece  # it has been taken, and the client may be slow
             await flow.room(sent)
     except (S3Error, ProtocolClosed):
         pass  # nobody listens any more
@@ -141,4 +152,5 @@ async def _stream(request: Request, response: Response, pieces: AsyncIterator[by
         _internal(request, error)
     finally:
         flow.close()
+        await pieces.aclose()
     return sent

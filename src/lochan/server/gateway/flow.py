@@ -1,8 +1,11 @@
-"""Large answers go out as fast as their client takes them.
+"""Large answers go out as fast as their clients take them, and all together in bounded memory.
 
 Granian takes whatever it is given of a streamed body at once, however slow the client is, so that a large object would
 lie in memory as a whole. The kernel knows how much of it has left: on Linux it is asked, and no more than a window is
 given ahead of that. Elsewhere, or where the connection cannot be found, the body is given as before.
+
+    in memory, of one answer: the window, and one piece that is read ahead; both begin small, and grow as it is taken
+    of all of them:           ALL_BYTES, shared evenly; a thousand answers come to their least shares
 """
 
 import asyncio
@@ -15,22 +18,81 @@ from typing import Final
 
 from lochan.server.gateway.wire.errors import S3Error
 
-WINDOW_BYTES: Final = 8 << 20
+ALL_BYTES: Final = 64 << 20
+WINDOW_BYTES: Final = range(256 << 10, 8 << 20)  # the least and the most
+PIECE_BYTES: Final = range(128 << 10, 4 << 20)
+FIRST_BYTES: Final = 1 << 20  # for a client that has not taken anything yet
 
-_FIRST_NAP_S, _LONGEST_NAP_S = 0.002, 0.05
+_FIRST_NAP_S, _LONGEST_NAP_S, _NAP_OF_EACH_S = 0.002, 0.05, 0.001
+_FILES_MAX = 4_096
 # Of the kernel's `struct tcp_info`, whose fields never move.
 _BYTES_ACKED = struct.Struct("=120xQ")
 _OUT_QUEUE = 0x5411  # TIOCOUTQ: what the kernel holds that the other side has not taken
 
 
-class Flow:
-    """Of one connection, named by the address of its client. Made before an answer of that length begins."""
+class Flows:
+    """The answers of one process that are under way. What is one answer's changes with their number, so it is asked
+    for again at every step."""
 
-    def __init__(self, client: str, length: int, patience_s: float) -> None:
-        watched = length > WINDOW_BYTES and sys.platform == "linux"
-        self._socket = _connection(client) if watched else None
+    def __init__(self) -> None:
+        self._count = 0
+        self._files: dict[str, int] = {}  # of connections that were found before, by the address of their clients
+
+    def begin(self, client: str, length: int, patience_s: float) -> "Flow":
+        """To be closed. Before an answer of that length begins, on the connection of that client."""
+        watched = length > WINDOW_BYTES.start and sys.platform == "linux"
+        try:
+            flow = Flow(self, self._connection(client) if watched else None, patience_s)
+        except S3Error:  # nobody listens any more, as will be seen
+            flow = Flow(self, None, patience_s)
+        self._count += 1
+        return flow
+
+    def ended(self) -> None:
+        self._count -= 1
+
+    def window_bytes(self) -> int:
+        return _within(WINDOW_BYTES, self._share() // 2)
+
+    def piece_bytes(self) -> int:
+        """One is read while another is given away."""
+        return _within(PIECE_BYTES, self._share() // 4)
+
+    def longest_nap_s(self) -> float:
+        """Many slow clients are looked at less often each."""
+        return max(_LONGEST_NAP_S, min(1.0, _NAP_OF_EACH_S * self._count))
+
+    def _share(self) -> int:
+        return ALL_BYTES // max(1, self._count)
+
+    def _connection(self, client: str) -> socket.socket | None:
+        """The caller closes what is found, which the server goes on using."""
+        known = self._files.get(client)
+        if known is not None:
+            found = _socket(known)
+            if found is not None and _peer(found) == _address(client):
+                return found
+            if found is not None:  # another connection has that number by now
+                found.close()
+        number, found = _search(client)
+        if len(self._files) >= _FILES_MAX:
+            self._files.clear()
+        self._files[client] = number
+        return found
+
+
+class Flow:
+    """Of one answer."""
+
+    def __init__(self, flows: Flows, connection: socket.socket | None, patience_s: float) -> None:
+        self._flows = flows
+        self._socket = connection
         self._patience_s = patience_s
         self._begun = self._gone_out()
+        self._taken = 0
+
+    def piece_bytes(self) -> int:
+        return min(self._flows.piece_bytes(), FIRST_BYTES + self._taken)
 
     async def room(self, given: int) -> None:
         """Returns when less than a window of what was given is still on its way to the kernel. Raises RequestTimeout
@@ -38,7 +100,8 @@ class Flow:
         if self._socket is None:
             return
         nap, waited, before = _FIRST_NAP_S, 0.0, -1
-        while given - (gone := self._gone_out() - self._begun) > WINDOW_BYTES:
+        while given - (gone := self._gone_out() - self._begun) > min(self._flows.window_bytes(), FIRST_BYTES + gone):
+            self._taken = gone
             if gone != before:
                 nap, waited, before = _FIRST_NAP_S, 0.0, gone
             elif waited > self._patience_s:
@@ -46,9 +109,11 @@ class Flow:
                 raise S3Error("RequestTimeout")
             await asyncio.sleep(nap)
             waited += nap
-            nap = min(2 * nap, _LONGEST_NAP_S)
+            nap = min(2 * nap, self._flows.longest_nap_s())
+        self._taken = gone
 
     def close(self) -> None:
+        self._flows.ended()
         if self._socket is not None:
             self._socket.close()
 
@@ -68,33 +133,49 @@ class Flow:
         return int(acked) + int(waiting)
 
 
-def _connection(client: str) -> socket.socket | None:
-    """Among the open files of this process. The caller closes what is found, which the server goes on using."""
+def _within(bounds: range, size: int) -> int:
+    return max(bounds.start, min(bounds.stop, size))
+
+
+def _address(client: str) -> tuple[str, int] | None:
     host, _, port = client.rpartition(":")
-    wanted = (host.strip("[]"), int(port)) if port.isdecimal() else None
+    return (host.strip("[]"), int(port)) if port.isdecimal() else None
+
+
+def _search(client: str) -> tuple[int, socket.socket | None]:
+    """Among the open files of this process: its number, and a copy."""
+    wanted = _address(client)
     for file in Path("/proc/self/fd").iterdir() if wanted is not None else ():
-        found = _socket(file)
-        if found is None:
-            continue
-        try:
-            there = found.getpeername()
-        except OSError:  # one that listens
-            there = None
-        if isinstance(there, tuple) and (str(there[0]).removeprefix("::ffff:"), there[1]) == wanted:
-            return found
-        found.close()
-    return None
+        found = _socket(int(file.name)) if _is_socket(file) else None
+        if found is not None:
+            if _peer(found) == wanted:
+                return int(file.name), found
+            found.close()
+    return -1, None
 
 
-def _socket(file: Path) -> socket.socket | None:
+def _is_socket(file: Path) -> bool:
     try:
-        if not file.readlink().name.startswith("socket:"):
-            return None
-        number = os.dup(int(file.name))
+        return file.readlink().name.startswith("socket:")
+    except OSError:
+        return False
+
+
+def _socket(number: int) -> socket.socket | None:
+    try:
+        copy = os.dup(number)
     except OSError:
         return None
     try:
-        return socket.socket(fileno=number)
+        return socket.socket(fileno=copy)
     except OSError:  # it has become another file meanwhile
-        os.close(number)
+        os.close(copy)
         return None
+
+
+def _peer(found: socket.socket) -> tuple[str, int] | None:
+    try:
+        there = found.getpeername()
+    except OSError:  # one that listens
+        return None
+    return (str(there[0]).removeprefix("::ffff:"), there[1]) if isinstance(there, tuple) else None

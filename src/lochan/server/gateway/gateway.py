@@ -7,6 +7,10 @@ from lochan.errors import NotFound
 from lochan.formats.record import Actor
 from lochan.ids import Ids
 from lochan.lake import Lake
+from lochan.server.gateway.flow import Flows
+from lochan.server.gateway.lane.moment import Moment
+from lochan.server.gateway.lane.pages import Pages
+from lochan.server.gateway.lane.plans import Plans
 from lochan.server.gateway.request import Request
 from lochan.server.gateway.wire.addressing import checked_bucket
 from lochan.server.gateway.wire.errors import S3Error
@@ -27,6 +31,10 @@ class Gateway:
         self.domains = (settings.domain,) if settings.domain else ()
         self.clock = clock
         self.ids = ids
+        self.moment = Moment()
+        self.plans = Plans()
+        self.pages = Pages()
+        self.flows = Flows()
         self._open: dict[str, OpenRepository] = {}  # by id: a name may come to mean another
         self._packing: dict[str, Packing] = {}
         self._process = ids.put_id().hex()[:8].upper()
@@ -36,14 +44,21 @@ class Gateway:
     async def repository(self, name: str) -> OpenRepository:
         """As of the lake's state that the request was authenticated by; one that is new to this process is looked for
         again, for another may have made it since. Raises NoSuchBucket, InvalidBucketName."""
-        found = self.lake.known_repository(name)
-        repository = None if found is None else self._open.get(found.id)
+        repository = self.opened(name)
         if repository is None:
             try:
                 opened = await self.lake.open_repository(name)
             except NotFound:
                 raise S3Error("NoSuchBucket", BucketName=checked_bucket(name)) from None
             repository = self._open.setdefault(opened.repository.id, opened)
+        return repository
+
+    def opened(self, name: str) -> OpenRepository | None:
+        """As `repository`, where that is known without asking."""
+        found = self.lake.known_repository(name)
+        repository = None if found is None else self._open.get(found.id)
+        if found is not None and repository is not None and repository.repository is not found:
+            repository.repository = found  # it may have another name by now, by which policies judge it
         return repository
 
     def packing(self, repository: OpenRepository) -> Packing:

@@ -4,17 +4,18 @@ prefix = ref/path prefix        the paths of that ref
 prefix without a slash          the branches whose names begin so, as common prefixes; the flat listener has none
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from lochan.access import resources
+from lochan.formats.run import column
+from lochan.server.gateway.answers import xml
 from lochan.server.gateway.gateway import Gateway
 from lochan.server.gateway.numbers import page_size
-from lochan.server.gateway.places import bucket_place, located, require, require_at
-from lochan.server.gateway.request import Request
+from lochan.server.gateway.places import Place, bucket_place, located, require, require_at
+from lochan.server.gateway.request import Request, Response
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.xml_listings import Columns, Content, Listing, Owner
-from lochan.versioning.open_repository import OpenRepository
 
 ACTION = "fs:ListObjects"
 
@@ -24,7 +25,11 @@ class Listed(NamedTuple):
     next: str | None  # the last key or prefix of this page, where there are more
 
 
-async def listed(gateway: Gateway, request: Request, after: str, *, with_owner: bool) -> Listed:
+Render = Callable[[Listed], bytes]
+Found = tuple[Sequence[Content] | Columns, list[str], str | None]
+
+
+async def answer(gateway: Gateway, request: Request, after: str, render: Render, *, with_owner: bool) -> Response:
     """`after` is a key: what comes behind it. Raises NoSuchBucket, NoSuchKey for a ref that is not there."""
     query = request.query
     prefix, delimiter = query.get("prefix", ""), query.get("delimiter", "")
@@ -32,32 +37,43 @@ async def listed(gateway: Gateway, request: Request, after: str, *, with_owner: 
     encoding = query.get("encoding-type")
     if encoding is not None and encoding != "url":
         raise S3Error("InvalidArgument", "Invalid Encoding Method specified in Request", ArgumentName="encoding-type")
-    contents, prefixes, next = await _page(gateway, request, prefix, after, delimiter, limit)
-    return Listed(
-        Listing(
-            bucket=request.bucket,
-            contents=contents,
-            prefixes=prefixes,
-            truncated=next is not None,
-            max_keys=limit,
-            prefix=prefix,
-            delimiter=delimiter or None,
-            encoding_type=encoding,
-            owner=Owner(request.user, request.user) if with_owner else None,
-        ),
-        next,
+    place = await _place(gateway, request, prefix)
+    if place is not None and place.resolved is not None:
+        kept = gateway.pages.find(place.repository, place.resolved, request)
+        if kept is not None:
+            return xml(kept)
+    if place is None:
+        contents, prefixes, next = await _branches(gateway, request, prefix, after, limit)
+    else:
+        contents, prefixes, next = await _page(gateway, place, after, delimiter, limit)
+    listing = Listing(
+        bucket=request.bucket,
+        contents=contents,
+        prefixes=prefixes,
+        truncated=next is not None,
+        max_keys=limit,
+        prefix=prefix,
+        delimiter=delimiter or None,
+        encoding_type=encoding,
+        owner=Owner(request.user, request.user) if with_owner else None,
     )
+    body = render(Listed(listing, next))
+    if place is not None and place.resolved is not None:
+        gateway.pages.keep(place.repository, place.resolved, request, body)
+    return xml(body)
 
 
-async def _page(
-    gateway: Gateway, request: Request, prefix: str, after: str, delimiter: str, limit: int
-) -> tuple[Sequence[Content] | Columns, list[str], str | None]:
+async def _place(gateway: Gateway, request: Request, prefix: str) -> Place | None:
+    """Where the paths are; None: these are branches."""
     if not gateway.settings.flat and "/" not in prefix:
-        repository = await bucket_place(gateway, request, "fs:ListBranches")
-        return await _branches(gateway, request, repository, prefix, after, limit)
+        return None
     await require(gateway, request, "fs:ListRepositories", resources.repository(request.bucket))
     place = await located(gateway, request, request.bucket, prefix)
     await require_at(gateway, request, ACTION, place)
+    return place
+
+
+async def _page(gateway: Gateway, place: Place, after: str, delimiter: str, limit: int) -> Found:
     root = "" if gateway.settings.flat else f"{place.ref}/"
     behind = _behind(root, after)
     if behind is None or limit == 0:
@@ -66,16 +82,9 @@ async def _page(
         raise S3Error("NoSuchKey", f"There is no branch, tag or commit {place.ref!r}.")
     view = await place.repository.view(place.resolved)
     page = await view.list_columns(place.path, behind, delimiter, limit)
-    found = page.entries
-    contents = Columns(
-        root,
-        found["path"].to_pylist(),
-        found["mtime"].to_numpy(),
-        found["etag"].to_pylist(),
-        found["size"].to_pylist(),
-    )
+    columns = [column(page.entries, name) for name in ("path", "mtime", "etag", "size")]
     next = None if page.next is None else root + page.next
-    return contents, [root + each for each in page.prefixes], next
+    return Columns(root, *columns), [root + each for each in page.prefixes], next
 
 
 def _behind(root: str, after: str) -> str | None:
@@ -85,10 +94,9 @@ def _behind(root: str, after: str) -> str | None:
     return "" if after.encode() < root.encode() else None
 
 
-async def _branches(
-    gateway: Gateway, request: Request, repository: OpenRepository, prefix: str, after: str, limit: int
-) -> tuple[Sequence[Content] | Columns, list[str], str | None]:
+async def _branches(gateway: Gateway, request: Request, prefix: str, after: str, limit: int) -> Found:
+    repository = await bucket_place(gateway, request, "fs:ListBranches")
     refs, _ = await repository.refs()
     names = [f"{branch.name}/" for branch in refs.branches() if branch.name.startswith(prefix)]
-    names = [name for name in names if name.encode() > after.encode()]
+    names = sorted((name for name in names if name.encode() > after.encode()), key=str.encode)  # `a-b/` before `a/`
     return [], names[:limit], names[limit - 1] if limit and len(names) > limit else None

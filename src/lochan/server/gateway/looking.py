@@ -1,8 +1,10 @@
 """Objects as readers see them, and what their headers say."""
 
 import re
+from collections.abc import Mapping
 
 from lochan.formats.entry import Entry
+from lochan.pools.objects import users_metadata
 from lochan.server.gateway.places import Place
 from lochan.server.gateway.request import Headers, Request
 from lochan.server.gateway.wire.checksums import HASHERS
@@ -18,6 +20,7 @@ _OVERRIDES = {
     "response-content-disposition": "content-disposition",
     "response-content-encoding": "content-encoding",
 }
+_NONE: Mapping[str, str] = {}
 _SECOND = 1_000_000
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")  # HTTP's word for what a header's name is made of
 
@@ -50,20 +53,27 @@ def current(entry: Entry) -> Current:
 
 def entry_headers(entry: Entry, request: Request, *, whole: bool = True) -> Headers:
     """Without the length, which is of the span that is sent; a checksum is only of the whole."""
+    overrides = {name: _override(request, given) for given, name in _OVERRIDES.items() if given in request.query}
+    return stored_headers(entry, overrides, checksums=whole and asks_for_checksums(request.headers))
+
+
+def stored_headers(entry: Entry, overrides: Mapping[str, str] = _NONE, *, checksums: bool) -> Headers:
     headers: Headers = [
         ("etag", f'"{entry.etag}"'),
         ("last-modified", http_date(entry.mtime // _SECOND)),
         ("accept-ranges", "bytes"),
     ]
-    told = {"content-type": entry.content_type or "binary/octet-stream", **entry.headers}
-    if request.query:
-        told |= {name: _override(request, given) for given, name in _OVERRIDES.items() if given in request.query}
+    told = {"content-type": entry.content_type or "binary/octet-stream", **entry.headers, **overrides}
     headers += told.items()
     if entry.metadata:
         headers += _metadata_headers(entry)
-    if whole and request.headers.get("x-amz-checksum-mode", "").upper() == "ENABLED":
+    if checksums:
         headers += checksum_headers(entry)
     return headers
+
+
+def asks_for_checksums(headers: Mapping[str, str]) -> bool:
+    return headers.get("x-amz-checksum-mode", "").upper() == "ENABLED"
 
 
 def checksum_headers(entry: Entry) -> Headers:
@@ -85,10 +95,9 @@ def _override(request: Request, name: str) -> str:
 
 def _metadata_headers(entry: Entry) -> Headers:
     """Other programs may have given names that no header can have; S3 only says how many those are."""
-    headers = [
-        (f"x-amz-meta-{name}", _ascii(value)) for name, value in entry.metadata.items() if _TOKEN.fullmatch(name)
-    ]
-    missing = len(entry.metadata) - len(headers)
+    metadata = users_metadata(entry)
+    headers = [(f"x-amz-meta-{name}", _ascii(value)) for name, value in metadata.items() if _TOKEN.fullmatch(name)]
+    missing = len(metadata) - len(headers)
     return [*headers, ("x-amz-missing-meta", str(missing))] if missing else headers
 
 

@@ -13,6 +13,8 @@ from lochan.server.gateway.gateway import Gateway
 from lochan.server.gateway.request import Request
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.versioning.open_repository import OpenRepository
+from lochan.versioning.refs import Refs
+from lochan.versioning.repositories import POOL
 from lochan.versioning.resolve import Resolved, resolve
 
 
@@ -21,6 +23,7 @@ class Place(NamedTuple):
     ref: str
     path: str
     resolved: Resolved | None  # as of a moment after the request arrived; None: there is no such ref
+    number: int = 0  # of the state that it was resolved in; what is made from it must say so (G4)
 
     @property
     def branch(self) -> str:
@@ -52,11 +55,18 @@ async def bucket_place(gateway: Gateway, request: Request, action: str, bucket: 
 
 
 async def object_place(
-    gateway: Gateway, request: Request, action: str, bucket: str = "", key: str = "", *, root: bool = False
+    gateway: Gateway,
+    request: Request,
+    action: str,
+    bucket: str = "",
+    key: str = "",
+    *,
+    root: bool = False,
+    blind: bool = False,
 ) -> Place:
     """An object of the request, or of another bucket and key. Raises NoSuchKey for a key that is a ref alone, unless
     its `root/` will do: a folder that is always there, of which nothing is stored."""
-    place = await located(gateway, request, bucket or request.bucket, key or request.key)
+    place = await located(gateway, request, bucket or request.bucket, key or request.key, blind=blind)
     if not place.path and not (root and (key or request.key).endswith("/")):
         raise S3Error("NoSuchKey", "A key is a branch, a tag or a commit, a slash and a path.", Key=key or request.key)
     await require_at(gateway, request, action, place)
@@ -65,23 +75,31 @@ async def object_place(
     return place
 
 
-async def located(gateway: Gateway, request: Request, bucket: str, key: str) -> Place:
-    """Raises NoSuchBucket, and AccessDenied to who may not know that there is none."""
+async def located(gateway: Gateway, request: Request, bucket: str, key: str, *, blind: bool = False) -> Place:
+    """Raises NoSuchBucket, and AccessDenied to who may not know that there is none. A `blind` write asks nothing of the
+    branch but that it is there, which its append finds out: one that is known here need not be asked about before."""
     try:
         repository = await gateway.repository(bucket)
     except S3Error:
         await require(gateway, request, "fs:ListRepositories", resources.repository(bucket))
         raise
-    refs, _ = await repository.refs()
     if gateway.settings.flat:
         ref, path = repository.repository.default_branch, key
     else:
         ref, _, path = key.partition("/")
+    if blind:
+        known = _resolved(repository.folded(), ref)
+        if known is not None and known.branch is not None and known.branch.name == ref:
+            return Place(repository, ref, path, known)
+    refs, number = await repository.refs()
+    return Place(repository, ref, path, _resolved(refs, ref), number)
+
+
+def _resolved(refs: Refs, ref: str) -> Resolved | None:
     try:
-        resolved = resolve(refs, ref, workspaces=True)
+        return resolve(refs, ref, workspaces=True)
     except (NotFound, Invalid):
-        resolved = None
-    return Place(repository, ref, path, resolved)
+        return None
 
 
 async def require_at(gateway: Gateway, request: Request, action: str, place: Place) -> None:
@@ -99,9 +117,11 @@ def ref_resource(place: Place) -> str:
 
 
 def check_writable(place: Place) -> None:
-    """Raises where the ref is no branch: a tag or a commit never changes."""
+    """Raises where the ref is no branch: a tag or a commit never changes. Nor does a pool, by single objects (S5)."""
     if place.resolved is None:
         raise S3Error("NoSuchKey", f"There is no branch {place.branch!r} to write to.")
+    if place.repository.repository.kind == POOL:
+        raise S3Error("AccessDenied", "A pool holds rows, and no objects can be written to it or deleted from it.")
     if place.workspace or (place.resolved.branch is not None and place.resolved.branch.name == place.ref):
         return
     raise S3Error("AccessDenied", f"{place.ref!r} is no branch, and only branches can be written to.")

@@ -1,7 +1,7 @@
 """A request of an S3 client, as far as every operation needs it."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any, NamedTuple
 from urllib.parse import unquote_plus
 
@@ -13,12 +13,15 @@ from lochan.server.gateway.wire.signed_request import joined
 
 Headers = list[tuple[str, str]]
 
+# A body in pieces, given what says, before each, how large it should be.
+Stream = Callable[[Callable[[], int]], AsyncGenerator[bytes, None]]
+
 
 class Response(NamedTuple):
     status: int
     headers: Headers
     body: bytes = b""
-    stream: AsyncIterator[bytes] | None = None  # instead of `body`; its length is told in the headers
+    stream: Stream | None = None  # instead of `body`; its length is told in the headers
 
 
 class Request:

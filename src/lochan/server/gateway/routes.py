@@ -34,6 +34,7 @@ from lochan.server.gateway.operations import (
     upload_part_copy,
 )
 from lochan.server.gateway.request import Request, Response
+from lochan.server.gateway.storing import not_here, refuse_unkept
 from lochan.server.gateway.wire.errors import S3Error
 
 if TYPE_CHECKING:
@@ -103,25 +104,38 @@ _NOT_HERE = frozenset(
         *("requestPayment", "restore", "retention", "select", "tagging", "torrent", "website"),
     )
 )
+# Those that are here, each with some methods: with another one they must not be taken for the operation without them.
+_HERE = frozenset(("attributes", "delete", "location", "session", "uploadId", "uploads", "versioning", "versions"))
 
 
 def find(request: Request) -> Route:
-    """Raises NotImplemented or MethodNotAllowed."""
+    """Raises NotImplemented, MethodNotAllowed, or NoSuchVersion: of every object there is one, which is `null`."""
     query = request.query
     if query and not _NOT_HERE.isdisjoint(query):
-        raise S3Error("NotImplemented", "A header or query you provided implies functionality that is not implemented.")
+        raise not_here()
+    refuse_unkept(request.headers)
     level = OBJECT if request.key else BUCKET if request.bucket else SERVICE
     routes = ROUTES.get((level, request.method))
     if routes is None:
-        raise S3Error("MethodNotAllowed", "The specified method is not allowed against this resource.")
+        raise S3Error("MethodNotAllowed")
     if len(routes) > 1:
         for mark, route in routes.items():
             if mark and _fits(mark, request):
                 return route
     found = routes.get("")
-    if found is None:
-        raise S3Error("MethodNotAllowed", "The specified method is not allowed against this resource.")
+    if found is None or not _HERE.isdisjoint(query):
+        raise not_here() if "versioning" in query else S3Error("MethodNotAllowed")
+    if query:
+        _check_object_query(request, level)
     return found
+
+
+def _check_object_query(request: Request, level: str) -> None:
+    """What would make another request of it must not be overlooked."""
+    if level == OBJECT and request.query.get("versionId", "null") not in ("", "null"):
+        raise S3Error("NoSuchVersion", VersionId=request.query["versionId"][:1024])
+    if request.method == "PUT" and "partNumber" in request.query:
+        raise S3Error("InvalidArgument", "A part number needs an upload id.", ArgumentName="uploadId")
 
 
 def _fits(mark: str, request: Request) -> bool:

@@ -1,11 +1,17 @@
 """The gateway of one worker process: the lake opened, the operations ready, everything that is answered noted."""
 
+import asyncio
+import gc
+
 from lochan.clock import SystemClock
 from lochan.ids import Ids
 from lochan.server.gateway.app import App
 from lochan.server.gateway.gateway import Gateway
 from lochan.server.notes import Notes
 from lochan.server.settings import Listener
+from lochan.server.trimming import keep_trimming
+
+_COLLECT = (10_000, 20, 100)  # some 2 MB of new objects at the most before the first look
 
 
 def gateway_app(listener: Listener) -> App:
@@ -16,7 +22,22 @@ def gateway_app(listener: Listener) -> App:
     async def open() -> Gateway:
         lake = await listener.open_lake()
         gateway = Gateway(lake, listener.s3, clock, ids)
-        gateway.closing = notes.start(lake, ids)
+        closing, trimming = notes.start(lake, ids), asyncio.create_task(keep_trimming(clock))
+
+        async def close() -> None:
+            trimming.cancel()
+            await closing()
+
+        gateway.closing = close
+        _rarely_collect()
         return gateway
 
-    return App(open, notes.seen)
+    return App(open, notes.seen, notes.read)
+
+
+def _rarely_collect() -> None:
+    """Most of what a request leaves behind is in no cycle, and lies in lists for a while (logs, what is staged): to
+    look through it at every few requests took a seventh of the time. What has been loaded by now stays for good."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*_COLLECT)

@@ -1,7 +1,7 @@
 """What of a request is kept with an object, and its body on the way in."""
 
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import NamedTuple, Protocol
 
 from lochan.server.gateway.request import Request
@@ -17,10 +17,34 @@ _META = "x-amz-meta-"
 _CONTROL = re.compile("[\x00-\x08\x0a-\x1f\x7f]")
 
 
+# What a client may ask for with an object and would rely on: that it is encrypted, locked, appended to.
+_UNKEPT = frozenset(
+    (
+        *(f"x-amz-server-side-encryption{rest}" for rest in ("", "-aws-kms-key-id", "-bucket-key-enabled", "-context")),
+        *(f"x-amz-server-side-encryption-customer-{rest}" for rest in ("algorithm", "key", "key-md5")),
+        *(f"x-amz-copy-source-server-side-encryption-customer-{rest}" for rest in ("algorithm", "key", "key-md5")),
+        *("x-amz-write-offset-bytes", "x-amz-bucket-object-lock-enabled"),
+        *(f"x-amz-object-lock-{rest}" for rest in ("legal-hold", "mode", "retain-until-date")),
+    )
+)
+
+
 class Told(NamedTuple):
     content_type: str
     headers: dict[str, str]
     metadata: dict[str, str]
+
+
+def refuse_unkept(headers: Mapping[str, str]) -> None:
+    """Raises NotImplemented: better than to store an object and not what was asked for with it."""
+    if _UNKEPT.isdisjoint(headers):
+        return
+    if any(headers[name].lower() not in ("", "false", "off") for name in _UNKEPT & headers.keys()):
+        raise not_here()
+
+
+def not_here() -> S3Error:
+    return S3Error("NotImplemented", "A header or query you provided implies functionality that is not implemented.")
 
 
 def told(headers: Mapping[str, str]) -> Told:
@@ -53,6 +77,8 @@ class Body(Protocol):
     async def whole(self) -> bytes: ...
 
     def pieces(self) -> AsyncIterator[bytes]: ...
+
+    def hand_over(self) -> Callable[[bytes], None] | None: ...
 
     def check_trailer(self, found: Mapping[str, str]) -> None: ...
 
@@ -90,6 +116,11 @@ class Incoming:
         payload = b"".join(self._body.feed(bytes(data)))
         self._finish()
         return payload
+
+    def hand_over(self) -> Callable[[bytes], None] | None:
+        """Of a body that is hashed on its way to the store, beside the event loop: what its SHA-256 is to be shown to,
+        and raises where it is not what was signed. It is not hashed here as well then."""
+        return self._body.hand_over() if isinstance(self._body, PlainBody) else None
 
     async def pieces(self) -> AsyncIterator[bytes]:
         """Raises at the end for a body that is not what was signed or promised: it must not become visible then."""

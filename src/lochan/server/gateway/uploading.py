@@ -1,5 +1,9 @@
 """The upload that a request names."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from lochan.errors import NotFound
 from lochan.server.gateway.places import Place
 from lochan.server.gateway.request import Request
 from lochan.server.gateway.wire.errors import S3Error
@@ -18,3 +22,12 @@ def found_upload(place: Place, request: Request) -> Upload:
 def is_of(upload: Upload, place: Place) -> bool:
     opened = upload.opened
     return (opened.branch, opened.workspace, opened.path) == (place.branch, place.workspace, place.path)
+
+
+@contextmanager
+def still_open(upload: Upload) -> Iterator[None]:
+    """Raises NoSuchUpload for one that another has completed or aborted meanwhile."""
+    try:
+        yield
+    except NotFound:
+        raise S3Error("NoSuchUpload", UploadId=upload.id) from None

@@ -18,12 +18,13 @@ async def one_ahead(calls: Iterable[_Call[T]]) -> AsyncGenerator[T, None]:
     ahead: _Call[T] | Task[T] | None = None
     try:
         for call in calls:
-            current, ahead = ahead, _started(call)
-            if current is not None:
-                yield await current
+            waiting = [] if ahead is None else [ahead]
+            ahead = _started(call)
+            if waiting:
+                yield await waiting.pop()  # kept nowhere: a result may be large, and its user slow
         if ahead is not None:
-            current, ahead = ahead, None
-            yield await current
+            waiting, ahead = [ahead], None
+            yield await waiting.pop()
     finally:
         if ahead is not None:
             _drop(ahead)

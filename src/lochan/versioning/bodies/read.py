@@ -6,11 +6,11 @@ body that was read to its end without an error is right.
 """
 
 import hashlib
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing
 from typing import NamedTuple
 
-from lochan.errors import Conflict, Corrupt, Gone, Invalid, NotFound, Transient
+from lochan.errors import Conflict, Corrupt, Gone, Invalid, LochanError, NotFound, Transient
 from lochan.formats.entry import STORE_ETAG, Block, Entry
 from lochan.store.paths import check_span
 from lochan.store.protocol import Stat, Store
@@ -55,13 +55,17 @@ class BodyReader:
         self._outside = outside
         self._piece_bytes = piece_bytes
         self._hashing = Hashing()
+        self._now: Callable[[str, int, int], bytes] | None = getattr(store, "get_range_now", None)  # of a disk
 
-    async def read(self, entry: Entry, start: int = 0, stop: int | None = None) -> AsyncGenerator[bytes, None]:
-        """Bytes start to stop, exclusive, in pieces. Raises Invalid for a span outside of the body, Gone, Corrupt, and
-        Conflict for a file outside the lake that is not the one that was imported, or one of a workspace that somebody
-        has overwritten since it was committed."""
+    async def read(
+        self, entry: Entry, start: int = 0, stop: int | None = None, *, piece_bytes: Callable[[], int] | None = None
+    ) -> AsyncGenerator[bytes, None]:
+        """Bytes start to stop, exclusive, in pieces; how large is asked before each. Raises Invalid for a span outside
+        of the body, Gone, Corrupt, and Conflict for a file outside the lake that is not the one that was imported, or
+        one of a workspace that somebody has overwritten since it was committed."""
         spans = _spans(entry, start, entry.size if stop is None else stop)
-        pieces = (piece for span in spans for piece in self._pieces(span))
+        size = piece_bytes or (lambda: self._piece_bytes)
+        pieces = (piece for span in spans for piece in _pieces(span, span.stop, size))
         check = _Check(self._hashing)
         async with aclosing(one_ahead(self._fetch(entry, piece) for piece in pieces)) as fetched:
             async for piece, data in fetched:
@@ -73,7 +77,8 @@ class BodyReader:
                     data = await self._ended(entry, piece, data, check)
                 elif _is_checked(piece.span):
                     await check.add(data)
-                yield data
+                handed, data = [data], b""
+                yield handed.pop()  # kept nowhere while it is used
 
     async def read_all(self, entry: Entry) -> bytes:
         """The whole body, in memory."""
@@ -87,12 +92,21 @@ class BodyReader:
         async with aclosing(self.read(entry)) as pieces:
             return b"".join([piece async for piece in pieces])
 
+    def read_now(self, entry: Entry) -> bytes | None:
+        """The whole of a small body, where nothing need be waited for. None says nothing: `read_all` does."""
+        block = _small_block(entry)
+        if block is None or self._now is None:
+            return None
+        try:
+            data = self._now(block.address, block.offset, block.offset + block.size)
+        except LochanError:
+            return None
+        return data if hashlib.sha256(data).digest() == block.sha256 else None
+
     async def _read_small(self, entry: Entry) -> bytes | None:
         """Most reads are of small bodies that are as they should be. None: there is more to say of this one."""
-        if len(entry.blocks) != 1 or not 0 < entry.size <= _SMALL_BYTES:
-            return None
-        [block] = entry.blocks
-        if block.size != entry.size or not block.sha256 or is_outside(block.address):
+        block = _small_block(entry)
+        if block is None:
             return None
         try:
             data = await self._store.get_range(block.address, block.offset, block.offset + block.size)
@@ -134,7 +148,7 @@ class BodyReader:
         check = _Check(self._hashing)
         agreed = True
         data = b""
-        for piece in self._pieces(last.span):
+        for piece in (*_pieces(last.span, last.start, lambda: self._piece_bytes), last):
             if piece.is_last:
                 agreed = await check.digest() == before
             _, data = await self._fetch(entry, piece)
@@ -174,10 +188,6 @@ class BodyReader:
             raise Invalid(f"{address} is outside the lake, and nobody told how to open it")
         return self._outside.find(address)
 
-    def _pieces(self, span: _Span) -> Iterator[_Piece]:
-        for start in range(span.start, span.stop, self._piece_bytes):
-            yield _Piece(span, start, min(start + self._piece_bytes, span.stop))
-
 
 class _Check:
     """The digest of a block, as far as it has come."""
@@ -205,6 +215,23 @@ def _spans(entry: Entry, start: int, stop: int) -> list[_Span]:
     if at != entry.size:
         raise Corrupt(f"{entry.path!r} has {entry.size} bytes, but its blocks have {at}")
     return spans
+
+
+def _pieces(span: _Span, stop: int, size: Callable[[], int]) -> Iterator[_Piece]:
+    """From its beginning to `stop`; the size is asked for before each."""
+    start = span.start
+    while start < stop:
+        end = min(start + size(), stop)
+        yield _Piece(span, start, end)
+        start = end
+
+
+def _small_block(entry: Entry) -> Block | None:
+    """The block of a body that is small, whole, in the lake, and known by its SHA-256."""
+    if len(entry.blocks) != 1 or not 0 < entry.size <= _SMALL_BYTES:
+        return None
+    [block] = entry.blocks
+    return block if block.size == entry.size and block.sha256 and not is_outside(block.address) else None
 
 
 def _is_checked(span: _Span) -> bool:

@@ -10,7 +10,7 @@ removes them like all such files.
 """
 
 import hashlib
-from collections.abc import AsyncIterable, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -33,6 +33,8 @@ _PIECE_BYTES = 2 << 20  # large enough to be worth a thread, small enough to sta
 _PUTS_AT_ONCE = 32
 
 _NONE: Mapping[str, str] = {}
+
+Shown = Callable[[bytes], None]  # what a digest is shown to
 
 
 class Bodies:
@@ -71,18 +73,20 @@ class Bodies:
         metadata: Mapping[str, str] = _NONE,
         expected_md5: str | None = None,
         checksums: Mapping[str, str | None] = _NONE,
+        whole: Shown | None = None,
     ) -> Entry:
         """Raises Invalid for a path or a checksum that cannot be taken, BadDigest for a body that is not as declared,
-        and whatever the store or the chunks raise. `Declared` tells how checksums are written."""
+        and whatever the store or the chunks raise. `Declared` tells how checksums are written. `whole` is shown the
+        SHA-256 of all of it, which costs nothing where that is one block, and may raise."""
         body = Body(path, content_type, headers, metadata, expected_md5, checksums)
         cutter = Cutter(chunks)
         data = await cutter.take(min(_WHOLE_BYTES_MAX, self._block_bytes))
         if not await cutter.more():
-            blocks = [await self._whole(body, mint, data)]
+            blocks = [await self._whole(body, mint, data, whole)]
         else:
             cutter.put_back(data)
             del data  # 8 MiB that would be held to the end
-            blocks = await self._streamed(body, mint, cutter)
+            blocks = await self._streamed(body, mint, cutter, whole)
         return body.entry(blocks, self._clock.wall())
 
     def address(self, path: str, mint: int) -> str:
@@ -98,28 +102,35 @@ class Bodies:
         now = self._clock.wall()
         return [replace(ready.entry, blocks=(block,), mtime=now) for ready, block in zip(bodies, blocks, strict=True)]
 
-    async def _whole(self, body: Body, mint: int, data: bytes) -> Block:
+    async def _whole(self, body: Body, mint: int, data: bytes, whole: Shown | None) -> Block:
         sha256 = hashlib.sha256()
         feed = Feed(self._hashing, [*body.hashers, sha256])
         await feed.add(data)
-        if body.is_declared:  # else the store need not wait for the hashes
+        if body.is_declared or whole is not None:  # else the store need not wait for the hashes
             await feed.done()
+            if whole is not None:
+                whole(sha256.digest())
             body.verify()
         address = await self._put(body.path, mint, data)
         await feed.done()
         return Block(address, 0, len(data), sha256.digest())
 
-    async def _streamed(self, body: Body, mint: int, cutter: Cutter) -> list[Block]:
+    async def _streamed(self, body: Body, mint: int, cutter: Cutter, whole: Shown | None) -> list[Block]:
         blocks: list[Block] = []
+        of_all = sha256 = hashlib.sha256()
         while await cutter.more():
-            sha256 = hashlib.sha256()
-            feed = Feed(self._hashing, [*body.hashers, sha256])
+            if blocks:  # it is more than one, so that from here on there are two to be fed
+                of_all, sha256 = sha256.copy() if of_all is sha256 else of_all, hashlib.sha256()
+            ours = [sha256] if whole is None or of_all is sha256 else [sha256, of_all]
+            feed = Feed(self._hashing, [*body.hashers, *ours])
             address = self._addresses.new(body.path, mint)
             fp("body.before_put")
             size = await self._store_for(body.path).put_stream(address, self._pieces(cutter, feed))
             fp("body.after_put")
             await feed.done()
             blocks.append(Block(address, 0, size, sha256.digest()))
+        if whole is not None:
+            whole(of_all.digest())
         return blocks
 
     async def _pieces(self, cutter: Cutter, feed: Feed) -> AsyncIterator[bytes]:

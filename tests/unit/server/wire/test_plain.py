@@ -39,3 +39,15 @@ def test_the_length_is_kept_to() -> None:
 
 def test_an_unsigned_body_is_not_hashed() -> None:
     assert play(PlainBody(Identity("id", Form.V4_QUERY, Payload.UNSIGNED), 2), b"ab") == b"ab"
+
+
+def test_whoever_takes_over_the_hashing_has_the_comparison() -> None:
+    body = PlainBody(hashed(b"hello"), 5)
+    compare = body.hand_over()
+    assert compare is not None
+    assert play(body, b"hullo") == b"hullo"
+    compare(sha256(b"hello").digest())
+    with pytest.raises(S3Error) as caught:
+        compare(sha256(b"hullo").digest())
+    assert caught.value.code == "XAmzContentSHA256Mismatch"
+    assert PlainBody(Identity("id", Form.V4_QUERY, Payload.UNSIGNED), 2).hand_over() is None

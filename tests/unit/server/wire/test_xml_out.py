@@ -5,16 +5,17 @@ from typing import Any
 from urllib.parse import unquote
 from xml.etree import ElementTree
 
+import pyarrow as pa
 import pytest
 from botocore.loaders import Loader
 from botocore.model import ServiceModel
 from botocore.parsers import RestXMLParser
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lochan.server.gateway.wire import xml_listings, xml_out, xml_uploads
 from lochan.server.gateway.wire.errors import CODES, S3Error
-from lochan.server.gateway.wire.xml_listings import Content, Listing, Owner
+from lochan.server.gateway.wire.xml_listings import Columns, Content, Listing, Owner
 from lochan.server.gateway.wire.xml_text import escaped, url_encoded
 from lochan.server.gateway.wire.xml_uploads import PartListing, Upload, UploadedPart, UploadListing
 
@@ -76,6 +77,7 @@ def test_a_listing_of_buckets() -> None:
     assert found["Owner"]["DisplayName"] == "<me>" and found["ContinuationToken"] == "t"
 
 
+@settings(deadline=None)
 @given(st.lists(st.text(st.characters(codec="utf-8"), min_size=1)), st.text(st.characters(codec="utf-8")))
 def test_encoded_listings_hold_any_key(keys: list[str], prefix: str) -> None:
     page = listing(
@@ -93,6 +95,7 @@ def test_encoded_listings_hold_any_key(keys: list[str], prefix: str) -> None:
         assert [unquote(row["Prefix"]) for row in found.get("CommonPrefixes", [])] == keys
 
 
+@settings(deadline=None)
 @given(st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs", "Cn"])))
 def test_plain_listings_hold_what_xml_can(key: str) -> None:
     key += "\t\r\n"
@@ -106,6 +109,34 @@ def test_what_xml_cannot_hold_is_a_reference_as_in_s3_and_never_another_key(bad:
     with pytest.raises(ElementTree.ParseError):
         ElementTree.fromstring(xml_listings.list_objects(listing(contents=[Content(bad, AT, "e", 1)]), "", None))
     assert unquote(url_encoded(bad)) == bad
+
+
+_NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+_MOMENTS = st.integers(-(10**15), 4 * 10**15)
+
+
+@settings(deadline=None)  # Arrow's first steps take a while
+@given(
+    st.lists(st.tuples(_NAMES, _MOMENTS, _NAMES, st.integers(0, 2**62)), max_size=6),
+    st.lists(_NAMES, max_size=4),
+    st.sampled_from([None, "url"]),
+    st.integers(0, 3),
+)
+def test_columns_and_rows_make_the_same_page(
+    rows: list[tuple[str, int, str, int]], prefixes: list[str], encoding: str | None, skipped: int
+) -> None:
+    root = "ma&in/"
+    kinds = (pa.string(), pa.int64(), pa.string(), pa.int64())
+    arrays = [pa.array([row[at] for row in rows], kind) for at, kind in enumerate(kinds)]
+    paths, moments, tags, sizes = (array.slice(min(skipped, len(rows))) for array in arrays)
+    columns = Columns(root, paths, moments, tags, sizes)
+    contents = [Content(root + key, at, etag, size) for key, at, etag, size in rows[skipped:]]
+    both = [listing(contents=each, prefixes=prefixes, encoding_type=encoding) for each in (columns, contents)]
+    assert len(columns) == len(contents)
+    one, other = both
+    assert xml_listings.list_objects(one, "m", None) == xml_listings.list_objects(other, "m", None)
+    assert xml_listings.list_objects_v2(one, None, None, "n") == xml_listings.list_objects_v2(other, None, None, "n")
+    assert xml_listings.list_versions(one, "", "", None) == xml_listings.list_versions(other, "", "", None)
 
 
 def test_deletions() -> None:

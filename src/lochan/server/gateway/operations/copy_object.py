@@ -45,10 +45,9 @@ async def found_source(gateway: Gateway, request: Request) -> Source:
     if told_source.version not in (None, "null"):
         raise S3Error("NoSuchVersion")
     place = await object_place(gateway, request, "fs:ReadObject", told_source.bucket, told_source.key)
-    _, read_at = await place.repository.refs()
     entry = await look_up(place)
     conditions(request.headers, COPY_PREFIX).check_copy(current(entry))
-    return Source(place, entry, read_at)
+    return Source(place, entry, place.number)
 
 
 def _said(request: Request, source: Source, target: Place) -> Entry:

@@ -19,7 +19,7 @@ async def handle(gateway: Gateway, request: Request) -> Response:
     if "content-length" in request.headers and (body := await Incoming(request, _BODY_BYTES_MAX).whole()):
         parse_create_bucket(body)
     try:
-        await gateway.lake.create_repository(name, actor=gateway.actor(request))
+        await gateway.lake.create_repository(name, dotted=gateway.settings.flat, actor=gateway.actor(request))
     except AlreadyExists:
         found = gateway.lake.known_repository(name)
         mine = found is not None and found.created_by == request.user

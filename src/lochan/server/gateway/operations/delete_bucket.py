@@ -14,6 +14,4 @@ async def handle(gateway: Gateway, request: Request) -> Response:
         if (await list_objects(repository, branch.name, limit=1)).entries:
             raise S3Error("BucketNotEmpty", BucketName=request.bucket)
     await gateway.lake.delete_repository(request.bucket, actor=gateway.actor(request))
-    # Nobody writes to it any more, nor into it in place of one that gets its name next.
-    await gateway.access.freshness.before_answer()
     return Response(204, [])

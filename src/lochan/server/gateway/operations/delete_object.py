@@ -2,6 +2,7 @@
 
 from lochan.formats.refs_events import Staged
 from lochan.server.gateway.gateway import Gateway
+from lochan.server.gateway.looking import find
 from lochan.server.gateway.places import Place, check_writable, object_place
 from lochan.server.gateway.request import Request, Response
 from lochan.server.gateway.wire.conditions import conditions
@@ -14,7 +15,7 @@ ACTION = "fs:DeleteObject"
 
 
 async def handle(gateway: Gateway, request: Request) -> Response:
-    place = await object_place(gateway, request, ACTION, root=True)
+    place = await object_place(gateway, request, ACTION, root=True, blind=True)
     check_writable(place)
     wanted = conditions(request.headers)
     if wanted.match is not None and place.path and not place.workspace:
@@ -27,6 +28,8 @@ async def handle(gateway: Gateway, request: Request) -> Response:
             actor=gateway.actor(request),
         )
     else:
+        if wanted.match is not None and place.path:
+            check(wanted, await find(place))
         await delete(gateway, request, place, [place.path])
     return Response(204, [])
 

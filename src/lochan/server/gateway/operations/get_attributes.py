@@ -8,6 +8,7 @@ from lochan.server.gateway.numbers import PAGE_MAX
 from lochan.server.gateway.operations.get_object import ACTION
 from lochan.server.gateway.places import object_place
 from lochan.server.gateway.request import Request, Response
+from lochan.server.gateway.wire.checksums import HASHERS
 from lochan.server.gateway.wire.conditions import conditions
 from lochan.server.gateway.wire.dates import http_date
 from lochan.server.gateway.wire.errors import S3Error
@@ -23,11 +24,12 @@ async def handle(gateway: Gateway, request: Request) -> Response:
     wanted = {name.strip() for name in request.headers.get("x-amz-object-attributes", "").split(",") if name.strip()}
     if not wanted or not wanted <= _KNOWN:
         raise S3Error("InvalidArgument", "Invalid attribute name specified.", ArgumentName="x-amz-object-attributes")
-    composite = any("-" in value for value in entry.checksums.values())
+    sums = {name: value for name, value in entry.checksums.items() if name in HASHERS}
+    composite = any("-" in value for value in sums.values())
     answer = xml(
         attributes(
             etag=entry.etag if "ETag" in wanted else None,
-            checksums=entry.checksums if "Checksum" in wanted else None,
+            checksums=sums if "Checksum" in wanted else None,
             checksum_type="COMPOSITE" if composite else "FULL_OBJECT",
             parts=_parts(entry, request) if "ObjectParts" in wanted and entry.parts else None,
             size=entry.size if "ObjectSize" in wanted else None,

@@ -1,11 +1,9 @@
 """GetObject: an object, or a span of it."""
 
-from collections.abc import AsyncIterator
-
 from lochan.formats.entry import Entry
 from lochan.server.gateway.gateway import Gateway
 from lochan.server.gateway.looking import current, entry_headers, look_up
-from lochan.server.gateway.places import Place, object_place
+from lochan.server.gateway.places import object_place
 from lochan.server.gateway.request import Request, Response
 from lochan.server.gateway.wire.conditions import conditions
 from lochan.server.gateway.wire.errors import S3Error
@@ -26,16 +24,19 @@ async def handle(gateway: Gateway, request: Request) -> Response:
     headers += extra
     status = 206 if span is not None else 200
     if end - start > _WHOLE_BYTES_MAX:
-        return Response(status, headers, stream=_stream(place, entry, start, end))
+        read = place.repository.reader.read
+        return Response(status, headers, stream=lambda piece_bytes: read(entry, start, end, piece_bytes=piece_bytes))
     if span is None:
         return Response(status, headers, await place.repository.reader.read_all(entry) if entry.size else b"")
-    pieces = [piece async for piece in place.repository.reader.read(entry, start, end)]
-    return Response(status, headers, b"".join(pieces))
+    found = [piece async for piece in place.repository.reader.read(entry, start, end)]
+    return Response(status, headers, b"".join(found))
 
 
 def wanted(entry: Entry, request: Request) -> tuple[Span | None, list[tuple[str, str]]]:
     """The span that a range or a part number asks for, and the headers that say so. Raises InvalidRange."""
     if "partNumber" in request.query:
+        if "range" in request.headers:
+            raise S3Error("InvalidRequest", "Cannot specify both Range header and partNumber query parameter.")
         return part_span(entry, request.query["partNumber"])
     if "range" not in request.headers:
         return None, []
@@ -56,8 +57,3 @@ def part_span(entry: Entry, text: str) -> tuple[Span | None, list[tuple[str, str
     if span.end > span.start:
         headers.append(("content-range", span.content_range(entry.size)))
     return (span if entry.size else None), headers
-
-
-async def _stream(place: Place, entry: Entry, start: int, end: int) -> AsyncIterator[bytes]:
-    async for piece in place.repository.reader.read(entry, start, end):
-        yield piece

@@ -1,13 +1,13 @@
 """ListObjects: the first version, paged by a marker."""
 
-from lochan.server.gateway.answers import xml
 from lochan.server.gateway.gateway import Gateway
-from lochan.server.gateway.listing import listed
+from lochan.server.gateway.listing import answer
 from lochan.server.gateway.request import Request, Response
 from lochan.server.gateway.wire.xml_listings import list_objects
 
 
 async def handle(gateway: Gateway, request: Request) -> Response:
     marker = request.query.get("marker", "")
-    found = await listed(gateway, request, marker, with_owner=True)
-    return xml(list_objects(found.listing, marker, found.next))
+    return await answer(
+        gateway, request, marker, lambda found: list_objects(found.listing, marker, found.next), with_owner=True
+    )

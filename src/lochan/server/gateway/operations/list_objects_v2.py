@@ -3,9 +3,8 @@
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 
-from lochan.server.gateway.answers import xml
 from lochan.server.gateway.gateway import Gateway
-from lochan.server.gateway.listing import listed
+from lochan.server.gateway.listing import Listed, answer
 from lochan.server.gateway.request import Request, Response
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.xml_listings import list_objects_v2
@@ -22,9 +21,12 @@ async def handle(gateway: Gateway, request: Request) -> Response:
     token, start_after = query.get("continuation-token"), query.get("start-after")
     after = _key(token) if token is not None else start_after or ""
     owner = query.get("fetch-owner", "").lower() == "true"
-    found = await listed(gateway, request, after, with_owner=owner)
-    next = None if found.next is None else urlsafe_b64encode(found.next.encode()).decode()
-    return xml(list_objects_v2(found.listing, start_after, token, next))
+
+    def render(found: Listed) -> bytes:
+        next = None if found.next is None else urlsafe_b64encode(found.next.encode()).decode()
+        return list_objects_v2(found.listing, start_after, token, next)
+
+    return await answer(gateway, request, after, render, with_owner=owner)
 
 
 def _key(token: str) -> str:

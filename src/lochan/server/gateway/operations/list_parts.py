@@ -15,7 +15,7 @@ async def handle(gateway: Gateway, request: Request) -> Response:
     upload = found_upload(place, request)
     limit = page_size(request, "max-parts")
     marker = number(request, "part-number-marker", 0, 0, (1 << 31) - 1)
-    behind = [upload.parts[each] for each in sorted(upload.parts) if each > marker]
+    behind = [part for part in place.repository.folded().uploads.parts(upload.id) if part.number > marker]
     page = behind[:limit]
     opened = upload.opened
     checksum = opened.checksum or None, opened.checksum_type or None

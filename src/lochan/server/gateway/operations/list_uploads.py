@@ -34,7 +34,7 @@ async def handle(gateway: Gateway, request: Request) -> Response:
         and _is_behind(key, each.id, key_marker, id_marker)
         and allowed.allow(LIST, _resource(request, each.opened))
     ]
-    found.sort(key=lambda pair: (pair[0].encode(), pair[1].time, pair[1].id))
+    found.sort(key=lambda pair: (pair[0].encode(), pair[1].id))  # as markers count; ids go by the second
     items: list[tuple[str, str | None, Upload | None]] = []  # key or prefix, id, upload
     for common, several in groupby(found, lambda pair: _common(pair[0], prefix, delimiter)):
         if common is not None:

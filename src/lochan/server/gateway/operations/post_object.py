@@ -14,7 +14,7 @@ from lochan.server.gateway.operations.put_object import ACTION, written
 from lochan.server.gateway.places import check_writable, object_place
 from lochan.server.gateway.posted import Posted
 from lochan.server.gateway.request import Headers, Request, Response
-from lochan.server.gateway.storing import told
+from lochan.server.gateway.storing import refuse_unkept, told
 from lochan.server.gateway.wire.addressing import checked_key
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.post_policy import PostForm, post_claimed
@@ -29,13 +29,14 @@ async def handle(gateway: Gateway, request: Request) -> Response:
     if request.identity is not None:
         raise S3Error("InvalidArgument", "Only one auth mechanism allowed; a form carries its signature in its fields.")
     form = await posted.form()
+    refuse_unkept(form.fields)
     claim = post_claimed(form, gateway.realm, now(gateway))
     if claim is None:
         raise S3Error("AccessDenied")
     await identify(gateway, request, claim)
     posted.allowed = claim.length
     request.key = checked_key(form.key)  # from here on it is a request like others
-    place = await object_place(gateway, request, ACTION)
+    place = await object_place(gateway, request, ACTION, blind=True)
     check_writable(place)
     entry = await written(gateway, place, told(form.fields), posted)
     await stage(gateway, request, place, entry)

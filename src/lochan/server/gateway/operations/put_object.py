@@ -17,7 +17,7 @@ ACTION = "fs:WriteObject"
 
 
 async def handle(gateway: Gateway, request: Request) -> Response:
-    place = await object_place(gateway, request, ACTION, root=True)
+    place = await object_place(gateway, request, ACTION, root=True, blind=True)
     check_writable(place)
     incoming = Incoming(request)
     if place.path:
@@ -50,16 +50,16 @@ async def written(gateway: Gateway, place: Place, said: Told, incoming: Body) ->
         )
         incoming.check_trailer(small.entry.checksums)
         return await gateway.packing(place.repository).write(small)
-    _, mint = await place.repository.refs()
     entry = await place.repository.bodies.write(
         place.path,
         incoming.pieces(),
-        mint=mint,
+        mint=place.repository.journal.tail.state.number,  # G1: what was folded before the first byte
         content_type=said.content_type,
         headers=said.headers,
         metadata=said.metadata,
         expected_md5=incoming.expected_md5,
         checksums=incoming.checksums,
+        whole=incoming.hand_over(),
     )
     incoming.check_trailer(entry.checksums)
     return entry

@@ -5,7 +5,7 @@ from lochan.server.gateway.numbers import number
 from lochan.server.gateway.places import object_place
 from lochan.server.gateway.request import Request, Response
 from lochan.server.gateway.storing import Incoming
-from lochan.server.gateway.uploading import found_upload
+from lochan.server.gateway.uploading import found_upload, still_open
 from lochan.versioning.uploads import PARTS_MAX, put_part
 
 
@@ -15,15 +15,17 @@ async def handle(gateway: Gateway, request: Request) -> Response:
     upload = found_upload(place, request)
     incoming = Incoming(request)
     wanted = incoming.checksums or ({upload.opened.checksum: None} if upload.opened.checksum else {})
-    part = await put_part(
-        place.repository,
-        upload.id,
-        which,
-        incoming.pieces(),
-        actor=gateway.actor(request),
-        expected_md5=incoming.expected_md5,
-        checksums=wanted,
-        verify=incoming.check_trailer,
-    )
+    with still_open(upload):
+        part = await put_part(
+            place.repository,
+            upload.id,
+            which,
+            incoming.pieces(),
+            actor=gateway.actor(request),
+            expected_md5=incoming.expected_md5,
+            checksums=wanted,
+            verify=incoming.check_trailer,
+            whole=incoming.hand_over(),
+        )
     sums = [(f"x-amz-checksum-{name.lower()}", value) for name, value in part.checksums.items()]
     return Response(200, [("etag", f'"{part.etag}"'), *sums, ("content-length", "0")])

@@ -2,6 +2,8 @@
 not written again."""
 
 import hashlib
+from base64 import b64encode
+from collections.abc import AsyncIterable, Sequence
 
 from lochan.server.gateway.answers import xml
 from lochan.server.gateway.gateway import Gateway
@@ -9,9 +11,11 @@ from lochan.server.gateway.numbers import number
 from lochan.server.gateway.operations.copy_object import found_source
 from lochan.server.gateway.places import object_place
 from lochan.server.gateway.request import Request, Response
-from lochan.server.gateway.uploading import found_upload
+from lochan.server.gateway.uploading import found_upload, still_open
+from lochan.server.gateway.wire.checksums import HASHERS
 from lochan.server.gateway.wire.ranges import Span, copied_span
 from lochan.server.gateway.wire.xml_uploads import copied
+from lochan.versioning.bodies.hashing import Feed, Hashing
 from lochan.versioning.uploads import PARTS_MAX, copy_part, put_part
 
 
@@ -22,15 +26,39 @@ async def handle(gateway: Gateway, request: Request) -> Response:
     source = await found_source(gateway, request)
     text = request.headers.get("x-amz-copy-source-range")
     span = copied_span(text, source.entry.size) if text else Span(0, source.entry.size)
-    actor = gateway.actor(request)
+    actor, id = gateway.actor(request), upload.id
+    algorithms = (upload.opened.checksum,) if upload.opened.checksum else ()
     read = source.place.repository.reader.read(source.entry, span.start, span.end)
-    if source.place.repository is place.repository:
-        md5 = hashlib.md5(usedforsecurity=False)
-        async for piece in read:
-            md5.update(piece)
-        part = await copy_part(
-            place.repository, upload.id, which, source.entry, span.start, span.end, md5.hexdigest(), actor=actor
-        )
-    else:
-        part = await put_part(place.repository, upload.id, which, read, actor=actor)
+    with still_open(upload):
+        if source.place.repository is place.repository:
+            etag, sums = await _digests(read, algorithms)
+            part = await copy_part(
+                place.repository,
+                id,
+                which,
+                source.entry,
+                span.start,
+                span.end,
+                etag,
+                read_at=source.read_at,
+                actor=actor,
+                checksums=sums,
+            )
+        else:
+            wanted = dict.fromkeys(algorithms)
+            part = await put_part(place.repository, id, which, read, actor=actor, checksums=wanted)
     return xml(copied(part.etag, part.time, part.checksums, of_part=True))
+
+
+async def _digests(read: AsyncIterable[bytes], algorithms: Sequence[str]) -> tuple[str, dict[str, str]]:
+    """The MD5 in hex, and the additional checksums that the upload wants, in base64."""
+    md5 = hashlib.md5(usedforsecurity=False)
+    hashers = {name: HASHERS[name]() for name in algorithms}
+    feed = Feed(_hashing, [md5, *hashers.values()])
+    async for piece in read:
+        await feed.add(piece)
+    await feed.done()
+    return md5.hexdigest(), {name: b64encode(hasher.digest()).decode() for name, hasher in hashers.items()}
+
+
+_hashing = Hashing()

@@ -49,11 +49,11 @@ class Signed(NamedTuple):
         return f"{ALGORITHM}\n{self.timestamp}\n{self.credential.scope}\n{digest}"
 
     def _refusal(self, canonical: str, known: bool) -> S3Error:
+        """Both are made, whichever it is: how long an answer takes does not tell whether the key is known."""
         id = self.credential.access_key_id
-        if not known:
-            return S3Error("InvalidAccessKeyId", AWSAccessKeyId=id)
         text = self._string_to_sign(canonical)
-        return S3Error(
+        unknown = S3Error("InvalidAccessKeyId", AWSAccessKeyId=id)
+        mismatch = S3Error(
             "SignatureDoesNotMatch",
             AWSAccessKeyId=id,
             StringToSign=text,
@@ -62,6 +62,7 @@ class Signed(NamedTuple):
             CanonicalRequest=canonical,
             CanonicalRequestBytes=wire_bytes(canonical).hex(" "),
         )
+        return mismatch if known else unknown
 
 
 def canonical_headers(headers: Mapping[str, str], names: Sequence[str]) -> str:

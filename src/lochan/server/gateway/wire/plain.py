@@ -1,5 +1,6 @@
 """A body that comes as it is: its length, and its hash where the signature covers one."""
 
+from collections.abc import Callable
 from hashlib import sha256
 
 from lochan.server.gateway.wire.errors import S3Error
@@ -25,14 +26,21 @@ class PlainBody:
             self._hash.update(data)
         return (data,)
 
+    def hand_over(self) -> Callable[[bytes], None] | None:
+        """Before the first byte: from here on somebody else hashes the body, and asks what is returned whether the
+        SHA-256 is the right one before anybody sees it. None: there is none to compare with."""
+        expected, self._expected = self._expected, None
+        return None if expected is None else lambda digest: _compare(expected, digest.hex())
+
     def finish(self) -> dict[str, str]:
         """Raises IncompleteBody or XAmzContentSHA256Mismatch."""
         if self._left:
             raise S3Error("IncompleteBody")
-        if self._expected is not None and not same(found := self._hash.hexdigest(), self._expected):
-            raise S3Error(
-                "XAmzContentSHA256Mismatch",
-                ClientComputedContentSHA256=self._expected,
-                S3ComputedContentSHA256=found,
-            )
+        if self._expected is not None:
+            _compare(self._expected, self._hash.hexdigest())
         return {}
+
+
+def _compare(expected: str, found: str) -> None:
+    if not same(found, expected):
+        raise S3Error("XAmzContentSHA256Mismatch", ClientComputedContentSHA256=expected, S3ComputedContentSHA256=found)

@@ -114,10 +114,10 @@ class PostClaim:
         return sign(signing_key(secret, *self._scope), policy) if self._is_v4 else sign_v2(secret, policy)
 
     def _refusal(self, known: bool) -> S3Error:
-        if not known:
-            return S3Error("InvalidAccessKeyId", AWSAccessKeyId=self.access_key_id)
+        unknown = S3Error("InvalidAccessKeyId", AWSAccessKeyId=self.access_key_id)
         fields = {"StringToSign": self._policy, "SignatureProvided": self._signature}
-        return S3Error("SignatureDoesNotMatch", AWSAccessKeyId=self.access_key_id, **fields)
+        mismatch = S3Error("SignatureDoesNotMatch", AWSAccessKeyId=self.access_key_id, **fields)
+        return mismatch if known else unknown
 
 
 def post_claimed(form: PostForm, realm: Realm, now: float) -> PostClaim | None:

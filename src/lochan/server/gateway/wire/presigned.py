@@ -42,7 +42,7 @@ class QueryV4:
         refuse_unsigned(request.headers, names)
         hash = found.get("X-Amz-Content-Sha256") or request.headers.get("x-amz-content-sha256", "UNSIGNED-PAYLOAD")
         self._payload = seedless(*declared_payload(hash))
-        self._token = found.get("X-Amz-Security-Token")
+        self._token = found.get("X-Amz-Security-Token") or request.headers.get("x-amz-security-token")
         self._request = request
         self._signed = Signed(credential, timestamp, names, found["X-Amz-Signature"], hash)
 
@@ -68,7 +68,7 @@ class QueryV2:
             raise _expired(int(expires), now)
         token = {name: value for name, value in found.items() if name == "x-amz-security-token"}
         self._payload = undeclared_payload(request.headers)
-        self._token = found.get("x-amz-security-token")
+        self._token = found.get("x-amz-security-token") or request.headers.get("x-amz-security-token")
         self._request = request
         self._signed = SignedV2(found["AWSAccessKeyId"], found["Signature"], expires, token)
         self.access_key_id = found["AWSAccessKeyId"]

@@ -113,15 +113,16 @@ class SignedV2(NamedTuple):
                 yield f"{head}{bucket}{path}{parameters}"
 
     def _refusal(self, text: str, known: bool) -> S3Error:
-        if not known:
-            return S3Error("InvalidAccessKeyId", AWSAccessKeyId=self.access_key_id)
-        return S3Error(
+        """Both are made, whichever it is: how long an answer takes does not tell whether the key is known."""
+        unknown = S3Error("InvalidAccessKeyId", AWSAccessKeyId=self.access_key_id)
+        mismatch = S3Error(
             "SignatureDoesNotMatch",
             AWSAccessKeyId=self.access_key_id,
             StringToSign=text,
             SignatureProvided=self.signature,
             StringToSignBytes=wire_bytes(text).hex(" "),
         )
+        return mismatch if known else unknown
 
 
 def sign_v2(secret: str, text: bytes) -> str:

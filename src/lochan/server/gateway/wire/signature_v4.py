@@ -27,14 +27,14 @@ class HeaderV4:
         self._payload, self._sha256 = declared_payload(hash)
         refuse_unsigned(request.headers, fields["SignedHeaders"])
         self._request = request
-        self._signed = Signed(credential, timestamp, fields["SignedHeaders"], fields["Signature"], hash)
+        self.signed = Signed(credential, timestamp, fields["SignedHeaders"], fields["Signature"], hash)
 
     @property
     def access_key_id(self) -> str:
-        return self._signed.credential.access_key_id
+        return self.signed.credential.access_key_id
 
     def verify(self, secret: str | None) -> Identity:
-        signed = self._signed
+        signed = self.signed
         key = signed.check(self._request, secret)
         return Identity(
             self.access_key_id,

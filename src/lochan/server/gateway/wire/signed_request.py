@@ -35,8 +35,7 @@ class SignedRequest:
 
     def canonical_query(self, without: str = "") -> str:
         """Sorted by the encoded name, then by the encoded value."""
-        pairs = [(canonical_part(name), canonical_part(value)) for name, value in self.pairs if name != without]
-        return _assembled(pairs)
+        return canonical_query([pair for pair in self.pairs if pair[0] != without])
 
     def raw_query(self, without: str = "") -> str:
         """Sorted, but encoded as the client did."""
@@ -54,6 +53,11 @@ def joined(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
         name, value = name.lower(), value.strip(" \t")
         found[name] = f"{found[name]},{value}" if name in found else value
     return found
+
+
+def canonical_query(pairs: Pairs) -> str:
+    """Of names and values as on the wire."""
+    return _assembled([(canonical_part(name), canonical_part(value)) for name, value in pairs]) if pairs else ""
 
 
 def wire_bytes(text: str) -> bytes:

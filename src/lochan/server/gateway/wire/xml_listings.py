@@ -1,15 +1,15 @@
-"""Answers with many keys in them: objects, versions, buckets. A page of a thousand keys costs about a millisecond."""
+"""Answers with many keys in them: objects, versions, buckets. A page of a thousand keys, column by column, takes some
+0.3 ms."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import repeat
 from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from lochan.server.gateway.wire.dates import iso_millis
-from lochan.server.gateway.wire.xml_text import Encode, document, element, encoder, escaped
+from lochan.server.gateway.wire.xml_text import Encode, Part, document, element, encoder, escaped, is_as_it_is
 
 
 class Content(NamedTuple):
@@ -23,13 +23,13 @@ class Content(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """The same of many objects, column by column: for a page, three times as quick."""
+    """The same of many objects, column by column: nothing is done for each of them."""
 
     root: str  # what every key begins with
-    paths: Sequence[str]
-    modified: npt.NDArray[np.int64]
-    etags: Sequence[str]
-    sizes: Sequence[int]
+    paths: pa.StringArray
+    modified: pa.Int64Array
+    etags: pa.StringArray
+    sizes: pa.Int64Array
 
     def __len__(self) -> int:
         return len(self.paths)
@@ -122,42 +122,68 @@ def _echoes(listing: Listing, encode: Encode) -> tuple[str, ...]:
     )
 
 
-def _contents(listing: Listing, encode: Encode) -> list[str]:
-    owner = owner_element(listing.owner)
+def _contents(listing: Listing, encode: Encode) -> list[Part]:
+    return _items("Contents", "", listing, encode)
+
+
+def _versions(listing: Listing, encode: Encode) -> list[Part]:
+    return _items("Version", "<VersionId>null</VersionId><IsLatest>true</IsLatest>", listing, encode)
+
+
+def _items(name: str, version: str, listing: Listing, encode: Encode) -> list[Part]:
+    contents = listing.contents
+    tail = f"{owner_element(listing.owner)}<StorageClass>STANDARD</StorageClass></{name}>"
+    if isinstance(contents, Columns):
+        return [_of_columns(contents, name, version, tail, encode)] if len(contents) else []
     return [
-        f"<Contents><Key>{key}</Key><LastModified>{modified}</LastModified>"
-        f"<ETag>&quot;{etag}&quot;</ETag>{checksums}<Size>{size}</Size>{owner}"
-        "<StorageClass>STANDARD</StorageClass></Contents>"
-        for key, modified, etag, size, checksums in _rows(listing.contents, encode)
+        f"<{name}><Key>{encode(key)}</Key>{version}<LastModified>{iso_millis(modified)}</LastModified>"
+        f"<ETag>&quot;{escaped(etag)}&quot;</ETag>{checksums}<Size>{size}</Size>{tail}"
+        for key, modified, etag, size, checksums in contents
     ]
 
 
-def _versions(listing: Listing, encode: Encode) -> list[str]:
-    owner = owner_element(listing.owner)
-    return [
-        f"<Version><Key>{key}</Key><VersionId>null</VersionId><IsLatest>true</IsLatest>"
-        f"<LastModified>{modified}</LastModified><ETag>&quot;{etag}&quot;</ETag>{checksums}"
-        f"<Size>{size}</Size>{owner}<StorageClass>STANDARD</StorageClass></Version>"
-        for key, modified, etag, size, checksums in _rows(listing.contents, encode)
-    ]
+def _of_columns(contents: Columns, name: str, version: str, tail: str, encode: Encode) -> memoryview:
+    """Texts that follow each other in a column lie side by side: all of them are one piece already."""
+    joined = pc.binary_join_element_wise(
+        f"<{name}><Key>{encode(contents.root)}",
+        _encoded(contents.paths, encode),
+        f"</Key>{version}<LastModified>",
+        _moments(contents.modified),
+        "Z</LastModified><ETag>&quot;",
+        _encoded(contents.etags, escaped),
+        "&quot;</ETag><Size>",
+        contents.sizes.cast(pa.string()),
+        f"</Size>{tail}",
+        "",  # between them
+    )
+    return _text(joined)
 
 
-def _rows(contents: Sequence[Content] | Columns, encode: Encode) -> Iterable[tuple[str, str, str, int, str]]:
-    """Encoded, and times as S3 writes them."""
-    if not isinstance(contents, Columns):
-        return [
-            (encode(key), iso_millis(modified), escaped(etag), size, checksums)
-            for key, modified, etag, size, checksums in contents
-        ]
-    root, keys, etags = encode(contents.root), contents.paths, contents.etags
-    text = "".join(keys)
-    if encode(text) is not text:  # most pages hold nothing to be encoded, and one look at all of it tells
-        keys = [encode(key) for key in keys]
-    if escaped(text := "".join(etags)) is not text:
-        etags = [escaped(etag) for etag in etags]
-    moments = np.datetime_as_string(contents.modified.astype("datetime64[us]"), unit="ms", timezone="UTC").tolist()
-    return zip([root + key for key in keys], moments, etags, contents.sizes, repeat(""), strict=False)
+def _encoded(column: pa.StringArray, encode: Encode) -> pa.StringArray:
+    """Most pages hold nothing to be encoded, and one look at all of it tells."""
+    if is_as_it_is(bytes(_text(column)), encode):
+        return column
+    return pa.array(map(encode, column.to_pylist()), pa.string())
+
+
+def _text(column: pa.StringArray) -> memoryview:
+    """Of all in it, as it lies in memory."""
+    _, offsets, data = column.buffers()
+    first, last = (memoryview(offsets).cast("i")[column.offset + at] for at in (0, len(column)))
+    return memoryview(data)[first:last] if data is not None else memoryview(b"")
+
+
+def _moments(modified: pa.Int64Array) -> pa.StringArray:
+    """As `iso_millis`, without the Z. Objects that were brought in together share theirs."""
+    distinct = modified.dictionary_encode()
+    millis = pa.array(distinct.dictionary.to_numpy() // 1_000, pa.timestamp("ms"))
+    return pc.replace_substring(millis.cast(pa.string()), " ", "T").take(distinct.indices)
 
 
 def _prefixes(prefixes: Sequence[str], encode: Encode) -> list[str]:
-    return [f"<CommonPrefixes><Prefix>{encode(prefix)}</Prefix></CommonPrefixes>" for prefix in prefixes]
+    if not prefixes:
+        return []
+    begin, end = "<CommonPrefixes><Prefix>", "</Prefix></CommonPrefixes>"
+    if not is_as_it_is("".join(prefixes).encode("utf-8", "surrogatepass"), encode):
+        prefixes = [encode(prefix) for prefix in prefixes]
+    return [f"{begin}{f'{end}{begin}'.join(prefixes)}{end}"]

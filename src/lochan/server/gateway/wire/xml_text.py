@@ -5,7 +5,7 @@ page rather than reading another key. `encoding-type=url` is there for such keys
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from urllib.parse import quote
 
@@ -15,6 +15,7 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9_.~/*-]")
 _NAMED = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;"}
 
 Encode = Callable[[str], str]
+Part = str | memoryview  # of a document; much of it comes as bytes, and is copied once
 
 
 def escaped(text: str) -> str:
@@ -36,6 +37,11 @@ def encoder(encoding_type: str | None) -> Encode:
     return url_encoded if encoding_type == "url" else escaped
 
 
+def is_as_it_is(text: bytes, encode: Encode) -> bool:
+    """Whether encoding would change nothing, as far as one quick look can tell."""
+    return not text.translate(None, _AS_IT_IS[encode])
+
+
 def element(name: str, value: str | int | bool | None, encode: Encode = escaped) -> str:
     """Nothing at all for None; an empty value has an empty element."""
     if value is None:
@@ -45,11 +51,12 @@ def element(name: str, value: str | int | bool | None, encode: Encode = escaped)
     return f"<{name}>{encode(value) if isinstance(value, str) else value}</{name}>"
 
 
-def document(name: str, parts: Iterable[str], namespace: bool = True) -> bytes:
+def document(name: str, parts: Iterable[Part], namespace: bool = True) -> bytes:
     """`parts` are elements already."""
     attribute = ' xmlns="http://s3.amazonaws.com/doc/2006-03-01/"' if namespace else ""
     head = f'<?xml version="1.0" encoding="UTF-8"?>\n<{name}{attribute}>'
-    return f"{head}{''.join(parts)}</{name}>".encode()
+    inner = (part.encode() if isinstance(part, str) else part for part in parts)
+    return b"".join((head.encode(), *inner, f"</{name}>".encode()))
 
 
 def _reference(found: re.Match[str]) -> str:
@@ -63,3 +70,10 @@ def _percent(found: re.Match[str]) -> str:
 @lru_cache(maxsize=4096)
 def _quoted(character: str) -> str:
     return quote(character.encode("utf-8", "surrogatepass"))
+
+
+_ASCII = "".join(map(chr, range(0x20, 0x7F)))
+_AS_IT_IS: Mapping[Encode, bytes] = {
+    escaped: _SPECIAL.sub("", _ASCII).encode(),
+    url_encoded: _UNSAFE.sub("", _ASCII).encode(),
+}

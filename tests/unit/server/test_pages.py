@@ -1,0 +1,66 @@
+"""Pages that are kept: of one ref as it was, by one user, within a bound."""
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+from lochan.formats.entry import Entry
+from lochan.server.gateway.lane.pages import BYTES_MAX, Pages
+from lochan.staging.layers import EMPTY, Layers
+from lochan.versioning.resolve import Resolved
+from lochan.versioning.state.branch import Branch
+
+HERE, THERE = cast("Any", object()), cast("Any", object())  # repositories
+CHANGED = EMPTY.put(Entry("a", (), 0, "", "", 0))
+
+
+@dataclass
+class Asked:
+    raw_query: str = "list-type=2"
+    bucket: str = "bucket"
+    user: str = "ada"
+
+
+def at(commit: str = "c1", layers: Layers = EMPTY, **told: Any) -> Resolved:
+    return Resolved(commit, cast("Any", None), Branch("main", 1, commit, layers), **told)
+
+
+def find(pages: Pages, asked: Asked, resolved: Resolved, repository: Any = HERE) -> bytes | None:
+    return pages.find(repository, resolved, cast("Any", asked))
+
+
+def keep(pages: Pages, asked: Asked, resolved: Resolved, body: bytes = b"page") -> None:
+    pages.keep(HERE, resolved, cast("Any", asked), body)
+
+
+def test_a_page_is_found_while_nothing_has_changed() -> None:
+    pages = Pages()
+    keep(pages, Asked(), at())
+    assert find(pages, Asked(), at()) == b"page"
+    assert find(pages, Asked("list-type=2&prefix=a"), at()) is None
+    assert find(pages, Asked(user="bob"), at()) is None
+    assert find(pages, Asked(bucket="other"), at()) is None
+    assert find(pages, Asked(), at(), THERE) is None
+    assert find(pages, Asked(), at("c2")) is None
+    assert find(pages, Asked(), at(layers=CHANGED)) is None
+    keep(pages, Asked(), at(layers=CHANGED), b"another")
+    assert find(pages, Asked(), at(layers=CHANGED)) == b"another"
+    assert find(pages, Asked(), at()) is None
+
+
+def test_the_oldest_go_first() -> None:
+    pages, body = Pages(), bytes(BYTES_MAX // 8)
+    for number in range(9):
+        keep(pages, Asked(str(number)), at(), body)
+    assert [find(pages, Asked(str(number)), at()) is not None for number in range(9)] == [False] + [True] * 8
+    keep(pages, Asked("5"), at(), body)  # once more
+    keep(pages, Asked("9"), at(), body)
+    kept = [str(number) for number in range(10) if find(pages, Asked(str(number)), at()) is not None]
+    assert kept == ["2", "3", "4", "5", "6", "7", "8", "9"]
+
+
+def test_what_is_too_large_or_of_a_workspace_is_not_kept() -> None:
+    pages = Pages()
+    keep(pages, Asked(), at(), bytes(BYTES_MAX // 4 + 1))
+    assert find(pages, Asked(), at()) is None
+    keep(pages, Asked(), at(workspace=cast("Any", object())))
+    assert find(pages, Asked(), at(workspace=cast("Any", object()))) is None

@@ -1,0 +1,41 @@
+"""Free memory goes back to the system."""
+
+import asyncio
+import os
+from contextlib import suppress
+
+import pytest
+
+from lochan.clock import SystemClock
+from lochan.server import trimming
+from tests.run import run
+from tests.servers.memory import own
+
+PIECE = 100_000  # below what the C library asks the system for one by one
+
+
+class Soon(SystemClock):
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(0.01)
+
+
+def test_what_lies_free_between_pieces_in_use_is_given_back() -> None:
+    async def work() -> int:
+        pieces = [bytes([number % 256]) * PIECE for number in range(1_000)]
+        kept = pieces[::10]
+        before = own(os.getpid())
+        del pieces
+        task = asyncio.create_task(trimming.keep_trimming(Soon()))
+        await asyncio.sleep(0.3)
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+        assert len(kept) == 100
+        return before - own(os.getpid())
+
+    assert run(work()) > 50 << 20, "of 90 MB that are free"
+
+
+def test_where_there_is_nothing_of_the_kind_it_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ctypes.CDLL", lambda name: object())
+    run(asyncio.wait_for(trimming.keep_trimming(Soon()), 5))
