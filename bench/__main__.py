@@ -1,5 +1,7 @@
 """All benchmarks, or those whose name begins with an argument: `python -m bench journal ref`."""
 
+import argparse
+import os
 import sys
 from importlib import import_module
 
@@ -12,14 +14,27 @@ SUBJECTS = (
     "staging",
     "versioning",
     "log",
+    "load_pool",
     "gateway",
+    "gateway_latency",
+    "gateway_list",
+    "gateway_memory",
 )
 
 
 def main() -> None:
-    wanted = [name for name in SUBJECTS if not sys.argv[1:] or name.startswith(tuple(sys.argv[1:]))]
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(SUBJECTS))
+    parser.add_argument("--puts", type=int, metavar="N", help="gateway_memory: how many PUTs")
+    parser.add_argument("--entries", metavar="N,…", help="tree, staging, versioning: how many entries")
+    asked = parser.parse_args()
+    wanted = [name for name in SUBJECTS if not asked.names or name.startswith(tuple(asked.names))]
     if not wanted:
         sys.exit(f"there is no such benchmark; there are {', '.join(SUBJECTS)}")
+    if asked.puts is not None:
+        os.environ["LOCHAN_BENCH_PUTS"] = str(asked.puts)
+    if asked.entries is not None:
+        os.environ["LOCHAN_BENCH_ENTRIES"] = asked.entries
     for name in wanted:
         import_module(f"bench.{name}").main()
 

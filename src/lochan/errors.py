@@ -14,6 +14,7 @@
     │   │   ├── BadPartOrder        parts of an upload that do not ascend
     │   │   ├── PartTooSmall        a part of an upload that only the last may be
     │   │   ├── Ambiguous           a name that could mean several things
+    │   │   ├── QueryError          a query that is wrong at a place in its text (query/errors.py; kind invalid)
     │   │   ├── NothingToDo         it would change nothing
     │   │   └── SameRef             source and destination are one and the same
     │   ├── Refused               the rules of the lake or the store forbid it
@@ -46,6 +47,11 @@ class LochanError(Exception):
 
     def __str__(self) -> str:
         return f"{self.message} ({self.hint})" if self.hint else self.message
+
+    @property
+    def place(self) -> str:
+        """Lines that show where it is, as they are to be printed; empty where there is no text to show."""
+        return ""
 
 
 class Retry(LochanError):

@@ -2,31 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-
-import msgspec
 
 from lochan.access.state import Access
 from lochan.clock import Clock, SystemClock
 from lochan.errors import AlreadyExists, NotFound
 from lochan.formats import lake_file
 from lochan.formats.lake_file import LakeFile
-from lochan.formats.record import Actor, Sealed
+from lochan.formats.record import Actor
 from lochan.ids import Ids
 from lochan.journal.journal import Journal, Settings
+from lochan.journal.lines import EventLine, lines
 from lochan.journal.open import Journals
-from lochan.journal.state import Alarm
+from lochan.journal.state import Alarm, Part
 from lochan.store.create import settle
 from lochan.store.protocol import Store
-from lochan.versioning.repositories import Repositories, Repository
+from lochan.versioning.repositories import POOL, Repositories, Repository
 
 if TYPE_CHECKING:
     from lochan.access.open_access import OpenAccess
+    from lochan.engines.asking import How
+    from lochan.engines.duckdb.load.load import How as LoadHow
+    from lochan.engines.duckdb.load.load import Loaded
+    from lochan.engines.result import Result
+    from lochan.engines.surroundings import Surroundings
+    from lochan.formats.entry import Entry
+    from lochan.formats.pool_settings import PoolSettings
+    from lochan.pools.joining import RowMerge
     from lochan.tree.cache import ArrowCache
     from lochan.versioning.bodies.outside import Outside
     from lochan.versioning.bodies.settings import BodySettings
+    from lochan.versioning.moving import Said
     from lochan.versioning.open_repository import OpenRepository
 
 LAKE_JOURNAL = "_lake"
@@ -55,21 +63,6 @@ class World:
 ALONE = World()
 
 
-@dataclass(frozen=True, slots=True)
-class EventLine:
-    """One event of the feed, with everything that is known of it."""
-
-    number: int  # the logical time: of two events of one journal, the later has the larger
-    index: int  # its place in the record
-    time: int  # wall, microseconds since 1970
-    user: str
-    client: str
-    source: str
-    repository: str  # id, or _lake
-    type: str
-    payload: dict[str, Any]
-
-
 class Lake:
     def __init__(
         self,
@@ -92,6 +85,7 @@ class Lake:
         self._world = world
         self._outside: Outside | None = None
         self._access: OpenAccess | None = None
+        self._queries: Surroundings | None = None
 
     @classmethod
     async def create(
@@ -163,9 +157,11 @@ class Lake:
         kind: str = "files",
         default_branch: str = "main",
         metadata: Mapping[str, str] | None = None,
+        dotted: bool = False,
         actor: Actor,
         key: str = "",
     ) -> Repository:
+        """`dotted`: its name may have dots, as that of a bucket may."""
         from lochan.versioning.catalog import create_repository
 
         return await create_repository(
@@ -177,14 +173,58 @@ class Lake:
             kind=kind,
             default_branch=default_branch,
             metadata=metadata or {},
+            dotted=dotted,
             actor=actor,
             key=key,
         )
 
+    async def create_pool(
+        self,
+        name: str,
+        settings: PoolSettings | None = None,
+        *,
+        default_branch: str = "main",
+        metadata: Mapping[str, str] | None = None,
+        actor: Actor,
+        key: str = "",
+    ) -> Repository:
+        """Without settings, one whose key is the whole record."""
+        from lochan.versioning.catalog import create_repository
+
+        return await create_repository(
+            self._own,
+            self.journal,
+            self._clock,
+            self._ids,
+            name=name,
+            kind=POOL,
+            default_branch=default_branch,
+            metadata=metadata or {},
+            pool=settings,
+            actor=actor,
+            key=key,
+        )
+
+    async def rename_repository(self, name: str, to: str, *, actor: Actor, key: str = "") -> None:
+        """When it returns, nobody finds it by its old name any more, nor writes into it in place of the next (A1)."""
+        from lochan.versioning.catalog import rename_repository
+
+        await self._taken_away(rename_repository(self._own, name=name, to=to, actor=actor, key=key))
+
     async def delete_repository(self, name: str, *, actor: Actor, key: str = "") -> None:
+        """When it returns, nobody writes to it any more, nor into it in place of one that gets its name next (A1)."""
         from lochan.versioning.catalog import delete_repository
 
-        await delete_repository(self._own, name=name, actor=actor, key=key)
+        await self._taken_away(delete_repository(self._own, name=name, actor=actor, key=key))
+
+    async def _taken_away(self, work: Awaitable[None]) -> None:
+        answerable = self.open_access().freshness.before_answer
+        try:
+            await work
+        except NotFound:  # gone already, perhaps just now: whoever asks twice takes this for "done"
+            await answerable()
+            raise
+        await answerable()
 
     async def journal(self, repository_id: str = LAKE_JOURNAL) -> Journal:
         """The journal itself, for upkeep and tests."""
@@ -212,7 +252,17 @@ class Lake:
             settings=self._world.bodies or STANDARD,
             cache=self._cache(found.id),
         )
+        if found.kind == POOL:
+            from lochan.pools.joining import PoolJoins
+
+            opened.joins = PoolJoins(opened, self._compute_rows)
         return attach(opened)
+
+    async def _compute_rows(self, pool: OpenRepository, merge: RowMerge, mint: int) -> Sequence[Entry]:
+        """Few merges need an engine, and it is imported for those."""
+        from lochan.engines.duckdb.merge_rows import merge_rows
+
+        return await merge_rows(pool, merge, mint, self.queries().files)
 
     def _cache(self, repository_id: str) -> ArrowCache | None:
         """A folder of its own for each repository: the same file name may be another tree's elsewhere."""
@@ -250,36 +300,55 @@ class Lake:
             for line in lines(sealed):
                 yield line
 
+    async def load(
+        self,
+        pool: str,
+        rows: Any,
+        said: Said | None = None,
+        *,
+        branch: str = "",
+        actor: Actor,
+        how: LoadHow | None = None,
+    ) -> Loaded:
+        """Dicts, an Arrow table or batches, the path of a file or several: as one commit, all of it or nothing. Raises
+        Invalid for what is no rows, NothingToDo where there are none."""
+        from lochan.engines.duckdb.load.load import STANDARD, load_rows
+        from lochan.versioning.moving import NOTHING
+
+        repository = await self.open_repository(pool)
+        try:
+            at = branch or repository.repository.default_branch
+            return await load_rows(repository, at, rows, said or NOTHING, actor=actor, how=how or STANDARD)
+        finally:
+            await repository.close()
+
+    async def query(self, text: str, how: How | None = None) -> Result:
+        """A query of the pipe language or of SQL, at the snapshot of this moment. Raises QueryError, Gone, Refused."""
+        from lochan.engines.asking import How, ask
+
+        return await ask(self.queries(), text, how or How())
+
+    def queries(self) -> Surroundings:
+        if self._queries is None:
+            from lochan.engines.duckdb.files import files_of
+            from lochan.engines.surroundings import Surroundings
+            from lochan.query.sources.snapshot import Snapshots
+
+            cache = self._world.cache
+            kept = (f"{cache.folder}/objects/{self.id}", cache.bytes_max) if cache else (None, 0)
+            self._queries = Surroundings(self, files_of(self.store, *kept), Snapshots(), self._clock)
+        return self._queries
+
+    @property
+    def parts(self) -> tuple[type[Part], ...]:
+        """Of the state of the lake's own journal."""
+        return (Repositories, Access)
+
+    async def user_rows(self, time: int | None) -> list[dict[str, Any]]:
+        """The users that there are, or were at that moment, for queries."""
+        from lochan.access.user_rows import user_rows
+
+        return await user_rows(self._own, self.parts, time)
+
     async def close(self) -> None:
         await self._journals.close()
-
-
-def lines(sealed: Sealed) -> list[EventLine]:
-    record = sealed.record
-    changes = ((entry, change) for entry in record.entries for change in entry.changes)
-    return [
-        EventLine(
-            record.number,
-            index,
-            record.time,
-            entry.actor.user,
-            entry.actor.client,
-            entry.actor.source,
-            record.journal,
-            change.type,
-            _readable(msgspec.msgpack.decode(change.payload)),
-        )
-        for index, (entry, change) in enumerate(changes)
-    ]
-
-
-def _readable(value: Any) -> Any:
-    """Hashes and ids as hex digits, for people and for JSON."""
-    match value:
-        case bytes():
-            return value.hex()
-        case dict():
-            return {key: _readable(each) for key, each in value.items()}
-        case list():
-            return [_readable(each) for each in value]
-    return value

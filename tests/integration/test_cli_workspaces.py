@@ -158,6 +158,27 @@ def test_the_branch_changed_the_same_path(workspace: str) -> None:
     assert fine("fs", "cat", "demo@main/data/a.csv") == "theirs\n"
 
 
+def test_every_conflict_is_listed_however_many(workspace: str, tmp_path: Path) -> None:
+    """More than come with the error itself."""
+    count = 1_203
+    for ref in (f"demo@main+{workspace}", "demo@main"):
+        folder = tmp_path / ref
+        folder.mkdir()
+        for number in range(count):
+            (folder / f"{number:05d}").write_text(ref)
+        fine("fs", "upload", "-r", str(folder), f"{ref}/many/")
+    fine("commit", "demo@main", "-m", "theirs")
+    refused = lochan("workspace", "commit", "demo", workspace, "-m", "x", "--all", "-f", "json")
+    assert refused.exit_code == 4
+    listed = json.loads(refused.stdout)
+    assert [each["path"] for each in listed] == [f"many/{number:05d}" for number in range(count)]
+    assert all(each["base"] is None and each["ours"] != each["theirs"] for each in listed)
+    assert "1203 of the paths" in refused.stderr
+    table = lochan("workspace", "commit", "demo", workspace, "-m", "x", "--all").stdout.splitlines()
+    assert len(table) == count + 1
+    assert table[-1].startswith("many/01202")
+
+
 def test_a_late_writer_is_noticed(workspace: str) -> None:
     file = file_of(workspace, "x")
     file.write_text("what was committed")

@@ -1,8 +1,8 @@
 """`make sim SEEDS=200`: random lives under faults, then every small scene; a violation is printed and can be replayed.
 
-There are two worlds: the journal, and the versioning that stands on it.
+There are three worlds: the journal, the versioning that stands on it, and pools, which have scenes alone.
 
-python -m tests.sim --seeds 200                     seeds 0 to 199 of both, and the explorer
+python -m tests.sim --seeds 200                     seeds 0 to 199 of each, and the explorer
 python -m tests.sim --seed 17                       one life again, with its trace
 python -m tests.sim --plants                        every planted bug, and after how many seeds it is caught
 python -m tests.sim --world versioning --seed 17    of one world only
@@ -16,7 +16,7 @@ from tests.sim.explore import Result
 from tests.sim.shrink import shrink
 from tests.sim.worlds import WORLDS, Both
 
-PLANT_SEEDS = {"journal": 500, "versioning": 200}  # of versioning, what no life catches a scene does
+PLANT_SEEDS = {"journal": 500, "versioning": 200, "pools": 0}  # what no life catches a scene does
 
 
 def main() -> int:

@@ -1,10 +1,12 @@
-"""The two worlds that the simulator plays, behind one face for the command line."""
+"""The worlds that the simulator plays, behind one face for the command line."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from tests.sim import lives, plants, scenarios
 from tests.sim.explore import Result, Run
+from tests.sim.pools import plants as pool_plants
+from tests.sim.pools import scenes as pool_scenes
 from tests.sim.versioning import lives as versioning_lives
 from tests.sim.versioning import plants as versioning_plants
 from tests.sim.versioning import scenes, steady
@@ -37,6 +39,13 @@ def _catch_in_versioning(name: str, seeds: int) -> str:
     return ", ".join(filter(None, (found, by_scene)))
 
 
+def _catch_in_pools(name: str, seeds: int) -> str:
+    """By the scene that was written for it."""
+    where = pool_scenes.CATCHES[name]
+    explored = pool_scenes.explore_scene(where, pool_plants.PLANTS[name], seconds=60)
+    return f"run {explored.runs} of {where!r}" if explored.violation is not None else ""
+
+
 WORLDS: dict[str, Both] = {
     "journal": Both(
         (("lives", lives.live, lives.life()),),
@@ -54,5 +63,12 @@ WORLDS: dict[str, Both] = {
         lambda name, seconds: scenes.explore_scene(name, seconds=seconds),
         [*versioning_plants.PLANTS, *versioning_plants.STARVING],
         _catch_in_versioning,
+    ),
+    "pools": Both(
+        (),
+        pool_scenes.SCENES,
+        lambda name, seconds: pool_scenes.explore_scene(name, seconds=seconds),
+        pool_plants.PLANTS,
+        _catch_in_pools,
     ),
 }

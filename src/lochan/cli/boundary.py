@@ -37,17 +37,18 @@ def boundary(ctx: click.Context) -> Iterator[None]:
         ctx.exit(_report(explained(error)))
 
 
-def say(message: str, hint: str = "") -> None:
-    """`lochan: message` on stderr, the hint on a line of its own; nothing in either can command the terminal."""
+def say(message: str, hint: str = "", place: str = "") -> None:
+    """`lochan: message` on stderr, place and hint on lines of their own; nothing in any can command the terminal."""
     from lochan.cli.shown import printable
 
     click.echo(f"lochan: {printable(message)}", err=True)
-    if hint:
-        click.echo(f"  {printable(hint)}", err=True)
+    for line in [*place.splitlines(), hint]:
+        if line:
+            click.echo(f"  {printable(line)}", err=True)
 
 
 def _report(error: LochanError) -> int:
-    say(error.message, error.hint)
+    say(error.message, error.hint, error.place)
     return exit_codes.BY_KIND.get(error.kind, exit_codes.ERROR)
 
 

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 @format_option
 def command(repository: str, form: str) -> None:
     """List the branches of REPOSITORY, by name."""
+    show_branches(repository, form)
 
+
+def show_branches(repository: str, form: str) -> None:
     async def work(opened: Opened) -> list[dict[str, Any]]:
         refs, _ = await opened.repository.refs()
         return [_record(each, refs.commit(each.head), each.name == opened.ref) for each in refs.branches()]

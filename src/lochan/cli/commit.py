@@ -41,6 +41,7 @@ def command(
     async def work(opened: Opened) -> dict[str, Any]:
         from lochan.versioning.commit import Wish, commit
 
+        opened.needs_files()
         wish = Wish(message, said, author, moment, allow_empty, paths)
         return commit_record(*await commit(opened.repository, opened.ref, wish, actor=opened.actor))
 

@@ -1,4 +1,4 @@
-"""The conflicts of a merge, a revert or a cherry-pick, listed before the error says how many there are."""
+"""The conflicts of a merge, or of what else is merged, listed before the error says how many there are."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -10,20 +10,23 @@ from lochan.cli.shown import show_records, size
 if TYPE_CHECKING:
     from lochan.tree.merge import Conflict, Merged
     from lochan.versioning.moving import PathConflicts
+    from lochan.versioning.workspaces.committing import BothChanged
 
 _COLUMNS = ("path", "base", "ours", "theirs")
 _DIGITS = 8  # of a checksum, where a person compares three
 
 
 @asynccontextmanager
-async def conflicts_shown(form: str) -> AsyncIterator[None]:
+async def conflicts_shown(form: str, of: "type[BothChanged] | None" = None) -> AsyncIterator[None]:
+    """`of` is the error that tells of them; unless told otherwise, that of a merge, a revert or a cherry-pick."""
     from lochan.versioning.moving import PathConflicts
 
+    expected: type[PathConflicts | BothChanged] = of or PathConflicts
     try:
         yield
-    except PathConflicts as error:
+    except expected as error:
         if error.count <= error.merged.first.num_rows:
-            show_conflicts(error.merged, form)
+            _show_first(error.merged, form)
         else:  # too many to be held at once
             from lochan.cli.stream import show_stream
 
@@ -31,7 +34,7 @@ async def conflicts_shown(form: str) -> AsyncIterator[None]:
         raise
 
 
-async def _every(error: "PathConflicts") -> AsyncIterator[dict[str, Any]]:
+async def _every(error: "PathConflicts | BothChanged") -> AsyncIterator[dict[str, Any]]:
     from lochan.tree.merge import conflicts_of
 
     async for table in error.every():
@@ -39,8 +42,7 @@ async def _every(error: "PathConflicts") -> AsyncIterator[dict[str, Any]]:
             yield _record(each)
 
 
-def show_conflicts(merged: "Merged", form: str) -> None:
-    """The first of them."""
+def _show_first(merged: "Merged", form: str) -> None:
     from lochan.tree.merge import conflicts_of
 
     records = [_record(each) for each in conflicts_of(merged.first)]

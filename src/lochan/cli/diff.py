@@ -35,7 +35,10 @@ def command(
     delimiter: str | None,
     form: str,
 ) -> None:
-    """Show what differs between two refs, both as they are committed; or, of one branch, what is staged on it."""
+    """Show what differs between two refs, both as they are committed; or, of one branch, what is staged on it.
+
+    Of a pool: the data objects that only one of them holds, with their rows, bytes and keys.
+    """
     if right is None and three_dot:
         raise click.UsageError("--three-dot wants two refs.")
     if delimiter == "":
@@ -45,6 +48,9 @@ def command(
     rolled = roll_up or depth is not None or delimiter is not None
 
     async def work(opened: Opened) -> None:
+        if opened.is_pool:
+            await _show_objects(opened, other, three_dot, summary, form)
+            return
         if summary and not rolled:
             show_record(await _count(opened, other, prefix, three_dot), form)
             return
@@ -54,12 +60,27 @@ def command(
             records = _rolled_up(opened, other, prefix, three_dot, delimiter or "/", depth or 1)
             await show_stream(records, form, columns=_ROLLED, cells=_ROLLED_CELLS)
         elif other is None:
-            columns, cells = ("kind", "size", "path"), {"size": size_cell}
-            await show_stream(_staged(opened, prefix), form, columns=columns, cells=cells)
+            await _show_staged(opened, prefix, form)
         else:
             await show_stream(_differences(opened, other, prefix, three_dot), form, columns=COLUMNS, cells=CELLS)
 
     work_on(one, work)
+
+
+async def _show_objects(opened: Opened, other: Uri | None, three_dot: bool, summary: bool, form: str) -> None:
+    """Of a pool: data objects, which lie in no folders."""
+    from lochan.cli.pool_difference import CELLS, COLUMNS, object_records, totals
+    from lochan.cli.stream import show_stream
+    from lochan.versioning.differing import diff
+
+    if other is None:
+        raise Invalid("on a pool nothing is ever staged", hint="compare two refs, such as logs@main logs@dev")
+    differences = diff(opened.repository, opened.ref, opened.ref_of(other), three_dot=three_dot)
+    records = object_records(differences, opened.pool)
+    if summary:
+        show_record(await totals(records), form)
+    else:
+        await show_stream(records, form, columns=COLUMNS, cells=CELLS)
 
 
 def _same_repository(one: Uri, other: Uri) -> Uri:
@@ -68,11 +89,12 @@ def _same_repository(one: Uri, other: Uri) -> Uri:
     return other
 
 
-async def _staged(opened: Opened, prefix: str) -> Records:
-    from lochan.versioning.differing import staged
+async def _show_staged(opened: Opened, prefix: str, form: str) -> None:
+    from lochan.cli.columns import show_columns, size_cells
+    from lochan.versioning.differing import staged_columns
 
-    for each in await staged(opened.repository, opened.ref, prefix=prefix):
-        yield each._asdict()
+    staged = await staged_columns(opened.repository, opened.ref, prefix=prefix)
+    show_columns(staged, form, columns=("kind", "size", "path"), cells={"size": size_cells})
 
 
 async def _differences(opened: Opened, other: Uri, prefix: str, three_dot: bool) -> Records:

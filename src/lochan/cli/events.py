@@ -7,7 +7,8 @@ import click
 from lochan.cli.shown import cell, format_option, instant, show_line
 
 if TYPE_CHECKING:
-    from lochan.lake import EventLine, Lake
+    from lochan.journal.lines import EventLine
+    from lochan.lake import Lake
 
 
 @click.command("events")

@@ -30,6 +30,7 @@ def command(where: str, expires: float, form: str) -> None:
     async def work(opened: Opened) -> dict[str, Any]:
         from lochan.versioning.linking import physical_address
 
+        opened.needs_files()
         given = await physical_address(
             opened.repository, opened.ref, uri.path, actor=opened.actor, expires_s=expires * 3600
         )

@@ -29,6 +29,7 @@ def command(source: str, target: str, recursive: bool, form: str) -> None:
     async def work(opened: Opened) -> dict[str, Any]:
         from lochan.versioning.copying import move, move_folder
 
+        opened.needs_files()
         if opened.ref_of(other) != opened.ref:
             raise Invalid(f"{one} and {other} are on different branches", hint="copy it, then remove the source")
         if recursive:

@@ -25,6 +25,7 @@ def command(where: str, recursive: bool, yes: bool, form: str) -> None:
         confirm(f"Remove everything in {uri}?", f"{uri} was not removed")
 
     async def work(opened: Opened) -> int:
+        opened.needs_files()
         if recursive:
             return await _remove_folder(opened, folder(uri.path))
         from lochan.versioning.objects import delete

@@ -35,6 +35,7 @@ def command(
     total = None if source == "-" else sum(each.size for each in files)
 
     async def work(opened: Opened) -> int:
+        opened.needs_files()
         with progress("uploading", total, wanted=form != "json") as advance:
             upload = Upload(opened.repository, opened.ref, opened.actor, said, content_type, advance)
             return await upload.all(files)

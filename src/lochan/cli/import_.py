@@ -52,6 +52,7 @@ def command(
         from lochan.versioning.importing import for_import
         from lochan.versioning.moving import Said
 
+        opened.needs_files()
         with counted("listing", "files", wanted=form != "json") as seen:
             gathered = await for_import(opened.repository, list(_sources(source, uri, paths)), seen)
         return await brought_in(opened, gathered, Said(message, said), form, dry_run=dry_run)

@@ -28,6 +28,7 @@ def command(source: str, target: str, keep_removed: bool, message: str, metadata
     async def work(opened: Opened) -> dict[str, Any]:
         from lochan.versioning.moving import Said
 
+        opened.needs_files()
         found = await gathered(opened, source, uri, keep_removed=keep_removed, bar=form != "json")
         return await brought_in(opened, found, Said(message, said), form, dry_run=False)
 

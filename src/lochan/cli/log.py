@@ -10,7 +10,7 @@ from lochan.cli.commit_record import SHORT, commit_record, title
 from lochan.cli.moments import microseconds
 from lochan.cli.opened import Opened, work_on
 from lochan.cli.shown import format_option, instant, printable
-from lochan.cli.uri import ref_uri
+from lochan.cli.uri import given, ref_uri
 
 if TYPE_CHECKING:
     from lochan.formats.commit import Commit
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @click.command("log")
-@click.argument("ref", metavar="REPO[@REF]")
+@click.argument("ref", metavar="[REPO[@REF]]", required=False)
 @click.option("-n", "--limit", type=click.IntRange(min=1), default=None, metavar="N", help="At most N commits.")
 @click.option("--path", "paths", multiple=True, metavar="PATH", help="Only commits that changed it; may be repeated.")
 @click.option("--prefix", "prefixes", multiple=True, metavar="PREFIX", help="Only commits that changed what begins so.")
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 @click.option("--graph", is_flag=True, help="Draw beside them how they come from each other.")
 @format_option
 def command(
-    ref: str,
+    ref: str | None,
     limit: int | None,
     paths: tuple[str, ...],
     prefixes: tuple[str, ...],
@@ -39,7 +39,7 @@ def command(
     form: str,
 ) -> None:
     """Show the commits that a ref is made of, youngest first."""
-    uri = ref_uri(ref)
+    uri = given(ref_uri, ref)
     times = microseconds("--since", since), microseconds("--until", until)
     if graph and form == "json":
         raise click.UsageError("--graph is a drawing; in JSON each commit names its parents.")

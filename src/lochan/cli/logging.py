@@ -19,15 +19,17 @@ _LEVELS: Mapping[str, int] = {
 
 def set_up(config: Config, stream: TextIO | None = None) -> None:
     """Sends Lochan's log lines where `logging.output` says; `-` is `stream`, stderr unless the caller has another."""
-    logger = logging.getLogger("lochan")
-    for handler in list(logger.handlers):
-        logger.removeHandler(handler)
-        handler.close()
-    handler = _handler(config, stream or sys.stderr)
-    handler.setFormatter(JsonLines() if config["logging.format"] == "json" else TextLines())
-    logger.addHandler(handler)
-    logger.setLevel(_LEVELS[config.text("logging.level")])
-    logger.propagate = False
+    _send(config, "lochan", stream or sys.stderr, _lines(config))
+
+
+def set_up_server(config: Config) -> None:
+    """The same for a process of the server, with what its libraries say from warnings on; `-` is stdout here. Lines of
+    requests come whole, in either format."""
+    handler = _send(config, "lochan", sys.stdout, _lines(config))
+    _send(config, "lochan.access", sys.stdout, logging.Formatter())
+    everything = logging.getLogger()
+    everything.handlers = [handler]
+    everything.setLevel(max(handler.level, logging.WARNING))
 
 
 class TextLines(logging.Formatter):
@@ -56,12 +58,32 @@ class JsonLines(logging.Formatter):
         return json.dumps(fields)
 
 
+def _send(config: Config, name: str, stream: TextIO, lines: logging.Formatter) -> logging.Handler:
+    logger = logging.getLogger(name)
+    for handler in list(logger.handlers):
+        logger.removeHandler(handler)
+        handler.close()
+    handler = _handler(config, stream)
+    handler.setFormatter(lines)
+    handler.setLevel(_LEVELS[config.text("logging.level")])
+    logger.addHandler(handler)
+    logger.setLevel(handler.level)
+    logger.propagate = False
+    return handler
+
+
+def _lines(config: Config) -> logging.Formatter:
+    return JsonLines() if config["logging.format"] == "json" else TextLines()
+
+
 def _handler(config: Config, stream: TextIO) -> logging.Handler:
     output = config.text("logging.output")
     if output == "-":
         return logging.StreamHandler(stream)
+    from logging.handlers import WatchedFileHandler  # a file that was moved away is begun anew
+
     try:
-        return logging.FileHandler(output, encoding="utf-8")
+        return WatchedFileHandler(output, encoding="utf-8")
     except OSError as error:
         where = config.source("logging.output").text
         raise Invalid(f"{where}: cannot log to {output}: {error.strerror}") from None

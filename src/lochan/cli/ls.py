@@ -1,4 +1,4 @@
-"""`lochan ls`: the repositories of the lake."""
+"""`lochan ls`: the repositories and pools of the lake, or the branches of one."""
 
 import click
 
@@ -7,7 +7,13 @@ from lochan.cli.shown import format_option
 
 
 @click.command("ls")
+@click.argument("name", required=False)
 @format_option
-def command(form: str) -> None:
-    """List the repositories of the lake."""
-    show_repositories(form)
+def command(name: str | None, form: str) -> None:
+    """List the repositories and pools of the lake, or the branches of the one that is named."""
+    if name is None:
+        show_repositories(form)
+    else:
+        from lochan.cli.branch_list import show_branches
+
+        show_branches(name, form)

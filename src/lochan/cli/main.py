@@ -10,8 +10,10 @@ _OBJECTS_BETWEEN_COLLECTIONS = 50_000  # Python's own 700 makes it collect dozen
 
 def main() -> None:
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
+    from lochan.cli import without_pandas
     from lochan.cli.root import cli
 
+    without_pandas.own_process = True
     try:
         cli(prog_name="lochan")
     except SystemExit as end:
@@ -20,9 +22,10 @@ def main() -> None:
 
 def _leave(end: SystemExit) -> NoReturn:
     """Exit, but never while obstore's threads may still ask for Python. Where one does so while Python is being taken
-    down the process aborts, whatever the command had answered: seen in a third of the runs on a busy machine."""
+    down the process aborts, whatever the command had answered: seen in a third of the runs on a busy machine. DuckDB
+    would complain on stderr that nothing of it was taken down."""
     gc.freeze()  # or Python would go through all that was imported once more, to no end; measured: 8 of 80 ms
-    if "obstore" not in sys.modules or not isinstance(end.code, int | None):
+    if sys.modules.keys().isdisjoint(("obstore", "duckdb")) or not isinstance(end.code, int | None):
         raise end
     if "logging" in sys.modules:
         import logging

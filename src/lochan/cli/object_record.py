@@ -9,6 +9,8 @@ if TYPE_CHECKING:
 
 
 def object_record(entry: "Entry") -> dict[str, Any]:
+    from lochan.pools.objects import users_metadata
+
     return {
         "path": entry.path,
         "type": "object",
@@ -17,7 +19,7 @@ def object_record(entry: "Entry") -> dict[str, Any]:
         "checksum": entry.checksum,
         "etag": entry.etag,
         "content_type": entry.content_type,
-        "metadata": dict(entry.metadata),
+        "metadata": users_metadata(entry),
     }
 
 

@@ -3,9 +3,12 @@
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from lochan.cli.current import in_use
 from lochan.cli.uri import Uri
+from lochan.errors import Refused
 
 if TYPE_CHECKING:
+    from lochan.formats.pool_settings import PoolSettings
     from lochan.formats.record import Actor
     from lochan.lake import Lake
     from lochan.versioning.open_repository import OpenRepository
@@ -23,17 +26,41 @@ class Opened(NamedTuple):
         """Of another URI in the same repository."""
         return uri.ref or self.repository.repository.default_branch
 
+    @property
+    def is_pool(self) -> bool:
+        return self.repository.repository.kind == "pool"
 
-def work_on(uri: Uri, work: Callable[[Opened], Awaitable[T]]) -> T:
-    """The one event loop of a verb, around `work`."""
+    @property
+    def pool(self) -> "PoolSettings":
+        from lochan.pools.settings import settings_of
+
+        self.needs_pool()
+        return settings_of(self.repository.repository)
+
+    def needs_pool(self) -> None:
+        if not self.is_pool:
+            name = self.repository.repository.name
+            raise Refused(f"{name!r} holds files, and is no pool", hint="`lochan create` makes a pool")
+
+    def needs_files(self) -> None:
+        """For verbs that stage: nothing is staged on a pool, and nobody is to upload for it in vain."""
+        if self.is_pool:
+            from lochan.versioning.refs import no_staging
+
+            raise no_staging()
+
+
+def work_on(uri: Uri | None, work: Callable[[Opened], Awaitable[T]]) -> T:
+    """The one event loop of a verb, around `work`; where nothing was named, on the pool in use."""
     from lochan.cli.session import actor, configuration, open_lake, run
 
     config = configuration()
 
     async def opened() -> T:
         async with open_lake(config) as lake:
-            repository = await lake.open_repository(uri.repository)
-            ref = uri.ref or repository.repository.default_branch
+            at = uri or in_use(config, lake.id)
+            repository = await lake.open_repository(at.repository)
+            ref = at.ref or repository.repository.default_branch
             try:
                 return await work(Opened(repository, ref, actor(config), lake))
             finally:

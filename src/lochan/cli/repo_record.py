@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from lochan.cli.pool_record import settings_record
 from lochan.cli.shown import instant
 
 if TYPE_CHECKING:
@@ -9,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def repository_record(repository: "Repository") -> dict[str, Any]:
-    return {
+    record = {
         "name": repository.name,
         "id": repository.id,
         "kind": repository.kind,
@@ -18,3 +19,4 @@ def repository_record(repository: "Repository") -> dict[str, Any]:
         "created_by": repository.created_by,
         "metadata": dict(repository.metadata),
     }
+    return record if repository.pool is None else {**record, "pool": settings_record(repository.pool)}

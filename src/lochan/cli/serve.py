@@ -90,6 +90,18 @@ class OpenLake:
         return await opened_lake(self._config)
 
 
+class SetUpLogging:
+    """In a process of the server, as the configuration asks."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+
+    def __call__(self) -> None:
+        from lochan.cli.logging import set_up_server
+
+        set_up_server(self._config)
+
+
 def _listener(name: str, address: str, config: Config, workers: int, tls: "Tls | None") -> "Listener":
     from lochan.server.settings import Listener, S3Settings
 
@@ -108,8 +120,9 @@ def _listener(name: str, address: str, config: Config, workers: int, tls: "Tls |
             name == "flat",
             config.number("gateways.s3.idle_s"),
         ),
+        SetUpLogging(config),
         tls,
-        access_log=config.flag("logging.access"),
+        access_log=config.text("logging.format") if config.flag("logging.access") else "",
         usage_s=config.number("usage.flush_s") if config.flag("usage.enabled") else None,
         upload_days=config.number("gateways.s3.upload_days"),
     )

@@ -62,6 +62,8 @@ def cell(value: object) -> str:
         return " ".join(f"{printable(str(key))}={_inner(item)}" for key, item in value.items())
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, list):
+        return ", ".join(map(cell, value))
     return printable(str(value))
 
 

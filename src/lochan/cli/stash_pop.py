@@ -21,6 +21,7 @@ def command(branch: str, stash: str, form: str) -> None:
     async def work(opened: Opened) -> str:
         from lochan.versioning.stashing import pop
 
+        opened.needs_files()
         return (await pop(opened.repository, opened.ref, stash, actor=opened.actor)).id
 
     id = work_on(uri, work)

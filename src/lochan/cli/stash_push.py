@@ -18,6 +18,7 @@ def command(branch: str, message: str, form: str) -> None:
     async def work(opened: Opened) -> str:
         from lochan.versioning.stashing import push
 
+        opened.needs_files()
         return await push(opened.repository, opened.ref, message, actor=opened.actor)
 
     id = work_on(uri, work)

@@ -1,44 +1,70 @@
 """`lochan status`: what is staged on a branch."""
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
 from lochan.cli.commit_record import SHORT
 from lochan.cli.opened import Opened, work_on
-from lochan.cli.shown import echo_table, format_option, printable, show_record, size_cell
-from lochan.cli.uri import branch_uri
+from lochan.cli.shown import format_option, json_text, printable, show_record, size
+from lochan.cli.uri import branch_uri, given
+
+if TYPE_CHECKING:
+    from pyarrow import Table
 
 
 @click.command("status")
-@click.argument("branch", metavar="REPO[@BRANCH]")
+@click.argument("branch", metavar="[REPO[@BRANCH]]", required=False)
 @format_option
-def command(branch: str, form: str) -> None:
-    """Show the head of a branch, and what a commit would change now."""
+def command(branch: str | None, form: str) -> None:
+    """Show the head of a branch, and what a commit would change now; of a pool, what the branch holds."""
 
-    async def work(opened: Opened) -> dict[str, Any]:
-        from lochan.versioning.differing import staged
+    async def work(opened: Opened) -> None:
+        if opened.is_pool:
+            await _show_pool(opened, form)
+            return
+        from lochan.versioning.differing import staged_columns
 
         refs, _ = await opened.repository.refs()
         head = refs.branch(opened.ref).head
-        found = await staged(opened.repository, opened.ref)
-        return {"branch": opened.ref, "head": head, "staged": [each._asdict() for each in found]}
+        staged = await staged_columns(opened.repository, opened.ref)
+        (_show_json if form == "json" else _show_table)(opened.ref, head, staged)
 
-    record = work_on(branch_uri(branch), work)
+    work_on(given(branch_uri, branch), work)
+
+
+async def _show_pool(opened: Opened, form: str) -> None:
+    from lochan.cli.pool_difference import key_cell
+    from lochan.pools.objects import entries, summed_up
+
+    refs, _ = await opened.repository.refs()
+    head = refs.branch(opened.ref).head
+    found = summed_up(await entries(await opened.repository.tree(refs.commit(head))), opened.pool)
     if form == "json":
-        show_record(record, form)
-    else:
-        _print(record)
+        show_record({"branch": opened.ref, "head": head, **found}, form)
+        return
+    click.echo(f"branch {printable(opened.ref)} at {head[:SHORT]}")
+    objects = f"{found['objects']} data object{'' if found['objects'] == 1 else 's'}"
+    click.echo(f"{objects}, {found['rows']} rows, {size(found['bytes'])}")
+    if found["min"] is not None:
+        click.echo(f"keys from {key_cell(found['min'])} to {key_cell(found['max'])}")
+    if found["keyless"]:
+        click.echo(f"{found['keyless']} rows without the key")
 
 
-def _print(record: dict[str, Any]) -> None:
-    staged = record["staged"]
-    click.echo(f"branch {printable(record['branch'])} at {record['head'][:SHORT]}")
-    if not staged:
+def _show_json(branch: str, head: str, staged: "Table") -> None:
+    from lochan.cli.columns import echo_json
+
+    click.echo(json_text({"branch": branch, "head": head}, indent=2)[: -len("\n}")] + ',\n  "staged": ', nl=False)
+    echo_json(staged, indent=2)
+    click.echo("\n}")
+
+
+def _show_table(branch: str, head: str, staged: "Table") -> None:
+    from lochan.cli.columns import echo_columns, size_cells
+
+    click.echo(f"branch {printable(branch)} at {head[:SHORT]}")
+    if not len(staged):
         click.echo("nothing is staged")
         return
-    rows = [
-        (each["kind"], "" if each["kind"] == "removed" else size_cell(each["size"]), printable(each["path"]))
-        for each in staged
-    ]
-    echo_table(["STAGED", "SIZE", "PATH"], rows)
+    echo_columns(["STAGED", "SIZE", "PATH"], staged.select(["kind", "size", "path"]), {"size": size_cells})

@@ -6,6 +6,7 @@ demo@main/data/a.csv    a path there; it begins behind the first slash after the
 demo@main+17-9f3a6c21   a workspace of main: where a branch or a ref may be read, and where objects are written
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from lochan.errors import Invalid
@@ -23,6 +24,11 @@ class Uri(NamedTuple):
         return f"{self.repository}{ref}/{self.path}" if self.path else f"{self.repository}{ref}"
 
 
+def given(parse: Callable[[str], Uri], text: str | None) -> Uri | None:
+    """What may be left out where a pool is in use."""
+    return None if text is None else parse(text)
+
+
 def prefix_uri(text: str) -> Uri:
     """With or without a path. Raises Invalid."""
     where, _, path = text.partition("/")
@@ -30,7 +36,7 @@ def prefix_uri(text: str) -> Uri:
     if not repository or (at and not ref):
         missing = "the repository" if not repository else "the ref behind the @"
         raise Invalid(f"{text!r}: {missing} is missing", hint=_HINT)
-    check_repository_name(repository)
+    check_repository_name(repository, dotted=True)
     if ref:
         parse_ref(ref)
     return Uri(repository, ref, path)

@@ -31,12 +31,12 @@ def command(
     said = notes(metadata)
 
     async def work(opened: Opened) -> dict[str, Any]:
-        from lochan.cli.conflicts import show_conflicts
+        from lochan.cli.conflicts import conflicts_shown
         from lochan.cli.in_the_way import in_the_way_shown
         from lochan.versioning.commit import Wish
         from lochan.versioning.workspaces.committing import BothChanged, commit
 
-        try:
+        async with conflicts_shown(form, BothChanged):
             with in_the_way_shown(form):
                 made = await commit(
                     opened.repository,
@@ -46,9 +46,6 @@ def command(
                     everything=everything,
                     key=key,
                 )
-        except BothChanged as error:
-            show_conflicts(error.merged, form)
-            raise
         return commit_record(*made)
 
     made = work_on(uri, work)

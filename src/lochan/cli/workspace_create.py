@@ -21,6 +21,7 @@ def command(branch: str, note: str, form: str) -> None:
     async def work(opened: Opened) -> dict[str, Any]:
         from lochan.versioning.workspaces.opening import open_workspace
 
+        opened.needs_files()
         made = await open_workspace(opened.repository, opened.ref, note, actor=opened.actor)
         return workspace_record(made, opened.repository.folder(made.id).place())
 

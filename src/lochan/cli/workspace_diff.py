@@ -1,11 +1,9 @@
 """`lochan workspace diff`: what a commit of a workspace would change."""
 
-from typing import Any
-
 import click
 
 from lochan.cli.opened import Opened, work_on
-from lochan.cli.shown import format_option, show_records, size_cell
+from lochan.cli.shown import format_option
 from lochan.cli.workspace_record import named
 
 
@@ -19,17 +17,13 @@ def command(repository: str, id: str, prefix: str, added: bool, form: str) -> No
     """Show what a workspace changes, against the commit that it was opened on, and whether it was added."""
     uri, workspace = named(repository, id)
 
-    async def work(opened: Opened) -> list[dict[str, Any]]:
-        from lochan.versioning.workspaces.differing import diff
+    async def work(opened: Opened) -> None:
+        from lochan.cli.columns import show_columns, size_cells
+        from lochan.versioning.workspaces.differing import diff_columns
 
-        found = await diff(opened.repository, workspace, prefix)
-        return [_record(each._asdict()) for each in found if each.selected or not added]
+        table = await diff_columns(opened.repository, workspace, prefix)
+        table = (table.filter(table["selected"]) if added else table).rename_columns({"selected": "added"})
+        cells = {"before": size_cells, "after": size_cells}
+        show_columns(table, form, columns=("kind", "before", "after", "added", "path"), cells=cells)
 
-    records = work_on(uri, work)
-    if form != "json":
-        records = [{**each, **{side: size_cell(each[side]) for side in ("before", "after")}} for each in records]
-    show_records(records, form, columns=("kind", "before", "after", "added", "path"))
-
-
-def _record(change: dict[str, Any]) -> dict[str, Any]:
-    return {**{key: change[key] for key in ("path", "kind", "before", "after")}, "added": change["selected"]}
+    work_on(uri, work)

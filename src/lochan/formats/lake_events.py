@@ -5,6 +5,7 @@ from typing import ClassVar
 import msgspec
 
 from lochan.formats.events import Event
+from lochan.formats.pool_settings import PoolSettings
 
 
 class RepositoryCreated(Event, frozen=True):
@@ -17,6 +18,16 @@ class RepositoryCreated(Event, frozen=True):
     kind: str  # files | pool
     default_branch: str
     metadata: dict[str, str] = msgspec.field(default_factory=dict)
+    pool: PoolSettings | None = None  # of a pool
+
+
+class RepositoryRenamed(Event, frozen=True):
+    """Valid while a repository of that id is there, and the new name is free."""
+
+    type: ClassVar[str] = "repository-renamed"
+
+    id: str
+    to: str
 
 
 class RepositoryDeleted(Event, frozen=True):

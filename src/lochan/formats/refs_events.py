@@ -96,7 +96,7 @@ class Moved(Event, frozen=True):
     incarnation: int
     source: str  # the head before
     target: str  # the head after
-    why: str  # merge, revert, cherry-pick, import, reset …
+    why: str  # merge, revert, cherry-pick, import, reset, load …
     commits: tuple[Commit, ...] = ()  # new ones; the last of them is `target`
     discard: bool = False  # a hard reset: the staging goes in the same event
     read_at: int = 0
@@ -104,6 +104,8 @@ class Moved(Event, frozen=True):
     turn: str = ""
     workspace: str = ""  # that is committed and closed by this (S8)
     upto: int = 0  # the workspace's last event
+    mint: int = 0  # of a pool's new objects: the least of their files'; 0: no file is named for the first time
+    closes: tuple[str, ...] = ()  # jobs that held those files open
 
 
 class Turned(Event, frozen=True):

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lochan.errors import Corrupt
-from lochan.pools.layout import Layout, lay_out
+from lochan.pools.layout import Layout, body_layout, lay_out
 from lochan.pools.shape import Object, Type
 
 PREFIX = "lochan-"
@@ -57,12 +57,13 @@ class Facts(msgspec.Struct, frozen=True, array_like=True):
     key_max: bytes
     shapes: tuple[ShapeFacts, ...]
     columns: tuple[ColumnFacts, ...] = ()
-    body: bool = False
+    body: bool = False  # rows are text; where `shapes` is empty there were too many, and `_shape` is 0
     sorted: bool = True  # whether the rows lie in the order of the key
     keys: tuple[tuple[str, ...], ...] = ()  # paths that the layout keeps as columns in any case
 
     def layout(self) -> Layout:
-        return lay_out([each.shape for each in self.shapes], self.keys)
+        shapes = [each.shape for each in self.shapes]
+        return body_layout(shapes, self.keys) if self.body else lay_out(shapes, self.keys)
 
     def dictionary(self) -> dict[int, Object]:
         return {each.id: each.shape for each in self.shapes}

@@ -83,12 +83,17 @@ def lay_out(shapes: Iterable[Object], keys: Iterable[tuple[str, ...]] = ()) -> L
         members = _members(shapes)
         if sum(member.leaves() for member in members) <= COLUMNS_MAX and not _clash(members):
             return Layout(members)
-    return Layout(tuple(_of_keys(shapes, keys)), body=True)
+    return body_layout(shapes, keys)
+
+
+def body_layout(shapes: Iterable[Object], keys: Iterable[tuple[str, ...]]) -> Layout:
+    """Of rows that are kept as text. Without shapes nothing has a column, not even the keys."""
+    return Layout(tuple(_of_keys(list(shapes), keys)), body=True)
 
 
 def physical(name: str) -> str:
     escaped = name.replace("#", "##")
-    return f"#{escaped or '_'}" if name in _OURS or not name else escaped
+    return f"#{escaped or '_'}" if name.lower() in _OURS or not name else escaped
 
 
 def column_type(alternate: Alternate) -> Type:
@@ -160,18 +165,18 @@ def is_typed(type: Type | None) -> bool:
     """Whether a column can hold it: a list of nothing but nulls, or of objects without fields, has no type to hold."""
     if isinstance(type, Object):
         names = [name for name, _ in type.fields]
-        folded = {name.lower() for name in names}
-        return (
-            all(names) and bool(names) and len(folded) == len(names) and all(is_typed(each) for _, each in type.fields)
-        )
+        folded = {name.lower() for name in names if name and "\0" not in name}
+        return bool(names) and len(folded) == len(names) and all(is_typed(each) for _, each in type.fields)
     if isinstance(type, Array):
         return is_typed(type.of)
     return type not in (None, NULL, JSON)
 
 
 def _clash(members: tuple[Member, ...]) -> bool:
-    """DuckDB takes `a` and `A` for one column."""
+    """DuckDB takes `a` and `A` for one column, and cuts a name at a NUL; it reads no field without a name from JSON."""
     if len({member.name.lower() for member in members}) < len(members):
+        return True
+    if any(not member.name or "\0" in member.name for member in members):
         return True
     return any(_clash(alternate.members) for member in members for alternate in member.alternates)
 

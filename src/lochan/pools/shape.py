@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
+from datetime import date, datetime
+from decimal import Decimal
 from typing import Any
 
 import msgspec
@@ -78,7 +80,8 @@ def numbered(shapes: Iterable[Shape]) -> dict[int, Shape]:
 
 
 def type_of(value: Any, depth: int = 0) -> Type:
-    """Of a value as a JSON reader gives it. For single rows: whole files are typed by an engine."""
+    """Of a value as an exact reader gives it (pools/json_row.py): a Decimal is a number that no double gives back. For
+    single rows: whole files are typed by an engine."""
     match value:
         case None:
             return NULL
@@ -88,11 +91,19 @@ def type_of(value: Any, depth: int = 0) -> Type:
             return INT if _INT_MIN <= value <= _INT_MAX else JSON
         case float():
             return FLOAT
+        case Decimal():
+            return JSON
+        case datetime():
+            return f"{TIME}:native"
+        case date():
+            return f"{TIME}:YYYY-MM-DD"
         case str():
             return STRING
         case dict():
             if depth == DEPTH_MAX:
                 return JSON
+            if not all(isinstance(name, str) for name in value):
+                raise TypeError("the name of a field is a text")
             return Object(tuple((name, type_of(each, depth + 1)) for name, each in value.items()))
         case list():
             return JSON if depth == DEPTH_MAX else _array(value, depth)

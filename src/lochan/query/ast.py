@@ -187,11 +187,30 @@ class Source(Node):
 
 
 class Assigned(NamedTuple):
-    """`path := value`. Without a path of its own the value names it: a field by its last name, an aggregate by the
-    function's name."""
+    """`path := value`. An empty path: the value names it, a field by its own path (`cut b.c` keeps c inside of b), a
+    call by the function's name (`assigned_path`)."""
 
     path: tuple[str, ...]
     value: Expr
+
+
+def assigned_path(assigned: Assigned) -> tuple[str, ...]:
+    """Where the value goes: () for one that cannot name itself."""
+    if assigned.path:
+        return assigned.path
+    names: list[str] = []
+    value = assigned.value
+    while isinstance(value, Dot):
+        names.append(value.name)
+        value = value.of
+    match value:
+        case Name(name):
+            return (name, *reversed(names))
+        case This():
+            return tuple(reversed(names))
+        case Call(name):
+            return (name,) if not names else ()
+    return ()
 
 
 class SortKey(NamedTuple):
@@ -234,9 +253,10 @@ class Rename(Node):
 
 @dataclass(frozen=True, slots=True)
 class Sort(Node):
-    """Without keys: by the pool's key, or the first field."""
+    """Without keys: by the pool's key, or the first field, backwards if `reverse`; with keys each of them says so."""
 
     keys: tuple[SortKey, ...]
+    reverse: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,18 +9,19 @@ So of all the leaves of one path at most one is not NULL in any row, and where a
 made of their members' leaves; they have no column of their own. Which kinds a path may have is known before anything is
 read, from the shapes in the objects' entries; a kind that no row has is never asked for.
 
-    _shape          the number of the row's shape in the source's dictionary; 0: the row is in `_body`
-    _body           the row as JSON text, of objects that keep their rows as text
+    _shape          the number of the row's shape in the source's dictionary; 0: its shape is not known
+    _body           the row as JSON text, of objects that keep their rows as text; else NULL
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from sqlglot import exp
 
-from lochan.pools.shape import NULL, Object, Type
+from lochan.pools.shape import ARRAY, JSON, NULL, OBJECT, SCALARS, Object, Type
 
 Path = tuple[str, ...]
 
@@ -31,8 +32,29 @@ class Leaf(NamedTuple):
 
     @property
     def column(self) -> str:
-        """A dot in a name is doubled, so no two leaves share a column."""
-        return ".".join(name.replace(".", "..") for name in self.path) + ":" + self.kind
+        """A dot in a name has a backslash before it, so no two leaves share a column. Engines take `a` and `A` for one:
+        of a path with capitals the column also tells where they are."""
+        text = ".".join(name.replace("\\", "\\\\").replace(".", "\\.") for name in self.path)
+        capitals = sum(1 << at for at, letter in enumerate(text) if "A" <= letter <= "Z")
+        return f"{text}:{self.kind}:{capitals:x}" if capitals else f"{text}:{self.kind}"
+
+    @classmethod
+    def of_column(cls, name: str) -> Leaf:
+        """Back from a column. Of one that is no leaf's, a leaf of no kind that there is."""
+        text, _, kind = name.rpartition(":")
+        if kind not in _KINDS:  # it tells the capitals
+            text, _, kind = text.rpartition(":")
+        names = [""]
+        for token in _TOKEN.findall(text):
+            if token == ".":
+                names.append("")
+            else:
+                names[-1] += token.removeprefix("\\") if len(token) == 2 else token
+        return cls(tuple(names), kind)
+
+
+_TOKEN = re.compile(r"\\.|.", re.DOTALL)
+_KINDS = frozenset((*SCALARS, NULL, OBJECT, ARRAY, JSON))
 
 
 class Known(NamedTuple):
@@ -50,9 +72,7 @@ class Asked(NamedTuple):
     leaves: Sequence[Leaf]
     shape: bool = False  # also `_shape`
     body: bool = False  # also `_body`
-    test: exp.Expression | None = (
-        None  # over the leaves' columns: only rows for which it is true matter (may be ignored)
-    )
+    test: exp.Expr | None = None  # over the leaves' columns: only rows for which it is true matter (may be ignored)
     ordered: bool = False  # rows in the order of the pool's key
     first: int | None = None  # with `ordered`: only so many of them matter (may be ignored)
 
@@ -67,6 +87,10 @@ class Source(Protocol):
     @property
     def has_body(self) -> bool:
         """Whether some rows are text: of those, kinds are found while reading."""
+
+    @property
+    def text_shapes(self) -> Collection[int]:
+        """Of the shapes, those that only rows have which are text."""
 
     @property
     def key(self) -> Path | None:

@@ -1,4 +1,5 @@
-"""Creating and deleting repositories: two journals, one order of steps, so that a crash leaves nothing half-made."""
+"""Creating, renaming and deleting repositories. To create one takes two journals, and one order of steps, so that a
+crash leaves nothing half-made."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from hashlib import sha256
@@ -8,15 +9,17 @@ import msgspec
 from lochan.clock import Clock
 from lochan.failpoints import fp
 from lochan.formats.commit import Commit
-from lochan.formats.lake_events import RepositoryCreated, RepositoryDeleted
+from lochan.formats.lake_events import RepositoryCreated, RepositoryDeleted, RepositoryRenamed
 from lochan.formats.metarange import EMPTY
+from lochan.formats.pool_settings import PoolSettings
 from lochan.formats.record import Actor
 from lochan.formats.repository_events import RepositoryOpened
 from lochan.ids import Ids
 from lochan.journal.group import Request
 from lochan.journal.journal import Journal
 from lochan.journal.state import State
-from lochan.versioning.repositories import Repositories, Repository, check_new
+from lochan.versioning.names import check_repository_name
+from lochan.versioning.repositories import POOL, Repositories, Repository, check_new
 
 FIRST_MESSAGE = "Repository created"
 
@@ -33,15 +36,20 @@ async def create_repository(
     kind: str,
     default_branch: str,
     metadata: Mapping[str, str],
+    pool: PoolSettings | None = None,
+    dotted: bool = False,
     actor: Actor,
     key: str = "",
 ) -> Repository:
     """First the repository's own journal is opened under a new id, then the lake's journal gives it the name. Killed in
     between, the name is still free and the nameless journal is litter. Raises AlreadyExists, Invalid."""
-    check_new(name, kind, default_branch, metadata)
-    created = RepositoryCreated(ids.ksuid(clock.wall()), name, kind, default_branch, dict(metadata))
+    check_new(name, kind, default_branch, metadata, dotted=dotted)
+    if kind == POOL:
+        pool = pool or PoolSettings()
+    created = RepositoryCreated(ids.ksuid(clock.wall()), name, kind, default_branch, dict(metadata), pool)
     first = RepositoryOpened(kind, default_branch, _first_commit(clock))
-    fingerprint = _fingerprint("create", name, kind, default_branch, dict(metadata))
+    request = "create", name, kind, default_branch, dict(metadata)
+    fingerprint = _fingerprint(*request) if pool is None else _fingerprint(*request, pool)
 
     async def open_own() -> None:
         own = await open_journal(created.id)
@@ -67,8 +75,18 @@ async def create_repository(
     # As folded: our own append is in it, and nothing that fails from here on may look like a failure of it.
     repository = lake.tail.state.of(Repositories).find(name)
     if repository is None or repository.id != id:  # re-sent by its key, and deleted since
-        return Repository(id, name, kind, default_branch, 0, actor.user, dict(metadata))
+        return Repository(id, name, kind, default_branch, 0, actor.user, dict(metadata), pool)
     return repository
+
+
+async def rename_repository(lake: Journal, *, name: str, to: str, actor: Actor, key: str = "") -> None:
+    """Its id stays, and with it all that it holds. Raises NotFound, AlreadyExists, Invalid."""
+    check_repository_name(to)
+
+    def decide(state: State) -> list[RepositoryRenamed]:
+        return [RepositoryRenamed(state.of(Repositories).get(name).id, to)]
+
+    await lake.submit(Request(actor, decide, key, _fingerprint("rename", name, to)))
 
 
 async def delete_repository(lake: Journal, *, name: str, actor: Actor, key: str = "") -> None:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lochan.errors import Invalid
 from lochan.tree import diff as trees_diff
@@ -70,9 +71,18 @@ class Uncommitted(NamedTuple):
 
 async def staged(repository: OpenRepository, branch: str, *, prefix: str = "") -> list[Uncommitted]:
     """What a commit of the branch would change now."""
+    columns = (await staged_columns(repository, branch, prefix=prefix)).columns
+    rows = zip(*(column.to_pylist() for column in columns), strict=True)
+    return [Uncommitted(path, kind, size or 0) for path, kind, size in rows]
+
+
+async def staged_columns(repository: OpenRepository, branch: str, *, prefix: str = "") -> pa.Table:
+    """The same as a table; the size of what is removed is null."""
     table = await staged_table(repository, branch, prefix)
-    rows = zip(*(table[name].to_pylist() for name in ("path", "kind", "right")), strict=True)
-    return [Uncommitted(*row) for row in rows]
+    there = pc.not_equal(table["kind"], REMOVED)
+    return pa.table(
+        {"path": table["path"], "kind": table["kind"], "size": pc.if_else(there, table["right"], pa.scalar(None))}
+    )
 
 
 async def count_staged(repository: OpenRepository, branch: str, *, prefix: str = "") -> Counts:
@@ -94,7 +104,7 @@ async def staged_table(repository: OpenRepository, branch: str, prefix: str) -> 
     paths = changes["path"].combine_chunks()
     before = await (await repository.tree(found.commit)).sizes(paths)
     deleted = changes["deleted"].to_numpy()
-    kinds = np.where(deleted, REMOVED, np.where(before < 0, ADDED, CHANGED))
+    kinds = pa.array([ADDED, CHANGED, REMOVED]).take(pa.array(np.where(deleted, 2, before >= 0)))
     sizes = np.maximum(before, 0), np.where(deleted, 0, changes["size"].to_numpy())
-    table = pa.table({"path": paths, "kind": pa.array(kinds, pa.string()), "left": sizes[0], "right": sizes[1]})
+    table = pa.table({"path": paths, "kind": kinds, "left": sizes[0], "right": sizes[1]})
     return table.filter(pa.array(~deleted | (before >= 0)))

@@ -23,6 +23,7 @@ from lochan.versioning.bodies.paths import check_key
 from lochan.versioning.bodies.tokens import Token
 from lochan.versioning.copying import SAME, Told, retold
 from lochan.versioning.open_repository import OpenRepository
+from lochan.versioning.state.collection import LINK
 
 EXPIRES_S = 24 * 3600.0
 _HASHED_BYTES_MAX = 64 << 20  # a larger file is read only to see whether it is as declared
@@ -57,7 +58,7 @@ async def physical_address(
     id = repository.ids.ksuid(now)
     address, expires = repository.bodies.address(path, mint), now + int(expires_s * 1e6)
     key = await repository.token_key.get()
-    await repository.submit(actor, Opened(id, "link", address, branch, path, expires))
+    await repository.submit(actor, Opened(id, LINK, address, branch, path, expires))
     fp("link.opened")
     token = tokens.issue(key, Token(id, repository.repository.id, branch, path, address, expires))
     return Address(token, address, _url(repository, address), expires)

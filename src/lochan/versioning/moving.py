@@ -26,7 +26,9 @@ from lochan.tree.strategy import Strategy
 from lochan.tree.tree import Tree
 from lochan.versioning.commit import Wish
 from lochan.versioning.commit import prepare as prepare_commit
-from lochan.versioning.graph import LookUp, is_ancestor
+from lochan.versioning.graph import is_ancestor
+from lochan.versioning.joins import Joined, New
+from lochan.versioning.joins import On as On
 from lochan.versioning.landing import Prepared, land
 from lochan.versioning.merge_base import base_tree
 from lochan.versioning.open_repository import OpenRepository
@@ -65,20 +67,12 @@ class Said(NamedTuple):
 NOTHING = Said()
 
 
-class On(NamedTuple):
-    """What a move is computed on: a head, the history behind it, and the number of the state that they are of."""
-
-    id: str
-    head: Commit
-    look_up: LookUp
-    mint: int
-
-
 class Plan(NamedTuple):
     tree: Tree
     parents: tuple[str, ...]
     message: str
     author: str = ""
+    new: New | None = None  # files that the tree is the first to name
 
 
 Compute = Callable[[On], Awaitable[Plan]]
@@ -101,9 +95,9 @@ async def merge(
     theirs = await _source(repository, source, branch, staged_source)
 
     async def compute(on: On) -> Plan:
-        tree = await merged_tree(repository, on, theirs, source, strategy)
+        joined = await _merged(repository, on, theirs, source, strategy)
         parents = (on.id,) if squash else (on.id, theirs.commit_id)
-        return Plan(tree, parents, f"Merge {source!r} into {branch!r}")
+        return Plan(joined.tree, parents, f"Merge {source!r} into {branch!r}", new=joined.new)
 
     return await move(repository, branch, "merge", compute, said, actor=actor, commit_first=commit_first)
 
@@ -118,8 +112,8 @@ async def rehearse_merge(
     if not found.layers.empty:
         raise dirty(branch)
     head = refs.commit(found.head)
-    tree = await merged_tree(repository, On(found.head, head, refs.commit, mint), theirs, source, strategy)
-    return await repository.tree(head), tree
+    joined = await _merged(repository, On(found.head, head, refs.commit, mint), theirs, source, strategy)
+    return await repository.tree(head), joined.tree
 
 
 async def revert(
@@ -138,9 +132,13 @@ async def revert(
     title = undone.commit.message.partition("\n")[0]
 
     async def compute(on: On) -> Plan:
-        before = await repository.tree(on.look_up(parent_of(undone, parent)))
-        tree = await three_way(repository, await repository.tree(undone.commit), on, before, "revert")
-        return Plan(tree, (on.id,), f"Revert {title!r} ({undone.commit_id[:12]})")
+        before = parent_of(undone, parent)
+        if repository.joins is not None:
+            joined = await repository.joins.revert(on, before, undone.commit_id)
+        else:
+            trees = await repository.tree(undone.commit), await repository.tree(on.look_up(before))
+            joined = Joined(await three_way(repository, trees[0], on, trees[1], "revert"))
+        return Plan(joined.tree, (on.id,), f"Revert {title!r} ({undone.commit_id[:12]})", new=joined.new)
 
     return await move(repository, branch, "revert", compute, said, actor=actor, commit_first=commit_first)
 
@@ -159,9 +157,13 @@ async def cherry_pick(
     picked = await repository.resolve(ref)
 
     async def compute(on: On) -> Plan:
-        before = await repository.tree(on.look_up(parent_of(picked, parent)))
-        tree = await three_way(repository, before, on, await repository.tree(picked.commit), "cherry-pick")
-        return Plan(tree, (on.id,), picked.commit.message, picked.commit.author)
+        before = parent_of(picked, parent)
+        if repository.joins is not None:
+            joined = await repository.joins.pick(on, before, picked.commit_id)
+        else:
+            trees = await repository.tree(on.look_up(before)), await repository.tree(picked.commit)
+            joined = Joined(await three_way(repository, trees[0], on, trees[1], "cherry-pick"))
+        return Plan(joined.tree, (on.id,), picked.commit.message, picked.commit.author, joined.new)
 
     return await move(repository, branch, "cherry-pick", compute, said, actor=actor, commit_first=commit_first)
 
@@ -186,9 +188,10 @@ async def move(
                 raise dirty(name)
             return await _after_commit(repository, name, why, compute, said, commit_first, turn, actor)
         on = On(branch.head, refs.commit(branch.head), refs.commit, mint)
-        commit = await _computed(repository, name, why, compute, said, on, actor)
+        commit, new = await _computed(repository, name, why, compute, said, on, actor)
+        event = Moved(name, branch.incarnation, on.id, commit.id, why, (commit,), read_at=mint, turn=turn)
         return Prepared(
-            Moved(name, branch.incarnation, on.id, commit.id, why, (commit,), read_at=mint, turn=turn),
+            event if new is None else msgspec.structs.replace(event, mint=new.mint, closes=new.closes),
             None if commit_first is None else _StillClean(name, pa.array([], pa.string())),
         )
 
@@ -228,7 +231,7 @@ async def _after_commit(
     refs, mint = await repository.refs()
     first = committed.commit
     on = On(first.id, first, lambda id: first if id == first.id else refs.commit(id), mint)
-    then = await _computed(repository, name, why, compute, said, on, actor)
+    then, _ = await _computed(repository, name, why, compute, said, on, actor)
     test = await _test(repository, refs.branch(name).layers, committed, then)
     if test is None:
         return None
@@ -258,12 +261,12 @@ async def changed_paths(repository: OpenRepository, left: Tree, right: Tree) -> 
 
 async def _computed(
     repository: OpenRepository, name: str, why: str, compute: Compute, said: Said, on: On, actor: Actor
-) -> Commit:
+) -> tuple[Commit, New | None]:
     plan = await compute(on)
     if plan.tree.ref.id == on.head.tree and len(plan.parents) == 1:
         raise NothingToDo(f"the {why} would change nothing on branch {name!r}")
     fp("move.computed")
-    return Commit(
+    commit = Commit(
         parents=plan.parents,
         author=said.author or plan.author or actor.user,
         committer=actor.user,
@@ -274,6 +277,7 @@ async def _computed(
         tree_file=plan.tree.ref.file,
         generation=1 + max(on.look_up(parent).generation for parent in plan.parents),
     )
+    return commit, plan.new
 
 
 async def _source(repository: OpenRepository, source: str, branch: str, staged_source: bool) -> Resolved:
@@ -286,11 +290,13 @@ async def _source(repository: OpenRepository, source: str, branch: str, staged_s
     return theirs
 
 
-async def merged_tree(repository: OpenRepository, on: On, theirs: Resolved, source: str, strategy: Strategy) -> Tree:
+async def _merged(repository: OpenRepository, on: On, theirs: Resolved, source: str, strategy: Strategy) -> Joined:
     if is_ancestor(on.look_up, theirs.commit_id, on.id):
         raise NothingToDo(f"everything in {source!r} is there already", hint="there is nothing to merge")
+    if repository.joins is not None:
+        return await repository.joins.merge(on, theirs.commit_id, strategy)
     base = await base_tree(repository, on.look_up, on.id, theirs.commit_id, on.mint)
-    return await three_way(repository, base, on, await repository.tree(theirs.commit), "merge", strategy)
+    return Joined(await three_way(repository, base, on, await repository.tree(theirs.commit), "merge", strategy))
 
 
 def parent_of(of: Resolved, number: int) -> str:

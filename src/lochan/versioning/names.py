@@ -5,12 +5,19 @@ import re
 from lochan.errors import Invalid
 
 _REPOSITORY = re.compile(r"[a-z0-9][a-z0-9-]{2,62}", re.ASCII)
+_LABEL = "[a-z0-9](?:[a-z0-9-]*[a-z0-9])?"
+_DOTTED = re.compile(rf"(?=.{{3,63}}\Z){_LABEL}(?:\.{_LABEL})+", re.ASCII)
+_ADDRESS = re.compile(r"[0-9]+(?:\.[0-9]+){3}")  # of a machine, as S3 would take it
 _REF = re.compile(r"\w[-\w.]*", re.ASCII)
 _REF_LENGTH_MAX = 255
 _LOOKS_LIKE_A_COMMIT = re.compile(r"[0-9a-f]{40,}")
 
 
-def check_repository_name(name: str) -> None:
+def check_repository_name(name: str, *, dotted: bool = False) -> None:
+    """Only where a whole bucket is a branch may a new name have dots, as S3's names of buckets may; those that are
+    there are called by it everywhere (`dotted`)."""
+    if dotted and _DOTTED.fullmatch(name) and not _ADDRESS.fullmatch(name):
+        return
     if not _REPOSITORY.fullmatch(name):
         raise Invalid(
             f"{name!r} cannot be a repository's name",

@@ -18,6 +18,8 @@ from lochan.staging.runs import Runs
 from lochan.staging.view import View
 from lochan.store.protocol import Store
 from lochan.tree.cache import ArrowCache
+from lochan.tree.cut import POOLS
+from lochan.tree.cut import STANDARD as STANDARD_CUT
 from lochan.tree.tree import Tree
 from lochan.tree.trees import Trees
 from lochan.versioning.bodies.outside import Outside
@@ -25,8 +27,9 @@ from lochan.versioning.bodies.read import BodyReader
 from lochan.versioning.bodies.settings import STANDARD, BodySettings
 from lochan.versioning.bodies.token_key import TokenKey
 from lochan.versioning.bodies.write import Bodies
+from lochan.versioning.joins import Joins
 from lochan.versioning.refs import Refs
-from lochan.versioning.repositories import Repository
+from lochan.versioning.repositories import POOL, Repository
 from lochan.versioning.resolve import Resolved, resolve
 from lochan.versioning.state.workspaces import Workspace
 from lochan.versioning.workspaces.folder import Folder
@@ -54,7 +57,7 @@ class OpenRepository:
         self.journal = journal
         self.clock = clock
         self.ids = ids
-        self.trees = Trees(store, id, cache=cache)
+        self.trees = Trees(store, id, cache=cache, cut=POOLS if repository.kind == POOL else STANDARD_CUT)
         self.runs = Runs(store, id, clock, ids, threads=self.trees.threads)
         self.bodies = Bodies(
             store,
@@ -68,6 +71,7 @@ class OpenRepository:
         self.token_key = TokenKey(store, clock, ids)
         self.outside = outside
         self.reader = BodyReader(store, outside)
+        self.joins: Joins | None = None  # how trees are joined, if not path by path
         self.staged: Callable[[str], None] = lambda branch: None  # told of every branch that was written to
         self.closing: Callable[[], Awaitable[None]] | None = None
 

@@ -23,6 +23,7 @@ from lochan.formats.record import Actor
 from lochan.formats.refs_events import Moved
 from lochan.tree.merge import Merged, conflicts, merge
 from lochan.versioning.graph import LookUp, only_left, topological
+from lochan.versioning.joins import Joined, On
 from lochan.versioning.landing import Prepared, land
 from lochan.versioning.moving import PathConflicts
 from lochan.versioning.open_repository import OpenRepository
@@ -61,12 +62,11 @@ async def rebase(repository: OpenRepository, branch: str, onto: str, *, actor: A
         chosen = _to_replay(refs.commit, found.head, target.commit_id)
         if chosen is None:
             raise NothingToDo(f"branch {branch!r} is on top of {onto!r} already")
-        new = await _replayed(repository, refs.commit, chosen, target.commit_id, mint, actor)
+        new, least = await _replayed(repository, refs.commit, chosen, (target.commit_id, found.head), mint, actor)
         head = new[-1].id if new else target.commit_id
         done = Rebased(head, len(new), len(chosen) - len(new))
-        return Prepared(
-            Moved(branch, found.incarnation, found.head, head, "rebase", tuple(new), read_at=mint, turn=turn)
-        )
+        move = Moved(branch, found.incarnation, found.head, head, "rebase", tuple(new), read_at=mint, turn=turn)
+        return Prepared(msgspec.structs.replace(move, mint=least))
 
     head = await land(repository, branch, prepare, actor=actor)
     return done._replace(head=head)
@@ -88,20 +88,21 @@ def _to_replay(look_up: LookUp, head: str, onto: str) -> list[str] | None:
 
 
 async def _replayed(
-    repository: OpenRepository, look_up: LookUp, chosen: Sequence[str], onto: str, mint: int, actor: Actor
-) -> list[Commit]:
+    repository: OpenRepository, look_up: LookUp, chosen: Sequence[str], since: tuple[str, str], mint: int, actor: Actor
+) -> tuple[list[Commit], int]:
+    """The new commits, and the least mint of files that they are the first to name; 0 if there are none."""
     new: list[Commit] = []
-    tip_id, tip = onto, look_up(onto)
+    least = 0
+    tip_id, tip = since[0], look_up(since[0])
     for id in chosen:
         commit = look_up(id)
         if not commit.parents:
             continue  # a first commit holds nothing
         before = look_up(commit.parents[0])
-        sides = [await repository.tree(each) for each in (before, tip, commit)]
-        merged = await merge(repository.trees, *sides, mint=mint)
-        if merged.tree is None:
-            raise ReplayConflicts(id, commit, merged, partial(conflicts, repository.trees, *sides))
-        ref = merged.tree.ref
+        joined = await _replay(repository, On(tip_id, tip, look_up, mint), id, commit, since)
+        ref = joined.tree.ref
+        if joined.new is not None:
+            least = min(least or joined.new.mint, joined.new.mint)
         if ref.id == tip.tree and commit.tree != before.tree:
             continue
         tip = msgspec.structs.replace(
@@ -114,4 +115,15 @@ async def _replayed(
         )
         tip_id = tip.id
         new.append(tip)
-    return new
+    return new, least
+
+
+async def _replay(repository: OpenRepository, on: On, id: str, commit: Commit, since: tuple[str, str]) -> Joined:
+    if repository.joins is not None:
+        return await repository.joins.replay(on, commit.parents[0], id, since)
+    before = on.look_up(commit.parents[0])
+    sides = [await repository.tree(each) for each in (before, on.head, commit)]
+    merged = await merge(repository.trees, *sides, mint=on.mint)
+    if merged.tree is None:
+        raise ReplayConflicts(id, commit, merged, partial(conflicts, repository.trees, *sides))
+    return Joined(merged.tree)

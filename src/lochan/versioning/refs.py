@@ -47,12 +47,13 @@ from lochan.journal.table import Table
 from lochan.staging.layers import Inputs, Layers
 from lochan.versioning.commits import Columns, Commits
 from lochan.versioning.reflog import Moves, RefLog
+from lochan.versioning.repositories import FILES, POOL
 from lochan.versioning.rules import RULES, Rules
 from lochan.versioning.state.branch import Branch, DumpedBranch, Turn, dirty, loaded, moved_underneath
-from lochan.versioning.state.collection import Collection, DumpedCollection, mint_of
+from lochan.versioning.state.collection import LINK, Collection, DumpedCollection, mint_of
 from lochan.versioning.state.guard import COMMIT, REWRITE, STAGE, DumpedGuard, Guard
 from lochan.versioning.state.stashes import DumpedStash, Stash, Stashes
-from lochan.versioning.state.uploads import Upload, Uploads
+from lochan.versioning.state.uploads import KeptUpload, Uploads
 from lochan.versioning.state.workspaces import DROPPED, DumpedWorkspaces, Workspace, Workspaces
 
 SEALS_MAX = 8  # a ninth commit of one branch waits: to evict the oldest would let them evict each other for ever
@@ -83,6 +84,8 @@ class Refs(Part):
         self.stashes = Stashes()
         self.workspaces = Workspaces()
         self.uploads = Uploads()
+        self._kind: Table[str, str] = Table()  # of the repository, under no name
+        self._brought: Table[str, bool] = Table()  # of a pool: commits that may hold what other histories hold
 
     # --- reading -----------------------------------------------------------------------------------------------------
     def commit(self, id: str) -> Commit:
@@ -122,6 +125,15 @@ class Refs(Part):
         found = (branch for (of, _), branch in self._deleted.items() if of == name)
         return sorted(found, key=lambda b: -b.incarnation)
 
+    @property
+    def kind(self) -> str:
+        return self._kind.get("") or FILES
+
+    def has_brought(self, id: str) -> bool:
+        """Of a pool's commit: whether it was made from commits that are not its parents, and so may hold their objects.
+        All others hold what their parents hold, and new objects."""
+        return id in self._brought
+
     def commits_with(self, prefix: str) -> list[str]:
         return self._commits.with_prefix(prefix)
 
@@ -129,6 +141,8 @@ class Refs(Part):
     def apply(self, event: Any, at: At) -> Any:
         if type(event) not in _WHILE_READ_ONLY:
             self.guard.check_writable()
+        if self.kind == POOL and _stages(event) and self.rules.pools_have_no_staging():
+            raise no_staging()
         result = _HANDLERS[type(event)](self, event, at)
         self.collection.saw(at.number)
         return result
@@ -137,6 +151,7 @@ class Refs(Part):
         if any(True for _ in self._branches.items()):
             raise AlreadyExists("this repository was opened before")
         id = event.commit.id
+        self._kind.put("", event.kind)
         self._commits.put(id, event.commit)
         self._point(Branch(event.default_branch, at.number, id), at)
         return id
@@ -237,11 +252,19 @@ class Refs(Part):
             self.guard.check(branch.name, _BLOCKED.get(event.why, ""))
         if event.commits:
             self.collection.check_derived(self.rules, event.read_at, event.checked)
+        self.collection.check_closes(event.closes)
+        if event.mint and not event.closes:
+            self.collection.check_first(self.rules, (event.mint,))
         self._check_workspace(event, branch)
         self._add(event.commits)
+        if self.kind == POOL and event.why in CLEAN:
+            for commit in event.commits:
+                if len(commit.parents) == 1:
+                    self._brought.put(commit.id, True)
         self.commit(event.target)
         if event.workspace and self.rules.workspace_commits_close_it():
             self.workspaces.close(event.workspace, event.target)
+        self.collection.close(event.closes)
         layers = branch.layers.cleared() if event.discard else branch.layers
         self._move(branch.without_turn(event.turn), event.target, layers, at)
         return event.target
@@ -453,10 +476,11 @@ class Refs(Part):
         fork.guard, fork.collection = self.guard.fork(), self.collection.fork()
         fork.stashes, fork.workspaces = self.stashes.fork(), self.workspaces.fork()
         fork.uploads = self.uploads.fork()
+        fork._kind, fork._brought = self._kind.fork(), self._brought.fork()
         return fork
 
     def join(self) -> None:
-        for table in (self._branches, self._tags, self._deleted):
+        for table in (self._branches, self._tags, self._deleted, self._kind, self._brought):
             table.join()
         self._commits.join()
         self.reflog.join()
@@ -475,6 +499,8 @@ class Refs(Part):
             self.workspaces.dump(),
             self.uploads.dump(),
             self.reflog.dump(),
+            self.kind,
+            sorted(id for id, _ in self._brought.items()),
         )
 
     def load(self, dumped: msgspec.Raw) -> None:
@@ -492,6 +518,9 @@ class Refs(Part):
         self.workspaces.load(state.workspaces)
         self.uploads.load(state.uploads)
         self.reflog.load(state.reflog)
+        self._kind.put("", state.kind)
+        for id in state.brought:
+            self._brought.put(id, True)
 
 
 class _Dumped(msgspec.Struct, frozen=True, array_like=True):
@@ -505,8 +534,10 @@ class _Dumped(msgspec.Struct, frozen=True, array_like=True):
     collection: DumpedCollection = DumpedCollection()
     stashes: list[DumpedStash] = []
     workspaces: DumpedWorkspaces = DumpedWorkspaces()
-    uploads: list[Upload] = []
+    uploads: list[KeptUpload] = []
     reflog: dict[str, Moves] = {}
+    kind: str = FILES
+    brought: list[str] = []  # ids of commits
 
 
 _HANDLERS: dict[type[Event], Callable[[Refs, Any, At], Any]] = {
@@ -549,4 +580,21 @@ _HANDLERS: dict[type[Event], Callable[[Refs, Any, At], Any]] = {
 Refs.events = tuple(_HANDLERS)
 # What no reader sees, and what ends it.
 _WHILE_READ_ONLY = {ReadOnlySet, Compacted, TurnOver, UploadAborted, Abandoned, Planned, PlanEnded, Expired, Aliased}
+# What a pool has not: its branches hold data objects, which come by head moves alone (S5).
+_STAGING = {Staged, RunsStaged, Compacted, Sealed, Committed, Stashed, Popped, WorkspaceOpened, UploadOpened}
+
+
+def _stages(event: Any) -> bool:
+    match event:
+        case Opened(kind=kind):
+            return kind == LINK
+        case Moved(why=why):
+            return why in ("import", "ingest")
+    return type(event) in _STAGING
+
+
+def no_staging() -> Refused:
+    return Refused("a pool holds rows, and no files can be written to it", hint="`lochan load` adds rows")
+
+
 _decoder = msgspec.msgpack.Decoder(_Dumped)

@@ -7,12 +7,14 @@ import msgspec
 
 from lochan.errors import AlreadyExists, Invalid, NotFound
 from lochan.formats.events import Event
-from lochan.formats.lake_events import RepositoryCreated, RepositoryDeleted
+from lochan.formats.lake_events import RepositoryCreated, RepositoryDeleted, RepositoryRenamed
+from lochan.formats.pool_settings import PoolSettings
 from lochan.journal.state import At, Part
 from lochan.journal.table import Table
 from lochan.versioning.names import check_ref_name, check_repository_name
 
-KINDS = ("files", "pool")
+FILES, POOL = "files", "pool"
+KINDS = (FILES, POOL)
 
 
 class Repository(msgspec.Struct, frozen=True, array_like=True):
@@ -25,11 +27,12 @@ class Repository(msgspec.Struct, frozen=True, array_like=True):
     created: int  # microseconds since 1970
     created_by: str
     metadata: dict[str, str]
+    pool: PoolSettings | None = None
 
 
 class Repositories(Part):
     name: ClassVar[str] = "repositories"
-    events: ClassVar[tuple[type[Event], ...]] = (RepositoryCreated, RepositoryDeleted)
+    events: ClassVar[tuple[type[Event], ...]] = (RepositoryCreated, RepositoryDeleted, RepositoryRenamed)
 
     def __init__(self) -> None:
         self._by_name: Table[str, Repository] = Table()
@@ -47,30 +50,47 @@ class Repositories(Part):
     def all(self) -> list[Repository]:
         return sorted((repository for _, repository in self._by_name.items()), key=lambda r: r.name)
 
-    def apply(self, event: RepositoryCreated | RepositoryDeleted, at: At) -> Any:
-        if isinstance(event, RepositoryCreated):
-            return self._created(event, at)
+    def apply(self, event: RepositoryCreated | RepositoryDeleted | RepositoryRenamed, at: At) -> Any:
+        match event:
+            case RepositoryCreated():
+                return self._created(event, at)
+            case RepositoryRenamed():
+                return self._renamed(event)
         return self._deleted(event)
 
     def _created(self, event: RepositoryCreated, at: At) -> str:
-        if event.name in self._by_name:
-            raise AlreadyExists(f"there is a repository {event.name!r} already", hint="take another name, or delete it")
+        self._check_free(event.name)
         if event.id in self._name_of:
             raise AlreadyExists(f"there is a repository with id {event.id} already")
-        self._by_name.put(
-            event.name,
-            Repository(event.id, event.name, event.kind, event.default_branch, at.time, at.user, event.metadata),
-        )
+        made = event.id, event.name, event.kind, event.default_branch, at.time, at.user, event.metadata, event.pool
+        self._by_name.put(event.name, Repository(*made))
         self._name_of.put(event.id, event.name)
         return event.id
 
+    def _renamed(self, event: RepositoryRenamed) -> str:
+        name = self._known(event.id)
+        self._check_free(event.to)
+        again = msgspec.structs.replace(self.get(name), name=event.to)
+        self._by_name.drop(name)
+        self._by_name.put(event.to, again)
+        self._name_of.put(event.id, event.to)
+        return event.id
+
     def _deleted(self, event: RepositoryDeleted) -> str:
-        name = self._name_of.get(event.id)
-        if name is None:
-            raise NotFound(f"no repository with id {event.id} in this lake")
+        name = self._known(event.id)
         self._by_name.drop(name)
         self._name_of.drop(event.id)
         return event.id
+
+    def _check_free(self, name: str) -> None:
+        if name in self._by_name:
+            raise AlreadyExists(f"there is a repository {name!r} already", hint="take another name, or delete it")
+
+    def _known(self, id: str) -> str:
+        name = self._name_of.get(id)
+        if name is None:
+            raise NotFound(f"no repository with id {id} in this lake")
+        return name
 
     def fork(self) -> Self:
         fork = type(self)()
@@ -90,9 +110,9 @@ class Repositories(Part):
             self._name_of.put(repository.id, repository.name)
 
 
-def check_new(name: str, kind: str, default_branch: str, metadata: Mapping[str, str]) -> None:
+def check_new(name: str, kind: str, default_branch: str, metadata: Mapping[str, str], *, dotted: bool = False) -> None:
     """Raises Invalid, saying which value and what would be right."""
-    check_repository_name(name)
+    check_repository_name(name, dotted=dotted)
     if kind not in KINDS:
         raise Invalid(f"{kind!r} is no kind of repository", hint=f"take one of {', '.join(KINDS)}")
     check_ref_name(default_branch)

@@ -40,6 +40,10 @@ class Rules:
         """S5."""
         return True
 
+    def pools_have_no_staging(self) -> bool:
+        """S5. A pool's objects come by head moves alone; what is staged would hide them."""
+        return True
+
     def moves_need_their_head(self) -> bool:
         """S6. And the incarnation."""
         return True

@@ -13,10 +13,12 @@ from lochan.errors import Conflict, Gone, LochanError, NotFound, Refused
 from lochan.failpoints import fp
 from lochan.formats.record import Actor
 from lochan.formats.refs_events import Compacted
+from lochan.formats.run import RunRef
 from lochan.staging import compaction, over
 from lochan.staging.compaction import LIMITS, Limits
 from lochan.staging.layers import Layers
 from lochan.versioning.open_repository import OpenRepository
+from lochan.versioning.state.branch import Branch
 
 SELF = Actor("lochan", "upkeep", "")
 
@@ -35,7 +37,10 @@ async def compact(repository: OpenRepository, branch: str, limits: Limits = LIMI
     head = found.head if made.dropped else ""
     inputs = made.inputs
     event = Compacted(branch, found.incarnation, inputs.spans, inputs.runs, outputs, head, read_at=mint)
-    return await _landed(repository, event)
+    landed = await _landed(repository, event)
+    if landed:
+        repository.runs.forget(layer for layer in chosen.layers if isinstance(layer, RunRef))
+    return landed
 
 
 async def cover(repository: OpenRepository, branch: str, limits: Limits = LIMITS) -> bool:
@@ -70,13 +75,17 @@ class Upkeep:
         self._repository = repository
         self._limits = limits
         self._due: set[str] = set()
+        self._looked_at: Branch | None = None
         self._task: asyncio.Task[None] | None = None
 
     def touched(self, branch: str) -> None:
         """Cheap: looks at counters of the state this process has folded."""
         refs = self._repository.folded()
         found = refs.find_branch(branch)
-        if found is None or not self._has_work(found.layers, refs.commit(found.head).tree_file):
+        if found is None or found is self._looked_at:  # many that were written together ask, and one look will do
+            return
+        self._looked_at = found
+        if not self._has_work(found.layers, refs.commit(found.head).tree_file):
             return
         self._due.add(branch)
         if self._task is None:

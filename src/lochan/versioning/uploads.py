@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from lochan.errors import BadPart, BadPartOrder, Invalid, PartTooSmall
+from lochan.errors import BadPart, BadPartOrder, Invalid, NotFound, PartTooSmall
 from lochan.formats.entry import Entry
 from lochan.formats.events import Event
 from lochan.formats.record import Actor
@@ -73,12 +73,15 @@ async def put_part(
     expected_md5: str | None = None,
     checksums: Mapping[str, str | None] = _NONE,
     verify: Callable[[Mapping[str, str]], None] = lambda found: None,
+    whole: Callable[[bytes], None] | None = None,
 ) -> Part:
-    """`verify` is given the checksums that were found, before anything is known of the part."""
+    """`verify` is given the checksums that were found, `whole` the SHA-256, before anything is known of the part."""
     _check_number(number)
     refs, mint = await repository.refs()
     path = refs.uploads.get(upload).opened.path
-    entry = await repository.bodies.write(path, chunks, mint=mint, expected_md5=expected_md5, checksums=dict(checksums))
+    entry = await repository.bodies.write(
+        path, chunks, mint=mint, expected_md5=expected_md5, checksums=dict(checksums), whole=whole
+    )
     verify(entry.checksums)
     return await _put(repository, PartPut(upload, number, entry.blocks, entry.size, entry.etag, entry.checksums), actor)
 
@@ -92,13 +95,16 @@ async def copy_part(
     stop: int,
     etag: str,
     *,
+    read_at: int,
     actor: Actor,
+    checksums: Mapping[str, str] = _NONE,
 ) -> Part:
-    """A span of an object of the same repository, by reference. `etag` is the MD5 of those bytes."""
+    """A span of an object of the same repository, by reference. `etag` and `checksums` are of those bytes; `read_at` is
+    the number of the state that the object was found in (G4)."""
     _check_number(number)
-    _, read_at = await repository.refs()
     blocks = sliced(source.blocks, start, stop)
-    return await _put(repository, PartPut(upload, number, blocks, stop - start, etag, read_at=read_at), actor)
+    event = PartPut(upload, number, blocks, stop - start, etag, dict(checksums), read_at=read_at)
+    return await _put(repository, event, actor)
 
 
 async def complete(
@@ -116,7 +122,7 @@ async def complete(
     upload = refs.uploads.find(id)
     if upload is None:
         return await _completed_before(repository, id, wanted, actor)
-    parts = _chosen(upload, wanted)
+    parts = _chosen(refs, id, wanted)
     entry = msgspec.structs.replace(_entry(upload, parts, repository.clock.wall()), checksums=dict(checksums))
     if upload.opened.workspace:
         return await _into_workspace(repository, upload, entry, read_at, actor)
@@ -165,7 +171,10 @@ def multipart_etag(etags: Sequence[str]) -> str:
 
 async def _put(repository: OpenRepository, event: PartPut, actor: Actor) -> Part:
     await repository.submit(actor, event)
-    return repository.folded().uploads.get(event.upload).parts[event.number]
+    put = repository.folded().uploads.part(event.upload, event.number)
+    if put is None:  # completed or aborted by another, in the instant since
+        raise NotFound(f"no upload {event.upload!r} is open", hint="it was completed or aborted meanwhile")
+    return put
 
 
 async def _completed_before(repository: OpenRepository, id: str, wanted: Sequence[Wanted], actor: Actor) -> Entry:
@@ -183,21 +192,21 @@ def _unchanged(id: str, parts: Sequence[Part]) -> Callable[[Refs], None]:
     """That no part was put anew between the look at them and the append."""
 
     def check(refs: Refs) -> None:
-        now = refs.uploads.get(id).parts
-        if any(now.get(part.number) != part for part in parts):
+        refs.uploads.get(id)
+        if any(refs.uploads.part(id, part.number) != part for part in parts):
             raise BadPart("a part was put once more while the upload was completed", hint="complete it again")
 
     return check
 
 
-def _chosen(upload: Upload, wanted: Sequence[Wanted]) -> list[Part]:
+def _chosen(refs: Refs, id: str, wanted: Sequence[Wanted]) -> list[Part]:
     if not wanted:
         raise BadPart("no part was named")
     parts = []
     for before, one in zip((None, *wanted), wanted, strict=False):
         if before is not None and before.number >= one.number:
             raise BadPartOrder("the parts are not in ascending order")
-        part = upload.parts.get(one.number)
+        part = refs.uploads.part(id, one.number)
         if part is None or part.etag != one.etag:
             raise BadPart(f"part {one.number} was not put, or has another ETag")
         if any(part.checksums.get(name, value) != value for name, value in one.checksums.items()):

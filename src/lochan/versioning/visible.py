@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lochan.formats.entry import ENTRY_SCHEMA
-from lochan.formats.entry_table import Rows, as_batch
+from lochan.formats.entry_table import Rows, as_batch, concat
 from lochan.tree.rows import with_changes
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.resolve import Resolved
@@ -28,7 +28,7 @@ async def scan(repository: OpenRepository, resolved: Resolved, prefix: str) -> A
         end = staged.seek(last + b"\0", done)
         if end > done:
             edited = with_changes(batch, changes.slice(done, end - done), restate=True).rows
-            batch, done = batch if edited is None else edited, end
+            batch, done = batch if edited is None else concat([each.batch for each in edited]), end
         if batch.num_rows:
             yield batch
     rest = changes.slice(done)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lochan.cli.logging import set_up
+from lochan.cli.logging import set_up, set_up_server
 from lochan.config.load import Flag, load
 from lochan.config.values import Config
 from lochan.errors import Invalid
@@ -19,11 +19,13 @@ LOGGER = logging.getLogger("lochan.test")
 @pytest.fixture(autouse=True)
 def as_before() -> Iterator[None]:
     yield
-    logger = logging.getLogger("lochan")
-    for handler in list(logger.handlers):
-        logger.removeHandler(handler)
-        handler.close()
-    logger.propagate = True
+    for name in ("lochan", "lochan.access"):
+        logger = logging.getLogger(name)
+        for handler in list(logger.handlers):
+            logger.removeHandler(handler)
+            handler.close()
+        logger.setLevel(logging.NOTSET)
+        logger.propagate = True
 
 
 def config(**logging: str) -> Config:
@@ -69,3 +71,27 @@ def test_a_file(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(Invalid, match=r"^flag: cannot log to .*/none/log: No such file or directory"):
         set_up(config(output=str(tmp_path / "none" / "log")))
+
+
+def test_a_server_says_what_its_libraries_warn_of_and_no_request_above_their_level(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    everything = logging.getLogger()
+    before = everything.handlers, everything.level
+    try:
+        for level in ("INFO", "ERROR"):
+            set_up_server(config(level=level, format="json"))
+            logging.getLogger("lochan.access").info("a request at %s", level)
+            logging.getLogger("some.library").info("unheard")
+            logging.getLogger("some.library").warning("a library at %s", level)
+            logging.getLogger("lochan.server").error("a failure at %s", level)
+    finally:
+        everything.handlers, everything.level = before
+    request, *lines = capsys.readouterr().out.splitlines()
+    assert request == "a request at INFO"
+    told = [(json.loads(line)["logger"], json.loads(line)["message"]) for line in lines]
+    assert told == [
+        ("some.library", "a library at INFO"),
+        ("lochan.server", "a failure at INFO"),
+        ("lochan.server", "a failure at ERROR"),
+    ]

@@ -18,6 +18,7 @@ from lochan.errors import Invalid
         pytest.param("demo@main@{2026-11-01T10:00Z}/a", Uri("demo", "main@{2026-11-01T10:00Z}", "a"), id="a time"),
         pytest.param("demo@main/a@b", Uri("demo", "main", "a@b"), id="an @ in a path"),
         pytest.param("demo/a@b", Uri("demo", "", "a@b"), id="an @ in a path, and no ref"),
+        pytest.param("log.example.com@main/a", Uri("log.example.com", "main", "a"), id="a bucket's name, with dots"),
         pytest.param("demo@main//a/", Uri("demo", "main", "/a/"), id="slashes of a path are kept"),
     ],
 )
@@ -32,6 +33,7 @@ def test_what_a_uri_says(text: str, uri: Uri) -> None:
         ("@main/a", "the repository is missing"),
         ("demo@/a", "the ref behind the @ is missing"),
         ("Demo@main", "cannot be a repository's name"),
+        ("a..b@main", "cannot be a repository's name"),
         ("demo@-x", "is no ref"),
         ("demo@main~x", "was not understood"),
     ],

@@ -60,6 +60,25 @@ def test_what_is_staged_looks_the_same_after_every_step() -> None:
     run(play())
 
 
+def test_runs_that_were_compacted_are_not_kept_in_memory() -> None:
+    async def play() -> None:
+        repository = await opened()
+        held = repository.runs._held
+        for round_ in range(8):
+            for number in range(10):
+                await objects.put(repository, "main", f"{number}-{round_}", once(b"x"), actor=ANN)
+            while await compact(repository, "main", SMALL):
+                pass
+            await objects.stat(repository, "main", "0-0")  # which opens what there is
+            there = {f"{repository.repository.id}/{run.file}" for run in repository.folded().branch("main").layers.runs}
+            assert set(held._runs) <= there, "and nothing that is gone"
+            assert held.bytes == sum(weight for _, weight in held._runs.values())
+        assert repository.runs.opened > len(there)
+        await repository.close()
+
+    run(play())
+
+
 def test_a_tombstone_over_a_committed_path_stays() -> None:
     async def play() -> None:
         repository = await opened()

@@ -158,7 +158,8 @@ def test_a_part_copied_from_an_object_is_a_reference() -> None:
         entry = await objects.put(one, "main", "source", once(b"0123456789"), actor=ANN)
         id = await uploads.open_upload(one, "main", "copy", actor=ANN)
         etag = hashlib.md5(b"3456").hexdigest()
-        made = await uploads.copy_part(one, id, 1, entry, 3, 7, etag, actor=ANN)
+        _, read_at = await one.refs()
+        made = await uploads.copy_part(one, id, 1, entry, 3, 7, etag, read_at=read_at, actor=ANN)
         await uploads.complete(other, id, [Wanted(1, made.etag)], actor=ANN)
         copied = await objects.stat(other, "main", "copy")
         assert {block.address for block in copied.blocks} == {block.address for block in entry.blocks}

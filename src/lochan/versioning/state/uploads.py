@@ -20,7 +20,19 @@ class Part(msgspec.Struct, frozen=True, array_like=True):
     time: int
 
 
-class Upload(msgspec.Struct, frozen=True, array_like=True):
+class Upload(msgspec.Struct, frozen=True):
+    """Without its parts, of which there may be 10,000: those are asked for by their numbers."""
+
+    opened: UploadOpened
+    user: str
+    time: int
+
+    @property
+    def id(self) -> str:
+        return self.opened.id
+
+
+class KeptUpload(msgspec.Struct, frozen=True, array_like=True):
     """On somebody's disk, in checkpoints: fields are only ever added at the end."""
 
     opened: UploadOpened
@@ -28,14 +40,14 @@ class Upload(msgspec.Struct, frozen=True, array_like=True):
     time: int
     parts: dict[int, Part] = {}
 
-    @property
-    def id(self) -> str:
-        return self.opened.id
-
 
 class Uploads:
+    """To put a part costs the same whatever was put before, so that an upload of many is folded in linear time."""
+
     def __init__(self) -> None:
         self._by_id: Table[str, Upload] = Table()
+        self._parts: Table[tuple[str, int], Part] = Table()
+        self._numbers: Table[str, int] = Table()  # of an upload's parts: the bits that are set
 
     def get(self, id: str) -> Upload:
         found = self._by_id.get(id)
@@ -45,6 +57,14 @@ class Uploads:
 
     def find(self, id: str) -> Upload | None:
         return self._by_id.get(id)
+
+    def part(self, id: str, number: int) -> Part | None:
+        return self._parts.get((id, number))
+
+    def parts(self, id: str) -> list[Part]:
+        """By number."""
+        found = (self._parts.get((id, number)) for number in _set_bits(self._numbers.get(id) or 0))
+        return [part for part in found if part is not None]
 
     def all(self) -> list[Upload]:
         """By path, and then as they were opened: as S3 lists them."""
@@ -59,24 +79,43 @@ class Uploads:
 
     def put(self, event: PartPut, at: At) -> str:
         upload = self.get(event.upload)
-        part = Part(event.number, event.blocks, event.size, event.etag, event.checksums, at.time)
-        self._by_id.put(upload.id, msgspec.structs.replace(upload, parts={**upload.parts, event.number: part}))
+        self._put(upload.id, Part(event.number, event.blocks, event.size, event.etag, event.checksums, at.time))
         return event.etag
 
     def close(self, id: str) -> None:
-        self._by_id.drop(self.get(id).id)
+        upload = self.get(id)
+        for part in self.parts(id):
+            self._parts.drop((id, part.number))
+        self._numbers.drop(id)
+        self._by_id.drop(upload.id)
 
     def fork(self) -> "Uploads":
         fork = Uploads()
-        fork._by_id = self._by_id.fork()
+        fork._by_id, fork._parts, fork._numbers = self._by_id.fork(), self._parts.fork(), self._numbers.fork()
         return fork
 
     def join(self) -> None:
-        self._by_id.join()
+        for table in (self._by_id, self._parts, self._numbers):
+            table.join()
 
-    def dump(self) -> list[Upload]:
-        return self.all()
+    def dump(self) -> list[KeptUpload]:
+        return [
+            KeptUpload(each.opened, each.user, each.time, {part.number: part for part in self.parts(each.id)})
+            for each in self.all()
+        ]
 
-    def load(self, dumped: list[Upload]) -> None:
-        for upload in dumped:
+    def load(self, dumped: list[KeptUpload]) -> None:
+        for kept in dumped:
+            upload = Upload(kept.opened, kept.user, kept.time)
             self._by_id.put(upload.id, upload)
+            for part in kept.parts.values():
+                self._put(upload.id, part)
+
+    def _put(self, id: str, part: Part) -> None:
+        self._parts.put((id, part.number), part)
+        self._numbers.put(id, (self._numbers.get(id) or 0) | 1 << part.number)
+
+
+def _set_bits(mask: int) -> list[int]:
+    text = bin(mask)[:1:-1]  # the lowest bit first
+    return [number for number, bit in enumerate(text) if bit == "1"]

@@ -8,7 +8,7 @@ meanwhile, the folder is listed anew.
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 
 import msgspec
@@ -48,7 +48,7 @@ _LISTINGS_MAX = 10  # a folder that has changed so often is still being written 
 class BothChanged(Final):
     """The branch has changed paths since the workspace was opened that the workspace changed too, and not alike."""
 
-    def __init__(self, workspace: Workspace, merged: Merged) -> None:
+    def __init__(self, workspace: Workspace, merged: Merged, every: Callable[[], AsyncIterator[pa.Table]]) -> None:
         paths = merged.first["path"].to_pylist()
         shown = ", ".join(map(repr, paths[:3])) + (" …" if merged.conflicts > 3 else "")
         super().__init__(
@@ -59,6 +59,7 @@ class BothChanged(Final):
         self.paths = tuple(paths)  # the first of them
         self.count = merged.conflicts
         self.merged = merged
+        self.every = every  # of them, as tables, while the repository is open
 
 
 async def commit(
@@ -196,7 +197,8 @@ class _Commit:
     async def _merged(self, workspace: Workspace, base: Tree, ours: Tree, theirs: Tree, mint: int) -> Tree:
         merged = await trees_merge.merge(self._repository.trees, base, ours, theirs, mint=mint)
         if merged.tree is None:
-            raise BothChanged(workspace, merged)
+            trees, sides = self._repository.trees, (base, ours, theirs)
+            raise BothChanged(workspace, merged, lambda: trees_merge.conflicts(trees, *sides))
         if merged.tree.ref.id == ours.ref.id:
             raise NothingToDo(
                 f"all that workspace {workspace.id!r} changes is on branch {workspace.branch!r} already",

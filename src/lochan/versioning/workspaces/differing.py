@@ -2,6 +2,9 @@
 
 from typing import NamedTuple
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from lochan.tree.diff import ADDED, REMOVED
 from lochan.versioning.differing import staged_table
 from lochan.versioning.open_repository import OpenRepository
@@ -20,11 +23,20 @@ class Change(NamedTuple):
 async def diff(repository: OpenRepository, workspace: str, prefix: str = "") -> list[Change]:
     """In path order. Files are not read for it: one at a path that is there already counts as changed, though the
     commit may find that it is the same."""
+    table = await diff_columns(repository, workspace, prefix)
+    return [Change(*row) for row in zip(*(column.to_pylist() for column in table.columns), strict=True)]
+
+
+async def diff_columns(repository: OpenRepository, workspace: str, prefix: str = "") -> pa.Table:
+    """The same as a table."""
     found = await find(repository, workspace)
     table = await staged_table(repository, found.ref, prefix)
-    selected = fits(table["path"], found.added).to_pylist()
-    rows = zip(*(table[name].to_pylist() for name in ("path", "kind", "left", "right")), selected, strict=True)
-    return [
-        Change(path, kind, None if kind == ADDED else before, None if kind == REMOVED else after, chosen)
-        for path, kind, before, after, chosen in rows
+    nothing = pa.scalar(None)
+    columns = [
+        table["path"],
+        table["kind"],
+        pc.if_else(pc.not_equal(table["kind"], ADDED), table["left"], nothing),
+        pc.if_else(pc.not_equal(table["kind"], REMOVED), table["right"], nothing),
+        fits(table["path"], found.added),
     ]
+    return pa.table(columns, names=list(Change._fields))

@@ -1,0 +1,114 @@
+"""`lochan compact`: a pool's objects in good order again."""
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lochan.cli.commit_record import SHORT
+from lochan.cli.moments import microseconds
+from lochan.cli.opened import Opened, work_on
+from lochan.cli.said import said, said_options
+from lochan.cli.shown import format_option, show_record, size
+from lochan.cli.uri import branch_uri
+
+if TYPE_CHECKING:
+    from lochan.formats.pool_settings import PoolSettings
+    from lochan.pools.keys import Span
+
+
+@click.command("compact")
+@click.argument("branch", metavar="POOL[@BRANCH]")
+@click.argument("ids", nargs=-1, metavar="[ID...]")
+@click.option("--from", "low", metavar="KEY", help="Only objects with keys from this one on.")
+@click.option("--to", "high", metavar="KEY", help="Only objects with keys up to this one.")
+@click.option("--up-to", "upto", default="", metavar="REF", help="Only objects that this ref holds.")
+@click.option(
+    "--upkeep", is_flag=True, help="Leave alone what costs scans little: a few overlaps, a few small objects."
+)
+@click.option("--dry-run", is_flag=True, help="Only say what would be merged.")
+@click.option("--memory", metavar="SIZE", help="How much memory it may use, 1GiB unless told.")
+@said_options
+@format_option
+def command(
+    branch: str,
+    ids: tuple[str, ...],
+    low: str | None,
+    high: str | None,
+    upto: str,
+    upkeep: bool,
+    dry_run: bool,
+    memory: str | None,
+    message: str,
+    author: str,
+    meta: tuple[str, ...],
+    date: str | None,
+    form: str,
+) -> None:
+    """Merge data objects whose keys overlap, and small ones, into objects in the order of the key: all of a branch, or
+    those with these ids and what overlaps them.
+
+    The rows stay the same. Earlier commits still hold the objects as they were.
+    """
+    from lochan.cli.sizes import size_bytes
+
+    uri = branch_uri(branch)
+    words = said(message, author, meta, date)
+    memory_bytes = None if memory is None else size_bytes("--memory", memory)
+
+    async def work(opened: Opened) -> dict[str, Any]:
+        from lochan.engines.compacting import Wish, compact, rehearse
+        from lochan.engines.duckdb.limits import MEMORY_BYTES, Limits
+        from lochan.pools.compaction import ALWAYS, UPKEEP
+
+        wish = Wish(ids, _span(low, high, opened.pool), upto, UPKEEP if upkeep else ALWAYS)
+        repository = opened.repository
+        if dry_run:
+            groups = await rehearse(repository, opened.ref, wish)
+            return {
+                "groups": [
+                    {"objects": len(each.paths), "rows": each.rows, "bytes": each.bytes, "why": each.why}
+                    for each in groups
+                ]
+            }
+        limits = Limits(memory_bytes or MEMORY_BYTES)
+        files = opened.lake.queries().files
+        done = await compact(repository, opened.ref, files, wish, words, actor=opened.actor, limits=limits)
+        return done._asdict()
+
+    record = work_on(uri, work)
+    if form == "json":
+        show_record(record, form)
+    elif dry_run:
+        for group in record["groups"]:
+            click.echo(f"{group['objects']} objects, {group['rows']:,} rows, {size(group['bytes'])}: {group['why']}")
+    else:
+        click.echo(
+            f"compacted {record['before']} data objects into {record['after']}: {record['rows']:,} rows, "
+            f"{size(record['bytes_before'])} into {size(record['bytes_after'])}, commit {record['head'][:SHORT]}"
+        )
+
+
+def _span(low: str | None, high: str | None, settings: "PoolSettings") -> "Span | None":
+    from lochan.pools.keys import bounds
+
+    if low is None and high is None:
+        return None
+    return bounds(_literal("--from", low, settings), _literal("--to", high, settings), settings)
+
+
+def _literal(option: str, text: str | None, settings: "PoolSettings") -> Any:
+    """As the first field of the key is declared: a time, or else a number or a text, which may stand in quotes."""
+    import json
+
+    from lochan.pools.keys import Instant
+
+    if text is None:
+        return None
+    if settings.keys[0].path in settings.times:
+        moment = microseconds(option, text)
+        return None if moment is None else Instant(moment)
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return text
+    return found if isinstance(found, bool | int | float | str) else text

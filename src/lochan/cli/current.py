@@ -1,0 +1,61 @@
+"""The pool in use: what a verb works on when nothing is named. Kept in a file of the user's own, one for each lake."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lochan.cli.uri import Uri, ref_uri
+from lochan.errors import Invalid, NotFound
+
+if TYPE_CHECKING:
+    from lochan.config.values import Config
+
+
+def in_use(config: "Config", lake_id: str) -> Uri:
+    """By the setting `pool` (LOCHAN_POOL in the environment), or else by `lochan use`. Raises NotFound if there is
+    none, Invalid for what names no pool."""
+    configured = config.optional_text("pool")
+    if configured is not None:
+        where, text = config.source("pool").text, configured
+    else:
+        where, text = str(_file(lake_id)), _read(lake_id)
+    try:
+        return ref_uri(text)
+    except Invalid as error:
+        raise Invalid(f"{where}: {error.message}", hint="`lochan use POOL` sets another") from None
+
+
+def find_in_use(config: "Config", lake_id: str) -> Uri | None:
+    try:
+        return in_use(config, lake_id)
+    except NotFound:
+        return None
+
+
+def use(lake_id: str, uri: Uri) -> None:
+    file = _file(lake_id)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    new = file.with_suffix(f".{os.getpid()}")
+    new.write_text(f"{uri}\n")
+    new.replace(file)
+
+
+def forget(lake_id: str) -> None:
+    _file(lake_id).unlink(missing_ok=True)
+
+
+def _read(lake_id: str) -> str:
+    try:
+        return _file(lake_id).read_text().strip()
+    except FileNotFoundError:
+        raise NotFound(
+            "no pool was named, and none is in use", hint="name one, or `lochan use POOL[@BRANCH]`"
+        ) from None
+    except UnicodeDecodeError:
+        raise Invalid(f"{_file(lake_id)} is not what `lochan use` wrote", hint="`lochan use POOL` writes it") from None
+
+
+def _file(lake_id: str) -> Path:
+    from lochan.cli.session import state_place
+
+    return state_place() / "use" / lake_id

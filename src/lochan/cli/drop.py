@@ -1,0 +1,41 @@
+"""`lochan drop`: a pool goes, once it is confirmed."""
+
+import click
+
+from lochan.cli.confirm import confirm
+from lochan.cli.shown import format_option, printable, show_record
+from lochan.errors import Refused
+
+
+@click.command("drop")
+@click.argument("pool")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@format_option
+def command(pool: str, yes: bool, form: str) -> None:
+    """Drop POOL: its rows, its branches, tags and history.
+
+    On a terminal it asks first; in a script it wants --yes.
+    """
+    from lochan.cli.session import actor, configuration, open_lake, read, run
+
+    config = configuration()
+
+    async def look() -> None:
+        from lochan.versioning.repositories import POOL
+
+        async with open_lake(config) as lake:
+            if (await lake.repository(pool)).kind != POOL:
+                raise Refused(f"{pool!r} is no pool", hint=f"`lochan repo delete {pool}` deletes a repository of files")
+
+    async def drop() -> None:
+        async with open_lake(config) as lake:
+            await lake.delete_repository(pool, actor=actor(config))
+
+    read(config, look)  # so that nobody is asked about a name that is not there
+    if not yes:
+        confirm(f"Drop pool {pool} with all its history?", f"pool {pool} was not dropped")
+    run(config, drop())
+    if form == "json":
+        show_record({"dropped": pool}, form)
+    else:
+        click.echo(f"dropped pool {printable(pool)}")

@@ -1,0 +1,156 @@
+"""What `lochan load` is to read: files, folders, globs, URLs and standard input, found before the first is opened."""
+
+import os
+import sys
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, cast
+
+from lochan.cli.boundary import say
+from lochan.cli.places import place_url
+from lochan.errors import Invalid, NotFound
+
+if TYPE_CHECKING:
+    from lochan.engines.duckdb.load.streams import Input
+    from lochan.lake import Lake
+    from lochan.store.protocol import Store
+
+STANDARD_INPUT = "-"
+_GLOB = frozenset("*?[")
+_KEPT_BYTES_MAX = 1 << 20
+
+
+@asynccontextmanager
+async def inputs(lake: "Lake", sources: Sequence[str], left_out: Path | None) -> AsyncIterator[list["Input"]]:
+    """Those on other stores are copied to this machine's disk for as long as they are needed. `left_out` is the folder
+    of the lake itself. Raises NotFound, Invalid."""
+    from tempfile import TemporaryDirectory
+
+    if sources.count(STANDARD_INPUT) > 1:
+        raise Invalid("standard input can be read once", hint="give - once")
+    found: list[Input] = []
+    with TemporaryDirectory(prefix="lochan-load-") as folder:
+        for number, source in enumerate(sources):
+            if source == STANDARD_INPUT:
+                found.append(_standard_input())
+            elif "://" in source and not source.startswith("file://"):
+                found += await _copied(lake, place_url(source), Path(folder), number)
+            else:
+                found += _local(source, left_out)
+        yield found
+
+
+def _standard_input() -> "Input":
+    from lochan.engines.duckdb.load.streams import Input
+
+    return Input("standard input", Again(sys.stdin.buffer).open)
+
+
+class Again:
+    """A stream whose beginning can be read twice: once to see what it is, then all of it."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+        self._kept = b""
+
+    def open(self) -> IO[bytes]:
+        return cast(IO[bytes], _Reading(self))
+
+    def read(self, at: int, size: int) -> bytes:
+        if at < len(self._kept):
+            return self._kept[at : at + size]
+        data = self._stream.read(size)
+        if at < _KEPT_BYTES_MAX:
+            self._kept += data
+        return data
+
+
+class _Reading:
+    def __init__(self, again: Again) -> None:
+        self._again = again
+        self._at = 0
+
+    def read(self, size: int = -1) -> bytes:
+        data = self._again.read(self._at, size)
+        self._at += len(data)
+        return data
+
+    def close(self) -> None:
+        pass
+
+
+def _local(source: str, left_out: Path | None) -> list["Input"]:
+    from lochan.engines.duckdb.load.streams import file_input
+
+    paths = [_path(source)]
+    if not paths[0].exists() and _GLOB & set(source):
+        whole = paths[0].absolute()
+        paths = sorted(Path(whole.anchor).glob(str(whole.relative_to(whole.anchor))))
+        if not paths:
+            raise NotFound(f"no file matches {source}")
+    files = [file for path in paths for file in _files(path, left_out)]
+    if not files:
+        raise NotFound(f"no files in {source}", hint="nothing was loaded")
+    return [file_input(each) for each in files]
+
+
+def _path(source: str) -> Path:
+    if not source.startswith("file://"):
+        return Path(source)
+    from urllib.parse import unquote
+
+    return Path(unquote(source.removeprefix("file://").removeprefix("localhost")))
+
+
+def _files(path: Path, left_out: Path | None) -> Iterator[Path]:
+    if not path.exists():
+        raise NotFound(f"no file {path}")
+    if not path.is_dir():
+        yield path
+        return
+    lake = None if left_out is None else left_out.resolve()
+    for where, folders, names in os.walk(path):
+        folders[:] = sorted(each for each in folders if each[0] != "." and (Path(where) / each).resolve() != lake)
+        for name in sorted(names):
+            file = Path(where) / name
+            if file.is_file() and not name.startswith((".", "_")):
+                yield file
+            else:
+                say(f"left out {file}: {'it is hidden' if file.is_file() else 'it is no file'}")
+
+
+async def _copied(lake: "Lake", url: str, folder: Path, at: int) -> list["Input"]:
+    from lochan.engines.duckdb.load.streams import file_input
+
+    outside = lake.outside()
+    assert outside is not None, "a command line can name any place"
+    store, path = outside.find(url)
+    root = url[: len(url) - len(path)] if path else f"{url.rstrip('/')}/"
+    found = []
+    for number, key in enumerate([key async for key in _keys(store, path)]):
+        copy = folder / f"{at}-{number}"
+        with copy.open("wb") as file:
+            async for piece in store.get_stream(key):
+                file.write(piece)
+        found.append(file_input(copy, root + key))
+    if not found:
+        raise NotFound(f"there is nothing at {url}", hint="nothing was loaded")
+    return found
+
+
+async def _keys(store: "Store", path: str) -> AsyncIterator[str]:
+    """The object itself, or those of the folder, or those that match."""
+    from fnmatch import fnmatchcase
+
+    if path and not path.endswith("/") and not _GLOB & set(path):
+        try:
+            yield (await store.head(path)).path
+            return
+        except NotFound:
+            pass
+    at = min((path.find(mark) for mark in _GLOB if mark in path), default=-1)
+    prefix = path[:at] if at >= 0 else f"{path.rstrip('/')}/" if path else ""
+    async for stat in store.list(prefix):
+        if at < 0 or fnmatchcase(stat.path, path):
+            yield stat.path

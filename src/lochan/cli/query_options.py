@@ -1,0 +1,68 @@
+"""What a query may be told on the command line, for every verb that takes one."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import click
+
+from lochan.errors import Invalid
+
+if TYPE_CHECKING:
+    from lochan.config.values import Config
+    from lochan.engines.asking import How
+    from lochan.lake import Lake
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3_600.0}
+
+_OPTIONS = (
+    click.option(
+        "--engine",
+        type=click.Choice(["auto", "duckdb", "spark"]),
+        default="auto",
+        show_default=True,
+        help="What runs it.",
+    ),
+    click.option("--memory", metavar="SIZE", help="How much memory it may use, 1GiB unless told."),
+    click.option("--timeout", metavar="TIME", help="How long it may take, such as 30s or 5m."),
+    click.option("--go-on", is_flag=True, help="Leave out data objects that are gone, and say so."),
+)
+
+
+class QueryOptions(NamedTuple):
+    engine: str = "auto"
+    memory: str | None = None
+    timeout: str | None = None
+    go_on: bool = False
+
+    def how(self, config: "Config", lake: "Lake") -> "How":
+        """Raises Invalid, naming the option."""
+        from lochan.cli.current import find_in_use
+        from lochan.cli.session import actor
+        from lochan.cli.sizes import size_bytes
+        from lochan.engines.asking import How
+        from lochan.engines.duckdb.limits import MEMORY_BYTES, Limits
+
+        memory = MEMORY_BYTES if self.memory is None else size_bytes("--memory", self.memory)
+        limits = Limits(memory, None if self.timeout is None else seconds("--timeout", self.timeout))
+        return How(str(find_in_use(config, lake.id) or ""), self.engine, limits, self.go_on, actor(config))
+
+
+def query_options(command: F) -> F:
+    """Gives the command the fields of QueryOptions."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def seconds(option: str, text: str) -> float:
+    """Raises Invalid, naming the option."""
+    number = text.rstrip("hms")
+    try:
+        found = float(number) * _UNITS[text[len(number) :] or "s"]
+    except (ValueError, KeyError):
+        found = 0.0
+    if not 0 < found < float("inf"):
+        raise Invalid(f"{option} {text!r}: this is no length of time", hint="such as 30s, 5m or 500ms")
+    return found

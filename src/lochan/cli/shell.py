@@ -1,0 +1,128 @@
+"""`lochan shell`: one query after the other, on one open lake."""
+
+import sys
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lochan.cli.query import FORMATS
+from lochan.cli.query_options import QueryOptions, query_options
+from lochan.cli.without_pandas import without_pandas
+from lochan.errors import LochanError
+
+if TYPE_CHECKING:
+    from lochan.engines.asking import How
+    from lochan.lake import Lake
+
+_SHOWN = tuple(form for form in FORMATS if form not in ("parquet", "arrow"))
+_HELP = """\
+A query goes on in the next line while a bracket or a quote is open, and behind a | at the end of a line.
+
+\\q          leave
+\\h          show this
+\\stats      say what each query read, or stop saying it
+\\f FORMAT   print rows as table, json, ndjson, csv or text"""
+
+
+@click.command("shell")
+@click.option("-f", "--format", "form", type=click.Choice(_SHOWN), help="A table on a terminal, else NDJSON.")
+@query_options
+def command(form: str | None, **options: object) -> None:
+    r"""Run queries as they are typed, or as they come on standard input.
+
+    \q leaves, \h shows what else there is. Pools, fields and operators are completed by the tab key.
+    """
+    import asyncio
+
+    from lochan.cli.session import configuration, opened_lake
+    from lochan.cli.shell_lines import questions
+
+    without_pandas()
+    config = configuration()
+    with asyncio.Runner() as runner:
+        lake = runner.run(opened_lake(config))
+        try:
+            shell = Shell(lake, QueryOptions(**options).how(config, lake), runner.run, form)  # type: ignore[arg-type]
+            for text in questions(shell.complete) if sys.stdin.isatty() else questions(None):
+                if not shell.answer(text):
+                    break
+        finally:
+            runner.run(lake.close())
+    if shell.code and not sys.stdin.isatty():
+        click.get_current_context().exit(shell.code)
+
+
+class Shell:
+    def __init__(
+        self, lake: "Lake", how: "How", run: Callable[[Coroutine[Any, Any, Any]], Any], form: str | None
+    ) -> None:
+        self._lake = lake
+        self._how = how
+        self._run = run
+        self._form = form
+        self._stats = False
+        self._fields: dict[str, list[str]] = {}
+        self.code = 0  # of the last mistake
+
+    def answer(self, text: str) -> bool:
+        """False: that was all."""
+        from lochan.cli import exit_codes
+        from lochan.cli.boundary import say
+
+        if text.startswith("\\"):
+            return self._command(text)
+        try:
+            self._query(text)
+        except LochanError as error:
+            say(error.message, error.hint, error.place)
+            self.code = exit_codes.BY_KIND.get(error.kind, exit_codes.ERROR)
+        except KeyboardInterrupt:
+            say("interrupted")
+        return True
+
+    def complete(self, line: str, word: str) -> list[str]:
+        """What the word at the end of the line may become."""
+        from lochan.cli.shell_words import candidates
+
+        try:
+            return candidates(line, word, self._pools, self._fields_of)
+        except LochanError:  # nothing is worth a message while somebody types
+            return []
+
+    def _query(self, text: str) -> None:
+        from lochan.cli.boundary import say
+        from lochan.cli.query_output import show_stats, write_result
+
+        with self._run(self._lake.query(text, self._how)) as result:
+            for warning in result.warnings:
+                say(warning)
+            write_result(result, self._form, None)
+            sys.stdout.flush()
+            if self._stats:
+                show_stats(result.stats)
+
+    def _command(self, text: str) -> bool:
+        from lochan.cli.boundary import say
+
+        word, _, rest = text[1:].partition(" ")
+        if word == "h":
+            click.echo(_HELP)
+        elif word == "stats":
+            self._stats = not self._stats
+        elif word == "f" and rest in _SHOWN:
+            self._form = rest
+        elif word != "q":
+            say(f"there is no {text}", "\\h shows what there is")
+        return word != "q"
+
+    def _pools(self) -> list[str]:
+        return [each.name for each in self._run(self._lake.repositories())]
+
+    def _fields_of(self, pool: str) -> list[str]:
+        """As they were when they were first asked for."""
+        if pool not in self._fields:
+            from lochan.engines.fields import fields_of
+
+            self._fields[pool] = self._run(fields_of(self._lake.queries(), pool))
+        return self._fields[pool]

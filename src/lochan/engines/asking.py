@@ -1,0 +1,100 @@
+"""A query from its text to its result, on the engine that fits it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from lochan.engines.choosing import SPARK, chosen
+from lochan.engines.duckdb.files import gone
+from lochan.engines.duckdb.limits import STANDARD, Limits
+from lochan.engines.duckdb.run import Run, start
+from lochan.engines.duckdb.workplace import Workplace
+from lochan.engines.loading import load_result
+from lochan.engines.result import Result, Stats
+from lochan.engines.spark.place import STANDARD as ANY_SPARK
+from lochan.engines.spark.place import SparkPlace
+from lochan.engines.surroundings import Surroundings
+from lochan.formats.record import Actor
+from lochan.query.prepare import Prepared, prepare
+
+if TYPE_CHECKING:
+    from lochan.engines.spark.run import SparkRun
+
+ENGINES = ("auto", "duckdb", "spark")
+
+
+class How(NamedTuple):
+    """What a query may be told."""
+
+    current: str = ""  # the pool that is meant where the query names none: `pool` or `pool@branch`
+    engine: str = "auto"
+    limits: Limits = STANDARD
+    go_on: bool = False  # without data objects that are gone, and say so
+    actor: Actor | None = None  # who asks; a query that ends in `load` needs one
+    spark: SparkPlace = ANY_SPARK
+
+
+async def prepared(at: Surroundings, text: str, how: How, work: Workplace) -> Prepared:
+    """Raises QueryError. To be closed by the caller (`opening`)."""
+    return await prepare(
+        at.catalog,
+        text,
+        snapshots=at.snapshots,
+        now=at.clock.wall(),
+        current=how.current,
+        read_files=work.reader(how.limits),
+    )
+
+
+async def ask(at: Surroundings, text: str, how: How) -> Result:
+    """Raises QueryError, Gone, Refused; the rows are read when the result is gone through."""
+    begun = at.clock.boot()
+    work = Workplace()
+    try:
+        plan = await prepared(at, text, how, work)
+        try:
+            engine = chosen(how.engine, plan, how.spark)
+            run = await _start(at, plan, engine, how, work)
+        finally:
+            await plan.opening.close()
+    except BaseException:
+        work.close()
+        raise
+    result = _result(at, plan, engine, run, begun)
+    return result if plan.plan.load is None else await load_result(at, plan.plan.load, result, how.actor)
+
+
+async def _start(at: Surroundings, plan: Prepared, engine: str, how: How, work: Workplace) -> Run | SparkRun:
+    if engine != SPARK:
+        return await start(plan, at.files, work, how.limits, go_on=how.go_on)
+    from lochan.engines.spark.run import start as start_spark
+
+    return await start_spark(plan, at.files, work, how.limits, how.spark, go_on=how.go_on)
+
+
+def _result(at: Surroundings, plan: Prepared, engine: str, run: Run | SparkRun, begun: float) -> Result:
+    stats = told(plan, engine)
+    stats.seconds = at.clock.boot() - begun
+    return Result(
+        plan.plan.row,
+        run.batches,
+        stats,
+        warnings=[gone(each).message for each in run.missing],
+        cancel=run.cancel,
+        close=run.close,
+        boot=at.clock.boot,
+    )
+
+
+def told(plan: Prepared, engine: str) -> Stats:
+    """What is known before anything is read."""
+    stats = Stats(engine)
+    for pool in plan.opening.pools:
+        snapshot, read = pool.snapshot, pool.objects
+        stats.objects += snapshot.count
+        stats.bytes += int(snapshot.sizes.sum())
+        stats.objects_read += len(read)
+        stats.bytes_read += int(snapshot.sizes[read].sum())
+        stats.rows_read += int(snapshot.rows[read].sum())
+        stats.skipped += pool.skipped
+    return stats

@@ -1,0 +1,108 @@
+"""A branch of a pool is compacted: a plan by key spans (`pools/compaction.py`), the rows written anew, one commit.
+
+It lands on any head that still holds all that it read; else somebody deleted or compacted some of it meanwhile, and it
+is refused (S6). A second compaction finds nothing to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from lochan.engines.duckdb.compact import lots, rewrite, snapshot_of
+from lochan.engines.duckdb.files import Files
+from lochan.engines.duckdb.limits import STANDARD, Limits
+from lochan.errors import NothingToDo
+from lochan.formats.entry import Entry
+from lochan.formats.record import Actor
+from lochan.pools.compaction import ALWAYS, Group, Policy, plan
+from lochan.pools.histories import held
+from lochan.pools.keys import Span
+from lochan.pools.landing import Swap, replace_objects
+from lochan.pools.objects import find
+from lochan.query.sources.snapshot import Snapshot
+from lochan.tree.tree import Tree
+from lochan.versioning.moving import NOTHING, Said
+from lochan.versioning.open_repository import OpenRepository
+
+
+class Wish(NamedTuple):
+    """Which objects are looked at."""
+
+    ids: Sequence[str] = ()  # or beginnings of ids; none: all
+    within: Span | None = None  # only those whose keys meet it
+    upto: str = ""  # only those that this ref holds
+    policy: Policy = ALWAYS
+
+
+EVERYTHING = Wish()
+
+
+class Compacted(NamedTuple):
+    head: str
+    before: int  # objects
+    after: int
+    rows: int
+    bytes_before: int
+    bytes_after: int
+
+
+async def compact(
+    repository: OpenRepository,
+    branch: str,
+    files: Files,
+    wish: Wish = EVERYTHING,
+    said: Said = NOTHING,
+    *,
+    actor: Actor,
+    limits: Limits = STANDARD,
+) -> Compacted:
+    """Raises NothingToDo, ConcurrentCommit, NotFound for an id that is not there."""
+    _, mint = await repository.refs()
+    snapshot, groups = await _planned(repository, branch, wish)
+    if not groups:
+        raise NothingToDo(f"no objects of branch {branch!r} overlap, or are small side by side", hint="all is in order")
+    at = {path: index for index, path in enumerate(snapshot.spans["path"].to_pylist())}
+    removed: list[Entry] = []
+    added: list[Entry] = []
+    for group in groups:
+        done = await rewrite(repository, snapshot, [at[path] for path in group.paths], files, mint, limits)
+        removed += done.removed
+        added += done.added
+    head = await replace_objects(repository, branch, Swap(removed, added), said, actor=actor)
+    return Compacted(head, len(removed), len(added), sum(group.rows for group in groups), _size(removed), _size(added))
+
+
+async def rehearse(repository: OpenRepository, branch: str, wish: Wish = EVERYTHING) -> list[Group]:
+    """What would be merged with what; nothing is read but the tree."""
+    return (await _planned(repository, branch, wish))[1]
+
+
+async def _planned(repository: OpenRepository, branch: str, wish: Wish) -> tuple[Snapshot, list[Group]]:
+    refs, _ = await repository.refs()
+    id = refs.branch(branch).head
+    tree = await repository.tree(refs.commit(id))
+    snapshot = await snapshot_of(repository, id, tree)
+    only = await _only(repository, tree, wish)
+    groups: list[Group] = []
+    for lot in lots(snapshot):
+        spans = snapshot.spans.take(pa.array(lot))
+        groups += plan(spans, snapshot.settings, policy=wish.policy, only=only, within=wish.within)
+    return snapshot, groups
+
+
+async def _only(repository: OpenRepository, tree: Tree, wish: Wish) -> frozenset[str] | None:
+    """The paths that were asked for; None: all."""
+    chosen = frozenset([(await find(tree, id)).path for id in wish.ids]) if wish.ids else None
+    if not wish.upto:
+        return chosen
+    then = await repository.tree((await repository.resolve(wish.upto)).commit)
+    if chosen is not None:
+        return await held(then, chosen)
+    return frozenset([path async for batch in then.scan() for path in batch.column("path").to_pylist()])
+
+
+def _size(entries: Sequence[Entry]) -> int:
+    return sum(entry.size for entry in entries)

@@ -1,0 +1,61 @@
+"""How much one piece of work may use, and what is said when it would use more."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from lochan.errors import Refused
+
+MEMORY_BYTES = 1 << 30
+
+
+class Limits(NamedTuple):
+    memory_bytes: int = MEMORY_BYTES  # of rows in memory; what may lie on the disk meanwhile goes there
+    seconds: float | None = None  # from the first row asked for to the last one
+    threads: int | None = None  # None: as many as there are processors
+    spill_bytes: int | None = None  # on the disk; None: nine tenths of what is free
+
+
+STANDARD = Limits()
+
+
+class LimitReached(Refused):
+    """The work was stopped, and everything it held is free again."""
+
+
+class Cancelled(Refused):
+    """Somebody stopped the work."""
+
+
+def out_of_memory(limits: Limits) -> LimitReached:
+    return LimitReached(
+        f"the query needs more than its {shown(limits.memory_bytes)} of memory",
+        hint="give it more with --memory, or ask for less: fewer columns, a filter, no long lists",
+    )
+
+
+def out_of_disk(limits: Limits, said: str) -> LimitReached:
+    room = "" if limits.spill_bytes is None else f" of {shown(limits.spill_bytes)}"
+    return LimitReached(
+        f"the query has filled its room{room} for what does not fit into memory: {said}",
+        hint="make room on the disk, or give it more memory with --memory",
+    )
+
+
+def out_of_time(limits: Limits) -> LimitReached:
+    return LimitReached(
+        f"the query has not ended within its {limits.seconds:g} seconds",
+        hint="give it longer with --timeout, or let it read less",
+    )
+
+
+def cancelled() -> Cancelled:
+    return Cancelled("the query was cancelled", hint="nothing was changed")
+
+
+def shown(count: int) -> str:
+    """As a person writes it."""
+    for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if count >= size:
+            return f"{count / size:.3g} {unit}"
+    return f"{count} bytes"

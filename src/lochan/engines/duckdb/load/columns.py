@@ -1,0 +1,137 @@
+"""A layout's columns as expressions over a row's JSON text, in SQL.
+
+The text is read once, by json_transform, into a struct `j` with a field for each member; what may be of several kinds
+comes as JSON and is taken apart by the row's shape. json_transform turns "200" into 200 without a word, so what it says
+counts only for rows whose shape was verified; of others it may be anything, and no cast may fail on it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from lochan.engines.duckdb.load.sql import name_sql, type_sql
+from lochan.formats.pool_settings import Path
+from lochan.pools.layout import Alternate, Layout, Member, column_type
+from lochan.pools.shape import ARRAY, JSON, OBJECT, STRING, TIME, Array, Object, Type, kind_of
+
+ROW = "j"  # the struct
+SHAPE = "s"  # the number of the row's shape
+
+
+class Column(NamedTuple):
+    name: str
+    type: str
+    sql: str
+
+
+def structure(layout: Layout) -> str:
+    """What json_transform is to read; empty if there is nothing to read."""
+    fields = _structure(layout.members)
+    return json.dumps(fields) if fields else ""
+
+
+class Columns:
+    """`texts`: whatever is kept as text comes as a JSON string that holds it; so `learning` hands rows over, for the
+    engine would write a number of a text in its own way."""
+
+    def __init__(self, layout: Layout, shapes: Mapping[Object, int], *, texts: bool = False) -> None:
+        self._layout = layout
+        self._shapes = shapes
+        self._texts = texts
+
+    def all(self) -> list[Column]:
+        return list(self._columns(self._layout.members, ROW, ()))
+
+    def _columns(self, members: Iterable[Member], of: str, above: Path) -> Iterator[Column]:
+        for member in members:
+            path = (*above, member.name)
+            value = f"{of}.{name_sql(member.name)}"
+            for alternate in member.alternates:
+                if alternate.column:
+                    sql = self._value(member, alternate, value, path)
+                    yield Column(alternate.column, type_sql(column_type(alternate)), sql)
+
+    def _value(self, member: Member, alternate: Alternate, value: str, path: Path) -> str:
+        if is_mixed(member):
+            return self._one_of(alternate, value, path)
+        if alternate.kind == OBJECT:
+            if is_plain(alternate):
+                return value
+            inner = ", ".join(
+                f"{name_sql(each.name)} := {each.sql}" for each in self._columns(alternate.members, value, path)
+            )
+            return f"CASE WHEN {value} IS NOT NULL THEN struct_pack({inner}) END"
+        return f"TRY_CAST({value} AS TIMESTAMPTZ)" if alternate.kind == TIME else value
+
+    def _one_of(self, alternate: Alternate, value: str, path: Path) -> str:
+        """`value` is JSON here."""
+        kinds = (OBJECT, ARRAY, JSON) if alternate.kind == JSON else (alternate.kind,)
+        ids = self._with(path, kinds)
+        if not ids:
+            return "NULL"
+        if alternate.kind == JSON:
+            read = f"{value} ->> '$'" if self._texts else f"{value}::VARCHAR"
+        elif alternate.kind == STRING:
+            read = f"{value} ->> '$'"
+        else:
+            read = f"TRY_CAST({value} ->> '$' AS {type_sql(alternate.kind)})"
+        return f"CASE WHEN {SHAPE} IN ({', '.join(map(str, ids))}) THEN {read} END"
+
+    def _with(self, path: Path, kinds: Sequence[str]) -> list[int]:
+        return [id for shape, id in self._shapes.items() if kind_at(shape, path) in kinds]
+
+
+def is_mixed(member: Member) -> bool:
+    return len(member.alternates) > 1 or any(each.kind == JSON for each in member.alternates)
+
+
+def is_plain(alternate: Alternate) -> bool:
+    """Of an object: whether the struct that is read is the one that is kept."""
+    return all(
+        len(member.alternates) == 1
+        and member.alternates[0].column == member.name
+        and member.alternates[0].kind not in (TIME, JSON)
+        and (member.alternates[0].kind != OBJECT or is_plain(member.alternates[0]))
+        for member in alternate.members
+    )
+
+
+def kind_at(shape: Type, path: Path) -> str | None:
+    """None: it has nothing there."""
+    for name in path:
+        if not isinstance(shape, Object):
+            return None
+        found = next((type for each, type in shape.fields if each == name), None)
+        if found is None:
+            return None
+        shape = found
+    return kind_of(shape)
+
+
+def _structure(members: Iterable[Member]) -> dict[str, Any]:
+    return {member.name: _read(member) for member in members if member.leaves()}
+
+
+def _read(member: Member) -> Any:
+    if is_mixed(member):
+        return "JSON"
+    (alternate,) = member.alternates
+    match alternate.kind:
+        case "object":
+            return _structure(alternate.members)
+        case "array":
+            return [_element(alternate.element)]
+        case "time":
+            return "VARCHAR"
+    return type_sql(alternate.kind)
+
+
+def _element(type: Type) -> Any:
+    if isinstance(type, Object):
+        return {name: _element(each) for name, each in type.fields}
+    if isinstance(type, Array):
+        assert type.of is not None
+        return [_element(type.of)]
+    return type_sql(type)

@@ -1,0 +1,141 @@
+"""CSV and TSV: the first line names the columns, and all values of a column are of one kind.
+
+A column is what all its values are, written as JSON would write them: bools (`true`, `false`), ints within 64 bits,
+numbers that a float gives back; else texts, and nothing of them is changed (007 stays 007). Nothing between two commas
+is null, and nothing between two quotes is an empty text.
+
+All of it is read as texts first, for the last line may be the one that is no number.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+
+from lochan.engines.duckdb.load.sql import name_sql, text_sql
+from lochan.engines.duckdb.load.streams import Unpacked
+from lochan.engines.duckdb.load.tabular import BATCH_ROWS
+from lochan.engines.duckdb.session import Session
+from lochan.errors import Invalid
+from lochan.pools.faults import Fault, Faults
+from lochan.pools.json_row import Row
+
+_BLOCK_BYTES = 8 << 20
+_TABLE = "texts"
+_INT = "-?(?:0|[1-9][0-9]*)"
+_FLOAT = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
+_DIGITS = 15  # of any decimal, a float gives back so many
+_EXACT_INT = 1 << 53
+
+
+class CsvTable:
+    def __init__(self, session: Session, name: str, stream: Unpacked, delimiter: str, faults: Faults) -> None:
+        self._session = session
+        self._name = name
+        self._stream = stream
+        self._delimiter = delimiter
+        self._faults = faults
+        self._bad: Invalid | None = None
+        self.kept: list[Row] = []  # in place of lines that are no rows
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Raises Invalid. Where lines are kept, `kept` has them once all batches were taken."""
+        names = self._header()
+        try:
+            self._fill(names)
+            # A cursor of its own, for while it is read the session takes in what was read.
+            with self._session.connection.cursor() as cursor:
+                yield from cursor.sql(f"SELECT {self._selected(names)} FROM {_TABLE}").to_arrow_reader(BATCH_ROWS)
+        finally:
+            self._session.execute(f"DROP TABLE IF EXISTS {_TABLE}")
+
+    def _header(self) -> list[str]:
+        text = self._stream.head.decode("utf-8-sig", errors="replace")
+        names = next(csv.reader(io.StringIO(text, newline=""), delimiter=self._delimiter), None)
+        if not names:
+            raise Invalid(f"{self._name}: there is no line with the columns' names", hint="nothing was loaded")
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise Invalid(f"{self._name}:1: the column {twice!r} comes twice", hint="give each its own name")
+        return names
+
+    def _fill(self, names: list[str]) -> None:
+        """All of it as texts, in a table."""
+        try:
+            reader = pa_csv.open_csv(
+                pa.PythonFile(self._stream, "r"),
+                read_options=pa_csv.ReadOptions(use_threads=False, block_size=_BLOCK_BYTES),
+                parse_options=pa_csv.ParseOptions(
+                    delimiter=self._delimiter, newlines_in_values=True, invalid_row_handler=self._odd
+                ),
+                convert_options=pa_csv.ConvertOptions(
+                    column_types={name: pa.string() for name in names},
+                    strings_can_be_null=True,
+                    quoted_strings_can_be_null=False,
+                    null_values=[""],
+                ),
+            )
+            self._session.connection.register("csv", reader)
+            self._session.execute(f"CREATE TABLE {_TABLE} AS SELECT * FROM csv")
+            self._session.connection.unregister("csv")
+        except Exception as error:  # as it comes from Arrow, or through the engine
+            raise self._explained(error) from error
+
+    def _odd(self, row: Any) -> str:
+        """Told of a line with more or fewer values than there are names."""
+        message = f"{row.actual_columns} values where there are {row.expected_columns} columns"
+        try:
+            kept = self._faults.meet(Fault(self._name, row.number or 0, 0, message, row.text))
+        except Invalid as error:
+            self._bad = error
+            return "error"
+        if kept is not None:
+            self.kept.append(kept)
+        return "skip"
+
+    def _explained(self, error: Exception) -> Exception:
+        if self._bad is not None:
+            return self._bad
+        if isinstance(error, pa.ArrowInvalid):
+            return Invalid(f"{self._name}: {str(error).partition(chr(10))[0]}", hint="nothing was loaded")
+        return error
+
+    def _selected(self, names: list[str]) -> str:
+        tests = []
+        for name in names:
+            column = name_sql(name)
+            tests += [
+                f"count({column})",
+                f"count(*) FILTER ({column} IN ('true', 'false'))",
+                f"count(*) FILTER (regexp_full_match({column}, {text_sql(_INT)}) "
+                f"AND TRY_CAST({column} AS BIGINT)::VARCHAR = {column})",
+                f"count(*) FILTER ({_is_float(column)})",
+                f"max(abs(TRY_CAST({column} AS BIGINT)::HUGEINT)) "
+                f"FILTER (regexp_full_match({column}, {text_sql(_INT)}))",
+            ]
+        (found,) = self._session.execute(f"SELECT {', '.join(tests)} FROM {_TABLE}")
+        counts = [found[at : at + 5] for at in range(0, len(found), 5)]
+        return ", ".join(_typed(name_sql(name), *each) for name, each in zip(names, counts, strict=True))
+
+
+def _is_float(column: str) -> str:
+    """A number that comes back: of few digits, or written as the engine writes it."""
+    digits = f"length(ltrim(regexp_replace(regexp_replace({column}, '[eE].*', ''), '[^0-9]', '', 'g'), '0'))"
+    near = f"isfinite(TRY_CAST({column} AS DOUBLE))"
+    comes_back = f"({digits} <= {_DIGITS} OR TRY_CAST({column} AS DOUBLE)::VARCHAR = {column})"
+    return f"regexp_full_match({column}, {text_sql(_FLOAT)}) AND {near} AND {comes_back}"
+
+
+def _typed(column: str, values: int, bools: int, ints: int, floats: int, greatest: int | None) -> str:
+    if not values or values not in (bools, ints, floats):
+        return column
+    if values == bools:
+        return f"{column} = 'true' AS {column}"
+    if values == ints:
+        return f"{column}::BIGINT AS {column}"
+    return f"{column}::DOUBLE AS {column}" if (greatest or 0) <= _EXACT_INT else column

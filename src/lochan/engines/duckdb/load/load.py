@@ -1,0 +1,165 @@
+"""A load from beginning to end: inputs of any format become one commit of a pool, all of them or nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from lochan.engines.duckdb.limits import Limits
+from lochan.engines.duckdb.load.loader import Loader
+from lochan.engines.duckdb.load.objects import Written
+from lochan.engines.duckdb.load.reading import read_input
+from lochan.engines.duckdb.load.streams import Input, file_input
+from lochan.engines.duckdb.session import Session
+from lochan.errors import NothingToDo
+from lochan.formats.entry import Entry
+from lochan.formats.pool_settings import PoolSettings
+from lochan.formats.record import Actor
+from lochan.pools.faults import FAIL, Faults
+from lochan.pools.landing import add_objects
+from lochan.pools.settings import settings_of
+from lochan.pools.writing import ObjectWriter
+from lochan.versioning.moving import NOTHING, Said
+from lochan.versioning.open_repository import OpenRepository
+
+MEMORY_BYTES = 1 << 30  # of the engine; with the rest, a load stays below 1.5 GiB
+_PIECE_BYTES = 2 << 20
+
+T = TypeVar("T")
+
+
+def _nothing(_: int) -> None:
+    pass
+
+
+class How(NamedTuple):
+    """What a load may be told."""
+
+    format: str | None = None  # of all inputs; None: of each by itself
+    on_error: str = FAIL
+    limits: Limits = Limits(memory_bytes=MEMORY_BYTES)
+    unpacked_bytes_max: int | None = None
+    temp: str | None = None  # the folder for what does not fit into memory
+    advance: Callable[[int], None] = _nothing  # told of each piece of input, in bytes
+
+
+STANDARD = How()
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    commit: str
+    rows: int
+    objects: list[Entry]
+    faults: Faults = field(default_factory=Faults)
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(entry.size for entry in self.objects)
+
+
+async def load(
+    repository: OpenRepository,
+    branch: str,
+    inputs: Sequence[Input],
+    said: Said = NOTHING,
+    *,
+    actor: Actor,
+    how: How = STANDARD,
+) -> Loaded:
+    """Raises Invalid for input that is no rows, NothingToDo where there are none, and what landing raises."""
+    with staged(settings_of(repository.repository), how) as staging:
+        await staging.take_inputs(inputs)
+        return await staging.land(repository, branch, said, actor=actor)
+
+
+async def load_rows(
+    repository: OpenRepository,
+    branch: str,
+    rows: Any,
+    said: Said = NOTHING,
+    *,
+    actor: Actor,
+    how: How = STANDARD,
+) -> Loaded:
+    """Of dicts, of an Arrow table or reader of record batches, or of files by their paths."""
+    files = _files(rows)
+    with staged(settings_of(repository.repository), how) as staging:
+        if files:
+            await staging.take_inputs(files)
+        else:
+            await staging.take_rows(rows)
+        return await staging.land(repository, branch, said, actor=actor)
+
+
+def _files(rows: Any) -> list[Input]:
+    paths = [rows] if isinstance(rows, str | Path) else rows if isinstance(rows, list | tuple) else []
+    if not paths or not all(isinstance(each, str | Path) for each in paths):
+        return []
+    return [file_input(Path(path)) for path in paths]
+
+
+@contextmanager
+def staged(settings: PoolSettings, how: How = STANDARD) -> Iterator[Staged]:
+    """For who makes the pool only after the rows were read."""
+    with Session(how.limits, temp=how.temp, ordered=False) as session:
+        yield Staged(session, settings, how)
+
+
+class Staged:
+    """Rows on their way: nothing is written to the lake before `land`."""
+
+    def __init__(self, session: Session, settings: PoolSettings, how: How) -> None:
+        self._session = session
+        self._how = how
+        self._faults = Faults(how.on_error)
+        self._loader = Loader(session, settings, self._faults)
+
+    async def take_inputs(self, inputs: Sequence[Input]) -> None:
+        for input in inputs:
+            await self._apart(partial(read_input, self._loader, input, self._how))
+
+    async def take_rows(self, rows: Any) -> None:
+        await self._apart(lambda: self._loader.take_rows(rows))
+
+    async def land(self, repository: OpenRepository, branch: str, said: Said = NOTHING, *, actor: Actor) -> Loaded:
+        refs, mint = await repository.refs()
+        refs.branch(branch)  # before anything is written
+        writer = ObjectWriter(repository, mint)
+        files = self._loader.objects()
+        entries, rows = [], 0
+        while (written := await self._apart(lambda: next(files, None))) is not None:
+            entries.append(await _write(writer, written))
+            rows += written.facts.rows
+        if not entries:
+            raise NothingToDo("there are no rows to load", hint="nothing was changed")
+        message = f"Load {rows:,} row{'' if rows == 1 else 's'}"
+        commit = await add_objects(repository, branch, entries, said, actor=actor, message=message)
+        return Loaded(commit, rows, entries, self._faults)
+
+    async def _apart(self, work: Callable[[], T]) -> T:
+        """On a thread; who is cancelled stops the engine too, and waits for it."""
+        task = asyncio.ensure_future(asyncio.to_thread(work))
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            self._session.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            raise
+
+
+async def _write(writer: ObjectWriter, written: Written) -> Entry:
+    entry = await writer.write(_pieces(written.file), written.facts)
+    written.file.unlink()
+    return entry
+
+
+async def _pieces(file: Path) -> AsyncIterator[bytes]:
+    with file.open("rb") as stream:
+        while piece := await asyncio.to_thread(stream.read, _PIECE_BYTES):
+            yield piece

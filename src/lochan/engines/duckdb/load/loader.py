@@ -1,0 +1,143 @@
+"""All of a load but where the bytes come from and where they go: rows in, files of data objects out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from lochan.engines.duckdb.load.known import Known
+from lochan.engines.duckdb.load.learning import Judged, Learning, engine_text
+from lochan.engines.duckdb.load.lines import Lines
+from lochan.engines.duckdb.load.objects import Objects, Written
+from lochan.engines.duckdb.load.relation import Relation, relations
+from lochan.engines.duckdb.load.staging import Misses, Staging
+from lochan.engines.duckdb.load.tabular import batches_of, rows_of, shaped
+from lochan.engines.duckdb.load.texts import every_kind, texts_table
+from lochan.engines.duckdb.session import Session
+from lochan.formats.pool_settings import PoolSettings
+from lochan.pools.faults import Faults
+from lochan.pools.json_row import Row
+
+_SAMPLE = 1_000  # rows of a chunk that are looked at before the first is taken in
+_FEW = 500  # misses that are not worth a second look for what they have in common
+_ROUNDS = 6
+_BATCH = 20_000  # rows that are judged at a time
+
+
+class Loader:
+    """`session` should not keep the order of its input: nothing needs it."""
+
+    def __init__(self, session: Session, settings: PoolSettings, faults: Faults) -> None:
+        self.session = session
+        self._settings = settings
+        self.faults = faults
+        self._keys = [key.path for key in settings.keys if key.path]
+        self._known = Known(self._keys)
+        self._staging = Staging(session, self._known)
+        self._learning = Learning(self._known, faults, settings.times)
+        self._text_bytes = 0
+
+    def take(self, lines: Lines) -> None:
+        """Raises Invalid for a fault, where faults end the load."""
+        self._text_bytes += lines.texts.nbytes
+        lines = self.readable(lines)
+        if not self._known.columns:
+            self._learning.learn(self._learning.peek(lines, _spread(np.arange(len(lines.texts)), _SAMPLE)))
+        misses = self._staging.verified(lines.texts)
+        for _ in range(_ROUNDS):
+            if len(misses) <= _FEW or not self._learn(lines, misses):
+                break
+            before = len(misses)
+            misses = misses[self._staging.verified(lines.taken(misses).texts)]
+            if len(misses) > before * 0.9:
+                break
+        for begin in range(0, len(misses), _BATCH):
+            self._settle(self._learning.judge(lines, misses[begin : begin + _BATCH].tolist()))
+
+    def take_rows(self, rows: Any) -> None:
+        """Dicts, one by one; or an Arrow table, or batches of one."""
+        if isinstance(rows, pa.Table | pa.RecordBatchReader | pa.RecordBatch):
+            for each in batches_of(rows):
+                self.take_batch(each)
+            return
+        batch: list[Row] = []
+        for row in rows:
+            batch.append(row)
+            if len(batch) == _BATCH:
+                self._settle(self._learning.judge_rows(batch))
+                batch = []
+        self._settle(self._learning.judge_rows(batch))
+
+    def take_batch(self, batch: pa.RecordBatch) -> None:
+        """Raises Invalid for columns that no row can have."""
+        self._text_bytes += batch.nbytes
+        found = shaped(batch, self._settings.times)
+        if found is not None:
+            self._known.add(found.counts())
+            ids = [self._known.columns.get(shape) for shape in found.shapes]
+            known = [id for id in ids if id is not None]
+            if len(known) == len(ids) and self._staging.typed(found.numbered(known), found.layout):
+                return
+        self.take_rows(rows_of(batch))
+
+    def objects(self) -> Iterator[Written]:
+        """When all rows are in. One file at a time."""
+        objects = Objects(self.session, self._known, self._settings, self._text_bytes)
+        for relation in self._relations():
+            yield from objects.write(relation)
+
+    def _relations(self) -> list[Relation]:
+        found = relations(self._staging.tables, self._known.layout, list(self._known.columns))
+        if self._staging.kept is not None:
+            layout = every_kind(self._keys)
+            found.append(Relation(layout, f"SELECT * FROM {self._staging.kept}", tuple(self._known.texts)))
+        return found
+
+    def _learn(self, lines: Lines, misses: Misses) -> bool:
+        """Whether the rest may now be verified."""
+        before = self._staging.patterns()
+        self._learning.learn(self._learning.peek(lines, _spread(misses, _FEW)))
+        return self._staging.patterns() != before
+
+    def _settle(self, judged: Sequence[Judged]) -> None:
+        self._learning.learn(judged)
+        known = self._known
+        typed = [each for each in judged if each.shape in known.columns]
+        self._staging.given(
+            pa.array([engine_text(each, known.layout) for each in typed], pa.string()),
+            pa.array([known.columns[each.shape] for each in typed], pa.int32()),
+        )
+        texts = [each for each in judged if each.shape not in known.columns]
+        if texts:
+            self._staging.texts(texts_table(texts, [known.texts[each.shape] for each in texts], self._keys))
+
+    @property
+    def folder(self) -> Path:
+        """For files that last as long as the load."""
+        return Path(self.session.folder)
+
+    def readable(self, lines: Lines) -> Lines:
+        """Those that are UTF-8; the others are faults."""
+        if lines.valid:
+            return lines
+        good = np.array([_is_text(lines.bytes_of(number)) for number in range(len(lines.texts))], dtype=np.bool_)
+        self._settle(self._learning.judge(lines, np.flatnonzero(~good).tolist()))
+        return lines.taken(np.flatnonzero(good))
+
+
+def _is_text(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _spread(numbers: Misses, count: int) -> list[int]:
+    """So many of them, from all over."""
+    at = np.linspace(0, len(numbers) - 1, min(count, len(numbers)), dtype=np.int64)
+    return [int(number) for number in np.unique(numbers[at])] if len(numbers) else []

@@ -1,0 +1,133 @@
+"""The order of a pool's key in SQL, the same as that of its ordered bytes (pools/keys.py): by kind, then by value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from lochan.engines.duckdb.load.sql import name_sql
+from lochan.engines.duckdb.load.whole_row import value_text, whole_row
+from lochan.formats.pool_settings import Path, PoolKey, PoolSettings
+from lochan.pools import keys
+from lochan.pools.keys import Instant
+from lochan.pools.layout import BODY_COLUMN, Layout, Member
+from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, JSON, OBJECT, STRING, TIME, Object
+
+_CLASSES = {BOOL: 1, INT: 2, FLOAT: 2, TIME: 3, STRING: 4, OBJECT: 5, ARRAY: 5, JSON: 5}
+_COMPOSITE = (OBJECT, ARRAY, JSON)
+_COMPOSITE_SPAN = b"\x60", b"\x60\xff"  # around the bytes of every key that is no scalar
+
+
+class Part(NamedTuple):
+    """One path of the key, as the columns that may hold it."""
+
+    key: PoolKey
+    kinds: dict[str, str]  # a kind, and the expression that is not NULL in rows that have it there
+
+    @property
+    def is_there(self) -> str:
+        return " OR ".join(f"{sql} IS NOT NULL" for sql in self.kinds.values()) or "false"
+
+
+class Order:
+    def __init__(self, layout: Layout, settings: PoolSettings, shapes: Mapping[int, Object]) -> None:
+        self._settings = settings
+        find = _kept_columns if layout.body else _columns
+        self.parts = [Part(key, find(layout, key.path, shapes)) for key in settings.keys]
+
+    @property
+    def has_key(self) -> str:
+        """True for rows that have every part of the key."""
+        return " AND ".join(f"({part.is_there})" for part in self.parts)
+
+    def by(self, *, backwards: bool = False) -> list[str]:
+        return [term for part in self.parts for term in self._terms(part, backwards)]
+
+    def _terms(self, part: Part, backwards: bool) -> Iterable[str]:
+        turned = part.key.descending != backwards
+        nulls = "FIRST" if self._settings.nulls_first != turned else "LAST"
+        how = f"{'DESC' if turned else 'ASC'} NULLS {nulls}"
+        if len(part.kinds) > 1:
+            arms = " ".join(f"WHEN {sql} IS NOT NULL THEN {_CLASSES[kind]}" for kind, sql in part.kinds.items())
+            yield f"CASE {arms} END {how}"
+        if INT in part.kinds and FLOAT in part.kinds:
+            # As near as a double comes, then what is missing to it.
+            whole = part.kinds[INT]
+            yield f"coalesce({part.kinds[FLOAT]}, {whole}::DOUBLE) {how}"
+            yield f"coalesce({whole}::HUGEINT - {whole}::DOUBLE::HUGEINT, 0) {how}"
+        for kind, sql in part.kinds.items():
+            if kind not in (INT, FLOAT) or not {INT, FLOAT} <= part.kinds.keys():
+                yield f"{sql} {how}"
+
+    def values_sql(self) -> list[str]:
+        """What `encoded` wants of a row, as columns."""
+        return [
+            f"epoch_us({sql})" if kind == TIME else "true" if kind in _COMPOSITE else sql
+            for part in self.parts
+            for kind, sql in ((kind, f"({sql})") for kind, sql in part.kinds.items())
+        ]
+
+    def span(self, least: tuple[Any, ...], greatest: tuple[Any, ...]) -> keys.Span:
+        """Around the keys of all rows that have one, of the first and the last."""
+        if any(kind in _COMPOSITE for part in self.parts for kind in part.kinds):
+            return self._wide_span()
+        settings = self._settings
+        return keys.shortened(
+            keys.Span(keys.encode(self._key(least), settings), keys.encode(self._key(greatest), settings))
+        )
+
+    def _wide_span(self) -> keys.Span:
+        """Their own texts may be written in another way than the engine's."""
+        low, high = (bytes([0x11]), bytes([0xEF, 0xFF])) if self.parts[0].key.path else _COMPOSITE_SPAN
+        if self.parts[0].key.descending:
+            low, high = bytes(255 - byte for byte in high[:1]), bytes(255 - byte for byte in low[:1]) + b"\xff"
+        return keys.Span(low, high)
+
+    def _key(self, values: tuple[Any, ...]) -> list[Any]:
+        rest = iter(values)
+        return [_value({kind: next(rest) for kind in part.kinds}) for part in self.parts]
+
+
+def _value(by_kind: dict[str, Any]) -> Any:
+    for kind, value in by_kind.items():
+        if value is not None:
+            return Instant(value) if kind == TIME else value
+    return None
+
+
+def _columns(layout: Layout, path: Path, shapes: Mapping[int, Object]) -> dict[str, str]:
+    if not path:
+        return {JSON: whole_row(layout, shapes)}
+    members, of = layout.members, ""
+    for name in path[:-1]:
+        member = _named(members, name)
+        inner = member.alternate(OBJECT) if member else None
+        if inner is None:
+            return {}
+        members, of = inner.members, f"{of}{name_sql(inner.column)}."
+    found = _named(members, path[-1])
+    if found is None:
+        return {}
+    return {
+        each.kind: value_text(each, shapes, path, of) if each.kind in _COMPOSITE else of + name_sql(each.column)
+        for each in found.alternates
+        if each.column or each.kind == OBJECT
+    }
+
+
+def _kept_columns(layout: Layout, path: Path, _: Mapping[int, Object]) -> dict[str, str]:
+    """Of rows that are text."""
+    if not path:
+        return {JSON: name_sql(BODY_COLUMN)}
+    member = layout.member(".".join(path))
+    scalars = {each.kind: name_sql(each.column) for each in member.alternates} if member else {}
+    return {**scalars, JSON: name_sql(text_column(path))}
+
+
+def text_column(path: Path) -> str:
+    """Where a table of the session has a key that is no scalar; no file has it."""
+    return f"#key.{'.'.join(path)}"
+
+
+def _named(members: Iterable[Member], name: str) -> Member | None:
+    return next((each for each in members if each.name == name), None)

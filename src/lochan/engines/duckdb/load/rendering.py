@@ -1,0 +1,153 @@
+"""The fastest proof of a row's shape: what was read of it, written again, is the row.
+
+A row is read into typed columns without any doubt being raised ("200" becomes 200), then written as JSON by its shape;
+if that is the very text that was read, names, kinds, order, nulls and every digit are what the shape says. It holds
+because each value is written as its kind is written: no other text reads as that value and looks the same.
+
+Which shape to try is told by the fields that are there. Rows that are written in another way (an escape, 1.50) fail
+here though they are good, and are tried otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from lochan.engines.duckdb.load.columns import ROW, is_mixed, kind_at
+from lochan.engines.duckdb.load.sql import name_sql, text_sql, type_sql
+from lochan.formats.pool_settings import Path
+from lochan.pools import times
+from lochan.pools.json_row import row_text
+from lochan.pools.layout import Layout, Member
+from lochan.pools.shape import ARRAY, FLOAT, JSON, NULL, OBJECT, STRING, TIME, Array, Object, Type, kind_of
+
+SHAPES_MAX = 128
+_FIELDS_MAX = 300
+
+
+class Style(NamedTuple):
+    """What a writer of JSON puts between fields, and behind names."""
+
+    comma: str = ","
+    colon: str = ":"
+
+
+STYLES = (Style(), Style(", ", ": "))
+
+
+def style_of(row: Mapping[str, object], text: str) -> Style | None:
+    """How the row is written; None: in another way. A text that only a value's writing sets apart counts as its
+    style."""
+    names = list(row)
+    if not names:
+        return STYLES[0]
+    begin = text.lstrip()[: len(row_text(names[0])) + 8]
+    return next((each for each in reversed(STYLES) if begin.startswith(f"{{{row_text(names[0])}{each.colon}")), None)
+
+
+def proof(shapes: Mapping[Object, int], styles: Mapping[Object, Style], layout: Layout) -> str:
+    """An expression over `line` and the struct that was read of it: the number of the row's shape, or NULL. Empty: no
+    shape can be shown so."""
+    checks: dict[Object, str] = {}
+    for shape in list(shapes)[:SHAPES_MAX]:
+        check = _Check(styles.get(shape, STYLES[0])).of(shape, layout)
+        if check is not None:
+            checks[shape] = f"CASE WHEN {check} THEN {shapes[shape]} END"
+    paths = list(_leaves(layout.members, (), ROW))
+    return _chosen(list(checks), checks, paths) if checks else ""
+
+
+def _chosen(shapes: Sequence[Object], checks: Mapping[Object, str], paths: Sequence[tuple[Path, str]]) -> str:
+    """By questions whether a field is there, each of which halves what is left as far as it can."""
+    best, parts = None, None
+    for path, sql in paths if len(shapes) > 1 else ():
+        there = [shape for shape in shapes if kind_at(shape, path) not in (None, NULL)]
+        rest = len(shapes) - len(there)
+        if there and rest and (parts is None or abs(len(there) - rest) < abs(2 * len(parts) - len(shapes))):
+            best, parts = sql, there
+    if best is None or parts is None:
+        return checks[shapes[0]] if len(shapes) == 1 else f"coalesce({', '.join(checks[each] for each in shapes)})"
+    others = [shape for shape in shapes if shape not in parts]
+    return (
+        f"CASE WHEN {best} IS NOT NULL THEN {_chosen(parts, checks, paths)} ELSE {_chosen(others, checks, paths)} END"
+    )
+
+
+def _leaves(members: Sequence[Member], above: Path, of: str) -> Iterator[tuple[Path, str]]:
+    for member in members:
+        path, value = (*above, member.name), f"{of}.{name_sql(member.name)}"
+        inner = member.alternate(OBJECT)
+        if inner is not None and not is_mixed(member):
+            yield from _leaves(inner.members, path, value)
+        elif member.leaves():
+            yield path, value
+
+
+class _Check:
+    def __init__(self, style: Style) -> None:
+        self._style = style
+        self._pieces: list[str] = [""]  # texts and expressions in turn, beginning with a text
+        self._tests: list[str] = []
+
+    def of(self, shape: Object, layout: Layout) -> str | None:
+        if len(shape.fields) > _FIELDS_MAX or not self._object(shape, layout.members, ROW):
+            return None
+        self._text("\n")
+        pieces = [text_sql(each) if number % 2 == 0 else each for number, each in enumerate(self._pieces)]
+        written = f"line = concat({', '.join(each for each in pieces if each != chr(39) * 2)})"
+        return " AND ".join([written, *self._tests])
+
+    def _text(self, text: str) -> None:
+        self._pieces[-1] += text
+
+    def _value(self, sql: str) -> None:
+        self._pieces += [sql, ""]
+
+    def _object(self, shape: Object, members: Sequence[Member], of: str) -> bool:
+        by_name = {member.name: member for member in members}
+        self._text("{")
+        for number, (name, type) in enumerate(shape.fields):
+            self._text((self._style.comma if number else "") + row_text(name) + self._style.colon)
+            if not self._field(type, by_name[name], f"{of}.{name_sql(name)}"):
+                return False
+        self._text("}")
+        return True
+
+    def _field(self, type: Type, member: Member, value: str) -> bool:
+        kind = kind_of(type)
+        if type == NULL:
+            self._text("null")
+            return True
+        own = member.alternate(kind)
+        if kind == JSON or own is None:
+            return False
+        if isinstance(type, Object):
+            return self._object(type, own.members, value)
+        if isinstance(type, Array):
+            return self._list(type, value)
+        read = f"{value} ->> '$'" if is_mixed(member) else value
+        if kind in (STRING, TIME):
+            self._text('"')
+            self._value(f"({read})")
+            self._text('"')
+        else:
+            self._value(f"TRY_CAST(({read}) AS {type_sql(kind)})::VARCHAR" if is_mixed(member) else f"{read}::VARCHAR")
+        if kind == TIME:
+            format = str(type).partition(":")[2]
+            if format == times.NATIVE:
+                return False
+            self._tests.append(f"regexp_full_match({read}, {text_sql(times.pattern(format))})")
+        return True
+
+    def _list(self, type: Array, value: str) -> bool:
+        if type.of is None:
+            self._text("[]")
+            return True
+        if isinstance(type.of, Object | Array) or type.of in (NULL, FLOAT) or kind_of(type.of) in (JSON, TIME, ARRAY):
+            return False
+        if self._style != STYLES[0]:
+            return False
+        self._value(f"to_json({value})")
+        # Not empty, and not of nothing but nulls: those are other shapes.
+        self._tests.append(f"len(list_filter({value}, lambda x: x IS NOT NULL)) > 0")
+        return True

@@ -1,0 +1,30 @@
+"""Types of shapes in DuckDB's words."""
+
+from __future__ import annotations
+
+from lochan.pools.shape import BOOL, FLOAT, INT, JSON, STRING, TIME, Array, Object, Type, kind_of
+
+_TYPES = {BOOL: "BOOLEAN", INT: "BIGINT", FLOAT: "DOUBLE", STRING: "VARCHAR", TIME: "TIMESTAMPTZ", JSON: "VARCHAR"}
+
+
+def name_sql(name: str) -> str:
+    doubled = name.replace('"', '""')
+    return f'"{doubled}"'
+
+
+def text_sql(text: str) -> str:
+    """A NUL cannot stand in a query's text."""
+    doubled = text.replace("'", "''")
+    if "\0" not in doubled:
+        return f"'{doubled}'"
+    return "(" + " || chr(0) || ".join(f"'{part}'" for part in doubled.split("\0")) + ")"
+
+
+def type_sql(type: Type) -> str:
+    if isinstance(type, Object):
+        fields = ", ".join(f"{name_sql(name)} {type_sql(each)}" for name, each in type.fields)
+        return f"STRUCT({fields})"
+    if isinstance(type, Array):
+        assert type.of is not None, "an empty list has no column"
+        return f"{type_sql(type.of)}[]"
+    return _TYPES[kind_of(type)]

@@ -1,0 +1,151 @@
+"""Where rows wait for their place in the order: tables of the session, which may lie on the disk.
+
+Each table has the columns of one layout. When a new shape needs more, the next rows go to a new table; `objects` puts
+the tables together again.
+
+    _shape      the number of the row's shape; NULL: no known shape verifies the row, so nothing of it counts
+    #miss       of such a row: which of its chunk it was
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import duckdb
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lochan.engines.duckdb.load.carrying import carried
+from lochan.engines.duckdb.load.columns import ROW, SHAPE, Columns, structure
+from lochan.engines.duckdb.load.known import Known
+from lochan.engines.duckdb.load.rendering import proof
+from lochan.engines.duckdb.load.sql import name_sql, text_sql
+from lochan.engines.duckdb.session import Session
+from lochan.pools.layout import SHAPE_COLUMN, Layout
+from lochan.pools.pattern import pattern
+from lochan.pools.shape import Object
+
+_PATTERNS_MAX = 16  # each row is tried against them, one after the other
+_SLICE_ROWS = 16_384
+
+Misses = npt.NDArray[np.int64]
+
+
+class Table(NamedTuple):
+    name: str
+    layout: Layout
+    shapes: tuple[Object, ...]  # that the layout was made for
+
+
+class Staging:
+    def __init__(self, session: Session, known: Known) -> None:
+        self._session = session
+        self._known = known
+        self.tables: list[Table] = []
+        self.kept: str | None = None  # the table of rows that are text
+
+    def verified(self, lines: pa.Array) -> Misses:
+        """Takes in all lines of which a known shape is certain. Returns the others' numbers, ascending."""
+        patterns = self.patterns()
+        shapes = self._known.frequent()
+        if not shapes:
+            return np.arange(len(lines), dtype=np.int64)
+        table = self._table()
+        arms = " ".join(f"WHEN regexp_full_match(line, {text_sql(text)}) THEN {id}" for id, text in patterns)
+        matched = f"CASE {arms} END" if arms else "NULL::INTEGER"
+        shown = proof({shape: self._known.columns[shape] for shape in shapes}, self._known.styles, table.layout)
+        try:
+            if shown:
+                self._insert(table, lines, f"coalesce({shown}, {matched})", read_all=True)
+        except duckdb.InvalidInputException:  # something among them is no JSON, and the engine reads none
+            shown = ""
+        if not shown:
+            self._insert(table, lines, matched)
+        return self._misses(table)
+
+    def given(self, lines: pa.Array, ids: pa.Array) -> None:
+        """Takes in lines as `learning` wrote them, with the numbers of their shapes."""
+        if len(lines):
+            self._insert(self._table(), lines, "id", ids)
+
+    def typed(self, rows: pa.Table, layout: Layout) -> bool:
+        """Takes in rows in columns of that layout, behind `_shape`. False: something of them is kept as text now, and
+        none was taken in."""
+        table = self._table()
+        values = carried(table.layout.members, layout.members)
+        if values is None:
+            return False
+        listed = ", ".join([SHAPE_COLUMN, "NULL", *values])
+        with self._chunk(rows):
+            self._session.execute(f"INSERT INTO {table.name} SELECT {listed} FROM chunk")
+        return True
+
+    def texts(self, rows: pa.Table) -> None:
+        """Takes in rows that are kept as text: `_shape`, `_body`, then the keys' columns."""
+        with self._chunk(rows):
+            if self.kept is None:
+                self.kept = "kept"
+                self._session.execute(f"CREATE TEMP TABLE {self.kept} AS SELECT * FROM chunk")
+            else:
+                self._session.execute(f"INSERT INTO {self.kept} SELECT * FROM chunk")
+
+    def _insert(
+        self, table: Table, lines: pa.Array, shape: str, ids: pa.Array | None = None, *, read_all: bool = False
+    ) -> None:
+        """`shape` may ask for what was read of a row, if all are read before it is known."""
+        numbers = pa.array(np.arange(len(lines), dtype=np.int64))
+        chunk = {"n": numbers, "line": lines} if ids is None else {"n": numbers, "line": lines, "id": ids}
+        columns = Columns(table.layout, self._known.columns, texts=ids is not None).all()
+        read = structure(table.layout)
+        row = f"json_transform(line, {text_sql(read)})" if read else "NULL"
+        if read_all:
+            rows = f"SELECT n, {shape} AS {SHAPE}, {ROW} FROM (SELECT *, {row} AS {ROW} FROM chunk)"
+        else:
+            row = f"CASE WHEN {SHAPE} IS NOT NULL THEN {row} END"
+            rows = f"SELECT n, {SHAPE}, {row} AS {ROW} FROM (SELECT *, {shape} AS {SHAPE} FROM chunk)"
+        values = "".join(f", {each.sql}" for each in columns)
+        with self._chunk(pa.table(chunk)):
+            self._session.execute(
+                f"INSERT INTO {table.name} SELECT {SHAPE}, CASE WHEN {SHAPE} IS NULL THEN n END{values} FROM ({rows})"
+            )
+
+    @contextmanager
+    def _chunk(self, table: pa.Table) -> Iterator[None]:
+        """Under that name, in pieces that threads can share."""
+        pieces = pa.Table.from_batches(table.to_batches(max_chunksize=_SLICE_ROWS), table.schema)
+        self._session.connection.register("chunk", pieces)
+        try:
+            yield
+        finally:
+            self._session.connection.unregister("chunk")
+
+    def _misses(self, table: Table) -> Misses:
+        found = self._session.table(f'SELECT "#miss" AS miss FROM {table.name} WHERE "#miss" IS NOT NULL ORDER BY miss')
+        if found.num_rows:
+            self._session.execute(f'DELETE FROM {table.name} WHERE "#miss" IS NOT NULL')
+        return np.asarray(found["miss"].to_numpy(), dtype=np.int64)
+
+    def _table(self) -> Table:
+        """The last one, if it has all the columns that there are by now."""
+        layout = self._known.layout
+        if not self.tables or self.tables[-1].layout != layout:
+            columns = Columns(layout, {}).all()
+            name = f"staged{len(self.tables)}"
+            listed = "".join(f", {name_sql(each.name)} {each.type}" for each in columns)
+            self._session.execute(f'CREATE TEMP TABLE {name} (_shape INTEGER, "#miss" BIGINT{listed})')
+            self.tables.append(Table(name, layout, tuple(self._known.columns)))
+        return self.tables[-1]
+
+    def patterns(self) -> list[tuple[int, str]]:
+        """What verifies rows by now: the number of a shape, and its regular expression."""
+        found: list[tuple[Object, str]] = []
+        for shape in self._known.frequent():
+            text = pattern(shape)
+            if text is not None:
+                found.append((shape, text))
+            if len(found) == _PATTERNS_MAX:
+                break
+        return [(self._known.columns[shape], text) for shape, text in found]

@@ -1,0 +1,111 @@
+"""What a Parquet file's footer says of its columns, in the words of an entry's facts: nothing is read again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from math import isnan
+from pathlib import Path as File
+from typing import Any, NamedTuple
+
+import pyarrow.parquet as pq
+
+from lochan.engines.duckdb.load.columns import kind_at
+from lochan.formats.pool_settings import Path
+from lochan.pools.facts import TEXT_MAX, Bound, ColumnFacts, ShapeFacts
+from lochan.pools.layout import Layout, Member
+from lochan.pools.shape import ARRAY, JSON, OBJECT, STRING, TIME, Array, Object, Type
+
+_START = datetime(1970, 1, 1, tzinfo=UTC)
+_MICRO = timedelta(microseconds=1)
+
+
+class Leaf(NamedTuple):
+    path: Path  # logical
+    column: Path  # physical
+    kind: str
+    number: int  # of the file's leaf columns
+
+
+def column_facts(
+    file: File, layout: Layout, shapes: Sequence[ShapeFacts], keys: Sequence[Path]
+) -> tuple[ColumnFacts, ...]:
+    metadata = pq.read_metadata(file)
+    found = []
+    for leaf in leaves(layout, keys):
+        least, greatest = _bounds(metadata, leaf.number, leaf.kind)
+        found.append(_facts(leaf, _present(leaf, shapes), least, greatest))
+    return tuple(found)
+
+
+def leaves(layout: Layout, keys: Sequence[Path] = ()) -> Iterator[Leaf]:
+    """Every column and member of a struct that holds values, as they lie in a file behind `_shape` and `_body`."""
+    if not layout.body:
+        yield from _leaves(layout.members, (), (), count(1))
+        return
+    numbers, paths = count(2), {".".join(path): path for path in keys}
+    for member in layout.members:
+        for each in member.alternates:
+            yield Leaf(paths[member.name], (each.column,), each.kind, next(numbers))
+
+
+def _leaves(members: Iterable[Member], above: Path, columns: Path, numbers: Iterator[int]) -> Iterator[Leaf]:
+    for member in members:
+        path = (*above, member.name)
+        for alternate in member.alternates:
+            column = (*columns, alternate.column)
+            if alternate.kind == OBJECT:
+                yield from _leaves(alternate.members, path, column, numbers)
+            elif alternate.column:
+                yield Leaf(path, column, alternate.kind, next(numbers))
+                for _ in range(_width(alternate.element) - 1 if alternate.kind == ARRAY else 0):
+                    next(numbers)
+
+
+def _width(type: Type | None) -> int:
+    """How many leaf columns a list's element takes."""
+    if isinstance(type, Object):
+        return sum(_width(each) for _, each in type.fields)
+    return _width(type.of) if isinstance(type, Array) else 1
+
+
+def _present(leaf: Leaf, shapes: Sequence[ShapeFacts]) -> int:
+    kinds = (OBJECT, ARRAY, JSON) if leaf.kind == JSON else (leaf.kind,)
+    return sum(each.rows for each in shapes if kind_at(each.shape, leaf.path) in kinds)
+
+
+def _bounds(metadata: Any, number: int, kind: str) -> tuple[Bound, Bound]:
+    if kind in (ARRAY, JSON):
+        return None, None
+    least: Any = None
+    greatest: Any = None
+    for group in range(metadata.num_row_groups):
+        column = metadata.row_group(group).column(number)
+        told = column.statistics
+        if told is not None and told.null_count == column.num_values:
+            continue
+        if told is None or not told.has_min_max:
+            return None, None
+        least = told.min if least is None else min(least, told.min)
+        greatest = told.max if greatest is None else max(greatest, told.max)
+    if least is None or any(isinstance(each, float) and isnan(each) for each in (least, greatest)):
+        return None, None
+    return _plain(least, kind), _plain(greatest, kind)
+
+
+def _plain(value: Any, kind: str) -> Bound:
+    if kind == TIME:
+        aware = value if value.tzinfo else value.replace(tzinfo=UTC)
+        return int((aware - _START) // _MICRO)
+    if kind == STRING and isinstance(value, bytes):
+        return value.decode(errors="ignore")
+    bound: Bound = value
+    return bound
+
+
+def _facts(leaf: Leaf, present: int, least: Bound, greatest: Bound) -> ColumnFacts:
+    cut = isinstance(greatest, str) and len(greatest) > TEXT_MAX
+    low = least[:TEXT_MAX] if isinstance(least, str) else least
+    high = greatest[:TEXT_MAX] if isinstance(greatest, str) else greatest
+    return ColumnFacts(leaf.column, leaf.kind, present, low, high, cut)

@@ -1,0 +1,289 @@
+"""Arrow record batches as rows: the columns are typed already, and which of them are null gives each row its shape.
+
+Arrow                                   rows
+bool, ints, floats, texts               the same; an unsigned int beyond 64 bits is kept as text
+timestamp, date                         time; one with nanoseconds that microseconds cannot hold, and a time of day,
+                                        becomes a text
+binary                                  a text, its base64
+decimal                                 a float if that gives it back, else kept as text
+duration                                an int, of microseconds
+struct, list                            object, list; a map whose keys are texts, an object
+null                                    null, never missing: the column is there
+"""
+
+from __future__ import annotations
+
+import base64
+from collections import Counter
+from collections.abc import Collection, Iterator
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lochan.errors import Invalid
+from lochan.formats.pool_settings import Path
+from lochan.pools.json_row import Row, exact_number
+from lochan.pools.layout import SHAPE_COLUMN, Layout, Member, is_typed, lay_out
+from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, NULL, OBJECT, STRING, Array, Object, Type, kind_of
+from lochan.pools.times import format_of, rendered
+
+BATCH_ROWS = 65_536
+_INT_MAX = (1 << 63) - 1
+_UTC = pa.timestamp("us", "UTC")
+_DAY = "time:YYYY-MM-DD"
+
+
+class Shaped(NamedTuple):
+    """Rows in typed columns: `shapes[which[n]]` is that of row n."""
+
+    table: pa.Table  # of the layout's columns
+    layout: Layout
+    shapes: list[Object]
+    which: npt.NDArray[np.int64]
+
+    def counts(self) -> Counter[Object]:
+        counted = np.bincount(self.which, minlength=len(self.shapes))
+        return Counter({shape: int(count) for shape, count in zip(self.shapes, counted, strict=True)})
+
+    def numbered(self, ids: list[int]) -> pa.Table:
+        column = pa.array(np.array(ids, dtype=np.int32)[self.which])
+        return self.table.add_column(0, SHAPE_COLUMN, column)
+
+
+def batches_of(rows: pa.Table | pa.RecordBatchReader | pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """None of them larger than one that is worth its own tables."""
+    if isinstance(rows, pa.RecordBatch):
+        rows = pa.Table.from_batches([rows])
+    for batch in rows.to_batches(max_chunksize=BATCH_ROWS) if isinstance(rows, pa.Table) else rows:
+        for begin in range(0, batch.num_rows, BATCH_ROWS):
+            yield batch.slice(begin, BATCH_ROWS)
+
+
+def shaped(batch: pa.RecordBatch, times: Collection[Path] = ()) -> Shaped | None:
+    """None: it holds something that has no column of its own; then `rows_of` gives the rows."""
+    _check_names(batch.schema)
+    columns: list[tuple[str, pa.Array]] = []
+    types: list[tuple[str, Type]] = []
+    for name, column in zip(batch.schema.names, map(plain, batch.columns), strict=True):
+        column, type = _timed(column) if (name,) in times else (column, type_of(column.type))
+        if type is None or any(path[0] == name and len(path) > 1 for path in times):
+            return None
+        columns.append((name, column))
+        types.append((name, type))
+    masks = list(_masks(columns))
+    shapes, which = _shapes(types, masks, batch.num_rows)
+    layout = lay_out(shapes)
+    if layout.body:
+        return None
+    arrays = _laid_out(layout.members, dict(columns))
+    if arrays is None:
+        return None
+    schema = pa.schema([(name, array.type) for name, array in arrays])
+    table = pa.Table.from_arrays([array for _, array in arrays], schema=schema)
+    if not arrays:  # a table without columns has no rows
+        return None
+    return Shaped(table, layout, shapes, which)
+
+
+def _timed(column: pa.Array) -> tuple[pa.Array, Type | None]:
+    """A column of texts that are times, as times; None where they are not all of one format."""
+    type = type_of(column.type)
+    first = next((each.as_py() for each in column if each.is_valid), None) if type == STRING else None
+    format = None if first is None else format_of(first)
+    if format is None:
+        return column, type if first is None else None
+    try:
+        zoned = format.endswith(("Z", "+00:00"))
+        times = column.cast(_UTC) if zoned else column.cast(pa.timestamp("us")).cast(pa.int64()).cast(_UTC)
+    except pa.ArrowInvalid:
+        return column, None
+    same = pc.equal(rendered(times, format), column)
+    return (times, f"time:{format}") if pc.all(same, skip_nulls=True).as_py() else (column, None)
+
+
+def rows_of(batch: pa.RecordBatch) -> list[Row]:
+    """One by one: any type there is."""
+    _check_names(batch.schema)
+    columns = [_python(plain(column)) for column in batch.columns]
+    names = batch.schema.names
+    if not names:
+        return [{} for _ in range(batch.num_rows)]
+    return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
+
+
+def plain(column: pa.Array) -> pa.Array:
+    """In one of the few types that rows have, as far as that loses nothing."""
+    type = column.type
+    types = pa.types
+    if types.is_dictionary(type):
+        return plain(column.dictionary_decode())
+    if types.is_integer(type):
+        beyond = types.is_uint64(type) and len(column) and (pc.max(column).as_py() or 0) > _INT_MAX
+        return column if beyond else column.cast(pa.int64())
+    if types.is_floating(type):
+        return column.cast(pa.float64())
+    if types.is_large_string(type) or types.is_string_view(type):
+        return column.cast(pa.string())
+    if types.is_timestamp(type):
+        return _timestamp(column)
+    if types.is_date(type):
+        return column.cast(pa.date32())
+    if types.is_time(type):
+        return column.cast(pa.string())
+    if types.is_duration(type):
+        return column.cast(pa.duration("us"), safe=False).cast(pa.int64())
+    if types.is_binary(type) or types.is_large_binary(type) or types.is_fixed_size_binary(type):
+        texts = [None if each is None else base64.b64encode(each).decode() for each in column.to_pylist()]
+        return pa.array(texts, pa.string())
+    if types.is_struct(type):
+        fields = [plain(each) for each in column.flatten()]
+        names = [type.field(number).name for number in range(type.num_fields)]
+        return pa.StructArray.from_arrays(fields, names, mask=column.is_null()) if fields else column
+    if (types.is_list(type) or types.is_large_list(type)) and is_simple(type.value_type):
+        return column.cast(pa.list_(_simple(type.value_type)))
+    return column
+
+
+def type_of(type: pa.DataType) -> Type | None:
+    """Of a plain column. None: rows of it are read one by one."""
+    types = pa.types
+    if types.is_boolean(type):
+        return BOOL
+    if types.is_int64(type):
+        return INT
+    if types.is_float64(type):
+        return FLOAT
+    if types.is_string(type):
+        return STRING
+    if types.is_timestamp(type):
+        return "time:native"
+    if types.is_date32(type):
+        return _DAY
+    if types.is_null(type):
+        return NULL
+    if types.is_struct(type):
+        fields = [(type.field(number).name, type_of(type.field(number).type)) for number in range(type.num_fields)]
+        return None if any(each is None for _, each in fields) else Object(tuple(fields))  # type: ignore[arg-type]
+    if types.is_list(type) and is_simple(type.value_type):
+        return Array(type_of(type.value_type))
+    return None
+
+
+def is_simple(type: pa.DataType) -> bool:
+    types = pa.types
+    small = types.is_integer(type) and not types.is_uint64(type)
+    texts = types.is_string(type) or types.is_large_string(type)
+    return bool(types.is_boolean(type) or small or types.is_floating(type) or texts)
+
+
+def _simple(type: pa.DataType) -> pa.DataType:
+    if pa.types.is_integer(type):
+        return pa.int64()
+    if pa.types.is_floating(type):
+        return pa.float64()
+    return type if pa.types.is_boolean(type) else pa.string()
+
+
+def _timestamp(column: pa.Array) -> pa.Array:
+    zone = column.type.tz
+    try:
+        micros = column.cast(pa.timestamp("us", zone))
+    except pa.ArrowInvalid:  # nanoseconds that would be lost
+        return pc.strftime(column.cast(pa.timestamp("ns")), "%Y-%m-%dT%H:%M:%SZ")
+    return micros.cast(_UTC) if zone else micros.cast(pa.int64()).cast(_UTC)
+
+
+def _masks(columns: list[tuple[str, pa.Array]]) -> Iterator[npt.NDArray[np.bool_]]:
+    """Which rows have a value: of each column, and of each member of a struct behind it."""
+    for _, column in columns:
+        yield column.is_valid().to_numpy(zero_copy_only=False)
+        if pa.types.is_struct(column.type):
+            names = [column.type.field(number).name for number in range(column.type.num_fields)]
+            yield from _masks(list(zip(names, column.flatten(), strict=True)))
+
+
+def _shapes(
+    types: list[tuple[str, Type]], masks: list[npt.NDArray[np.bool_]], count: int
+) -> tuple[list[Object], npt.NDArray[np.int64]]:
+    if not masks or all(mask.all() for mask in masks):
+        return [Object(tuple(types))], np.zeros(count, dtype=np.int64)
+    bits = np.packbits(np.stack(masks, axis=1), axis=1)
+    rows = np.ascontiguousarray(bits).view(np.dtype((np.void, bits.shape[1]))).ravel()
+    _, first, which = np.unique(rows, return_index=True, return_inverse=True)
+    shapes = []
+    for row in first:
+        valid = iter([bool(mask[row]) for mask in masks])
+        shapes.append(Object(tuple((name, _present(type, valid)) for name, type in types)))
+    return _merged(shapes, which.astype(np.int64))
+
+
+def _present(type: Type, valid: Iterator[bool]) -> Type:
+    there = next(valid)
+    inner = [(name, _present(each, valid)) for name, each in type.fields] if isinstance(type, Object) else []
+    if not there:
+        return NULL
+    return Object(tuple(inner)) if isinstance(type, Object) else type
+
+
+def _merged(shapes: list[Object], which: npt.NDArray[np.int64]) -> tuple[list[Object], npt.NDArray[np.int64]]:
+    """What lies under a null is no difference."""
+    places = {shape: number for number, shape in enumerate(dict.fromkeys(shapes))}
+    return list(places), np.array([places[shape] for shape in shapes], dtype=np.int64)[which]
+
+
+def _laid_out(members: tuple[Member, ...], columns: dict[str, pa.Array]) -> list[tuple[str, pa.Array]] | None:
+    """The columns as the layout names them. None: it keeps something of them as text."""
+    found = []
+    for member in members:
+        column = columns[member.name]
+        for alternate in member.alternates:
+            if alternate.kind == ARRAY and not is_typed(alternate.element):
+                return None
+            if alternate.kind not in (OBJECT, ARRAY, kind_of(type_of(column.type) or NULL)):
+                return None  # it is kept as text
+            if not alternate.column:
+                continue
+            if alternate.kind == OBJECT:
+                names = [column.type.field(number).name for number in range(column.type.num_fields)]
+                inner = _laid_out(alternate.members, dict(zip(names, column.flatten(), strict=True)))
+                if inner is None:
+                    return None
+                arrays = [array for _, array in inner]
+                column = pa.StructArray.from_arrays(arrays, [name for name, _ in inner], mask=column.is_null())
+            elif pa.types.is_date32(column.type):
+                column = column.cast(_UTC)
+            found.append((alternate.column, column))
+    return found
+
+
+def _python(column: pa.Array) -> list[Any]:
+    type = column.type
+    values: list[Any] = column.to_pylist()
+    return values if type_of(type) is not None and not pa.types.is_struct(type) else [_exact(each) for each in values]
+
+
+def _exact(value: Any) -> Any:
+    match value:
+        case Decimal():
+            return exact_number(str(value))
+        case bytes():
+            return base64.b64encode(value).decode()
+        case dict():
+            return {name: _exact(each) for name, each in value.items()}
+        case list() if value and all(isinstance(each, tuple) for each in value):  # a map
+            if not all(isinstance(name, str) for name, _ in value):
+                return [[_exact(name), _exact(each)] for name, each in value]
+            return {name: _exact(each) for name, each in value}
+        case list():
+            return [_exact(each) for each in value]
+    return value
+
+
+def _check_names(schema: pa.Schema) -> None:
+    twice = [name for name, count in Counter(schema.names).items() if count > 1]
+    if twice:
+        raise Invalid(f"the column {twice[0]!r} comes twice", hint="nothing was loaded; give each its own name")

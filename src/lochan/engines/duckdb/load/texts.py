@@ -1,0 +1,80 @@
+"""Rows that are kept as text, with the values of the key beside them: for the order, and for statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import date
+from typing import Any
+
+import pyarrow as pa
+
+from lochan.engines.duckdb.load.columns import kind_at
+from lochan.engines.duckdb.load.learning import Judged
+from lochan.engines.duckdb.load.ordering import text_column
+from lochan.formats.pool_settings import Path
+from lochan.pools import times
+from lochan.pools.json_row import row_text
+from lochan.pools.layout import BODY_COLUMN, SHAPE_COLUMN, Layout, body_layout
+from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, JSON, OBJECT, SCALARS, STRING, TIME, Object
+
+_OTHERS = (OBJECT, ARRAY, JSON)
+_TYPES = {
+    BOOL: pa.bool_(),
+    INT: pa.int64(),
+    FLOAT: pa.float64(),
+    STRING: pa.string(),
+    TIME: pa.timestamp("us", "UTC"),
+}
+
+
+def every_kind(keys: Sequence[Path]) -> Layout:
+    """Columns for whatever may be at the keys."""
+    return body_layout([_at(path, kind) for path in keys for kind in SCALARS], keys)
+
+
+def texts_table(judged: Sequence[Judged], ids: Iterable[int], keys: Sequence[Path]) -> pa.Table:
+    arrays: dict[str, pa.Array] = {
+        SHAPE_COLUMN: pa.array(ids, pa.int32()),
+        BODY_COLUMN: pa.array([row_text(each.row) for each in judged], pa.string()),
+    }
+    layout = every_kind(keys)
+    paths = {".".join(path): path for path in keys}
+    for member in layout.members:
+        path = paths[member.name]
+        kinds = [kind_at(each.shape, path) for each in judged]
+        values = [_value(each.row, path) if kind in SCALARS else None for each, kind in zip(judged, kinds, strict=True)]
+        for alternate in member.alternates:
+            mine = [value if kind == alternate.kind else None for value, kind in zip(values, kinds, strict=True)]
+            arrays[alternate.column] = _array(mine, alternate.kind)
+        arrays[text_column(path)] = pa.array(
+            [
+                row_text(_value(each.row, path)) if kind in _OTHERS else None
+                for each, kind in zip(judged, kinds, strict=True)
+            ],
+            pa.string(),
+        )
+    return pa.table(arrays)
+
+
+def _at(path: Path, kind: str) -> Object:
+    inner = Object(((path[-1], "time:native" if kind == TIME else kind),))
+    for name in reversed(path[:-1]):
+        inner = Object(((name, inner),))
+    return inner
+
+
+def _value(row: Any, path: Path) -> Any:
+    for name in path:
+        row = row[name]
+    return row
+
+
+def _array(values: list[Any], kind: str) -> pa.Array:
+    if kind == TIME:
+        micros = [times.parse(value) if isinstance(value, str) else _micros(value) for value in values]
+        return pa.array(micros, pa.int64()).cast(_TYPES[TIME])
+    return pa.array(values, _TYPES[kind])
+
+
+def _micros(value: date | None) -> int | None:
+    return None if value is None else times.micros_of(value)

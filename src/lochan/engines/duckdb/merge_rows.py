@@ -1,0 +1,221 @@
+"""The rows of objects that both sides of a merge have replaced (rule S7): ours, with what theirs changed since then.
+
+Rows are compared as they lie in the files, column by column, under one layout of all their shapes; where no layout
+holds them all, as texts. Equal rows are counted on each side, and the counts say how many there are in the end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+
+import pyarrow as pa
+
+from lochan.engines.duckdb.files import Files
+from lochan.engines.duckdb.limits import STANDARD, Limits
+from lochan.engines.duckdb.load.known import Known
+from lochan.engines.duckdb.load.lines import Lines
+from lochan.engines.duckdb.load.loader import Loader
+from lochan.engines.duckdb.load.objects import Objects, Written
+from lochan.engines.duckdb.load.ordering import Order
+from lochan.engines.duckdb.load.relation import Relation, relations
+from lochan.engines.duckdb.load.sql import name_sql, text_sql
+from lochan.engines.duckdb.load.staging import Table
+from lochan.engines.duckdb.objects_at import placed, sessions, stored
+from lochan.engines.duckdb.rewriting import files_sql
+from lochan.engines.duckdb.session import Session
+from lochan.errors import PathsInTheWay
+from lochan.formats.entry import Entry
+from lochan.formats.entry_table import table_of
+from lochan.formats.pool_settings import PoolKey, PoolSettings, path_text
+from lochan.pools.decode import ndjson
+from lochan.pools.faults import FAIL, Faults
+from lochan.pools.joining import RowMerge
+from lochan.pools.layout import SHAPE_COLUMN, columns, lay_out
+from lochan.query.sources.forms import Form, Forms
+from lochan.query.sources.knowledge import Knowledge
+from lochan.query.sources.snapshot import Owner, Snapshot
+from lochan.tree.strategy import DEST, SOURCE, Strategy
+from lochan.versioning.open_repository import OpenRepository
+
+# Names that no column of a layout can have.
+_SIDE, _KEY, _TIMES, _CLASH, _BY_THEIRS = '"#side"', '"#key"', '"#times"', '"#clash"', '"#by theirs"'
+_COUNTS = '"#base"', '"#ours"', '"#theirs"'
+_FIRST = 5  # conflicts that the error names
+
+
+class RowConflicts(PathsInTheWay):
+    def __init__(self, settings: PoolSettings, keys: Sequence[str], count: int) -> None:
+        named = ", ".join(map(path_text, settings.primary_key))
+        super().__init__(
+            f"both sides changed {count} row{'s' if count > 1 else ''} of the same {named}: {', '.join(keys)}"
+            f"{', …' if count > len(keys) else ''}",
+            paths=keys,
+            count=count,
+            hint="choose source-wins or dest-wins, or change them on one side first",
+        )
+
+
+async def merge_rows(
+    repository: OpenRepository, merge: RowMerge, mint: int, files: Files, limits: Limits = STANDARD
+) -> list[Entry]:
+    """New objects, which nobody knows of yet. Raises RowConflicts, and Gone for an object that is not there."""
+    every = {entry.path: entry for entry in (*merge.base, *merge.ours, *merge.theirs)}
+    owner = Owner(repository.repository.name, "a merge")
+    snapshot = Snapshot([owner], merge.settings, [table_of(every.values())])
+    indices = snapshot.all.tolist()
+    at = {path: index for index, path in enumerate(snapshot.spans["path"].to_pylist())}
+    with sessions(files, limits) as (main, spare):
+        paths = await placed(files, snapshot, indices, main.folder)
+        forms = Forms()
+        sides = [
+            [(forms.of(snapshot.facts(at[entry.path])), paths[at[entry.path]]) for entry in side] for side in merge[:3]
+        ]
+        merging = _Merging(main, spare, merge.settings, merge.strategy, int(snapshot.sizes.sum()))
+        return await stored(repository, mint, await asyncio.to_thread(merging.written, sides))
+
+
+class _Merging:
+    def __init__(self, session: Session, spare: Session, settings: PoolSettings, strategy: Strategy, size: int) -> None:
+        self._session = session
+        self._spare = spare
+        self._settings = settings
+        self._strategy = strategy
+        self._bytes = size
+
+    def written(self, sides: Sequence[Sequence[tuple[Form, str]]]) -> Iterator[Written]:
+        """One file at a time, which is then the caller's."""
+        knowledge = Knowledge(dict.fromkeys(form for side in sides for form, _ in side))
+        by_form = [_by_form(side) for side in sides]
+        return self._by_column(knowledge, by_form) or self._by_text(by_form)
+
+    # --- as columns --------------------------------------------------------------------------------------------------
+    def _by_column(
+        self, knowledge: Knowledge, sides: Sequence[Mapping[Form, Sequence[str]]]
+    ) -> Iterator[Written] | None:
+        """None: no layout holds them all."""
+        shapes = list(knowledge.shapes.values())
+        layout = lay_out(shapes)
+        if layout.body or any(form.body for side in sides for form in side):
+            return None
+        arms: list[str] = []
+        for number, side in enumerate(sides):
+            for form, paths in side.items():
+                table = self._view(knowledge, form, paths, f"side{number}_{len(arms)}")
+                [relation] = relations([table], layout, shapes)
+                if relation.layout != layout:
+                    return None
+                arms.append(f"SELECT {number} AS {_SIDE}, * FROM ({relation.sql})")
+        names = [SHAPE_COLUMN, *(name_sql(name) for name, _ in columns(layout))]
+        known = Known([key.path for key in self._settings.keys])
+        known.by_id.update(knowledge.shapes)
+        known.columns.update((shape, id) for id, shape in knowledge.shapes.items())
+        primary = PoolSettings(tuple(map(PoolKey, self._settings.primary_key)) or (PoolKey(),))
+        order = Order(layout, primary, known.by_id) if self._settings.primary_key else None
+        key = f"CASE WHEN {order.has_key} THEN to_json([{_texts(order)}]) END" if order else "NULL"
+        sql = self._merged(" UNION ALL ".join(arms), names, key)
+        return Objects(self._session, known, self._settings, self._bytes).write(Relation(layout, sql, tuple(shapes)))
+
+    def _view(self, knowledge: Knowledge, form: Form, paths: Sequence[str], name: str) -> Table:
+        numbers = knowledge.renumbered(form)
+        arms = " ".join(f"WHEN {there} THEN {here}" for there, here in numbers.items())
+        shape = f"(CASE {SHAPE_COLUMN} {arms} ELSE {SHAPE_COLUMN} END)::INTEGER" if arms else SHAPE_COLUMN
+        shown = [f"{shape} AS {SHAPE_COLUMN}", *(name_sql(column) for column, _ in columns(form.layout))]
+        self._session.execute(f"CREATE TEMP VIEW {name} AS SELECT {', '.join(shown)} FROM {files_sql(paths)}")
+        return Table(name, form.layout, tuple(form.shapes.values()))
+
+    # --- as texts ----------------------------------------------------------------------------------------------------
+    def _by_text(self, sides: Sequence[Mapping[Form, Sequence[str]]]) -> Iterator[Written]:
+        self._session.execute(f"CREATE TEMP TABLE texts ({_SIDE} INTEGER, line VARCHAR)")
+        for number, side in enumerate(sides):
+            for form, paths in side.items():
+                for path in paths:
+                    self._take_texts(number, form, path)
+        key = f"CASE WHEN {_json_key(self._settings)} THEN to_json([{_json_values(self._settings)}]) END"
+        sql = self._merged("SELECT * FROM texts", ["line"], key if self._settings.primary_key else "NULL")
+        loader = Loader(self._spare, self._settings, Faults(FAIL))
+        batches = self._session.stream(sql)
+        for batch in batches:
+            loader.take(Lines("rows", batch.column(0).cast(pa.string()), valid=True, first=1))
+        return loader.objects()
+
+    def _take_texts(self, side: int, form: Form, path: str) -> None:
+        import pyarrow.parquet as pq
+
+        with pq.ParquetFile(path) as file:
+            for batch in file.iter_batches():
+                table = pa.Table.from_batches([batch])
+                lines = ndjson(table, form.shapes, form.layout).decode().splitlines()
+                chunk = pa.table({"line": pa.array(lines, pa.string())})
+                self._session.connection.register("chunk", chunk)
+                self._session.execute(f"INSERT INTO texts SELECT {side}, line FROM chunk")
+                self._session.connection.unregister("chunk")
+
+    # --- either way --------------------------------------------------------------------------------------------------
+    def _merged(self, sides: str, names: Sequence[str], key: str) -> str:
+        """The rows there are in the end. Raises RowConflicts."""
+        listed = ", ".join(names)
+        counts = ", ".join(f"count(*) FILTER ({_SIDE} = {number}) AS {name}" for number, name in enumerate(_COUNTS))
+        self._session.execute(
+            f"CREATE TEMP TABLE counted AS SELECT {listed}, {counts}, any_value({key})::VARCHAR AS {_KEY} "
+            f"FROM ({sides}) GROUP BY {listed}"
+        )
+        self._session.execute(f"CREATE TEMP TABLE keys AS SELECT {_KEY}, {_changes()} FROM counted GROUP BY {_KEY}")
+        self._check()
+        return (
+            f"SELECT {listed} FROM (SELECT {listed}, unnest(range({_TIMES})) FROM (SELECT counted.*, "
+            f"{self._count()} AS {_TIMES} FROM counted LEFT JOIN keys USING ({_KEY})))"
+        )
+
+    def _count(self) -> str:
+        base, ours, theirs = _COUNTS
+        alone = f"CASE WHEN {ours} = {theirs} THEN {ours} ELSE greatest(0, {ours} + {theirs} - {base}) END"
+        won = theirs if self._strategy.otherwise == SOURCE else ours
+        keyed = f"CASE WHEN {_CLASH} THEN {won} WHEN {_BY_THEIRS} THEN {theirs} ELSE {ours} END"
+        return f"CASE WHEN counted.{_KEY} IS NULL THEN {alone} ELSE {keyed} END"
+
+    def _check(self) -> None:
+        if self._strategy.otherwise in (SOURCE, DEST):
+            return
+        ((count,),) = self._session.execute(f"SELECT count(*) FROM keys WHERE {_CLASH} AND {_KEY} IS NOT NULL")
+        if count:
+            found = self._session.execute(
+                f"SELECT {_KEY} FROM keys WHERE {_CLASH} AND {_KEY} IS NOT NULL ORDER BY 1 LIMIT {_FIRST}"
+            )
+            raise RowConflicts(self._settings, [key for (key,) in found], count)
+
+
+def _by_form(side: Sequence[tuple[Form, str]]) -> dict[Form, list[str]]:
+    found: dict[Form, list[str]] = {}
+    for form, path in side:
+        found.setdefault(form, []).append(path)
+    return found
+
+
+def _changes() -> str:
+    """Of the rows of one primary key: who changed them, and whether both did, and not alike."""
+    base, ours, theirs = _COUNTS
+    changed = {who: f"bool_or({count} <> {base})" for who, count in (("ours", ours), ("theirs", theirs))}
+    clash = f"{changed['ours']} AND {changed['theirs']} AND bool_or({ours} <> {theirs})"
+    return f"{clash} AS {_CLASH}, {changed['theirs']} AND NOT {changed['ours']} AS {_BY_THEIRS}"
+
+
+def _texts(order: Order) -> str:
+    """The values of a key as texts that tell their kinds apart."""
+    return ", ".join(
+        f"coalesce({', '.join(f'{text_sql(kind[0])} || ({sql})::VARCHAR' for kind, sql in part.kinds.items())})"
+        for part in order.parts
+    )
+
+
+def _json_key(settings: PoolSettings) -> str:
+    return " AND ".join(f"coalesce(json_type({_json_at(path)}) <> 'NULL', false)" for path in settings.primary_key)
+
+
+def _json_values(settings: PoolSettings) -> str:
+    return ", ".join(f"({_json_at(path)})::VARCHAR" for path in settings.primary_key)
+
+
+def _json_at(path: Sequence[str]) -> str:
+    pointer = "".join("/" + name.replace("~", "~0").replace("/", "~1") for name in path)
+    return f"json_extract(line, {text_sql(pointer)})"

@@ -1,0 +1,72 @@
+"""The data objects of a head, to be read and written anew: what a delete, a compaction and their like begin with."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from lochan.engines.duckdb.files import Files, gone
+from lochan.engines.duckdb.limits import Limits
+from lochan.engines.duckdb.load.objects import Written
+from lochan.engines.duckdb.session import Session
+from lochan.formats.entry import Entry
+from lochan.formats.entry_table import entries_of
+from lochan.pools.objects import entries
+from lochan.pools.settings import settings_of
+from lochan.pools.writing import ObjectWriter
+from lochan.query.sources.snapshot import Owner, Snapshot
+from lochan.tree.tree import Tree
+from lochan.versioning.open_repository import OpenRepository
+
+_PIECE_BYTES = 2 << 20
+
+
+class Sessions(NamedTuple):
+    main: Session
+    spare: Session  # for rows that are text
+
+
+@contextmanager
+def sessions(files: Files, limits: Limits) -> Iterator[Sessions]:
+    """Both together use what the limits say."""
+    half = limits._replace(memory_bytes=limits.memory_bytes // 2)
+    with Session(half, folders=files.folders, ordered=False) as main, Session(half, ordered=False) as spare:
+        yield Sessions(main, spare)
+
+
+async def snapshot_of(repository: OpenRepository, commit: str, tree: Tree) -> Snapshot:
+    about = repository.repository
+    return Snapshot([Owner(about.name, commit)], settings_of(about), [await entries(tree)])
+
+
+def entries_at(snapshot: Snapshot, indices: Sequence[int]) -> list[Entry]:
+    return entries_of(snapshot.entries.take(list(indices)))
+
+
+async def placed(files: Files, snapshot: Snapshot, indices: Sequence[int], work: str) -> dict[int, str]:
+    """The path of each. Raises Gone."""
+    objects = [snapshot.object(index) for index in indices]
+    paths = await files.place(objects, work)
+    for object, path in zip(objects, paths, strict=True):
+        if not path:
+            raise gone(object)
+    return dict(zip(indices, paths, strict=True))
+
+
+async def stored(repository: OpenRepository, mint: int, files: Iterator[Written]) -> list[Entry]:
+    """Each file as an object that nobody knows of yet."""
+    writer = ObjectWriter(repository, mint)
+    made = []
+    while (written := await asyncio.to_thread(next, files, None)) is not None:
+        made.append(await writer.write(_pieces(written.file), written.facts))
+        written.file.unlink()
+    return made
+
+
+async def _pieces(file: Path) -> AsyncIterator[bytes]:
+    with file.open("rb") as stream:
+        while piece := await asyncio.to_thread(stream.read, _PIECE_BYTES):
+            yield piece

@@ -1,0 +1,112 @@
+"""Runs a plan: its rows come as Arrow batches while they are asked for, and what it used is free when it is closed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from lochan.engines.duckdb.files import Files, gone
+from lochan.engines.duckdb.limits import STANDARD, Limits
+from lochan.engines.duckdb.scanning import used, with_files
+from lochan.engines.duckdb.session import Session
+from lochan.engines.duckdb.workplace import Workplace
+from lochan.errors import LochanError
+from lochan.query.dialects import render
+from lochan.query.prepare import Prepared
+from lochan.query.sources.scans import FileScan, Scans
+from lochan.query.sources.snapshot import DataObject
+
+
+@dataclass
+class Run:
+    """`batches` can be gone through once."""
+
+    session: Session
+    work: Workplace
+    sql: str
+    batches: Iterator[pa.RecordBatch]
+    missing: Sequence[DataObject] = field(default_factory=list)  # that the rows lack
+
+    def cancel(self) -> None:
+        """From any thread: whoever reads the rows gets Cancelled."""
+        self.session.cancel()
+
+    def close(self) -> None:
+        """May be called twice."""
+        self.session.close()
+        self.work.close()
+
+
+async def start(
+    prepared: Prepared, files: Files, work: Workplace, limits: Limits = STANDARD, *, go_on: bool = False
+) -> Run:
+    """Raises Gone where a data object is not there any more, unless told to go on without it."""
+    scans = prepared.opening.scans
+    session = Session(limits, folders=[*files.folders, *work.folders])
+    try:
+        paths, missing = await place_files(prepared, files, session.folder, go_on=go_on)
+        sql = duckdb_sql(prepared, paths)
+        for name, table in scans.tables.items():
+            session.connection.register(name, table)
+        return Run(session, work, sql, _streamed(session, sql, scans, paths), missing)
+    except BaseException:
+        session.close()
+        raise
+
+
+def duckdb_sql(prepared: Prepared, paths: Mapping[str, Sequence[str]]) -> str:
+    return render(with_files(prepared.plan.query.copy(), prepared.opening.scans, paths), "duckdb")
+
+
+async def place_files(
+    prepared: Prepared, files: Files, work: str, *, go_on: bool
+) -> tuple[dict[str, list[str]], list[DataObject]]:
+    """The paths of every scan's files, and the objects that are gone."""
+    placed: dict[str, list[str]] = {}
+    missing: list[DataObject] = []
+    scans = prepared.opening.scans
+    for name in used(prepared.plan.query, scans):
+        scan = scans.files[name]
+        paths = await _paths(scan, files, work)
+        missing += [each for each, path in zip(scan.objects, paths, strict=True) if not path]
+        placed[name] = [path for path in paths if path]
+    if missing and not go_on:
+        raise gone(missing[0])
+    return placed, missing
+
+
+async def _paths(scan: FileScan, files: Files, work: str) -> list[str]:
+    """An object that the query made for itself has its path for an address."""
+    if scan.objects and scan.objects[0].address.startswith("/"):
+        return [each.address for each in scan.objects]
+    return await files.place(scan.objects, work)
+
+
+def _streamed(session: Session, sql: str, scans: Scans, paths: Mapping[str, Sequence[str]]) -> Iterator[pa.RecordBatch]:
+    """An error while reading is the objects' if one of them has gone meanwhile."""
+
+    def explained(error: Exception) -> Exception:
+        if isinstance(error, LochanError):
+            return error
+        from pathlib import Path
+
+        for name, placed in paths.items():
+            for object, path in zip(scans.files[name].objects, placed, strict=False):
+                if not Path(path).exists():
+                    return gone(object)
+        return error
+
+    try:
+        batches = session.stream(sql)
+    except Exception as error:
+        raise explained(error) from error
+
+    def all() -> Iterator[pa.RecordBatch]:
+        try:
+            yield from batches
+        except Exception as error:
+            raise explained(error) from error
+
+    return all()

@@ -1,0 +1,154 @@
+"""One connection to DuckDB for one query or job: its limits, its folder for what does not fit into memory, its end.
+
+Nothing is ever downloaded, and where the caller says which folders are to be read no other file can be opened, whatever
+a query says. Closing it frees memory and disk.
+
+    with Session(limits) as session:
+        for batch in session.stream("select …"): …
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from lochan.engines.duckdb.limits import STANDARD, Limits, cancelled, out_of_disk, out_of_memory, out_of_time
+from lochan.errors import LochanError
+
+BATCH_ROWS = 65_536
+
+
+class Session:
+    """Raises LimitReached or Cancelled, from whatever runs when a limit is hit or `cancel` is called; DuckDB's own
+    errors otherwise.
+
+    `folders`: only files in these can be opened; None: any. `ordered`: rows come in the order of the files; without it
+    a load or an aggregate needs less memory.
+    """
+
+    def __init__(
+        self,
+        limits: Limits = STANDARD,
+        *,
+        folders: Sequence[str] | None = None,
+        temp: str | None = None,
+        ordered: bool = True,
+    ) -> None:
+        self._limits = limits
+        self.folder = tempfile.mkdtemp(prefix="lochan-", dir=temp)  # of this session alone, gone with it
+        self._why: LochanError | None = None  # it was interrupted
+        self._timer: threading.Timer | None = None
+        try:
+            self.connection = duckdb.connect(":memory:", config=_config(limits, self.folder, ordered))
+            self.connection.execute(_settings(None if folders is None else [*folders, self.folder]))
+        except BaseException:
+            shutil.rmtree(self.folder, ignore_errors=True)
+            raise
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """May be called twice."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self.connection.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def cancel(self) -> None:
+        """From any thread, or a signal handler."""
+        self._interrupt(cancelled())
+
+    def execute(self, sql: str) -> list[Any]:
+        """All rows, as Python values: for a few."""
+        with self._watched():
+            return self.connection.execute(sql).fetchall()
+
+    def table(self, sql: str) -> pa.Table:
+        with self._watched():
+            return self.connection.sql(sql).to_arrow_table()
+
+    def stream(self, sql: str, rows: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
+        """The rows as they come: never all in memory. What is wrong with the query is said at once; it runs when the
+        first rows are asked for. One at a time: DuckDB runs no other query on this connection until all were."""
+        with self._watched():
+            relation = self.connection.sql(sql)
+        return self._batches(relation, rows)
+
+    def _batches(self, relation: duckdb.DuckDBPyRelation, rows: int) -> Iterator[pa.RecordBatch]:
+        with self._watched():
+            reader = relation.to_arrow_reader(rows)
+        while True:
+            with self._watched():
+                try:
+                    batch = reader.read_next_batch()
+                except StopIteration:
+                    return
+            yield batch
+
+    @contextmanager
+    def _watched(self) -> Iterator[None]:
+        """The clock runs from the first of these to the end of the session."""
+        if self._why is not None:
+            raise self._why
+        if self._timer is None and self._limits.seconds is not None:
+            self._timer = threading.Timer(self._limits.seconds, self._interrupt, (out_of_time(self._limits),))
+            self._timer.daemon = True
+            self._timer.start()
+        try:
+            yield
+        except (duckdb.Error, pa.ArrowException, OSError) as error:  # OSError: how Arrow passes on what DuckDB says
+            raise self._explained(error) from error
+
+    def _interrupt(self, why: LochanError) -> None:
+        self._why = self._why or why
+        self.connection.interrupt()
+
+    def _explained(self, error: Exception) -> Exception:
+        said = str(error)
+        if said.startswith("INTERRUPT Error") and self._why is not None:
+            return self._why
+        if "max_temp_directory_size" in said or "No space left" in said:
+            return out_of_disk(self._limits, said.partition("\n")[0])
+        if said.startswith("Out of Memory Error"):
+            return out_of_memory(self._limits)
+        return error
+
+
+def _config(limits: Limits, folder: str, ordered: bool) -> dict[str, str | bool | int | float | list[str]]:
+    config: dict[str, str | bool | int | float | list[str]] = {
+        "autoinstall_known_extensions": "false",
+        "autoload_known_extensions": "false",
+        "memory_limit": f"{limits.memory_bytes}B",
+        "temp_directory": f"{folder}/spill",
+        "preserve_insertion_order": "true" if ordered else "false",
+    }
+    if limits.threads is not None:
+        config["threads"] = str(limits.threads)
+    if limits.spill_bytes is not None:
+        config["max_temp_directory_size"] = f"{limits.spill_bytes}B"
+    return config
+
+
+def _settings(folders: Sequence[str] | None) -> str:
+    said = ["SET TimeZone = 'UTC'"]
+    if folders is not None:
+        listed = ", ".join(_quoted(folder.rstrip("/") + "/") for folder in folders)
+        said += [f"SET allowed_directories = [{listed}]", "SET enable_external_access = false"]
+    return "; ".join([*said, "SET lock_configuration = true"])
+
+
+def _quoted(text: str) -> str:
+    doubled = text.replace("'", "''")
+    return f"'{doubled}'"

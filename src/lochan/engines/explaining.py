@@ -1,0 +1,54 @@
+"""What a query would read, and how; nothing is read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lochan.engines.asking import How, prepared
+from lochan.engines.duckdb.workplace import Workplace
+from lochan.engines.surroundings import Surroundings
+from lochan.query.prepare import Prepared
+from lochan.query.sources.pool import PoolSource
+
+
+async def explain(at: Surroundings, text: str, how: How) -> dict[str, Any]:
+    """Raises QueryError."""
+    work = Workplace()
+    try:
+        plan = await prepared(at, text, how, work)
+    finally:
+        work.close()
+    try:
+        return {
+            "engine": "duckdb",
+            "sources": [_source(pool) for pool in plan.opening.pools],
+            "scans": [_scan(plan, name) for name in _names(plan)],
+            "sql": plan.plan.sql("duckdb"),
+        }
+    finally:
+        await plan.opening.close()
+
+
+def _source(pool: PoolSource) -> dict[str, Any]:
+    snapshot, read = pool.snapshot, pool.objects
+    return {
+        "pools": [{"name": owner.pool, "commit": owner.commit} for owner in snapshot.owners],
+        "objects": snapshot.count,
+        "objects_read": len(read),
+        "bytes": int(snapshot.sizes.sum()),
+        "bytes_read": int(snapshot.sizes[read].sum()),
+        "rows_read": int(snapshot.rows[read].sum()),
+        "skipped": [each._asdict() for each in pool.skipped],
+    }
+
+
+def _scan(plan: Prepared, name: str) -> dict[str, Any]:
+    """Objects whose columns are alike are read together."""
+    scan = plan.opening.scans.files[name]
+    return {"name": name, "objects": [each.id for each in scan.objects], "columns": sorted(scan.columns)}
+
+
+def _names(plan: Prepared) -> list[str]:
+    from lochan.engines.duckdb.scanning import used
+
+    return used(plan.plan.query, plan.opening.scans)

@@ -1,0 +1,125 @@
+"""Runs a plan on Spark: its rows as Arrow batches, and what it used is free when it is closed."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from lochan.engines.duckdb.files import Files
+from lochan.engines.duckdb.limits import Limits, cancelled, out_of_memory, out_of_time
+from lochan.engines.duckdb.run import place_files
+from lochan.engines.duckdb.workplace import Workplace
+from lochan.engines.spark.place import SparkPlace
+from lochan.engines.spark.scan import Views, used_tables
+from lochan.engines.spark.session import session_at
+from lochan.errors import LochanError, Refused
+from lochan.query.dialects import render
+from lochan.query.prepare import Prepared
+from lochan.query.sources.snapshot import DataObject
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_ROWS = 65_536  # of a batch
+
+
+@dataclass
+class SparkRun:
+    """`batches` can be gone through once."""
+
+    job: Job
+    views: Views
+    work: Workplace
+    folder: str  # of copies, gone with it
+    sql: str
+    batches: Iterator[pa.RecordBatch]
+    missing: Sequence[DataObject] = field(default_factory=list)  # that the rows lack
+
+    def cancel(self) -> None:
+        """From any thread: whoever reads the rows gets Cancelled."""
+        self.job.interrupt(cancelled())
+
+    def close(self) -> None:
+        """May be called twice."""
+        self.job.end()
+        self.views.drop()
+        self.work.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+async def start(
+    prepared: Prepared, files: Files, work: Workplace, limits: Limits, place: SparkPlace, *, go_on: bool = False
+) -> SparkRun:
+    """Raises Gone where a data object is not there any more, unless told to go on without it; Refused where Spark cannot
+    give the rows that the query means, or does not start."""
+    render(prepared.plan.query, "spark")  # what it cannot do is said before a JVM is started
+    spark = session_at(place, limits)
+    views = Views(spark)
+    folder = tempfile.mkdtemp(prefix="lochan-")
+    try:
+        paths, missing = await place_files(prepared, files, folder, go_on=go_on)
+        scans = prepared.opening.scans
+        for name, there in paths.items():
+            views.add_files(scans.files[name], name, there)
+        for name, table in used_tables(prepared.plan.query, scans).items():
+            views.add_table(name, table)
+        sql = render(views.named(prepared.plan.query.copy()), "spark")
+        job = Job(spark, spark.sql(sql), limits, folder)
+        return SparkRun(job, views, work, folder, sql, job.batches(), missing)
+    except BaseException:
+        views.drop()
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+class Job:
+    """One statement on its way. Its tag is the folder's name, which no other query has."""
+
+    def __init__(self, spark: SparkSession, frame: DataFrame, limits: Limits, folder: str) -> None:
+        self._spark = spark
+        self._frame = frame
+        self._limits = limits
+        self._tag = folder.rpartition("/")[2]
+        self._why: LochanError | None = None
+        self._timer: threading.Timer | None = None
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """It runs when the first is asked for."""
+        if self._why is not None:
+            raise self._why
+        if self._limits.seconds is not None:
+            self._timer = threading.Timer(self._limits.seconds, self.interrupt, (out_of_time(self._limits),))
+            self._timer.daemon = True
+            self._timer.start()
+        self._spark.addTag(self._tag)
+        try:
+            table = self._frame.toArrow()
+        except Exception as error:
+            raise self._explained(error) from error
+        finally:
+            self._spark.removeTag(self._tag)
+            self.end()
+        yield from table.to_batches(_ROWS)
+
+    def interrupt(self, why: LochanError) -> None:
+        self._why = self._why or why
+        self._spark.interruptTag(self._tag)
+
+    def end(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _explained(self, error: Exception) -> Exception:
+        said = str(error)
+        if self._why is not None:
+            return self._why
+        if "maxResultSize" in said or "OutOfMemoryError" in said:
+            return out_of_memory(self._limits)
+        first = said.strip().partition("\n")[0]
+        return Refused(f"Spark has failed: {first}", hint="with --engine duckdb it may go through")

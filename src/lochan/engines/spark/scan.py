@@ -1,0 +1,80 @@
+"""What a plan reads, as views of a session: files with a schema that says what they hold, tables as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import count
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from sqlglot import exp
+
+from lochan.pools.layout import SHAPE_COLUMN
+from lochan.query.dialects.spark import type_text
+from lochan.query.sources.scans import FileScan, Scans
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_numbers = count(1)
+_GLOB = frozenset("*?[]{}\\,")
+
+
+class Views:
+    """Of one query. Each has a name that no other query has, for all share the session."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        self._number = next(_numbers)
+        self._names: dict[str, str] = {}
+
+    def add_files(self, scan: FileScan, name: str, paths: Sequence[str]) -> None:
+        read = self._spark.read.schema(schema_of(scan))
+        self._add(name, read.parquet(*map(_literal, paths)) if paths else self._nothing(scan))
+
+    def add_table(self, name: str, table: pa.Table) -> None:
+        self._add(name, self._spark.createDataFrame(table))
+
+    def named(self, query: exp.Query) -> exp.Query:
+        """The query with the names of these views in it; it is changed."""
+        for table in query.find_all(exp.Table):
+            if table.name in self._names:
+                alias = table.alias or table.name
+                table.set("this", exp.to_identifier(self._names[table.name], quoted=True))
+                table.set("alias", exp.TableAlias(this=exp.to_identifier(alias, quoted=True)))
+        return query
+
+    def drop(self) -> None:
+        """May be called twice."""
+        while self._names:
+            _, view = self._names.popitem()
+            self._spark.catalog.dropTempView(view)
+
+    def _add(self, name: str, frame: DataFrame) -> None:
+        view = f"lochan_{self._number}_{name.replace(' ', '_')}"
+        frame.createTempView(view)
+        self._names[name] = view
+
+    def _nothing(self, scan: FileScan) -> DataFrame:
+        """All of its files are gone."""
+        return self._spark.createDataFrame([], schema_of(scan))
+
+
+def schema_of(scan: FileScan) -> str:
+    """A file that lacks a column gives NULL; one where it is of another type is an error, and never converted."""
+    columns = [f"{_quoted(name)} {type_text(type)}" for name, type in scan.columns.items()]
+    return ", ".join([f"{_quoted(SHAPE_COLUMN)} INT", *columns])
+
+
+def used_tables(query: exp.Query, scans: Scans) -> Mapping[str, pa.Table]:
+    names = {table.name for table in query.find_all(exp.Table)}
+    return {name: table for name, table in scans.tables.items() if name in names}
+
+
+def _literal(path: str) -> str:
+    """Spark takes a path for a glob."""
+    return "".join(f"\\{letter}" if letter in _GLOB else letter for letter in path)
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"

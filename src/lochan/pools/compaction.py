@@ -1,0 +1,170 @@
+"""Which objects of a pool are worth merging, decided by their key spans and sizes alone: nothing is opened.
+
+    overlapping   objects whose spans run into each other: a scan in the order of the key has to read them side by side
+    small         neighbours that together are still no larger than one object should be
+
+What comes of a compaction neither overlaps nor is small beside its neighbours, so a second one finds nothing to do. Two
+spans that only touch do not overlap: one after the other, their rows are in order.
+"""
+
+from collections.abc import Collection, Iterator
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lochan.formats.pool_settings import PoolSettings
+from lochan.pools.keys import Span, null_key
+
+OVERLAPPING, SMALL = "overlapping", "small"
+_SMALL_SHARE = 0.5  # of the size that objects are to have
+
+Numbers = npt.NDArray[np.int64]
+
+
+class Policy(NamedTuple):
+    """What is left alone: a few objects side by side cost less than to write them again."""
+
+    overlapping_max: int = 1  # so many may run into each other
+    small_max: int = 1  # so many small neighbours may stand in a row
+
+
+ALWAYS = Policy()
+UPKEEP = Policy(4, 8)  # for what goes on by itself, again and again
+
+
+class Group(NamedTuple):
+    """Objects to be merged into `pieces` of about the same size, in the order of their least keys."""
+
+    paths: tuple[str, ...]
+    rows: int
+    bytes: int
+    why: str
+    pieces: int
+
+
+class Partition(NamedTuple):
+    """Objects whose spans overlap, as many as there are in one place; most often one."""
+
+    paths: tuple[str, ...]
+    low: bytes
+    high: bytes
+    rows: int
+    bytes: int
+
+
+def plan(
+    spans: pa.Table,
+    settings: PoolSettings,
+    *,
+    policy: Policy = ALWAYS,
+    only: Collection[str] | None = None,
+    within: Span | None = None,
+) -> list[Group]:
+    """Of the objects in `spans` (`facts.spans`): only those paths, and only those whose span meets `within`. Where one
+    of an overlapping lot is chosen, the lot is."""
+    laid = _laid_out(spans, settings)
+    starts = _starts(laid)
+    if len(starts) == 1:
+        return []
+    counts = np.diff(starts)
+    chosen = np.logical_or.reduceat(_chosen(laid, only, within), starts[:-1])
+    overlapping = np.flatnonzero(chosen & (counts > policy.overlapping_max))
+    small = chosen & (counts == 1) & (laid.sizes[starts[:-1]] < settings.size_bytes * _SMALL_SHARE)
+    lots = [slice(starts[at], starts[at + 1]) for at in overlapping.tolist()]
+    rows = _runs(starts[:-1][small], laid.sizes, settings.size_bytes)
+    long = [row for row in rows if row.stop - row.start > max(1, policy.small_max)]
+    parts = [(lot, OVERLAPPING) for lot in lots] + [(row, SMALL) for row in long]
+    return [_group(laid, part, why, settings) for part, why in parts]
+
+
+def partitions(spans: pa.Table, settings: PoolSettings) -> list[Partition]:
+    """All of them, in the order of the key."""
+    laid = _laid_out(spans, settings)
+    found = []
+    for start, stop in pairwise(_starts(laid).tolist()):
+        part = slice(start, stop)
+        rows, size = int(laid.rows[part].sum()), int(laid.sizes[part].sum())
+        low, high = (
+            bytes.fromhex(laid.bounds[int(at)].as_py()) for at in (laid.lows[part].min(), laid.highs[part].max())
+        )
+        found.append(Partition(_paths(laid, part), low, high, rows, size))
+    return found
+
+
+class _LaidOut(NamedTuple):
+    """The objects in the order of their spans; the ends of these as numbers, which compare as the keys do."""
+
+    paths: pa.ChunkedArray
+    lows: Numbers
+    highs: Numbers
+    bounds: pa.StringArray  # by these numbers
+    rows: Numbers
+    sizes: Numbers
+
+
+def _laid_out(spans: pa.Table, settings: PoolSettings) -> _LaidOut:
+    null = null_key(settings)
+    keyed = pc.not_equal(spans["min"], "")
+    alone = pc.if_else(keyed, spans["min"], null), pc.if_else(keyed, spans["max"], null)
+    lacking = pc.greater(spans["keyless"], 0)
+    low = pc.if_else(pc.and_(lacking, pc.less(null, alone[0])), null, alone[0])
+    high = pc.if_else(pc.and_(lacking, pc.greater(null, alone[1])), null, alone[1])
+    ends = pc.unique(pa.chunked_array([*low.chunks, *high.chunks], pa.string()))
+    bounds = ends.take(pc.array_sort_indices(ends))
+    lows, highs = (pc.index_in(side, bounds).to_numpy().astype(np.int64) for side in (low, high))
+    order = np.lexsort((highs, lows))
+    return _LaidOut(
+        spans["path"].take(pa.array(order)),
+        lows[order],
+        highs[order],
+        bounds,
+        spans["rows"].to_numpy()[order],
+        spans["size"].to_numpy()[order],
+    )
+
+
+def _starts(laid: _LaidOut) -> Numbers:
+    """Where the spans of all before end before the next begins; and the end."""
+    reach = np.maximum.accumulate(laid.highs)
+    inner = np.flatnonzero(laid.lows[1:] >= reach[:-1]) + 1
+    return np.unique(np.concatenate(([0], inner, [len(laid.lows)])))
+
+
+def _runs(small: Numbers, sizes: Numbers, size_max: int) -> Iterator[slice]:
+    """Neighbours among the small ones, as many as fit into one object."""
+    start = stop = size = 0
+    for at, own in zip(small.tolist(), sizes[small].tolist(), strict=True):
+        if at == stop and stop > start and size + own <= size_max:
+            stop, size = at + 1, size + own
+            continue
+        if stop > start:
+            yield slice(start, stop)
+        start, stop, size = at, at + 1, own
+    if stop > start:
+        yield slice(start, stop)
+
+
+def _chosen(laid: _LaidOut, only: Collection[str] | None, within: Span | None) -> npt.NDArray[np.bool_]:
+    chosen = np.ones(len(laid.lows), np.bool_)
+    if only is not None:
+        wanted = pc.is_in(laid.paths, pa.array(sorted(only), pa.string()))
+        chosen &= wanted.to_numpy()
+    if within is not None:
+        first = pc.sum(pc.less(laid.bounds, within.low.hex())).as_py() or 0
+        last = pc.sum(pc.less_equal(laid.bounds, within.high.hex())).as_py() or 0
+        chosen &= (laid.highs >= first) & (laid.lows < last)
+    return chosen
+
+
+def _group(laid: _LaidOut, part: slice, why: str, settings: PoolSettings) -> Group:
+    size = int(laid.sizes[part].sum())
+    pieces = max(1, -(-size // settings.size_bytes))
+    return Group(_paths(laid, part), int(laid.rows[part].sum()), size, why, pieces)
+
+
+def _paths(laid: _LaidOut, part: slice) -> tuple[str, ...]:
+    return tuple(laid.paths.slice(part.start, part.stop - part.start).to_pylist())

@@ -1,0 +1,93 @@
+"""Columns of a data object back into rows, by the shapes: what is missing, what is null, and the order of fields.
+
+Rows of one shape are made together, column by column; then each goes to its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from lochan.pools import times
+from lochan.pools.json_row import read_value
+from lochan.pools.layout import BODY_COLUMN, SHAPE_COLUMN, Layout, Member
+from lochan.pools.shape import JSON, NULL, TIME, Object, Type, kind_of
+
+Row = dict[str, Any]
+Column = Callable[[str], pa.Array]  # by its physical name
+Read = Callable[[str], Any]  # a JSON text
+
+
+def rows(table: pa.Table, shapes: Mapping[int, Object], layout: Layout) -> list[Row]:
+    """Times come as the texts that they were, ints have any size, and a number that no double holds is a Decimal."""
+    return _rows(table, shapes, layout, read_value)
+
+
+def ndjson(table: pa.Table, shapes: Mapping[int, Object], layout: Layout) -> bytes:
+    """Each row on a line of its own. What JSON has no word for, NaN and the infinities, is null."""
+    import orjson
+
+    if layout.body:
+        return b"".join(f"{text}\n".encode() for text in table[BODY_COLUMN].to_pylist())
+    made = _rows(table, shapes, layout, orjson.Fragment)
+    return b"".join(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in made)
+
+
+def _rows(table: pa.Table, shapes: Mapping[int, Object], layout: Layout, read: Read) -> list[Row]:
+    if layout.body:
+        return [read(text) for text in table[BODY_COLUMN].to_pylist()]
+    ids = table[SHAPE_COLUMN].to_numpy()
+    made = np.empty(len(ids), dtype=object)
+    for id in np.unique(ids):
+        at = np.flatnonzero(ids == id)
+        part = table if len(at) == len(ids) else table.take(pa.array(at))
+        made[at] = _objects(shapes[int(id)], layout.members, _columns_of(part), len(at), read)
+    found: list[Row] = made.tolist()
+    return found
+
+
+def _columns_of(table: pa.Table) -> Column:
+    def column(name: str) -> pa.Array:
+        whole = table[name].combine_chunks()
+        return whole.combine_chunks() if isinstance(whole, pa.ChunkedArray) else whole
+
+    return column
+
+
+def _objects(shape: Object, members: Iterable[Member], column: Column, count: int, read: Read) -> list[Row]:
+    by_name = {member.name: member for member in members}
+    names = shape.names()
+    if not names:
+        return [{} for _ in range(count)]
+    values = [_values(type, by_name[name], column, count, read) for name, type in shape.fields]
+    return [dict(zip(names, row, strict=True)) for row in zip(*values, strict=True)]
+
+
+def _values(type: Type, member: Member, column: Column, count: int, read: Read) -> Sequence[Any]:
+    kind = kind_of(type)
+    if kind == NULL:
+        return [None] * count
+    own = member.alternate(kind)
+    if isinstance(type, Object) and own is not None:
+        return _objects(type, own.members, _members_of(column, own.column), count, read)
+    if own is None or kind == JSON:
+        text = member.alternate(JSON)
+        assert text is not None, f"{member.name} has no column for {kind}"
+        return [read(each) for each in column(text.column).to_pylist()]
+    values = column(own.column)
+    if kind == TIME:
+        assert isinstance(type, str)
+        values = times.rendered(values, type.partition(":")[2])
+    found: list[Any] = values.to_pylist()
+    return found
+
+
+def _members_of(column: Column, name: str) -> Column:
+    def member(inner: str) -> pa.Array:
+        whole: pa.StructArray = column(name)
+        return whole.field(inner)
+
+    return member

@@ -1,0 +1,79 @@
+"""What an input is: told by its first bytes, and where these leave it open by its name."""
+
+from __future__ import annotations
+
+import json
+from pathlib import PurePosixPath
+
+from lochan.errors import Invalid
+
+NDJSON, JSON, CSV, TSV, PARQUET, ARROW, LINES = "ndjson", "json", "csv", "tsv", "parquet", "arrow", "lines"
+FORMATS = (NDJSON, JSON, CSV, TSV, PARQUET, ARROW, LINES)
+
+HEAD_BYTES = 64 << 10  # that are looked at
+
+_PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
+_PACKED_SUFFIXES = (".gz", ".gzip", ".zst", ".zstd")
+_BY_SUFFIX = {
+    ".ndjson": NDJSON,
+    ".jsonl": NDJSON,
+    ".jsonlines": NDJSON,
+    ".json": JSON,
+    ".csv": CSV,
+    ".tsv": TSV,
+    ".tab": TSV,
+    ".parquet": PARQUET,
+    ".pq": PARQUET,
+    ".arrow": ARROW,
+    ".feather": ARROW,
+    ".ipc": ARROW,
+    ".arrows": ARROW,
+    ".txt": LINES,
+    ".log": LINES,
+    ".text": LINES,
+}
+
+
+def packing(head: bytes) -> str | None:
+    """How the bytes are packed, gzip or zstd; None: not at all."""
+    return next((name for mark, name in _PACKED.items() if head.startswith(mark)), None)
+
+
+def detect(name: str, head: bytes) -> str:
+    """Of unpacked bytes. Raises Invalid where it cannot be told."""
+    if head.startswith(b"PAR1"):
+        return PARQUET
+    if head.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
+        return ARROW
+    by_name = _by_name(name)
+    start = head.removeprefix(b"\xef\xbb\xbf").lstrip(b" \t\r\n")[:1]
+    if start == b"[" and by_name in (None, JSON, NDJSON):
+        return JSON
+    if start == b"{" and by_name in (None, JSON, NDJSON, LINES):
+        return _one_per_line(head) if by_name != NDJSON else NDJSON
+    if by_name is not None:
+        return by_name
+    if not start:
+        return NDJSON  # nothing is in it
+    raise Invalid(f"{name}: it cannot be told what format this is", hint=f"say it with -i: one of {', '.join(FORMATS)}")
+
+
+def _by_name(name: str) -> str | None:
+    path = PurePosixPath(name.lower())
+    return _BY_SUFFIX.get((path.with_suffix("") if path.suffix in _PACKED_SUFFIXES else path).suffix)
+
+
+def _one_per_line(head: bytes) -> str:
+    """An object that does not end on its line is JSON over several."""
+    line, newline, _ = head.lstrip(b" \t\r\n").partition(b"\n")
+    if not newline and len(head) < HEAD_BYTES:
+        newline = b"\n"  # the input is this one line
+    if not newline:
+        return NDJSON
+    try:
+        json.loads(line)
+    except json.JSONDecodeError as error:
+        return JSON if error.pos >= len(line.rstrip()) or error.msg == "Extra data" else NDJSON
+    except (ValueError, RecursionError):
+        return NDJSON
+    return NDJSON

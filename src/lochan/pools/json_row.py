@@ -1,0 +1,151 @@
+"""Rows as exact JSON text: nothing that was written is lost between reading a row and writing it again.
+
+    an int beyond 64 bits     a Python int, which has any size
+    a decimal that no double gives back, such as 0.1000000000000000055511151231257827
+                              a Decimal
+    a name that comes twice, NaN, half of a surrogate pair
+                              refused, for no reader agrees with another what they mean
+
+For single rows: whole files are read by an engine, and only what it cannot judge comes here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from datetime import date, datetime
+from decimal import Decimal
+from math import isfinite
+from typing import Any, NoReturn
+
+from lochan.errors import Invalid
+from lochan.formats.pool_settings import Path
+from lochan.pools import times
+from lochan.pools.shape import Object, Type, type_of
+
+Row = dict[str, Any]
+
+
+class BadRow(Invalid):
+    """`column` counts characters from 1; 0: the whole row is meant."""
+
+    def __init__(self, message: str, column: int = 0) -> None:
+        super().__init__(message)
+        self.column = column
+
+
+def read_row(text: str) -> Row:
+    """Raises BadRow for what is no JSON object, or not an exact one."""
+    value = read_value(text)
+    if not isinstance(value, dict):
+        raise BadRow(f"a row is an object, and this is {_kind(value)}", 1)
+    if "\\u" in text:
+        _check_surrogates(value, text)
+    return value
+
+
+def read_value(text: str) -> Any:
+    try:
+        return _decoder.decode(text)
+    except json.JSONDecodeError as error:
+        raise BadRow(f"{error.msg[0].lower()}{error.msg[1:]}", error.pos + 1) from None
+    except ValueError:  # Python reads no longer ints
+        raise BadRow("a number of more than 4,300 digits") from None
+    except RecursionError:
+        raise BadRow("nested too deeply to be read") from None
+
+
+def row_text(value: Any) -> str:
+    """The shortest JSON text of it, numbers as they were written. Raises BadRow for NaN."""
+    match value:
+        case dict():
+            fields = (f"{_quoted(name)}:{row_text(each)}" for name, each in value.items())
+            return f"{{{','.join(fields)}}}"
+        case list():
+            return f"[{','.join(map(row_text, value))}]"
+        case str():
+            return _quoted(value)
+        case Decimal():
+            return str(value)
+        case float() if not isfinite(value):
+            raise BadRow(f"{value} is no number that JSON has")
+        case datetime():
+            return f'"{times.render(times.micros_of(value), times.NATIVE)}"'
+        case date():
+            return f'"{value.isoformat()}"'
+    return json.dumps(value)
+
+
+def shape_of(row: Row, time_paths: Collection[Path] = ()) -> Object:
+    """With strings at these paths taken for times, where they are written in a format that is known."""
+    shape = type_of(row)
+    assert isinstance(shape, Object)
+    for path in time_paths:
+        shape = _with_time(shape, row, path)
+    return shape
+
+
+def _with_time(shape: Object, row: Row, path: Path) -> Object:
+    name = path[0]
+    if name not in row:
+        return shape
+    value, told = row[name], dict(shape.fields)[name]
+    timed: Type = told
+    if len(path) > 1:
+        if isinstance(told, Object):
+            timed = _with_time(told, value, path[1:])
+    elif isinstance(value, str):
+        format = times.format_of(value)
+        timed = told if format is None else f"time:{format}"
+    if timed == told:
+        return shape
+    return Object(tuple((each, timed if each == name else type) for each, type in shape.fields))
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _fields(pairs: list[tuple[str, Any]]) -> Row:
+    row = dict(pairs)
+    if len(row) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise BadRow(f"the name {twice!r} comes twice")
+    return row
+
+
+def exact_number(text: str) -> float | Decimal:
+    """A float if that gives the number back."""
+    near, exact = float(text), Decimal(text)
+    return near if Decimal(repr(near)) == exact else exact
+
+
+def _constant(text: str) -> NoReturn:
+    raise BadRow(f"{text} is no JSON")
+
+
+def _check_surrogates(row: Row, text: str) -> None:
+    try:
+        "".join(_texts(row)).encode()
+    except UnicodeEncodeError:
+        raise BadRow("half of a surrogate pair, which is no character", text.find("\\u") + 1) from None
+
+
+def _texts(value: Any) -> list[str]:
+    match value:
+        case str():
+            return [value]
+        case dict():
+            return [*value, *(text for each in value.values() for text in _texts(each))]
+        case list():
+            return [text for each in value for text in _texts(each)]
+    return []
+
+
+def _kind(value: Any) -> str:
+    kinds = {list: "a list", str: "a string", bool: "a bool", type(None): "null"}
+    return kinds.get(type(value), "a number")
+
+
+_decoder = json.JSONDecoder(object_pairs_hook=_fields, parse_float=exact_number, parse_constant=_constant)

@@ -1,0 +1,204 @@
+"""A row's key as bytes that compare as the key does. On somebody's disk, in entries: the span of each data object.
+
+A key has a part for each path of the pool's key, one behind the other. Each begins with a byte that tells the kind,
+for keys of different kinds are ordered by kind first:
+
+    10              null or missing, where it counts as the least
+    20 + 1          bool
+    30 + 8 + 2      number: the nearest double, then what is missing to it, so that ints and floats compare exactly
+    40 + 8          time: microseconds since 1970
+    50 + …          string: its UTF-8 bytes; 00 is written 00 ff, and 00 00 ends it
+    60 + …          anything else: its canonical JSON, as a string
+    f0              null or missing, where it counts as the greatest
+
+A part that descends has all its bits turned. No part's bytes begin those of another, so the turn reverses the order and
+nothing behind it counts before it does.
+"""
+
+import struct
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from math import isfinite, isnan
+from typing import Any, NamedTuple
+
+from lochan.errors import Corrupt, Invalid
+from lochan.formats.pool_settings import PoolSettings, path_text
+
+BYTES_MAX = 256  # of a bound of a span
+_NULL_LEAST, _BOOL, _NUMBER, _TIME, _STRING, _JSON, _NULL_GREATEST = 0x10, 0x20, 0x30, 0x40, 0x50, 0x60, 0xF0
+_NULL_FIRST, _NULL_LAST = bytes([_NULL_LEAST]), bytes([_NULL_GREATEST])
+_INT_MIN, _INT_MAX = -(1 << 63), (1 << 63) - 1
+_SIGN = 1 << 63
+_TURN = bytes(255 - byte for byte in range(256))
+_START = datetime(1970, 1, 1, tzinfo=UTC)
+_LENGTHS = {bytes([_BOOL]): 2, bytes([_NUMBER]): 11, bytes([_TIME]): 9}
+_BEGINNINGS = frozenset((_NULL_LEAST, _BOOL, _NUMBER, _TIME, _STRING, _JSON, _NULL_GREATEST))
+_NUMBER_AT, _REST = struct.Struct(">d"), struct.Struct(">H")
+
+
+class Instant(NamedTuple):
+    """A time, where it is known as a number."""
+
+    micros: int
+
+
+class Span(NamedTuple):
+    """Both ends belong to it."""
+
+    low: bytes
+    high: bytes
+
+    def meets(self, other: "Span") -> bool:
+        return self.low <= other.high and other.low <= self.high
+
+
+def encode(values: Sequence[Any], settings: PoolSettings) -> bytes:
+    """Of a row's values, one for each path of the key, None where it is null or missing. Raises Invalid for NaN."""
+    parts = zip(values, settings.keys, strict=True)
+    return b"".join(_part(value, key.descending, settings.nulls_first, path_text(key.path)) for value, key in parts)
+
+
+def bounds(low: Any, high: Any, settings: PoolSettings) -> Span:
+    """What the keys of rows can be whose first part lies between these, both included. A None is no bound on that
+    side; a row without the key lies in none."""
+    key = settings.keys[0]
+    what = path_text(key.path)
+    least, greatest = (
+        end if value is None else _part(value, False, settings.nulls_first, what)
+        for value, end in ((low, bytes([_NULL_LEAST + 1])), (high, bytes([_NULL_GREATEST - 1])))
+    )
+    if key.descending:
+        least, greatest = (_turned(end) for end in (greatest, least))
+    return Span(least, greatest + b"\xff")
+
+
+def null_key(settings: PoolSettings) -> str:
+    """Where rows without the key stand in the order, as hex digits."""
+    return _part(None, settings.keys[0].descending, settings.nulls_first, "").hex()
+
+
+def shortened(span: Span) -> Span:
+    """One around it whose ends are short enough to be kept."""
+    low, high = span
+    if len(high) > BYTES_MAX:
+        high = high[:BYTES_MAX].rstrip(b"\xff")
+        high = high[:-1] + bytes([high[-1] + 1])
+    return Span(low[:BYTES_MAX], high)
+
+
+def decode(key: bytes, settings: PoolSettings) -> list[Any]:
+    """The values, to be shown; those behind a cut are left out. Times come as datetimes where these can hold them."""
+    values: list[Any] = []
+    for part in settings.keys:
+        plain = _turned(key) if part.descending else key
+        if len(key) < _LENGTHS.get(plain[:1], 1) or plain[0] not in _BEGINNINGS:  # the end of a span around many kinds
+            break
+        value, used = _value(plain)
+        values.append(value)
+        key = key[used:]
+    return values
+
+
+# --- there -----------------------------------------------------------------------------------------------------------
+def _part(value: Any, descending: bool, nulls_first: bool, what: str) -> bytes:
+    null = _NULL_FIRST if nulls_first else _NULL_LAST
+    plain = null if value is None else _plain(value, what)
+    return _turned(plain) if descending else plain
+
+
+def _plain(value: Any, what: str) -> bytes:
+    match value:
+        case bool():
+            return bytes([_BOOL, value])
+        case int():
+            return _number(value) if _INT_MIN <= value <= _INT_MAX else _text(_JSON, str(value))
+        case float():
+            if isnan(value):
+                raise Invalid(
+                    f"the key {what} is NaN, which has no place in an order", hint="leave it out, or use null"
+                )
+            return _number(value)
+        case str():
+            return _text(_STRING, value)
+        case Instant():
+            return _time(value.micros)
+        case datetime():
+            aware = value if value.tzinfo else value.replace(tzinfo=UTC)
+            return _time((aware - _START) // timedelta(microseconds=1))
+    return _text(_JSON, _canonical(value))
+
+
+def _number(value: int | float) -> bytes:
+    near = float(value) or 0.0  # there is one zero
+    bits = int.from_bytes(_NUMBER_AT.pack(near), "big")
+    ordered = bits ^ (2 * _SIGN - 1) if bits & _SIGN else bits | _SIGN
+    rest = value - int(near) if isinstance(value, int) else 0  # at most half the distance of two doubles: 512
+    return bytes([_NUMBER]) + ordered.to_bytes(8, "big") + _REST.pack(rest + 0x8000)
+
+
+def _time(micros: int) -> bytes:
+    return bytes([_TIME]) + (micros + _SIGN).to_bytes(8, "big")
+
+
+def _text(kind: int, text: str) -> bytes:
+    return bytes([kind]) + text.encode(errors="surrogatepass").replace(b"\0", b"\0\xff") + b"\0\0"
+
+
+def _canonical(value: Any) -> str:
+    import orjson
+
+    try:
+        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+    except TypeError:  # ints beyond 64 bits
+        import json
+
+        return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def _turned(key: bytes) -> bytes:
+    return key.translate(_TURN)
+
+
+# --- and back --------------------------------------------------------------------------------------------------------
+def _value(key: bytes) -> tuple[Any, int]:
+    """The first value, and how many bytes it took."""
+    kind = key[0]
+    match kind:
+        case 0x10 | 0xF0:
+            return None, 1
+        case 0x20:
+            return bool(key[1:2] == b"\1"), 2
+        case 0x30:
+            return _as_number(key[1:11]), 11
+        case 0x40:
+            return _as_time(key[1:9]), 9
+        case 0x50 | 0x60:
+            end = key.find(b"\0\0")
+            raw = key[1:] if end < 0 else key[1:end]
+            text = raw.replace(b"\0\xff", b"\0").decode(errors="replace")
+            return text if kind == _STRING or end < 0 else _as_json(text), len(key) if end < 0 else end + 2
+    raise Corrupt(f"a key cannot begin with the byte {kind:02x}")
+
+
+def _as_number(key: bytes) -> int | float:
+    ordered = int.from_bytes(key[:8], "big")
+    bits = ordered ^ _SIGN if ordered & _SIGN else ordered ^ (2 * _SIGN - 1)
+    (near,) = _NUMBER_AT.unpack(bits.to_bytes(8, "big"))
+    rest = _REST.unpack(key[8:])[0] - 0x8000
+    if rest or (isfinite(near) and near.is_integer() and abs(near) < 1 << 53):
+        return int(near) + int(rest)
+    return float(near)
+
+
+def _as_time(key: bytes) -> datetime | Instant:
+    micros = int.from_bytes(key, "big") - _SIGN
+    try:
+        return _START + timedelta(microseconds=micros)
+    except OverflowError:
+        return Instant(micros)
+
+
+def _as_json(text: str) -> Any:
+    import json
+
+    return json.loads(text)

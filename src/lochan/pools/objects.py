@@ -1,0 +1,86 @@
+"""The data objects of a commit: one by its id, or all of them as a table."""
+
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lochan.errors import Ambiguous, Invalid, NotFound
+from lochan.formats.entry import ENTRY_SCHEMA, Entry
+from lochan.formats.entry_table import entries_of
+from lochan.formats.pool_settings import PoolSettings
+from lochan.pools import facts
+from lochan.pools.keys import decode
+from lochan.tree.tree import Tree
+
+SUFFIX = ".parquet"
+_MARK = f"{facts.PREFIX}facts"  # every data object has it, and no file
+_SHOWN = 5  # of the objects that a beginning could mean
+
+
+def object_path(id: str) -> str:
+    return f"{id}{SUFFIX}"
+
+
+def object_id(path: str) -> str:
+    return path.removesuffix(SUFFIX)
+
+
+async def find(tree: Tree, id: str) -> Entry:
+    """By its id, or the beginning of it. Raises NotFound, Ambiguous."""
+    prefix = object_id(id)
+    if not prefix.isalnum():
+        raise Invalid(f"{id!r} is no id of a data object", hint="27 letters and digits, or the first of them")
+    exact = await tree.get(object_path(prefix))
+    if exact is not None:
+        return exact
+    found = entries_of((await tree.list(prefix, limit=_SHOWN + 1)).entries)
+    if not found:
+        raise NotFound(f"no data object {id!r} on this branch", hint="`lochan fs ls` lists those there are")
+    if len(found) > 1:
+        names = ", ".join(object_id(entry.path) for entry in found[:_SHOWN])
+        more = ", …" if len(found) > _SHOWN else ""
+        raise Ambiguous(f"{id!r} could be several data objects: {names}{more}", hint="give more of the id")
+    return found[0]
+
+
+def users_metadata(entry: Entry) -> dict[str, str]:
+    """Without what an entry knows of its data object, which is nobody's business but ours."""
+    if _MARK not in entry.metadata:
+        return entry.metadata  # a file, whose names are all its user's
+    return {name: value for name, value in entry.metadata.items() if not facts.is_ours(name)}
+
+
+async def entries(tree: Tree) -> pa.Table:
+    """All of them (ENTRY_SCHEMA), by id."""
+    batches = [batch async for batch in tree.scan()]
+    return pa.Table.from_batches(batches, ENTRY_SCHEMA)
+
+
+def described(entry: Entry, settings: PoolSettings) -> dict[str, Any]:
+    """For a person: what an object holds."""
+    known = facts.from_metadata(entry.metadata, entry.path)
+    return {
+        "id": object_id(entry.path),
+        "rows": known.rows,
+        "bytes": entry.size,
+        "min": decode(known.key_min, settings) if known.key_min else None,
+        "max": decode(known.key_max, settings) if known.key_max else None,
+        "keyless": known.keyless,
+        "shapes": len(known.shapes),
+    }
+
+
+def summed_up(objects: pa.Table, settings: PoolSettings) -> dict[str, Any]:
+    """For a person: what all of them hold together."""
+    spans = facts.spans(objects)
+    keyed = spans.filter(pc.not_equal(spans["min"], ""))
+    low, high = pc.min(keyed["min"]).as_py(), pc.max(keyed["max"]).as_py()
+    return {
+        "objects": len(spans),
+        "rows": pc.sum(spans["rows"]).as_py() or 0,
+        "bytes": pc.sum(spans["size"]).as_py() or 0,
+        "min": None if low is None else decode(bytes.fromhex(low), settings),
+        "max": None if high is None else decode(bytes.fromhex(high), settings),
+        "keyless": pc.sum(spans["keyless"]).as_py() or 0,
+    }

@@ -1,0 +1,106 @@
+"""Times that are written as text. The names of the formats are on somebody's disk, in shapes.
+
+A format looks like what it writes: years to microseconds, `f` for each digit of a second's fraction.
+
+    YYYY-MM-DD                    YYYY-MM-DD HH:MM:SS.fff
+    YYYY-MM-DDTHH:MM:SSZ          YYYY-MM-DDTHH:MM:SS.ffffff+00:00
+    native                        was no text: a timestamp of Parquet or Arrow; written in the shortest form, with Z
+
+A text is of a format only if the time gives back the very same text; so 2026-02-30 stays a string, and so does a time
+with another offset, which would be lost. Times are UTC, in microseconds since 1970.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, date, datetime, timedelta
+from functools import cache
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+NATIVE = "native"
+_DATE, _CLOCK = "YYYY-MM-DD", "HH:MM:SS"
+_TEXT = re.compile(r"\d{4}-\d\d-\d\d(?:([T ])\d\d:\d\d:\d\d(?:\.(\d{1,6}))?(Z|\+00:00)?)?", re.ASCII)
+_START = datetime(1970, 1, 1, tzinfo=UTC)
+_MICRO = timedelta(microseconds=1)
+
+# Days that every month has, then those of longer months; of the 29th of February another must judge.
+_DAY = "(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)"
+_YEAR = "(?:000[1-9]|00[1-9][0-9]|0[1-9][0-9]{2}|[1-9][0-9]{3})"
+
+
+def format_of(text: str) -> str | None:
+    """None: no time, or one that would not come back as it is."""
+    match = _TEXT.fullmatch(text)
+    if match is None:
+        return None
+    mark, fraction, zone = match.groups()
+    format = _DATE if mark is None else _named(mark, len(fraction or ""), zone or "")
+    try:
+        parse(text)
+    except ValueError:
+        return None
+    return format
+
+
+def parse(text: str) -> int:
+    """Raises ValueError for what is no day or no time of a day."""
+    return micros_of(datetime.fromisoformat(text))
+
+
+def micros_of(moment: date) -> int:
+    """Without a zone it is UTC; a day is its beginning."""
+    if not isinstance(moment, datetime):
+        moment = datetime(moment.year, moment.month, moment.day)
+    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return (aware - _START) // _MICRO
+
+
+def render(micros: int, format: str) -> str:
+    moment = _START + timedelta(microseconds=micros)
+    text = f"{moment.year:04}-{moment:%m-%dT%H:%M:%S}.{moment.microsecond:06}"
+    if format == NATIVE:
+        return text.rstrip("0").rstrip(".") + "Z"
+    if format == _DATE:
+        return text[:10]
+    mark, digits, zone = parts(format)
+    whole = text[:19] + (text[19 : 20 + digits] if digits else "")
+    return f"{whole[:10]}{mark}{whole[11:]}{zone}"
+
+
+def rendered(times: pa.Array, format: str) -> pa.Array:
+    """`render` of each."""
+    text = times.cast(pa.timestamp("us")).cast(pa.string())  # far faster than strftime
+    day = pc.utf8_slice_codeunits(text, 0, 10)
+    if format == _DATE:
+        return day
+    if format == NATIVE:
+        clock = pc.utf8_rtrim(pc.utf8_rtrim(pc.utf8_slice_codeunits(text, 11, 26), "0"), ".")
+        return pc.binary_join_element_wise(day, "T", clock, "Z", "")
+    mark, digits, zone = parts(format)
+    clock = pc.utf8_slice_codeunits(text, 11, 20 + digits if digits else 19)
+    return pc.binary_join_element_wise(day, mark, clock, zone, "")
+
+
+@cache
+def pattern(format: str) -> str:
+    """For RE2: texts that certainly are of this format; of a few others that are, it says no."""
+    day = f"{_YEAR}-{_DAY}"
+    if format == _DATE:
+        return day
+    mark, digits, zone = parts(format)
+    fraction = rf"\.[0-9]{{{digits}}}" if digits else ""
+    return rf"{day}{mark}(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]{fraction}{re.escape(zone)}"
+
+
+def parts(format: str) -> tuple[str, int, str]:
+    """What stands between day and time, how many digits of a fraction, what stands behind."""
+    rest = format[len(_DATE) + 1 + len(_CLOCK) :]
+    digits = rest.count("f")
+    return format[len(_DATE)], digits, rest[digits + 1 :] if digits else rest
+
+
+def _named(mark: str, digits: int, zone: str) -> str:
+    fraction = f".{'f' * digits}" if digits else ""
+    return f"{_DATE}{mark}{_CLOCK}{fraction}{zone}"

@@ -1,0 +1,171 @@
+"""Comparisons: within a kind, and between whole numbers and floats, exactly. Values of different kinds are never equal,
+smaller or greater; of null there is only one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from sqlglot import exp
+
+from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, JSON, NULL, OBJECT
+from lochan.query.compile.sql import (
+    FALSE,
+    INT_MAX,
+    INT_MIN,
+    TRUE,
+    Sql,
+    all_of,
+    any_of,
+    case,
+    cast,
+    coalesce,
+    eq,
+    is_null,
+    is_set,
+    negate,
+    number,
+    op,
+    surely,
+    try_cast,
+)
+from lochan.query.compile.texts import json_text
+from lochan.query.compile.value import NUMBERS, SIMPLE, Value, nulled, valued
+
+OPERATORS: dict[str, type[exp.Binary]] = {
+    "==": exp.EQ,
+    "!=": exp.NEQ,
+    "<": exp.LT,
+    "<=": exp.LTE,
+    ">": exp.GT,
+    ">=": exp.GTE,
+}
+
+
+_COMPOSITE = {ARRAY, OBJECT, JSON}
+
+
+def compared(op_: str, left: Value, right: Value) -> Sql:
+    """NULL counts as false: whoever turns the answer around makes sure of it first (`total`)."""
+    pairs = [_pair(op_, one, left, other, right) for one, other in _pairs(left, right)]
+    if op_ == "==":
+        pairs.append(all_of([nulled(left), nulled(right)]))
+    if op_ == "!=":  # null is of another kind than all else, and yet unequal to it
+        pairs += [all_of([nulled(left), valued(right)]), all_of([valued(left), nulled(right)])]
+    if op_ in ("==", "!=") and left.kinds & _COMPOSITE and right.kinds & _COMPOSITE:
+        pairs.append(_as_texts(op_, left, right))
+    return any_of(pairs)
+
+
+def total(op_: str, left: Value, right: Value) -> Sql:
+    """Never NULL."""
+    test = compared(op_, left, right)
+    certain = all(not each.nothing and len(each.alts) == 1 for each in (left, right))
+    return test if certain else surely(test)
+
+
+def exact(op_: str, whole: Sql, real: Sql) -> Sql:
+    """A whole number against a float. Rounding keeps the order, so only where both round to the same the float, which
+    is whole then, is compared as a whole number; the one that is too great for that lies above all."""
+    rounded = cast(whole, FLOAT)
+    node = OPERATORS[op_]
+    if op_ == "==":
+        return all_of([eq(rounded, real), eq(whole, try_cast(real, INT))])
+    if op_ == "!=":
+        same = all_of([eq(rounded, real), eq(whole, try_cast(real, INT))])
+        return all_of([is_set(whole), is_set(real), negate(coalesce(same, FALSE))])
+    strict = OPERATORS[op_[0]]
+    above = TRUE if op_[0] == "<" else FALSE
+    ties = all_of([eq(rounded, real), coalesce(op(node, whole, try_cast(real, INT)), above)])
+    return any_of([op(strict, rounded, real), ties])
+
+
+def order_keys(value: Value, *, descending: bool, nulls_first: bool) -> list[exp.Ordered]:
+    """By kind, then by value; null and missing together at one end, null before missing."""
+    keys: list[exp.Ordered] = []
+    simple = [kind for kind in SIMPLE if kind in value.alts]
+    rest = [kind for kind in value.alts if kind in _COMPOSITE]
+    if len(set(simple) - set(NUMBERS)) + bool(set(simple) & set(NUMBERS)) + bool(rest) > 1:
+        keys.append(_ordered(_class(value, simple, rest), descending, nulls_first))
+    if set(NUMBERS) <= set(simple):
+        keys.extend(_ordered(each, descending, nulls_first) for each in number_keys(value))
+        simple = [kind for kind in simple if kind not in NUMBERS]
+    keys.extend(_ordered(value.alts[kind], descending, nulls_first) for kind in simple)
+    if rest:
+        keys.append(_ordered(json_text(value.only(rest)), descending, nulls_first))
+    if NULL in value.alts and value.alts[NULL] != TRUE and value.nothing:
+        keys.append(_ordered(value.alts[NULL], False, False))
+    return keys
+
+
+def number_keys(value: Value) -> tuple[Sql, Sql]:
+    """Two columns that order whole numbers and floats among each other."""
+    whole, real = value.alts[INT], value.alts[FLOAT]
+    return coalesce(cast(whole, FLOAT), real), coalesce(whole, try_cast(real, INT))
+
+
+def _as_texts(op_: str, left: Value, right: Value) -> Sql:
+    """Arrays and objects are equal if they are written alike: the same fields in the same order."""
+    if left.kinds & _COMPOSITE == right.kinds & _COMPOSITE == {ARRAY} and left.element == right.element:
+        return op(OPERATORS[op_], left.alts[ARRAY], right.alts[ARRAY])
+    return op(OPERATORS[op_], json_text(left.only(_COMPOSITE)), json_text(right.only(_COMPOSITE)))
+
+
+def _pairs(left: Value, right: Value) -> Iterator[tuple[str, str]]:
+    for one in left.alts:
+        for other in right.alts:
+            if one in SIMPLE and (one == other or {one, other} == set(NUMBERS)):
+                yield one, other
+
+
+def _pair(op_: str, one: str, left: Value, other: str, right: Value) -> Sql:
+    mine, theirs = left.alts[one], right.alts[other]
+    if one == other:
+        return _simple(op_, one, mine, theirs)
+    if one == INT:
+        if isinstance(right.constant, float):
+            return _against_float(op_, mine, right.constant)
+        return exact(op_, mine, theirs)
+    if isinstance(left.constant, float):
+        return _against_float(_TURNED[op_], theirs, left.constant)
+    return exact(_TURNED[op_], theirs, mine)
+
+
+def _simple(op_: str, kind: str, left: Sql, right: Sql) -> Sql:
+    if kind == BOOL and op_ == "==" and right in (TRUE, FALSE):
+        return left if right == TRUE else negate(left)
+    return op(OPERATORS[op_], left, right)
+
+
+_TURNED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+def _against_float(op_: str, whole: Sql, real: float) -> Sql:
+    """A float that the query says becomes a whole number, so that objects can be told apart by it."""
+    if math.isnan(real) or math.isinf(real):
+        return exact(op_, whole, number(real))
+    if real.is_integer() and INT_MIN <= real <= INT_MAX:
+        return op(OPERATORS[op_], whole, number(int(real)))
+    if not INT_MIN <= real <= INT_MAX:
+        below = real > 0
+        return all_of(
+            [negate(is_null(whole)), TRUE if op_ == "!=" or ((op_[0] == "<") == below and op_ != "==") else FALSE]
+        )
+    if op_ in ("==", "!="):
+        return FALSE if op_ == "==" else negate(is_null(whole))
+    if op_[0] == "<":
+        return op(exp.LTE, whole, number(math.floor(real)))
+    return op(exp.GTE, whole, number(math.ceil(real)))
+
+
+def _class(value: Value, simple: list[str], rest: list[str]) -> Sql:
+    """The place of its kind among the kinds: ints and floats have one, and so have all that are no scalars."""
+    places = {kind: at for at, kind in enumerate([*simple, *rest])}
+    if set(NUMBERS) <= set(simple):
+        places[FLOAT] = places[INT]
+    places |= dict.fromkeys(rest, len(simple))
+    return case(*((is_set(value.alts[kind]), number(at)) for kind, at in places.items()))
+
+
+def _ordered(value: Sql, descending: bool, nulls_first: bool) -> exp.Ordered:
+    return exp.Ordered(this=value.copy(), desc=descending, nulls_first=nulls_first)

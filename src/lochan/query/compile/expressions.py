@@ -1,0 +1,210 @@
+"""Expressions as values (compile/value.py), and as tests of rows."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from lochan.pools.shape import ARRAY, BOOL, INT, JSON, NULL, OBJECT, STRING
+from lochan.query import ast
+from lochan.query.compile.arithmetic import arithmetic, negative
+from lochan.query.compile.choosing import chosen
+from lochan.query.compile.comparing import OPERATORS, compared, total
+from lochan.query.compile.fields import element, member
+from lochan.query.compile.making import array_of, record_of
+from lochan.query.compile.networks import in_network
+from lochan.query.compile.scope import Scope, refused
+from lochan.query.compile.searching import found
+from lochan.query.compile.sql import FALSE, Sql, all_of, any_of, flag, is_null, negate, null_of, op, surely
+from lochan.query.compile.value import GONE, Value, boolean, literal
+from lochan.query.dialects.neutral import neutral
+from lochan.query.errors import did_you_mean
+
+
+def value_of(e: ast.Expr, scope: Scope) -> Value:
+    match e:
+        case ast.Literal(kind, value):
+            return literal(STRING if kind == "net" else kind, value)
+        case ast.This():
+            return scope.this
+        case ast.Name(name):
+            return _named(scope.this, name, e, scope, "field")
+        case ast.Dot(of, name):
+            return _named(value_of(of, scope), name, e, scope, f"field of `{_shown(of)}`")
+        case ast.Index():
+            return _indexed(e, scope)
+        case ast.Slice():
+            return _sliced(e, scope)
+        case ast.Unary("-", of):
+            return negative(value_of(of, scope))
+        case ast.Unary(_, of):
+            return _unsure(negate(test_of(of, scope, total=True)), scope, of)
+        case ast.Binary("and" | "or" as op_, left, right):
+            return _connected(op_, left, right, scope)
+        case ast.Binary("in", left, right):
+            return boolean(surely(_in(left, right, scope)))
+        case ast.Binary("like", left, right):
+            return boolean(surely(_like(e, left, right, scope)))
+        case ast.Binary(op_, left, right) if op_ in OPERATORS:
+            return boolean(total(op_, value_of(left, scope), value_of(right, scope)))
+        case ast.Binary(op_, left, right):
+            return arithmetic(op_, value_of(left, scope), value_of(right, scope))
+        case ast.Between(of, low, high):
+            return boolean(surely(_between(of, low, high, scope)))
+        case ast.Conditional(test, then, other):
+            sure = test_of(test, scope, total=True)
+            return chosen([(sure, value_of(then, scope)), (negate(sure), value_of(other, scope))])
+        case ast.Call():
+            from lochan.query.compile.functions import called
+
+            return called(e, scope)
+        case ast.ListOf(items):
+            return array_of([value_of(item, scope) for item in items])
+        case ast.RecordOf(fields):
+            return record_of([(name, value_of(value, scope)) for name, value in fields])
+        case ast.Term(what):
+            return boolean(surely(found(what, scope.this, scope, e)))
+    raise refused(scope.query, e, "no pattern can stand here")
+
+
+def test_of(e: ast.Expr, scope: Scope, *, total: bool = False) -> Sql:
+    """True where the expression is; else false or NULL. With `total`, NULL only where it has no boolean."""
+    match e:
+        case ast.Binary("and", left, right):
+            return all_of([test_of(left, scope, total=total), test_of(right, scope, total=total)])
+        case ast.Binary("or", left, right):
+            return any_of([test_of(left, scope, total=total), test_of(right, scope, total=total)])
+        case ast.Binary(op_, left, right) if op_ in OPERATORS and not total:
+            return compared(op_, value_of(left, scope), value_of(right, scope))
+        case ast.Binary("in", left, right) if not total:
+            return _in(left, right, scope)
+        case ast.Binary("like", left, right) if not total:
+            return _like(e, left, right, scope)
+        case ast.Between(of, low, high) if not total:
+            return _between(of, low, high, scope)
+        case ast.Term(what) if not total:
+            return found(what, scope.this, scope, e)
+        case ast.Unary("not", of):
+            return negate(test_of(of, scope, total=True))
+    truth = value_of(e, scope).alts.get(BOOL)
+    if truth is None:
+        return null_of(BOOL) if total else FALSE
+    return truth
+
+
+def _named(of: Value, name: str, e: ast.Expr, scope: Scope, what: str) -> Value:
+    value = member(of, name)
+    if value is GONE or not value.alts:
+        record = of.record
+        known = record is not None and record.names and record.body is None and JSON not in of.alts
+        if known and record is not None and name not in record and not scope.lenient:
+            near = did_you_mean(name, record.names)
+            hint = "" if near else _some(record.names)
+            raise refused(scope.query, e, f"unknown {what} `{name}`{near}", hint)
+    return value
+
+
+def _some(names: tuple[str, ...]) -> str:
+    return "there are " + ", ".join(f"`{name}`" for name in names[:8]) + (" and others" if len(names) > 8 else "")
+
+
+def _indexed(e: ast.Index, scope: Scope) -> Value:
+    of, at = value_of(e.of, scope), value_of(e.at, scope)
+    if isinstance(at.constant, bool) or not isinstance(at.constant, int | str):
+        raise refused(scope.query, e.at, "an index is a number or a name that the query itself says")
+    if isinstance(at.constant, str):
+        return _named(of, at.constant, e, scope, "field")
+    return element(of, at.constant)
+
+
+def _sliced(e: ast.Slice, scope: Scope) -> Value:
+    of = value_of(e.of, scope)
+    ends = []
+    for end in (e.start, e.stop):
+        value = None if end is None else value_of(end, scope).constant
+        if end is not None and (isinstance(value, bool) or not isinstance(value, int)):
+            raise refused(scope.query, end, "the ends of a slice are numbers that the query itself says")
+        ends.append(value)
+    alts: dict[str, Sql] = {}
+    if STRING in of.alts:
+        alts[STRING] = neutral("text_slice", of.alts[STRING], options=tuple(ends))
+    if ARRAY in of.alts:
+        alts[ARRAY] = neutral("list_slice", of.alts[ARRAY], options=tuple(ends))
+    if NULL in of.alts:
+        alts[NULL] = of.alts[NULL]
+    rest = set(of.alts) - set(alts)
+    return Value(alts, "missing" if rest else of.nothing, of.element)
+
+
+def _connected(op_: str, left: ast.Expr, right: ast.Expr, scope: Scope) -> Value:
+    join = all_of if op_ == "and" else any_of
+    sides = [test_of(each, scope, total=True) for each in (left, right)]
+    return _unsure(join(sides), scope, left, right)
+
+
+def _unsure(test: Sql, scope: Scope, *sides: ast.Expr) -> Value:
+    """Null where a side is no boolean and the other does not decide."""
+    if is_null(test) == FALSE or all(_is_sure(side, scope) for side in sides):
+        return boolean(test)
+    return Value({BOOL: test, NULL: flag(is_null(test))})
+
+
+def _is_sure(e: ast.Expr, scope: Scope) -> bool:
+    value = value_of(e, scope)
+    return not value.nothing and value.kinds == {BOOL}
+
+
+def _in(left: ast.Expr, right: ast.Expr, scope: Scope) -> Sql:
+    one = value_of(left, scope)
+    if isinstance(right, ast.ListOf):
+        return _one_of(one, [value_of(item, scope) for item in right.items])
+    if isinstance(right, ast.Literal) and right.kind == "net":
+        return in_network(str(right.value), one)
+    many = value_of(right, scope)
+    tests = []
+    if ARRAY in many.alts and many.element is not None:
+        for kind, sql in one.alts.items():
+            if kind == many.element or (kind == INT and many.element == "int"):
+                tests.append(neutral("list_contains", many.alts[ARRAY], sql))
+    if STRING in many.alts and STRING in one.alts:
+        tests.append(neutral("contains", many.alts[STRING], one.alts[STRING]))
+    if OBJECT in many.alts or JSON in many.alts:
+        raise refused(scope.query, right, "`in` looks into arrays, strings and networks only")
+    return any_of(tests)
+
+
+def _one_of(one: Value, items: list[Value]) -> Sql:
+    """`IN (…)` for values of one kind, which engines look up at once."""
+    tests: list[Sql] = []
+    by_kind: dict[str, list[Sql]] = {}
+    for item in items:
+        kind = next(iter(item.alts), "")
+        if item.constant is not None and kind in one.alts and kind in (INT, STRING) and len(one.alts) == 1:
+            by_kind.setdefault(kind, []).append(item.alts[kind])
+        else:
+            tests.append(compared("==", one, item))
+    for kind, values in by_kind.items():
+        many = exp.In(this=one.alts[kind].copy(), expressions=[each.copy() for each in values])
+        tests.append(many if len(values) > 1 else op(exp.EQ, one.alts[kind], values[0]))
+    return any_of(tests)
+
+
+def _like(e: ast.Expr, left: ast.Expr, right: ast.Expr, scope: Scope) -> Sql:
+    pattern = value_of(right, scope).constant
+    if not isinstance(pattern, str):
+        raise refused(scope.query, right, "the pattern of `like` is a text that the query itself says")
+    one = value_of(left, scope)
+    return neutral("like", one.alts[STRING], options=(pattern,)) if STRING in one.alts else exp.false()
+
+
+def _between(of: ast.Expr, low: ast.Expr, high: ast.Expr, scope: Scope) -> Sql:
+    value = value_of(of, scope)
+    return all_of([compared(">=", value, value_of(low, scope)), compared("<=", value, value_of(high, scope))])
+
+
+def _shown(e: ast.Expr) -> str:
+    match e:
+        case ast.Name(name):
+            return name
+        case ast.Dot(of, name):
+            return f"{_shown(of)}.{name}"
+    return "this"

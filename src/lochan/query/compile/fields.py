@@ -1,0 +1,194 @@
+"""Rows of a source as values, and the way down into objects, arrays and JSON texts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, JSON, NULL, OBJECT, STRING, TIME, Array, Object, Type, kind_of
+from lochan.query.compile.relations import Scan
+from lochan.query.compile.sql import (
+    FALSE,
+    TRUE,
+    Sql,
+    all_of,
+    case,
+    coalesce,
+    eq,
+    flag,
+    is_null,
+    is_set,
+    text,
+    try_cast,
+)
+from lochan.query.compile.value import (
+    GONE,
+    MISSING,
+    Body,
+    Format,
+    Order,
+    Record,
+    Shaped,
+    Value,
+    guarded,
+    with_null,
+)
+from lochan.query.dialects.neutral import Neutral, neutral
+from lochan.query.leaves import Path
+
+
+def row_of(scan: Scan) -> Value:
+    return Value({OBJECT: TRUE}, record=_record(scan, (), dict(scan.source.shapes)))
+
+
+def field_of(scan: Scan, path: Path, types: Mapping[int, Type]) -> Value:
+    known = scan.source.known(path)
+    certain = len(known) == 1 and known[0].always
+    alts = {each.leaf.kind: scan.leaf(each.leaf) for each in known}
+    element = next((each.element for each in known if each.leaf.kind == ARRAY), None)
+    formats = next((each.formats for each in known if each.leaf.kind == TIME), ())
+    return Value(
+        alts,
+        "" if certain else MISSING,
+        element,
+        _record(scan, path, types) if OBJECT in alts else None,
+        _format(scan, formats, types) if TIME in alts else None,
+        shaped=None if scan.source.has_body else Shaped(scan.shape(), types),
+    )
+
+
+def member(value: Value, name: str) -> Value:
+    """What the value has under this name; missing where it is no object."""
+    found = []
+    if OBJECT in value.alts and value.record is not None and name in value.record:
+        found.append(_inside(value, value.record.get(name)))
+    if JSON in value.alts:
+        found.append(_below_text(value, name))
+    return merged(found) if found else GONE
+
+
+def element(value: Value, at: int) -> Value:
+    """The element at a position, counted from 0, from the end if negative; missing where there is none."""
+    found = []
+    if ARRAY in value.alts and value.element is not None:
+        array = value.alts[ARRAY]
+        inside = neutral("list_has", array, options=(at,))
+        found.append(guarded(typed(neutral("list_get", array, options=(at,)), value.element), inside))
+    if JSON in value.alts:
+        found.append(_below_text(value, at))
+    return merged(found) if found else GONE
+
+
+def typed(sql: Sql, type: Type) -> Value:
+    """What an array holds: nothing in it can be missing, and NULL is null."""
+    if isinstance(type, Object):
+        types = dict(type.fields)
+        record = Record(types, lambda name: typed(neutral("struct_get", sql, options=(name,)), types[name]))
+        return Value({OBJECT: flag(is_set(sql))}, NULL, record=record)
+    if isinstance(type, Array):
+        return Value({ARRAY: sql}, NULL, element=type.of)
+    kind = kind_of(type)
+    if kind == NULL:
+        return Value({NULL: TRUE})
+    return Value({kind: sql}, NULL, format=Format(constant=type[5:]) if kind == TIME else None)
+
+
+def opened(json: Sql) -> Value:
+    """A JSON text by the kind of what it says; objects and arrays stay text."""
+    first = neutral("first_character", json)
+    number = neutral("matches", json, options=("^-?[0-9]",))
+    whole = case((neutral("matches", json, options=("^-?[0-9]+\\z",)), try_cast(json, INT)))
+    return Value(
+        {
+            BOOL: case((eq(json, text("true")), TRUE), (eq(json, text("false")), FALSE)),
+            INT: whole,
+            FLOAT: case((all_of([number, is_null(whole)]), try_cast(json, FLOAT))),
+            STRING: case((eq(first, text('"')), neutral("json_string", json))),
+            JSON: case((neutral("matches", json, options=("^[{\\[]",)), json)),
+            NULL: flag(eq(json, text("null"))),
+        },
+        MISSING,
+        text=json,
+    )
+
+
+def merged(values: Sequence[Value]) -> Value:
+    """One value of several of which at most one is there in any row."""
+    if len(values) == 1:
+        return values[0]
+    values = [with_null(each) for each in values]
+    alts: dict[str, Sql] = {}
+    for value in values:
+        for kind, sql in value.alts.items():
+            alts[kind] = coalesce(alts[kind], sql) if kind in alts else sql
+    record = next((each.record for each in values if each.record is not None), None)
+    array = next((each for each in values if ARRAY in each.alts), None)
+    time = next((each.format for each in values if each.format is not None), None)
+    return Value(alts, MISSING, array.element if array is not None else None, record, time)
+
+
+def _below_text(value: Value, step: str | int) -> Value:
+    """One path from the text that is there, however many steps were taken to come here."""
+    text = value.text if value.text is not None else value.alts[JSON]
+    if isinstance(text, Neutral) and text.this == "json_get":
+        return opened(neutral("json_get", *text.expressions, options=(*text.options, step)))
+    return opened(neutral("json_get", text, options=(step,)))
+
+
+def _inside(value: Value, found: Value) -> Value:
+    """A member of an object that may not be there itself: then it is missing, whatever it is inside."""
+    if not value.nothing and value.kinds == {OBJECT}:
+        return found
+    if found.nothing == NULL:
+        return guarded(found, is_set(value.alts[OBJECT]))
+    return found if found.nothing else replace(found, nothing=MISSING)
+
+
+def _record(scan: Scan, path: Path, types: Mapping[int, Type]) -> Record:
+    objects = {number: type for number, type in types.items() if isinstance(type, Object)}
+    names = tuple(scan.source.members(path))
+    body = None
+    if not path and scan.source.has_body:
+        body = Body(scan.body(), _laid_out(scan, objects))
+    return Record(
+        names,
+        lambda name: field_of(scan, (*path, name), _below(objects, name)),
+        _order(scan, names, objects, by_text=body is not None),
+        Shaped(scan.shape(), objects),
+        body,
+    )
+
+
+def _laid_out(scan: Scan, objects: Mapping[int, Object]) -> frozenset[str]:
+    """The fields of rows that are no text: only these need columns of their own."""
+    texts = set(scan.source.text_shapes)
+    return frozenset(name for number, each in objects.items() if number not in texts for name in each.names())
+
+
+def _order(scan: Scan, names: tuple[str, ...], objects: Mapping[int, Object], *, by_text: bool) -> Order | None:
+    """None where one order fits all rows: then the shape need not be read."""
+    place = {name: at for at, name in enumerate(names)}
+    lists = {number: each.names() for number, each in objects.items()}
+    fits = all(_ascends([place[name] for name in each if name in place]) for each in lists.values())
+    return None if fits and not by_text else Order(scan.shape(), lists)
+
+
+def _ascends(places: list[int]) -> bool:
+    return all(one < other for one, other in pairwise(places))
+
+
+def _below(objects: Mapping[int, Object], name: str) -> dict[int, Type]:
+    found: dict[int, Type] = {}
+    for number, each in objects.items():
+        for field, type in each.fields:
+            if field == name:
+                found[number] = type
+    return found
+
+
+def _format(scan: Scan, formats: Sequence[str], types: Mapping[int, Type]) -> Format:
+    if len(formats) == 1:
+        return Format(constant=formats[0])
+    by_number = {number: type[5:] for number, type in types.items() if isinstance(type, str) and kind_of(type) == TIME}
+    return Format(scan.shape(), by_number)

@@ -1,0 +1,31 @@
+"""The functions of the language (query/functions.py), each as values; a file for each theme."""
+
+from __future__ import annotations
+
+from lochan.query import ast
+from lochan.query.compile.functions import casts, encodings, kinds, nets, numbers, text, times
+from lochan.query.compile.functions.call import Call, Function
+from lochan.query.compile.scope import Scope, refused
+from lochan.query.compile.value import Value
+
+TABLE: dict[str, Function] = {
+    **kinds.TABLE,
+    **text.TABLE,
+    **numbers.TABLE,
+    **times.TABLE,
+    **encodings.TABLE,
+    **nets.TABLE,
+    **casts.TABLE,
+}
+
+
+def called(e: ast.Call, scope: Scope) -> Value:
+    function = TABLE.get(e.name)
+    if function is None:
+        raise refused(
+            scope.query,
+            e,
+            f"`{e.name}` is an aggregate, and none can stand here",
+            "it stands by itself, as in `count() by key`",
+        )
+    return function(Call(e, scope))

@@ -1,0 +1,80 @@
+"""A call of a function, and how most functions go through the kinds of their argument."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import NoReturn
+
+from lochan.pools.shape import NULL
+from lochan.query import ast
+from lochan.query.compile.expressions import value_of
+from lochan.query.compile.scope import Scope, refused
+from lochan.query.compile.sql import ERROR, FALSE, Sql, all_of, any_of, case, coalesce, is_null, is_set
+from lochan.query.compile.sql import text as text_
+from lochan.query.compile.value import Value
+
+
+class Call:
+    def __init__(self, e: ast.Call, scope: Scope) -> None:
+        self.e = e
+        self.scope = scope
+        self.name = e.name
+        self.arguments = e.arguments
+
+    @cached_property
+    def values(self) -> list[Value]:
+        return [value_of(each, self.scope) for each in self.arguments]
+
+    def __getitem__(self, at: int) -> Value:
+        return self.values[at]
+
+    def __len__(self) -> int:
+        return len(self.arguments)
+
+    def constant(self, at: int, type: type, what: str) -> object:
+        """An argument that the query itself must say."""
+        value = self.values[at].constant
+        if not isinstance(value, type) or (isinstance(value, bool) and type is not bool):
+            raise refused(
+                self.scope.query, self.arguments[at], f"`{self.name}` takes {what} that the query itself says"
+            )
+        return value
+
+    def text(self, at: int, what: str = "a text") -> str:
+        return str(self.constant(at, str, what))
+
+    def refuse(self, message: str, hint: str = "", at: int | None = None) -> NoReturn:
+        raise refused(self.scope.query, self.e if at is None else self.arguments[at], message, hint)
+
+
+Function = Callable[[Call], Value]
+Handlers = Mapping[str, tuple[str, Callable[[Sql], Sql]]]  # kind of the argument: kind of the result, its SQL
+
+
+def by_kind(call: Call, value: Value, handlers: Handlers, *, may_fail: str = "") -> Value:
+    """Null stays null and missing stays missing; a kind that is not handled is an error, and so is a result that there
+    is not, if `may_fail` says how."""
+    found: dict[str, list[Sql]] = {}
+    failed: list[tuple[Sql, Sql]] = []
+    for kind, sql in value.alts.items():
+        if kind in handlers:
+            result, make = handlers[kind]
+            made = make(sql)
+            found.setdefault(result, []).append(made)
+            if may_fail:
+                failed.append((_fails(sql, made), text_(may_fail)))
+        elif kind in (NULL, ERROR):
+            found[kind] = [sql]
+    alts = {kind: coalesce(*each) for kind, each in found.items()}
+    wrong = any_of([is_set(sql) for kind, sql in value.alts.items() if kind not in (*handlers, NULL, ERROR)])
+    if wrong != FALSE:
+        failed.append((wrong, text_(f"`{call.name}` does not go with this kind")))
+    if failed:
+        message = case(*failed)
+        alts[ERROR] = coalesce(alts[ERROR], message) if ERROR in alts else message
+    return Value(alts, value.nothing)
+
+
+def _fails(given: Sql, made: Sql) -> Sql:
+    return all_of([is_set(given), is_null(made)])

@@ -1,0 +1,169 @@
+"""Casts. One that fails gives null; `is_error` of the cast finds these rows. What a text must look like to be taken is
+checked by a pattern, for the engines take different ones (`1_000`, `0x10`, ` 1 `).
+
+    int64      true, false; floats cut towards zero; digits, with a sign
+    float64    ints; digits with a fraction or an exponent
+    string     all but floats, whose digits the engines write differently
+    time       RFC 3339 texts, a date alone too; ints as microseconds since 1970
+    duration   texts such as 1h30m; ints as microseconds
+    bool       the texts true and false; numbers: not zero
+    ip         dotted IPv4 texts
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlglot import exp
+
+from lochan.pools.shape import BOOL, FLOAT, INT, JSON, NULL, STRING, TIME
+from lochan.query.compile.functions.call import Call, Function
+from lochan.query.compile.sql import (
+    DURATION,
+    FALSE,
+    IP,
+    TRUE,
+    Sql,
+    all_of,
+    any_of,
+    case,
+    cast,
+    coalesce,
+    eq,
+    is_null,
+    is_set,
+    negate,
+    number,
+    text,
+    try_cast,
+)
+from lochan.query.compile.sql import op as binary
+from lochan.query.compile.texts import json_text
+from lochan.query.compile.value import MISSING, Value, nulled, present
+from lochan.query.dialects.neutral import neutral
+
+Make = Callable[[Sql], Sql]
+
+_FROM_TEXT = {
+    INT: r"^[+-]?[0-9]+\z",
+    FLOAT: r"^[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?\z",
+}
+_TIME = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]{1,6})?)?(Z|[+-][0-9]{2}:[0-9]{2})?)?\z"
+
+
+def _int_of_float(sql: Sql) -> Sql:
+    """Cut towards zero."""
+    return try_cast(neutral("truncate", sql), INT)
+
+
+def _text_as(kind: str) -> Make:
+    return lambda sql: case((neutral("matches", sql, options=(_FROM_TEXT[kind],)), try_cast(sql, kind)))
+
+
+def _time_of_text(sql: Sql) -> Sql:
+    return case((neutral("matches", sql, options=(_TIME,)), try_cast(sql, TIME)))
+
+
+def _bool_of_text(sql: Sql) -> Sql:
+    return case((eq(sql, text("true")), TRUE), (eq(sql, text("false")), FALSE))
+
+
+def _same(sql: Sql) -> Sql:
+    return sql
+
+
+def _not_zero(sql: Sql) -> Sql:
+    return binary(exp.NEQ, sql, number(0))
+
+
+CASTS: dict[str, tuple[str, dict[str, Make]]] = {
+    "int64": (
+        INT,
+        {
+            INT: _same,
+            FLOAT: _int_of_float,
+            STRING: _text_as(INT),
+            BOOL: lambda sql: cast(sql, INT),
+            TIME: lambda sql: neutral("micros", sql),
+            DURATION: _same,
+        },
+    ),
+    "float64": (
+        FLOAT,
+        {
+            FLOAT: _same,
+            INT: lambda sql: cast(sql, FLOAT),
+            STRING: _text_as(FLOAT),
+            BOOL: lambda sql: cast(cast(sql, INT), FLOAT),
+            DURATION: lambda sql: cast(sql, FLOAT),
+        },
+    ),
+    "time": (TIME, {TIME: _same, STRING: _time_of_text, INT: lambda sql: neutral("from_micros", sql)}),
+    "duration": (DURATION, {DURATION: _same, INT: _same, STRING: lambda sql: neutral("parse_duration", sql)}),
+    "bool": (BOOL, {BOOL: _same, STRING: _bool_of_text, INT: _not_zero, FLOAT: _not_zero}),
+    "ip": (IP, {IP: _same, STRING: lambda sql: neutral("ip_digits", sql)}),
+}
+
+
+def _cast(name: str) -> Function:
+    return lambda call: made(call[0], *CASTS[name])
+
+
+def made(value: Value, kind: str, ways: dict[str, Make]) -> Value:
+    found = [ways[each](sql) for each, sql in value.alts.items() if each in ways]
+    if not found:
+        return Value(
+            {NULL: exp.Case(ifs=[exp.If(this=present(value), true=TRUE)])}, MISSING if value.nothing == MISSING else ""
+        )
+    result = coalesce(*found)
+    if value.kinds <= {kind} and not value.nothing:
+        return Value({kind: result}, format=value.format)
+    if value.nothing != MISSING:
+        return Value({kind: result}, NULL, format=value.format)
+    null = case((all_of([present(value), is_null(result)]), TRUE))
+    return Value({kind: result, NULL: null}, MISSING, format=value.format)
+
+
+def string_of(call: Call) -> Value:
+    value = call[0]
+    if FLOAT in value.alts:
+        call.refuse(
+            "floats cannot be made strings within a query: the engines write their digits differently",
+            "make it an int first, or leave the number as it is",
+        )
+    ways: dict[str, Make] = {
+        STRING: _same,
+        BOOL: lambda sql: case((sql, text("true")), (negate(sql), text("false"))),
+        INT: lambda sql: cast(sql, STRING),
+        TIME: lambda sql: neutral("time_text", sql),
+        IP: lambda sql: neutral("ip_text", sql),
+        DURATION: lambda sql: neutral("duration_text", sql),
+        JSON: _same,
+    }
+    composite = {kind: sql for kind, sql in value.alts.items() if kind in ("object", "array")}
+    if composite:
+        rest = Value({k: v for k, v in value.alts.items() if k not in composite}, MISSING)
+        whole = json_text(Value(composite, MISSING, value.element, value.record))
+        plain = made(rest, STRING, ways) if rest.alts else None
+        parts = [whole] + ([plain.alts[STRING]] if plain is not None and STRING in plain.alts else [])
+        alts: dict[str, Sql] = {STRING: coalesce(*parts)}
+        if nulled(value) != FALSE:
+            alts[NULL] = case((nulled(value), TRUE))
+        return Value(alts, value.nothing)
+    return made(value, STRING, ways)
+
+
+def time_of(call: Call) -> Value:
+    return made(call[0], *CASTS["time"])
+
+
+def fails(call: Call) -> Sql:
+    """Whether the cast has no result for something that is there and is not null."""
+    value, result = call[0], TABLE[call.name](call)
+    kind = CASTS[call.name][0] if call.name in CASTS else STRING
+    done = [is_null(result.alts[kind])] if kind in result.alts else []
+    there = any_of([is_set(sql) for each, sql in value.alts.items() if each != NULL])
+    return all_of([there, *done])
+
+
+TABLE: dict[str, Function] = {name: _cast(name) for name in CASTS} | {"string": string_of}

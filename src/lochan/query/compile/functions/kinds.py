@@ -1,0 +1,156 @@
+"""What a value is: whether it is there, and of which kind."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from lochan.pools.shape import ARRAY, JSON, NULL, OBJECT, STRING, Array, Object, Type, kind_of
+from lochan.query.compile.choosing import chosen
+from lochan.query.compile.expressions import value_of
+from lochan.query.compile.functions.call import Call, Function
+from lochan.query.compile.sql import ERROR, Sql, all_of, any_of, case, concat, eq, is_set, negate, surely, text
+from lochan.query.compile.value import KINDS, MISSING, Record, Shaped, Value, absent, boolean, nulled, present, valued
+from lochan.query.dialects.neutral import neutral
+
+_SHOWN = {OBJECT: "record"}
+_ALSO = {"int64": "int", "float64": "float", OBJECT: "record"}
+
+
+def has(call: Call) -> Value:
+    return boolean(all_of(present(each) for each in _lenient(call)))
+
+
+def missing(call: Call) -> Value:
+    return boolean(any_of(absent(each) for each in _lenient(call)))
+
+
+def first_there(call: Call) -> Value:
+    """The first that is neither missing nor null; null where there is none."""
+    arms: list[tuple[Sql, Value]] = []
+    before: list[Sql] = []
+    for each in _lenient(call):
+        there = any_of([valued(each), *([is_set(each.alts[ERROR])] if ERROR in each.alts else [])])
+        arms.append((all_of([*before, there]), each))
+        before.append(negate(there))
+    rest = all_of(before)
+    return chosen([*arms, (rest, Value({NULL: exp.true()}))])
+
+
+def is_kind(call: Call) -> Value:
+    wanted = call.text(1, "the name of a kind")
+    wanted = _ALSO.get(wanted, wanted)
+    kind = next((each for each in KINDS if _SHOWN.get(each, each) == wanted), None)
+    if kind is None:
+        known = ", ".join(_SHOWN.get(each, each) for each in KINDS)
+        call.refuse(f"there is no kind `{wanted}`", f"the kinds are {known}", at=1)
+    return boolean(surely(_is(call[0], kind)))
+
+
+def kind(call: Call) -> Value:
+    value = call[0]
+    arms = [(_is(value, each), text(_SHOWN.get(each, each))) for each in KINDS]
+    return Value({STRING: case(*arms)}, MISSING if value.nothing == MISSING else "")
+
+
+def type_of(call: Call) -> Value:
+    value = call[0]
+    return Value({STRING: type_text(value)}, MISSING if value.nothing == MISSING else "")
+
+
+def is_error(call: Call) -> Value:
+    from lochan.query.compile.functions import casts
+
+    e = call.arguments[0]
+    if getattr(e, "name", "") in casts.TABLE and hasattr(e, "arguments"):
+        return boolean(surely(casts.fails(Call(e, call.scope))))  # type: ignore[arg-type]
+    value = call[0]
+    return boolean(is_set(value.alts[ERROR]) if ERROR in value.alts else exp.false())
+
+
+def type_text(value: Value) -> Sql:
+    """`{a:int,b:[string]}`; NULL where it is missing."""
+    if value.shaped is not None and value.kinds & {ARRAY, OBJECT, JSON}:
+        return _by_shape(value, value.shaped)
+    if value.record is not None and value.record.shaped is not None and value.record.body is None:
+        return _by_shape(value, value.record.shaped)
+    arms: list[tuple[Sql, Sql]] = []
+    for each in value.alts:
+        if each == OBJECT and value.record is not None:
+            arms.append((_set(value, OBJECT), _record_text(value.record)))
+        elif each == ARRAY:
+            arms.append((_set(value, ARRAY), text(_shown(Array(value.element)))))
+        elif each == JSON:
+            arms.append((_set(value, JSON), _json_type(value.alts[JSON])))
+        elif each != NULL:
+            arms.append((_set(value, each), text(each)))
+    return case(*arms, (nulled(value), text(NULL)))
+
+
+def _by_shape(value: Value, shaped: Shaped) -> Sql:
+    """The shape tells it; but for a list of mixed kinds, of which it says only that it is text."""
+    numbers: dict[str, list[int]] = {}
+    for at, type in shaped.by_number.items():
+        numbers.setdefault(_shown(type), []).append(at)
+    if len(numbers) == 1 and not value.nothing and JSON not in numbers:
+        return text(next(iter(numbers)))
+    arms: list[tuple[Sql, Sql]] = []
+    for shown, each in numbers.items():
+        test = exp.In(this=shaped.number.copy(), expressions=[exp.Literal.number(at) for at in each])
+        arms.append((test, _json_type(value.alts[JSON]) if shown == JSON and JSON in value.alts else text(shown)))
+    return case(*arms)
+
+
+def _json_type(sql: Sql) -> Sql:
+    first = neutral("first_character", sql)
+    return case((eq(first, text("[")), text("[any]")), (eq(first, text("{")), text("{any}")), other=text(JSON))
+
+
+def _record_text(record: Record) -> Sql:
+    members = [concat(text(f"{name}:"), type_text(value)) for name, value in record.items()]
+    inside = neutral("join_texts", *members, options=(",",)) if members else text("")
+    return concat(text("{"), inside, text("}"))
+
+
+def _is(value: Value, kind: str) -> Sql:
+    if kind == NULL:
+        return nulled(value)
+    if kind == OBJECT and JSON in value.alts:
+        return any_of([_set(value, OBJECT), neutral("matches", value.alts[JSON], options=("^\\{",))])
+    if kind == ARRAY and JSON in value.alts:
+        return any_of([_set(value, ARRAY), neutral("matches", value.alts[JSON], options=("^\\[",))])
+    if kind == JSON and JSON in value.alts:
+        return neutral("matches", value.alts[JSON], options=("^[^{\\[]",))
+    return _set(value, kind)
+
+
+def _set(value: Value, kind: str) -> Sql:
+    if kind not in value.alts:
+        return exp.false()
+    if len(value.alts) == 1 and not value.nothing:
+        return exp.true()
+    return is_set(value.alts[kind])
+
+
+def _shown(type: Type) -> str:
+    if isinstance(type, Object):
+        return "{" + ",".join(f"{name}:{_shown(each)}" for name, each in type.fields) + "}"
+    if isinstance(type, Array):
+        return f"[{_shown(type.of) if type.of is not None else ''}]"
+    return kind_of(type)
+
+
+def _lenient(call: Call) -> list[Value]:
+    """Whether a field is there may be asked of any name."""
+    scope = call.scope.forgiving()
+    return [value_of(each, scope) for each in call.arguments]
+
+
+TABLE: dict[str, Function] = {
+    "has": has,
+    "missing": missing,
+    "coalesce": first_there,
+    "is": is_kind,
+    "kind": kind,
+    "typeof": type_of,
+    "is_error": is_error,
+}

@@ -1,0 +1,157 @@
+"""Text. Case folds ASCII letters alone, and positions count characters from 0."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from lochan.pools.shape import ARRAY, INT, JSON, NULL, OBJECT, STRING
+from lochan.query import ast
+from lochan.query.compile.expressions import value_of
+from lochan.query.compile.functions.call import Call, Function, by_kind
+from lochan.query.compile.patterns import python_pattern
+from lochan.query.compile.searching import found, pattern_of
+from lochan.query.compile.sql import Sql, all_of, any_of, case, cast, is_set, number, surely
+from lochan.query.compile.value import MISSING, Value, boolean, nulled, present
+from lochan.query.dialects.neutral import neutral
+
+
+def _of_string(name: str) -> Function:
+    return lambda call: by_kind(call, call[0], {STRING: (STRING, lambda sql: neutral(name, sql))})
+
+
+def length(call: Call) -> Value:
+    value = call[0]
+    return by_kind(
+        call,
+        value,
+        {
+            STRING: (INT, lambda sql: neutral("text_length", sql)),
+            ARRAY: (INT, lambda sql: neutral("list_length", sql)),
+            JSON: (INT, lambda sql: neutral("json_length", sql)),
+            OBJECT: (INT, lambda sql: case((is_set(sql), _fields(value)))),
+        },
+    )
+
+
+def split(call: Call) -> Value:
+    made = _strings(call, "split", ARRAY)
+    return Value(made.alts, made.nothing, STRING)
+
+
+def join(call: Call) -> Value:
+    separator = call.text(1, "a separator")
+    value = call[0]
+    if ARRAY in value.alts and value.element not in (STRING, None):
+        call.refuse("`join` takes an array of strings", 'such as join(split(s, ","), ";")', at=0)
+    return by_kind(
+        call,
+        value,
+        {
+            ARRAY: (STRING, lambda sql: neutral("list_join", sql, options=(separator,))),
+            JSON: (STRING, lambda sql: neutral("list_join", neutral("json_strings", sql), options=(separator,))),
+        },
+    )
+
+
+def replace_text(call: Call) -> Value:
+    return _strings(call, "replace", STRING)
+
+
+def matched(call: Call) -> Value:
+    pattern = call.arguments[0]
+    if not isinstance(pattern, ast.Regexp):
+        call.refuse("`regexp` takes a pattern", "such as regexp(/a(b)/, s)", at=0)
+    regexp = pattern_of(pattern, call.scope, pattern)
+    value = value_of(call.arguments[1], call.scope)
+    groups = 1 + _groups(regexp)
+    made = by_kind(call, value, {STRING: (ARRAY, lambda sql: neutral("groups", sql, options=(regexp, groups)))})
+    nothing = any_of([nulled(value), all_of([present(value), _no_match(made)])])
+    alts = {**made.alts, NULL: exp.Case(ifs=[exp.If(this=nothing, true=exp.true())])}
+    return Value(alts, made.nothing, STRING)
+
+
+def replace_pattern(call: Call) -> Value:
+    pattern = call.arguments[1]
+    if not isinstance(pattern, ast.Regexp):
+        call.refuse("`regexp_replace` takes a pattern", 'such as regexp_replace(s, /a+/, "b")', at=1)
+    regexp = pattern_of(pattern, call.scope, pattern)
+    new = value_of(call.arguments[2], call.scope).constant
+    if not isinstance(new, str) or "\\" in new or "$" in new:
+        call.refuse("`regexp_replace` takes a plain text that the query itself says, without \\ and $", at=2)
+    value = value_of(call.arguments[0], call.scope)
+    return by_kind(call, value, {STRING: (STRING, lambda sql: neutral("replace_matches", sql, options=(regexp, new)))})
+
+
+def grep(call: Call) -> Value:
+    pattern = call.arguments[0]
+    where = call.scope.this if len(call) == 1 else value_of(call.arguments[1], call.scope)
+    what: str | ast.Regexp | ast.Glob
+    if isinstance(pattern, ast.Regexp | ast.Glob):
+        what = pattern
+    else:
+        constant = value_of(pattern, call.scope).constant
+        if not isinstance(constant, str):
+            call.refuse("`grep` takes a text or a pattern that the query itself says", at=0)
+        what = constant
+    return boolean(surely(found(what, where, call.scope, call.e)))
+
+
+def part(call: Call) -> Value:
+    start = call[1].only((INT,))
+    length = call[2].only((INT,)) if len(call) == 3 else None
+    sqls = [start.alts.get(INT)] + ([length.alts.get(INT)] if length is not None else [])
+    if any(each is None for each in sqls):
+        call.refuse("`substr` takes whole numbers", "such as substr(s, 0, 3)")
+    numbers = [each for each in sqls if each is not None]
+    return by_kind(call, call[0], {STRING: (STRING, lambda sql: neutral("substr", sql, *numbers))})
+
+
+def levenshtein(call: Call) -> Value:
+    return _strings(call, "levenshtein", INT)
+
+
+def _strings(call: Call, name: str, result: str) -> Value:
+    """All arguments are strings; null where one is null."""
+    sqls = [each.alts.get(STRING) for each in call.values]
+    rest = [sql for sql in sqls[1:] if sql is not None]
+    if len(rest) < len(sqls) - 1:
+        call.refuse(f"`{call.name}` takes strings")
+    made = by_kind(call, call[0], {STRING: (result, lambda sql: neutral(name, sql, *rest))})
+    certain = all(not each.nothing for each in call.values[1:])
+    return made if certain else Value(made.alts, MISSING)
+
+
+def _fields(value: Value) -> Sql:
+    assert value.record is not None
+    total: Sql = number(0)
+    for _, each in value.record.items():
+        there = present(each)
+        one = (
+            number(1) if there == exp.true() else exp.Case(ifs=[exp.If(this=there, true=number(1))], default=number(0))
+        )
+        total = exp.Add(this=total, expression=one)
+    return cast(exp.Paren(this=total), INT)
+
+
+def _no_match(made: Value) -> Sql:
+    return all_of([exp.Is(this=each.copy(), expression=exp.Null()) for each in made.alts.values()])
+
+
+def _groups(regexp: str) -> int:
+    return python_pattern(regexp).groups
+
+
+TABLE: dict[str, Function] = {
+    "len": length,
+    "lower": _of_string("lower"),
+    "upper": _of_string("upper"),
+    "trim": _of_string("trim"),
+    "split": split,
+    "join": join,
+    "replace": replace_text,
+    "regexp": matched,
+    "regexp_replace": replace_pattern,
+    "grep": grep,
+    "substr": part,
+    "levenshtein": levenshtein,
+}

@@ -1,0 +1,1 @@
+"""Operators: from rows to rows. One file for each family."""

@@ -1,0 +1,221 @@
+"""Where rows come from, one around the other. A relation learns only at the end which of its columns are wanted: so a
+plan reads no leaf and carries no column that nothing outside asks for.
+
+    Scan      the rows of a source
+    Picked    rows of another, chosen, ordered, cut, numbered or grouped
+    Stacked   rows of several, one after the other
+    Joined    pairs of rows
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from sqlglot import exp
+
+from lochan.pools.layout import BODY_COLUMN, SHAPE_COLUMN
+from lochan.query.compile.sql import TRUE, Sql, all_of, columns_of, is_constant
+from lochan.query.leaves import Asked, Leaf, Source
+
+
+class Names:
+    """Aliases that no other relation of the plan has."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def next(self) -> str:
+        self._count += 1
+        return f"t{self._count}"
+
+
+class Relation(Protocol):
+    @property
+    def alias(self) -> str: ...
+
+    def query(self, wanted: Iterable[str], ordered: bool) -> exp.Query:
+        """With these columns; if `ordered`, its rows come in their order."""
+
+
+class Scan:
+    def __init__(self, source: Source, alias: str) -> None:
+        self.source = source
+        self.alias = alias
+        self.tests: list[Sql] = []  # over this scan's columns: only rows for which all are true matter
+        self.first: int | None = None
+        self._leaves: dict[str, Leaf] = {}
+
+    def leaf(self, leaf: Leaf) -> Sql:
+        self._leaves[leaf.column] = leaf
+        return exp.column(leaf.column, self.alias, quoted=True)
+
+    def shape(self) -> Sql:
+        return exp.column(SHAPE_COLUMN, self.alias, quoted=True)
+
+    def body(self) -> Sql:
+        return exp.column(BODY_COLUMN, self.alias, quoted=True)
+
+    def query(self, wanted: Iterable[str], ordered: bool) -> exp.Query:
+        return self.asked(wanted, ordered, (), None)
+
+    def asked(self, wanted: Iterable[str], ordered: bool, tests: Sequence[Sql], first: int | None) -> exp.Query:
+        """Tests that the rows are put to outside are told to the source, which may leave out what fails them."""
+        names = set(wanted)
+        told = all_of(_bare(each, self.alias) for each in tests if not is_constant(each))
+        return self.source.select(
+            Asked(
+                leaves=[leaf for column, leaf in self._leaves.items() if column in names],
+                shape=SHAPE_COLUMN in names,
+                body=BODY_COLUMN in names,
+                test=None if told == TRUE else told,
+                ordered=ordered,
+                first=first if ordered else None,
+            )
+        )
+
+
+@dataclass
+class Picked:
+    inner: Relation
+    alias: str
+    tests: tuple[Sql, ...] = ()
+    order: tuple[exp.Ordered, ...] = ()  # none: that of the inner rows
+    limit: int | None = None
+    group: tuple[Sql, ...] | None = None
+    having: Sql | None = None
+    numbered: bool = False  # a column counts the inner rows, so these must come in order
+    spread: str = ""  # the column that makes rows of one: it is there even if nobody asks for it
+    columns: dict[str, Sql] = field(default_factory=dict)
+
+    def column(self, value: Sql) -> Sql:
+        """The value as a column of this relation. A constant stays what it is."""
+        if is_constant(value):
+            return value
+        return exp.column(_named(self.columns, value), self.alias, quoted=True)
+
+    def query(self, wanted: Iterable[str], ordered: bool) -> exp.Query:
+        names = dict.fromkeys([*wanted, *([self.spread] if self.spread else [])])
+        shown = [self.columns[name].copy().as_(name, quoted=True) for name in names]
+        sorted_here = self.order if ordered or self.limit is not None else ()
+        used = [*shown, *self.tests, *sorted_here, *(self.group or ()), self.having]
+        inner_ordered = self.numbered or (not self.order and self.group is None and (ordered or self.limit is not None))
+        columns = columns_of(used, self.inner.alias)
+        if isinstance(self.inner, Scan):
+            first = self.limit if not self.tests and self.group is None and not self.numbered else None
+            source = self.inner.asked(columns, inner_ordered, self.tests, first)
+        else:
+            source = self.inner.query(columns, inner_ordered)
+        select = exp.select(*(shown or [exp.Literal.number(1).as_("_")]), copy=False)
+        if self.group == () and all(is_constant(each) for each in shown):
+            select = select.select(exp.Count(this=exp.Star()).as_("_rows"), copy=False)  # so that it is one row
+        select = select.from_(source.subquery(self.inner.alias, copy=False), copy=False)
+        return self._clauses(select, sorted_here)
+
+    def _clauses(self, select: exp.Select, order: tuple[exp.Ordered, ...]) -> exp.Select:
+        if self.tests:
+            select.set("where", exp.Where(this=all_of(self.tests).copy()))
+        if self.group:
+            select.set("group", exp.Group(expressions=[each.copy() for each in self.group]))
+        if self.having is not None:
+            select.set("having", exp.Having(this=self.having.copy()))
+        if order:
+            select.set("order", exp.Order(expressions=[each.copy() for each in order]))
+        if self.limit is not None:
+            select.set("limit", exp.Limit(expression=exp.Literal.number(self.limit)))
+        return select
+
+
+@dataclass
+class Stacked:
+    arms: tuple[Picked, ...]
+    alias: str
+    columns: dict[str, tuple[str | None, ...]] = field(default_factory=dict)  # each arm's column, if it has one
+    types: dict[str, exp.DataType] = field(default_factory=dict)
+
+    def column(self, values: Sequence[Sql | None], kind: str, type: exp.DataType) -> Sql:
+        """One column of what each arm has there."""
+        names = tuple(
+            None if value is None else _named(arm.columns, value) for arm, value in zip(self.arms, values, strict=True)
+        )
+        found = next((name for name, each in self.columns.items() if each == names and self.types[name] == type), None)
+        if found is None:
+            found = f"c{len(self.columns)}"
+            self.columns[found] = names
+            self.types[found] = type
+        return exp.column(found, self.alias, quoted=True)
+
+    def query(self, wanted: Iterable[str], ordered: bool) -> exp.Query:
+        names = list(wanted)
+        return _stacked([self._arm(number, names, ordered) for number in range(len(self.arms))])
+
+    def _arm(self, number: int, names: list[str], ordered: bool) -> exp.Query:
+        arm = self.arms[number]
+        own = [self.columns[name][number] for name in names]
+        query = arm.query(dict.fromkeys(name for name in own if name is not None), ordered)
+        shown: list[Sql] = []
+        for name, there in zip(names, own, strict=True):
+            value: Sql = exp.Null() if there is None else exp.column(there, arm.alias, quoted=True)
+            shown.append(exp.Cast(this=value, to=self.types[name].copy()).as_(name, quoted=True))
+        shown = shown or [exp.Literal.number(1).as_("_")]
+        return exp.select(*shown, copy=False).from_(query.subquery(arm.alias, copy=False), copy=False)
+
+
+@dataclass
+class Joined:
+    """Values of either side are columns of `left` and `right` first: nothing is constant behind an outer join."""
+
+    left: Picked
+    right: Picked
+    how: str  # inner, left, right, anti
+    on: Sql
+    alias: str
+    columns: dict[str, Sql] = field(default_factory=dict)
+
+    def column(self, value: Sql) -> Sql:
+        return exp.column(_named(self.columns, value), self.alias, quoted=True)
+
+    def query(self, wanted: Iterable[str], ordered: bool) -> exp.Query:
+        shown = [self.columns[name].copy().as_(name, quoted=True) for name in wanted]
+        used = [*shown, self.on]
+        left = self.left.query(columns_of(used, self.left.alias), False).subquery(self.left.alias, copy=False)
+        right = self.right.query(columns_of(used, self.right.alias), False).subquery(self.right.alias, copy=False)
+        select = exp.select(*(shown or [exp.Literal.number(1).as_("_")]), copy=False).from_(left, copy=False)
+        join = exp.Join(this=right, on=self.on.copy())
+        if self.how in ("left", "right"):
+            join.set("side", self.how.upper())
+        elif self.how == "anti":
+            join.set("side", "LEFT")
+            join.set("kind", "ANTI")
+        return select.join(join, copy=False)
+
+
+def _named(columns: dict[str, Sql], value: Sql) -> str:
+    """The name of the column that holds this value; a new one, unless it has one already."""
+    for name, each in columns.items():
+        if each == value:
+            return name
+    own = value.name if isinstance(value, exp.Column) else ""
+    name = own if own and own not in columns else f"c{len(columns)}"
+    while name in columns:
+        name += "_"
+    columns[name] = value
+    return name
+
+
+def _stacked(queries: list[exp.Query]) -> exp.Query:
+    if len(queries) == 1:
+        return queries[0]
+    middle = len(queries) // 2
+    left, right = _stacked(queries[:middle]), _stacked(queries[middle:])
+    return exp.Union(this=left, expression=right, distinct=False)
+
+
+def _bare(test: Sql, alias: str) -> Sql:
+    """Without the alias: a source knows its columns by their names alone."""
+    bare = test.copy()
+    for column in bare.find_all(exp.Column):
+        if column.table == alias:
+            column.set("table", None)
+    return bare

@@ -1,0 +1,57 @@
+"""A value as JSON text, made by the engine: where several values become one column, such as a key or an element.
+
+Numbers may be written differently by the two engines; whoever reads the text takes it for the value it stands for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import orjson
+from sqlglot import exp
+
+from lochan.pools.shape import ARRAY, JSON, NULL, OBJECT
+from lochan.query.compile.sql import ERROR, TRUE, Sql, case, coalesce, concat, is_set, text
+from lochan.query.compile.value import Value, nulled
+from lochan.query.dialects.neutral import neutral
+
+
+def json_text(value: Value) -> Sql:
+    """NULL where the value is missing."""
+    texts = [_of_kind(kind, sql, value) for kind, sql in value.alts.items() if kind != NULL]
+    null = nulled(value)
+    if null != exp.false():
+        texts.append(case((null, text("null"))))
+    if len(texts) == 1:
+        return texts[0]
+    return coalesce(*texts) if texts else exp.Cast(this=exp.Null(), to=exp.DataType.build("varchar"))
+
+
+def json_array(texts: Sequence[Sql]) -> Sql:
+    """Of JSON texts; those that are NULL are left out."""
+    return concat(text("["), neutral("join_texts", *texts, options=(",",)), text("]"))
+
+
+def _of_kind(kind: str, sql: Sql, value: Value) -> Sql:
+    if kind == OBJECT:
+        body = _object(value)
+        return body if sql == TRUE else case((is_set(sql), body))
+    if kind == JSON:
+        return sql
+    if kind == ARRAY:
+        return neutral("array_json", sql, options=(value.element,))
+    if kind == ERROR:
+        return case((is_set(sql), text("null")))
+    return neutral("scalar_json", sql, options=(kind,))
+
+
+def _object(value: Value) -> Sql:
+    """The order of fields is that of the union of all rows: two rows with the same fields have the same text."""
+    assert value.record is not None
+    members = []
+    for name, each in value.record.items():
+        found = json_text(each)
+        members.append(concat(text(orjson.dumps(name).decode() + ":"), found))
+    if not members:
+        return text("{}")
+    return concat(text("{"), neutral("join_texts", *members, options=(",",)), text("}"))

@@ -1,0 +1,289 @@
+"""A value as a plan knows it: one SQL expression for each kind that it may have.
+
+    alts       {int: t."x:int", string: t."x:string"}     in any row at most one of them is not NULL
+    nothing    what it means where all are NULL: it is missing, or it is null; empty: that never happens
+
+So kinds are decided while a query is compiled, and a field that has one kind is one plain column. An object has its
+flag among the alternates (TRUE where it is one) and its members beside them, each a value of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, JSON, NULL, OBJECT, STRING, TIME, Type
+from lochan.query.compile.sql import (
+    DURATION,
+    ERROR,
+    FALSE,
+    IP,
+    TRUE,
+    Sql,
+    all_of,
+    any_of,
+    case,
+    flag,
+    is_null,
+    is_set,
+    moment,
+    number,
+    text,
+)
+
+MISSING = "missing"
+NUMBERS = (INT, FLOAT)
+SIMPLE = (BOOL, INT, FLOAT, TIME, DURATION, IP, STRING)  # in their order: values of different kinds sort by kind
+KINDS = (*SIMPLE, OBJECT, ARRAY, JSON, ERROR, NULL)
+
+
+@dataclass(frozen=True)
+class Format:
+    """How a time was written: the same in all rows, or told by the shape of the row."""
+
+    number: Sql | None = None
+    by_number: Mapping[int, str] = field(default_factory=dict)
+    constant: str = ""
+
+
+@dataclass(frozen=True)
+class Value:
+    alts: Mapping[str, Sql]
+    nothing: str = ""
+    element: Type | None = None  # of an array; None: it is empty
+    record: Record | None = None  # of an object
+    format: Format | None = None  # of a time
+    constant: Any = None  # what it is, if the query says so
+    text: Sql | None = None  # a JSON text that says the same, if there is one
+    shaped: Shaped | None = None  # of a field of a source
+
+    @property
+    def kinds(self) -> set[str]:
+        return set(self.alts)
+
+    def only(self, kinds: Iterable[str]) -> Value:
+        """This value where it has one of these kinds; missing where it has another."""
+        kept = {kind: self.alts[kind] for kind in self.alts if kind in set(kinds)}
+        same = len(kept) == len(self.alts) or self.nothing
+        return replace(
+            self, alts=kept, nothing=self.nothing if same else MISSING, constant=None, text=None, shaped=None
+        )
+
+
+class Record:
+    """The members of an object. They are made when they are asked for: a row may have a thousand."""
+
+    def __init__(
+        self,
+        names: Iterable[str],
+        get: Callable[[str], Value],
+        order: Order | None = None,
+        shaped: Shaped | None = None,
+        body: Body | None = None,
+    ) -> None:
+        self.names = tuple(dict.fromkeys(names))
+        self.order = order  # None: that of `names`
+        self.shaped = shaped
+        self.body = body
+        self._known = frozenset(self.names)
+        self._get = get
+        self._made: dict[str, Value] = {}
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._known
+
+    def get(self, name: str) -> Value:
+        if name not in self._made:
+            self._made[name] = self._get(name)
+        return self._made[name]
+
+    def items(self) -> Iterable[tuple[str, Value]]:
+        return ((name, self.get(name)) for name in self.names)
+
+
+@dataclass(frozen=True)
+class Order:
+    """The order of a row's fields where it differs from row to row: a number, and the names that it stands for. Names
+    that a row has not may be among them."""
+
+    number: Sql
+    by_number: Mapping[int, tuple[str, ...]]
+    edits: tuple[Edit, ...] = ()
+
+    def edited(self, edit: Edit) -> Order:
+        return replace(self, edits=(*self.edits, edit))
+
+    def names(self) -> dict[int, tuple[str, ...]]:
+        return {each: edited(names, self.edits) for each, names in self.by_number.items()}
+
+
+Edit = Callable[[tuple[str, ...]], tuple[str, ...]]
+
+
+def edited(names: tuple[str, ...], edits: Iterable[Edit]) -> tuple[str, ...]:
+    for edit in edits:
+        names = edit(names)
+    return names
+
+
+@dataclass(frozen=True)
+class Shaped:
+    """Of something as it is in a source: what it is in rows of which shape."""
+
+    number: Sql
+    by_number: Mapping[int, Type]
+
+
+@dataclass(frozen=True)
+class Body:
+    """Of rows some of which are text: their members are in it, but for those that the query made."""
+
+    text: Sql
+    names: frozenset[str] = frozenset()  # of members that are columns too
+    made: frozenset[str] = frozenset()
+
+
+# ── values that a query says ─────────────────────────────────────────────────────────────────────────────────────────
+
+GONE = Value({}, MISSING)
+NOTHING = Value({NULL: TRUE}, constant=None)
+
+
+def boolean(test: Sql) -> Value:
+    return Value({BOOL: test})
+
+
+def integer(value: int) -> Value:
+    return Value({INT: number(value)}, constant=value)
+
+
+def string(value: str) -> Value:
+    return Value({STRING: text(value)}, constant=value)
+
+
+def literal(kind: str, value: Any) -> Value:
+    if kind == NULL:
+        return NOTHING
+    if kind == BOOL:
+        return Value({BOOL: TRUE if value else FALSE}, constant=value)
+    if kind == TIME:
+        return Value({TIME: moment(value)}, constant=value)
+    if kind == IP:
+        return Value({IP: text(address_digits(value))}, constant=value)
+    sql = text(value) if isinstance(value, str) else number(float(value) if kind == FLOAT else value)
+    return Value({kind: sql}, constant=value)
+
+
+def address_digits(address: str) -> str:
+    """An address in digits that order as addresses do: `4` and 8 hexadecimal digits, or `6` and 32."""
+    import ipaddress
+
+    found = ipaddress.ip_address(address)
+    return f"{found.version}{found.packed.hex()}"
+
+
+def fixed(members: Mapping[str, Value], test: Sql = TRUE) -> Value:
+    """An object of just these members, where the test holds."""
+    nothing = "" if test == TRUE else MISSING
+    return Value({OBJECT: flag(test)}, nothing, record=Record(members, members.__getitem__))
+
+
+# ── questions ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def present(value: Value) -> Sql:
+    """Whether there is something, be it null or an error."""
+    if value.nothing != MISSING:
+        return TRUE
+    return any_of(is_set(each) for each in value.alts.values())
+
+
+def absent(value: Value) -> Sql:
+    if value.nothing != MISSING:
+        return FALSE
+    return all_of(is_null(each) for each in value.alts.values())
+
+
+def nulled(value: Value) -> Sql:
+    """Whether it is an explicit null."""
+    tests = [is_set(value.alts[NULL])] if NULL in value.alts else []
+    if NULL in value.alts and value.alts[NULL] == TRUE:
+        return TRUE
+    if value.nothing == NULL:
+        tests.append(all_of(is_null(each) for each in value.alts.values()))
+    return any_of(tests)
+
+
+def valued(value: Value, kinds: Iterable[str] | None = None) -> Sql:
+    """Whether there is a value, neither null nor an error; of these kinds, if they are given."""
+    wanted = set(kinds) if kinds is not None else set(KINDS) - {NULL, ERROR}
+    found = [each for kind, each in value.alts.items() if kind in wanted]
+    if found and len(found) == len(value.alts) and not value.nothing:
+        return TRUE
+    return any_of(is_set(each) for each in found)
+
+
+# ── changes ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def guarded(value: Value, test: Sql) -> Value:
+    """This value where the test holds, missing elsewhere."""
+    if test == TRUE:
+        return value
+    return mapped(
+        replace(value, nothing=MISSING, constant=None), lambda each, kind: case((test, each)), _with_null(value)
+    )
+
+
+def mapped(value: Value, change: Callable[[Sql, str], Sql], alts: Mapping[str, Sql] | None = None) -> Value:
+    """With every expression changed, down to the last member."""
+    found = {kind: change(each, kind) for kind, each in (value.alts if alts is None else alts).items()}
+    return replace(
+        value,
+        alts=found,
+        record=value.record and mapped_record(value.record, change),
+        format=_mapped_format(value.format, change),
+        constant=None,
+        text=None if value.text is None else change(value.text, JSON),
+        shaped=value.shaped and replace(value.shaped, number=change(value.shaped.number, INT)),
+    )
+
+
+def mapped_record(record: Record, change: Callable[[Sql, str], Sql]) -> Record:
+    order, shaped, body = record.order, record.shaped, record.body
+    return Record(
+        record.names,
+        lambda name: mapped(record.get(name), change),
+        order and replace(order, number=change(order.number, INT)),
+        shaped and replace(shaped, number=change(shaped.number, INT)),
+        body and replace(body, text=change(body.text, JSON)),
+    )
+
+
+def _mapped_format(format: Format | None, change: Callable[[Sql, str], Sql]) -> Format | None:
+    if format is None or format.number is None:
+        return format
+    return replace(format, number=change(format.number, INT))
+
+
+def _with_null(value: Value) -> Mapping[str, Sql]:
+    """The alternates with null among them as a column, where it was what all NULL meant."""
+    if value.nothing != NULL:
+        return value.alts
+    return {**value.alts, NULL: flag(nulled(value))}
+
+
+def with_null(value: Value) -> Value:
+    return replace(value, alts=_with_null(value), nothing="" if value.nothing == NULL else value.nothing)
+
+
+def settled(value: Value) -> Value:
+    """What could not be computed is null from here on."""
+    if ERROR not in value.alts:
+        return value
+    alts = {kind: sql for kind, sql in value.alts.items() if kind not in (ERROR, NULL)}
+    if value.nothing != MISSING:
+        return replace(value, alts=alts, nothing=NULL)
+    null = any_of([nulled(value), is_set(value.alts[ERROR])])
+    return replace(value, alts={**alts, NULL: flag(null)})

@@ -1,0 +1,37 @@
+"""A plan's SQL as text for an engine."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from lochan.errors import Refused
+from lochan.query.dialects.form import Forms
+from lochan.query.dialects.neutral import Neutral
+
+
+def render(query: exp.Expr, dialect: str) -> str:
+    """Raises Refused where the engine has no form for a part."""
+    return written(query, dialect).sql(dialect=dialect)
+
+
+def written(query: exp.Expr, dialect: str) -> exp.Expr:
+    """The tree with every Neutral replaced by its text in this engine, the innermost first."""
+    forms = _forms(dialect)
+    query = query.copy()
+    for node in reversed(list(query.find_all(Neutral))):
+        form = forms.get(node.this)
+        if form is None:
+            raise Refused(f"{dialect} cannot carry out this query: it has no form for `{node.this}`")
+        text = form([each.sql(dialect=dialect) for each in node.expressions], node.options)
+        node.replace(exp.Var(this=text))
+    return query
+
+
+def _forms(dialect: str) -> Forms:
+    if dialect == "duckdb":
+        from lochan.query.dialects.duckdb import FORMS
+    elif dialect == "spark":
+        from lochan.query.dialects.spark import FORMS
+    else:
+        raise Refused(f"there is no engine {dialect!r}", hint="take duckdb or spark")
+    return FORMS

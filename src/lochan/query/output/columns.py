@@ -1,0 +1,50 @@
+"""What the columns of a result are: how a row is put together from them.
+
+Column
+  kinds      {"int": "c0", "string": "c1"}    the column of each kind; of a row's at most one is not NULL
+  nothing    missing, null, or "" where one of them is always set
+  members    of an object, each a Column again, in order
+  order      where the order differs from row to row: a column, and the names that its numbers stand for
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from lochan.pools.shape import Type
+
+Names = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class FieldOrder:
+    column: str
+    by_number: Mapping[int, Names]
+
+
+@dataclass(frozen=True)
+class TimeFormat:
+    constant: str = ""
+    column: str = ""  # its number tells which format, where there are several
+    by_number: Mapping[int, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class BodyText:
+    """Rows that are text are in this column, whole; but for the members that the query made. It is NULL for others."""
+
+    column: str
+    made: frozenset[str]
+    edits: tuple[Callable[[Names], Names], ...]
+
+
+@dataclass(frozen=True)
+class Column:
+    kinds: Mapping[str, str]  # a name of no column: it is always so, as with an object that is surely there
+    nothing: str = ""
+    members: tuple[tuple[str, Column], ...] = ()
+    order: FieldOrder | None = None
+    element: Type | None = None
+    format: TimeFormat | None = None
+    body: BodyText | None = None

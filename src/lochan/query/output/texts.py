@@ -1,0 +1,266 @@
+"""Rows as JSON texts, made column by column: no row is ever a Python object. Each value is a text already when the text
+of the object around it is joined.
+
+Numbers have one writer here, whichever engine computed them: a float is the shortest text that reads back to it, and
+always looks like a float; NaN and the infinities, for which JSON has no word, are null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lochan.pools import times
+from lochan.pools.json_row import read_value, row_text
+from lochan.pools.shape import ARRAY, NULL, OBJECT, TIME, Array, Object, Type, kind_of
+from lochan.query.output.columns import BodyText, Column, FieldOrder, Names
+
+DURATION, IP, ERROR = "duration", "ip", "error"
+_TEXT = pa.large_string()
+_UGLY = r'[\x00-\x1f"\\]'
+
+
+def texts(batch: pa.RecordBatch, row: Column) -> pa.Array:
+    """One JSON text for each row."""
+    return value_texts(batch, row)
+
+
+def value_texts(batch: pa.RecordBatch, column: Column) -> pa.Array:
+    """NULL where the value is missing."""
+    found = [kind_texts(batch, kind, name, column) for kind, name in column.kinds.items()]
+    if not found:
+        found = [pa.nulls(len(batch), _TEXT)]
+    whole = found[0] if len(found) == 1 else pc.coalesce(*found)
+    return pc.fill_null(whole, "null") if column.nothing == NULL else whole
+
+
+def kind_texts(batch: pa.RecordBatch, kind: str, name: str, column: Column) -> pa.Array:
+    """Of the values of one kind; NULL for all others."""
+    if kind == OBJECT:
+        made = _objects(batch, column)
+        return made if not name else _where(_array(batch, name), made)
+    if kind == NULL:
+        null = _repeated("null", len(batch))
+        return null if not name else _where(_array(batch, name), null)
+    if kind == TIME:
+        return _quoted(times_of(batch, column))
+    values = _array(batch, name)
+    if kind == ARRAY:
+        return array_texts(values, column.element)
+    return scalar_texts(values, kind)
+
+
+def scalar_texts(values: pa.Array, kind: str) -> pa.Array:
+    match kind:
+        case "bool":
+            return pc.if_else(values, _scalar("true"), _scalar("false"))
+        case "int":
+            return values.cast(_TEXT)
+        case "float":
+            return float_texts(values)
+        case "string":
+            return string_texts(values)
+        case "json":
+            return values.cast(_TEXT)
+        case "error":
+            return _joined([_scalar('{"error":'), string_texts(values), _scalar("}")])
+        case "duration":
+            return _quoted(duration_texts(values))
+        case "ip":
+            return _quoted(pa.array([ip_text(each) for each in values.to_pylist()], _TEXT))
+    raise AssertionError(f"no text for the kind {kind}")
+
+
+# ── scalars ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def float_texts(values: pa.Array) -> pa.Array:
+    written = values.cast(pa.float64()).cast(_TEXT)
+    whole = pc.match_substring_regex(written, r"^-?[0-9]+$")
+    dotted = pc.if_else(whole, _joined([written, _scalar(".0")]), written)
+    unspeakable = pc.fill_null(pc.invert(pc.is_finite(values)), False)
+    return pc.if_else(unspeakable, _scalar("null"), dotted)
+
+
+def string_texts(values: pa.Array) -> pa.Array:
+    values = values.cast(_TEXT)
+    ugly = pc.match_substring_regex(values, _UGLY)
+    if pc.any(ugly).as_py():
+        values = _escaped(values)
+    return _quoted(values)
+
+
+def _escaped(values: pa.Array) -> pa.Array:
+    for plain, written in (("\\", "\\\\"), ('"', '\\"'), ("\n", "\\n"), ("\r", "\\r"), ("\t", "\\t")):
+        values = pc.replace_substring(values, plain, written)
+    for code in (code for code in range(0x20) if chr(code) not in "\n\r\t"):
+        letter = chr(code)
+        if pc.any(pc.match_substring(values, letter)).as_py():
+            values = pc.replace_substring(values, letter, orjson.dumps(letter).decode()[1:-1])
+    return values
+
+
+def duration_texts(values: pa.Array) -> pa.Array:
+    texts = (None if each is None else duration_text(each) for each in values.to_pylist())
+    return pa.array(texts, _TEXT)
+
+
+def duration_text(micros: int) -> str:
+    """As the language writes them: 1d2h3m4.5s, without the parts that are zero."""
+    rest, parts = abs(micros), []
+    for unit, length in (("d", 86_400_000_000), ("h", 3_600_000_000), ("m", 60_000_000)):
+        count, rest = divmod(rest, length)
+        parts += [f"{count}{unit}"] if count else []
+    if rest or not parts:
+        seconds, fraction = divmod(rest, 1_000_000)
+        parts.append(f"{seconds}" + (f".{fraction:06}".rstrip("0") if fraction else "") + "s")
+    return ("-" if micros < 0 else "") + "".join(parts)
+
+
+def ip_text(digits: str | None) -> str | None:
+    """From the digits that order as addresses do."""
+    import ipaddress
+
+    return None if digits is None else str(ipaddress.ip_address(bytes.fromhex(digits[1:])))
+
+
+def times_of(batch: pa.RecordBatch, column: Column) -> pa.Array:
+    """As they were written, where the query did not make them."""
+    values, format = _array(batch, column.kinds[TIME]), column.format
+    if format is None or not format.column:
+        return time_texts(values, format.constant if format is not None else "")
+    numbers = _array(batch, format.column)
+    whole = pa.nulls(len(batch), _TEXT)
+    for number in pc.unique(numbers).to_pylist():
+        here = pc.fill_null(pc.equal(numbers, number), False)
+        whole = pc.if_else(here, time_texts(values, format.by_number.get(number, "")), whole)
+    return whole
+
+
+def time_texts(values: pa.Array, format: str) -> pa.Array:
+    """Without a format of its own a time is written in the shortest way, in UTC."""
+    stored = values.cast(pa.timestamp("us", "UTC")) if pa.types.is_timestamp(values.type) else values
+    return times.rendered(stored.cast(pa.timestamp("us")), format or times.NATIVE).cast(_TEXT)
+
+
+# ── arrays and objects ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def array_texts(values: pa.Array, element: Type | None) -> pa.Array:
+    values = values.cast(pa.large_list(values.type.value_type))
+    inner = pc.fill_null(typed_texts(values.values, element), "null")
+    lists = pa.LargeListArray.from_arrays(values.offsets, inner.cast(_TEXT))
+    joined = pc.binary_join(lists, _scalar(","))
+    made = _joined([_scalar("["), joined, _scalar("]")])
+    return pc.if_else(values.is_valid(), made, pa.scalar(None, _TEXT))
+
+
+def typed_texts(values: pa.Array, type: Type | None) -> pa.Array:
+    """What is inside of an array: NULL is null."""
+    if isinstance(type, Array):
+        return array_texts(values, type.of)
+    if isinstance(type, Object):
+        fragments: list[Any] = [_scalar("{")]
+        for at, (name, each) in enumerate(type.fields):
+            key = ("," if at else "") + orjson.dumps(name).decode() + ":"
+            member = pc.struct_field(values, [name])
+            fragments += [_scalar(key), pc.fill_null(typed_texts(member, each), "null")]
+        made = _joined([*fragments, _scalar("}")])
+        return pc.if_else(values.is_valid(), made, pa.scalar(None, _TEXT))
+    if type is None or type == NULL:
+        return pa.nulls(len(values), _TEXT)
+    if kind_of(type) == TIME:
+        return _quoted(time_texts(values, type[5:]))
+    return scalar_texts(values, kind_of(type))
+
+
+def _objects(batch: pa.RecordBatch, column: Column) -> pa.Array:
+    members = {name: value_texts(batch, each) for name, each in column.members}
+    if column.order is None:
+        made = _object_texts(members, [name for name, _ in column.members], len(batch))
+    else:
+        made = _by_order(batch, column.order, members)
+    return made if column.body is None else pc.coalesce(_from_body(batch, column.body, members), made)
+
+
+def _by_order(batch: pa.RecordBatch, order: FieldOrder, members: dict[str, pa.Array]) -> pa.Array:
+    """Rows of one order are made together; then each goes to its place."""
+    numbers = pc.fill_null(_array(batch, order.column).cast(pa.int64()), -(1 << 62)).to_numpy(zero_copy_only=False)
+    parts, places = [], []
+    for number in np.unique(numbers):
+        at = np.flatnonzero(numbers == number)
+        places.append(at)
+        some = pa.array(at)
+        names = [name for name in order.by_number.get(int(number), tuple(members)) if name in members]
+        parts.append(_object_texts({name: members[name].take(some) for name in names}, names, len(at)))
+    if not parts:
+        return pa.array([], _TEXT)
+    back = np.argsort(np.concatenate(places), kind="stable")
+    return pa.concat_arrays(parts).take(pa.array(back))
+
+
+def _object_texts(members: dict[str, pa.Array], names: Sequence[str], count: int) -> pa.Array:
+    if not names:
+        return _repeated("{}", count)
+    fragments = [_joined([_scalar("," + orjson.dumps(name).decode() + ":"), members[name]]) for name in names]
+    inner = pc.binary_join_element_wise(
+        _repeated("{", count), *fragments, _scalar("}"), _scalar(""), null_handling="replace", null_replacement=""
+    )
+    return pc.replace_substring(inner, "{,", "{", max_replacements=1)
+
+
+def _from_body(batch: pa.RecordBatch, body: BodyText, members: dict[str, pa.Array]) -> pa.Array:
+    """The text as it is, unless the query changed something in it: then row by row, for each has fields of its own.
+    NULL for rows that are no text."""
+    rows = _array(batch, body.column).cast(_TEXT)
+    if not body.edits:
+        return rows
+    made = {name: members[name].to_pylist() for name in body.made if name in members}
+    edited = (None if text is None else _edited(text, at, body, made) for at, text in enumerate(rows.to_pylist()))
+    return pa.array(edited, _TEXT)
+
+
+def _edited(text: str, at: int, body: BodyText, made: dict[str, list[str | None]]) -> str:
+    row = read_value(text)
+    names: Names = tuple(row)
+    for edit in body.edits:
+        names = edit(names)
+    fields = []
+    for name in names:
+        value = made[name][at] if name in made else row_text(row[name]) if name in row else None
+        if value is not None:
+            fields.append(f"{orjson.dumps(name).decode()}:{value}")
+    return "{" + ",".join(fields) + "}"
+
+
+# ── pieces ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _array(batch: pa.RecordBatch, name: str) -> pa.Array:
+    column = batch.column(name)
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+def _scalar(text: str) -> pa.Scalar:
+    return pa.scalar(text, _TEXT)
+
+
+def _joined(parts: Iterable[Any]) -> pa.Array:
+    return pc.binary_join_element_wise(*parts, _scalar(""))
+
+
+def _quoted(values: pa.Array) -> pa.Array:
+    return _joined([_scalar('"'), values.cast(_TEXT), _scalar('"')])
+
+
+def _repeated(text: str, count: int) -> pa.Array:
+    return pa.repeat(_scalar(text), count)
+
+
+def _where(flags: pa.Array, values: pa.Array) -> pa.Array:
+    return pc.if_else(pc.fill_null(flags, False), values, pa.scalar(None, _TEXT))

@@ -1,0 +1,95 @@
+"""Rows as typed Arrow columns, for Parquet, Arrow and data frames: one column for each field.
+
+one kind                     its own type; objects are structs, arrays lists, durations and times have units
+ints and floats              double
+several other kinds          text, as in a cell of a table
+missing, and error values    null
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, JSON, NULL, OBJECT, STRING, TIME, Array, Object, Type, kind_of
+from lochan.query.output.cells import cell_texts, fields
+from lochan.query.output.columns import Column
+from lochan.query.output.texts import DURATION, ERROR, IP
+
+_TIME = pa.timestamp("us", "UTC")
+_PLAIN = {BOOL: pa.bool_(), INT: pa.int64(), FLOAT: pa.float64(), STRING: pa.string(), TIME: _TIME}
+_TYPES = {**_PLAIN, JSON: pa.string(), DURATION: pa.duration("us"), IP: pa.string()}
+
+
+def typed_schema(row: Column) -> pa.Schema:
+    """The same for all batches of a result, whatever is in them. Raises Refused for rows that make no table."""
+    return pa.schema([pa.field(name, _type(column)) for name, column in fields(row)])
+
+
+def typed(batch: pa.RecordBatch, row: Column) -> pa.RecordBatch:
+    schema = typed_schema(row)
+    arrays = [_values(batch, column) for _, column in fields(row)]
+    if not arrays:
+        return pa.RecordBatch.from_struct_array(pa.array([{}] * len(batch), pa.struct([])))
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def typed_batches(batches: Iterable[pa.RecordBatch], row: Column) -> Iterator[pa.RecordBatch]:
+    return (typed(batch, row) for batch in batches)
+
+
+def _kinds(column: Column) -> list[str]:
+    return [kind for kind in column.kinds if kind not in (NULL, ERROR)]
+
+
+def _type(column: Column) -> pa.DataType:
+    kinds = _kinds(column)
+    if not kinds:
+        return pa.null()
+    if set(kinds) == {INT, FLOAT}:
+        return pa.float64()
+    if len(kinds) > 1:
+        return pa.string()
+    if kinds[0] == OBJECT:
+        return (
+            pa.struct([pa.field(name, _type(each)) for name, each in column.members]) if column.members else pa.string()
+        )
+    if kinds[0] == ARRAY:
+        return pa.list_(_element(column.element))
+    return _TYPES[kinds[0]]
+
+
+def _element(type: Type | None) -> pa.DataType:
+    if isinstance(type, Object):
+        return pa.struct([pa.field(name, _element(each)) for name, each in type.fields])
+    if isinstance(type, Array):
+        return pa.list_(_element(type.of))
+    return pa.null() if type is None or type == NULL else _TYPES[kind_of(type)]
+
+
+def _values(batch: pa.RecordBatch, column: Column) -> pa.Array:
+    kinds, type = _kinds(column), _type(column)
+    if not kinds:
+        return pa.nulls(len(batch))
+    if set(kinds) == {INT, FLOAT}:
+        both = [batch.column(column.kinds[kind]).cast(pa.float64(), safe=False) for kind in kinds]
+        return pc.coalesce(*both)
+    if len(kinds) > 1 or kinds[0] in (IP, JSON) or (kinds[0] == OBJECT and not column.members):
+        return cell_texts(batch, _without_errors(column)).cast(pa.string())
+    if kinds[0] == OBJECT:
+        return _structs(batch, column, type)
+    return batch.column(column.kinds[kinds[0]]).cast(type)
+
+
+def _structs(batch: pa.RecordBatch, column: Column, type: pa.DataType) -> pa.Array:
+    arrays = [_values(batch, each) for _, each in column.members]
+    flag = column.kinds[OBJECT]
+    mask = pc.invert(pc.fill_null(batch.column(flag), False)) if flag else None
+    return pa.StructArray.from_arrays(arrays, fields=list(type), mask=mask)
+
+
+def _without_errors(column: Column) -> Column:
+    return replace(column, kinds={kind: name for kind, name in column.kinds.items() if kind != ERROR})

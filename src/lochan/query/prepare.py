@@ -1,0 +1,94 @@
+"""From a query's text to a plan that an engine can run, with everything resolved at one moment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from lochan.errors import Invalid
+from lochan.query import ast
+from lochan.query.compile import Plan, compile
+from lochan.query.compile.plan import OpenSource
+from lochan.query.errors import QueryError
+from lochan.query.sources.catalog import Catalog
+from lochan.query.sources.opening import Opening, ReadFiles
+from lochan.query.sources.snapshot import Snapshots
+from lochan.query.sql.beginning import is_sql
+from lochan.query.syntax.parse import parse
+
+
+@dataclass(frozen=True)
+class Prepared:
+    text: str
+    plan: Plan
+    opening: Opening
+
+
+async def prepare(
+    catalog: Catalog,
+    text: str,
+    *,
+    snapshots: Snapshots,
+    now: int,
+    current: str = "",
+    read_files: ReadFiles | None = None,
+) -> Prepared:
+    """`current` is the source that a query without `from` means, `pool` or `pool@branch`. Raises QueryError. What it
+    opens is closed by whoever closes `opening`."""
+    read = _read(text, current, now)
+    opening = Opening(catalog, snapshots, text, now, read_files)
+    try:
+        sources = await opening.open(read.pipe)
+        if read.takes_all:
+            opening.widen()
+        try:
+            plan = read.plan(sources)
+        except QueryError:
+            if not opening.widen():
+                raise
+            plan = read.plan(sources)
+    except BaseException:
+        await opening.close()
+        raise
+    return Prepared(text, plan, opening)
+
+
+class _Read(NamedTuple):
+    """A query of either language."""
+
+    pipe: ast.Pipe  # what is to be opened
+    plan: Callable[[OpenSource], Plan]
+    takes_all: bool = False  # it shows every field there is, also of rows that need not be read
+
+
+def _read(text: str, current: str, now: int) -> _Read:
+    if is_sql(text):
+        from lochan.query.sql.query import read
+
+        query = read(text)
+        return _Read(query.pipe, lambda sources: query.plan(sources, now), query.takes_all)
+    pipe = _sourced(parse(text), current)
+    rest = _untapped(pipe)
+    return _Read(pipe, lambda sources: compile(rest, sources, text=text, now=now))
+
+
+def _sourced(pipe: ast.Pipe, current: str) -> ast.Pipe:
+    if pipe.operators and isinstance(pipe.operators[0], ast.From):
+        return pipe
+    if not current:
+        raise Invalid(
+            "the query does not say what it reads", hint="begin it with `from POOL |`, or choose one with `lochan use`"
+        )
+    name, _, ref = current.partition("@")
+    return replace(pipe, operators=(ast.From((ast.Source(name, ref),)), *pipe.operators))
+
+
+def _untapped(pipe: ast.Pipe) -> ast.Pipe:
+    """Tests behind a tapped source are about the rows of the pool: they have chosen the objects, and are done with."""
+    first, *rest = pipe.operators
+    if not isinstance(first, ast.From) or not any(source.tap for source in first.sources):
+        return pipe
+    while rest and isinstance(rest[0], ast.Where):
+        rest.pop(0)
+    return replace(pipe, operators=(first, *rest))

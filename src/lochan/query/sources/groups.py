@@ -1,0 +1,110 @@
+"""Forms that one scan can read. What decides is the columns that the plan asks for, not all there are: a thousand
+schemas that agree on two fields are one scan of these.
+
+An engine that is given files of different types chooses a type by itself, and loses what does not fit: 10 becomes '10',
+2^53+1 becomes 2^53. So forms meet in a scan only where every column they both have is of one type. Names of columns are
+compared without regard to case, for so does DuckDB.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from lochan.pools.layout import BODY_COLUMN
+from lochan.pools.shape import STRING, Object, Type
+from lochan.query.leaves import Leaf
+from lochan.query.sources.forms import Form, Place
+
+Places = dict[Leaf, Place | None]
+Slots = dict[str, tuple[str, Type]]  # a column's name in lower case: as it is, and what it holds
+
+
+class Part(NamedTuple):
+    """A form, as one plan sees it."""
+
+    form: Form
+    places: Places
+    renumbered: Mapping[int, int]  # shapes that have another number in the source than in the object
+
+
+class Group(NamedTuple):
+    forms: list[Form]
+    places: Places
+    columns: Slots
+    renumbered: Mapping[int, int]
+    uniform: bool  # every file has all of the columns
+
+    @property
+    def body(self) -> bool:
+        """Whether some of its files keep rows as text."""
+        return any(form.body for form in self.forms)
+
+
+def grouped(parts: Sequence[Part], *, body: bool = False) -> list[Group]:
+    """`body`: the rows' texts are asked for too, where there are any."""
+    roots = {BODY_COLUMN} if body else set()
+    roots |= {place.column[0].lower() for part in parts for place in part.places.values() if place and place.column}
+    groups: list[Group] = []
+    for part in parts:
+        alone = Group([part.form], part.places, _slots(part.form, roots), part.renumbered, True)
+        for number, group in enumerate(groups):
+            joined = _joined(group, alone)
+            if joined is not None:
+                groups[number] = joined
+                break
+        else:
+            groups.append(alone)
+    return groups
+
+
+def _slots(form: Form, roots: set[str]) -> Slots:
+    columns = {**form.columns, BODY_COLUMN: STRING} if form.body else form.columns
+    return {name.lower(): (name, type) for name, type in columns.items() if name.lower() in roots}
+
+
+def _joined(one: Group, other: Group) -> Group | None:
+    if one.renumbered != other.renumbered:
+        return None
+    columns = _joined_slots(one.columns, other.columns)
+    if columns is None:
+        return None
+    places: Places = {}
+    for leaf, place in one.places.items():
+        another = other.places[leaf]
+        if place and another and place.spot != another.spot:
+            return None
+        places[leaf] = _joined_places(place, another)
+    uniform = one.uniform and other.uniform and one.columns == other.columns
+    return Group([*one.forms, *other.forms], places, columns, one.renumbered, uniform)
+
+
+def _joined_places(one: Place | None, other: Place | None) -> Place | None:
+    if one is None or other is None:
+        there = one or other
+        return there._replace(always=False) if there else None
+    return one._replace(ids=one.ids | other.ids, always=one.always and other.always)
+
+
+def _joined_slots(one: Slots, other: Slots) -> Slots | None:
+    both = {**one, **other}
+    for folded in one.keys() & other.keys():
+        (name, type), (another, also) = one[folded], other[folded]
+        joined = _joined_types(type, also) if name == another else None
+        if joined is None:
+            return None
+        both[folded] = name, joined
+    return both
+
+
+def _joined_types(one: Type, other: Type) -> Type | None:
+    if one == other:
+        return one
+    if not (isinstance(one, Object) and isinstance(other, Object)):
+        return None
+    members = _joined_slots(_members(one), _members(other))
+    return None if members is None else Object(tuple(members.values()))
+
+
+def _members(of: Object) -> Slots:
+    return {name.lower(): (name, type) for name, type in of.fields}

@@ -1,0 +1,137 @@
+"""`range low to high` and `.$nokey`: which rows of a pool are meant, by the first field of its key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import ceil, floor
+from typing import NamedTuple
+
+from sqlglot import exp
+
+from lochan.errors import Invalid
+from lochan.formats.pool_settings import PoolSettings, path_text
+from lochan.pools.keys import Instant
+from lochan.pools.shape import BOOL, FLOAT, INT, JSON, STRING, TIME
+from lochan.query.compile.sql import FALSE, TRUE, Sql, all_of, any_of, is_null, is_set, moment, negate, number, op, text
+from lochan.query.leaves import Leaf, Path
+from lochan.query.sources.bounds import Scalar
+from lochan.query.sources.pruning import Ends
+
+_RANK = {BOOL: 0, INT: 1, FLOAT: 1, TIME: 2, STRING: 3, JSON: 4}
+
+End = tuple[str, Scalar] | None  # kind, value
+
+
+class KeyRange(NamedTuple):
+    low: End = None
+    high: End = None
+    no_key: bool = False
+
+    @property
+    def is_all(self) -> bool:
+        return self == KeyRange()
+
+    def ends(self) -> Ends:
+        return Ends(_key(self.low), _key(self.high))
+
+
+ALL_KEYS = KeyRange()
+
+
+def converted(range: KeyRange, kinds: Iterable[str], settings: PoolSettings) -> KeyRange:
+    """With its ends as values of the key's kind, where that is one. Raises Invalid for one that is no such value."""
+    path = settings.keys[0].path
+    if not path and (range.low or range.high):
+        raise Invalid("a pool whose key is the whole record has no ranges", hint="use `where` instead")
+    there = {_RANK[kind] for kind in kinds if kind in _RANK}
+    if len(there) != 1:
+        return range
+    (rank,) = there
+    return range._replace(low=_as(range.low, rank, path), high=_as(range.high, rank, path))
+
+
+def _as(end: End, rank: int, path: Path) -> End:
+    if end is None or _RANK[end[0]] == rank:
+        return end
+    kind, value = end
+    if rank == _RANK[STRING] and kind != BOOL:
+        return STRING, _text(kind, value)
+    found = _parsed(value, rank) if kind == STRING and isinstance(value, str) else None
+    if found is None:
+        wanted = next(name for name, each in _RANK.items() if each == rank)
+        raise Invalid(
+            f"the key {path_text(path)} is of kind {wanted}, and {value!r} is none", hint="give the range in that kind"
+        )
+    return found
+
+
+def _parsed(text: str, rank: int) -> End:
+    from datetime import UTC, datetime, timedelta
+
+    try:
+        if rank == _RANK[INT]:
+            return (INT, int(text)) if text.lstrip("-").isdigit() else (FLOAT, float(text))
+        if rank == _RANK[TIME]:
+            moment = datetime.fromisoformat(text)
+            moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+            return TIME, (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+    except ValueError:
+        pass
+    return None
+
+
+def _text(kind: str, value: Scalar) -> str:
+    if kind != TIME:
+        return str(value)
+    from datetime import UTC, datetime, timedelta
+
+    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=int(value))
+    return moment.isoformat().replace("+00:00", "Z")
+
+
+def _key(end: End) -> object:
+    return None if end is None else Instant(int(end[1])) if end[0] == TIME else end[1]
+
+
+# --- in SQL ----------------------------------------------------------------------------------------------------------
+def test(range: KeyRange, settings: PoolSettings, leaves: Sequence[Leaf]) -> Sql:
+    """Over the columns of the key's leaves (all but the nulls): whether a row lies in the range."""
+    absent = [_absent(key.path, leaves) for key in settings.keys if key.path]
+    if range.no_key:
+        return any_of(absent)
+    inside = [_inside(leaf, range) for leaf in leaves if leaf.path == settings.keys[0].path]
+    return all_of([any_of(inside), *map(negate, absent)])
+
+
+def _absent(path: Path, leaves: Sequence[Leaf]) -> Sql:
+    return all_of([is_null(_column(leaf)) for leaf in leaves if leaf.path == path])
+
+
+def _inside(leaf: Leaf, range: KeyRange) -> Sql:
+    return all_of([is_set(_column(leaf)), _beyond(leaf, range.low, above=True), _beyond(leaf, range.high, above=False)])
+
+
+def _beyond(leaf: Leaf, end: End, *, above: bool) -> Sql:
+    if end is None:
+        return TRUE
+    kind, value = end
+    if _RANK[kind] != _RANK[leaf.kind]:
+        return TRUE if (_RANK[leaf.kind] > _RANK[kind]) is above else FALSE
+    return op(exp.GTE if above else exp.LTE, _column(leaf), _literal(leaf.kind, kind, value, above))
+
+
+def _literal(column: str, kind: str, value: Scalar, above: bool) -> Sql:
+    match value:
+        case bool():
+            return TRUE if value else FALSE
+        case str():
+            return text(value)
+        case float() if column == INT:  # as an int, or the column would be compared as floats
+            return number(ceil(value) if above else floor(value))
+        case int() if column == FLOAT:
+            return number(float(value))
+    return moment(int(value)) if kind == TIME else number(value)
+
+
+def _column(leaf: Leaf) -> Sql:
+    return exp.column(leaf.column, quoted=True)

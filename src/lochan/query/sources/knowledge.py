@@ -1,0 +1,96 @@
+"""What is known of the rows of several forms together: their shapes under one numbering, and the kinds at each path."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from lochan.pools.shape import ARRAY, JSON, NULL, TIME, Array, Object, Type, kind_of, shape_id, unify
+from lochan.query.leaves import Known, Leaf, Path
+from lochan.query.sources.forms import OPEN_KINDS, Form, Place, type_at
+
+
+class Knowledge:
+    def __init__(self, forms: Iterable[Form]) -> None:
+        self.forms = list(forms)
+        self.shapes: dict[int, Object] = {}
+        self._renumbered: dict[Form, dict[int, int]] = {}
+        for form in self.forms:
+            self._number(form)
+        self._known: dict[Path, Sequence[Known]] = {}
+        self._elements: dict[Path, Type] = {}
+        self._texts: set[Path] = set()  # whose lists are given as text, since no one type holds them all
+
+    def renumbered(self, form: Form) -> Mapping[int, int]:
+        """Numbers of shapes in the objects of this form that mean another shape elsewhere."""
+        return self._renumbered.get(form, {})
+
+    @property
+    def text_shapes(self) -> set[int]:
+        """Of the shapes, those that only rows have which are text."""
+        texts, others = set[int](), set[int]()
+        for form in self.forms:
+            here = {self.renumbered(form).get(there, there) for there in form.shapes}
+            (texts if form.body else others).update(here)
+        return texts - others
+
+    def known(self, path: Path) -> Sequence[Known]:
+        if path not in self._known:
+            self._known[path] = self._look_up(path)
+        return self._known[path]
+
+    def members(self, path: Path) -> Sequence[str]:
+        names: dict[str, None] = {}
+        for form in self.forms:
+            for shape in form.shapes.values():
+                inner = type_at(shape, path)
+                if isinstance(inner, Object):
+                    names.update(dict.fromkeys(inner.names()))
+        return list(names)
+
+    def place(self, form: Form, leaf: Leaf) -> Place | None:
+        """Where a leaf that is known lies in the files of a form."""
+        return form.place(leaf, leaf.path in self._texts)
+
+    def element(self, leaf: Leaf) -> Type:
+        """Of an array: what its elements are, over all forms."""
+        return self._elements.get(leaf.path, NULL)
+
+    def _number(self, form: Form) -> None:
+        for there, shape in form.shapes.items():
+            if self.shapes.setdefault(there, shape) != shape:
+                here = shape_id(shape, self.shapes)
+                self.shapes[here] = shape
+                self._renumbered.setdefault(form, {})[there] = here
+
+    def _look_up(self, path: Path) -> Sequence[Known]:
+        types: dict[Type, None] = {}
+        for form in self.forms:
+            types.update(dict.fromkeys(form.types(path)))
+        kinds = dict.fromkeys(map(kind_of, types))
+        if any(form.is_open for form in self.forms):
+            kinds.update(dict.fromkeys(OPEN_KINDS))
+        if ARRAY in kinds:
+            element = self._common(path, [type for type in types if isinstance(type, Array)])
+            if element is None:
+                self._texts.add(path)
+                kinds = dict.fromkeys(JSON if kind == ARRAY else kind for kind in kinds)
+            else:
+                self._elements[path] = element
+        formats = tuple(type.partition(":")[2] for type in types if isinstance(type, str) and kind_of(type) == TIME)
+        return [self._leaf(Leaf(path, kind), formats if kind == TIME else ()) for kind in kinds]
+
+    def _leaf(self, leaf: Leaf, formats: tuple[str, ...]) -> Known:
+        places = [self.place(form, leaf) for form in self.forms]
+        always = all(place is not None and place.always for place in places)
+        return Known(leaf, always, self.element(leaf) if leaf.kind == ARRAY else NULL, formats)
+
+    def _common(self, path: Path, arrays: Iterable[Array]) -> Type | None:
+        """What one typed list can hold; None: there is no such type."""
+        of: Type | None = None
+        for array in arrays:
+            both = unify(of, array.of)
+            if both is None and (of, array.of) != (None, None):
+                return None
+            of = both
+        places = [form.place(Leaf(path, ARRAY)) for form in self.forms]
+        return None if of is None or any(place and place.list_of is None for place in places) else of

@@ -1,0 +1,103 @@
+"""`:pools`, `:repositories`, `:branches`, `:tags`, `:users`, `:jobs`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from lochan.formats.pool_settings import PoolSettings, path_text
+from lochan.pools.keys import Instant
+from lochan.pools.settings import settings_of
+from lochan.query.sources.catalog import Catalog
+from lochan.query.sources.meta.of_refs import BRANCH_FIELDS, TAG_FIELDS, branch_rows, refs_of, tag_rows
+from lochan.query.sources.meta.past import state_at
+from lochan.query.sources.meta.rows import MetaRows
+from lochan.versioning.repositories import POOL, Repositories, Repository
+
+_POOL_FIELDS = ("name", "id", "keys", "nulls", "size_bytes", "times", "primary_key", "default_branch", "created")
+_REPOSITORY_FIELDS = ("name", "id", "kind", "default_branch", "created", "created_by", "metadata")
+_USER_FIELDS = ("name", "created", "created_by", "policies", "keys")
+_JOB_FIELDS = ("repository", "id", "kind", "branch", "path", "expires")
+
+
+async def of_lake(catalog: Catalog, meta: str, time: int | None) -> MetaRows:
+    """`time`: as they were at that moment, in microseconds since 1970."""
+    if meta == "users":
+        return MetaRows(_USER_FIELDS, await catalog.user_rows(time))
+    found = await _repositories(catalog, time)
+    match meta:
+        case "pools":
+            return MetaRows(_POOL_FIELDS, [pool_row(each) for each in found if each.kind == POOL])
+        case "repositories":
+            return MetaRows(_REPOSITORY_FIELDS, [_row(each) for each in found])
+        case "jobs":
+            return MetaRows(_JOB_FIELDS, [row for each in found for row in await _jobs(catalog, each, time)])
+        case "branches":
+            rows = [{"repository": each.name, **row} for each in found for row in await _branches(catalog, each, time)]
+            return MetaRows(("repository", *BRANCH_FIELDS), rows)
+    rows = [{"repository": each.name, **row} for each in found for row in await _tags(catalog, each, time)]
+    return MetaRows(("repository", *TAG_FIELDS), rows)
+
+
+def pool_row(pool: Repository) -> dict[str, Any]:
+    return {
+        "name": pool.name,
+        "id": pool.id,
+        **settings_row(settings_of(pool)),
+        "default_branch": pool.default_branch,
+        "created": Instant(pool.created),
+        "created_by": pool.created_by,
+        "metadata": dict(pool.metadata),
+    }
+
+
+def settings_row(settings: PoolSettings) -> dict[str, Any]:
+    return {
+        "keys": [str(key) for key in settings.keys],
+        "nulls": "first" if settings.nulls_first else "last",
+        "size_bytes": settings.size_bytes,
+        "times": [path_text(path) for path in settings.times],
+        "primary_key": [path_text(path) for path in settings.primary_key],
+    }
+
+
+def _row(repository: Repository) -> dict[str, Any]:
+    return {
+        "name": repository.name,
+        "id": repository.id,
+        "kind": repository.kind,
+        "default_branch": repository.default_branch,
+        "created": Instant(repository.created),
+        "created_by": repository.created_by,
+        "metadata": dict(repository.metadata),
+    }
+
+
+async def _repositories(catalog: Catalog, time: int | None) -> Sequence[Repository]:
+    if time is None:
+        return await catalog.repositories()
+    return (await state_at(await catalog.journal(), catalog.parts, time)).of(Repositories).all()
+
+
+async def _branches(catalog: Catalog, repository: Repository, time: int | None) -> list[dict[str, Any]]:
+    return branch_rows(await refs_of(await catalog.journal(repository.id), time))
+
+
+async def _tags(catalog: Catalog, repository: Repository, time: int | None) -> list[dict[str, Any]]:
+    return tag_rows(await refs_of(await catalog.journal(repository.id), time))
+
+
+async def _jobs(catalog: Catalog, repository: Repository, time: int | None) -> list[dict[str, Any]]:
+    """What somebody holds open: uploads, address tokens and jobs, whose files no garbage collection takes."""
+    refs = await refs_of(await catalog.journal(repository.id), time)
+    return [
+        {
+            "repository": repository.name,
+            "id": id,
+            "kind": held.kind,
+            "branch": held.branch,
+            "path": held.path,
+            "expires": Instant(held.expires),
+        }
+        for id, held in refs.collection.all_held()
+    ]

@@ -1,0 +1,79 @@
+"""`p@c:objects` and `p@c:partitions`: what a pool's commit is made of."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+
+from lochan.formats.pool_settings import PoolSettings
+from lochan.pools import keys
+from lochan.pools.compaction import Partition, partitions
+from lochan.pools.facts import ColumnFacts
+from lochan.pools.keys import Instant
+from lochan.pools.objects import object_id
+from lochan.pools.shape import TIME
+from lochan.pools.times import NATIVE, render
+from lochan.query.sources.meta.rows import MetaRows
+from lochan.query.sources.snapshot import Indices, Snapshot
+
+_OBJECT_FIELDS = ("id", "min", "max", "count", "size", "keyless", "address", "shapes", "columns")
+_PARTITION_FIELDS = ("min", "max", "count", "size", "objects")
+_1970 = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def object_rows(snapshot: Snapshot, kept: Indices) -> MetaRows:
+    """In the order of the key."""
+    return MetaRows(_OBJECT_FIELDS, [_object(snapshot, index) for index in kept.tolist()])
+
+
+def _object(snapshot: Snapshot, index: int) -> dict[str, Any]:
+    object, facts = snapshot.object(index), snapshot.facts(index)
+    return {
+        "id": object.id,
+        **_span(facts.key_min, facts.key_max, snapshot.settings),
+        "count": facts.rows,
+        "size": object.size,
+        "keyless": facts.keyless,
+        "address": object.address,
+        "shapes": len(facts.shapes),
+        "columns": {".".join(column.path): _column(column) for column in facts.columns},
+    }
+
+
+def _column(column: ColumnFacts) -> dict[str, Any]:
+    least, greatest = column.least, column.greatest
+    if column.kind == TIME:
+        least, greatest = (None if end is None else render(int(end), NATIVE) for end in (least, greatest))
+    return {"kind": column.kind, "present": column.present, "min": least, "max": greatest}
+
+
+def partition_rows(snapshot: Snapshot, kept: Indices) -> MetaRows:
+    """Maximal groups of objects whose spans overlap, in the order of the key."""
+    found = partitions(snapshot.spans.take(pa.array(kept)), snapshot.settings)
+    return MetaRows(_PARTITION_FIELDS, [_partition(each, snapshot.settings) for each in found])
+
+
+def _partition(partition: Partition, settings: PoolSettings) -> dict[str, Any]:
+    return {
+        **_span(partition.low, partition.high, settings),
+        "count": partition.rows,
+        "size": partition.bytes,
+        "objects": [object_id(path) for path in partition.paths],
+    }
+
+
+def _span(low: bytes, high: bytes, settings: PoolSettings) -> dict[str, Any]:
+    """`min` is the key that comes first in the pool's order. Left out where no row has the key, or where the span is
+    one around keys of many kinds."""
+    ends = {"min": keys.decode(low, settings), "max": keys.decode(high, settings)} if low else {}
+    return {name: shown(values) for name, values in ends.items() if values and None not in values}
+
+
+def shown(values: list[Any]) -> Any:
+    """The value of a key of one part; of several a list, in which times are texts."""
+    if len(values) == 1:
+        [value] = values
+        return Instant((value - _1970) // timedelta(microseconds=1)) if isinstance(value, datetime) else value
+    return [each.isoformat().replace("+00:00", "Z") if isinstance(each, datetime) else each for each in values]

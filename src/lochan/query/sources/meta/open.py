@@ -1,0 +1,94 @@
+"""Which metadata a source names."""
+
+from __future__ import annotations
+
+from lochan.errors import Invalid
+from lochan.query import ast
+from lochan.query.sources.bounds import Test
+from lochan.query.sources.catalog import Catalog
+from lochan.query.sources.meta import of_files, of_history, of_objects, of_refs
+from lochan.query.sources.meta.of_lake import of_lake, pool_row
+from lochan.query.sources.meta.rows import MetaRows
+from lochan.query.sources.pool import PoolSource
+from lochan.query.sources.scans import Scans
+from lochan.query.sources.snapshot import Snapshots
+from lochan.versioning.expression import parse
+from lochan.versioning.open_repository import OpenRepository
+from lochan.versioning.repositories import POOL
+
+_OF_POOLS = ("settings", "indexrules", "objects", "partitions", "indexes")
+_RULE_FIELDS = ("name", "kind", "field")
+_INDEX_FIELDS = ("id", "rule", "object", "size")
+
+
+async def lake_rows(catalog: Catalog, source: ast.Source, now: int) -> MetaRows:
+    return await of_lake(catalog, source.meta, moment(source.ref, now) if source.ref else None)
+
+
+async def rows_of(
+    repository: OpenRepository, source: ast.Source, snapshots: Snapshots, test: Test, now: int
+) -> MetaRows:
+    """`test` is what objects are pruned by, where the source is tapped."""
+    about = repository.repository
+    if source.meta in _OF_POOLS and about.kind != POOL:
+        raise Invalid(f"`{about.name}` is a repository of files, which has no {source.meta}", hint="see :entries")
+    if source.meta in ("branches", "tags", "branchlog", "journal", "settings", "indexrules"):
+        return await _of_repository(repository, source, now)
+    ref = at(repository, source.ref)
+    match source.meta:
+        case "log":
+            return await of_history.log_rows(repository, ref)
+        case "rawlog":
+            return await of_history.raw_log_rows(repository, ref)
+        case "changes":
+            return await of_history.change_rows(repository, ref)
+        case "staged":
+            return await of_files.staged_rows(repository, ref)
+        case "indexes":
+            return MetaRows(_INDEX_FIELDS)
+    resolved = await repository.resolve(ref)
+    match source.meta:
+        case "entries":
+            return await of_files.entry_rows(await repository.tree(resolved.commit))
+        case "ranges":
+            return of_files.range_rows(await repository.tree(resolved.commit))
+    snapshot = await snapshots.at(repository, resolved)
+    kept = PoolSource(snapshot, Scans(), test=test).objects
+    rows = of_objects.partition_rows if source.meta == "partitions" else of_objects.object_rows
+    return rows(snapshot, kept)
+
+
+async def _of_repository(repository: OpenRepository, source: ast.Source, now: int) -> MetaRows:
+    time = _time(source, now)
+    match source.meta:
+        case "branches":
+            return MetaRows(of_refs.BRANCH_FIELDS, of_refs.branch_rows(await of_refs.refs_of(repository.journal, time)))
+        case "tags":
+            return MetaRows(of_refs.TAG_FIELDS, of_refs.tag_rows(await of_refs.refs_of(repository.journal, time)))
+        case "branchlog":
+            return await of_refs.branchlog_rows(repository.journal)
+        case "journal":
+            return await of_refs.journal_rows(repository.journal)
+        case "indexrules":
+            return MetaRows(_RULE_FIELDS)
+    return MetaRows((), [pool_row(repository.repository)])
+
+
+def at(repository: OpenRepository, ref: str) -> str:
+    """The default branch where none is said."""
+    default = repository.repository.default_branch
+    return f"{default}@{ref}" if ref.startswith("{") else ref or default
+
+
+def moment(ref: str, now: int) -> int:
+    """Of `{…}`, in microseconds since 1970."""
+    said = parse(f"main@{ref}")
+    return now - said.ago if said.ago is not None else said.time or 0
+
+
+def _time(source: ast.Source, now: int) -> int | None:
+    if not source.ref:
+        return None
+    if not source.ref.startswith("{"):
+        raise Invalid(f":{source.meta} is not of one commit", hint=f"leave out @{source.ref}, or give a time: @{{…}}")
+    return moment(source.ref, now)

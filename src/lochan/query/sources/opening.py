@@ -1,0 +1,178 @@
+"""From what a query names to Sources: every ref is resolved once, before anything is planned, so that one query sees
+one snapshot of each."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lochan.errors import Invalid, LochanError, NotFound
+from lochan.query import ast
+from lochan.query.errors import QueryError, did_you_mean
+from lochan.query.leaves import Source
+from lochan.query.sources.bounds import ANY_ROW, constant
+from lochan.query.sources.catalog import Catalog
+from lochan.query.sources.key_range import KeyRange, converted
+from lochan.query.sources.meta.open import at, lake_rows, rows_of
+from lochan.query.sources.narrowing import Wanted, wanted
+from lochan.query.sources.pool import PoolSource
+from lochan.query.sources.scans import Scans
+from lochan.query.sources.snapshot import Snapshot, Snapshots, merged
+from lochan.query.sources.spreading import of_rows, of_table
+from lochan.versioning.globs import regex
+from lochan.versioning.open_repository import OpenRepository
+from lochan.versioning.repositories import POOL, Repository
+
+# Reads files of a repository, by a ref and a glob, into data objects of this query alone.
+ReadFiles = Callable[[OpenRepository, str, str], Awaitable[Snapshot]]
+
+
+class Opening:
+    """Of one query: what it reads, and all that was opened for it."""
+
+    def __init__(
+        self, catalog: Catalog, snapshots: Snapshots, text: str, now: int, read_files: ReadFiles | None = None
+    ) -> None:
+        self._read_files = read_files
+        self.scans = Scans()
+        self.pools: list[PoolSource] = []
+        self._now = now
+        self._catalog = catalog
+        self._snapshots = snapshots
+        self._text = text
+        self._opened: dict[str, OpenRepository] = {}
+        self._sources: dict[int, Source] = {}
+
+    async def open(self, pipe: ast.Pipe) -> Callable[[ast.Source], Source]:
+        """Raises QueryError for what is not there. What is returned knows the sources of this pipe alone."""
+        for each in wanted(pipe):
+            self._sources[id(each.source)] = await self._placed(each)
+        return lambda source: self._sources[id(source)]
+
+    def widen(self) -> bool:
+        """From now on fields are known that only rows have which need not be read: a query may name them, and must not
+        be told that there is no such field. False: there is nothing more to know."""
+        return sum(pool.widen() for pool in self.pools) > 0
+
+    async def close(self) -> None:
+        for repository in self._opened.values():
+            await repository.close()
+
+    async def _placed(self, want: Wanted) -> Source:
+        """Errors point at the source in the text."""
+        try:
+            return await self._source(want)
+        except QueryError:
+            raise
+        except LochanError as error:
+            if not isinstance(error, Invalid | NotFound):
+                raise
+            raise QueryError(error.message, self._text, want.source.span, hint=error.hint) from error
+
+    async def _source(self, want: Wanted) -> Source:
+        source = want.source
+        if source.meta:
+            return await self._metadata(want)
+        if source.path:
+            return await self._files(want)
+        pools = [await self._snapshot(name, source.ref) for name in await self._names(source)]
+        snapshot = pools[0] if len(pools) == 1 else merged(pools)
+        low, high = _end(source.low), _end(source.high)
+        range = KeyRange(low, high, source.no_key)
+        if low or high:
+            kinds = PoolSource(snapshot, Scans()).kinds_of_key()
+            range = converted(range, kinds, snapshot.settings)
+        pool = PoolSource(snapshot, self.scans, range=range, test=want.test, first=want.first)
+        self.pools.append(pool)
+        return pool
+
+    async def _files(self, want: Wanted) -> Source:
+        source = want.source
+        if self._read_files is None or not isinstance(source.name, str):
+            raise Invalid("files of a repository cannot be read here")
+        found = _check_there(source.name, await self._catalog.repositories())
+        if found.kind == POOL:
+            raise Invalid(f"`{source.name}` is a pool", hint=f"its rows are `from {source.name}`")
+        repository = await self.repository(source.name)
+        snapshot = await self._read_files(repository, at(repository, source.ref), source.path)
+        pool = PoolSource(snapshot, self.scans, test=want.test)
+        self.pools.append(pool)
+        return pool
+
+    async def _metadata(self, want: Wanted) -> Source:
+        source = want.source
+        if isinstance(source.name, str):
+            _check_there(source.name, await self._catalog.repositories())
+            test = want.test if source.tap else ANY_ROW
+            found = await rows_of(await self.repository(source.name), source, self._snapshots, test, self._now)
+        else:
+            found = await lake_rows(self._catalog, source, self._now)
+        if found.table is not None:
+            return of_table(found.table, self.scans)
+        return of_rows(found.rows, self.scans, found.fields)
+
+    async def _snapshot(self, name: str, ref: str) -> Snapshot:
+        repository = await self.repository(name)
+        return await self._snapshots.at(repository, await repository.resolve(at(repository, ref)))
+
+    async def repository(self, name: str) -> OpenRepository:
+        if name not in self._opened:
+            self._opened[name] = await self._catalog.open_repository(name)
+        return self._opened[name]
+
+    async def _names(self, source: ast.Source) -> list[str]:
+        all = await self._catalog.repositories()
+        pools = [each.name for each in all if each.kind == POOL]
+        match source.name:
+            case ast.Glob(pattern):
+                found = _matching(pools, regex([pattern]))
+            case ast.Regexp(pattern):
+                found = _matching(pools, pattern)
+            case str() as name:
+                _check_pool(name, all)
+                return [name]
+            case _:
+                raise Invalid("the source has no name")
+        if not found:
+            raise NotFound(f"no pool is called like {source.name.pattern}", hint="`lochan ls` shows those there are")
+        return found
+
+
+def _matching(names: list[str], pattern: str) -> list[str]:
+    """By RE2, which takes no longer for one pattern than for another."""
+    column = pa.array(names, pa.string())
+    try:
+        found: list[str] = column.filter(pc.match_substring_regex(column, pattern)).to_pylist()
+    except pa.ArrowInvalid as error:
+        raise Invalid(f"/{pattern}/ is no regular expression: {error}") from error
+    return found
+
+
+def _check_there(name: str, all: Sequence[Repository]) -> Repository:
+    found = next((each for each in all if each.name == name), None)
+    if found is None:
+        near = did_you_mean(name, [each.name for each in all])
+        raise NotFound(f"there is no pool or repository `{name}`{near}", hint="`lochan ls` shows those there are")
+    return found
+
+
+def _check_pool(name: str, all: Sequence[Repository]) -> None:
+    found = _check_there(name, all)
+    if found.kind != POOL:
+        raise Invalid(
+            f"`{name}` is a repository of files",
+            hint=f"read files of it, such as {name}@{found.default_branch}/data/*.parquet, or {name}:entries",
+        )
+
+
+def _end(value: ast.Expr | None) -> tuple[str, bool | int | float | str] | None:
+    if isinstance(value, ast.ListOf) and len(value.items) == 1:
+        value = value.items[0]
+    if value is None or (isinstance(value, ast.Literal) and value.value is None):
+        return None
+    found = constant(value)
+    if found is None:
+        raise Invalid("a range is one of the key's first field", hint="such as range 10 to 20")
+    return found

@@ -1,0 +1,196 @@
+"""The rows of a pool at one commit, as a plan sees them: see `query/leaves.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+import numpy as np
+from sqlglot import exp
+
+from lochan.pools.layout import BODY_COLUMN, SHAPE_COLUMN
+from lochan.pools.shape import INT, JSON, Object
+from lochan.query.compile.sql import Sql, case, eq, null_of, number
+from lochan.query.leaves import Asked, Known, Leaf, Path
+from lochan.query.sources import key_range, ordering, scans, values
+from lochan.query.sources.bounds import ANY_ROW, Test
+from lochan.query.sources.choosing import Choice
+from lochan.query.sources.forms import Form
+from lochan.query.sources.groups import Group, Part, grouped
+from lochan.query.sources.key_range import ALL_KEYS, KeyRange
+from lochan.query.sources.knowledge import Knowledge
+from lochan.query.sources.pruning import Skipped
+from lochan.query.sources.scans import FileScan, Scans
+from lochan.query.sources.snapshot import Indices, Snapshot
+from lochan.query.sources.sql_bounds import of_sql
+
+PRESORTED = "presorted"  # said of an order that rows have already if the files are read one after the other
+
+
+class PoolSource:
+    """`test` and `first` tell what of it matters: rows that pass, and of the whole pool the first so many. What cannot
+    hold such rows is left out before anything is asked."""
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        scans: Scans,
+        *,
+        range: KeyRange = ALL_KEYS,
+        test: Test = ANY_ROW,
+        first: int | None = None,
+    ) -> None:
+        self.snapshot = snapshot
+        self._settings = snapshot.settings
+        self._scans = scans
+        self._range = range
+        self._choice = Choice(snapshot, range, test, first)
+        self._scanned: set[int] | None = None  # by all that was selected so far
+        self._against: dict[int, str] = {}  # what spoke against the others
+        self.read = self._choice.by_form(self._choice.kept)
+        self._wide = not self.read  # of nothing all fields would be unknown
+        self.knowledge = Knowledge(self._choice.by_form(snapshot.all) if self._wide else self.read)
+
+    def widen(self) -> bool:
+        """Know the fields of all objects, also of those that are not read. False: it did so already."""
+        if self._wide or len(self._choice.kept) == self.snapshot.count:
+            return False
+        self._wide = True
+        self.knowledge = Knowledge(self._choice.by_form(self.snapshot.all))
+        return True
+
+    # --- what is known ---
+    @property
+    def objects(self) -> Indices:
+        """Those that are read, by their number in the snapshot."""
+        kept = self._choice.kept
+        return kept if self._scanned is None else np.array(sorted(self._scanned), dtype=np.int64)
+
+    @property
+    def skipped(self) -> list[Skipped]:
+        read = set(self.objects.tolist())
+        against = {index: why for index, why in self._against.items() if index not in read}
+        return self._choice.told({**self._choice.why, **against})
+
+    @property
+    def shapes(self) -> Mapping[int, Object]:
+        return self.knowledge.shapes
+
+    @property
+    def has_body(self) -> bool:
+        return any(form.body for form in self.knowledge.forms)
+
+    @property
+    def text_shapes(self) -> Collection[int]:
+        return self.knowledge.text_shapes
+
+    @property
+    def key(self) -> Path | None:
+        return self._settings.keys[0].path or None
+
+    def kinds_of_key(self) -> list[str]:
+        return [known.leaf.kind for known in self.known(self.key)] if self.key else []
+
+    def known(self, path: Path) -> Sequence[Known]:
+        return self.knowledge.known(path)
+
+    def members(self, path: Path) -> Sequence[str]:
+        return self.knowledge.members(path)
+
+    # --- what is read ---
+    def select(self, asked: Asked) -> exp.Query:
+        keys = ordering.key_leaves(self._settings, self.known)
+        limited = not self._range.is_all
+        leaves = list(dict.fromkeys([*asked.leaves, *(keys if asked.ordered or limited else [])]))
+        read = self._narrowed(asked)
+        groups = grouped([self._part(form, leaves) for form in read], body=asked.body)
+        query = stacked([self._scan(group, read, leaves, asked) for group in groups] or [self._nothing(leaves, asked)])
+        terms = ordering.order(self._settings, self.known) if asked.ordered else []
+        if len(leaves) == len(asked.leaves) and not limited and not terms:
+            return query
+        return self._around(query, asked, keys, terms, one_scan=len(groups) == 1)
+
+    def _around(
+        self, query: exp.Query, asked: Asked, keys: list[Leaf], terms: list[exp.Ordered], *, one_scan: bool
+    ) -> exp.Query:
+        """Only the rows of the range, in order."""
+        shown = [_name(name) for name in _names(asked.leaves, asked)] or [exp.Literal.number(1).as_("_")]
+        outer = exp.select(*shown, copy=False).from_(query.subquery("pool", copy=False), copy=False)
+        if not self._range.is_all:
+            outer = outer.where(key_range.test(self._range, self._settings, keys), copy=False)
+        if terms:
+            ordered = exp.Order(expressions=terms)
+            ordered.meta[PRESORTED] = one_scan and self._lies_in_order()
+            outer.set("order", ordered)
+        return outer
+
+    def _narrowed(self, asked: Asked) -> dict[Form, list[int]]:
+        """The objects that may hold rows which pass the plan's own test."""
+        test = ANY_ROW if asked.test is None else of_sql(asked.test)
+        kept, why = (self._choice.kept, {}) if test is ANY_ROW else self._choice.narrowed(test)
+        self._scanned = (self._scanned or set()) | set(kept.tolist())
+        self._against.update(why)
+        return self._choice.by_form(kept)
+
+    def _part(self, form: Form, leaves: Sequence[Leaf]) -> Part:
+        places = {leaf: self.knowledge.place(form, leaf) for leaf in leaves}
+        return Part(form, places, self.knowledge.renumbered(form))
+
+    def _scan(self, group: Group, read: Mapping[Form, list[int]], leaves: Sequence[Leaf], asked: Asked) -> exp.Select:
+        objects = sorted(index for form in group.forms for index in read[form])
+        columns = dict(group.columns.values())
+        files = FileScan([self.snapshot.object(each) for each in objects], columns, group.uniform)
+        table = self._scans.add_files(files)
+        made: list[Sql] = []
+        for leaf in leaves:
+            place, element = group.places[leaf], self.knowledge.element(leaf)
+            made.append(values.value(place, leaf, table, element) if place else values.absent(leaf, element))
+        if asked.shape:
+            made.append(_shape(group.renumbered))
+        if asked.body:
+            made.append(values.column([BODY_COLUMN], table) if group.body else null_of(JSON))
+        return _selected(made, _names(leaves, asked)).from_(scans.table(table), copy=False)
+
+    def _nothing(self, leaves: Sequence[Leaf], asked: Asked) -> exp.Select:
+        made = [values.absent(leaf, self.knowledge.element(leaf)) for leaf in leaves]
+        made += [null_of(INT)] * asked.shape + [null_of(JSON)] * asked.body
+        return _selected(made, _names(leaves, asked)).where(exp.false(), copy=False)
+
+    def _lies_in_order(self) -> bool:
+        """Whether the rows are in order if the objects are read one after the other."""
+        kept = self._choice.kept
+        if not all(self.snapshot.facts(index).sorted for index in kept.tolist()):
+            return False
+        if len(kept) < 2:
+            return True
+        if self.snapshot.keyless[kept].any():
+            return False
+        spans = self.snapshot.spans.take(kept)
+        least, greatest = spans["min"].to_pylist(), spans["max"].to_pylist()
+        return all(high <= low for high, low in zip(greatest, least[1:], strict=False))
+
+
+def stacked(queries: Sequence[exp.Query]) -> exp.Query:
+    """One after the other. Balanced, so that a thousand are ten levels."""
+    if len(queries) == 1:
+        return queries[0]
+    middle = len(queries) // 2
+    return exp.Union(this=stacked(queries[:middle]), expression=stacked(queries[middle:]), distinct=False)
+
+
+def _selected(made: Sequence[Sql], names: Sequence[str]) -> exp.Select:
+    named = [each.as_(name, quoted=True) for each, name in zip(made, names, strict=True)]
+    return exp.select(*named or [exp.Literal.number(1).as_("_")], copy=False)
+
+
+def _names(leaves: Sequence[Leaf], asked: Asked) -> list[str]:
+    return [*(leaf.column for leaf in leaves), *[SHAPE_COLUMN] * asked.shape, *[BODY_COLUMN] * asked.body]
+
+
+def _name(name: str) -> Sql:
+    return exp.column(name, quoted=True)
+
+
+def _shape(renumbered: Mapping[int, int]) -> Sql:
+    column = _name(SHAPE_COLUMN)
+    arms = [(eq(column, number(there)), number(here)) for there, here in renumbered.items()]
+    return case(*arms, other=column)

@@ -1,0 +1,139 @@
+"""The data objects of one commit, as columns: a plan over a hundred thousand of them decodes only what it keeps."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lochan.formats.entry_table import Rows, as_batch
+from lochan.formats.pool_settings import PoolSettings
+from lochan.pools import facts, objects
+from lochan.pools.facts import Facts
+from lochan.pools.settings import settings_of
+from lochan.versioning.open_repository import OpenRepository
+from lochan.versioning.resolve import Resolved
+
+Indices = npt.NDArray[np.int64]
+_KEPT = 8  # snapshots that one process remembers
+
+
+class DataObject(NamedTuple):
+    """Where its bytes are, and enough to say its name in a message."""
+
+    id: str
+    address: str
+    size: int
+    sha256: bytes
+    rows: int
+    pool: str
+    commit: str
+
+    def __str__(self) -> str:
+        return f"data object {self.id} of {self.pool}@{self.commit[:12]}"
+
+
+class Owner(NamedTuple):
+    """Whose objects these are."""
+
+    pool: str
+    commit: str
+
+
+class Snapshot:
+    """Objects are numbered in the order of their least key; those without a row that has the key come last."""
+
+    def __init__(self, owners: Sequence[Owner], settings: PoolSettings, tables: Sequence[pa.Table]) -> None:
+        """One table of entries for each owner."""
+        self.owners = owners
+        self.settings = settings
+        entries = pa.concat_tables(tables)
+        spans = facts.spans(entries)
+        ours = pc.indices_nonzero(pc.is_valid(spans["rows"]))
+        order = ours.take(_order(spans.take(ours)))
+        self.entries = entries.take(order)
+        self.spans = spans.take(order)
+        self._owner = np.repeat(np.arange(len(tables)), [table.num_rows for table in tables])[order.to_numpy()]
+        self._facts: dict[int, Facts] = {}
+
+    @property
+    def count(self) -> int:
+        return int(self.spans.num_rows)
+
+    @cached_property
+    def all(self) -> Indices:
+        return np.arange(self.count, dtype=np.int64)
+
+    @cached_property
+    def sizes(self) -> npt.NDArray[np.int64]:
+        return self._numbers("size")
+
+    @cached_property
+    def rows(self) -> npt.NDArray[np.int64]:
+        return self._numbers("rows")
+
+    @cached_property
+    def keyless(self) -> npt.NDArray[np.int64]:
+        return self._numbers("keyless")
+
+    def facts(self, index: int) -> Facts:
+        found = self._facts.get(index)
+        if found is None:
+            metadata = self._single.entry(index).metadata
+            found = self._facts[index] = facts.from_metadata(metadata, self.spans["path"][index].as_py())
+        return found
+
+    def object(self, index: int) -> DataObject:
+        entry = self._single.entry(index)
+        [block] = entry.blocks
+        of = objects.object_id(entry.path), block.address, entry.size, block.sha256, int(self.rows[index])
+        return DataObject(*of, *self.owners[self._owner[index]])
+
+    @cached_property
+    def _single(self) -> Rows:
+        return Rows(as_batch(self.entries))
+
+    def _numbers(self, name: str) -> npt.NDArray[np.int64]:
+        numbers: npt.NDArray[np.int64] = self.spans[name].to_numpy()
+        return numbers
+
+
+class Snapshots:
+    """The last few, by commit: whoever asks again has them at once."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[Owner, Snapshot] = OrderedDict()
+
+    async def at(self, repository: OpenRepository, resolved: Resolved) -> Snapshot:
+        key = Owner(repository.repository.name, resolved.commit_id)
+        found = self._kept.get(key) or await snapshot(repository, resolved)
+        self._kept[key] = found
+        self._kept.move_to_end(key)
+        if len(self._kept) > _KEPT:
+            self._kept.popitem(last=False)
+        return found
+
+
+async def snapshot(repository: OpenRepository, resolved: Resolved) -> Snapshot:
+    entries = await objects.entries(await repository.tree(resolved.commit))
+    settings = settings_of(repository.repository)
+    return Snapshot([Owner(repository.repository.name, resolved.commit_id)], settings, [entries])
+
+
+def merged(snapshots: Sequence[Snapshot]) -> Snapshot:
+    """All of their objects. There is one order only where all have the same key."""
+    settings = snapshots[0].settings
+    orders = {(each.settings.keys, each.settings.nulls_first) for each in snapshots}
+    owners = [owner for each in snapshots for owner in each.owners]
+    return Snapshot(owners, settings if len(orders) == 1 else PoolSettings(), [each.entries for each in snapshots])
+
+
+def _order(spans: pa.Table) -> pa.Array:
+    keyed = spans.set_column(3, "min", pc.if_else(pc.equal(spans["min"], ""), None, spans["min"]))
+    return pc.sort_indices(keyed, sort_keys=[("min", "ascending"), ("path", "ascending")])

@@ -1,0 +1,100 @@
+"""Bounds read off a test in SQL over a source's leaves, as a plan tells it: see `bounds.py`."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from sqlglot import exp
+
+from lochan.pools.shape import BOOL, FLOAT, INT, STRING, TIME
+from lochan.query.leaves import Leaf
+from lochan.query.sources.bounds import ANY_ROW, Compare, Either, OneOf, Scalar, Test, both
+
+_OPERATORS: dict[type[exp.Expr], str] = {exp.EQ: "==", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">="}
+_TURNED = {"==": "==", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_1970 = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def of_sql(test: exp.Expr) -> Test:
+    """What is known of the rows for which it is true."""
+    match test:
+        case exp.Paren():
+            return of_sql(test.this)
+        case exp.Coalesce() if test.expressions == [exp.false()]:
+            return of_sql(test.this)
+        case exp.And():
+            return both((of_sql(test.left), of_sql(test.right)))
+        case exp.Or():
+            arms = of_sql(test.left), of_sql(test.right)
+            return ANY_ROW if ANY_ROW in arms else Either(arms)
+        case exp.Between():
+            ends = (_compared(test.this, ">=", test.args["low"]), _compared(test.this, "<=", test.args["high"]))
+            return both(each or ANY_ROW for each in ends)
+        case exp.In() if test.expressions:
+            return _one_of(test)
+    op = _OPERATORS.get(type(test))
+    if op is None or not isinstance(test, exp.Binary):
+        return ANY_ROW
+    return _compared(test.left, op, test.right) or _compared(test.right, _TURNED[op], test.left) or ANY_ROW
+
+
+def _compared(left: exp.Expr, op: str, right: exp.Expr) -> Compare | None:
+    (path, kind), value = _leaf(left), _constant(right)
+    return Compare(path, op, *value) if value is not None and _class(kind) == _class(value[0]) else None
+
+
+def _one_of(test: exp.In) -> Test:
+    path, kind = _leaf(test.this)
+    values = [_constant(each) for each in test.expressions]
+    known = tuple(value for value in values if value is not None and _class(kind) == _class(value[0]))
+    return OneOf(path, known) if len(known) == len(values) else ANY_ROW
+
+
+def _leaf(column: exp.Expr) -> Leaf:
+    """Back from its column; of something else, a leaf that is of no kind."""
+    if isinstance(column, exp.Paren):
+        return _leaf(column.this)
+    if not isinstance(column, exp.Column):
+        return Leaf((), "")
+    return Leaf.of_column(column.name)
+
+
+def _class(kind: str) -> str:
+    return FLOAT if kind == INT else kind
+
+
+def _constant(value: exp.Expr) -> tuple[str, Scalar] | None:
+    match value:
+        case exp.Paren():
+            return _constant(value.this)
+        case exp.Neg():
+            inner = _constant(value.this)
+            return (inner[0], -inner[1]) if inner and isinstance(inner[1], int | float) else None
+        case exp.Boolean():
+            return BOOL, bool(value.this)
+        case exp.Literal():
+            return _literal(value)
+        case exp.Cast() if isinstance(value.this, exp.Literal) and value.this.is_string:
+            return _cast(value.this.name, value.to.this)
+    return None
+
+
+def _literal(value: exp.Literal) -> tuple[str, Scalar] | None:
+    if value.is_string:
+        return STRING, value.name
+    return (INT, int(value.name)) if value.name.isdigit() else None
+
+
+def _cast(text: str, to: Any) -> tuple[str, Scalar] | None:
+    try:
+        match to:
+            case exp.DataType.Type.BIGINT:
+                return INT, int(text)
+            case exp.DataType.Type.DOUBLE:
+                return FLOAT, float(text)
+            case exp.DataType.Type.TIMESTAMPTZ:
+                return TIME, (datetime.fromisoformat(text) - _1970) // timedelta(microseconds=1)
+    except (ValueError, TypeError):
+        pass
+    return None

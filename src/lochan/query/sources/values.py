@@ -1,0 +1,74 @@
+"""The SQL of a leaf, from where its values lie. Neutral: `query/dialects` writes it for an engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from sqlglot import exp
+
+from lochan.pools.layout import SHAPE_COLUMN
+from lochan.pools.shape import ARRAY, JSON, TIME, Type
+from lochan.query.compile.fields import opened
+from lochan.query.compile.sql import TRUE, Sql, case, eq, null_of, sql_type, text, try_cast
+from lochan.query.dialects.neutral import neutral
+from lochan.query.leaves import Leaf
+from lochan.query.sources.forms import Place
+
+
+def value(place: Place, leaf: Leaf, table: str, element: Type) -> Sql:
+    """`table` is the name of the scan, `element` what the elements of an array are over all of the source."""
+    if place.by_value:
+        return opened(_text(place, table)).alts[leaf.kind]
+    if place.column:
+        read = _read(place, leaf, table)
+        shared = place.inside is not None
+        return case((shape_in(place.ids), read)) if shared and not place.always else read
+    sure = exp.Cast(this=exp.Array(), to=sql_type(ARRAY, element)) if leaf.kind == ARRAY else TRUE
+    return sure.copy() if place.always else case((shape_in(place.ids), sure))
+
+
+def absent(leaf: Leaf, element: Type) -> Sql:
+    """NULL, of the type that the leaf has where it is."""
+    return null_of(leaf.kind, element if leaf.kind == ARRAY else None)
+
+
+def shape_in(ids: Iterable[int]) -> Sql:
+    column = exp.column(SHAPE_COLUMN, quoted=True)
+    numbers = [exp.Literal.number(id) for id in sorted(ids)]
+    return eq(column, numbers[0]) if len(numbers) == 1 else exp.In(this=column, expressions=numbers)
+
+
+def column(path: Sequence[str], table: str) -> Sql:
+    """With the table before it: a struct's name could be read as a table's."""
+    found: Sql = exp.column(path[0], table if len(path) > 1 else None, quoted=True)
+    for name in path[1:]:
+        found = exp.Dot(this=found, expression=exp.to_identifier(name, quoted=True))
+    return found
+
+
+def _read(place: Place, leaf: Leaf, table: str) -> Sql:
+    if place.inside is not None:
+        return _of_kind(_text(place, table), leaf.kind)
+    found = column(place.column, table)
+    if leaf.kind == JSON and place.list_of is not None:  # a list among others that are text
+        return neutral("array_json", found, options=(place.list_of,))
+    return found
+
+
+def _of_kind(json: Sql, kind: str) -> Sql:
+    """What a JSON text says, known to be of this kind."""
+    match kind:
+        case "bool":
+            return eq(json, text("true"))
+        case "string":
+            return neutral("json_string", json)
+        case "time":
+            return exp.TryCast(this=neutral("json_string", json), to=sql_type(TIME))
+        case "int" | "float":
+            return try_cast(json, kind)
+    return json
+
+
+def _text(place: Place, table: str) -> Sql:
+    found = column(place.column, table)
+    return neutral("json_get", found, options=place.inside) if place.inside else found

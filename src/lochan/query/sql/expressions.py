@@ -1,0 +1,329 @@
+"""SQL expressions as values, and as tests with three outcomes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from sqlglot import exp
+
+from lochan.pools.shape import BOOL, FLOAT, INT, NULL, STRING, Type
+from lochan.query.compile.arithmetic import arithmetic, negative
+from lochan.query.compile.choosing import agreed
+from lochan.query.compile.fields import element
+from lochan.query.compile.fields import member as member_of
+from lochan.query.compile.making import array_of
+from lochan.query.compile.sql import (
+    DURATION,
+    FALSE,
+    INT_MAX,
+    TRUE,
+    Sql,
+    all_of,
+    any_of,
+    case,
+    cast,
+    coalesce,
+    negate,
+    null_of,
+    surely,
+)
+from lochan.query.compile.value import NUMBERS, SIMPLE, Value, fixed, literal, valued
+from lochan.query.dialects.neutral import neutral
+from lochan.query.sql import comparing
+from lochan.query.sql.scope import Scope, of_test, plain
+
+COMPARISONS: dict[type[exp.Expr], str] = {
+    exp.EQ: "==",
+    exp.NEQ: "!=",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+}
+ARITHMETIC: dict[type[exp.Expr], str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Mod: "%", exp.IntDiv: "/"}
+NOTHING = Value({}, NULL)
+
+
+def value_of(node: exp.Expr, scope: Scope) -> Value:
+    """Raises QueryError for whatever is not known here."""
+    handler = _HANDLERS.get(type(node))
+    if handler is not None:
+        return handler(node, scope)
+    if type(node) in COMPARISONS or isinstance(node, _TESTS):
+        return of_test(test_of(node, scope, sure=False))
+    if type(node) in ARITHMETIC:
+        return _arithmetic(node, scope)
+    if isinstance(node, exp.Query | exp.Subquery):
+        from lochan.query.sql.subqueries import scalar
+
+        return scalar(node, scope)
+    if isinstance(node, exp.Window):
+        from lochan.query.sql.windows import windowed
+
+        return windowed(node, scope)
+    from lochan.query.sql.calls import called
+
+    return called(node, scope)
+
+
+def test_of(node: exp.Expr, scope: Scope, *, sure: bool = True) -> Sql:
+    """True where the expression is. With `sure`, false and NULL count alike, so that tests stay simple enough to be
+    pushed down; without, they are told apart."""
+    match node:
+        case exp.Paren():
+            return test_of(node.this, scope, sure=sure)
+        case exp.And():
+            return all_of(test_of(each, scope, sure=sure) for each in node.flatten())
+        case exp.Or():
+            return any_of(test_of(each, scope, sure=sure) for each in node.flatten())
+        case exp.Not():
+            return negate(test_of(node.this, scope, sure=False))
+        case exp.Is():
+            return _is(node, scope)
+        case exp.NullSafeEQ() | exp.NullSafeNEQ():
+            same = comparing.same(value_of(node.left, scope), value_of(node.right, scope))
+            return same if isinstance(node, exp.NullSafeEQ) else negate(same)
+        case exp.Between():
+            value = value_of(node.this, scope)
+            ends = [(">=", node.args["low"]), ("<=", node.args["high"])]
+            return all_of(comparing.compared(op_, value, value_of(end, scope), sure=sure) for op_, end in ends)
+        case exp.In():
+            return _in(node, scope, sure)
+        case exp.Like() | exp.ILike():
+            return negate(_like(node, scope)) if node.args.get("negate") else _like(node, scope)
+        case exp.Exists():
+            from lochan.query.sql.subqueries import exists
+
+            return exists(node, scope)
+    if type(node) in COMPARISONS:
+        assert isinstance(node, exp.Binary)
+        left, right = value_of(node.left, scope), value_of(node.right, scope)
+        return comparing.compared(COMPARISONS[type(node)], left, right, sure=sure)
+    value = value_of(node, scope)
+    if BOOL not in value.alts and value.alts:
+        raise scope.refused(node, "this is no condition", "compare it with something")
+    return value.alts.get(BOOL, exp.Cast(this=exp.Null(), to=exp.DataType.build("boolean")))
+
+
+_TESTS = (exp.And, exp.Or, exp.Not, exp.Is, exp.NullSafeEQ, exp.NullSafeNEQ, exp.Between, exp.In)
+_TESTS += (exp.Like, exp.ILike, exp.Exists)  # type: ignore[assignment]
+
+
+# ── tests ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _is(node: exp.Is, scope: Scope) -> Sql:
+    value = value_of(node.this, scope)
+    match node.expression:
+        case exp.Null():
+            return negate(valued(value))
+        case exp.Boolean():
+            test = surely(value.alts.get(BOOL, FALSE))
+            return test if node.expression.this else all_of([valued(value, [BOOL]), negate(test)])
+    raise scope.refused(node, "IS takes NULL, TRUE or FALSE")
+
+
+def _in(node: exp.In, scope: Scope, sure: bool) -> Sql:
+    if node.args.get("query") is not None:
+        from lochan.query.sql.subqueries import among
+
+        return among(node, scope)
+    if node.args.get("unnest") is not None or node.args.get("field") is not None:
+        raise scope.refused(node, "IN takes a list in parentheses, or a query")
+    value = value_of(node.this, scope)
+    return comparing.one_of(value, [value_of(each, scope) for each in node.expressions], sure=sure)
+
+
+def _like(node: exp.Like | exp.ILike, scope: Scope) -> Sql:
+    pattern = value_of(node.expression, scope).constant
+    if not isinstance(pattern, str):
+        raise scope.refused(node.expression, "the pattern of LIKE is a text that the query itself says")
+    text = value_of(node.this, scope).alts.get(STRING)
+    if text is None:
+        return FALSE
+    if isinstance(node, exp.ILike):
+        folded = "".join(each.lower() if each.isascii() else each for each in pattern)
+        return neutral("like", neutral("lower", text), options=(folded,))
+    return neutral("like", text, options=(pattern,))
+
+
+# ── values ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _literal(node: exp.Literal, scope: Scope) -> Value:
+    if node.is_string:
+        return literal(STRING, node.this)
+    if node.this.isdecimal():
+        if int(node.this) > INT_MAX:
+            raise scope.refused(node, "this number is too large", "whole numbers have 64 bits")
+        return literal(INT, int(node.this))
+    try:
+        value = float(node.this)
+    except ValueError:
+        raise scope.refused(node, f"{node.this} is no number") from None
+    if math.isinf(value):
+        raise scope.refused(node, "this number is too large")
+    return literal(FLOAT, value)
+
+
+def _negative(node: exp.Neg, scope: Scope) -> Value:
+    if isinstance(node.this, exp.Literal) and not node.this.is_string:
+        text = node.this.this
+        if text.isdecimal() and int(text) <= INT_MAX + 1:
+            return literal(INT, -int(text))
+        of = _literal(node.this, scope)
+        assert isinstance(of.constant, int | float)
+        return literal(next(iter(of.alts)), -of.constant)
+    return plain(negative(value_of(node.this, scope)))
+
+
+def _arithmetic(node: exp.Expr, scope: Scope) -> Value:
+    assert isinstance(node, exp.Binary)
+    return plain(arithmetic(ARITHMETIC[type(node)], value_of(node.left, scope), value_of(node.right, scope)))
+
+
+def _divided(node: exp.Div, scope: Scope) -> Value:
+    """By the rules of both engines: a float, NULL where the divisor is 0."""
+    return plain(arithmetic("/", _real(value_of(node.left, scope)), _real(value_of(node.right, scope))))
+
+
+def _real(value: Value) -> Value:
+    if INT not in value.alts:
+        return value
+    reals = [cast(value.alts[INT], FLOAT)] + ([value.alts[FLOAT]] if FLOAT in value.alts else [])
+    rest = {kind: sql for kind, sql in value.alts.items() if kind not in NUMBERS}
+    return Value({**rest, FLOAT: coalesce(*reals)}, value.nothing)
+
+
+def _concatenated(node: exp.DPipe, scope: Scope) -> Value:
+    return plain(arithmetic("+", _text(value_of(node.left, scope)), _text(value_of(node.right, scope))))
+
+
+def _text(value: Value) -> Value:
+    """`||` takes whole numbers as texts, too."""
+    if INT not in value.alts:
+        return value
+    texts = [cast(value.alts[INT], STRING)] + ([value.alts[STRING]] if STRING in value.alts else [])
+    rest = {kind: sql for kind, sql in value.alts.items() if kind not in (INT, STRING)}
+    return Value({**rest, STRING: coalesce(*texts)}, value.nothing)
+
+
+def _cased(node: exp.Case, scope: Scope) -> Value:
+    of = node.this
+    arms: list[tuple[Sql, Value]] = []
+    for each in node.args["ifs"]:
+        if of is None:
+            test = test_of(each.this, scope)
+        else:
+            test = comparing.compared("==", value_of(of, scope), value_of(each.this, scope), sure=True)
+        arms.append((test, value_of(each.args["true"], scope)))
+    default = node.args.get("default")
+    return choice(arms, value_of(default, scope) if default is not None else NOTHING, node, scope)
+
+
+def _if(node: exp.If, scope: Scope) -> Value:
+    other = node.args.get("false")
+    arms = [(test_of(node.this, scope), value_of(node.args["true"], scope))]
+    return choice(arms, value_of(other, scope) if other is not None else NOTHING, node, scope)
+
+
+def choice(arms: list[tuple[Sql, Value]], other: Value, node: exp.Expr, scope: Scope) -> Value:
+    """The first whose test is true."""
+    element, arms = agreed([*arms, (TRUE, other)])
+    values = [value for _, value in arms]
+    if any("object" in value.alts for value in values):
+        raise scope.refused(node, "records cannot be chosen among", "choose among their fields")
+    kinds = dict.fromkeys(kind for value in values for kind in value.alts)
+    alts = {kind: _arm(kind, arms, element) for kind in kinds}
+    nothing = "" if all(not value.nothing for value in values) else NULL
+    return Value(alts, nothing, element)
+
+
+def _arm(kind: str, arms: list[tuple[Sql, Value]], element: Type | None) -> Sql:
+    ifs = [(test, value.alts.get(kind, exp.Null())) for test, value in arms[:-1]]
+    made = case(*ifs, other=arms[-1][1].alts.get(kind))
+    return null_of(kind, element) if isinstance(made, exp.Null) else made
+
+
+def first_of(values: list[Value], node: exp.Expr, scope: Scope) -> Value:
+    """COALESCE."""
+    kinds = {kind for value in values for kind in value.alts}
+    if len(kinds) == 1 and kinds <= set(SIMPLE):
+        kind = kinds.pop()
+        sure = any(not value.nothing for value in values)
+        return Value({kind: coalesce(*(value.alts[kind] for value in values if value.alts))}, "" if sure else NULL)
+    return choice([(valued(value), value) for value in values[:-1]], values[-1], node, scope)
+
+
+def _coalesced(node: exp.Coalesce, scope: Scope) -> Value:
+    return first_of([value_of(each, scope) for each in [node.this, *node.expressions]], node, scope)
+
+
+def _null_if(node: exp.Nullif, scope: Scope) -> Value:
+    value, other = value_of(node.this, scope), value_of(node.expression, scope)
+    return choice([(comparing.compared("==", value, other, sure=True), NOTHING)], value, node, scope)
+
+
+def _indexed(node: exp.Bracket, scope: Scope) -> Value:
+    """sqlglot counts from 0 here, as we do."""
+    if len(node.expressions) != 1 or isinstance(node.expressions[0], exp.Slice):
+        raise scope.refused(node, "an index is one number or one name")
+    of, at = value_of(node.this, scope), value_of(node.expressions[0], scope).constant
+    if isinstance(at, bool) or not isinstance(at, int | str):
+        raise scope.refused(node.expressions[0], "an index is a number or a name that the query itself says")
+    return plain(member_of(of, at) if isinstance(at, str) else element(of, at))
+
+
+def _dotted(node: exp.Dot, scope: Scope) -> Value:
+    if not isinstance(node.expression, exp.Identifier):
+        raise scope.refused(node, "behind a dot stands a name")
+    return plain(member_of(value_of(node.this, scope), node.expression.name))
+
+
+def _array(node: exp.Array, scope: Scope) -> Value:
+    return plain(array_of([value_of(each, scope) for each in node.expressions]))
+
+
+def _struct(node: exp.Struct, scope: Scope) -> Value:
+    members: dict[str, Value] = {}
+    for each in node.expressions:
+        if not isinstance(each, exp.PropertyEQ):
+            raise scope.refused(each, "a record is made of names and values: {'a': 1}")
+        members[each.this.name] = value_of(each.expression, scope)
+    return fixed(members)
+
+
+def _interval(node: exp.Interval, scope: Scope) -> Value:
+    unit = node.args["unit"].name.upper() if node.args.get("unit") is not None else ""
+    micros = _UNITS.get(unit.removesuffix("S"))
+    if micros is None or not isinstance(node.this, exp.Literal):
+        raise scope.refused(node, "an interval is a number of weeks, days, hours, minutes, seconds or less")
+    try:
+        return literal(DURATION, round(float(node.this.this) * micros))
+    except ValueError:
+        raise scope.refused(node, f"{node.this.this!r} is no number of {unit.lower()}s") from None
+
+
+_UNITS = {"WEEK": 604_800_000_000, "DAY": 86_400_000_000, "HOUR": 3_600_000_000, "MINUTE": 60_000_000}
+_UNITS |= {"SECOND": 1_000_000, "MILLISECOND": 1_000, "MICROSECOND": 1}
+
+_HANDLERS: dict[type[exp.Expr], Callable[..., Value]] = {
+    exp.Column: lambda node, scope: scope.column(node),
+    exp.Paren: lambda node, scope: value_of(node.this, scope),
+    exp.Literal: _literal,
+    exp.Boolean: lambda node, scope: literal(BOOL, bool(node.this)),
+    exp.Null: lambda node, scope: NOTHING,
+    exp.Neg: _negative,
+    exp.Div: _divided,
+    exp.DPipe: _concatenated,
+    exp.Case: _cased,
+    exp.If: _if,
+    exp.Coalesce: _coalesced,
+    exp.Nullif: _null_if,
+    exp.Bracket: _indexed,
+    exp.Dot: _dotted,
+    exp.Interval: _interval,
+    exp.Array: _array,
+    exp.Struct: _struct,
+}

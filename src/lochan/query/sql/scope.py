@@ -1,0 +1,127 @@
+"""What an SQL expression can see: the tables of its FROM, those of the queries around it, and names that were given."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from sqlglot import exp
+
+from lochan.pools.shape import JSON, NULL
+from lochan.query.compile.fields import member
+from lochan.query.compile.scope import Query
+from lochan.query.compile.sql import ERROR, Sql
+from lochan.query.compile.value import Record, Value
+from lochan.query.errors import QueryError, did_you_mean
+from lochan.query.sql.reading import Text
+
+
+@dataclass(frozen=True)
+class Table:
+    """Of a FROM: how it is called, and the values that its columns are."""
+
+    name: str
+    alias: str  # in the plan
+    record: Record
+    optional: bool = False  # on the side of an outer join that may have no row
+
+    def get(self, name: str) -> Value | None:
+        if name not in self.record:
+            return None
+        value = self.record.get(name)
+        return replace(value, nothing=NULL) if self.optional else value
+
+
+@dataclass
+class Seen:
+    """What was met in an expression."""
+
+    aggregates: int = 0
+    windows: int = 0
+
+
+@dataclass(frozen=True)
+class Made:
+    """A query in the plan's SQL, and its columns: their names, and values in terms of the query's own columns."""
+
+    query: exp.Query
+    columns: tuple[tuple[str, Value], ...]
+
+
+class Maker(Protocol):
+    """Of queries within a query."""
+
+    def made(self, node: exp.Expr, outer: Scope | None) -> Made: ...
+
+
+@dataclass(frozen=True)
+class Scope:
+    query: Query
+    text: Text
+    maker: Maker
+    tables: Sequence[Table] = ()
+    outer: Scope | None = None
+    merged: dict[str, Value] = field(default_factory=dict)  # columns of a JOIN … USING
+    named: dict[str, Value] = field(default_factory=dict)  # of the select list, for ORDER BY and the like
+    aggregates: bool = False  # whether one may be called here
+    windows: bool = False
+    seen: Seen = field(default_factory=Seen)
+    of_group: Seen | None = None  # in a window's aggregate: its arguments may be aggregates of the group, told here
+
+    def refused(self, node: exp.Expr, message: str, hint: str = "") -> QueryError:
+        return self.text.refused(node, message, hint)
+
+    def column(self, node: exp.Column) -> Value:
+        names = [each.name for each in node.parts]
+        found = self._found(names, node)
+        if found is None:
+            raise self._unknown(names, node)
+        return plain(found)
+
+    def below(self, value: Value, names: list[str], node: exp.Expr) -> Value:
+        """A member of a member of a record."""
+        for name in names:
+            inner, record = member(value, name), value.record
+            if not inner.alts and JSON not in value.alts and (record is None or name not in record):
+                near = did_you_mean(name, record.names) if record is not None else ""
+                raise self.refused(node, f"unknown field `{name}`{near}")
+            value = inner
+        return value
+
+    def _found(self, names: list[str], node: exp.Column) -> Value | None:
+        table = next((each for each in self.tables if each.name == names[0]), None)
+        if table is not None and len(names) > 1 and (value := table.get(names[1])) is not None:
+            return self.below(value, names[2:], node)
+        if names[0] in self.merged:
+            return self.below(self.merged[names[0]], names[1:], node)
+        holders = [each for each in self.tables if names[0] in each.record]
+        if len(holders) > 1:
+            hint = "say of which: " + " or ".join(f"{each.name}.{names[0]}" for each in holders)
+            raise self.refused(node, f"column `{names[0]}` is in several tables", hint)
+        if holders and (value := holders[0].get(names[0])) is not None:
+            return self.below(value, names[1:], node)
+        if names[0] in self.named and len(names) == 1:
+            return self.named[names[0]]
+        return self.outer._found(names, node) if self.outer is not None else None
+
+    def _unknown(self, names: list[str], node: exp.Column) -> QueryError:
+        table = next((each for each in self.tables if each.name == names[0]), None)
+        if len(names) > 1 and table is not None:
+            near = did_you_mean(names[1], table.record.names)
+            return self.refused(node, f"unknown column `{names[1]}` of `{names[0]}`{near}")
+        known = [name for each in self.tables for name in each.record.names]
+        near = did_you_mean(names[0], [*known, *self.named])
+        hint = "" if near else "a text stands in 'single quotes'" if node.this.args.get("quoted") else ""
+        return self.refused(node, f"unknown column `{names[0]}`{near}", hint)
+
+
+def plain(value: Value) -> Value:
+    """As SQL sees it: missing and null are NULL, and so is what could not be computed."""
+    alts = {kind: sql for kind, sql in value.alts.items() if kind not in (NULL, ERROR)}
+    same = len(alts) == len(value.alts)
+    return replace(value, alts=alts, nothing=value.nothing and NULL if same else NULL)
+
+
+def of_test(test: Sql) -> Value:
+    return Value({"bool": test}, NULL)

@@ -1,0 +1,253 @@
+"""SELECT, clause by clause."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from lochan.query.compile.sql import TRUE, Sql, is_constant, number, op
+from lochan.query.compile.value import Value
+from lochan.query.dialects.neutral import Neutral
+from lochan.query.errors import did_you_mean
+from lochan.query.sql.aggregates import AGGREGATES
+from lochan.query.sql.columns import Columns, leaves
+from lochan.query.sql.expressions import test_of, value_of
+from lochan.query.sql.scope import Made, Scope, Table, plain
+from lochan.query.sql.tables import Opener, Tables
+from lochan.query.sql.windows import is_aggregate, order_of
+
+Item = tuple[str, Value, exp.Expr]
+
+
+def selected(node: exp.Select, opener: Opener, scope: Scope) -> Made:
+    return _Select(node, opener, scope).made()
+
+
+@dataclass
+class _Select:
+    node: exp.Select
+    opener: Opener
+    scope: Scope
+
+    def made(self) -> Made:
+        tables = Tables(self.scope, self.opener)
+        tables.read(self.node)
+        scope = replace(self.scope, tables=tuple(tables.found), merged=tables.merged)
+        where = self._test("where", scope)
+        inside = replace(scope, aggregates=True, windows=True)
+        items = self._items(inside)
+        named = {name: value for name, value, node in items if isinstance(node, exp.Alias)}
+        inside = replace(inside, named=named)
+        keys = self._keys(items, replace(scope, named=named))
+        having = self._test("having", replace(inside, windows=False))
+        qualify = self._test("qualify", inside)
+        order = order_of(self.node.args.get("order"), lambda each: self._key(each.this, items, inside))
+        grouped = bool(keys) or scope.seen.aggregates > 0 or having is not None
+        if grouped:
+            self._check_grouped(items, keys, order, having, tables.found)
+        columns = Columns()
+        values = [(name, columns.value(value)) for name, value, _ in items]
+        query = self._query(columns, tables, where)
+        if grouped:
+            _group(query, keys, having)
+        if qualify is not None:
+            query, order = self._qualified(query, columns, order, qualify)
+        if self.node.args.get("distinct") is not None:
+            again = lambda each: self._selected(each.this, items, values, inside)  # noqa: E731
+            query, order = self._distinct(query, order_of(self.node.args.get("order"), again))
+        if order:
+            query.set("order", exp.Order(expressions=[each.copy() for each in order]))
+        limit(query, self.node, self.scope)
+        return Made(query, tuple(values))
+
+    def _test(self, clause: str, scope: Scope) -> Sql | None:
+        found = self.node.args.get(clause)
+        return None if found is None else test_of(found.this, scope)
+
+    # ── the select list ──
+
+    def _items(self, scope: Scope) -> list[Item]:
+        items: list[Item] = []
+        taken: set[str] = set()
+        for node in self.node.expressions:
+            for name, value in self._item(node, scope):
+                free, count = name, 0
+                while free in taken:
+                    count += 1
+                    free = f"{name}_{count}"
+                taken.add(free)
+                items.append((free, value, node))
+        return items
+
+    def _item(self, node: exp.Expr, scope: Scope) -> list[tuple[str, Value]]:
+        if isinstance(node, exp.Star):
+            return self._all(node, scope.tables, scope)
+        if isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
+            tables = [each for each in scope.tables if each.name == node.table]
+            if not tables:
+                raise scope.refused(node, f"there is no table `{node.table}` here")
+            return self._all(node.this, tables, scope)
+        value = value_of(node.this if isinstance(node, exp.Alias) else node, scope)
+        return [(_called(node, scope), value)]
+
+    def _all(self, star: exp.Star, tables: Sequence[Table], scope: Scope) -> list[tuple[str, Value]]:
+        if star.args.get("replace") or star.args.get("rename"):
+            raise scope.refused(star, "a star is known with EXCLUDE only")
+        if not tables:
+            raise scope.refused(star, "there is no table that `*` could mean")
+        without = {each.name for each in star.args.get("except_") or []}
+        found: list[tuple[str, Value]] = []
+        for table in tables:
+            if table.record.body is not None:
+                raise scope.refused(star, f"rows of `{table.name}` have too many fields for `*`", "name the columns")
+            for name in table.record.names:
+                value = scope.merged.get(name) if len(tables) > 1 else None
+                if value is not None and any(name == each for each, _ in found):
+                    continue
+                value = value if value is not None else table.get(name)
+                assert value is not None
+                found.append((name, plain(value)))
+        unknown = without - {name for name, _ in found}
+        if unknown:
+            name = unknown.pop()
+            raise scope.refused(star, f"unknown column `{name}`{did_you_mean(name, [each for each, _ in found])}")
+        return [(name, value) for name, value in found if name not in without]
+
+    # ── groups ──
+
+    def _keys(self, items: list[Item], scope: Scope) -> list[Value]:
+        group = self.node.args.get("group")
+        if group is None:
+            return []
+        if group.args.get("all"):
+            return [value for _, value, _ in items if not _aggregates(value)]
+        extra = [key for key, value in group.args.items() if value and key not in ("expressions", "all")]
+        if extra:
+            raise scope.refused(group, f"`{extra[0]}` is not known in GROUP BY")
+        return [self._key(each, items, scope) for each in group.expressions]
+
+    def _key(self, node: exp.Expr, items: list[Item], scope: Scope) -> Value:
+        """A number is that of a column of the select list."""
+        if isinstance(node, exp.Literal) and node.is_int:
+            at = int(node.this)
+            if not 1 <= at <= len(items):
+                raise scope.refused(node, f"there is no column {at}", f"the select list has {len(items)}")
+            return items[at - 1][1]
+        return value_of(node, scope)
+
+    def _check_grouped(
+        self, items: list[Item], keys: list[Value], order: list[exp.Ordered], having: Sql | None, tables: list[Table]
+    ) -> None:
+        """Engines say this in their own words; we say it with the place."""
+        known = {sql for key in keys for sql in leaves(key)}
+        local = {table.alias for table in tables}
+        for name, value, node in items:
+            if any(_loose(sql, known, local) for sql in leaves(value)):
+                message = f"`{name}` is neither grouped by nor within an aggregate"
+                raise self.scope.refused(node, message, "add it to GROUP BY, or use any_value")
+        for each in [*(key.this for key in order), *([having] if having is not None else [])]:
+            if _loose(each, known, local):
+                clause = self.node.args.get("having") if each is having else self.node.args.get("order")
+                message = "a column here is neither grouped by nor within an aggregate"
+                raise self.scope.refused(clause or self.node, message)
+
+    # ── the query ──
+
+    def _query(self, columns: Columns, tables: Tables, where: Sql | None) -> exp.Select:
+        query = exp.select(*columns.select(), copy=False)
+        if tables.first is not None:
+            query = query.from_(tables.first, copy=False)
+        for join in tables.joins:
+            query = query.join(join, copy=False)
+        if where is not None and where != TRUE:
+            query.set("where", exp.Where(this=where.copy()))
+        return query
+
+    def _qualified(
+        self, query: exp.Select, columns: Columns, order: list[exp.Ordered], qualify: Sql
+    ) -> tuple[exp.Select, list[exp.Ordered]]:
+        """A query around it chooses the rows, by a column that it does not show; and so it may be ordered."""
+        shown = list(columns.made)
+        order = [_ordered(each, columns) for each in order]
+        test = columns.add(qualify)
+        query.set("expressions", columns.select())
+        return self._around(query, shown, test), order
+
+    def _distinct(self, query: exp.Select, order: list[exp.Ordered]) -> tuple[exp.Select, list[exp.Ordered]]:
+        distinct = self.node.args["distinct"]
+        if distinct.args.get("on") is not None:
+            raise self.scope.refused(distinct, "DISTINCT ON is not known here", "use QUALIFY row_number() OVER (…) = 1")
+        query.set("distinct", exp.Distinct())
+        return (self._around(query, [each.alias for each in query.expressions], None) if order else query), order
+
+    def _selected(self, node: exp.Expr, items: list[Item], values: list[tuple[str, Value]], scope: Scope) -> Value:
+        """A column of the select list, as one of the result: what else the rows had is gone."""
+        key = self._key(node, items, scope)
+        for (_, value, _), (_, shown) in zip(items, values, strict=True):
+            if value.alts == key.alts:
+                return shown
+        raise scope.refused(node, "with DISTINCT, rows are ordered by what is selected", "select it too")
+
+    def _around(self, query: exp.Select, shown: list[str], test: Sql | None) -> exp.Select:
+        alias = self.scope.query.names.next()
+        outer = exp.select(*(exp.column(name, alias, quoted=True).as_(name, quoted=True) for name in shown or ["_"]))
+        outer = outer.from_(query.subquery(alias, copy=False), copy=False)
+        if test is not None:
+            outer.set("where", exp.Where(this=test.copy()))
+        return outer
+
+
+def limit(query: exp.Query, node: exp.Query, scope: Scope) -> None:
+    for key, kind in (("limit", exp.Limit), ("offset", exp.Offset)):
+        found = node.args.get(key)
+        if found is None:
+            continue
+        if not isinstance(found, kind) or not isinstance(found.expression, exp.Literal) or not found.expression.is_int:
+            raise scope.refused(found, f"{key.upper()} takes a whole number")
+        query.set(key, kind(expression=found.expression.copy()))
+
+
+def _group(query: exp.Select, keys: list[Value], having: Sql | None) -> None:
+    columns = [sql for sql in dict.fromkeys(sql for key in keys for sql in leaves(key)) if not is_constant(sql)]
+    if columns:
+        query.set("group", exp.Group(expressions=[sql.copy() for sql in columns]))
+    elif keys or not any(is_aggregate(each) for each in query.find_all(exp.AggFunc, Neutral)):
+        # Where nothing but constants is left of it, it is still a query of groups, or of one group.
+        some = op(exp.GT, exp.Count(this=exp.Star()), number(0 if keys else -1))
+        having = some if having is None else exp.and_(some, having)
+    if having is not None:
+        query.set("having", exp.Having(this=having.copy()))
+
+
+def _ordered(key: exp.Ordered, columns: Columns) -> exp.Ordered:
+    return exp.Ordered(this=columns.add(key.this), desc=key.args.get("desc"), nulls_first=key.args.get("nulls_first"))
+
+
+def _loose(sql: Sql, known: set[Sql], local: set[str]) -> bool:
+    """Whether a column of this query's tables is used that is neither a key nor within an aggregate."""
+    if sql in known or is_aggregate(sql):
+        return False
+    if isinstance(sql, exp.Column):
+        return sql.table in local
+    return any(_loose(each, known, local) for each in sql.iter_expressions())
+
+
+def _aggregates(value: Value) -> bool:
+    return any(is_aggregate(each) for sql in leaves(value) for each in sql.walk())
+
+
+def _called(node: exp.Expr, scope: Scope) -> str:
+    """The name of a column that is given none: the field's, or the function's as it was written."""
+    if isinstance(node, exp.Alias):
+        return node.alias
+    while isinstance(node, exp.Paren | exp.Filter | exp.Window | exp.WithinGroup | exp.IgnoreNulls | exp.Cast):
+        node = node.this
+    if isinstance(node, exp.Column | exp.Dot):
+        return node.name
+    if not isinstance(node, exp.Func) or isinstance(node, exp.Binary | exp.Case | exp.If):
+        return "value"
+    if "start" in node.meta:
+        return scope.text.quoted[node.meta["start"] : node.meta["end"] + 1].lower()
+    return AGGREGATES[type(node)][0] if type(node) in AGGREGATES else node.sql_name().lower()

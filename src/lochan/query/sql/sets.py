@@ -1,0 +1,78 @@
+"""UNION, INTERSECT, EXCEPT: columns by their place, each with the kinds that it has on either side."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from lochan.pools.shape import NULL
+from lochan.query.compile.sql import Sql, sql_type
+from lochan.query.compile.value import SIMPLE, Value
+from lochan.query.sql.scope import Made, Scope
+from lochan.query.sql.selects import limit
+from lochan.query.sql.windows import order_of
+
+_KINDS = (exp.Union, exp.Intersect, exp.Except)
+
+
+def combined(node: exp.SetOperation, left: Made, right: Made, scope: Scope) -> Made:
+    if type(node) not in _KINDS or node.args.get("by_name"):
+        raise scope.refused(node, "this way to put queries together is not known", "UNION, INTERSECT, EXCEPT")
+    if len(left.columns) != len(right.columns):
+        counts = f"{len(left.columns)} columns, the other {len(right.columns)}"
+        raise scope.refused(node.expression, f"one side has {counts}")
+    layout = [_layout(node, one, other, scope) for one, other in zip(left.columns, right.columns, strict=True)]
+    sides = [_side(made, layout, scope) for made in (left, right)]
+    query: exp.Query = type(node)(this=sides[0], expression=sides[1], distinct=node.args.get("distinct"))
+    columns: list[tuple[str, Value]] = []
+    at = 0
+    for (name, _), kinds in zip(left.columns, layout, strict=True):
+        alts: dict[str, Sql] = {kind: exp.column(f"c{at + number}", quoted=True) for number, kind in enumerate(kinds)}
+        columns.append((name, Value(alts, NULL, format=None)))
+        at += len(kinds)
+    return _ordered(node, query, columns, scope)
+
+
+def _layout(node: exp.Expr, left: tuple[str, Value], right: tuple[str, Value], scope: Scope) -> list[str]:
+    kinds = [*left[1].alts, *(kind for kind in right[1].alts if kind not in left[1].alts)]
+    if not set(kinds) <= {*SIMPLE, "json", "error"}:
+        raise scope.refused(node, f"column `{left[0]}` is a record or an array, which cannot be put together")
+    return kinds
+
+
+def _side(made: Made, layout: list[list[str]], scope: Scope) -> exp.Select:
+    alias = scope.query.names.next()
+    shown: list[exp.Expr] = []
+    for (_, value), kinds in zip(made.columns, layout, strict=True):
+        for kind in kinds:
+            there = value.alts.get(kind)
+            sql: Sql = exp.Null() if there is None else exp.column(there.name, alias, quoted=True)
+            typed = exp.Cast(this=sql, to=sql_type(kind))
+            shown.append(typed.as_(f"c{len(shown)}", quoted=True))
+    shown = shown or [exp.Literal.number(1).as_("_", quoted=True)]
+    return exp.select(*shown, copy=False).from_(made.query.subquery(alias, copy=False), copy=False)
+
+
+def _ordered(node: exp.SetOperation, query: exp.Query, columns: list[tuple[str, Value]], scope: Scope) -> Made:
+    """ORDER BY knows the result's columns only: by name or by number."""
+    order = node.args.get("order")
+    if order is None and node.args.get("limit") is None and node.args.get("offset") is None:
+        return Made(query, tuple(columns))
+    alias = scope.query.names.next()
+    names = [name for _, value in columns for name in (each.name for each in value.alts.values())]
+    outer = exp.select(*(exp.column(name, alias, quoted=True).as_(name, quoted=True) for name in names or ["_"]))
+    outer = outer.from_(exp.Subquery(this=query, alias=exp.TableAlias(this=exp.to_identifier(alias, quoted=True))))
+    by_name = dict(columns)
+
+    def key(each: exp.Ordered) -> Value:
+        this = each.this
+        if isinstance(this, exp.Literal) and this.is_int and 1 <= int(this.this) <= len(columns):
+            return columns[int(this.this) - 1][1]
+        if isinstance(this, exp.Column) and not this.table and this.name in by_name:
+            return by_name[this.name]
+        raise scope.refused(this, "rows of several queries are ordered by a column of the result")
+
+    keys = order_of(order, key)
+    if keys:
+        outer.set("order", exp.Order(expressions=keys))
+    limit(outer, node, scope)
+    return Made(outer, tuple(columns))

@@ -1,0 +1,205 @@
+"""What a table's name means: the same that `from` takes. And what a query says of the rows of each table, as tests that
+objects can be judged by before they are opened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+from sqlglot import exp
+
+from lochan.errors import LochanError
+from lochan.query import ast
+from lochan.query.sql.reading import Text
+from lochan.query.syntax.cursor import Cursor
+from lochan.query.syntax.expressions import joined
+from lochan.query.syntax.sources import source as read_source
+
+SOURCE = "source"  # in a table's meta
+_1970 = datetime(1970, 1, 1, tzinfo=UTC)
+_COMPARED = {exp.EQ: "==", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">="}
+
+
+def found_sources(text: Text, tree: exp.Query) -> ast.Pipe:
+    """A pipe that reads every table of the query, to be opened; each table remembers its source."""
+    arms = [ast.Union(_arm(text, table)) for table in _tables(tree)]
+    return ast.Pipe(tuple(arms))
+
+
+def time_of(text: str) -> int | None:
+    """Microseconds since 1970, of a text that says a time as SQL does."""
+    try:
+        moment = datetime.fromisoformat(text.strip())
+    except ValueError:
+        return None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return (moment - _1970) // timedelta(microseconds=1)
+
+
+def _tables(tree: exp.Query) -> Iterator[exp.Table]:
+    for table in tree.find_all(exp.Table):
+        if isinstance(table.this, exp.Identifier) and not _is_cte(table):
+            yield table
+
+
+def _is_cte(table: exp.Table) -> bool:
+    """Whether a WITH around it has this name."""
+    node: exp.Expr | None = table
+    while node is not None:
+        around = node.args.get("with_") if isinstance(node, exp.Query) else None
+        if around is not None and any(each.alias == table.name for each in around.expressions):
+            return True
+        node = node.parent
+    return False
+
+
+def _arm(text: Text, table: exp.Table) -> ast.Pipe:
+    source = _source(text, table)
+    table.meta[SOURCE] = source
+    operators: list[ast.Operator] = [ast.From((source,))]
+    select = table.find_ancestor(exp.Select)
+    if select is not None:
+        operators += [ast.Where(test) for test in _tests(select, table)]
+        operators += [ast.Head(count) for count in _first(select, table)]
+    return ast.Pipe(tuple(operators))
+
+
+def _source(text: Text, table: exp.Table) -> ast.Source:
+    if table.args.get("db") is not None:
+        hint = "a name with a dot stands in quotes"
+        raise text.refused(table, "a table has one name, without a schema", hint)
+    name = table.name
+    span = text.span(table.this)
+    if not set(name) & set("@:/*?$"):
+        return ast.Source(name, span=span)
+    cursor = Cursor(name)
+    try:
+        found = read_source(cursor)
+    except LochanError as error:
+        raise text.refused(table.this, error.message, error.hint) from None
+    if not cursor.ended():
+        raise text.refused(table.this, f"`{name}` is no source", "such as logs, logs@dev, logs:objects")
+    return ast.Source(found.name, found.ref, found.path, found.meta, found.no_key, span=span)
+
+
+# ── what is known of a table's rows ──────────────────────────────────────────────────────────────────────────────────
+
+
+def _tests(select: exp.Select, table: exp.Table) -> Iterator[ast.Expr]:
+    """Those of the WHERE that are about this table alone, if no join can add rows that need not pass."""
+    where, joins = select.args.get("where"), select.args.get("joins") or []
+    if where is None or any(join.side or join.kind in ("ANTI", "SEMI") for join in joins):
+        return
+    whose = None if not joins and _is_table(select) else table.alias_or_name
+    parts = where.this.flatten() if isinstance(where.this, exp.And) else [where.this]
+    for part in parts:
+        test = _test(part, table.alias_or_name, whose)
+        if test is not None:
+            yield test
+
+
+def _is_table(select: exp.Select) -> bool:
+    """Not a subquery within an expression: there a bare name may be one of the query around it."""
+    around = select.parent
+    while isinstance(around, exp.Subquery | exp.SetOperation):
+        around = around.parent
+    return around is None or isinstance(around, exp.CTE | exp.From | exp.Join)
+
+
+def _first(select: exp.Select, table: exp.Table) -> Iterator[int]:
+    """Any so many rows are right where nothing but a LIMIT chooses among them."""
+    choosing = ("joins", "where", "group", "distinct", "order", "offset", "having", "qualify")
+    limit = select.args.get("limit")
+    if limit is None or any(select.args.get(key) for key in choosing):
+        return
+    count = limit.expression
+    inner = [each for item in select.expressions for each in item.find_all(exp.AggFunc, exp.Window, exp.Query)]
+    if isinstance(count, exp.Literal) and count.is_int and not inner:
+        yield int(count.this)
+
+
+def _test(node: exp.Expr, alias: str, whose: str | None) -> ast.Expr | None:
+    """As the pipe language would say it; None: it can be said of no single field."""
+    match node:
+        case exp.Paren():
+            return _test(node.this, alias, whose)
+        case exp.And() | exp.Or():
+            op = "and" if isinstance(node, exp.And) else "or"
+            tests = [_test(each, alias, whose) for each in node.flatten()]
+            known = [each for each in tests if each is not None]
+            return joined(op, known) if known and (op == "and" or len(known) == len(tests)) else None
+        case exp.Between():
+            return _between(node, alias, whose)
+        case exp.In():
+            return _in(node, alias, whose)
+        case exp.EQ() | exp.LT() | exp.LTE() | exp.GT() | exp.GTE():
+            return _compared(node, alias, whose)
+    return None
+
+
+def _compared(node: exp.Binary, alias: str, whose: str | None) -> ast.Expr | None:
+    op = _COMPARED[type(node)]
+    left, right = _field(node.left, alias, whose), _constants(node.right)
+    if left is None:
+        left, right = _field(node.right, alias, whose), _constants(node.left)
+        op = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}.get(op, op)
+    if left is None or not right:
+        return None
+    return joined("or", [ast.Binary(op, left, each) for each in right])
+
+
+def _between(node: exp.Between, alias: str, whose: str | None) -> ast.Expr | None:
+    of, low, high = _field(node.this, alias, whose), _constants(node.args["low"]), _constants(node.args["high"])
+    if of is None or not low or not high:
+        return None
+    ends = ((">=", low), ("<=", high))
+    over, under = (joined("or", [ast.Binary(op, of, each) for each in values]) for op, values in ends)
+    return ast.Binary("and", over, under)
+
+
+def _in(node: exp.In, alias: str, whose: str | None) -> ast.Expr | None:
+    of = _field(node.this, alias, whose)
+    items = [_constants(each) for each in node.expressions]
+    if of is None or not items or not all(items):
+        return None
+    return ast.Binary("in", of, ast.ListOf(tuple(value for each in items for value in each)))
+
+
+def _field(node: exp.Expr, alias: str, whose: str | None) -> ast.Expr | None:
+    """The column as a field of this table's rows; in a join only if it says so itself."""
+    if not isinstance(node, exp.Column) or isinstance(node.this, exp.Star):
+        return None
+    parts = [each.name for each in node.parts]
+    if len(parts) > 1 and parts[0] == alias:
+        parts = parts[1:]
+    elif whose is not None:
+        return None
+    found: ast.Expr = ast.Name(parts[0])
+    for name in parts[1:]:
+        found = ast.Dot(found, name)
+    return found
+
+
+def _constants(node: exp.Expr) -> list[ast.Literal]:
+    """What a literal may be compared as: a text that says a time may be meant as one."""
+    match node:
+        case exp.Literal(is_string=True):
+            micros = time_of(node.this)
+            return [ast.Literal("string", node.this)] + ([] if micros is None else [ast.Literal("time", micros)])
+        case exp.Literal():
+            return [_number(node.this)]
+        case exp.Neg(this=exp.Literal(is_string=False)):
+            number = _number(node.this.this)
+            assert isinstance(number.value, int | float)
+            return [ast.Literal(number.kind, -number.value)]
+        case exp.Cast(this=exp.Literal(is_string=True)) if node.to.is_type(*exp.DataType.TEMPORAL_TYPES):
+            micros = time_of(node.this.this)
+            return [] if micros is None else [ast.Literal("time", micros)]
+        case exp.Boolean():
+            return [ast.Literal("bool", bool(node.this))]
+    return []
+
+
+def _number(text: str) -> ast.Literal:
+    return ast.Literal("int", int(text)) if text.isdecimal() else ast.Literal("float", float(text))

@@ -1,0 +1,89 @@
+"""Queries within expressions: one value, EXISTS, IN."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from lochan.pools.shape import FLOAT, INT, NULL
+from lochan.query.compile.sql import FALSE, TRUE, Sql, all_of, any_of, case, cast, is_null, negate, surely
+from lochan.query.compile.value import SIMPLE, Value, valued
+from lochan.query.dialects.neutral import neutral
+from lochan.query.sql.expressions import value_of
+from lochan.query.sql.scope import Made, Scope
+
+
+def scalar(node: exp.Expr, scope: Scope) -> Value:
+    """A query for each kind that its one column may have."""
+    made = scope.maker.made(node, scope)
+    value = _one_column(node, made, scope)
+    alts: dict[str, Sql] = {kind: exp.Subquery(this=only(made, sql.name, scope)) for kind, sql in value.alts.items()}
+    if _correlated(made.query, scope):
+        # Spark's optimiser fails on these where the rows come from a UNION, so it has no form for them.
+        alts = {kind: neutral("value of a query that depends on the row", sql) for kind, sql in alts.items()}
+    return Value(alts, NULL, value.element)
+
+
+def exists(node: exp.Exists, scope: Scope) -> Sql:
+    made = scope.maker.made(node.this, scope)
+    return exp.Exists(this=made.query)
+
+
+def among(node: exp.In, scope: Scope) -> Sql:
+    value = value_of(node.this, scope)
+    made = scope.maker.made(node.args["query"], scope)
+    other = _one_column(node, made, scope)
+    single = len(value.alts) == 1 and len(other.alts) == 1
+    tests: list[Sql] = []
+    for kind, sql in value.alts.items():
+        for theirs, column in other.alts.items():
+            if kind == theirs or {kind, theirs} == {INT, FLOAT}:
+                mine = cast(sql, FLOAT) if kind == INT and theirs == FLOAT else sql.copy()
+                query = only(made, column.name, scope, filled=not single)
+                tests.append(exp.In(this=mine, query=exp.Subquery(this=query)))
+    found = any_of(tests) if tests else FALSE
+    if single:
+        return found
+    nothing = exp.Cast(this=exp.Null(), to=exp.DataType.build("boolean"))
+    unknown = any_of([negate(valued(value)), exp.Exists(this=_empty(made, other, scope))])
+    return case((surely(found), TRUE), (unknown, nothing), other=FALSE)
+
+
+def only(made: Made, column: str, scope: Scope, *, filled: bool = False) -> exp.Query:
+    """One of its columns; `filled`: where it is not NULL."""
+    query = made.query.copy()
+    simple = isinstance(query, exp.Select) and not query.args.get("distinct") and not filled
+    if simple:
+        kept = [each for each in query.expressions if each.alias == column]
+        query.set("expressions", kept)
+        return query
+    alias = scope.query.names.next()
+    name = exp.column(column, alias, quoted=True)
+    found = exp.select(name).from_(query.subquery(alias, copy=False), copy=False)
+    return found.where(exp.Not(this=exp.Is(this=name.copy(), expression=exp.Null()))) if filled else found
+
+
+def _correlated(query: exp.Query, scope: Scope) -> bool:
+    around: Scope | None = scope
+    aliases: set[str] = set()
+    while around is not None:
+        aliases |= {table.alias for table in around.tables}
+        around = around.outer
+    return any(column.table in aliases for column in query.find_all(exp.Column))
+
+
+def _empty(made: Made, column: Value, scope: Scope) -> exp.Query:
+    """Rows whose column is NULL."""
+    alias = scope.query.names.next()
+    names = [exp.column(sql.name, alias, quoted=True) for sql in column.alts.values()]
+    found = exp.select(exp.Literal.number(1)).from_(made.query.copy().subquery(alias, copy=False), copy=False)
+    found.set("where", exp.Where(this=all_of(is_null(name) for name in names).copy()))
+    return found
+
+
+def _one_column(node: exp.Expr, made: Made, scope: Scope) -> Value:
+    if len(made.columns) != 1:
+        raise scope.refused(node, f"this query has {len(made.columns)} columns, and one is wanted")
+    value = made.columns[0][1]
+    if not set(value.alts) <= {*SIMPLE, "error"}:
+        raise scope.refused(node, "the column is a record or an array", "take a field of it")
+    return Value({kind: sql for kind, sql in value.alts.items() if kind != "error"}, NULL)

@@ -1,0 +1,173 @@
+"""FROM and JOIN: the tables of a query, and what of SQL stands there for them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from sqlglot import exp
+
+from lochan.pools.shape import NULL
+from lochan.query.compile.relations import Scan
+from lochan.query.compile.sql import Sql, all_of
+from lochan.query.compile.value import Record, Value, mapped
+from lochan.query.sql.comparing import compared
+from lochan.query.sql.expressions import first_of, test_of
+from lochan.query.sql.scope import Made, Maker, Scope, Table, plain
+from lochan.query.sql.sources import SOURCE
+
+_SIDES = ("", "LEFT", "RIGHT", "FULL")
+_KINDS = ("", "INNER", "OUTER", "CROSS", "SEMI", "ANTI")
+
+
+class Opener(Maker):
+    """What a FROM needs to know."""
+
+    def scan(self, table: exp.Table) -> Scan:
+        raise NotImplementedError
+
+    def named(self, name: str) -> Made | None:
+        """What a WITH around it calls so."""
+        raise NotImplementedError
+
+
+@dataclass
+class Tables:
+    """Of one FROM, as far as it is read."""
+
+    scope: Scope
+    opener: Opener
+    found: list[Table] = field(default_factory=list)
+    merged: dict[str, Value] = field(default_factory=dict)
+    first: exp.Expr | None = None
+    joins: list[exp.Join] = field(default_factory=list)
+
+    def read(self, select: exp.Select) -> None:
+        start = select.args.get("from_")
+        if start is not None:
+            self.first = self._add(start.this)
+        for join in select.args.get("joins") or []:
+            self._join(join)
+
+    def _add(self, node: exp.Expr, optional: bool = False) -> exp.Expr:
+        table, sql = self._table(node)
+        if any(each.name == table.name for each in self.found):
+            raise self.scope.refused(node, f"two tables are called `{table.name}`", "give one of them another name: AS")
+        self.found.append(replace(table, optional=optional))
+        return sql
+
+    def _table(self, node: exp.Expr) -> tuple[Table, exp.Expr]:
+        alias = self.scope.query.names.next()
+        if isinstance(node, exp.Subquery):
+            return self._made(node, self.opener.made(node.this, None), alias, node.alias)
+        if not isinstance(node, exp.Table):
+            raise self.scope.refused(node, "only tables and queries can stand here", "a list is opened by `over`")
+        if not isinstance(node.this, exp.Identifier):
+            function = node.this
+            name = function.name if isinstance(function, exp.Anonymous) else function.sql_name().lower()
+            hint = "rows come from pools and repositories: logs@main, sales@main/2026/*.parquet"
+            raise self.scope.refused(node.this, f"`{name}` is no table", hint)
+        named = self.opener.named(node.name)
+        if named is not None:
+            return self._made(node, named, alias, node.alias_or_name, known=node.name)
+        scan = self.opener.scan(node)
+        record = _renamed(node, _record(scan))
+        return Table(node.alias_or_name, scan.alias, record), placeholder(scan.alias)
+
+    def _made(self, node: exp.Expr, made: Made, alias: str, name: str, known: str = "") -> tuple[Table, exp.Expr]:
+        columns = {each: _under(value, alias) for each, value in made.columns}
+        record = _renamed(node, Record(columns, columns.__getitem__))
+        as_alias = exp.TableAlias(this=exp.to_identifier(alias, quoted=True))
+        sql: exp.Expr = exp.Subquery(this=made.query, alias=as_alias)
+        if known:
+            sql = exp.Table(this=exp.to_identifier(cte_name(known), quoted=True), alias=as_alias)
+        return Table(name or alias, alias, record), sql
+
+    # ── joins ──
+
+    def _join(self, join: exp.Join) -> None:
+        side, kind = (join.side or "").upper(), (join.kind or "").upper()
+        if side not in _SIDES or kind not in _KINDS or (join.method or ""):
+            raise self.scope.refused(join, f"this join is not known: {join.sql('duckdb')[:30]}")
+        before = list(self.found)
+        if side in ("RIGHT", "FULL"):
+            self.found = [replace(each, optional=True) for each in self.found]
+        sql = self._add(join.this, optional=side in ("LEFT", "FULL"))
+        made = exp.Join(this=sql, side=side or None, kind=kind or None)
+        on = self._on(join, before)
+        if on is not None:
+            made.set("on", on)
+        elif not (side or kind in ("SEMI", "ANTI")):
+            made.set("kind", "CROSS")
+        else:
+            raise self.scope.refused(join.this, "this join says not on what", "ON a.x = b.y, or USING (x)")
+        self.joins.append(made)
+        if kind in ("SEMI", "ANTI"):
+            self.found = before
+
+    def _on(self, join: exp.Join, before: list[Table]) -> Sql | None:
+        scope = replace(self.scope, tables=tuple(self.found), merged=self.merged)
+        if join.args.get("on") is not None:
+            return test_of(join.args["on"], scope)
+        using = join.args.get("using") or []
+        tests = [self._using(join, each, before, scope) for each in using]
+        return all_of(tests) if tests else None
+
+    def _using(self, join: exp.Join, node: exp.Expr, before: list[Table], scope: Scope) -> Sql:
+        name = node.name
+        mine = next((each for each in before if name in each.record), None)
+        other = self.found[-1]
+        if mine is None or name not in other.record:
+            raise scope.refused(node, f"`{name}` is not in both tables")
+        left, right = (plain(each.record.get(name)) for each in (mine, other))
+        if name in self.merged:
+            left = self.merged[name]
+        test = compared("==", left, right, sure=True)
+        side = (join.side or "").upper()
+        if side == "FULL":
+            self.merged[name] = replace(first_of([left, right], node, scope), nothing=NULL)
+        else:
+            self.merged[name] = right if side == "RIGHT" else left
+        return test
+
+
+def placeholder(alias: str) -> exp.Subquery:
+    """A scan, as long as it is not known which of its columns are wanted."""
+    return exp.Subquery(this=exp.Null(), alias=exp.TableAlias(this=exp.to_identifier(alias, quoted=True)))
+
+
+def cte_name(name: str) -> str:
+    """In the plan: no name of ours begins so."""
+    return f"with {name}"
+
+
+def source_of(table: exp.Table) -> object:
+    return table.meta[SOURCE]
+
+
+def _record(scan: Scan) -> Record:
+    from lochan.query.compile.fields import row_of
+
+    record = row_of(scan).record
+    assert record is not None
+    return record
+
+
+def _renamed(node: exp.Expr, record: Record) -> Record:
+    """`AS t(a, b)`"""
+    alias = node.args.get("alias")
+    given = [each.name for each in alias.args.get("columns") or []] if alias is not None else []
+    if not given:
+        return record
+    names = [*given, *record.names[len(given) :]]
+    old = dict(zip(names, record.names, strict=False))
+    return Record(names[: len(record.names)], lambda name: record.get(old[name]))
+
+
+def _under(value: Value, alias: str) -> Value:
+    """As a column of a table in a FROM. Nothing of it is constant: the row may be lacking."""
+    return replace(
+        mapped(
+            value, lambda sql, kind: exp.column(sql.name, alias, quoted=True) if isinstance(sql, exp.Column) else sql
+        ),
+        nothing=value.nothing and NULL,
+    )

@@ -1,0 +1,16 @@
+"""The pipe language: from text to `lochan.query.ast`, and back.
+
+    parse(text) -> Pipe     raises QueryError, with the place
+    unparse(pipe) -> str    parses to the same again
+
+    cursor ◀─ tokens ◀─ literals        where we stand in the text
+      ▲
+    expressions ◀─ search ◀─ aggregates ◀─ operators ─▶ sources        one file per part of the grammar
+
+What a compiler may rely on, beyond the types of the tree: names of functions and aggregates are of `query.functions`,
+with as many arguments as they take; an aggregate stands in an Aggregate alone, at the top of a value; a Regexp or a
+Glob is an argument of grep, regexp or regexp_replace, or in a Term; Terms are joined by and, or, not within a Where;
+`this.a` is Name("a"); an Assigned without a path has a value that names it (a field, or a call); a From is the first
+of its pipe, and only where the pipe is the query itself or the other side of a join or a union; and no tree is deeper
+than DEPTH_MAX. Whether fields exist and what kinds they have is not known here.
+"""

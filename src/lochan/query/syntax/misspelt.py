@@ -1,0 +1,79 @@
+"""A misspelt operator is not searched for in silence: `srot ts` would find the rows that hold both words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from lochan.query.errors import QueryError
+from lochan.query.syntax.cursor import Cursor
+from lochan.query.syntax.tokens import END, SYMBOL, WORD, after_blanks, token_at
+
+_ALONE = ("sort", "fuse", "uniq", "sample", "pass")  # they make sense with nothing behind them
+_NUMBERED = ("head", "tail", "top", "sample")
+_ELSEWHERE = {  # what others call it
+    "filter": "where",
+    "limit": "head",
+    "take": "head",
+    "project": "cut",
+    "fields": "cut",
+    "extend": "put",
+    "eval": "put",
+    "order": "sort",
+    "orderby": "sort",
+    "group": "summarize … by",
+    "groupby": "summarize … by",
+    "stats": "summarize",
+    "distinct": "by",
+    "dedup": "uniq",
+    "explode": "over",
+    "flatten": "over",
+}
+
+
+def refuse_misspelt(cursor: Cursor, operators: Iterable[str]) -> None:
+    """Raises QueryError where a search begins with what looks like an operator."""
+    if not cursor.is_name() or cursor.peek().kind != WORD:
+        return
+    token = cursor.peek()
+    word = token.text
+    fits = _what_follows(cursor, token.stop)
+    near = [_ELSEWHERE[word]] if word in _ELSEWHERE and fits(_ELSEWHERE[word]) else []
+    near += [name for name in operators if _near(word, name) and fits(name)]
+    if near:
+        raise cursor.error(
+            f"unknown operator `{word}`; did you mean `{near[0]}`?",
+            token.span,
+            hint=f"to look for the word: search {word}",
+        )
+
+
+def _what_follows(cursor: Cursor, stop: int) -> Callable[[str], bool]:
+    """Whether what stands behind the word could be an operator's of this name."""
+    text = cursor.text
+    if stop < len(text) and not text[stop].isspace() and text[stop] not in "|)":
+        return lambda name: False  # a call, or a word that goes on
+    try:
+        token = token_at(text, after_blanks(text, stop))
+    except QueryError:
+        return lambda name: name not in _NUMBERED
+    if token.kind == END or token.text in ("|", ")", "=>"):
+        return lambda name: name in _ALONE
+    if token.literal is not None and token.literal.kind == "int":
+        return lambda name: True
+    joined = token.text in ("and", "or", "in", "like", "between")
+    if joined or (token.kind == SYMBOL and token.text not in ("-", "(", "{", "[")):
+        return lambda name: False
+    return lambda name: name not in _NUMBERED
+
+
+def _near(word: str, name: str) -> bool:
+    """One letter more, less or other, or two changed places; or other capitals. Short words are near too much."""
+    if word.lower() == name:
+        return True
+    if len(name) < 4 or word[0] != name[0] or abs(len(word) - len(name)) > 1:
+        return False
+    if len(word) == len(name):
+        differ = [at for at in range(len(word)) if word[at] != name[at]]
+        return len(differ) == 1 or (len(differ) == 2 and sorted(word) == sorted(name) and differ[1] == differ[0] + 1)
+    longer, shorter = (word, name) if len(word) > len(name) else (name, word)
+    return any(longer[:at] + longer[at + 1 :] == shorter for at in range(len(longer)))

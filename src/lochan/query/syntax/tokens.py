@@ -1,0 +1,77 @@
+"""One token of the pipe language at a place in the text. What a slash or a star means depends on where it stands, so
+tokens are made when they are asked for; regexps, globs, search words and sources are read by those who expect them."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from lochan.query.ast import Literal, Span
+from lochan.query.errors import QueryError
+from lochan.query.syntax import literals
+
+WORD = "word"  # a bare name or a keyword
+QUOTED_NAME = "name"  # `in backticks`: always a field's name
+LITERAL = "literal"
+SYMBOL = "symbol"
+END = "end"
+
+
+class Token(NamedTuple):
+    kind: str
+    text: str  # a word's letters, a quoted name's content, a symbol
+    start: int
+    stop: int
+    literal: Literal | None = None
+
+    @property
+    def span(self) -> Span:
+        return Span(self.start, self.stop)
+
+
+def token_at(text: str, start: int) -> Token:
+    """The token that begins at `start`, where no blank and no comment is. Raises QueryError."""
+    if start >= len(text):
+        return Token(END, "", len(text), len(text))
+    first = text[start]
+    if first in "\"'":
+        value, stop = literals.string_at(text, start)
+        return _literal(Literal("string", value), text, start, stop)
+    if first == "`":
+        name, stop = literals.string_at(text, start)
+        return Token(QUOTED_NAME, name, start, stop)
+    if first in "0123456789" or _ADDRESS_V6.match(text, start):
+        literal, stop = literals.number_at(text, start)
+        return _literal(literal, text, start, stop)
+    if word := _WORD.match(text, start):
+        return Token(WORD, word[0], start, word.end())
+    if symbol := _SYMBOL.match(text, start):
+        return Token(SYMBOL, symbol[0], start, symbol.end())
+    raise QueryError(f"unexpected {first!r}", text, Span(start, start + 1), hint=_FOREIGN.get(first, ""))
+
+
+def after_blanks(text: str, start: int) -> int:
+    """Where blanks and comments end: `-- to the end of the line` and `/* between */`."""
+    while blank := _BLANK.match(text, start):
+        start = blank.end()
+    if text.startswith("/*", start):
+        raise QueryError("this comment never ends", text, Span(start, start + 2), hint="close it with */")
+    return start
+
+
+def is_bare(name: str) -> bool:
+    """Whether a field's name can be written without backticks."""
+    return _WORD.fullmatch(name) is not None and name not in RESERVED and name not in ("case", "default")
+
+
+RESERVED = frozenset({"and", "or", "not", "in", "like", "between", "true", "false", "null", "this"})
+
+_WORD = re.compile(r"[^\W\d]\w*")
+_SYMBOL = re.compile(r":=|==|!=|<=|>=|=>|\.\.\.|[<>=+\-*/%()\[\]{},.:?!~|]")
+_ADDRESS_V6 = re.compile(r"[0-9a-fA-F]{0,4}(?::[0-9a-fA-F]{0,4}){2,7}(?![\w:])")
+_BLANK = re.compile(r"\s+|--[^\n]*|/\*.*?\*/", re.DOTALL)
+_FOREIGN = {"&": "write `and`", ";": "one query at a time", "@": "an @ stands in a source only: from pool@branch"}
+
+
+def _literal(literal: Literal, text: str, start: int, stop: int) -> Token:
+    return Token(LITERAL, text[start:stop], start, stop, literal)

@@ -1,0 +1,38 @@
+"""Whether two answers are the same rows: in any order, floats to nine digits, times however they are written."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+_TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d+)?Z")
+_DIGITS = 9  # a sum of floats depends on the order in which an engine adds
+
+
+def differences(one: Iterable[Any], other: Iterable[Any]) -> tuple[list[str], list[str]]:
+    """Rows that only the one has, and rows that only the other has."""
+    left, right = Counter(map(written, one)), Counter(map(written, other))
+    return sorted((left - right).elements()), sorted((right - left).elements())
+
+
+def written(value: Any) -> str:
+    return json.dumps(_same(value), ensure_ascii=False)
+
+
+def _same(value: Any) -> Any:
+    match value:
+        case bool() | int() | None:
+            return value
+        case float():
+            return f"float {value:.{_DIGITS}g}" if value else "float 0"
+        case str():
+            found = _TIME.fullmatch(value)
+            return value if found is None else found[1] + (found[2] or "").rstrip("0").rstrip(".") + "Z"
+        case dict():
+            return {name: _same(each) for name, each in value.items()}
+        case list() | tuple():
+            return [_same(each) for each in value]
+    return repr(value)

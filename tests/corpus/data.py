@@ -1,0 +1,139 @@
+"""The rows that the corpus asks about: pools of clean rows, of two shapes, and of every shape there is.
+
+Made by rule and not by chance, so that a failure today is a failure tomorrow.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+Row = dict[str, Any]
+
+HOSTS = ("alpha", "beta", "Gamma", "delta-1")
+PATHS = ("/", "/index.html", "/api/v1/users", "/api/v1/orders?id=7", "/Static/Logo.png")
+LEVELS = ("debug", "info", "warn", "ERROR")
+
+
+class Pool(NamedTuple):
+    name: str
+    keys: tuple[str, ...]  # as `lochan create --key` takes them
+    rows: tuple[Row, ...]
+
+
+def pools() -> list[Pool]:
+    return [
+        Pool("logs", ("ts:time",), tuple(_logs())),
+        Pool("logs-old", ("ts:time:desc",), tuple(_old_logs())),
+        Pool("mixed", ("k",), tuple(_mixed())),
+        Pool("people", ("id",), tuple(_people())),
+        Pool("cities", ("city",), tuple(_cities())),
+        Pool("nets", ("n",), tuple(_nets())),
+        Pool("words", (), tuple(_words())),
+        Pool("nothing", ("k",), ()),
+        Pool("in-quotes", ("k",), ({"k": 1}, {"k": 2, "v": "two"})),
+    ]
+
+
+def _logs() -> list[Row]:
+    """A web server's log; every tenth row is of another shape."""
+    rows: list[Row] = []
+    for number in range(200):
+        ts = f"2026-11-01T{10 + number // 60:02d}:{number % 60:02d}:00.{number % 10}00Z"
+        if number % 10 == 9:
+            rows.append({"ts": ts, "level": LEVELS[number // 10 % 4], "msg": f"job {number} done in {number % 7} s"})
+            continue
+        row: Row = {
+            "ts": ts,
+            "host": HOSTS[number % 4],
+            "path": PATHS[number * 7 % 5],
+            "status": (200, 200, 301, 404, 500)[number * 3 % 5],
+            "bytes": number * 37 % 1000,
+            "ms": number * 13 % 400 / 8,
+            "tags": [["a", "b"], ["b"], [], ["a", "c", "b"]][number % 4],
+        }
+        if number % 3:
+            row["user"] = {"id": number % 5, "name": f"user-{number % 5}"}
+        rows.append(row)
+    return rows
+
+
+def _old_logs() -> list[Row]:
+    return [
+        {"ts": f"2026-10-0{day + 1}T00:00:00Z", "host": HOSTS[day % 4], "status": 200 + day, "bytes": 10 * day}
+        for day in range(9)
+    ]
+
+
+def _mixed() -> list[Row]:
+    """One field of every kind, by itself and nested; keys of mixed kinds; rows without one."""
+    values: list[Any] = [
+        1,
+        2,
+        -7,
+        2**53 + 1,
+        2**63 - 1,
+        1.5,
+        2.0,
+        -0.25,
+        1e300,
+        "1",
+        "one",
+        "One",
+        "",
+        "2026-11-01T10:00:00Z",
+        True,
+        False,
+        None,
+        [1, 2, 3],
+        ["x", "y"],
+        [],
+        [1, "x", None],
+        {"y": 1},
+        {"y": "s", "z": None},
+        {"z": {"deep": [1, 2]}},
+    ]
+    rows: list[Row] = []
+    for number, value in enumerate(values):
+        rows.append({"k": number, "x": value})
+        rows.append({"k": f"s{number}", "x": value, "n": {"x": value, "i": number}})
+    rows += [{"k": 100 + number} for number in range(3)]
+    rows += [{"x": 1}, {"x": "no key"}, {"k": None, "x": 2}]
+    rows += [{"b": 1, "a": 2, "k": 200}, {"a": 2, "b": 1, "k": 201}, {"a": None, "k": 202}]
+    return rows
+
+
+def _people() -> list[Row]:
+    return [
+        {"id": 1, "name": "Ada Lovelace", "city": "London", "age": 36, "score": 9.5, "born": "1815-12-10T00:00:00Z"},
+        {"id": 2, "name": "Alan Turing", "city": "London", "age": 41, "score": 9.0, "born": "1912-06-23T00:00:00Z"},
+        {"id": 3, "name": "Grace Hopper", "city": "New York", "age": 85, "score": 8.75, "born": "1906-12-09T00:00:00Z"},
+        {"id": 4, "name": "Edsger Dijkstra", "city": "Rotterdam", "age": 72, "score": None},
+        {"id": 5, "name": "Barbara Liskov", "city": "Los Angeles", "age": 86},
+        {"id": 6, "name": "Donald Knuth", "city": None, "age": 87, "score": 9.75, "likes": ["organ", "tex"]},
+        {"id": 7, "name": "Margaret Hamilton", "age": 88, "score": 9.25, "likes": []},
+    ]
+
+
+def _cities() -> list[Row]:
+    return [
+        {"city": "London", "country": "UK", "people": 8_900_000},
+        {"city": "New York", "country": "US", "people": 8_300_000},
+        {"city": "Rotterdam", "country": "NL", "people": 650_000},
+        {"city": "Paris", "country": "FR", "people": 2_100_000},
+    ]
+
+
+def _nets() -> list[Row]:
+    return [
+        {"n": 1, "from": "10.0.0.1", "to": "192.168.1.77"},
+        {"n": 2, "from": "10.1.2.3", "to": "10.0.0.9"},
+        {"n": 3, "from": "172.16.5.4", "to": "8.8.8.8"},
+        {"n": 4, "from": "not an address", "to": "10.0.0.1"},
+        {"n": 5, "to": "127.0.0.1"},
+    ]
+
+
+def _words() -> list[Row]:
+    """No key: the whole row is."""
+    texts = ("apple", "Banana", "cherry pie", "  padded  ", "a-b-c", "kitten", "sitting", "x=1;y=2", "100", "", "été")
+    return [{"text": text, "n": number} for number, text in enumerate(texts)] + [{"text": "apple", "n": 0}]

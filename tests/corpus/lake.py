@@ -1,0 +1,135 @@
+"""The corpus as a real lake in a folder: every pool in several loads, so that objects of different layouts meet in one
+scan; a branch and a tag; a repository of files, one of them staged only."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lochan.engines.asking import How
+from lochan.formats.record import Actor
+from lochan.lake import Lake
+from lochan.pools.settings import parse
+from lochan.query import ast
+from lochan.store.local import LocalStore
+from lochan.versioning.branching import create_branch, create_tag
+from lochan.versioning.commit import Wish, commit
+from lochan.versioning.objects import put
+from tests.corpus.data import Pool, Row, pools
+from tests.corpus.reference.operators import Rows
+from tests.corpus.reference.sources import Pools, Unknown
+
+ANN = Actor("ann", "test", "here")
+_LOADS = 3
+_ON_DEV: tuple[Row, ...] = (
+    {"id": 8, "name": "Frances Allen", "city": "New York", "age": 88, "score": 8.5},
+    {"id": 9, "name": "Niklaus Wirth", "city": "Zürich", "age": 89, "likes": ["pascal"]},
+)
+
+
+@asynccontextmanager
+async def corpus_lake(folder: Path) -> AsyncIterator[Lake]:
+    """What `make` has made in this folder."""
+    lake = await Lake.open(LocalStore(str(folder / "lake")))
+    try:
+        yield lake
+    finally:
+        await lake.close()
+
+
+async def make(folder: Path) -> None:
+    lake = await Lake.create(LocalStore(str(folder / "lake"), create=True))
+    try:
+        for pool in pools():
+            await lake.create_pool(pool.name, parse(pool.keys), actor=ANN)
+            for rows in _loads(pool):
+                await lake.load(pool.name, rows, actor=ANN)
+        await _branches(lake)
+        await _files(lake)
+    finally:
+        await lake.close()
+
+
+async def answer(lake: Lake, query: str, engine: str = "duckdb") -> list[Any]:
+    with await lake.query(query, How(actor=ANN, engine=engine)) as result:
+        return list(result.rows())
+
+
+class LakeRows(Pools):
+    """What the reference knows of this lake: pools at every ref, and files. Not its metadata."""
+
+    def __init__(self) -> None:
+        super().__init__(pools())
+        dev = [
+            pool._replace(rows=pool.rows + _ON_DEV) if pool.name == "people" else pool for pool in pools()
+        ]
+        self._dev = Pools(dev)
+        self._of_files = Pools([Pool(path, (), tuple(rows)) for path, rows in _file_rows().items()])
+
+    def __call__(self, source: ast.Source) -> Rows:
+        if source.meta:
+            raise Unknown(source)
+        if source.path:
+            folder, _, name = source.path.rpartition("/")
+            paths = [path for path in _file_rows() if path.startswith(folder) and path.endswith(name.lstrip("*"))]
+            return [row for path in paths for row in self._of_files.rows(path)]
+        here = self._dev if source.ref.startswith("dev") and "~" not in source.ref else self
+        return [row for name in here._names(source) for row in here._of(name, source)]
+
+
+def _loads(pool: Pool) -> list[Sequence[Row]]:
+    """Rows of a log come as time goes by; all others in turns, so that their objects' keys overlap."""
+    if pool.name == "logs":
+        third = len(pool.rows) // _LOADS + 1
+        return [pool.rows[at : at + third] for at in range(0, len(pool.rows), third)]
+    return [rows for at in range(_LOADS) if (rows := pool.rows[at::_LOADS])]
+
+
+async def _branches(lake: Lake) -> None:
+    people = await lake.open_repository("people")
+    await create_branch(people, "dev", "main", actor=ANN)
+    await create_tag(people, "v1", "main", actor=ANN)
+    await people.close()
+    await lake.load("people", list(_ON_DEV), branch="dev", actor=ANN)
+
+
+async def _files(lake: Lake) -> None:
+    await lake.create_repository("files", actor=ANN)
+    files = await lake.open_repository("files")
+    for path, rows in _file_rows().items():
+        await put(files, "main", path, _once(_written(path, rows)), actor=ANN)
+    await commit(files, "main", Wish("rows of files"), actor=ANN)
+    await put(files, "main", "new/staged.txt", _once(b"staged"), actor=ANN)
+    await files.close()
+
+
+def _file_rows() -> dict[str, list[Row]]:
+    all = {pool.name: pool.rows for pool in pools()}
+    return {
+        "data/cities.csv": list(all["cities"]),
+        "data/people.parquet": [row for row in all["people"] if row["id"] < 4],
+        "logs/a.ndjson": list(all["logs"][:20]),
+        "logs/b.ndjson": list(all["logs-old"]),
+    }
+
+
+def _written(path: str, rows: Sequence[Row]) -> bytes:
+    if path.endswith(".parquet"):
+        sink = io.BytesIO()
+        pq.write_table(pa.Table.from_pylist(rows), sink)
+        return sink.getvalue()
+    if path.endswith(".csv"):
+        lines = [",".join(rows[0]), *(",".join(map(str, row.values())) for row in rows)]
+        return "".join(f"{line}\n" for line in lines).encode()
+    return b"".join(json.dumps(row).encode() + b"\n" for row in rows)
+
+
+async def _once(data: bytes) -> AsyncIterator[bytes]:
+    yield data

@@ -1,0 +1,75 @@
+"""Aggregates over the rows of a group."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from typing import Any
+
+from lochan.query import ast
+from tests.corpus.reference.expressions import evaluate
+from tests.corpus.reference.functions import type_text
+from tests.corpus.reference.values import ERROR, MISSING, identity, is_number, kind, order
+
+
+def aggregated(call: ast.Call, rows: list[Any]) -> Any:
+    if call.where is not None:
+        rows = [row for row in rows if evaluate(call.where, row) is True]
+    if call.name == "count" and not call.arguments:
+        return len(rows)
+    values = [evaluate(call.arguments[0], row) for row in rows]
+    present = [value for value in values if value is not MISSING and value is not None and value is not ERROR]
+    match call.name:
+        case "count":
+            return len(present)
+        case "sum" | "avg" | "stddev" | "quantile":
+            return _of_numbers(call, [value for value in present if is_number(value)])
+        case "min" | "max":
+            return _extreme(call.name, present)
+        case "any" | "first":
+            return present[0] if present else None
+        case "last":
+            return present[-1] if present else None
+        case "collect":
+            return present
+        case "union":
+            distinct = {identity(value): value for value in present}
+            return sorted(distinct.values(), key=lambda value: order(value, descending=False, nulls_first=False))
+        case "dcount" | "countdistinct":
+            return len({identity(value) for value in present})
+        case "and":
+            return all(value for value in present if kind(value) == "bool") if present else None
+        case "or":
+            return any(value for value in present if kind(value) == "bool") if present else None
+        case "fuse":
+            return "|".join(sorted({type_text(value) for value in present}))
+    raise AssertionError(call.name)
+
+
+def _of_numbers(call: ast.Call, numbers: list[Any]) -> Any:
+    if not numbers:
+        return None
+    match call.name:
+        case "sum":
+            whole = all(isinstance(number, int) for number in numbers)
+            total = sum(numbers) if whole else math.fsum(numbers)
+            return total if not whole or abs(total) < 2**63 else ERROR
+        case "avg":
+            return math.fsum(numbers) / len(numbers)
+        case "stddev":
+            return statistics.stdev(numbers) if len(numbers) > 1 else None
+    share = call.arguments[1]
+    assert isinstance(share, ast.Literal) and isinstance(share.value, int | float)
+    ordered = sorted(map(float, numbers))
+    at = share.value * (len(ordered) - 1)
+    low = math.floor(at)
+    high = min(low + 1, len(ordered) - 1)
+    return ordered[low] + (ordered[high] - ordered[low]) * (at - low)
+
+
+def _extreme(name: str, values: list[Any]) -> Any:
+    """Of mixed kinds, by the class of the kind, as a sort does."""
+    if not values:
+        return None
+    ranked = sorted(values, key=lambda value: order(value, descending=False, nulls_first=False))
+    return ranked[0] if name == "min" else ranked[-1]

@@ -1,0 +1,182 @@
+"""Values as the language sees them: JSON's, and times, durations, addresses; missing; and what went wrong."""
+
+from __future__ import annotations
+
+import datetime as dt
+import ipaddress
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import orjson
+
+
+class _Mark:
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+MISSING, ERROR = _Mark("missing"), _Mark("error")
+
+
+@dataclass(frozen=True, order=True)
+class Time:
+    us: int
+
+    def text(self) -> str:
+        moment = dt.datetime(1970, 1, 1) + dt.timedelta(microseconds=self.us)
+        whole, _, fraction = moment.isoformat(timespec="microseconds").partition(".")
+        fraction = fraction.rstrip("0")
+        return f"{whole}.{fraction}Z" if fraction else f"{whole}Z"
+
+
+@dataclass(frozen=True, order=True)
+class Duration:
+    us: int
+
+    def text(self) -> str:
+        rest, parts = abs(self.us), []
+        for name, size in (("d", 86_400_000_000), ("h", 3_600_000_000), ("m", 60_000_000)):
+            if count := rest // size:
+                parts.append(f"{count}{name}")
+                rest %= size
+        if rest or not parts:
+            parts.append(f"{Fraction(rest, 1_000_000).__float__():g}s" if rest else "0s")
+        return ("-" if self.us < 0 else "") + "".join(parts)
+
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+KINDS = ("bool", "int", "float", "string", "time", "duration", "ip", "net", "record", "array", "null")
+
+
+def kind(value: Any) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "bool"
+        case int():
+            return "int"
+        case float():
+            return "float"
+        case str():
+            return "string"
+        case Time():
+            return "time"
+        case Duration():
+            return "duration"
+        case dict():
+            return "record"
+        case list():
+            return "array"
+        case ipaddress.IPv4Address() | ipaddress.IPv6Address():
+            return "ip"
+        case ipaddress.IPv4Network() | ipaddress.IPv6Network():
+            return "net"
+    return "error" if value is ERROR else "missing"
+
+
+def is_number(value: Any) -> bool:
+    return kind(value) in ("int", "float")
+
+
+def same_kind(one: Any, other: Any) -> bool:
+    return kind(one) == kind(other) or (is_number(one) and is_number(other))
+
+
+def equal(one: Any, other: Any) -> bool:
+    """Ints and floats as numbers, exactly; all else of one kind alone."""
+    if not same_kind(one, other):
+        return False
+    match one:
+        case dict():
+            return list(one) == list(other) and all(equal(one[name], other[name]) for name in one)
+        case list():
+            return len(one) == len(other) and all(map(equal, one, other))
+    return bool(one == other)
+
+
+def identity(value: Any) -> Any:
+    """Equal for values that are one group, one of a kind: here 1 and 1.0 are two."""
+    match value:
+        case dict():
+            return ("record", tuple((name, identity(each)) for name, each in value.items()))
+        case list():
+            return ("array", tuple(map(identity, value)))
+        case float() if value == 0:
+            return ("float", 0.0)
+    return (kind(value), value)
+
+
+def plain(value: Any) -> Any:
+    """As it is printed."""
+    match value:
+        case Time() | Duration():
+            return value.text()
+        case dict():
+            return {name: plain(each) for name, each in value.items() if each is not MISSING}
+        case list():
+            return [plain(each) for each in value]
+        case ipaddress.IPv4Address() | ipaddress.IPv6Address() | ipaddress.IPv4Network() | ipaddress.IPv6Network():
+            return str(value)
+    return None if value is ERROR else value
+
+
+def as_json(value: Any) -> str:
+    return orjson.dumps(plain(value)).decode().replace("e+", "e")
+
+
+_CLASSES = {"bool": 0, "int": 1, "float": 1, "time": 2, "string": 3}
+
+
+def order(value: Any, *, descending: bool, nulls_first: bool) -> tuple[Any, ...]:
+    """A key that sorts mixed values: by the class of their kind, then by value; null, missing and what has no order of
+    its own at the end that was asked for."""
+    found = kind(value)
+    if found not in _CLASSES and found not in ("record", "array", "ip", "net", "duration"):
+        return (0 if nulls_first else 2,)
+    rank = _CLASSES.get(found, 9)
+    inner: Any = value
+    if found == "string":
+        inner = value.encode()
+    elif found in ("time", "duration"):
+        inner = value.us
+    elif rank == 9:
+        inner = as_json(value).encode()
+    if descending:
+        return (1, _Down((rank, _Comparable(inner))))
+    return (1, (rank, _Comparable(inner)))
+
+
+class _Comparable:
+    """Ints and floats compare exactly in Python; so does everything of one class."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __lt__(self, other: _Comparable) -> bool:
+        return bool(self.value < other.value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Comparable) and bool(self.value == other.value)
+
+    def __hash__(self) -> int:
+        return hash(self.value)
+
+
+class _Down:
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __lt__(self, other: _Down) -> bool:
+        return bool(other.value < self.value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Down) and bool(self.value == other.value)
+
+    def __hash__(self) -> int:
+        return hash(self.value)

@@ -1,0 +1,59 @@
+"""Planted bugs of pools: each takes one rule away from the shipped code. The explorer must catch every one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lochan.pools import joining, landing
+from lochan.pools.joining import PoolJoins
+from lochan.tree.merge import merge
+from lochan.tree.strategy import SOURCE, Strategy
+from lochan.tree.tree import Tree
+from lochan.versioning import moving
+from lochan.versioning.joins import Joined, On
+from lochan.versioning.merge_base import base_tree
+from tests.sim.plants import Plant
+from tests.sim.versioning.plants import _changed, _land_again, _without
+
+
+async def _there_or_not(*_: Any) -> None:
+    """Whether what a compaction read is still there is nobody's concern."""
+
+
+async def _by_name(joins: Any, on: On, base: Tree, theirs: Tree) -> Joined:
+    """As if objects were paths."""
+    repository = joins._repository
+    ours = await repository.tree(on.head)
+    merged = await merge(repository.trees, base, ours, theirs, mint=on.mint, strategy=Strategy(SOURCE))
+    assert merged.tree is not None
+    return Joined(merged.tree)
+
+
+async def _merge(self: Any, on: On, theirs: str, strategy: Any) -> Joined:
+    base = await base_tree(self._repository, on.look_up, on.id, theirs, on.mint)
+    return await _by_name(self, on, base, await self._repository.tree(on.look_up(theirs)))
+
+
+async def _pick(self: Any, on: On, before: str, after: str) -> Joined:
+    trees = [await self._repository.tree(on.look_up(id)) for id in (before, after)]
+    return await _by_name(self, on, trees[0], trees[1])
+
+
+async def _revert(self: Any, on: On, before: str, after: str) -> Joined:
+    return await _pick(self, on, after, before)
+
+
+def _nothing_is_shared(self: Any, *lines: Any) -> bool:
+    return False
+
+
+PLANTS: dict[str, Plant] = {
+    "S5: a pool takes files": _without("pools_have_no_staging"),
+    "S6: a move lands on any head": _without("moves_need_their_head"),
+    "S6: a difference is applied again": _changed((moving, "land", _land_again)),
+    "S6: a compaction lands without its inputs": _changed((landing, "check_there", _there_or_not)),
+    "S7: a merge adds both replacements": _changed((PoolJoins, "merge", _merge)),
+    "S7: a merge brings back what was there": _changed((joining._Joining, "_mixed", _nothing_is_shared)),
+    "S7: a pick brings back what was there": _changed((PoolJoins, "pick", _pick)),
+    "S7: a revert brings back what came back since": _changed((PoolJoins, "revert", _revert)),
+}

@@ -1,0 +1,79 @@
+"""Times that are written as text: each comes back as it was, or is no time."""
+
+import re
+from datetime import UTC, datetime
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lochan.pools.times import NATIVE, format_of, parse, pattern, render, rendered
+
+ALIKE = r"\d{4}-[01]\d-[0-3]\d([T ][0-2]\d:[0-6]\d:[0-6]\d(\.\d{1,7})?Z?)?"
+MOMENTS = st.datetimes(datetime(1, 1, 1), datetime(9999, 12, 31, 23, 59, 59))
+
+
+@st.composite
+def texts(draw: st.DrawFn) -> str:
+    moment = draw(MOMENTS)
+    day = f"{moment.year:04}-{moment:%m-%d}"
+    if draw(st.booleans()):
+        return day
+    digits = draw(st.integers(0, 6))
+    fraction = f".{moment.microsecond:06}"[: digits + 1] if digits else ""
+    return f"{day}{draw(st.sampled_from('T '))}{moment:%H:%M:%S}{fraction}{draw(st.sampled_from(['Z', '', '+00:00']))}"
+
+
+@settings(deadline=None)
+@given(texts())
+def test_a_time_comes_back_as_it_was(text: str) -> None:
+    format = format_of(text)
+    assert format is not None
+    assert render(parse(text), format) == text
+    assert rendered(pa.array([parse(text), None], pa.timestamp("us", "UTC")), format).to_pylist() == [text, None]
+
+
+@given(
+    st.one_of(
+        texts(), st.from_regex(r"\d{4}-[01]\d-[0-3]\d([T ][0-2]\d:[0-6]\d:[0-6]\d(\.\d{1,7})?Z?)?", fullmatch=True)
+    )
+)
+def test_what_matches_a_format_is_of_it(text: str) -> None:
+    """The pattern may say no to a time, but never yes to what is none."""
+    format = format_of(text)
+    if format is None:
+        formats = ("YYYY-MM-DD", "YYYY-MM-DDTHH:MM:SSZ", "YYYY-MM-DD HH:MM:SS.fff", "YYYY-MM-DDTHH:MM:SS")
+        assert not any(re.fullmatch(pattern(each), text) for each in formats)
+    elif text[5:10] != "02-29":
+        assert re.fullmatch(pattern(format), text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2026-02-30",
+        "2026-13-01",
+        "0000-01-01",
+        "2026-11-01T24:00:00Z",
+        "2026-11-01T10:00:60Z",
+        "2026-11-01T10:00Z",
+        "2026-11-01T10:00:00+02:00",
+        "2026-11-01T10:00:00.1234567Z",
+        "2026-11-01T10:00:00z",
+        "2026-11-01T10:00:00Z\n",
+        "２０２６-11-01",
+        "1762000000",
+        "",
+    ],
+)
+def test_no_time(text: str) -> None:
+    assert format_of(text) is None
+
+
+def test_native_times_are_written_in_the_shortest_form() -> None:
+    at = int(datetime(2026, 11, 1, 10, tzinfo=UTC).timestamp()) * 1_000_000
+    expected = ["2026-11-01T10:00:00Z", "2026-11-01T10:00:00.5Z", "2026-11-01T10:00:00.000001Z"]
+    moments = [at, at + 500_000, at + 1]
+    assert [render(each, NATIVE) for each in moments] == expected
+    assert rendered(pa.array(moments, pa.timestamp("us", "UTC")), NATIVE).to_pylist() == expected

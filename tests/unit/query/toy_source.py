@@ -1,0 +1,181 @@
+"""A source made of Python rows, read by VALUES: what a plan is tested on without a pool."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import orjson
+from sqlglot import exp
+
+from lochan.pools import times
+from lochan.pools.layout import Alternate, Member, lay_out
+from lochan.pools.shape import (
+    ARRAY,
+    FLOAT,
+    JSON,
+    NULL,
+    OBJECT,
+    STRING,
+    TIME,
+    Array,
+    Object,
+    Type,
+    kind_of,
+    numbered,
+    type_of,
+)
+from lochan.query.compile.sql import moment, null_of, number, sql_type
+from lochan.query.dialects import duckdb, spark
+from lochan.query.dialects.neutral import neutral
+from lochan.query.leaves import Asked, Known, Leaf, Path
+
+Row = dict[str, Any]
+
+
+class ToySource:
+    def __init__(
+        self, rows: Sequence[Row], *, key: Path | None = None, times_at: Sequence[Path] = (), body: bool = False
+    ) -> None:
+        self.rows = rows
+        self.key = key
+        self.asked: list[Asked] = []
+        self._types = [_typed(row, times_at) for row in rows]
+        self.shapes: Mapping[int, Object] = {} if body else numbered(self._types)
+        self.has_body = body
+        self.text_shapes: tuple[int, ...] = ()
+        self._ids = {shape: id for id, shape in numbered(self._types).items()}
+        self._layout = lay_out(self._types)
+
+    def known(self, path: Path) -> Sequence[Known]:
+        found: dict[str, list[Type]] = {}
+        for shape in self._types:
+            leaf = self._leaf_kind(shape, path)
+            if leaf is not None:
+                found.setdefault(leaf[0], []).append(leaf[1])
+        return [self._known(path, kind, types) for kind, types in found.items()]
+
+    def _known(self, path: Path, kind: str, types: list[Type]) -> Known:
+        always = len(types) == len(self._types) and not self.has_body
+        alternate = self._alternate(path, kind)
+        element = alternate.element if alternate is not None and kind == ARRAY else NULL
+        formats = tuple(sorted({type[5:] for type in types if isinstance(type, str)})) if kind == TIME else ()
+        return Known(Leaf(path, kind), always, element, formats)
+
+    def members(self, path: Path) -> Sequence[str]:
+        names: dict[str, None] = {}
+        for shape in self._types:
+            type = _at(shape, path)
+            if isinstance(type, Object):
+                names.update(dict.fromkeys(type.names()))
+        return tuple(names)
+
+    def select(self, asked: Asked) -> exp.Query:
+        self.asked.append(asked)
+        columns: list[tuple[str, Any]] = [(leaf.column, leaf) for leaf in asked.leaves]
+        columns += [("_shape", None)] * asked.shape + [("_body", "")] * asked.body
+        arms = [self._row(at, columns) for at in range(len(self.rows))]
+        if not arms:
+            nothing = [self._null(leaf).as_(name, quoted=True) for name, leaf in columns] or [number(1).as_("_")]
+            return exp.select(*nothing).where(exp.false())
+        whole: exp.Query = arms[0]
+        for arm in arms[1:]:
+            whole = exp.union(whole, arm, distinct=False, copy=False)
+        return whole
+
+    def _row(self, at: int, columns: list[tuple[str, Any]]) -> exp.Select:
+        shown = []
+        for name, leaf in columns:
+            if leaf is None:
+                value: exp.Expr = number(0 if self.has_body else self._ids[self._types[at]])
+            elif leaf == "":
+                value = exp.Literal.string(orjson.dumps(self.rows[at]).decode())
+            else:
+                value = self._value(at, leaf)
+            shown.append(value.as_(name, quoted=True))
+        return exp.select(*(shown or [number(1).as_("_")]))
+
+    def _value(self, at: int, leaf: Leaf) -> exp.Expr:
+        found = self._leaf_kind(self._types[at], leaf.path)
+        if found is None or found[0] != leaf.kind:
+            return self._null(leaf)
+        if leaf.kind in (NULL, OBJECT):
+            return exp.true()
+        value: Any = self.rows[at]
+        for name in leaf.path:
+            value = value[name]
+        return self._literal(value, leaf)
+
+    def _literal(self, value: Any, leaf: Leaf) -> exp.Expr:
+        if leaf.kind == ARRAY:
+            alternate = self._alternate(leaf.path, ARRAY)
+            assert alternate is not None
+            return neutral("toy_array", options=(orjson.dumps(value).decode(), Array(alternate.element)))
+        if leaf.kind == JSON:
+            import json as plain
+
+            return exp.Literal.string(plain.dumps(value, separators=(",", ":"), ensure_ascii=False))
+        if leaf.kind == TIME:
+            return moment(times.parse(value))
+        if leaf.kind == STRING:
+            return exp.Literal.string(value)
+        if leaf.kind == FLOAT:
+            return number(float(value))
+        return exp.cast(exp.convert(value), sql_type(leaf.kind))
+
+    def _null(self, leaf: Any) -> exp.Expr:
+        if leaf is None or leaf == "":
+            return exp.cast(exp.Null(), "bigint" if leaf is None else "varchar")
+        alternate = self._alternate(leaf.path, leaf.kind)
+        return null_of(leaf.kind, alternate.element if alternate is not None else NULL)
+
+    def _leaf_kind(self, shape: Object, path: Path) -> tuple[str, Type] | None:
+        """What the row has there; arrays and objects that the layout keeps as text are of the kind json."""
+        type = _at(shape, path)
+        if type is None or any(self._is_text(path[:depth]) for depth in range(1, len(path))):
+            return None
+        kind = kind_of(type)
+        if kind in (OBJECT, ARRAY) and self._alternate(path, kind) is None:
+            return JSON, type
+        return kind, type
+
+    def _is_text(self, path: Path) -> bool:
+        return self._alternate(path, OBJECT) is None
+
+    def _alternate(self, path: Path, kind: str) -> Alternate | None:
+        members: tuple[Member, ...] = self._layout.members
+        found: Alternate | None = None
+        for depth, name in enumerate(path, 1):
+            member = next((each for each in members if each.name == name), None)
+            found = member.alternate(kind if depth == len(path) else OBJECT) if member is not None else None
+            if found is None:
+                return None
+            members = found.members
+        return found
+
+
+def _at(type: Type, path: Path) -> Type | None:
+    for name in path:
+        inner = dict(type.fields).get(name) if isinstance(type, Object) else None
+        if inner is None:
+            return None
+        type = inner
+    return type
+
+
+def _typed(row: Row, times_at: Sequence[Path], path: Path = ()) -> Object:
+    fields: list[tuple[str, Type]] = []
+    for name, value in row.items():
+        here = (*path, name)
+        format = times.format_of(value) if here in times_at and isinstance(value, str) else None
+        if isinstance(value, dict):
+            fields.append((name, _typed(value, times_at, here)))
+        else:
+            fields.append((name, f"time:{format}" if format else type_of(value)))
+    return Object(tuple(fields))
+
+
+duckdb.FORMS["toy_array"] = lambda _, options: (
+    f"CAST(CAST({duckdb.quoted(options[0])} AS JSON) AS {duckdb.type_text(options[1])})"
+)
+spark.FORMS["toy_array"] = lambda _, options: f"FROM_JSON({spark.quoted(options[0])}, '{spark.type_text(options[1])}')"
