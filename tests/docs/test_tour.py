@@ -8,10 +8,24 @@ from docs.tour import ROOT, commands, play
 from tests.servers.lochan import free_ports
 
 
+ANSWERS = {
+    "lochan fs cat demo-repo@main~3/data/fruit.csv": "1,apple",
+    "lochan query 'from logs | status >= 500 | cut ts, host, user.id'": (
+        '{"ts":"2026-11-01T10:01:00Z","host":"web-2","user":{"id":7}}\n'
+    ),
+    "lochan query 'from logs@main~1 | count()'": '{"count":3}\n',
+    """lochan delete logs --where 'status == "n/a"'""": "deleted 1 row",
+}
+
+
 def test_the_tour_of_the_readme(tmp_path: Path) -> None:
     assert len(commands()) >= 6
+    said = {}
     for command, done in play(tmp_path, show=False):
         assert done.returncode == 0, f"{command}: {done.stderr}"
+        said[command] = done.stdout
+    for command, answer in ANSWERS.items():
+        assert answer in said[command]
     assert (tmp_path / ".lochan" / "lake.json").is_file()
 
 
