@@ -15,6 +15,7 @@ SUBJECTS = (
     "versioning",
     "log",
     "load_pool",
+    "pools",
     "gateway",
     "gateway_latency",
     "gateway_list",
@@ -27,6 +28,7 @@ def main() -> None:
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(SUBJECTS))
     parser.add_argument("--puts", type=int, metavar="N", help="gateway_memory: how many PUTs")
     parser.add_argument("--entries", metavar="N,…", help="tree, staging, versioning: how many entries")
+    parser.add_argument("--rows", type=int, metavar="N", help="load_pool, pools: how many rows")
     asked = parser.parse_args()
     wanted = [name for name in SUBJECTS if not asked.names or name.startswith(tuple(asked.names))]
     if not wanted:
@@ -35,6 +37,8 @@ def main() -> None:
         os.environ["LOCHAN_BENCH_PUTS"] = str(asked.puts)
     if asked.entries is not None:
         os.environ["LOCHAN_BENCH_ENTRIES"] = asked.entries
+    if asked.rows is not None:
+        os.environ["LOCHAN_BENCH_ROWS"] = str(asked.rows)
     for name in wanted:
         import_module(f"bench.{name}").main()
 

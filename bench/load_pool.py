@@ -23,7 +23,7 @@ from lochan.lake import Lake
 from lochan.pools.settings import parse
 from lochan.store.local import LocalStore
 
-_ROWS = int(os.environ.get("LOCHAN_BENCH_ROWS", "2000000"))
+ROWS = int(os.environ.get("LOCHAN_BENCH_ROWS", "2000000"))
 _ROUNDS = int(os.environ.get("LOCHAN_BENCH_ROUNDS", "5"))
 
 _LINES = """
@@ -57,29 +57,35 @@ class Cost:
 
 def main() -> None:
     with tempfile.TemporaryDirectory(prefix="lochan-bench-") as folder:
-        file = Path(folder, "logs.ndjson")
-        _write(file)
-        bare, ours, plain = Cost("DuckDB: sorted COPY"), Cost("load, ts is a time"), Cost("load, ts is a text")
-        for number in range(_ROUNDS):
-            bare.measure(lambda: _copy(file, Path(folder, "bare.parquet")))
-            for cost, key in ((ours, "ts:time"), (plain, "ts")):
-                lake = Path(folder, f"lake-{key[3:]}{number}")
-                cost.measure(lambda lake=lake, key=key: asyncio.run(_load(lake, key, file)))  # type: ignore[misc]
-        base_cpu, base_wall = min(bare.cpu), min(bare.wall)
-        rows = [
-            [each.name, min(each.cpu), min(each.cpu) / base_cpu, min(each.wall), min(each.wall) / base_wall]
-            for each in (bare, ours, plain)
-        ]
-        size = file.stat().st_size
-        title = f"{_ROWS:,} rows of NDJSON, {size / 1e6:.0f} MB, one in ten of another shape: best of {_ROUNDS}"
-        show(title, ["", "CPU s", "x bare", "wall s", "x bare"], rows)
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        print(f"  (the process at its largest, all of these together: {peak:,.0f} MiB)\n")
+        compare(Path(folder))
+
+
+def compare(folder: Path) -> Path:
+    """Returns a lake whose pool `logs` holds the rows by their times."""
+    file = folder / "logs.ndjson"
+    _write(file)
+    bare, ours, plain = Cost("DuckDB: sorted COPY"), Cost("load, ts is a time"), Cost("load, ts is a text")
+    for number in range(_ROUNDS):
+        bare.measure(lambda: _copy(file, folder / "bare.parquet"))
+        for cost, key in ((ours, "ts:time"), (plain, "ts")):
+            lake = folder / f"lake-{key[3:]}{number}"
+            cost.measure(lambda lake=lake, key=key: asyncio.run(_load(lake, key, file)))  # type: ignore[misc]
+    base_cpu, base_wall = min(bare.cpu), min(bare.wall)
+    rows = [
+        [each.name, min(each.cpu), min(each.cpu) / base_cpu, min(each.wall), min(each.wall) / base_wall]
+        for each in (bare, ours, plain)
+    ]
+    size = file.stat().st_size
+    title = f"{ROWS:,} rows of NDJSON, {size / 1e6:.0f} MB, one in ten of another shape: best of {_ROUNDS}"
+    show(title, ["", "CPU s", "x bare", "wall s", "x bare"], rows)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"  (the process at its largest, all of these together: {peak:,.0f} MiB)\n")
+    return folder / "lake-time0"
 
 
 def _write(file: Path) -> None:
     with duckdb.connect() as connection:
-        sql = _LINES.replace("ROWS", str(_ROWS))
+        sql = _LINES.replace("ROWS", str(ROWS))
         how = "FORMAT csv, HEADER false, QUOTE '', ESCAPE '', DELIMITER '\x01'"
         connection.execute(f"COPY ({sql}) TO '{file}' ({how})")
 
@@ -97,7 +103,7 @@ async def _load(folder: Path, key: str, file: Path) -> Loaded:
     await lake.create_pool("logs", parse([key]), actor=ACTOR)
     repository = await lake.open_repository("logs")
     loaded = await load(repository, "main", [Input(file.name, lambda: file.open("rb"))], actor=ACTOR)
-    assert loaded.rows == _ROWS
+    assert loaded.rows == ROWS
     await repository.close()
     await lake.close()
     return loaded

@@ -3,10 +3,11 @@ scan; a branch and a tag; a repository of files, one of them staged only."""
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lochan.engines.asking import How
+from lochan.engines.spark.place import STANDARD, SparkPlace
 from lochan.formats.record import Actor
 from lochan.lake import Lake
 from lochan.pools.settings import parse
@@ -34,14 +36,19 @@ _ON_DEV: tuple[Row, ...] = (
 )
 
 
-@asynccontextmanager
-async def corpus_lake(folder: Path) -> AsyncIterator[Lake]:
-    """What `make` has made in this folder."""
-    lake = await Lake.open(LocalStore(str(folder / "lake")))
-    try:
-        yield lake
-    finally:
-        await lake.close()
+Ask = Callable[[str, str], list[Any]]  # a query and an engine
+
+
+@contextmanager
+def answers(folder: Path, spark: SparkPlace = STANDARD) -> Iterator[Ask]:
+    """A new lake in this folder, open as long as the context is."""
+    with asyncio.Runner() as runner:
+        runner.run(make(folder))
+        lake = runner.run(Lake.open(LocalStore(str(folder / "lake"))))
+        try:
+            yield lambda query, engine: runner.run(_answer(lake, query, How(actor=ANN, engine=engine, spark=spark)))
+        finally:
+            runner.run(lake.close())
 
 
 async def make(folder: Path) -> None:
@@ -57,19 +64,12 @@ async def make(folder: Path) -> None:
         await lake.close()
 
 
-async def answer(lake: Lake, query: str, engine: str = "duckdb") -> list[Any]:
-    with await lake.query(query, How(actor=ANN, engine=engine)) as result:
-        return list(result.rows())
-
-
 class LakeRows(Pools):
     """What the reference knows of this lake: pools at every ref, and files. Not its metadata."""
 
     def __init__(self) -> None:
         super().__init__(pools())
-        dev = [
-            pool._replace(rows=pool.rows + _ON_DEV) if pool.name == "people" else pool for pool in pools()
-        ]
+        dev = [pool._replace(rows=pool.rows + _ON_DEV) if pool.name == "people" else pool for pool in pools()]
         self._dev = Pools(dev)
         self._of_files = Pools([Pool(path, (), tuple(rows)) for path, rows in _file_rows().items()])
 
@@ -82,6 +82,11 @@ class LakeRows(Pools):
             return [row for path in paths for row in self._of_files.rows(path)]
         here = self._dev if source.ref.startswith("dev") and "~" not in source.ref else self
         return [row for name in here._names(source) for row in here._of(name, source)]
+
+
+async def _answer(lake: Lake, query: str, how: How) -> list[Any]:
+    with await lake.query(query, how) as result:
+        return list(result.rows())
 
 
 def _loads(pool: Pool) -> list[Sequence[Row]]:

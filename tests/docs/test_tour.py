@@ -7,7 +7,6 @@ from pathlib import Path
 from docs.tour import ROOT, commands, play
 from tests.servers.lochan import free_ports
 
-
 ANSWERS = {
     "lochan fs cat demo-repo@main~3/data/fruit.csv": "1,apple",
     "lochan query 'from logs | status >= 500 | cut ts, host, user.id'": (

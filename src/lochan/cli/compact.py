@@ -58,7 +58,7 @@ def command(
     async def work(opened: Opened) -> dict[str, Any]:
         from lochan.engines.compacting import Wish, compact, rehearse
         from lochan.engines.duckdb.limits import MEMORY_BYTES, Limits
-        from lochan.pools.compaction import ALWAYS, UPKEEP
+        from lochan.pools.upkeep import ALWAYS, UPKEEP
 
         wish = Wish(ids, _span(low, high, opened.pool), upto, UPKEEP if upkeep else ALWAYS)
         repository = opened.repository

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3_600.0}
-
 _OPTIONS = (
     click.option(
         "--engine",
@@ -24,6 +22,7 @@ _OPTIONS = (
         show_default=True,
         help="What runs it.",
     ),
+    click.option("--master", metavar="URL", help="Where Spark runs it; local[*] unless told or configured."),
     click.option("--memory", metavar="SIZE", help="How much memory it may use, 1GiB unless told."),
     click.option("--timeout", metavar="TIME", help="How long it may take, such as 30s or 5m."),
     click.option("--go-on", is_flag=True, help="Leave out data objects that are gone, and say so."),
@@ -32,6 +31,7 @@ _OPTIONS = (
 
 class QueryOptions(NamedTuple):
     engine: str = "auto"
+    master: str | None = None
     memory: str | None = None
     timeout: str | None = None
     go_on: bool = False
@@ -43,10 +43,13 @@ class QueryOptions(NamedTuple):
         from lochan.cli.sizes import size_bytes
         from lochan.engines.asking import How
         from lochan.engines.duckdb.limits import MEMORY_BYTES, Limits
+        from lochan.engines.spark.place import SparkPlace
 
         memory = MEMORY_BYTES if self.memory is None else size_bytes("--memory", self.memory)
         limits = Limits(memory, None if self.timeout is None else seconds("--timeout", self.timeout))
-        return How(str(find_in_use(config, lake.id) or ""), self.engine, limits, self.go_on, actor(config))
+        remote = "" if self.master else config.optional_text("spark.remote") or ""
+        spark = SparkPlace(self.master or config.text("spark.master"), remote, config.size("spark.threshold"))
+        return How(str(find_in_use(config, lake.id) or ""), self.engine, limits, self.go_on, actor(config), spark)
 
 
 def query_options(command: F) -> F:
@@ -58,11 +61,13 @@ def query_options(command: F) -> F:
 
 def seconds(option: str, text: str) -> float:
     """Raises Invalid, naming the option."""
-    number = text.rstrip("hms")
+    from pathlib import Path
+
+    from lochan.config.kinds import LENGTH, Place
+
     try:
-        found = float(number) * _UNITS[text[len(number) :] or "s"]
-    except (ValueError, KeyError):
-        found = 0.0
-    if not 0 < found < float("inf"):
-        raise Invalid(f"{option} {text!r}: this is no length of time", hint="such as 30s, 5m or 500ms")
+        found = LENGTH.parse(text, Place(Path("/"), Path("/")))
+    except ValueError:
+        raise Invalid(f"{option} {text!r}: this is no length of time", hint="such as 30s, 5m or 500ms") from None
+    assert isinstance(found, float)
     return found

@@ -33,6 +33,7 @@ VERBS = {
     "load": "lochan.cli.load",
     "log": "lochan.cli.log",
     "ls": "lochan.cli.ls",
+    "manage": "lochan.cli.manage",
     "merge": "lochan.cli.merge",
     "merge-base": "lochan.cli.merge_base",
     "query": "lochan.cli.query",

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from lochan.cli.manage import policy
 from lochan.cli.session import configuration, open_lake, probe_place, run
 from lochan.config.values import Config
 from lochan.errors import Invalid, Refused
@@ -12,6 +13,7 @@ from lochan.errors import Invalid, Refused
 if TYPE_CHECKING:
     from lochan.access.keys import Credentials
     from lochan.lake import Lake
+    from lochan.pools.upkeep import Upkeep
     from lochan.server.settings import Listener, Tls
 
 _LIBRARIES = ("awscrt", "cryptography", "granian", "prometheus_client", "starlette", "uvloop")
@@ -49,7 +51,8 @@ def command(
         "api": api_listen or config.text("api.listen"),
     }
     tls = _tls(tls_cert, tls_key)
-    listeners = [_listener(name, at, config, workers, tls) for name, at in addresses.items() if at]
+    upkeep = policy(config) if config["manage.policy"] is not None else None
+    listeners = [_listener(name, at, config, workers, tls, upkeep) for name, at in addresses.items() if at]
     serve(listeners, lambda: _greet(listeners, credentials))
 
 
@@ -102,7 +105,9 @@ class SetUpLogging:
         set_up_server(self._config)
 
 
-def _listener(name: str, address: str, config: Config, workers: int, tls: "Tls | None") -> "Listener":
+def _listener(
+    name: str, address: str, config: Config, workers: int, tls: "Tls | None", upkeep: "Upkeep | None"
+) -> "Listener":
     from lochan.server.settings import Listener, S3Settings
 
     host, _, port = address.rpartition(":")
@@ -125,6 +130,7 @@ def _listener(name: str, address: str, config: Config, workers: int, tls: "Tls |
         access_log=config.text("logging.format") if config.flag("logging.access") else "",
         usage_s=config.number("usage.flush_s") if config.flag("usage.enabled") else None,
         upload_days=config.number("gateways.s3.upload_days"),
+        upkeep=upkeep if name == "api" else None,
     )
 
 

@@ -116,6 +116,14 @@ def _more_than_nothing(text: str, _: Place) -> float:
     return number
 
 
+def _length(text: str, _: Place) -> float:
+    number = text.rstrip("hms")
+    seconds = float(number) * _LENGTHS.get(text[len(number) :] or "s", 0.0)
+    if not isfinite(seconds) or seconds <= 0:
+        raise ValueError
+    return seconds
+
+
 def _size(text: str, _: Place) -> int:
     match = re.fullmatch(r"([0-9]{1,19}(?:\.[0-9]{1,9})?)\s*([a-z]*)", text.strip().lower())
     if match is None or match[2] not in _UNITS:
@@ -126,6 +134,7 @@ def _size(text: str, _: Place) -> int:
     return size
 
 
+_LENGTHS: Mapping[str, float] = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3_600.0}
 _UNITS: Mapping[str, int] = {
     "": 1,
     "b": 1,
@@ -143,6 +152,7 @@ ADDRESS = Kind("host:port, such as 127.0.0.1:8000 or [::1]:8000", _address)
 MILLISECONDS = Kind("a number of milliseconds, 0 or more", _milliseconds)
 SECONDS = Kind("a number of seconds, more than 0", _more_than_nothing)
 DAYS = Kind("a number of days, more than 0", _more_than_nothing)
+LENGTH = Kind("a length of time, such as 30s, 5m or 500ms", _length)
 SIZE = Kind("a size, such as 256MB, 10GB or 1.5GiB", _size)
 HTTP_URL = _url("http", "https")
 POSTGRES_URL = _url("postgres", "postgresql")

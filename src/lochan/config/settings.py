@@ -131,6 +131,12 @@ SETTINGS: tuple[Setting, ...] = (
         also=("auth.encryption_key_file",),
     ),
     Setting("auth.encrypt.secret_key", kinds.TEXT, None, "the same as a text, instead of a file", secret=True),
+    Setting(
+        "manage.policy",
+        kinds.PATH,
+        None,
+        "a policy of upkeep for pools: what `lochan manage` goes by, and the server too if it is set",
+    ),
     Setting("spark.master", kinds.TEXT, "local[*]", "the Spark master that jobs run on"),
     Setting("spark.remote", kinds.SPARK_URL, None, "a Spark Connect server, instead of a master"),
     Setting("spark.threshold", kinds.SIZE, "256MB", "work that reads more than this goes to Spark"),

@@ -1,8 +1,4 @@
-"""A configuration file, read as the lines it is made of: name, text and place of each value. This module imports yaml.
-
-The file is composed into nodes and never constructed into objects: the nodes know their lines, and a value's type is
-the setting's to say, not YAML's guess.
-"""
+"""A configuration file, read as the lines it is made of: name, text and place of each value. It imports yaml."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,9 +7,8 @@ from typing import NamedTuple
 import yaml
 
 from lochan.config.names import BY_NAME, SECTIONS, no_such_setting
-from lochan.errors import Invalid, NotFound, Refused
-
-_SIZE_BYTES_MAX = 1 << 20  # a configuration is a page or two; a file this large is not one
+from lochan.config.yaml_nodes import compose, is_null, noun, where
+from lochan.errors import Invalid
 
 
 class Line(NamedTuple):
@@ -24,11 +19,11 @@ class Line(NamedTuple):
 
 def read(path: Path, file: str) -> Iterator[Line]:
     """The values in the file, in its order; `file` is what messages call it. A key without a value is not there."""
-    root = _compose(file, _text(path, file))
+    root = compose(path, file, "configuration")
     if root is None:
         return
     if not isinstance(root, yaml.MappingNode):
-        raise Invalid(f"{_where(file, root)}: a configuration is made of `key: value` lines, not of {_noun(root)}")
+        raise Invalid(f"{where(file, root)}: a configuration is made of `key: value` lines, not of {noun(root)}")
     yield from _section(file, "", root)
 
 
@@ -36,13 +31,13 @@ def _section(file: str, prefix: str, node: yaml.MappingNode) -> Iterator[Line]:
     seen: dict[str, yaml.Node] = {}
     for key, value in node.value:
         if not isinstance(key, yaml.ScalarNode):
-            raise Invalid(f"{_where(file, key)}: {_noun(key)} cannot be a key")
+            raise Invalid(f"{where(file, key)}: {noun(key)} cannot be a key")
         name = prefix + key.value
         if name in seen:
-            raise Invalid(f"{_where(file, key)}: {name} was already given in line {seen[name].start_mark.line + 1}")
+            raise Invalid(f"{where(file, key)}: {name} was already given in line {seen[name].start_mark.line + 1}")
         seen[name] = key
         if name not in BY_NAME and name not in SECTIONS:
-            raise no_such_setting(_where(file, key), name)
+            raise no_such_setting(where(file, key), name)
         yield from _value(file, name, value)
 
 
@@ -50,64 +45,12 @@ def _value(file: str, name: str, node: yaml.Node) -> Iterator[Line]:
     if isinstance(node, yaml.MappingNode) and name in SECTIONS:
         yield from _section(file, f"{name}.", node)
     elif isinstance(node, yaml.ScalarNode):
-        if node.tag == "tag:yaml.org,2002:null":
+        if is_null(node):
             return
         if name not in BY_NAME:
-            raise Invalid(f"{_where(file, node)}: {name} is a section; its settings go on the lines below it, indented")
-        yield Line(name, node.value, _where(file, node))
+            raise Invalid(f"{where(file, node)}: {name} is a section; its settings go on the lines below it, indented")
+        yield Line(name, node.value, where(file, node))
     elif name in BY_NAME:
-        raise Invalid(f"{_where(file, node)}: {name} is {_noun(node)}, but should be {BY_NAME[name].kind.expected}")
+        raise Invalid(f"{where(file, node)}: {name} is {noun(node)}, but should be {BY_NAME[name].kind.expected}")
     else:
-        raise Invalid(f"{_where(file, node)}: {name} is {_noun(node)}, but should be a section of `key: value` lines")
-
-
-def _text(path: Path, file: str) -> str:
-    try:
-        with path.open("rb") as stream:
-            data = stream.read(_SIZE_BYTES_MAX + 1)
-    except FileNotFoundError:
-        raise NotFound(f"{file}: there is no such configuration file") from None
-    except IsADirectoryError:
-        raise Invalid(f"{file}: this is a folder, not a configuration file") from None
-    except PermissionError:
-        raise Refused(f"{file}: the configuration file may not be read by this user") from None
-    except OSError as error:
-        raise Invalid(f"{file}: the configuration file cannot be read: {error.strerror}") from None
-    except ValueError:
-        raise Invalid(f"{file!r}: this cannot be the name of a configuration file") from None
-    if len(data) > _SIZE_BYTES_MAX:
-        raise Invalid(f"{file}: larger than {_SIZE_BYTES_MAX} bytes, so not a configuration file")
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise Invalid(f"{file}, line {line}: not UTF-8 text") from None
-
-
-def _compose(file: str, text: str) -> yaml.Node | None:
-    try:
-        return yaml.compose(text, Loader=yaml.SafeLoader)  # type: ignore[no-any-return]
-    except yaml.MarkedYAMLError as error:
-        raise _not_yaml(file, error) from None
-    except yaml.YAMLError as error:
-        raise Invalid(f"{file}: not YAML: {' '.join(str(error).split())}") from None
-    except RecursionError:
-        raise Invalid(f"{file}: not a configuration: nested too deeply") from None
-
-
-def _not_yaml(file: str, error: yaml.MarkedYAMLError) -> Invalid:
-    mark = error.problem_mark or error.context_mark
-    where = file if mark is None else f"{file}, line {mark.line + 1}"
-    if error.problem is not None and r"'\t'" in error.problem:
-        return Invalid(f"{where}: a tab, where YAML takes only spaces", hint="indent with spaces")
-    return Invalid(f"{where}: not YAML: {error.problem or error.context}")
-
-
-def _where(file: str, node: yaml.Node) -> str:
-    return f"{file}, line {node.start_mark.line + 1}"
-
-
-def _noun(node: yaml.Node) -> str:
-    if isinstance(node, yaml.MappingNode):
-        return "a section"
-    return "a list" if isinstance(node, yaml.SequenceNode) else "a single value"
+        raise Invalid(f"{where(file, node)}: {name} is {noun(node)}, but should be a section of `key: value` lines")

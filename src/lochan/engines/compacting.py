@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import msgspec
 import pyarrow as pa
 
 from lochan.engines.duckdb.compact import lots, rewrite, snapshot_of
@@ -17,11 +18,12 @@ from lochan.engines.duckdb.limits import STANDARD, Limits
 from lochan.errors import NothingToDo
 from lochan.formats.entry import Entry
 from lochan.formats.record import Actor
-from lochan.pools.compaction import ALWAYS, Group, Policy, plan
+from lochan.pools.compaction import Group, plan
 from lochan.pools.histories import held
 from lochan.pools.keys import Span
 from lochan.pools.landing import Swap, replace_objects
 from lochan.pools.objects import find
+from lochan.pools.upkeep import ALWAYS, Policy
 from lochan.query.sources.snapshot import Snapshot
 from lochan.tree.tree import Tree
 from lochan.versioning.moving import NOTHING, Said
@@ -35,6 +37,7 @@ class Wish(NamedTuple):
     within: Span | None = None  # only those whose keys meet it
     upto: str = ""  # only those that this ref holds
     policy: Policy = ALWAYS
+    size_bytes: int = 0  # of an object that is made, about; 0: the pool's own
 
 
 EVERYTHING = Wish()
@@ -85,6 +88,8 @@ async def _planned(repository: OpenRepository, branch: str, wish: Wish) -> tuple
     id = refs.branch(branch).head
     tree = await repository.tree(refs.commit(id))
     snapshot = await snapshot_of(repository, id, tree)
+    if wish.size_bytes:
+        snapshot.settings = msgspec.structs.replace(snapshot.settings, size_bytes=wish.size_bytes)
     only = await _only(repository, tree, wish)
     groups: list[Group] = []
     for lot in lots(snapshot):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lochan.engines.asking import How, prepared
+from lochan.engines.choosing import chosen
 from lochan.engines.duckdb.workplace import Workplace
 from lochan.engines.surroundings import Surroundings
 from lochan.query.prepare import Prepared
@@ -19,11 +20,12 @@ async def explain(at: Surroundings, text: str, how: How) -> dict[str, Any]:
     finally:
         work.close()
     try:
+        engine = chosen(how.engine, plan, how.spark)
         return {
-            "engine": "duckdb",
+            "engine": engine,
             "sources": [_source(pool) for pool in plan.opening.pools],
             "scans": [_scan(plan, name) for name in _names(plan)],
-            "sql": plan.plan.sql("duckdb"),
+            "sql": plan.plan.sql(engine),
         }
     finally:
         await plan.opening.close()

@@ -18,22 +18,12 @@ import pyarrow.compute as pc
 
 from lochan.formats.pool_settings import PoolSettings
 from lochan.pools.keys import Span, null_key
+from lochan.pools.upkeep import ALWAYS, Policy
 
 OVERLAPPING, SMALL = "overlapping", "small"
 _SMALL_SHARE = 0.5  # of the size that objects are to have
 
 Numbers = npt.NDArray[np.int64]
-
-
-class Policy(NamedTuple):
-    """What is left alone: a few objects side by side cost less than to write them again."""
-
-    overlapping_max: int = 1  # so many may run into each other
-    small_max: int = 1  # so many small neighbours may stand in a row
-
-
-ALWAYS = Policy()
-UPKEEP = Policy(4, 8)  # for what goes on by itself, again and again
 
 
 class Group(NamedTuple):

@@ -39,20 +39,23 @@ def ndjson(table: pa.Table, shapes: Mapping[int, Object], layout: Layout) -> byt
 def _rows(table: pa.Table, shapes: Mapping[int, Object], layout: Layout, read: Read) -> list[Row]:
     if layout.body:
         return [read(text) for text in table[BODY_COLUMN].to_pylist()]
+    table = table.combine_chunks()
     ids = table[SHAPE_COLUMN].to_numpy()
     made = np.empty(len(ids), dtype=object)
     for id in np.unique(ids):
         at = np.flatnonzero(ids == id)
-        part = table if len(at) == len(ids) else table.take(pa.array(at))
-        made[at] = _objects(shapes[int(id)], layout.members, _columns_of(part), len(at), read)
+        column = _columns_of(table, None if len(at) == len(ids) else pa.array(at))
+        made[at] = _objects(shapes[int(id)], layout.members, column, len(at), read)
     found: list[Row] = made.tolist()
     return found
 
 
-def _columns_of(table: pa.Table) -> Column:
+def _columns_of(table: pa.Table, at: pa.Array | None) -> Column:
+    """In these rows alone; of a thousand columns a shape may have two."""
+
     def column(name: str) -> pa.Array:
-        whole = table[name].combine_chunks()
-        return whole.combine_chunks() if isinstance(whole, pa.ChunkedArray) else whole
+        whole = table[name] if at is None else table[name].take(at)
+        return whole.combine_chunks()
 
     return column
 

@@ -77,7 +77,7 @@ AGGREGATES: dict[str, Signature] = {
     "last": Signature("last(e)", 1, 1, "the last in the order of the rows"),
     "collect": Signature("collect(e)", 1, 1, "an array of all, in the order of the rows"),
     "union": Signature("union(e)", 1, 1, "an array of the different ones, sorted"),
-    "dcount": Signature("dcount(e)", 1, 1, "about how many different ones"),
+    "dcount": Signature("dcount(e)", 1, 1, "how many different ones, as countdistinct"),
     "countdistinct": Signature("countdistinct(e)", 1, 1, "exactly how many different ones"),
     "stddev": Signature("stddev(e)", 1, 1, "the standard deviation of a sample"),
     "quantile": Signature("quantile(e, 0.95)", 2, 2, "the value below which this share lies, interpolated"),

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lochan.lake import Lake
+from lochan.pools.upkeep import Upkeep
 
 
 class Tls(NamedTuple):
@@ -33,3 +34,4 @@ class Listener(NamedTuple):
     access_log: str = "text"  # a line for every request; or json; empty: none
     usage_s: float | None = 60.0  # how often the log of use is written; None: there is none
     upload_days: float = 7.0  # how old an upload in parts may become
+    upkeep: Upkeep | None = None  # what keeps pools in order; None: nothing does

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lochan.formats.pool_settings import PoolKey, PoolSettings
-from lochan.pools.compaction import OVERLAPPING, SMALL, Policy, partitions, plan
+from lochan.pools.compaction import OVERLAPPING, SMALL, partitions, plan
 from lochan.pools.keys import bounds, decode, encode
+from lochan.pools.upkeep import Policy
 
 SETTINGS = PoolSettings((PoolKey(("k",)),), size_bytes=100)
 FALLING = PoolSettings((PoolKey(("k",), True),), size_bytes=100)

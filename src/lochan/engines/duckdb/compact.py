@@ -6,8 +6,8 @@ layout holds. Each lot of objects that can is compacted by itself.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -41,13 +41,13 @@ async def rewrite(
 ) -> Rewritten:
     """The rows of these objects in new ones, which nobody knows of yet."""
     by_form = _by_form(snapshot, indices)
-    with sessions(files, limits) as (main, spare):
-        paths = await placed(files, snapshot, indices, main.folder)
+    with sessions(files, limits) as engines:
+        paths = await placed(files, snapshot, indices, engines.main.folder)
         size = int(snapshot.sizes[np.array(indices)].sum())
-        rewriting = Rewriting(main, spare, snapshot.settings, Knowledge(by_form), size)
+        rewriting = Rewriting(*engines, snapshot.settings, Knowledge(by_form), size)
         for form, each in by_form.items():
-            await asyncio.to_thread(rewriting.add, form, [paths[index] for index in each])
-        added = await stored(repository, mint, rewriting.written())
+            await engines.apart(partial(rewriting.add, form, [paths[index] for index in each]))
+        added = await stored(repository, mint, rewriting.written(), engines.apart)
     return Rewritten(entries_at(snapshot, indices), added)
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from lochan.engines.duckdb.files import Files, gone
 from lochan.engines.duckdb.limits import Limits
@@ -23,10 +23,23 @@ from lochan.versioning.open_repository import OpenRepository
 
 _PIECE_BYTES = 2 << 20
 
+T = TypeVar("T")
+
 
 class Sessions(NamedTuple):
     main: Session
     spare: Session  # for rows that are text
+
+    async def apart(self, work: Callable[[], T]) -> T:
+        """On a thread; who is cancelled stops both too, and waits for it: they are closed next."""
+        task = asyncio.ensure_future(asyncio.to_thread(work))
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            self.main.cancel()
+            self.spare.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            raise
 
 
 @contextmanager
@@ -56,11 +69,16 @@ async def placed(files: Files, snapshot: Snapshot, indices: Sequence[int], work:
     return dict(zip(indices, paths, strict=True))
 
 
-async def stored(repository: OpenRepository, mint: int, files: Iterator[Written]) -> list[Entry]:
-    """Each file as an object that nobody knows of yet."""
+Apart = Callable[[Callable[[], Written | None]], Awaitable[Written | None]]
+
+
+async def stored(
+    repository: OpenRepository, mint: int, files: Iterator[Written], apart: Apart = asyncio.to_thread
+) -> list[Entry]:
+    """Each file as an object that nobody knows of yet; they are made `apart`."""
     writer = ObjectWriter(repository, mint)
     made = []
-    while (written := await asyncio.to_thread(next, files, None)) is not None:
+    while (written := await apart(lambda: next(files, None))) is not None:
         made.append(await writer.write(_pieces(written.file), written.facts))
         written.file.unlink()
     return made

@@ -21,7 +21,7 @@ import duckdb
 import pyarrow as pa
 
 from lochan.engines.duckdb.limits import STANDARD, Limits, cancelled, out_of_disk, out_of_memory, out_of_time
-from lochan.errors import LochanError
+from lochan.errors import Invalid, LochanError
 
 BATCH_ROWS = 65_536
 
@@ -123,6 +123,8 @@ class Session:
             return out_of_disk(self._limits, said.partition("\n")[0])
         if said.startswith("Out of Memory Error"):
             return out_of_memory(self._limits)
+        if "More than one row returned by a subquery" in said:
+            return Invalid("a query that stands for one value gave several rows", hint="add limit 1, or take max(…)")
         return error
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import shutil
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, InvalidStateError
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _ROWS = 65_536  # of a batch
+_AGAIN_S = 0.5
 
 
 @dataclass
@@ -56,8 +59,8 @@ class SparkRun:
 async def start(
     prepared: Prepared, files: Files, work: Workplace, limits: Limits, place: SparkPlace, *, go_on: bool = False
 ) -> SparkRun:
-    """Raises Gone where a data object is not there any more, unless told to go on without it; Refused where Spark cannot
-    give the rows that the query means, or does not start."""
+    """Raises Gone where a data object is not there any more, unless told to go on without it; Refused where Spark does
+    not start, or cannot give the rows that the query means."""
     render(prepared.plan.query, "spark")  # what it cannot do is said before a JVM is started
     spark = session_at(place, limits)
     views = Views(spark)
@@ -79,47 +82,82 @@ async def start(
 
 
 class Job:
-    """One statement on its way. Its tag is the folder's name, which no other query has."""
+    """One statement on its way, on a thread of its own: who waits for it can be interrupted, a call into the JVM
+    cannot. Its tag is the folder's name, which no other query has."""
 
     def __init__(self, spark: SparkSession, frame: DataFrame, limits: Limits, folder: str) -> None:
         self._spark = spark
         self._frame = frame
         self._limits = limits
         self._tag = folder.rpartition("/")[2]
+        self._done: Future[pa.Table] = Future()
+        self._ended = threading.Event()  # Spark is through with it
         self._why: LochanError | None = None
         self._timer: threading.Timer | None = None
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """It runs when the first is asked for."""
+        """It runs when the first is asked for. All rows are here, within the limit of memory, before that is given."""
         if self._why is not None:
             raise self._why
         if self._limits.seconds is not None:
             self._timer = threading.Timer(self._limits.seconds, self.interrupt, (out_of_time(self._limits),))
             self._timer.daemon = True
             self._timer.start()
-        self._spark.addTag(self._tag)
+        self._done.set_running_or_notify_cancel()
+        _start(self._collect)
         try:
-            table = self._frame.toArrow()
+            table = self._done.result()
+        except LochanError:
+            raise
         except Exception as error:
             raise self._explained(error) from error
         finally:
-            self._spark.removeTag(self._tag)
             self.end()
         yield from table.to_batches(_ROWS)
 
     def interrupt(self, why: LochanError) -> None:
+        """Whoever waits is told at once; Spark ends its tasks meanwhile."""
         self._why = self._why or why
-        self._spark.interruptTag(self._tag)
+        if self._done.running():
+            self._settle(self._why)
+            _start(self._stop)
 
     def end(self) -> None:
+        """May be called twice."""
         if self._timer is not None:
             self._timer.cancel()
+        self.interrupt(cancelled())
+
+    def _collect(self) -> None:
+        try:
+            self._spark.addTag(self._tag)
+            self._settle(self._frame.toArrow())
+        except Exception as error:  # for who waits
+            self._settle(error)
+        finally:
+            self._ended.set()
+
+    def _settle(self, outcome: pa.Table | Exception) -> None:
+        with suppress(InvalidStateError):  # the other was first
+            if isinstance(outcome, Exception):
+                self._done.set_exception(outcome)
+            else:
+                self._done.set_result(outcome)
+
+    def _stop(self) -> None:
+        """More than once: it may just be about to start, or to go on with its next part."""
+        with suppress(Exception):  # nobody waits any more
+            self._spark.interruptTag(self._tag)
+            while not self._ended.wait(_AGAIN_S):
+                self._spark.interruptTag(self._tag)
 
     def _explained(self, error: Exception) -> Exception:
         said = str(error)
-        if self._why is not None:
-            return self._why
         if "maxResultSize" in said or "OutOfMemoryError" in said:
             return out_of_memory(self._limits)
         first = said.strip().partition("\n")[0]
         return Refused(f"Spark has failed: {first}", hint="with --engine duckdb it may go through")
+
+
+def _start(work: Callable[[], None]) -> None:
+    threading.Thread(target=work, daemon=True).start()

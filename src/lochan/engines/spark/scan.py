@@ -10,7 +10,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from lochan.pools.layout import SHAPE_COLUMN
-from lochan.query.dialects.spark import type_text
+from lochan.query.dialects.spark_words import type_text
 from lochan.query.sources.scans import FileScan, Scans
 
 if TYPE_CHECKING:

@@ -42,7 +42,7 @@ SparkKey = tuple[str, str]
 
 
 def session_at(place: SparkPlace, limits: Limits) -> SparkSession:
-    """Raises Refused where Spark cannot be started. Limits of memory are those of who comes first: they are the JVM's."""
+    """Raises Refused where Spark cannot be started. The limit of memory is the JVM's: that of who comes first."""
     refused = why_not(place)
     if refused is not None:
         raise refused
@@ -54,14 +54,24 @@ def session_at(place: SparkPlace, limits: Limits) -> SparkSession:
         return found
 
 
+def stop() -> None:
+    """All of them, with what they hold. The next query starts anew."""
+    with _one:
+        while _sessions:
+            _, session = _sessions.popitem()
+            session.stop()
+
+
 def _started(place: SparkPlace, limits: Limits) -> SparkSession:
     from pyspark.sql import SparkSession
 
+    session: SparkSession
     if place.remote:
         session = SparkSession.builder.remote(place.remote).create()
     else:
         there = SparkSession.getActiveSession()  # somebody's own: we take a session of ours beside it
-        session = (there or _launched(place, limits)).newSession()
+        beside = there if isinstance(there, SparkSession) else _launched(place, limits)
+        session = beside.newSession()
     for name, value in _MEANING.items():
         session.conf.set(name, value)
     if place.is_here:

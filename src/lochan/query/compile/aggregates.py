@@ -4,21 +4,18 @@ is null, or 0 for a count."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
 
 from sqlglot import exp
 
-from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, JSON, NULL, OBJECT, STRING, TIME
-from lochan.query import ast
+from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, JSON, NULL, OBJECT
+from lochan.query.compile.aggregated import Aggregated, one_format
+from lochan.query.compile.collecting import collect, first, fused_type, last, union
 from lochan.query.compile.comparing import exact
-from lochan.query.compile.expressions import test_of, value_of
-from lochan.query.compile.functions.kinds import type_text
-from lochan.query.compile.scope import Scope, refused
+from lochan.query.compile.expressions import value_of
+from lochan.query.compile.scope import refused
 from lochan.query.compile.sql import (
     DURATION,
     ERROR,
-    IP,
     TRUE,
     Sql,
     all_of,
@@ -29,45 +26,13 @@ from lochan.query.compile.sql import (
     is_null,
     is_set,
     negate,
-    null_of,
     number,
     op,
     text,
 )
 from lochan.query.compile.texts import json_text
-from lochan.query.compile.value import NUMBERS, SIMPLE, Format, Value, present, valued
+from lochan.query.compile.value import NUMBERS, SIMPLE, Value, valued
 from lochan.query.dialects.neutral import neutral
-
-_TYPED = (BOOL, INT, FLOAT, STRING, TIME)
-
-
-@dataclass(frozen=True)
-class Aggregated:
-    call: ast.Call
-    scope: Scope
-    place: Sql | None  # counts the rows in their order, for those who need it
-    grouped: bool  # a group has a row at least
-
-    @cached_property
-    def value(self) -> Value:
-        return value_of(self.call.arguments[0], self.scope)
-
-    @cached_property
-    def test(self) -> Sql | None:
-        return None if self.call.where is None else test_of(self.call.where, self.scope)
-
-    def over(self, function: Sql, *tests: Sql) -> Sql:
-        """The aggregate over the rows that count."""
-        test = all_of([*([self.test] if self.test is not None else []), *tests])
-        return function if test == TRUE else exp.Filter(this=function, expression=exp.Where(this=test.copy()))
-
-    def distinct(self, sql: Sql) -> Sql:
-        return exp.Distinct(expressions=[sql.copy()]) if self.call.distinct else sql.copy()
-
-    @property
-    def sure(self) -> bool:
-        """Whether every group has a value."""
-        return self.grouped and self.test is None and not self.value.nothing
 
 
 def aggregate(each: Aggregated) -> Value:
@@ -162,11 +127,7 @@ def _extreme(each: Aggregated, function: type[exp.AggFunc], *, least: bool) -> V
     for at, kind in enumerate(order):
         others = [ends[other] for other in order[:at] if not {kind, other} <= set(NUMBERS)]
         alts[kind] = case((all_of(is_null(other) for other in others), ends[kind])) if others else ends[kind]
-    return Value(alts, "" if each.sure and len(value.alts) == 1 else NULL, format=_one_format(value))
-
-
-def _one_format(value: Value) -> Format | None:
-    return value.format if value.format is not None and value.format.number is None else None
+    return Value(alts, "" if each.sure and len(value.alts) == 1 else NULL, format=one_format(value))
 
 
 def whichever(each: Aggregated) -> Value:
@@ -174,76 +135,6 @@ def whichever(each: Aggregated) -> Value:
     if each.value.kinds <= {*SIMPLE, NULL, ERROR}:
         return least(each)
     return Value({JSON: each.over(exp.Min(this=json_text(each.value)), valued(each.value))}, NULL)
-
-
-def first(each: Aggregated) -> Value:
-    return _at_end(each, "first_by")
-
-
-def last(each: Aggregated) -> Value:
-    return _at_end(each, "last_by")
-
-
-def _at_end(each: Aggregated, name: str) -> Value:
-    assert each.place is not None
-    value = each.value
-    tests = _there(value)
-    if value.kinds <= {*SIMPLE, ARRAY, JSON, NULL, ERROR}:
-        kept = {kind: sql for kind, sql in value.alts.items() if kind not in (ERROR, NULL)}
-        picked = {kind: each.over(neutral(name, sql, each.place), *tests) for kind, sql in kept.items()}
-        return Value(picked, NULL, value.element, None, _one_format(value))
-    return Value({JSON: each.over(neutral(name, json_text(value), each.place), *tests)}, NULL)
-
-
-def collect(each: Aggregated) -> Value:
-    """An array in the order of the rows; nulls are kept, what is missing is not."""
-    assert each.place is not None
-    value = each.value
-    tests = _there(value)
-    kind = _single(value)
-    if kind is not None:
-        made = neutral("collected", each.over(neutral("collect", value.alts[kind], each.place), *tests))
-        return Value({ARRAY: _or_empty(made, kind)}, "", kind)
-    texts = neutral("collected", each.over(neutral("collect", json_text(value), each.place), *tests))
-    return Value({JSON: _json_list(texts)})
-
-
-def union(each: Aggregated) -> Value:
-    value = each.value
-    there = valued(value)
-    tests = [] if there == TRUE else [there]
-    kind = _single(value)
-    if kind is not None:
-        made = neutral("sorted_list", each.over(neutral("collect_distinct", value.alts[kind]), *tests))
-        return Value({ARRAY: _or_empty(made, kind)}, "", kind)
-    keys = [_class(value), _size(value), _letters(value), json_text(value)]
-    texts = neutral("sorted_texts", each.over(neutral("collect_keyed", *keys), *tests))
-    return Value({JSON: _json_list(texts)})
-
-
-def _class(value: Value) -> Sql:
-    """What a value is sorted by before all else: its kind."""
-    places = {kind: at for at, kind in enumerate(SIMPLE)} | {FLOAT: SIMPLE.index(INT)}
-    arms = [(is_set(sql), number(places.get(kind, len(places)))) for kind, sql in value.alts.items() if kind != NULL]
-    return coalesce(case(*arms), number(0))
-
-
-def _size(value: Value) -> Sql:
-    """Then, if it is one, its number."""
-    sizes: dict[str, Callable[[Sql], Sql]] = {
-        BOOL: lambda sql: cast(cast(sql, INT), FLOAT),
-        INT: lambda sql: cast(sql, FLOAT),
-        FLOAT: lambda sql: sql,
-        DURATION: lambda sql: cast(sql, FLOAT),
-        TIME: lambda sql: cast(neutral("micros", sql), FLOAT),
-    }
-    found = [sizes[kind](sql) for kind, sql in value.alts.items() if kind in sizes]
-    return coalesce(*found, number(0.0))
-
-
-def _letters(value: Value) -> Sql:
-    """Then its text."""
-    return coalesce(*(value.alts[kind] for kind in (STRING, IP) if kind in value.alts), text(""))
 
 
 def count_distinct(each: Aggregated) -> Value:
@@ -271,39 +162,6 @@ def _of_bools(each: Aggregated, function: type[exp.AggFunc]) -> Value:
     if BOOL not in each.value.alts:
         return Value({NULL: TRUE})
     return Value({BOOL: each.over(function(this=each.value.alts[BOOL].copy()))}, NULL)
-
-
-def fused_type(each: Aggregated) -> Value:
-    """Each type that there is, once."""
-    texts = neutral("sorted_list", each.over(neutral("collect_distinct", type_text(each.value)), valued(each.value)))
-    return Value({STRING: neutral("list_join", texts, options=("|",))}, NULL)
-
-
-def _there(value: Value) -> list[Sql]:
-    """Null is a value here; what is missing or an error is passed over."""
-    there = present(value)
-    tests = [] if there == TRUE else [there]
-    return [*tests, is_null(value.alts[ERROR])] if ERROR in value.alts else tests
-
-
-def _single(value: Value) -> str | None:
-    """The one kind that an array of such values would have, beside null."""
-    kinds = value.kinds - {NULL, ERROR}
-    kind = next(iter(kinds), None)
-    return kind if len(kinds) == 1 and kind in _TYPED else None
-
-
-def _or_empty(made: Sql, kind: str) -> Sql:
-    return coalesce(made, cast_empty(kind))
-
-
-def cast_empty(kind: str) -> Sql:
-    return neutral("empty_list", null_of(kind), options=(kind,))
-
-
-def _json_list(texts: Sql) -> Sql:
-    inner = coalesce(neutral("list_join", texts, options=(",",)), text(""))
-    return exp.DPipe(this=exp.DPipe(this=text("["), expression=inner), expression=text("]"))
 
 
 def _reals(value: Value) -> Sql | None:

@@ -49,8 +49,9 @@ def arithmetic(op: str, left: Value, right: Value) -> Value:
     failed = _failed(op, left, right, alts, done)
     if failed is not None:
         alts[ERROR] = failed
-    certain = not left.nothing and not right.nothing
-    return Value(alts, "" if certain else MISSING)
+    if not left.nothing and not right.nothing:
+        return Value(alts)
+    return Value(alts, MISSING, there=all_of([present(left), present(right)]))
 
 
 def negative(value: Value) -> Value:
@@ -114,20 +115,17 @@ def _moved(op: str, time: Sql, by: Sql) -> Sql:
 
 
 def _failed(op: str, left: Value, right: Value, alts: dict[str, Sql], done: list[Sql]) -> Sql | None:
-    """Errors that come in, then kinds that do not go together, then results that there are not."""
-    arms = [(is_set(each.alts[ERROR]), each.alts[ERROR]) for each in (left, right) if ERROR in each.alts]
-    if not done:
-        both = all_of([_there(left), _there(right)])
-        arms.append((both, text(f"`{op}` does not go with these kinds")))
-        return case(*arms) if both != FALSE or arms else None
+    """Errors that come in, then results that there are not, then kinds that do not go together."""
+    errors: list[Sql] = [each.alts[ERROR] for each in (left, right) if ERROR in each.alts]
     some = any_of(done)
-    results = all_of(is_null(each) for kind, each in alts.items() if kind != NULL)
-    if some != FALSE:
-        arms.append((all_of([some, results]), text(_OVERFLOW.get(op, "the result has more than 64 bits"))))
-    rest = all_of([_there(left), _there(right), all_of([is_null(each) for each in alts.values()])])
-    if _mixed(left, right, done):
-        arms.append((rest, text(f"`{op}` does not go with these kinds")))
-    return case(*arms) if arms else None
+    nothing = [is_null(each) for kind, each in alts.items() if kind != NULL]
+    arms = [(all_of([some, *nothing]), text(_OVERFLOW.get(op, "the result has more than 64 bits")))]
+    if not done or _mixed(left, right, done):
+        both = all_of([_there(left), _there(right), *nothing])
+        arms.append((both, text(f"`{op}` does not go with these kinds")))
+    if any(test != FALSE for test, _ in arms):
+        errors.append(case(*arms))
+    return coalesce(*errors) if errors else None
 
 
 def _mixed(left: Value, right: Value, done: list[Sql]) -> bool:

@@ -142,7 +142,7 @@ def _inside(value: Value, found: Value) -> Value:
         return found
     if found.nothing == NULL:
         return guarded(found, is_set(value.alts[OBJECT]))
-    return found if found.nothing else replace(found, nothing=MISSING)
+    return replace(found, nothing=MISSING, there=None)
 
 
 def _record(scan: Scan, path: Path, types: Mapping[int, Type]) -> Record:

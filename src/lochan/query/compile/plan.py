@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
+from lochan.errors import Refused
 from lochan.query import ast
 from lochan.query.compile.expressions import test_of
 from lochan.query.compile.fields import row_of
@@ -36,7 +37,10 @@ class Plan:
 
     def sql(self, dialect: str = "duckdb") -> str:
         """Raises Refused where the engine cannot give the rows that the query means."""
-        return render(self.query, dialect)
+        try:
+            return render(self.query, dialect)
+        except RecursionError:
+            raise Refused("the query is too deep to be written out", hint="compute it in several steps") from None
 
 
 def compile(pipe: ast.Pipe, open_source: OpenSource, *, text: str = "", now: int | None = None) -> Plan:

@@ -29,6 +29,7 @@ _TYPES = {
     IP: "varchar",
     ERROR: "varchar",
 }
+_TOTAL = (exp.Is, exp.Boolean)  # tests that are never NULL
 _LOOSE = (exp.Binary, exp.Connector, exp.Not, exp.Neg, exp.Is, exp.Between, exp.In, exp.Case)
 
 
@@ -115,9 +116,13 @@ def surely(test: Sql) -> Sql:
 
 
 def coalesce(*values: Sql) -> Sql:
-    if len(values) == 1:
-        return values[0]
-    return exp.Coalesce(this=values[0].copy(), expressions=[each.copy() for each in values[1:]])
+    """One within another is the same as all of them in a row, and less deep."""
+    flat: list[Sql] = []
+    for each in values:
+        flat += [each.this, *each.expressions] if isinstance(each, exp.Coalesce) else [each]
+    if len(flat) == 1:
+        return flat[0]
+    return exp.Coalesce(this=flat[0].copy(), expressions=[each.copy() for each in flat[1:]])
 
 
 def case(*arms: tuple[Sql, Sql], other: Sql | None = None) -> Sql:
@@ -136,6 +141,30 @@ def flag(test: Sql) -> Sql:
     if test == FALSE:
         return null_of(NULL)
     return test if test == TRUE else case((test, TRUE))
+
+
+def flagged(value: Sql) -> Sql:
+    """Whether a flag is set: the test that it was made of, if that is never NULL."""
+    if isinstance(value, exp.Case) and len(value.args["ifs"]) == 1 and value.args.get("default") is None:
+        arm = value.args["ifs"][0]
+        if arm.args["true"] == TRUE and all(isinstance(each, _TOTAL) for each in _connected(arm.this)):
+            test: Sql = arm.this
+            return test
+    return is_set(value)
+
+
+def _connected(test: Sql) -> list[Sql]:
+    """What `and`, `or` and `not` join."""
+    found, left = [], [test]
+    while left:
+        each = left.pop()
+        if isinstance(each, exp.And | exp.Or):
+            left += [each.this, each.expression]
+        elif isinstance(each, exp.Not | exp.Paren):
+            left.append(each.this)
+        else:
+            found.append(each)
+    return found
 
 
 def concat(*parts: Sql) -> Sql:
@@ -176,7 +205,25 @@ def _tight(value: Sql) -> Sql:
 
 
 def _joined(node: type[exp.Connector], parts: list[Sql], nothing: Sql) -> Sql:
-    """Balanced, so that a thousand parts are ten levels."""
+    """Balanced, so that a thousand parts are ten levels; parts that are joined themselves are taken apart first."""
+    parts = list(dict.fromkeys(each for part in parts for each in _apart(node, part)))
+    return _balanced(node, parts, nothing)
+
+
+def _apart(node: type[exp.Connector], part: Sql) -> list[Sql]:
+    found: list[Sql] = []
+    left = [part]
+    while left:
+        each = left.pop()
+        inner = each.this if isinstance(each, exp.Paren) else each
+        if isinstance(inner, node):
+            left += [inner.expression, inner.this]
+        else:
+            found.append(each)
+    return found
+
+
+def _balanced(node: type[exp.Connector], parts: list[Sql], nothing: Sql) -> Sql:
     if any(part == negate(nothing) for part in parts):
         return negate(nothing)
     if not parts:
@@ -184,7 +231,7 @@ def _joined(node: type[exp.Connector], parts: list[Sql], nothing: Sql) -> Sql:
     if len(parts) == 1:
         return parts[0]
     middle = len(parts) // 2
-    return op(node, _joined(node, parts[:middle], nothing), _joined(node, parts[middle:], nothing))
+    return op(node, _balanced(node, parts[:middle], nothing), _balanced(node, parts[middle:], nothing))
 
 
 def _element_type(element: Type) -> exp.DataType:

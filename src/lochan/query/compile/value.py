@@ -25,9 +25,11 @@ from lochan.query.compile.sql import (
     any_of,
     case,
     flag,
+    flagged,
     is_null,
     is_set,
     moment,
+    negate,
     number,
     text,
 )
@@ -57,6 +59,7 @@ class Value:
     constant: Any = None  # what it is, if the query says so
     text: Sql | None = None  # a JSON text that says the same, if there is one
     shaped: Shaped | None = None  # of a field of a source
+    there: Sql | None = None  # a shorter test of whether it is there than its alternates make
 
     @property
     def kinds(self) -> set[str]:
@@ -196,18 +199,18 @@ def present(value: Value) -> Sql:
     """Whether there is something, be it null or an error."""
     if value.nothing != MISSING:
         return TRUE
-    return any_of(is_set(each) for each in value.alts.values())
+    return value.there if value.there is not None else any_of(is_set(each) for each in value.alts.values())
 
 
 def absent(value: Value) -> Sql:
     if value.nothing != MISSING:
         return FALSE
-    return all_of(is_null(each) for each in value.alts.values())
+    return negate(value.there) if value.there is not None else all_of(is_null(each) for each in value.alts.values())
 
 
 def nulled(value: Value) -> Sql:
     """Whether it is an explicit null."""
-    tests = [is_set(value.alts[NULL])] if NULL in value.alts else []
+    tests = [flagged(value.alts[NULL])] if NULL in value.alts else []
     if NULL in value.alts and value.alts[NULL] == TRUE:
         return TRUE
     if value.nothing == NULL:
@@ -232,7 +235,9 @@ def guarded(value: Value, test: Sql) -> Value:
     if test == TRUE:
         return value
     return mapped(
-        replace(value, nothing=MISSING, constant=None), lambda each, kind: case((test, each)), _with_null(value)
+        replace(value, nothing=MISSING, constant=None, there=None),
+        lambda each, kind: case((test, each)),
+        _with_null(value),
     )
 
 
@@ -247,6 +252,7 @@ def mapped(value: Value, change: Callable[[Sql, str], Sql], alts: Mapping[str, S
         constant=None,
         text=None if value.text is None else change(value.text, JSON),
         shaped=value.shaped and replace(value.shaped, number=change(value.shaped.number, INT)),
+        there=None if value.there is None else change(value.there, BOOL),
     )
 
 

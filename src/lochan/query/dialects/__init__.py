@@ -23,7 +23,10 @@ def written(query: exp.Expr, dialect: str) -> exp.Expr:
         if form is None:
             raise Refused(f"{dialect} cannot carry out this query: it has no form for `{node.this}`")
         text = form([each.sql(dialect=dialect) for each in node.expressions], node.options)
-        node.replace(exp.Var(this=text))
+        made = exp.Var(this=text)
+        if node is query:
+            return made
+        node.replace(made)
     return query
 
 

@@ -8,7 +8,7 @@ always looks like a float; NaN and the infinities, for which JSON has no word, a
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import orjson
@@ -17,10 +17,10 @@ import pyarrow.compute as pc
 
 from lochan.pools import times
 from lochan.pools.json_row import read_value, row_text
-from lochan.pools.shape import ARRAY, NULL, OBJECT, TIME, Array, Object, Type, kind_of
+from lochan.pools.shape import ARRAY, NULL, OBJECT, STRING, TIME, Array, Object, Type, kind_of
 from lochan.query.output.columns import BodyText, Column, FieldOrder, Names
 
-DURATION, IP, ERROR = "duration", "ip", "error"
+DURATION, IP = "duration", "ip"
 _TEXT = pa.large_string()
 _UGLY = r'[\x00-\x1f"\\]'
 
@@ -67,8 +67,6 @@ def scalar_texts(values: pa.Array, kind: str) -> pa.Array:
             return string_texts(values)
         case "json":
             return values.cast(_TEXT)
-        case "error":
-            return _joined([_scalar('{"error":'), string_texts(values), _scalar("}")])
         case "duration":
             return _quoted(duration_texts(values))
         case "ip":
@@ -80,22 +78,24 @@ def scalar_texts(values: pa.Array, kind: str) -> pa.Array:
 
 
 def float_texts(values: pa.Array) -> pa.Array:
-    written = values.cast(pa.float64()).cast(_TEXT)
-    whole = pc.match_substring_regex(written, r"^-?[0-9]+$")
-    dotted = pc.if_else(whole, _joined([written, _scalar(".0")]), written)
-    unspeakable = pc.fill_null(pc.invert(pc.is_finite(values)), False)
-    return pc.if_else(unspeakable, _scalar("null"), dotted)
+    written = values.cast(_TEXT)
+    whole = pc.equal(pc.floor(values), values)
+    if pc.any(whole).as_py():
+        bare = pc.and_(whole, pc.invert(pc.match_substring(written, "e")))  # with an exponent it looks like a float
+        written = pc.if_else(bare, _joined([written, _scalar(".0")]), written)
+    spoken = pc.is_finite(values)
+    return written if pc.all(spoken).as_py() is not False else pc.if_else(spoken, written, _scalar("null"))
 
 
 def string_texts(values: pa.Array) -> pa.Array:
-    values = values.cast(_TEXT)
-    ugly = pc.match_substring_regex(values, _UGLY)
-    if pc.any(ugly).as_py():
-        values = _escaped(values)
-    return _quoted(values)
+    return _quoted(_escaped(values))
 
 
 def _escaped(values: pa.Array) -> pa.Array:
+    """What stands between the quotes."""
+    values = values.cast(_TEXT)
+    if not pc.any(pc.match_substring_regex(values, _UGLY)).as_py():
+        return values
     for plain, written in (("\\", "\\\\"), ('"', '\\"'), ("\n", "\\n"), ("\r", "\\r"), ("\t", "\\t")):
         values = pc.replace_substring(values, plain, written)
     for code in (code for code in range(0x20) if chr(code) not in "\n\r\t"):
@@ -180,7 +180,7 @@ def typed_texts(values: pa.Array, type: Type | None) -> pa.Array:
 
 
 def _objects(batch: pa.RecordBatch, column: Column) -> pa.Array:
-    members = {name: value_texts(batch, each) for name, each in column.members}
+    members = {name: _piece(batch, each) for name, each in column.members}
     if column.order is None:
         made = _object_texts(members, [name for name, _ in column.members], len(batch))
     else:
@@ -188,7 +188,30 @@ def _objects(batch: pa.RecordBatch, column: Column) -> pa.Array:
     return made if column.body is None else pc.coalesce(_from_body(batch, column.body, members), made)
 
 
-def _by_order(batch: pa.RecordBatch, order: FieldOrder, members: dict[str, pa.Array]) -> pa.Array:
+class _Piece(NamedTuple):
+    """A member's texts without what all of them begin and end with: that is joined to the name, once."""
+
+    before: str
+    texts: pa.Array
+    behind: str
+
+    def take(self, some: pa.Array) -> _Piece:
+        return self._replace(texts=self.texts.take(some))
+
+    def whole(self) -> pa.Array:
+        return _joined([_scalar(self.before), self.texts, _scalar(self.behind)])
+
+
+def _piece(batch: pa.RecordBatch, column: Column) -> _Piece:
+    kinds = list(column.kinds)
+    if column.nothing != NULL and kinds == [STRING]:
+        return _Piece('"', _escaped(_array(batch, column.kinds[STRING])), '"')
+    if column.nothing != NULL and kinds == [TIME]:
+        return _Piece('"', times_of(batch, column), '"')
+    return _Piece("", value_texts(batch, column), "")
+
+
+def _by_order(batch: pa.RecordBatch, order: FieldOrder, members: dict[str, _Piece]) -> pa.Array:
     """Rows of one order are made together; then each goes to its place."""
     numbers = pc.fill_null(_array(batch, order.column).cast(pa.int64()), -(1 << 62)).to_numpy(zero_copy_only=False)
     parts, places = [], []
@@ -204,23 +227,36 @@ def _by_order(batch: pa.RecordBatch, order: FieldOrder, members: dict[str, pa.Ar
     return pa.concat_arrays(parts).take(pa.array(back))
 
 
-def _object_texts(members: dict[str, pa.Array], names: Sequence[str], count: int) -> pa.Array:
+def _object_texts(members: dict[str, _Piece], names: Sequence[str], count: int) -> pa.Array:
+    """Joined at once; only members that some rows lack are joined to their names before."""
     if not names:
         return _repeated("{}", count)
-    fragments = [_joined([_scalar("," + orjson.dumps(name).decode() + ":"), members[name]]) for name in names]
-    inner = pc.binary_join_element_wise(
-        _repeated("{", count), *fragments, _scalar("}"), _scalar(""), null_handling="replace", null_replacement=""
+    parts: list[Any] = []
+    pending = "{"
+    for name in names:
+        before, texts, behind = members[name]
+        key = f"{'' if pending == '{' and not parts else ','}{orjson.dumps(name).decode()}:{before}"
+        if texts.null_count:
+            key = key if key[0] == "," else f",{key}"
+            parts += [_scalar(pending), _joined([_scalar(key), texts, _scalar(behind)])]
+            pending = ""
+        else:
+            parts += [_scalar(pending + key), texts]
+            pending = behind
+    joined = pc.binary_join_element_wise(
+        *parts, _scalar(f"{pending}}}"), _scalar(""), null_handling="replace", null_replacement=""
     )
-    return pc.replace_substring(inner, "{,", "{", max_replacements=1)
+    first_may_lack = bool(members[names[0]].texts.null_count)
+    return pc.replace_substring(joined, "{,", "{", max_replacements=1) if first_may_lack else joined
 
 
-def _from_body(batch: pa.RecordBatch, body: BodyText, members: dict[str, pa.Array]) -> pa.Array:
+def _from_body(batch: pa.RecordBatch, body: BodyText, members: dict[str, _Piece]) -> pa.Array:
     """The text as it is, unless the query changed something in it: then row by row, for each has fields of its own.
     NULL for rows that are no text."""
     rows = _array(batch, body.column).cast(_TEXT)
     if not body.edits:
         return rows
-    made = {name: members[name].to_pylist() for name in body.made if name in members}
+    made = {name: members[name].whole().to_pylist() for name in body.made if name in members}
     edited = (None if text is None else _edited(text, at, body, made) for at, text in enumerate(rows.to_pylist()))
     return pa.array(edited, _TEXT)
 

@@ -3,13 +3,12 @@
 one kind                     its own type; objects are structs, arrays lists, durations and times have units
 ints and floats              double
 several other kinds          text, as in a cell of a table
-missing, and error values    null
+missing                      null
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,7 +16,7 @@ import pyarrow.compute as pc
 from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, JSON, NULL, OBJECT, STRING, TIME, Array, Object, Type, kind_of
 from lochan.query.output.cells import cell_texts, fields
 from lochan.query.output.columns import Column
-from lochan.query.output.texts import DURATION, ERROR, IP
+from lochan.query.output.texts import DURATION, IP
 
 _TIME = pa.timestamp("us", "UTC")
 _PLAIN = {BOOL: pa.bool_(), INT: pa.int64(), FLOAT: pa.float64(), STRING: pa.string(), TIME: _TIME}
@@ -42,7 +41,7 @@ def typed_batches(batches: Iterable[pa.RecordBatch], row: Column) -> Iterator[pa
 
 
 def _kinds(column: Column) -> list[str]:
-    return [kind for kind in column.kinds if kind not in (NULL, ERROR)]
+    return [kind for kind in column.kinds if kind != NULL]
 
 
 def _type(column: Column) -> pa.DataType:
@@ -78,7 +77,7 @@ def _values(batch: pa.RecordBatch, column: Column) -> pa.Array:
         both = [batch.column(column.kinds[kind]).cast(pa.float64(), safe=False) for kind in kinds]
         return pc.coalesce(*both)
     if len(kinds) > 1 or kinds[0] in (IP, JSON) or (kinds[0] == OBJECT and not column.members):
-        return cell_texts(batch, _without_errors(column)).cast(pa.string())
+        return cell_texts(batch, column).cast(pa.string())
     if kinds[0] == OBJECT:
         return _structs(batch, column, type)
     return batch.column(column.kinds[kinds[0]]).cast(type)
@@ -89,7 +88,3 @@ def _structs(batch: pa.RecordBatch, column: Column, type: pa.DataType) -> pa.Arr
     flag = column.kinds[OBJECT]
     mask = pc.invert(pc.fill_null(batch.column(flag), False)) if flag else None
     return pa.StructArray.from_arrays(arrays, fields=list(type), mask=mask)
-
-
-def _without_errors(column: Column) -> Column:
-    return replace(column, kinds={kind: name for kind, name in column.kinds.items() if kind != ERROR})

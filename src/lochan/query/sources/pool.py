@@ -44,8 +44,7 @@ class PoolSource:
         self._scans = scans
         self._range = range
         self._choice = Choice(snapshot, range, test, first)
-        self._scanned: set[int] | None = None  # by all that was selected so far
-        self._against: dict[int, str] = {}  # what spoke against the others
+        self._scanned: Indices | None = None  # by all that was selected so far
         self.read = self._choice.by_form(self._choice.kept)
         self._wide = not self.read  # of nothing all fields would be unknown
         self.knowledge = Knowledge(self._choice.by_form(snapshot.all) if self._wide else self.read)
@@ -62,14 +61,11 @@ class PoolSource:
     @property
     def objects(self) -> Indices:
         """Those that are read, by their number in the snapshot."""
-        kept = self._choice.kept
-        return kept if self._scanned is None else np.array(sorted(self._scanned), dtype=np.int64)
+        return self._choice.kept if self._scanned is None else self._scanned
 
     @property
     def skipped(self) -> list[Skipped]:
-        read = set(self.objects.tolist())
-        against = {index: why for index, why in self._against.items() if index not in read}
-        return self._choice.told({**self._choice.why, **against})
+        return self._choice.why.told(self.snapshot, self.objects)
 
     @property
     def shapes(self) -> Mapping[int, Object]:
@@ -126,9 +122,8 @@ class PoolSource:
     def _narrowed(self, asked: Asked) -> dict[Form, list[int]]:
         """The objects that may hold rows which pass the plan's own test."""
         test = ANY_ROW if asked.test is None else of_sql(asked.test)
-        kept, why = (self._choice.kept, {}) if test is ANY_ROW else self._choice.narrowed(test)
-        self._scanned = (self._scanned or set()) | set(kept.tolist())
-        self._against.update(why)
+        kept = self._choice.kept if test is ANY_ROW else self._choice.narrowed(test)
+        self._scanned = kept if self._scanned is None else np.union1d(self._scanned, kept)
         return self._choice.by_form(kept)
 
     def _part(self, form: Form, leaves: Sequence[Leaf]) -> Part:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow.compute as pc
 
+from lochan.formats import bloom
 from lochan.formats.pool_settings import PoolSettings, path_text
 from lochan.pools import keys
 from lochan.pools.facts import Bound, ColumnFacts, Facts
@@ -42,30 +44,23 @@ def by_key(snapshot: Snapshot, among: Indices, ends: Ends) -> Indices:
     if ends == (None, None):
         return among
     span = keys.bounds(ends.low, ends.high, snapshot.settings)
-    spans = snapshot.spans.take(among)
-    least, greatest = span.low.hex(), span.high.hex()
-    meets = pc.and_(pc.less_equal(spans["min"], greatest), pc.greater_equal(spans["max"], least))
-    meets = pc.and_(meets, pc.not_equal(spans["max"], ""))
-    kept: Indices = among[meets.to_numpy()]
-    return kept
+    stop = bisect_right(snapshot.least, span.high.hex())  # they are in the order of their least key
+    may = pc.greater_equal(snapshot.spans["max"].slice(0, stop), span.low.hex()).to_numpy()
+    kept: Indices = np.flatnonzero(may)
+    return kept if among is snapshot.all else np.intersect1d(among, kept, assume_unique=True)
 
 
-def first(snapshot: Snapshot, among: Indices, count: int) -> Indices:
+def first(snapshot: Snapshot, count: int) -> Indices:
     """Those that may have one of the first `count` rows in the order of the key."""
+    by_greatest, reached = snapshot.by_greatest
+    at = int(np.searchsorted(reached, count))
+    if at == len(reached):
+        return snapshot.all
+    end = snapshot.spans["max"][int(by_greatest[at])].as_py()
+    kept = snapshot.all[: bisect_right(snapshot.least, end)]
     settings = snapshot.settings
-    rows = snapshot.rows[among]
-    keyless = snapshot.keyless[among]
-    keyed = rows - keyless
-    greatest = snapshot.spans["max"].take(among).to_numpy(zero_copy_only=False)
-    order = np.argsort(greatest, kind="stable")
-    reached = np.cumsum(keyed[order]) >= count
-    if not reached.any():
-        return among
-    end = greatest[order[int(np.argmax(reached))]]
-    least = snapshot.spans["min"].take(among).to_numpy(zero_copy_only=False)
-    keyless_anywhere = settings.nulls_first or settings.keys[0].descending or len(settings.keys) > 1
-    may = (least <= end) & (keyed > 0)
-    kept: Indices = among[may | (keyless > 0) if keyless_anywhere else may]
+    if settings.nulls_first or settings.keys[0].descending or len(settings.keys) > 1:  # rows without it lie anywhere
+        return np.union1d(kept, np.flatnonzero(snapshot.keyless))
     return kept
 
 
@@ -155,10 +150,17 @@ def _column_without(test: Compare, column: ColumnFacts) -> str:
     if not column.present:
         return f"no such value in {name}"
     if column.least is None or column.greatest is None:
-        return ""
+        return f"the filter of {name}" if _is_filtered(test, column) else ""
     if _is_outside(test, column.least, column.greatest, column.cut):
         return f"least and greatest {name}"
-    return ""
+    return f"the filter of {name}" if _is_filtered(test, column) else ""
+
+
+def _is_filtered(test: Compare, column: ColumnFacts) -> bool:
+    """By the filter over the texts of the column's values, where it has one."""
+    if not column.bloom or test.op != "==" or test.kind != column.kind or column.kind not in (INT, STRING):
+        return False
+    return not bloom.may_hold(column.bloom, bloom.hash_one(str(test.value)))
 
 
 def _is_outside(test: Compare, least: Bound, greatest: Bound, cut: bool) -> bool:

@@ -82,6 +82,19 @@ class Snapshot:
     def keyless(self) -> npt.NDArray[np.int64]:
         return self._numbers("keyless")
 
+    @cached_property
+    def least(self) -> list[str]:
+        """The least keys, in order, of the objects that have one."""
+        found: list[str] = pc.filter(self.spans["min"], pc.not_equal(self.spans["min"], "")).to_pylist()
+        return found
+
+    @cached_property
+    def by_greatest(self) -> tuple[Indices, npt.NDArray[np.int64]]:
+        """Objects in the order of their greatest key, and how many rows with the key lie in them up to each."""
+        keyed = self.spans.slice(0, len(self.least))
+        order: Indices = pc.sort_indices(keyed["max"]).to_numpy().astype(np.int64)
+        return order, np.cumsum((self.rows - self.keyless)[order])
+
     def facts(self, index: int) -> Facts:
         found = self._facts.get(index)
         if found is None:

@@ -9,11 +9,13 @@ from sqlglot import exp
 
 from lochan.pools.shape import BOOL, NULL, STRING
 from lochan.query import ast
-from lochan.query.compile.aggregates import Aggregated, aggregate
+from lochan.query.compile.aggregated import Aggregated
+from lochan.query.compile.aggregates import aggregate
 from lochan.query.compile.scope import Scope as PipeScope
 from lochan.query.compile.sql import Sql, all_of, is_set
 from lochan.query.compile.value import SIMPLE, Value, fixed, literal, valued
 from lochan.query.dialects.neutral import neutral
+from lochan.query.functions import AGGREGATES as SIGNATURES
 from lochan.query.sql.expressions import test_of, value_of
 from lochan.query.sql.scope import Scope
 
@@ -56,10 +58,16 @@ def aggregated(node: exp.Expr, scope: Scope) -> Value:
     handler = NAMED_AGGREGATES.get(name) if name else AGGREGATES.get(type(call), ("", None))[1]
     if handler is None:
         raise scope.refused(node, f"`{call.key}` is no aggregate that can be called here")
-    return _known(handler(call, over))
+    value = _known(handler(call, over))
+    columns = [each for sql in value.alts.values() for each in sql.find_all(exp.Column)]
+    if columns and not any(each.table in {table.alias for table in scope.tables} for each in columns):
+        raise scope.refused(node, "this aggregate is over columns of the query around it alone")
+    return value
 
 
 def in_pipe(name: str, values: list[Value], over: Over) -> Value:
+    if not SIGNATURES[name].least <= len(values):
+        raise over.scope.refused(over.node, "this aggregate lacks an argument")
     span = over.scope.text.span(over.node)
     given = {str(at): value for at, value in enumerate(values)}
     where = None
@@ -129,6 +137,8 @@ def _list(argument: exp.Expr, call: exp.Expr, over: Over) -> tuple[Value, Sql]:
     """In the order that is said; else by the values themselves, so that every engine gives the same."""
     ordered = argument if isinstance(argument, exp.Order) else None
     of = argument.this if ordered is not None else argument
+    if of is None:
+        raise over.scope.refused(call, "a list of what?")
     value = over.value(of.expressions[0] if isinstance(of, exp.Distinct) else of)
     if len(value.alts) != 1 or not set(value.alts) <= set(SIMPLE) or over.distinct or isinstance(of, exp.Distinct):
         raise over.scope.refused(call, "a list is made of values of one kind, without DISTINCT")

@@ -16,6 +16,7 @@ from lochan.query.compile.sql import DURATION, FALSE
 from lochan.query.compile.value import Value, fixed, literal
 from lochan.query.dialects.neutral import neutral
 from lochan.query.errors import did_you_mean
+from lochan.query.functions import FUNCTIONS as FUNCTIONS_OF_PIPES
 from lochan.query.sql.aggregates import AGGREGATES, NAMED_AGGREGATES, aggregated
 from lochan.query.sql.expressions import choice, value_of
 from lochan.query.sql.scope import Scope, of_test, plain
@@ -50,6 +51,9 @@ def names() -> list[str]:
 
 def in_pipe(name: str, values: Sequence[Value], node: exp.Expr, scope: Scope) -> Value:
     """What the pipe language's function gives for these."""
+    signature = FUNCTIONS_OF_PIPES[name]
+    if len(values) < signature.least or (signature.most is not None and len(values) > signature.most):
+        raise scope.refused(node, f"this is called with {len(values)} arguments", f"as in {signature.shown}")
     span = scope.text.span(node)
     arguments = tuple(ast.Name(str(at), span=span) for at in range(len(values)))
     call = ast.Call(name, arguments, span=span)
@@ -293,6 +297,12 @@ def _extreme(op: str) -> Handler:
     return handler
 
 
+def _only(node: exp.Anonymous, scope: Scope) -> Value:
+    if len(node.expressions) != 1:
+        raise scope.refused(node, f"`{node.name}` takes one argument")
+    return value_of(node.expressions[0], scope)
+
+
 def _arguments(node: exp.Expr) -> list[exp.Expr]:
     return [each for value in node.args.values() for each in (value if isinstance(value, list) else [value]) if each]
 
@@ -358,7 +368,7 @@ BY_NAME: dict[str, Handler] = {
     "parse_json": _anonymous("parse_json"),
     "to_json": _anonymous("to_json"),
     "time_bucket": _bucketed,
-    "epoch_us": lambda node, scope: _epoch(_time(value_of(node.expressions[0], scope)), "EPOCH_US"),
+    "epoch_us": lambda node, scope: _epoch(_time(_only(node, scope)), "EPOCH_US"),
 }
 SHOWN = (
     *("lower", "upper", "trim", "length", "len", "substring", "substr", "left", "right", "replace", "string_split"),

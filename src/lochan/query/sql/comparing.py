@@ -37,7 +37,7 @@ def same(left: Value, right: Value) -> Sql:
 def one_of(value: Value, items: Sequence[Value], *, sure: bool) -> Sql:
     """`IN (…)` for values of one kind, which engines look up at once."""
     kind = next(iter(value.alts), "")
-    plain = len(value.alts) == 1 and kind in (INT, STRING)
+    plain = len(value.alts) == 1 and kind in (INT, STRING) and not isinstance(value.alts[kind], exp.Case)
     if plain and all(item.constant is not None and set(item.alts) == {kind} for item in items):
         return exp.In(this=value.alts[kind].copy(), expressions=[item.alts[kind].copy() for item in items])
     return any_of(compared("==", value, item, sure=sure) for item in items)

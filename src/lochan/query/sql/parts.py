@@ -77,3 +77,6 @@ def check_parts(text: Text, tree: exp.Query) -> None:
         if extra:
             word = extra[0].rstrip("_").replace("_", " ").upper()
             raise text.refused(node, f"{word} is not understood here", "the page on SQL lists what there is")
+        lacking = [key for key, needed in node.arg_types.items() if needed and node.args.get(key) in (None, [])]
+        if lacking and isinstance(node, exp.Func):
+            raise text.refused(node, f"`{node.sql_name().lower()}` lacks an argument")

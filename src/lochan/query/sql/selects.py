@@ -126,7 +126,11 @@ class _Select:
         extra = [key for key, value in group.args.items() if value and key not in ("expressions", "all")]
         if extra:
             raise scope.refused(group, f"`{extra[0]}` is not known in GROUP BY")
-        return [self._key(each, items, scope) for each in group.expressions]
+        keys = [self._key(each, items, scope) for each in group.expressions]
+        for node, key in zip(group.expressions, keys, strict=True):
+            if _aggregates(key) or any(sql.find(exp.Window) for sql in leaves(key)):
+                raise scope.refused(node, "rows are grouped by what each has, not by an aggregate or a window")
+        return keys
 
     def _key(self, node: exp.Expr, items: list[Item], scope: Scope) -> Value:
         """A number is that of a column of the select list."""
@@ -229,6 +233,10 @@ def _loose(sql: Sql, known: set[Sql], local: set[str]) -> bool:
     """Whether a column of this query's tables is used that is neither a key nor within an aggregate."""
     if sql in known or is_aggregate(sql):
         return False
+    if isinstance(sql, exp.Window):
+        # Its function is over the groups, so what that is given must be of them.
+        parts = [each for each in sql.iter_expressions() if each is not sql.this]
+        return any(_loose(each, known, local) for each in [*sql.this.iter_expressions(), *parts])
     if isinstance(sql, exp.Column):
         return sql.table in local
     return any(_loose(each, known, local) for each in sql.iter_expressions())

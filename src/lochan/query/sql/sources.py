@@ -44,14 +44,25 @@ def _tables(tree: exp.Query) -> Iterator[exp.Table]:
 
 
 def _is_cte(table: exp.Table) -> bool:
-    """Whether a WITH around it has this name."""
-    node: exp.Expr | None = table
+    """Whether a WITH around it has this name. Within a WITH only those before it can be named, and not itself."""
+    child: exp.Expr = table
+    node = table.parent
+    passed: exp.Expr | None = None  # the query whose WITH we come from
     while node is not None:
-        around = node.args.get("with_") if isinstance(node, exp.Query) else None
-        if around is not None and any(each.alias == table.name for each in around.expressions):
+        if isinstance(node, exp.With):
+            names = [each.alias for each in node.expressions]
+            if table.name in names[: node.expressions.index(child)]:
+                return True
+            passed = node.parent
+        elif node is not passed and table.name in _given(node):
             return True
-        node = node.parent
+        child, node = node, node.parent
     return False
+
+
+def _given(node: exp.Expr) -> list[str]:
+    around = node.args.get("with_") if isinstance(node, exp.Query) else None
+    return [each.alias for each in around.expressions] if around is not None else []
 
 
 def _arm(text: Text, table: exp.Table) -> ast.Pipe:

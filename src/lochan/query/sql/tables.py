@@ -45,6 +45,8 @@ class Tables:
         start = select.args.get("from_")
         if start is not None:
             self.first = self._add(start.this)
+        elif select.args.get("joins"):
+            raise self.scope.refused(select.args["joins"][0], "there is nothing to join with", "begin with FROM")
         for join in select.args.get("joins") or []:
             self._join(join)
 
@@ -62,8 +64,8 @@ class Tables:
         if not isinstance(node, exp.Table):
             raise self.scope.refused(node, "only tables and queries can stand here", "a list is opened by `over`")
         if not isinstance(node.this, exp.Identifier):
-            function = node.this
-            name = function.name if isinstance(function, exp.Anonymous) else function.sql_name().lower()
+            known = isinstance(node.this, exp.Func) and not isinstance(node.this, exp.Anonymous)
+            name = node.this.sql_name().lower() if known else node.this.name or node.this.sql("duckdb")
             hint = "rows come from pools and repositories: logs@main, sales@main/2026/*.parquet"
             raise self.scope.refused(node.this, f"`{name}` is no table", hint)
         named = self.opener.named(node.name)

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from lochan.pools.shape import FLOAT, INT, NULL
 from lochan.query.compile.comparing import order_keys
-from lochan.query.compile.sql import ERROR, Sql
+from lochan.query.compile.sql import ERROR, Sql, is_constant
 from lochan.query.compile.value import SIMPLE, Value
 from lochan.query.dialects.neutral import AGGREGATES as NEUTRAL
 from lochan.query.dialects.neutral import Neutral
@@ -51,6 +51,8 @@ def order_of(order: exp.Order | None, value: Callable[[exp.Ordered], Value]) -> 
     for each in order.expressions if order is not None else []:
         found = value(each)
         found = replace(found, alts={kind: sql for kind, sql in found.alts.items() if kind != ERROR})
+        if all(is_constant(sql) for sql in found.alts.values()):
+            continue  # it orders nothing, and engines mind
         keys += order_keys(
             found, descending=bool(each.args.get("desc")), nulls_first=bool(each.args.get("nulls_first"))
         )
@@ -88,6 +90,8 @@ def _spec(spec: exp.WindowSpec | None, scope: Scope) -> exp.WindowSpec | None:
         end = spec.args.get(key)
         if isinstance(end, exp.Expr) and not (isinstance(end, exp.Literal) and end.is_int):
             raise scope.refused(end, "a window's frame is given by whole numbers")
+        if isinstance(end, exp.Expr) and not spec.args.get(f"{key}_side"):
+            raise scope.refused(end, "a frame's end is so many rows PRECEDING or FOLLOWING")
     if spec.args.get("exclude") is not None or str(spec.args.get("kind")).upper() not in ("ROWS", "RANGE"):
         raise scope.refused(spec, "a window's frame is one of ROWS or RANGE, without EXCLUDE")
     return spec

@@ -1,7 +1,7 @@
 """The API as Granian calls it: what there is of it so far, and what watches a server asks for."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine, Iterator
 from contextlib import asynccontextmanager
 
 from starlette.applications import Starlette
@@ -13,7 +13,9 @@ from lochan import __version__
 from lochan.clock import SystemClock
 from lochan.errors import LochanError
 from lochan.ids import Ids
+from lochan.lake import Lake
 from lochan.server.expiring import keep_expiring
+from lochan.server.managing import keep_managing
 from lochan.server.metrics import exposition
 from lochan.server.settings import Listener
 
@@ -22,15 +24,23 @@ def api(listener: Listener) -> Starlette:
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         app.state.lake = await listener.open_lake()
-        expiring = asyncio.create_task(keep_expiring(app.state.lake, SystemClock(), Ids(), listener.upload_days))
+        chores = [asyncio.create_task(chore) for chore in _chores(app.state.lake, listener)]
         try:
             yield
         finally:
-            expiring.cancel()
-            await asyncio.wait([expiring])
+            for chore in chores:
+                chore.cancel()
+            await asyncio.wait(chores)
             await app.state.lake.close()
 
     return Starlette(routes=ROUTES, lifespan=lifespan)
+
+
+def _chores(lake: Lake, listener: Listener) -> Iterator[Coroutine[object, object, None]]:
+    """What one process of a server does beside answering."""
+    yield keep_expiring(lake, SystemClock(), Ids(), listener.upload_days)
+    if listener.upkeep is not None:
+        yield keep_managing(lake, SystemClock(), Ids(), listener.upkeep)
 
 
 async def alive(request: Request) -> Response:

@@ -104,6 +104,25 @@ def test_a_shape_that_comes_late_is_learned(monkeypatch: pytest.MonkeyPatch) -> 
     assert sum(judged) < 100
 
 
+@pytest.mark.parametrize(
+    "early, late",
+    [
+        ('{"k":1,"a":{"b":{}}}', '{"k":2,"a":{"b":false}}'),
+        ('{"k":1,"a":[1]}', '{"k":2,"a":{"b":1}}'),
+        ('{"k":1,"a":[]}', '{"k":2,"a":["x"]}'),
+        ('{"k":1,"a":{"b":1}}', '{"k":2,"a":{"b":"x","c":[1]}}'),
+        ('{"k":1,"a":{}}', '{"k":2,"a":{"b":{"c":1}}}'),
+    ],
+)
+def test_what_comes_late_changes_nothing_of_what_was_there(early: str, late: str) -> None:
+    """A line without a newline is a chunk by itself: the first is staged before the second is seen."""
+    made = load_texts([early, late], parse(["k"]))
+    assert sorted((row for each in made for row in each.rows()), key=lambda row: row["k"]) == [
+        json.loads(early),
+        json.loads(late),
+    ]
+
+
 def test_a_format_that_is_given_counts_more_than_the_content() -> None:
     from lochan.engines.duckdb.load.load import How
 

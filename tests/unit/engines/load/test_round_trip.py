@@ -48,7 +48,7 @@ WRITERS = st.sampled_from(
 KEYS = st.sampled_from([(), ("a",), ("a:desc",), ("ts:time",), ("b.a", "ts:time:desc"), ("a", "b")])
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.tuples(ROWS, WRITERS), min_size=1, max_size=12), KEYS, st.sampled_from(["first", "last"]))
 def test_any_rows_come_back(rows: list[tuple[dict[str, Any], Any]], key: tuple[str, ...], nulls: str) -> None:
     texts = [write(row) for row, write in rows]

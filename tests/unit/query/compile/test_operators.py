@@ -37,6 +37,9 @@ TIMES = ToySource(
         pytest.param("from p | z == null", ROWS[1:2], id="null, not missing"),
         pytest.param("from p | a != null | cut a", [{"a": 1}, {"a": 2}, {"a": "s"}], id="there and not null"),
         pytest.param("from p | a != 1", ROWS[1:2], id="of another kind is not unequal"),
+        pytest.param(
+            'from p | where kind(f) in ("float", "int") | cut f', [{"f": 1.5}, {"f": 2.0}], id="in, of a constant"
+        ),
         pytest.param("from p | cut f, a", [{"f": 1.5, "a": 1}, {"f": 2.0, "a": 2}, {"a": "s"}, {}], id="cut orders"),
         pytest.param("from p | cut b.c", [{}, {}, {}, {"b": {"c": 1.5}}], id="cut keeps the object around"),
         pytest.param("from p | cut q := b.c, h | tail 2", [{"h": "x"}, {"q": 1.5}], id="cut renames"),

@@ -8,7 +8,7 @@ from lochan.errors import Refused
 from lochan.query.dialects import render
 from lochan.query.dialects.neutral import neutral
 from lochan.query.leaves import Asked
-from tests.unit.query.ask import ask, planned
+from tests.unit.query.ask import answer, ask, planned
 from tests.unit.query.toy_source import ToySource
 
 ROWS = [{"status": 200, "host": "a", "bytes": 1.5, "o": {"p": 1}}, {"status": 500, "host": "b", "bytes": 2.5}]
@@ -102,6 +102,15 @@ def test_a_plain_query_is_plain_sql() -> None:
     sql = planned("from p | status >= 500 | count() by host", ROWS).sql()
     assert 'SELECT "t1"."host:string" AS "host:string", COUNT(*) AS "c1" FROM (' in sql
     assert sql.endswith('AS t1 WHERE "t1"."status:int" >= 500 GROUP BY "t1"."host:string") AS t2')
+
+
+def test_a_long_sum_is_no_longer_than_it_must_be() -> None:
+    """Null, missing and errors are carried along; what tells them must not grow with each step by a factor."""
+    rows: list[dict[str, object]] = [{"a": 1, "b": 2}, {"a": None, "b": "x"}, {"b": 3}, {"a": 4}]
+    terms = " + ".join(["a", "b"] * 10)
+    plan = planned(f"from p | yield {{n: {terms}}}", rows)
+    assert len(plan.sql()) < 50_000
+    assert answer(plan) == [{"n": 30}, {"n": None}, {}, {}]
 
 
 def test_an_engine_that_has_no_word_for_it_refuses() -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from lochan.query.sources.key_range import KeyRange
@@ -90,3 +92,36 @@ def test_ranges(tmp_path: Path, range: KeyRange, expected: str) -> None:
 )
 def test_the_first_rows(tmp_path: Path, query: str, expected: str) -> None:
     assert opened(tmp_path, query)[0] == expected
+
+
+def test_a_filter_over_the_values(tmp_path: Path) -> None:
+    from msgspec.structs import replace
+
+    from lochan.formats import bloom
+    from lochan.query.sources.bounds import Compare
+    from lochan.query.sources.forms import Forms
+    from lochan.query.sources.pruning import why_not
+
+    facts = snapshot(tmp_path, OBJECTS[0]).facts(0)
+    hashes = bloom.hash_all(pa.array(["apple", "pear"]))
+    filtered = [replace(each, bloom=bloom.build(hashes)) if each.path == ("s",) else each for each in facts.columns]
+    facts = replace(facts, columns=tuple(filtered))
+    form = Forms().of(facts)
+    assert why_not(Compare(("s",), "==", "string", "fig"), facts, form) == "the filter of s"
+    assert why_not(Compare(("s",), "==", "string", "pear"), facts, form) == ""
+    assert why_not(Compare(("s",), ">", "string", "fig"), facts, form) == ""
+
+
+def test_only_what_is_kept_is_decoded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from lochan.pools import facts
+
+    decoded: list[str] = []
+    decode = facts.from_metadata
+
+    def counting(metadata: Mapping[str, str], path: str = "") -> facts.Facts:
+        decoded.append(path)
+        return decode(metadata, path)
+
+    monkeypatch.setattr(facts, "from_metadata", counting)
+    opened(tmp_path, "head 1")
+    assert decoded == ["o1.parquet"]

@@ -123,6 +123,8 @@ select id from logs l anti join hosts h on l.host = h.host
 select l.id, n from logs l left join (select host, count(*) n from hosts group by host) x on x.host = l.host
 select l.id, x.seven from logs l left join (select host, 7 as seven from hosts) x on x.host = l.host
 with a as (select host, count(*) n from logs group by host), b as (select * from a where n > 1) select * from b, a
+with logs as (select id from logs where id > 2) select * from logs
+select id, 7 as t from logs order by t desc, 1
 with a as (select id from logs) select count(*) from a x join a y on x.id < y.id
 select id from logs where host in (select host from hosts)
 select id from logs where host not in (select host from hosts)

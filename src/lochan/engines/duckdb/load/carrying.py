@@ -31,13 +31,14 @@ def carried(to: Iterable[Member], source: Iterable[Member], of: str = "") -> lis
 
 
 def _value(to: Alternate, source: Alternate | None, of: str) -> str | None:
-    if source is None or not source.column:
-        return f"NULL::{type_sql(column_type(to))}" if to.column else ""
+    nothing = f"NULL::{type_sql(column_type(to))}" if to.column else ""
+    if source is None:
+        return nothing
     value = of + name_sql(source.column)
     if to.kind == OBJECT and to.members != source.members:
         inner = carried(to.members, source.members, f"{value}.")
-        if inner is None:
-            return None
+        if inner is None or not source.column:
+            return None if inner is None else nothing
         packed = ", ".join(_packed(each) for each in inner)
         return f"CASE WHEN {value} IS NOT NULL THEN struct_pack({packed}) END"
     if to.kind == ARRAY and to.element != source.element:

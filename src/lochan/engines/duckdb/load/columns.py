@@ -8,7 +8,7 @@ counts only for rows whose shape was verified; of others it may be anything, and
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from lochan.engines.duckdb.load.sql import name_sql, type_sql
@@ -38,7 +38,7 @@ class Columns:
 
     def __init__(self, layout: Layout, shapes: Mapping[Object, int], *, texts: bool = False) -> None:
         self._layout = layout
-        self._shapes = shapes
+        self._ids = by_place(shapes)
         self._texts = texts
 
     def all(self) -> list[Column]:
@@ -68,7 +68,7 @@ class Columns:
     def _one_of(self, alternate: Alternate, value: str, path: Path) -> str:
         """`value` is JSON here."""
         kinds = (OBJECT, ARRAY, JSON) if alternate.kind == JSON else (alternate.kind,)
-        ids = self._with(path, kinds)
+        ids = [id for kind in kinds for id in self._ids.get((path, kind), ())]
         if not ids:
             return "NULL"
         if alternate.kind == JSON:
@@ -78,9 +78,6 @@ class Columns:
         else:
             read = f"TRY_CAST({value} ->> '$' AS {type_sql(alternate.kind)})"
         return f"CASE WHEN {SHAPE} IN ({', '.join(map(str, ids))}) THEN {read} END"
-
-    def _with(self, path: Path, kinds: Sequence[str]) -> list[int]:
-        return [id for shape, id in self._shapes.items() if kind_at(shape, path) in kinds]
 
 
 def is_mixed(member: Member) -> bool:
@@ -96,6 +93,24 @@ def is_plain(alternate: Alternate) -> bool:
         and (member.alternates[0].kind != OBJECT or is_plain(member.alternates[0]))
         for member in alternate.members
     )
+
+
+def by_place(shapes: Mapping[Object, int]) -> dict[tuple[Path, str], list[int]]:
+    """Which of them have what where: the numbers of those that have a kind at a path."""
+    found: dict[tuple[Path, str], list[int]] = {}
+    for shape, id in shapes.items():
+        for place in places(shape):
+            found.setdefault(place, []).append(id)
+    return found
+
+
+def places(shape: Object, above: Path = ()) -> Iterator[tuple[Path, str]]:
+    """Every path, with the kind that is there."""
+    for name, type in shape.fields:
+        path = (*above, name)
+        yield path, kind_of(type)
+        if isinstance(type, Object):
+            yield from places(type, path)
 
 
 def kind_at(shape: Type, path: Path) -> str | None:

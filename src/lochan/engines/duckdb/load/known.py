@@ -15,7 +15,7 @@ from lochan.pools.layout import SHAPES_MAX, Layout, Member, lay_out
 from lochan.pools.shape import JSON, OBJECT, Object, encode, shape_id
 
 _BYTES_MAX = 4 << 20  # of all shapes together, written down: they are in every entry
-_ONE_BY_ONE_MAX = 2_000  # shapes that are tried by themselves; the rest of a flood is text
+_TRIES_MAX = 1_000  # to find those that go together; the rest of a flood is text
 
 
 class Known:
@@ -35,16 +35,31 @@ class Known:
         fresh = [shape for shape, _ in shapes.most_common() if shape not in self.counts]
         self.counts.update(shapes)
         before = self.layout
-        if fresh and not self._take(fresh):
-            for shape in fresh:
-                self._tried += 1
-                if self._tried > _ONE_BY_ONE_MAX or not self._take([shape]):
-                    self.texts[shape] = self._number(shape)
+        room = SHAPES_MAX - len(self.columns)
+        self._admit(fresh[:room])
+        self._keep(fresh[room:])
         return self.layout != before
 
     def frequent(self) -> list[Object]:
         """Those with columns, the most frequent first."""
         return [shape for shape, _ in self.counts.most_common() if shape in self.columns]
+
+    def _admit(self, shapes: Sequence[Object]) -> None:
+        """All of them if that can be, else by halves."""
+        if not shapes:
+            return
+        self._tried += 1
+        if self._tried > _TRIES_MAX:
+            self._keep(shapes)
+        elif not self._take(shapes):
+            if len(shapes) == 1:
+                self._keep(shapes)
+            else:
+                self._admit(shapes[: len(shapes) // 2])
+                self._admit(shapes[len(shapes) // 2 :])
+
+    def _keep(self, shapes: Iterable[Object]) -> None:
+        self.texts.update((shape, self._number(shape)) for shape in shapes)
 
     def _take(self, shapes: Sequence[Object]) -> bool:
         if len(self.columns) + len(shapes) > SHAPES_MAX:

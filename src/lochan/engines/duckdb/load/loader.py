@@ -25,6 +25,7 @@ from lochan.pools.json_row import Row
 _SAMPLE = 1_000  # rows of a chunk that are looked at before the first is taken in
 _FEW = 500  # misses that are not worth a second look for what they have in common
 _ROUNDS = 6
+_MANY = 64  # shapes
 _BATCH = 20_000  # rows that are judged at a time
 
 
@@ -45,8 +46,21 @@ class Loader:
         """Raises Invalid for a fault, where faults end the load."""
         self._text_bytes += lines.texts.nbytes
         lines = self.readable(lines)
+        every = np.arange(len(lines.texts), dtype=np.int64)
         if not self._known.columns:
-            self._learning.learn(self._learning.peek(lines, _spread(np.arange(len(lines.texts)), _SAMPLE)))
+            self._learning.learn(self._learning.peek(lines, _spread(every, _SAMPLE)))
+        if len(self._known.counts) > _MANY and len(every) > 2 * _SAMPLE:
+            # Where hardly a row is like another, to verify them is to lose time.
+            known = self._verify(lines.taken(every[:_SAMPLE])) < _SAMPLE * 0.8
+            every = every[_SAMPLE:]
+            if not known:
+                self._judge(lines, every)
+                return
+            lines = lines.taken(every)
+        self._verify(lines)
+
+    def _verify(self, lines: Lines) -> int:
+        """Returns how many had to be judged one by one."""
         misses = self._staging.verified(lines.texts)
         for _ in range(_ROUNDS):
             if len(misses) <= _FEW or not self._learn(lines, misses):
@@ -55,8 +69,12 @@ class Loader:
             misses = misses[self._staging.verified(lines.taken(misses).texts)]
             if len(misses) > before * 0.9:
                 break
-        for begin in range(0, len(misses), _BATCH):
-            self._settle(self._learning.judge(lines, misses[begin : begin + _BATCH].tolist()))
+        self._judge(lines, misses)
+        return len(misses)
+
+    def _judge(self, lines: Lines, numbers: Misses) -> None:
+        for begin in range(0, len(numbers), _BATCH):
+            self._settle(self._learning.judge(lines, numbers[begin : begin + _BATCH].tolist()))
 
     def take_rows(self, rows: Any) -> None:
         """Dicts, one by one; or an Arrow table, or batches of one."""

@@ -21,7 +21,8 @@ from lochan.pools.json_row import row_text
 from lochan.pools.layout import Layout, Member
 from lochan.pools.shape import ARRAY, FLOAT, JSON, NULL, OBJECT, STRING, TIME, Array, Object, Type, kind_of
 
-SHAPES_MAX = 128
+SHAPES_MAX = 256
+_ARMS_MAX = 20_000  # shapes times columns: an expression has to be planned, and goes through all of it
 _FIELDS_MAX = 300
 
 
@@ -49,11 +50,11 @@ def proof(shapes: Mapping[Object, int], styles: Mapping[Object, Style], layout: 
     """An expression over `line` and the struct that was read of it: the number of the row's shape, or NULL. Empty: no
     shape can be shown so."""
     checks: dict[Object, str] = {}
-    for shape in list(shapes)[:SHAPES_MAX]:
+    paths = list(_leaves(layout.members, (), ROW))
+    for shape in list(shapes)[: min(SHAPES_MAX, _ARMS_MAX // (len(paths) + 1))]:
         check = _Check(styles.get(shape, STYLES[0])).of(shape, layout)
         if check is not None:
             checks[shape] = f"CASE WHEN {check} THEN {shapes[shape]} END"
-    paths = list(_leaves(layout.members, (), ROW))
     return _chosen(list(checks), checks, paths) if checks else ""
 
 

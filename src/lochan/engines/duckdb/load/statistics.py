@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import count
@@ -11,7 +12,7 @@ from typing import Any, NamedTuple
 
 import pyarrow.parquet as pq
 
-from lochan.engines.duckdb.load.columns import kind_at
+from lochan.engines.duckdb.load.columns import places
 from lochan.formats.pool_settings import Path
 from lochan.pools.facts import TEXT_MAX, Bound, ColumnFacts, ShapeFacts
 from lochan.pools.layout import Layout, Member
@@ -32,10 +33,15 @@ def column_facts(
     file: File, layout: Layout, shapes: Sequence[ShapeFacts], keys: Sequence[Path]
 ) -> tuple[ColumnFacts, ...]:
     metadata = pq.read_metadata(file)
+    rows: Counter[tuple[Path, str]] = Counter()
+    for each in shapes:
+        for place in places(each.shape):
+            rows[place] += each.rows
     found = []
     for leaf in leaves(layout, keys):
-        least, greatest = _bounds(metadata, leaf.number, leaf.kind)
-        found.append(_facts(leaf, _present(leaf, shapes), least, greatest))
+        kinds = (OBJECT, ARRAY, JSON) if leaf.kind == JSON else (leaf.kind,)
+        present = sum(rows[leaf.path, kind] for kind in kinds)
+        found.append(_facts(leaf, present, *_bounds(metadata, leaf.number, leaf.kind)))
     return tuple(found)
 
 
@@ -68,11 +74,6 @@ def _width(type: Type | None) -> int:
     if isinstance(type, Object):
         return sum(_width(each) for _, each in type.fields)
     return _width(type.of) if isinstance(type, Array) else 1
-
-
-def _present(leaf: Leaf, shapes: Sequence[ShapeFacts]) -> int:
-    kinds = (OBJECT, ARRAY, JSON) if leaf.kind == JSON else (leaf.kind,)
-    return sum(each.rows for each in shapes if kind_at(each.shape, leaf.path) in kinds)
 
 
 def _bounds(metadata: Any, number: int, kind: str) -> tuple[Bound, Bound]:

@@ -7,16 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from lochan.engines.duckdb.load.columns import kind_at
+from lochan.engines.duckdb.load.columns import by_place
 from lochan.engines.duckdb.load.sql import name_sql, text_sql
 from lochan.formats.pool_settings import Path
 from lochan.pools.json_row import row_text
 from lochan.pools.layout import SHAPE_COLUMN, Alternate, Layout, Member
 from lochan.pools.shape import BOOL, INT, JSON, NULL, OBJECT, TIME, Object
 
+Places = dict[tuple[Path, str], list[int]]
+
 
 def whole_row(layout: Layout, shapes: Mapping[int, Object]) -> str:
-    return _object(_pieces(layout.members, shapes, (), ""))
+    return _object(_pieces(layout.members, _places(shapes), (), ""))
 
 
 def _object(pieces: Iterable[str]) -> str:
@@ -24,25 +26,29 @@ def _object(pieces: Iterable[str]) -> str:
     return f"'{{' || concat_ws(',', {listed}) || '}}'"
 
 
-def _pieces(members: Iterable[Member], shapes: Mapping[int, Object], above: Path, of: str) -> Iterator[str]:
+def value_text(alternate: Alternate, shapes: Mapping[int, Object], path: Path, of: str) -> str:
+    """What is at the path, NULL in rows that have nothing of this kind there. `of` is the struct that the column is in,
+    and a dot."""
+    return _value(alternate, _places(shapes), path, of)
+
+
+def _pieces(members: Iterable[Member], places: Places, above: Path, of: str) -> Iterator[str]:
     for member in members:
         path = (*above, member.name)
         name = text_sql(row_text(member.name) + ":")
-        nulls = _ids(shapes, path, NULL)
+        nulls = _ids(places, path, NULL)
         if nulls:
             yield f"CASE WHEN {nulls} THEN {name} || 'null' END"
         for alternate in member.alternates:
             if alternate.column or alternate.kind == OBJECT:
-                yield f"{name} || {value_text(alternate, shapes, path, of)}"
+                yield f"{name} || {_value(alternate, places, path, of)}"
 
 
-def value_text(alternate: Alternate, shapes: Mapping[int, Object], path: Path, of: str) -> str:
-    """What is at the path, NULL in rows that have nothing of this kind there. `of` is the struct that the column is in,
-    and a dot."""
+def _value(alternate: Alternate, places: Places, path: Path, of: str) -> str:
     column = of + name_sql(alternate.column)
     if alternate.kind == OBJECT:
-        inner = _object(_pieces(alternate.members, shapes, path, f"{column}."))
-        return f"CASE WHEN {_ids(shapes, path, OBJECT) or 'false'} THEN {inner} END"
+        inner = _object(_pieces(alternate.members, places, path, f"{column}."))
+        return f"CASE WHEN {_ids(places, path, OBJECT) or 'false'} THEN {inner} END"
     return _text(alternate, column)
 
 
@@ -54,6 +60,10 @@ def _text(alternate: Alternate, column: str) -> str:
     return f"{column}::VARCHAR" if alternate.kind in (BOOL, INT) else f"to_json({column})::VARCHAR"
 
 
-def _ids(shapes: Mapping[int, Object], path: Path, kind: str) -> str:
-    ids = [str(id) for id, shape in shapes.items() if kind_at(shape, path) == kind]
-    return f"{SHAPE_COLUMN} IN ({', '.join(ids)})" if ids else ""
+def _ids(places: Places, path: Path, kind: str) -> str:
+    ids = places.get((path, kind), [])
+    return f"{SHAPE_COLUMN} IN ({', '.join(map(str, ids))})" if ids else ""
+
+
+def _places(shapes: Mapping[int, Object]) -> Places:
+    return by_place({shape: id for id, shape in shapes.items()})

@@ -7,7 +7,8 @@ from dataclasses import replace
 from sqlglot import exp
 
 from lochan.query import ast
-from lochan.query.compile.aggregates import Aggregated, aggregate
+from lochan.query.compile.aggregated import Aggregated
+from lochan.query.compile.aggregates import aggregate
 from lochan.query.compile.expressions import value_of
 from lochan.query.compile.functions.call import Call
 from lochan.query.compile.functions.times import bucketed, clock_field

@@ -1,0 +1,154 @@
+"""`lochan manage`: the upkeep of pools by a policy, once or again and again."""
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lochan.cli.shown import cell, format_option, show_line, size
+from lochan.cli.uri import repository_uri
+from lochan.errors import Invalid, LochanError, Refused
+
+if TYPE_CHECKING:
+    from lochan.config.values import Config
+    from lochan.engines.upkeep import Kept
+    from lochan.lake import Lake
+    from lochan.pools.upkeep import Upkeep
+
+
+@click.command("manage")
+@click.argument("pools", nargs=-1, metavar="[POOL...]")
+@click.option("--policy", "file", metavar="FILE", help="What is to be kept in order; else the setting manage.policy.")
+@click.option("--once", is_flag=True, help="One round, and no more.")
+@click.option("--every", metavar="TIME", help="How long to wait between two rounds, such as 5m.")
+@click.option("--memory", metavar="SIZE", help="How much memory it may use, 1GiB unless told.")
+@format_option
+def command(
+    pools: tuple[str, ...], file: str | None, once: bool, every: str | None, memory: str | None, form: str
+) -> None:
+    """Keep pools in order: all of them, or these. Compact a branch when more of its data objects overlap, or are small
+    side by side, than the policy allows.
+
+    It goes on until it is stopped (Ctrl-C or SIGTERM), unless --once is given. With -f json, each branch is one JSON
+    object on a line of its own.
+    """
+    from lochan.cli.query_options import seconds
+    from lochan.cli.session import configuration, open_lake, run
+    from lochan.cli.sizes import size_bytes
+
+    if once and every is not None:
+        raise Invalid("--once and --every exclude each other", hint="give one of the two")
+    names = tuple(repository_uri(name).repository for name in pools)
+    memory_bytes = None if memory is None else size_bytes("--memory", memory)
+    config = configuration()
+    upkeep = policy(config, file)
+    if every is not None:
+        upkeep = upkeep._replace(every_s=seconds("--every", every))
+
+    async def work() -> None:
+        async with open_lake(config) as lake:
+            await _check(lake, names)
+            rounds = _Rounds(config, lake, upkeep, names, memory_bytes, form)
+            await (rounds.once() if once else rounds.until_stopped())
+
+    run(config, work())
+
+
+def policy(config: "Config", file: str | None = None) -> "Upkeep":
+    """As that file says, or that of the setting; else the standard one. Raises NotFound, Invalid, Refused."""
+    from pathlib import Path
+
+    from lochan.pools.upkeep import STANDARD
+
+    named = file or config.optional_text("manage.policy")
+    if named is None:
+        return STANDARD
+    from lochan.pools.upkeep_file import read
+
+    return read(Path(named), named)
+
+
+class _Rounds:
+    def __init__(
+        self,
+        config: "Config",
+        lake: "Lake",
+        upkeep: "Upkeep",
+        names: tuple[str, ...],
+        memory_bytes: int | None,
+        form: str,
+    ) -> None:
+        from lochan.cli.session import actor
+        from lochan.engines.duckdb.limits import MEMORY_BYTES, Limits
+
+        self._lake = lake
+        self._upkeep = upkeep
+        self._names = names
+        self._form = form
+        self._actor = actor(config)
+        self._limits = Limits(memory_bytes or MEMORY_BYTES)
+
+    async def once(self) -> None:
+        """Raises what went wrong first, when all was tried."""
+        errors = await self._round()
+        if errors:
+            raise errors[0]
+
+    async def until_stopped(self) -> None:
+        import asyncio
+        import signal
+
+        from lochan.clock import SystemClock
+
+        signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGINT))  # asyncio's own, which cancels this task
+        try:
+            while True:
+                await self._patient_round()
+                await SystemClock().sleep(self._upkeep.every_s)
+        except asyncio.CancelledError:
+            return  # nothing is half done: a compaction is one commit or none
+
+    async def _patient_round(self) -> None:
+        """A store that cannot be reached now may be when the next round comes."""
+        import logging
+
+        try:
+            await self._round()
+        except (LochanError, OSError) as error:
+            logging.getLogger("lochan.upkeep").warning("the pools were not looked at: %s", error)
+
+    async def _round(self) -> list[Exception]:
+        from lochan.engines.upkeep import keep
+
+        errors = []
+        kept = keep(self._lake.queries(), self._upkeep, self._names, actor=self._actor, limits=self._limits)
+        async for each in kept:
+            if self._form == "json":
+                show_line(_record(each))
+            else:
+                click.echo(_line(each))
+            errors += [] if each.error is None else [each.error]
+        return errors
+
+
+async def _check(lake: "Lake", names: tuple[str, ...]) -> None:
+    """Raises NotFound, or Refused for what is no pool."""
+    for name in names:
+        if (await lake.repository(name)).kind != "pool":
+            raise Refused(f"{name!r} holds files, and is no pool", hint="`lochan create` makes a pool")
+
+
+def _record(kept: "Kept") -> dict[str, Any]:
+    done = {} if kept.compacted is None else kept.compacted._asdict()
+    said = {} if kept.error is None else {"error": str(kept.error)}
+    return {"pool": kept.pool, "branch": kept.branch or None, "outcome": kept.outcome, **done, **said}
+
+
+def _line(kept: "Kept") -> str:
+    where = f"{kept.pool}@{kept.branch}" if kept.branch else kept.pool
+    done = kept.compacted
+    if done is not None:
+        return (
+            f"{cell(where)}: compacted {done.before} data objects into {done.after}: {done.rows:,} rows, "
+            f"{size(done.bytes_before)} into {size(done.bytes_after)}"
+        )
+    return f"{cell(where)}: {kept.outcome}" + ("" if kept.error is None else f": {cell(str(kept.error))}")

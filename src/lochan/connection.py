@@ -1,0 +1,112 @@
+"""A lake for plain Python: every call waits for its answer, and no event loop is in sight.
+
+    import lochan
+
+    with lochan.connect("path/to/lake") as lake:
+        lake.query("from logs | status >= 500 | count() by host").to_pandas()
+
+Whoever writes asynchronous code uses `lochan.lake.Lake` itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import getpass
+import os
+import threading
+from collections.abc import Coroutine, Iterable, Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from lochan.clock import SystemClock
+from lochan.engines.asking import How
+from lochan.engines.duckdb.limits import MEMORY_BYTES, Limits
+from lochan.formats.record import Actor
+from lochan.ids import Ids
+from lochan.lake import Lake
+from lochan.store.open import open_store
+from lochan.store.stack import stack
+
+if TYPE_CHECKING:
+    from lochan.engines.result import Result
+    from lochan.store.protocol import Store
+
+T = TypeVar("T")
+
+_RETRY_S = 5.0
+
+
+def connect(
+    place: str | os.PathLike[str], options: Mapping[str, str] | None = None, *, user: str | None = None
+) -> Connection:
+    """The lake in a folder or at a URL such as `s3://bucket/prefix`, whose store is opened with these options (keys,
+    endpoint, region). Raises NotFound where there is none."""
+    from lochan import __version__
+
+    actor = Actor(user or getpass.getuser(), f"lochan-python/{__version__}", os.uname().nodename)
+    return Connection(_store(os.fspath(place), options or {}), actor)
+
+
+class Connection:
+    """May be used from several threads."""
+
+    def __init__(self, store: Store, actor: Actor) -> None:
+        self._actor = actor
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="lochan", daemon=True)
+        self._thread.start()
+        try:
+            self._lake = self._wait(Lake.open(store))
+        except BaseException:
+            self._stop()
+            raise
+
+    def __enter__(self) -> Connection:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def query(
+        self, text: str, *, memory_bytes: int = MEMORY_BYTES, seconds: float | None = None, go_on: bool = False
+    ) -> Result:
+        """In the pipe language or SQL. Its rows: `.to_pandas()`, `.to_arrow()`, `.rows()`, `.ndjson()`. Raises
+        QueryError, whose text shows the place."""
+        how = How(limits=Limits(memory_bytes, seconds), go_on=go_on, actor=self._actor)
+        return self._wait(self._lake.query(text, how))
+
+    def load(self, pool: str, rows: Iterable[Mapping[str, Any]], *, branch: str = "", message: str = "") -> str:
+        """One commit, whose id it returns."""
+        return self._wait(self._load(pool, rows, branch, message))
+
+    def close(self) -> None:
+        """May be called twice."""
+        if self._thread.is_alive():
+            self._wait(self._lake.close())
+            self._stop()
+
+    async def _load(self, pool: str, rows: Iterable[Mapping[str, Any]], branch: str, message: str) -> str:
+        from lochan.engines.duckdb.load.load import load_rows
+        from lochan.versioning.moving import Said
+
+        repository = await self._lake.open_repository(pool)
+        try:
+            at = branch or repository.repository.default_branch
+            return (await load_rows(repository, at, rows, Said(message), actor=self._actor)).commit
+        finally:
+            await repository.close()
+
+    def _wait(self, work: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    def _stop(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+def _store(place: str, options: Mapping[str, str]) -> Store:
+    store = open_store(place, options)
+    if store.url.startswith("file://"):
+        return store
+    return stack(store, clock=SystemClock(), ids=Ids(), retry_s=_RETRY_S)

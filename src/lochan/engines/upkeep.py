@@ -1,0 +1,86 @@
+"""One round of upkeep over the pools of a lake, by a policy (`pools/upkeep.py`). To be called again and again.
+
+Who deletes or compacts the same objects meanwhile wins, and what is left is looked at anew. A pool that cannot be kept
+does not stop the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Collection
+from typing import NamedTuple
+
+import duckdb
+
+from lochan.engines.compacting import Compacted, Wish, compact
+from lochan.engines.duckdb.limits import STANDARD, Limits
+from lochan.engines.surroundings import Surroundings
+from lochan.errors import ConcurrentCommit, LochanError, NothingToDo
+from lochan.formats.record import Actor
+from lochan.pools.upkeep import Rule, Upkeep
+from lochan.versioning.open_repository import OpenRepository
+from lochan.versioning.repositories import POOL, Repository
+
+COMPACTED, IN_ORDER, LEFT_ALONE, NO_BRANCH, BUSY, FAILED = (
+    "compacted",
+    "in order",
+    "left alone",  # by a rule
+    "no such branch",
+    "busy",  # others were quicker, again and again: the next round will do
+    "failed",
+)
+_TRIES = 3
+
+
+class Kept(NamedTuple):
+    """What became of one branch."""
+
+    pool: str
+    branch: str  # empty: of none was anything asked
+    outcome: str
+    compacted: Compacted | None = None
+    error: Exception | None = None
+
+
+async def keep(
+    at: Surroundings, upkeep: Upkeep, only: Collection[str] = (), *, actor: Actor, limits: Limits = STANDARD
+) -> AsyncIterator[Kept]:
+    """All pools, or only those with these names. Raises what keeps the lake itself from being read."""
+    for pool in await at.catalog.repositories():
+        if pool.kind != POOL or (only and pool.name not in only):
+            continue
+        rule = upkeep.rule(pool.name)
+        if not rule.compact:
+            yield Kept(pool.name, "", LEFT_ALONE)
+            continue
+        for branch in rule.branches or (pool.default_branch,):
+            yield await _kept(at, pool, branch, rule, actor, limits)
+
+
+async def _kept(at: Surroundings, pool: Repository, branch: str, rule: Rule, actor: Actor, limits: Limits) -> Kept:
+    try:
+        repository = await at.catalog.open_repository(pool.name)
+        try:
+            return await _keep_branch(at, repository, branch, rule, actor, limits)
+        finally:
+            await repository.close()
+    except (LochanError, OSError, duckdb.Error) as error:
+        return Kept(pool.name, branch, FAILED, error=error)
+
+
+async def _keep_branch(
+    at: Surroundings, repository: OpenRepository, branch: str, rule: Rule, actor: Actor, limits: Limits
+) -> Kept:
+    name = repository.repository.name
+    refs, _ = await repository.refs()
+    if refs.find_branch(branch) is None:
+        return Kept(name, branch, NO_BRANCH)
+    wish = Wish(policy=rule.policy, size_bytes=rule.size_bytes)
+    for _ in range(_TRIES):
+        try:
+            done = await compact(repository, branch, at.files, wish, actor=actor, limits=limits)
+            return Kept(name, branch, COMPACTED, done)
+        except NothingToDo:
+            return Kept(name, branch, IN_ORDER)
+        except ConcurrentCommit:
+            continue
+    return Kept(name, branch, BUSY)

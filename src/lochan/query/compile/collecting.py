@@ -1,0 +1,130 @@
+"""Aggregates that give values of the rows back: the first, the last, all of them, each once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlglot import exp
+
+from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, JSON, NULL, STRING, TIME
+from lochan.query.compile.aggregated import Aggregated, one_format
+from lochan.query.compile.functions.kinds import type_text
+from lochan.query.compile.sql import (
+    DURATION,
+    ERROR,
+    IP,
+    TRUE,
+    Sql,
+    case,
+    cast,
+    coalesce,
+    is_null,
+    is_set,
+    null_of,
+    number,
+    text,
+)
+from lochan.query.compile.texts import json_text
+from lochan.query.compile.value import SIMPLE, Value, present, valued
+from lochan.query.dialects.neutral import neutral
+
+_TYPED = (BOOL, INT, FLOAT, STRING, TIME)
+
+
+def first(each: Aggregated) -> Value:
+    return _at_end(each, "first_by")
+
+
+def last(each: Aggregated) -> Value:
+    return _at_end(each, "last_by")
+
+
+def _at_end(each: Aggregated, name: str) -> Value:
+    assert each.place is not None
+    value = each.value
+    tests = _there(value)
+    if value.kinds <= {*SIMPLE, ARRAY, JSON, NULL, ERROR}:
+        kept = {kind: sql for kind, sql in value.alts.items() if kind not in (ERROR, NULL)}
+        picked = {kind: each.over(neutral(name, sql, each.place), *tests) for kind, sql in kept.items()}
+        return Value(picked, NULL, value.element, None, one_format(value))
+    return Value({JSON: each.over(neutral(name, json_text(value), each.place), *tests)}, NULL)
+
+
+def collect(each: Aggregated) -> Value:
+    """An array in the order of the rows; nulls are kept, what is missing is not."""
+    assert each.place is not None
+    value = each.value
+    tests = _there(value)
+    kind = _single(value)
+    if kind is not None:
+        made = neutral("collected", each.over(neutral("collect", value.alts[kind], each.place), *tests))
+        return Value({ARRAY: _or_empty(made, kind)}, "", kind)
+    texts = neutral("collected", each.over(neutral("collect", json_text(value), each.place), *tests))
+    return Value({JSON: _json_list(texts)})
+
+
+def union(each: Aggregated) -> Value:
+    value = each.value
+    there = valued(value)
+    tests = [] if there == TRUE else [there]
+    kind = _single(value)
+    if kind is not None:
+        made = neutral("sorted_list", each.over(neutral("collect_distinct", value.alts[kind]), *tests))
+        return Value({ARRAY: _or_empty(made, kind)}, "", kind)
+    keys = [_class(value), _size(value), _letters(value), json_text(value)]
+    texts = neutral("sorted_texts", each.over(neutral("collect_keyed", *keys), *tests))
+    return Value({JSON: _json_list(texts)})
+
+
+def _class(value: Value) -> Sql:
+    """What a value is sorted by before all else: its kind."""
+    places = {kind: at for at, kind in enumerate(SIMPLE)} | {FLOAT: SIMPLE.index(INT)}
+    arms = [(is_set(sql), number(places.get(kind, len(places)))) for kind, sql in value.alts.items() if kind != NULL]
+    return coalesce(case(*arms), number(0))
+
+
+def _size(value: Value) -> Sql:
+    """Then, if it is one, its number."""
+    sizes: dict[str, Callable[[Sql], Sql]] = {
+        BOOL: lambda sql: cast(cast(sql, INT), FLOAT),
+        INT: lambda sql: cast(sql, FLOAT),
+        FLOAT: lambda sql: sql,
+        DURATION: lambda sql: cast(sql, FLOAT),
+        TIME: lambda sql: cast(neutral("micros", sql), FLOAT),
+    }
+    found = [sizes[kind](sql) for kind, sql in value.alts.items() if kind in sizes]
+    return coalesce(*found, number(0.0))
+
+
+def _letters(value: Value) -> Sql:
+    """Then its text."""
+    return coalesce(*(value.alts[kind] for kind in (STRING, IP) if kind in value.alts), text(""))
+
+
+def fused_type(each: Aggregated) -> Value:
+    """Each type that there is, once."""
+    texts = neutral("sorted_list", each.over(neutral("collect_distinct", type_text(each.value)), valued(each.value)))
+    return Value({STRING: neutral("list_join", texts, options=("|",))}, NULL)
+
+
+def _there(value: Value) -> list[Sql]:
+    """Null is a value here; what is missing or an error is passed over."""
+    there = present(value)
+    tests = [] if there == TRUE else [there]
+    return [*tests, is_null(value.alts[ERROR])] if ERROR in value.alts else tests
+
+
+def _single(value: Value) -> str | None:
+    """The one kind that an array of such values would have, beside null."""
+    kinds = value.kinds - {NULL, ERROR}
+    kind = next(iter(kinds), None)
+    return kind if len(kinds) == 1 and kind in _TYPED else None
+
+
+def _or_empty(made: Sql, kind: str) -> Sql:
+    return coalesce(made, neutral("empty_list", null_of(kind), options=(kind,)))
+
+
+def _json_list(texts: Sql) -> Sql:
+    inner = coalesce(neutral("list_join", texts, options=(",",)), text(""))
+    return exp.DPipe(this=exp.DPipe(this=text("["), expression=inner), expression=text("]"))

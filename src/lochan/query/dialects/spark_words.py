@@ -1,0 +1,56 @@
+"""Names of types, texts and patterns, as Spark writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from lochan.pools.shape import BOOL, FLOAT, INT, JSON, NULL, STRING, TIME, Array, Object, Type, kind_of
+
+TYPES = {
+    INT: "BIGINT",
+    FLOAT: "DOUBLE",
+    STRING: "STRING",
+    TIME: "TIMESTAMP",
+    BOOL: "BOOLEAN",
+    JSON: "STRING",
+    NULL: "BOOLEAN",
+    "duration": "BIGINT",
+    "ip": "STRING",
+}
+
+# Java's own \b knows letters beyond ASCII, RE2's does not.
+_WORD_END = r"(?:(?<=\w)(?!\w)|(?<!\w)(?=\w))"
+_WORD_INSIDE = r"(?:(?<=\w)(?=\w)|(?<!\w)(?!\w))"
+
+
+def quoted(value: str) -> str:
+    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def pattern(regexp: str) -> str:
+    out, at = "", 0
+    while at < len(regexp):
+        step = 2 if regexp[at] == "\\" else 1
+        piece = regexp[at : at + step]
+        out += {"\\b": _WORD_END, "\\B": _WORD_INSIDE}.get(piece, piece)
+        at += step
+    return quoted(out)
+
+
+def matches(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
+    return f"REGEXP_LIKE({arguments[0]}, {pattern(options[0])})"
+
+
+def let(value: str, body: Callable[[str], str], *, always: bool = False) -> str:
+    """A value that stands in a text many times is written once, unless it is short."""
+    return body(value) if len(value) <= 80 and not always else f"TRANSFORM(ARRAY({value}), it -> {body('it')})[0]"
+
+
+def type_text(type: Type | None) -> str:
+    if isinstance(type, Object):
+        members = ", ".join("`" + name.replace("`", "``") + "`: " + type_text(each) for name, each in type.fields)
+        return f"STRUCT<{members}>"
+    if isinstance(type, Array):
+        return f"ARRAY<{type_text(type.of)}>"
+    return TYPES[kind_of(type)] if type is not None else "STRING"

@@ -1,0 +1,139 @@
+"""`lochan manage`, and the same inside a server."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from lochan.cli.root import cli
+from tests.servers.lochan import LOCHAN, lochan_server
+
+ROWS = "".join(f'{{"k": {number}, "text": "row {number}"}}\n' for number in range(50))
+EAGER = "every: 100ms\ndefaults: {compact: {overlapping: 1}}\npools: {scratch: {compact: false}}\n"
+_PATIENCE_S = 60.0
+
+
+@pytest.fixture(autouse=True)
+def newcomer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in os.environ:
+        if name.startswith(("LOCHAN_", "AWS_", "XDG_")):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    Path("rows.ndjson").write_text(ROWS)
+    Path("policy.yaml").write_text(EAGER)
+
+
+def lochan(*words: str) -> Result:
+    return CliRunner().invoke(cli, words, prog_name="lochan", catch_exceptions=False)
+
+
+def fine(*words: str) -> str:
+    result = lochan(*words)
+    assert result.exit_code == 0, (words, result.output)
+    return result.stdout
+
+
+def wrong(code: int, *words: str) -> str:
+    result = lochan(*words)
+    assert result.exit_code == code, (words, result.output)
+    assert result.stderr.startswith("lochan: ")
+    return result.stderr
+
+
+def records(text: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def pool_with_overlaps(name: str, *lake: str) -> None:
+    fine(*lake, "create", name, "--key", "k")
+    for _ in range(2):
+        fine(*lake, "load", name, "rows.ndjson")
+
+
+def until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + _PATIENCE_S
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+
+
+def test_a_round_and_everything_that_can_be_said_wrongly() -> None:
+    fine("init")
+    fine("repo", "create", "files")
+    for name in ("logs", "scratch"):
+        pool_with_overlaps(name)
+    assert fine("manage", "--once").splitlines() == ["logs@main: in order", "scratch@main: in order"]
+    [logs, scratch] = records(fine("manage", "--once", "--policy", "policy.yaml", "-f", "json"))
+    assert (logs["pool"], logs["branch"], logs["outcome"]) == ("logs", "main", "compacted")
+    assert (logs["before"], logs["after"], logs["rows"]) == (2, 1, 100)
+    assert scratch == {"pool": "scratch", "branch": None, "outcome": "left alone"}
+    assert fine("query", "from logs | count()").strip() == '{"count":100}'
+    assert fine("--set", "manage.policy=policy.yaml", "manage", "--once", "logs") == "logs@main: in order\n"
+
+    assert "exclude each other" in wrong(6, "manage", "--once", "--every", "5m")
+    assert "no length of time" in wrong(6, "manage", "--every", "soon")
+    assert "'nowhere'" in wrong(3, "manage", "--once", "nowhere")
+    assert "holds files" in wrong(5, "manage", "--once", "files")
+    assert "only a repository" in wrong(6, "manage", "--once", "logs@main")
+    assert "no such policy file" in wrong(3, "manage", "--once", "--policy", "none.yaml")
+    Path("policy.yaml").write_text("defaults:\n  compact: {overlaps: 3}\n")
+    assert "policy.yaml, line 2: there is no 'overlaps'" in wrong(6, "manage", "--once", "--policy", "policy.yaml")
+    Path("policy.yaml").write_text("vacuum: {}\n")
+    assert "vacuum is not built yet" in wrong(5, "manage", "--once", "--policy", "policy.yaml")
+
+
+def test_what_fails_is_told_and_the_rest_is_done() -> None:
+    fine("init")
+    for name in ("aaa", "bbb"):
+        pool_with_overlaps(name)
+    [row, _] = records(fine("query", "from aaa:objects", "-f", "ndjson"))
+    Path(".lochan", row["address"]).unlink()
+    result = lochan("manage", "--once", "--policy", "policy.yaml")
+    assert result.exit_code == 10
+    first, second = result.stdout.splitlines()
+    assert first.startswith("aaa@main: failed: ")
+    assert second.startswith("bbb@main: compacted 2 data objects into 1")
+
+
+def test_it_goes_on_until_it_is_stopped() -> None:
+    fine("init")
+    pool_with_overlaps("logs")
+    log = Path("managed.log")
+    with log.open("wb") as output:
+        command = [str(LOCHAN), "manage", "--policy", "policy.yaml", "-f", "json"]
+        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
+    try:
+        until(lambda: "in order" in log.read_text())
+        fine("load", "logs", "rows.ndjson")
+        until(lambda: log.read_text().count("compacted") == 2)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 0
+    finally:
+        process.kill()
+    assert "Traceback" not in log.read_text()
+
+
+def test_a_server_keeps_pools_in_order_and_stops(tmp_path: Path) -> None:
+    """Its policy is read before anything is served."""
+    lake = tmp_path / "lake"
+    fine("init", str(lake))
+    pool_with_overlaps("logs", "--lake", str(lake))
+    Path("wrong.yaml").write_text("evry: 5m\n")
+    said = wrong(6, "--lake", str(lake), "--set", "manage.policy=wrong.yaml", "serve")
+    assert "did you mean 'every'?" in said
+    with lochan_server(lake, init=False, env={"LOCHAN_MANAGE__POLICY": str(tmp_path / "policy.yaml")}) as server:
+        until(lambda: "compacted 2 data objects of logs@main into 1, 100 rows" in server.log.read_text())
+        assert fine("--lake", str(lake), "query", "from logs | count()").strip() == '{"count":100}'
+        events = records(fine("--lake", str(lake), "events", "logs", "-f", "json"))
+        assert [(each["type"], each["client"]) for each in events if each["user"] == "lochan"] == [("moved", "upkeep")]
+        server.process.send_signal(signal.SIGTERM)
+        assert server.process.wait(30) == 0
+        assert "Traceback" not in server.log.read_text()

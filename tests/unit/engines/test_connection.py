@@ -1,0 +1,40 @@
+"""A lake for plain Python: no event loop is in sight."""
+
+from pathlib import Path
+
+import pytest
+
+import lochan
+from lochan.errors import NotFound
+from lochan.query.errors import QueryError
+from tests.run import run
+from tests.unit.engines.lake import query_lake
+
+
+async def filled(folder: Path) -> None:
+    async with query_lake(folder) as lake:
+        await lake.pool("logs", [{"k": 1, "host": "a"}, {"k": 2, "host": "b"}])
+
+
+def test_queries_and_loads(tmp_path: Path) -> None:
+    run(filled(tmp_path))
+    with lochan.connect(tmp_path / "lake") as lake:
+        frame = lake.query("from logs | count() by host | sort host").to_pandas()
+        assert frame.to_dict("records") == [{"host": "a", "count": 1}, {"host": "b", "count": 1}]
+        commit = lake.load("logs", [{"k": 3}], message="one more")
+        assert [row["k"] for row in lake.query("from logs").rows()] == [1, 2, 3]
+        assert list(lake.query(f"from logs@{commit}:log | head 1 | cut message").rows()) == [{"message": "one more"}]
+        with pytest.raises(QueryError, match="did you mean `host`"):
+            lake.query("from logs | hots == 1")
+    lake.close()  # once more
+
+
+def test_no_lake_there(tmp_path: Path) -> None:
+    with pytest.raises(NotFound):
+        lochan.connect(tmp_path)
+
+
+def test_nothing_else_is_public() -> None:
+    assert lochan.__all__ == ["__version__", "connect"]
+    with pytest.raises(AttributeError):
+        lochan.nothing  # noqa: B018
