@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
+from lochan.engines.duckdb.apart import apart
 from lochan.engines.duckdb.files import Files, gone
 from lochan.engines.duckdb.limits import Limits
 from lochan.engines.duckdb.load.objects import Written
@@ -31,15 +32,8 @@ class Sessions(NamedTuple):
     spare: Session  # for rows that are text
 
     async def apart(self, work: Callable[[], T]) -> T:
-        """On a thread; who is cancelled stops both too, and waits for it: they are closed next."""
-        task = asyncio.ensure_future(asyncio.to_thread(work))
-        try:
-            return await asyncio.shield(task)
-        except asyncio.CancelledError:
-            self.main.cancel()
-            self.spare.cancel()
-            await asyncio.gather(task, return_exceptions=True)
-            raise
+        """On a thread; who is cancelled stops both too."""
+        return await apart(work, self.main, self.spare)
 
 
 @contextmanager
@@ -73,12 +67,12 @@ Apart = Callable[[Callable[[], Written | None]], Awaitable[Written | None]]
 
 
 async def stored(
-    repository: OpenRepository, mint: int, files: Iterator[Written], apart: Apart = asyncio.to_thread
+    repository: OpenRepository, mint: int, files: Iterator[Written], on_a_thread: Apart = asyncio.to_thread
 ) -> list[Entry]:
-    """Each file as an object that nobody knows of yet; they are made `apart`."""
+    """Each file as an object that nobody knows of yet; they are made `on_a_thread`."""
     writer = ObjectWriter(repository, mint)
     made = []
-    while (written := await apart(lambda: next(files, None))) is not None:
+    while (written := await on_a_thread(lambda: next(files, None))) is not None:
         made.append(await writer.write(_pieces(written.file), written.facts))
         written.file.unlink()
     return made

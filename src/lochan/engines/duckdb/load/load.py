@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+from lochan.engines.duckdb.apart import apart
 from lochan.engines.duckdb.limits import Limits
 from lochan.engines.duckdb.load.loader import Loader
 from lochan.engines.duckdb.load.objects import Written
@@ -144,13 +145,7 @@ class Staged:
 
     async def _apart(self, work: Callable[[], T]) -> T:
         """On a thread; who is cancelled stops the engine too, and waits for it."""
-        task = asyncio.ensure_future(asyncio.to_thread(work))
-        try:
-            return await asyncio.shield(task)
-        except asyncio.CancelledError:
-            self._session.cancel()
-            await asyncio.gather(task, return_exceptions=True)
-            raise
+        return await apart(work, self._session)
 
 
 async def _write(writer: ObjectWriter, written: Written) -> Entry:

@@ -1,0 +1,27 @@
+"""An engine's work on a thread, which ends when its caller is cancelled."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TypeVar
+
+from lochan.engines.duckdb.session import Session
+
+T = TypeVar("T")
+
+_AGAIN_S = 0.05
+
+
+async def apart(work: Callable[[], T], *sessions: Session) -> T:
+    """Who is cancelled stops the sessions too, and waits for the thread: they are closed next."""
+    task = asyncio.ensure_future(asyncio.to_thread(work))
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        while not task.done():  # again and again: DuckDB forgets what comes just before a statement begins
+            for session in sessions:
+                session.cancel()
+            await asyncio.wait([task], timeout=_AGAIN_S)
+        task.exception()  # it was stopped, and what it says of that is nobody's concern
+        raise

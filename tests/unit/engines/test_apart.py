@@ -1,0 +1,59 @@
+"""Work of an engine ends when its caller is cancelled, whenever that happens."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import Any
+
+import pytest
+
+from lochan.engines.duckdb.apart import apart
+from lochan.engines.duckdb.session import Session
+from tests.run import run
+
+LONG = "SELECT count(*) FROM range(100000000000) WHERE hash(range) = 1"
+
+
+def test_an_interrupt_that_comes_just_before_the_statement_is_not_lost() -> None:
+    async def play() -> None:
+        ended = threading.Event()
+        with Session() as session:
+            interrupted = threading.Event()
+            real = session.cancel
+
+            def cancel() -> None:
+                real()
+                interrupted.set()
+
+            session.cancel = cancel  # type: ignore[method-assign]
+
+            def work() -> None:
+                try:
+                    assert interrupted.wait(30)
+                    session.connection.execute(LONG)  # begun behind the first interrupt, which DuckDB forgets
+                finally:
+                    ended.set()
+
+            task = asyncio.create_task(apart(work, session))
+            await asyncio.sleep(0.05)
+            task.cancel()
+            await asyncio.wait_for(asyncio.wait([task]), 30)
+            assert task.cancelled()
+            assert ended.is_set()
+
+    run(play())
+
+
+def test_what_the_work_gives_or_raises_is_handed_on() -> None:
+    async def play() -> None:
+        with Session() as session:
+            assert await apart(lambda: session.execute("SELECT 7"), session) == [(7,)]
+
+            def wrong() -> Any:
+                raise KeyError("seven")
+
+            with pytest.raises(KeyError, match="seven"):
+                await apart(wrong, session)
+
+    run(play())
