@@ -50,7 +50,7 @@ async def snapshot_of(repository: OpenRepository, commit: str, tree: Tree) -> Sn
 
 
 def entries_at(snapshot: Snapshot, indices: Sequence[int]) -> list[Entry]:
-    return entries_of(snapshot.entries.take(list(indices)))
+    return entries_of(snapshot.taken(indices))
 
 
 async def placed(files: Files, snapshot: Snapshot, indices: Sequence[int], work: str) -> dict[int, str]:

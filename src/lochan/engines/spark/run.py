@@ -73,7 +73,7 @@ async def start(
         for name, table in used_tables(prepared.plan.query, scans).items():
             views.add_table(name, table)
         sql = render(views.named(prepared.plan.query.copy()), "spark")
-        job = Job(spark, spark.sql(sql), limits, folder)
+        job = Job(Tagged(spark, folder.rpartition("/")[2], place), spark.sql(sql), limits)
         return SparkRun(job, views, work, folder, sql, job.batches(), missing)
     except BaseException:
         views.drop()
@@ -83,13 +83,12 @@ async def start(
 
 class Job:
     """One statement on its way, on a thread of its own: who waits for it can be interrupted, a call into the JVM
-    cannot. Its tag is the folder's name, which no other query has."""
+    cannot."""
 
-    def __init__(self, spark: SparkSession, frame: DataFrame, limits: Limits, folder: str) -> None:
-        self._spark = spark
+    def __init__(self, tagged: Tagged, frame: DataFrame, limits: Limits) -> None:
+        self._tagged = tagged
         self._frame = frame
         self._limits = limits
-        self._tag = folder.rpartition("/")[2]
         self._done: Future[pa.Table] = Future()
         self._ended = threading.Event()  # Spark is through with it
         self._why: LochanError | None = None
@@ -130,7 +129,7 @@ class Job:
 
     def _collect(self) -> None:
         try:
-            self._spark.addTag(self._tag)
+            self._tagged.begin()
             self._settle(self._frame.toArrow())
         except Exception as error:  # for who waits
             self._settle(error)
@@ -147,9 +146,9 @@ class Job:
     def _stop(self) -> None:
         """More than once: it may just be about to start, or to go on with its next part."""
         with suppress(Exception):  # nobody waits any more
-            self._spark.interruptTag(self._tag)
+            self._tagged.stop()
             while not self._ended.wait(_AGAIN_S):
-                self._spark.interruptTag(self._tag)
+                self._tagged.stop()
 
     def _explained(self, error: Exception) -> Exception:
         said = str(error)
@@ -157,6 +156,31 @@ class Job:
             return out_of_memory(self._limits)
         first = said.strip().partition("\n")[0]
         return Refused(f"Spark has failed: {first}", hint="with --engine duckdb it may go through")
+
+
+class Tagged:
+    """What one thread starts, by a name that nobody else has. Behind Connect the session's own tags do; in a JVM of
+    ours they are not handed on to the thread that collects rows, and the context's are."""
+
+    def __init__(self, spark: SparkSession, tag: str, place: SparkPlace) -> None:
+        self._spark = spark
+        self._tag = tag
+        self._remote = bool(place.remote)
+
+    def begin(self) -> None:
+        """On the thread that starts it."""
+        if self._remote:
+            self._spark.addTag(self._tag)
+            return
+        self._spark.sparkContext.addJobTag(self._tag)
+        self._spark.sparkContext.setInterruptOnCancel(True)
+
+    def stop(self) -> None:
+        """From any thread."""
+        if self._remote:
+            self._spark.interruptTag(self._tag)
+        else:
+            self._spark.sparkContext.cancelJobsWithTag(self._tag)
 
 
 def _start(work: Callable[[], None]) -> None:

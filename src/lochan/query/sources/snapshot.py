@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +14,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lochan.formats.entry_table import Rows, as_batch
+from lochan.formats.entry import Entry
+from lochan.formats.entry_table import Rows
 from lochan.formats.pool_settings import PoolSettings
 from lochan.pools import facts, objects
 from lochan.pools.facts import Facts
@@ -53,13 +56,13 @@ class Snapshot:
         """One table of entries for each owner."""
         self.owners = owners
         self.settings = settings
-        entries = pa.concat_tables(tables)
-        spans = facts.spans(entries)
+        self.entries = pa.concat_tables(tables)  # as they came: sorting all that is in them takes longer than a plan
+        spans = facts.spans(self.entries)
         ours = pc.indices_nonzero(pc.is_valid(spans["rows"]))
         order = ours.take(_order(spans.take(ours)))
-        self.entries = entries.take(order)
         self.spans = spans.take(order)
-        self._owner = np.repeat(np.arange(len(tables)), [table.num_rows for table in tables])[order.to_numpy()]
+        self._row: Indices = order.to_numpy().astype(np.int64)  # of each object, in the entries
+        self._owner = np.repeat(np.arange(len(tables)), [table.num_rows for table in tables])[self._row]
         self._facts: dict[int, Facts] = {}
 
     @property
@@ -98,19 +101,32 @@ class Snapshot:
     def facts(self, index: int) -> Facts:
         found = self._facts.get(index)
         if found is None:
-            metadata = self._single.entry(index).metadata
+            metadata = self._entry(index).metadata
             found = self._facts[index] = facts.from_metadata(metadata, self.spans["path"][index].as_py())
         return found
 
     def object(self, index: int) -> DataObject:
-        entry = self._single.entry(index)
+        entry = self._entry(index)
         [block] = entry.blocks
         of = objects.object_id(entry.path), block.address, entry.size, block.sha256, int(self.rows[index])
         return DataObject(*of, *self.owners[self._owner[index]])
 
+    def taken(self, indices: Sequence[int]) -> pa.Table:
+        """The entries of these objects."""
+        return self.entries.take(self._row[list(indices)])
+
+    def _entry(self, index: int) -> Entry:
+        row = int(self._row[index])
+        batch = bisect_right(self._starts, row) - 1
+        return self._batches[batch].entry(row - self._starts[batch])
+
     @cached_property
-    def _single(self) -> Rows:
-        return Rows(as_batch(self.entries))
+    def _batches(self) -> list[Rows]:
+        return [Rows(batch) for batch in self.entries.to_batches()]
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [0, *accumulate(rows.count for rows in self._batches)][:-1]
 
     def _numbers(self, name: str) -> npt.NDArray[np.int64]:
         numbers: npt.NDArray[np.int64] = self.spans[name].to_numpy()
