@@ -60,6 +60,6 @@ def test_without_java_spark_is_refused(tmp_path: Path, monkeypatch: pytest.Monke
             await lake.pool("logs", [{"k": 1}])
             await lake.rows("from logs", engine="spark")
 
-    with pytest.raises(Refused, match="need Java, and .*/nowhere/bin/java is not there") as refused:
+    with pytest.raises(Refused, match=r"need Java, and .*/nowhere/bin/java is not there") as refused:
         run(asked())
     assert "JAVA_HOME" in refused.value.hint
