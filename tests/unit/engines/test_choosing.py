@@ -10,8 +10,10 @@ from lochan.engines.asking import How
 from lochan.engines.explaining import explain
 from lochan.engines.spark.place import SparkPlace
 from lochan.errors import Refused
+from lochan.versioning.objects import put
 from tests.run import run
-from tests.unit.engines.lake import query_lake
+from tests.unit.engines.lake import ANN, query_lake
+from tests.unit.pools.place import once
 
 EVERYTHING_IS_LARGE = SparkPlace(threshold_bytes=1)
 
@@ -63,3 +65,16 @@ def test_without_java_spark_is_refused(tmp_path: Path, monkeypatch: pytest.Monke
     with pytest.raises(Refused, match=r"need Java, and .*/nowhere/bin/java is not there") as refused:
         run(asked())
     assert "JAVA_HOME" in refused.value.hint
+
+
+def test_a_cluster_is_told_what_it_cannot_read(tmp_path: Path) -> None:
+    async def asked() -> None:
+        async with query_lake(tmp_path) as lake:
+            await lake.lake.create_repository("files", actor=ANN)
+            files = await lake.lake.open_repository("files")
+            await put(files, "main", "a.csv", once(b"a\n1\n"), actor=ANN)
+            await files.close()
+            await lake.rows("from files/a.csv", engine="spark", spark=SparkPlace(master="spark://nowhere:7077"))
+
+    with pytest.raises(Refused, match="Spark on spark://nowhere:7077 cannot read files of a repository"):
+        run(asked())

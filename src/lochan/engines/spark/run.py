@@ -62,6 +62,7 @@ async def start(
     """Raises Gone where a data object is not there any more, unless told to go on without it; Refused where Spark does
     not start, or cannot give the rows that the query means."""
     render(prepared.plan.query, "spark")  # what it cannot do is said before a JVM is started
+    _check_reach(files, work, place)
     spark = session_at(place, limits)
     views = Views(spark)
     folder = tempfile.mkdtemp(prefix="lochan-")
@@ -79,6 +80,16 @@ async def start(
         views.drop()
         shutil.rmtree(folder, ignore_errors=True)
         raise
+
+
+def _check_reach(files: Files, work: Workplace, place: SparkPlace) -> None:
+    """A cluster reads a lake in a folder that all of its machines have; it cannot read what is copied to this one."""
+    if not place.is_here and (work.folders or not files.folders):
+        what = "files of a repository" if work.folders else "objects of this lake's store"
+        raise Refused(
+            f"Spark on {place.remote or place.master} cannot read {what}: they are copied to this machine first",
+            hint="run it on duckdb, or with --master local[*]",
+        )
 
 
 class Job:
