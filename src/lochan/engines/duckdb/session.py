@@ -110,6 +110,10 @@ class Session:
             yield
         except (duckdb.Error, pa.ArrowException, OSError) as error:  # OSError: how Arrow passes on what DuckDB says
             raise self._explained(error) from error
+        except RuntimeError as error:  # how DuckDB passes on a Ctrl-C that it took for itself while it ran
+            if str(error) != "Query interrupted":
+                raise
+            raise KeyboardInterrupt from error
 
     def _interrupt(self, why: LochanError) -> None:
         self._why = self._why or why
