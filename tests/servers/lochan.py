@@ -78,6 +78,7 @@ def lochan_server(
     folder = Path(os.environ.get("TMPDIR", "/tmp"))
     environment = {
         **{name: value for name, value in os.environ.items() if not name.startswith(("LOCHAN_", "AWS_"))},
+        "LOCHAN_CACHE__PATH": str(folder / f"lochan-cache-{os.getpid()}"),
         **(env or {}),
         "LOCHAN_ADMIN_ACCESS_KEY_ID": "LOCHANTESTADMIN00001",
         "LOCHAN_ADMIN_SECRET_ACCESS_KEY": "the-secret-of-the-admin-of-the-tests-000",

@@ -90,7 +90,7 @@ class OpenLake:
     async def __call__(self) -> "Lake":
         from lochan.cli.session import opened_lake
 
-        return await opened_lake(self._config)
+        return await opened_lake(self._config, lasting=True)
 
 
 class SetUpLogging:

@@ -106,8 +106,8 @@ async def open_lake(config: Config) -> AsyncIterator["Lake"]:
         await lake.close()
 
 
-async def opened_lake(config: Config) -> "Lake":
-    """To be closed by the caller: a server has it open as long as it runs."""
+async def opened_lake(config: Config, *, lasting: bool = False) -> "Lake":
+    """To be closed by the caller: a server has it open as long as it runs, which is `lasting`."""
     from lochan.lake import Lake
 
     found = lake_place(config)
@@ -118,7 +118,7 @@ async def opened_lake(config: Config) -> "Lake":
             journal_url=config.optional_text("journal.postgres.url") or "",
             hold_ms=config.number("journal.hold_ms"),
             alarm=_log(config),
-            world=_world(config),
+            world=_world(config, lasting),
         )
     except NotFound:
         raise no_lake(found) from None
@@ -135,7 +135,7 @@ async def probe_place(config: Config) -> None:
     await probe(_open_existing(config, lake_place(config)), Ids(), SystemClock())
 
 
-def _world(config: Config) -> "World":
+def _world(config: Config, lasting: bool) -> "World":
     """Other stores are opened with the lake's own credentials; who sits here may name whatever those can read."""
     from lochan.cli.encryption import encryption_secret
     from lochan.lake import Cache, World
@@ -148,8 +148,9 @@ def _world(config: Config) -> "World":
 
     style: Style = "path" if config.text("blockstore.address_style") == "path" else "id"
     bodies = BodySettings(style, config.flag("blockstore.tag_paths"))
-    remote = lake_place(config).folder is None  # a copy on the disk of what is on the disk would gain little
-    cache = Cache(str(cache_place(config)), config.count("cache.size")) if remote else None
+    # One command gains little by a copy on the disk of what is on the disk; a server maps it again and again.
+    kept = lasting or lake_place(config).folder is None
+    cache = Cache(str(cache_place(config)), config.count("cache.size")) if kept else None
     return World(open_other, None, bodies, encryption_secret(config), cache)
 
 
