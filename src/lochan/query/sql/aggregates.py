@@ -59,10 +59,19 @@ def aggregated(node: exp.Expr, scope: Scope) -> Value:
     if handler is None:
         raise scope.refused(node, f"`{call.key}` is no aggregate that can be called here")
     value = _known(handler(call, over))
-    columns = [each for sql in value.alts.values() for each in sql.find_all(exp.Column)]
-    if columns and not any(each.table in {table.alias for table in scope.tables} for each in columns):
+    used = {each.table for sql in value.alts.values() for each in sql.find_all(exp.Column)}
+    if used & _around(scope) and not used & _aliases(scope):
         raise scope.refused(node, "this aggregate is over columns of the query around it alone")
     return value
+
+
+def _aliases(scope: Scope) -> set[str]:
+    return {table.alias for table in scope.tables}
+
+
+def _around(scope: Scope) -> set[str]:
+    """Of the queries that this one stands in; those that stand in this one are no matter."""
+    return set() if scope.outer is None else _aliases(scope.outer) | _around(scope.outer)
 
 
 def in_pipe(name: str, values: list[Value], over: Over) -> Value:

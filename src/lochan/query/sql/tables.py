@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from sqlglot import exp
 
@@ -19,15 +20,13 @@ _SIDES = ("", "LEFT", "RIGHT", "FULL")
 _KINDS = ("", "INNER", "OUTER", "CROSS", "SEMI", "ANTI")
 
 
-class Opener(Maker):
+class Opener(Maker, Protocol):
     """What a FROM needs to know."""
 
-    def scan(self, table: exp.Table) -> Scan:
-        raise NotImplementedError
+    def scan(self, table: exp.Table) -> Scan: ...
 
     def named(self, name: str) -> Made | None:
         """What a WITH around it calls so."""
-        raise NotImplementedError
 
 
 @dataclass

@@ -93,6 +93,7 @@ select host, count(*) as n from logs group by 1 having count(*) > 1
 select status > 300 as big, count(*) from logs group by big
 select date_trunc('day', ts) as day, count(*) from logs group by all
 select count(*) filter (where ok), sum(id) filter (where status = 200) from logs
+select count(*) filter (where (0 in (select rack from hosts))) from logs
 select count_if(ok), bool_and(ok), bool_or(ok), median(took), quantile_cont(took, 0.25), stddev(took) from logs
 select percentile_cont(0.5) within group (order by took) from logs
 select string_agg(host, ',' order by id), array_agg(id order by took) from logs where host is not null
