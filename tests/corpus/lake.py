@@ -115,6 +115,11 @@ async def _files(lake: Lake) -> None:
     await files.close()
 
 
+def file_sizes() -> dict[str, int]:
+    """Of those that are committed, in bytes."""
+    return {path: len(_written(path, rows)) for path, rows in _file_rows().items()}
+
+
 def _file_rows() -> dict[str, list[Row]]:
     all = {pool.name: pool.rows for pool in pools()}
     return {

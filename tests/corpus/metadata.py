@@ -1,0 +1,72 @@
+"""What the corpus's lake must say of itself, by the name of the query; from what `tests.corpus.lake` does to make it.
+
+People's seven rows come in loads of three, two and two whose keys overlap; logs in three that do not.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.corpus.data import pools
+from tests.corpus.lake import file_sizes
+
+NAMES = sorted(pool.name for pool in pools())
+
+
+def _count(number: int) -> list[dict[str, Any]]:
+    return [{"count": number}]
+
+
+def _named(*names: str) -> list[dict[str, Any]]:
+    return [{"name": name} for name in names]
+
+
+ANSWERS: dict[str, list[dict[str, Any]]] = {
+    "branches of the lake": _named("dev", "main"),
+    "branches of the lake, counted": _count(len(NAMES) + 2),  # a main for each and for the files, and dev
+    "pools of the lake": _named(*NAMES),
+    "pools of the lake, counted": _count(len(NAMES)),
+    "repositories": _named("files"),
+    "repositories, counted": [{"kind": "pool", "count": len(NAMES)}, {"kind": "files", "count": 1}],
+    "branches of a pool": _named("dev", "main"),
+    "branches of a pool, counted": _count(2),
+    "tags": _named("v1"),
+    "tags of the lake": _count(1),
+    "tags of a pool without": _count(0),
+    "tags of the lake, named": _named("v1"),
+    "settings": _named("people"),
+    "settings, of another": _count(1),
+    "index rules": _count(0),
+    "index rules of another": _count(0),
+    "users": _count(0),
+    "users, named": [],
+    "jobs": _count(0),
+    "jobs, cut": [],
+    "objects": [{"sum": 7}],
+    "objects, sizes": _count(3),
+    "partitions": _count(3),
+    "partitions, of people": _count(1),
+    "indexes": _count(0),
+    "indexes of another": _count(0),
+    "log": [{"message": said} for said in ("Load 2 rows", "Load 2 rows", "Load 3 rows", "Repository created")],
+    "log, counted": _count(5),
+    "rawlog": _count(3 + 4),
+    "rawlog, kinds": [{"action": "added", "count": 4}, {"action": "commit", "count": 5}],
+    "changes": _count(4),
+    "changes of main": _count(3),
+    "branchlog": [{"ref": "main", "count": 4}, {"ref": "dev", "count": 2}, {"ref": "v1", "count": 1}],
+    "branchlog, of another": _count(4),
+    "journal, counted": _count(4),
+    "entries": [{"path": path} for path in sorted(file_sizes())],
+    "entries, sizes": [{"sum": sum(file_sizes().values())}],
+    "ranges": [{"sum": len(file_sizes())}],
+    "ranges, counted": _count(1),
+    "staged": [{"path": "new/staged.txt"}],
+    "staged, counted": _count(1),
+    "tap": _count(0),
+    "tap of all": _count(3),
+    "pools as they were": _count(0),
+    "branches as they were": _named("main"),
+}
+# Of each event the whole type is said: here only how often each occurs.
+KINDS_OF_EVENTS = {"journal": [1, 2, 4]}
