@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 from lochan.engines.duckdb.limits import Limits
 from lochan.engines.spark.place import SparkPlace, why_not
+from lochan.engines.spark.said import stderr_kept, why
 from lochan.errors import Refused
 
 if TYPE_CHECKING:
@@ -34,7 +32,6 @@ _MEANING = {
 _QUIET = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
 _HERE = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
 _MEMORY_LEAST = 512 << 20  # a JVM with less does not even start Spark
-_SAID_MAX = 300
 
 _one = threading.Lock()
 _sessions: dict[SparkKey, SparkSession] = {}
@@ -94,12 +91,12 @@ def _launched(place: SparkPlace, limits: Limits) -> SparkSession:
     }
     for name, value in options.items():
         builder = builder.config(name, value)
-    with _stderr_kept() as said:
+    with stderr_kept() as said:
         try:
             return builder.getOrCreate()
         except Exception as error:  # whatever a JVM comes up with
             hint = "`lochan doctor --spark` tells more"
-            raise Refused(f"Spark did not start on {place.master}: {_why(error, said)}", hint=hint) from error
+            raise Refused(f"Spark did not start on {place.master}: {why(error, said)}", hint=hint) from error
 
 
 def _is_stopped(session: SparkSession) -> bool:
@@ -108,25 +105,3 @@ def _is_stopped(session: SparkSession) -> bool:
     except Exception:
         return True
     return False
-
-
-@contextmanager
-def _stderr_kept() -> Iterator[IO[bytes]]:
-    """What a JVM has to say goes to our stderr, which it inherits: it gets a file in its place."""
-    sys.stderr.flush()
-    before = os.dup(2)
-    with tempfile.TemporaryFile() as said:
-        os.dup2(said.fileno(), 2)
-        try:
-            yield said
-        finally:
-            os.dup2(before, 2)
-            os.close(before)
-
-
-def _why(error: Exception, said: IO[bytes]) -> str:
-    said.seek(0)
-    lines = [line.strip() for line in said.read().decode(errors="replace").splitlines() if line.strip()]
-    telling = next((line for line in lines if "rror" in line or "xception" in line), "")
-    first = str(error).strip().partition("\n")[0]
-    return f"{first}{f' ({telling})' if telling else ''}"[:_SAID_MAX]
