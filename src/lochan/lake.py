@@ -158,6 +158,7 @@ class Lake:
         default_branch: str = "main",
         metadata: Mapping[str, str] | None = None,
         dotted: bool = False,
+        pool: PoolSettings | None = None,
         actor: Actor,
         key: str = "",
     ) -> Repository:
@@ -174,6 +175,7 @@ class Lake:
             default_branch=default_branch,
             metadata=metadata or {},
             dotted=dotted,
+            pool=pool,
             actor=actor,
             key=key,
         )
@@ -189,20 +191,8 @@ class Lake:
         key: str = "",
     ) -> Repository:
         """Without settings, one whose key is the whole record."""
-        from lochan.versioning.catalog import create_repository
-
-        return await create_repository(
-            self._own,
-            self.journal,
-            self._clock,
-            self._ids,
-            name=name,
-            kind=POOL,
-            default_branch=default_branch,
-            metadata=metadata or {},
-            pool=settings,
-            actor=actor,
-            key=key,
+        return await self.create_repository(
+            name, kind=POOL, default_branch=default_branch, metadata=metadata, pool=settings, actor=actor, key=key
         )
 
     async def rename_repository(self, name: str, to: str, *, actor: Actor, key: str = "") -> None:
