@@ -118,6 +118,11 @@ def decode(data: bytes, ref: RangeRef, what: str) -> pa.RecordBatch:
     return batch
 
 
+def read_back(data: bytes) -> pa.RecordBatch:
+    """The entries of what `finish` has just returned."""
+    return _read(data, "a range")
+
+
 def content_id(entries: Entries) -> str:
     return _digest(b"lochan range 1", as_table(entries), _IDENTITY)
 

@@ -5,6 +5,7 @@ fetched a second time if that fails, and Corrupt if it fails again.
 """
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import pyarrow as pa
@@ -67,8 +68,12 @@ class Ranges:
         self._tell("write", ref)
         await self._store.put(self._path(ref.file), data)
         if self._copies is not None:  # who made it is likely to change it next
-            await self._copies.add(ref.file, entries)
+            await self._copies.add(ref.file, entries, data)
         return ref
+
+    def alone(self) -> AbstractContextManager[None]:
+        """For a while, no copies are made that nobody asks for."""
+        return nullcontext() if self._copies is None else self._copies.held_back()
 
     async def settled(self) -> None:
         """Returns when nothing is under way behind the answers."""

@@ -3,7 +3,7 @@ tree that names them is returned; nothing is ever changed or re-used by name."""
 
 import os
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Iterator, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, contextmanager
 from typing import TypeAlias
 
 import pyarrow as pa
@@ -93,14 +93,17 @@ class Trees:
             return await self.finish(assembler, mint, bases), edit.restated
 
     # --- for merge ---
-    def assembler(self, mint: int, bases: Sequence[Tree]) -> Assembler:
+    @contextmanager
+    def assembler(self, mint: int, bases: Sequence[Tree]) -> Iterator[Assembler]:
         """Where the rows of a new range turn out to be those of a range of `bases`, that one is taken."""
         known = {ref.id: ref for base in reversed(bases) for ref in base.ranges}
 
         def write(entries: pa.Table) -> Awaitable[RangeRef]:
             return self.ranges.write(entries, mint, known)
 
-        return Assembler(self.cut, self.ranges.load_all, write, self.threads, self.width)
+        assembler = Assembler(self.cut, self.ranges.load_all, write, self.threads, self.width)
+        with self.ranges.alone(), assembler:
+            yield assembler
 
     async def finish(self, assembler: Assembler, mint: int, bases: Sequence[Tree]) -> Tree:
         """The tree, or the first of `bases` that it is equal to."""

@@ -122,4 +122,5 @@ class OpenRepository:
     async def close(self) -> None:
         if self.closing is not None:
             await self.closing()
+        await self.trees.ranges.settled()
         await self.journal.close()
