@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
+from time import sleep
 
 import duckdb
 import pyarrow as pa
@@ -31,7 +32,7 @@ def test_what_does_not_fit_into_memory_lies_on_the_disk(tmp_path: Path) -> None:
 
 def test_no_room_on_the_disk_either(tmp_path: Path) -> None:
     limits = Limits(memory_bytes=24 << 20, spill_bytes=1 << 20, threads=1)
-    with Session(limits, temp=str(tmp_path)) as session, pytest.raises(LimitReached):
+    with Session(limits, temp=str(tmp_path)) as session, pytest.raises(LimitReached, match="1 MiB on the disk"):
         for _ in session.stream(WIDE):
             pass
     assert not list(tmp_path.iterdir())
@@ -43,6 +44,12 @@ def test_the_time_runs_from_the_first_row_asked_for() -> None:
             session.execute(ENDLESS)
         with pytest.raises(LimitReached):  # what was stopped stays so
             session.execute("SELECT 1")
+
+
+def test_a_limit_that_is_reached_just_before_the_statement_is_not_forgotten() -> None:
+    with Session(Limits(seconds=0.05)) as session, pytest.raises(LimitReached), session._watched():
+        sleep(0.2)  # the first interrupt finds nothing to stop
+        session.connection.execute(ENDLESS)
 
 
 def test_cancelled_from_another_thread() -> None:

@@ -6,7 +6,7 @@ It depends on the rows that are there, so it is computed again on every head tha
 
 from __future__ import annotations
 
-import asyncio
+from functools import partial
 from typing import NamedTuple
 
 from lochan.engines.duckdb.files import Files
@@ -65,21 +65,21 @@ async def _decided(
     source = PoolSource(snapshot, Scans(), test=of_expression(test))
     source.widen()  # a field of objects that need not be read is no mistake
     tested = row_test(source, test, text, repository.clock.wall())
-    with sessions(files, limits) as (main, spare):
+    with sessions(files, limits) as engines:
         indices = source.objects.tolist()
-        paths = await placed(files, snapshot, indices, main.folder)
+        paths = await placed(files, snapshot, indices, engines.main.folder)
         by_form = {form: [paths[index] for index in each] for form, each in source.read.items()}
-        counts = dict(await asyncio.to_thread(matched, main, source.knowledge, tested, by_form))
+        counts = dict(await engines.apart(partial(matched, engines.main, source.knowledge, tested, by_form)))
         hit = [index for index in indices if paths[index] in counts]
         if not hit:
             raise NothingToDo("no row is like that", hint="nothing was changed")
         size = int(snapshot.sizes[hit].sum())
-        rewriting = Rewriting(main, spare, snapshot.settings, source.knowledge, size)
+        rewriting = Rewriting(*engines, snapshot.settings, source.knowledge, size)
         for form, each in source.read.items():
             left = [index for index in each if 0 < counts.get(paths[index], 0) < snapshot.rows[index]]
             if left:
-                await asyncio.to_thread(rewriting.add, form, [paths[index] for index in left], tested)
-        added = await stored(repository, on.mint, rewriting.written())
+                await engines.apart(partial(rewriting.add, form, [paths[index] for index in left], tested))
+        added = await stored(repository, on.mint, rewriting.written(), engines.apart)
         rows = sum(counts.values())
         message = f"Delete {rows:,} row{'' if rows == 1 else 's'} where {text}"
         return Swap(entries_at(snapshot, hit), added, message), rows

@@ -28,8 +28,10 @@ class Cancelled(Refused):
 
 
 def out_of_memory(limits: Limits) -> LimitReached:
+    # DuckDB does not say which of the two it was.
+    disk = "" if limits.spill_bytes is None else f" and {shown(limits.spill_bytes)} on the disk"
     return LimitReached(
-        f"the query needs more than its {shown(limits.memory_bytes)} of memory",
+        f"the query needs more than its {shown(limits.memory_bytes)} of memory{disk}",
         hint="give it more with --memory, or ask for less: fewer columns, a filter, no long lists",
     )
 

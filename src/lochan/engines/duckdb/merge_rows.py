@@ -6,8 +6,8 @@ holds them all, as texts. Equal rows are counted on each side, and the counts sa
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 
 import pyarrow as pa
 
@@ -18,7 +18,7 @@ from lochan.engines.duckdb.load.lines import Lines
 from lochan.engines.duckdb.load.loader import Loader
 from lochan.engines.duckdb.load.objects import Objects, Written
 from lochan.engines.duckdb.load.ordering import Order
-from lochan.engines.duckdb.load.relation import Relation, relations
+from lochan.engines.duckdb.load.relation import relations
 from lochan.engines.duckdb.load.sql import name_sql, text_sql
 from lochan.engines.duckdb.load.staging import Table
 from lochan.engines.duckdb.objects_at import placed, sessions, stored
@@ -32,6 +32,7 @@ from lochan.pools.decode import ndjson
 from lochan.pools.faults import FAIL, Faults
 from lochan.pools.joining import RowMerge
 from lochan.pools.layout import SHAPE_COLUMN, columns, lay_out
+from lochan.pools.nullable import is_ambiguous
 from lochan.query.sources.forms import Form, Forms
 from lochan.query.sources.knowledge import Knowledge
 from lochan.query.sources.snapshot import Owner, Snapshot
@@ -65,14 +66,15 @@ async def merge_rows(
     snapshot = Snapshot([owner], merge.settings, [table_of(every.values())])
     indices = snapshot.all.tolist()
     at = {path: index for index, path in enumerate(snapshot.spans["path"].to_pylist())}
-    with sessions(files, limits) as (main, spare):
-        paths = await placed(files, snapshot, indices, main.folder)
+    with sessions(files, limits) as engines:
+        paths = await placed(files, snapshot, indices, engines.main.folder)
         forms = Forms()
         sides = [
             [(forms.of(snapshot.facts(at[entry.path])), paths[at[entry.path]]) for entry in side] for side in merge[:3]
         ]
-        merging = _Merging(main, spare, merge.settings, merge.strategy, int(snapshot.sizes.sum()))
-        return await stored(repository, mint, await asyncio.to_thread(merging.written, sides))
+        merging = _Merging(*engines, merge.settings, merge.strategy, int(snapshot.sizes.sum()))
+        found = await engines.apart(partial(merging.written, sides))
+        return await stored(repository, mint, found, engines.apart)
 
 
 class _Merging:
@@ -93,28 +95,28 @@ class _Merging:
     def _by_column(
         self, knowledge: Knowledge, sides: Sequence[Mapping[Form, Sequence[str]]]
     ) -> Iterator[Written] | None:
-        """None: no layout holds them all."""
+        """None: no layout holds them all, or equal rows may be of different shapes."""
         shapes = list(knowledge.shapes.values())
         layout = lay_out(shapes)
         if layout.body or any(form.body for side in sides for form in side):
             return None
+        known = Known([key.path for key in self._settings.keys])
+        known.by_id.update(knowledge.shapes)
+        known.columns.update((shape, id) for id, shape in knowledge.shapes.items())
         arms: list[str] = []
         for number, side in enumerate(sides):
             for form, paths in side.items():
                 table = self._view(knowledge, form, paths, f"side{number}_{len(arms)}")
-                [relation] = relations([table], layout, shapes)
-                if relation.layout != layout:
+                [relation] = relations([table], layout, known, shapes)
+                if relation.layout != layout or is_ambiguous(relation.shapes):
                     return None
                 arms.append(f"SELECT {number} AS {_SIDE}, * FROM ({relation.sql})")
         names = [SHAPE_COLUMN, *(name_sql(name) for name, _ in columns(layout))]
-        known = Known([key.path for key in self._settings.keys])
-        known.by_id.update(knowledge.shapes)
-        known.columns.update((shape, id) for id, shape in knowledge.shapes.items())
         primary = PoolSettings(tuple(map(PoolKey, self._settings.primary_key)) or (PoolKey(),))
         order = Order(layout, primary, known.by_id) if self._settings.primary_key else None
         key = f"CASE WHEN {order.has_key} THEN to_json([{_texts(order)}]) END" if order else "NULL"
         sql = self._merged(" UNION ALL ".join(arms), names, key)
-        return Objects(self._session, known, self._settings, self._bytes).write(Relation(layout, sql, tuple(shapes)))
+        return Objects(self._session, known, self._settings, self._bytes).write(relation._replace(sql=sql))
 
     def _view(self, knowledge: Knowledge, form: Form, paths: Sequence[str], name: str) -> Table:
         numbers = knowledge.renumbered(form)

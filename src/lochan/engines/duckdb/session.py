@@ -13,7 +13,7 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Any
 
@@ -24,6 +24,7 @@ from lochan.engines.duckdb.limits import STANDARD, Limits, cancelled, out_of_dis
 from lochan.errors import Invalid, LochanError
 
 BATCH_ROWS = 65_536
+_AGAIN_S = 0.05
 
 
 class Session:
@@ -45,6 +46,8 @@ class Session:
         self._limits = limits
         self.folder = tempfile.mkdtemp(prefix="lochan-", dir=temp)  # of this session alone, gone with it
         self._why: LochanError | None = None  # it was interrupted
+        self._busy = False
+        self._closed = threading.Event()
         self._timer: threading.Timer | None = None
         try:
             self.connection = duckdb.connect(":memory:", config=_config(limits, self.folder, ordered))
@@ -63,6 +66,7 @@ class Session:
         """May be called twice."""
         if self._timer is not None:
             self._timer.cancel()
+        self._closed.set()
         self.connection.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -103,9 +107,10 @@ class Session:
         if self._why is not None:
             raise self._why
         if self._timer is None and self._limits.seconds is not None:
-            self._timer = threading.Timer(self._limits.seconds, self._interrupt, (out_of_time(self._limits),))
+            self._timer = threading.Timer(self._limits.seconds, self._insist, (out_of_time(self._limits),))
             self._timer.daemon = True
             self._timer.start()
+        self._busy = True
         try:
             yield
         except (duckdb.Error, pa.ArrowException, OSError) as error:  # OSError: how Arrow passes on what DuckDB says
@@ -114,10 +119,20 @@ class Session:
             if str(error) != "Query interrupted":
                 raise
             raise KeyboardInterrupt from error
+        finally:
+            self._busy = False
 
     def _interrupt(self, why: LochanError) -> None:
         self._why = self._why or why
         self.connection.interrupt()
+
+    def _insist(self, why: LochanError) -> None:
+        """Again and again: DuckDB forgets what comes just before a statement begins."""
+        self._interrupt(why)
+        while not self._closed.wait(_AGAIN_S):
+            if self._busy:
+                with suppress(duckdb.Error):  # it is being closed
+                    self.connection.interrupt()
 
     def _explained(self, error: Exception) -> Exception:
         said = str(error)
