@@ -22,7 +22,8 @@ LANES = {
     "spark": ["tests/spark"],
     "browser": ["tests/browser"],
 }
-AT_ONCE = {"unit": ["-n", "2"]}  # nothing in it waits for a server or measures time
+# Tests of one file may share a server, or a lake.
+AT_ONCE = {"unit": ["-n", "2"], "integration": ["-n", "2", "--dist", "loadfile"]}
 COUNTS = re.compile(r"(\d+) (passed|failed|error|skipped)")
 
 

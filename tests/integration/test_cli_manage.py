@@ -17,7 +17,7 @@ from tests.servers.lochan import LOCHAN, lochan_server
 
 ROWS = "".join(f'{{"k": {number}, "text": "row {number}"}}\n' for number in range(50))
 EAGER = "every: 100ms\ndefaults: {compact: {overlapping: 1}}\npools: {scratch: {compact: false}}\n"
-_PATIENCE_S = 60.0
+_PATIENCE_S = 180
 
 
 @pytest.fixture(autouse=True)

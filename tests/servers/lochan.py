@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 LOCHAN = Path(sys.executable).parent / "lochan"
-_START_S = 60.0
+_START_S = 120
 
 
 @dataclass(frozen=True)
