@@ -2,7 +2,8 @@
 
 The load comes from `bench/load`, a program in Go; it sends all the same signed requests, and a bare app checks nothing.
 Each shares two cores with it. Budgets are against the bare app that keeps bodies in files and gives them back; beside
-it stands the ratio to one that answers constants from memory, which does not do the job (see `bare_s3.py`).
+it stands the ratio to one that answers constants from memory, which does not do the job (see `bare_s3.py`). The
+processor time of each server for a request stands in the last columns: it moves less than rates do.
 """
 
 import json
@@ -14,8 +15,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic, sleep
-from typing import Any
+from typing import Any, NamedTuple
 
+from bench.processor import Processor
 from bench.table import show
 from tests.servers.lochan import LochanServer, free_ports, lochan_server
 from tests.servers.strace import calls, command
@@ -35,6 +37,11 @@ _LISTS = {
 ENTRIES = int(os.environ.get("LOCHAN_BENCH_ENTRIES", "1000000"))
 
 
+class Bare(NamedTuple):
+    s3: str  # host:port
+    process: subprocess.Popen[bytes]
+
+
 def main() -> None:
     _build()
     with (
@@ -50,24 +57,36 @@ def main() -> None:
         _syncs(folder)
 
 
-def _small(server: LochanServer, bare: str, constants: str) -> None:
+def _small(server: LochanServer, bare: Bare, constants: Bare) -> None:
     rows = []
     for clients in (16, 64):
         for op, count in (("put", 5_000), ("get", 20_000), ("head", 20_000)):
             for at in (server, bare, constants):
                 _load(at, op=op, n=count // 10, c=clients, keys=2_000)  # warm
-            rates = _rates((server, bare, constants), op=op, n=count, c=clients, keys=2_000)
-            ours, files, answers = rates
+            ours, files, answers = _rates((server, bare, constants), op=op, n=count, c=clients, keys=2_000)
             budget = BUDGETS[op] if clients == 64 else ""
-            rows.append([op, clients, ours, files, ours / files, budget, answers, ours / answers])
-    head = ["1 KiB", "clients", "lochan/s", "bare/s", "ratio", "budget", "constants/s", "ratio"]
+            rates = [ours.rate, files.rate, ours.rate / files.rate, budget, answers.rate, ours.rate / answers.rate]
+            rows.append([op, clients, *rates, ours.processor_us, files.processor_us])
+    head = ["1 KiB", "clients", "lochan/s", "bare/s", "ratio", "budget", "constants/s", "ratio", "lochan µs", "bare µs"]
     show("S3 requests; a bare PUT is a synced file of its own; best of three", head, rows)
 
 
-def _rates(places: Sequence[LochanServer | str], **given: object) -> list[float]:
+class Best(NamedTuple):
+    rate: float
+    processor_us: float  # for each request
+
+
+def _rates(places: Sequence[LochanServer | Bare], **given: Any) -> list[Best]:
     """In turns, so that whatever else the machine does falls on all alike; the best of each."""
-    rounds = [[_load(at, **given)["per_second"] for at in places] for _ in range(3)]
-    return [max(rates) for rates in zip(*rounds, strict=True)]
+    processors = [Processor(at.process.pid) for at in places]
+    rounds = []
+    for _ in range(3):
+        for at, processor in zip(places, processors, strict=True):
+            before = processor.seconds()
+            rate = _load(at, **given)["bytes_per_second" if "size" in given else "per_second"]
+            rounds.append(Best(rate, (processor.seconds() - before) / given["n"] * 1e6))
+    each = [rounds[at :: len(places)] for at in range(len(places))]
+    return [Best(max(one.rate for one in all), min(one.processor_us for one in all)) for all in each]
 
 
 def _syncs(folder: str) -> None:
@@ -85,17 +104,18 @@ def _syncs(folder: str) -> None:
     show("syncs for each PUT of 1 KiB", ["clients", "syncs"], rows)
 
 
-def _large(server: LochanServer, bare: str) -> None:
+def _large(server: LochanServer, bare: Bare) -> None:
     rows = []
     for op in ("put", "get"):
         given = {"op": op, "n": 8, "c": 2, "size": _LARGE, "keys": 2, "prefix": "main/large/"}
-        theirs, ours = _load(bare, **given), _load(server, **given)
-        ratio = ours["bytes_per_second"] / theirs["bytes_per_second"]
-        rows.append([op, ours["bytes_per_second"] / 1e6, theirs["bytes_per_second"] / 1e6, ratio, 0.7])
-    show("64 MiB bodies, two clients", ["", "lochan MB/s", "bare MB/s", "ratio", "budget"], rows)
+        theirs, ours = _rates((bare, server), **given)
+        taken = [ours.processor_us / 1e3, theirs.processor_us / 1e3]
+        rows.append([op, ours.rate / 1e6, theirs.rate / 1e6, ours.rate / theirs.rate, 0.7, *taken])
+    head = ["", "lochan MB/s", "bare MB/s", "ratio", "budget", "lochan ms", "bare ms"]
+    show("64 MiB bodies, two clients; best of three", head, rows)
 
 
-def _list(server: LochanServer, bare: str) -> None:
+def _list(server: LochanServer, bare: Bare) -> None:
     """A thousand of a million keys, staged and committed; the bare app answers with as many bytes. The same page again
     is one that the gateway has kept; another page each time is made each time."""
     subprocess.run(
@@ -115,11 +135,11 @@ def _list(server: LochanServer, bare: str) -> None:
     show(f"a page of 1,000 out of {ENTRIES:,} keys, one client", head, rows)
 
 
-def _load(at: LochanServer | str, **given: object) -> dict[str, Any]:
+def _load(at: LochanServer | Bare, **given: object) -> dict[str, Any]:
     if isinstance(at, LochanServer):
         given |= {"addr": at.s3, "ak": at.access_key, "sk": at.secret_key}
     else:
-        given |= {"addr": at, "ak": "nobody", "sk": "nothing"}
+        given |= {"addr": at.s3, "ak": "nobody", "sk": "nothing"}
     words = [word for name, value in {"bucket": "bench", **given}.items() for word in (f"-{name}", str(value))]
     done = subprocess.run([_PROGRAM, *words], capture_output=True, check=True, text=True)
     result: dict[str, Any] = json.loads(done.stdout)
@@ -133,7 +153,7 @@ def _build() -> None:
 
 
 @contextmanager
-def _bare(folder: str, app: str = "app") -> Iterator[str]:
+def _bare(folder: str, app: str = "app") -> Iterator[Bare]:
     [port] = free_ports(1)
     command = [sys.executable, "-m", "granian", "--interface", "rsgi", "--loop", "uvloop", "--http", "1", "--no-ws"]
     process = subprocess.Popen(
@@ -142,9 +162,8 @@ def _bare(folder: str, app: str = "app") -> Iterator[str]:
         env={**os.environ, "LOCHAN_BENCH_FOLDER": folder},
     )
     try:
-        address = f"127.0.0.1:{port}"
         _wait(port)
-        yield address
+        yield Bare(f"127.0.0.1:{port}", process)
     finally:
         process.terminate()
         process.wait()

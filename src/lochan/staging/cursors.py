@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from lochan.formats.entry_table import Rows
 from lochan.staging.base import Base
-from lochan.staging.picked import Picked
+from lochan.staging.picked import NOTHING, Picked
 from lochan.staging.sources import Columns, RowNumbers, Source
 from lochan.tree.bounds import Span
 from lochan.tree.tree import Tree
@@ -46,6 +46,13 @@ class Cursor:
     def rows_to(self, key: bytes) -> int:
         return min(self.source.seek(key, self.row), self.stop)
 
+    def take(self, most: int, cost: "Cost") -> Picked:
+        """The next live rows of those at hand, and moves behind them."""
+        rows = self.source.live(self.row, self.stop, most)
+        cost.rows += len(rows)
+        self.move(int(rows[-1]) + 1 if len(rows) == most else self.stop)
+        return Picked([self.source], np.zeros(len(rows), np.int64), rows)
+
     async def settle(self) -> None:
         """Fetch what comes next, if nothing is left here and there is more."""
 
@@ -64,7 +71,7 @@ class TreeCursor(Cursor):
         self._tree = tree
         self._high = within.high
         self._next = within.low  # where to go on behind what is at hand
-        self.more = True
+        self.more = tree.count > 0
         self.stop = 0
         self.row = 0
         self.key = None
@@ -219,7 +226,7 @@ def _probed(keys: pa.StringArray, source: Source, start: int, stop: int, cost: C
 def _in_order(sources: list[Source], picked: list[RowNumbers]) -> Swept:
     pairs = [(source, rows) for source, rows in zip(sources, picked, strict=True) if len(rows)]
     if not pairs:
-        return Swept(pa.array([], pa.string()), Picked([], np.zeros(0, np.int64), np.zeros(0, np.int64)))
+        return Swept(pa.array([], pa.string()), NOTHING)
     sources, picked = [source for source, _ in pairs], [rows for _, rows in pairs]
     keys = pa.concat_arrays([source.keys_of(rows) for source, rows in pairs])
     owners, rows = np.repeat(np.arange(len(pairs)), [len(rows) for rows in picked]), np.concatenate(picked)

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from lochan.formats.entry import Entry
 from lochan.staging.cursors import BLOCK_MAX, BLOCK_MIN, Cost, Cursor, sweep
-from lochan.staging.picked import Picked, joined
+from lochan.staging.picked import NOTHING, Picked, joined
 from lochan.staging.sources import Source
 from lochan.tree.bounds import behind, encoded
 
@@ -56,10 +56,19 @@ async def flat(cursors: Sequence[Cursor], limit: int, cost: Cost) -> Found:
     block = max(BLOCK_MIN, limit * 5 // 4 // max(1, shares))
     found: list[Picked] = []
     count = 0
-    while count <= limit and (swept := await sweep(cursors, block, cost)) is not None:
-        found.append(swept.picked)
-        count += len(swept.picked.rows)
-        block = min(block * 2, BLOCK_MAX)
+    while count <= limit:
+        for cursor in cursors:
+            await cursor.settle()
+        active = [cursor for cursor in cursors if cursor.key is not None]
+        if len(active) == 1:  # nothing hides what it holds, and it hides nothing
+            picked = active[0].take(limit + 1 - count, cost)
+        elif (swept := await sweep(cursors, block, cost)) is not None:
+            picked = swept.picked
+            block = min(block * 2, BLOCK_MAX)
+        else:
+            break
+        found.append(picked)
+        count += len(picked.rows)
     picked = joined(found).first(limit)
     return Found(picked, [], picked.last_path if count > limit else None)
 
@@ -117,12 +126,12 @@ class Folded:
             room = self._limit + 1 - len(self._items)
             folders, row = source.folders(row, cursor.stop, self._skip_bytes, self._mark, _CLOSE_ROWS + 1, room)
             if folders:
-                self._items += [folder.decode() for folder in folders]
+                self._items += folders
                 self._cost.rows += len(folders)
                 self._close = 0
                 if row == cursor.stop and cursor.more:
                     cursor.move(row)
-                    await cursor.rescan(folders[-1].decode(), behind(folders[-1]))
+                    await cursor.rescan(folders[-1], behind(folders[-1].encode()))
                 continue
             if not source.is_live(row):
                 cursor.move(row)
@@ -192,10 +201,11 @@ class Folded:
 
     def _made(self) -> Found:
         items, rest = self._items[: self._limit], self._items[self._limit :]
-        found = [item for item in items if not isinstance(item, str)]
-        prefixes = [item for item in items if isinstance(item, str)] if found else cast("list[str]", items)
         last = items[-1] if rest and items else None
-        picked = _picked(found)
+        if set(map(type, items)) == {str}:  # many pages are of folders alone
+            return Found(NOTHING, cast("list[str]", items), cast("str | None", last))
+        prefixes = [item for item in items if isinstance(item, str)]
+        picked = _picked([item for item in items if not isinstance(item, str)])
         return Found(picked, prefixes, last if last is None or isinstance(last, str) else picked.last_path)
 
 

@@ -35,12 +35,20 @@ class Picked(NamedTuple):
 
     def table(self) -> pa.Table:
         """Of ENTRY_SCHEMA."""
+        if not len(self.rows):
+            return _NO_ROWS
+        if len(self.sources) == 1:
+            return pa.Table.from_batches([self.sources[0].batch(self.rows)], ENTRY_SCHEMA)
         of = [np.flatnonzero(self.owners == owner) for owner in range(len(self.sources))]
         parts = [source.batch(self.rows[at]) for source, at in zip(self.sources, of, strict=True) if len(at)]
         table = pa.Table.from_batches(parts, ENTRY_SCHEMA)
         places = np.concatenate(of) if of else np.zeros(0, np.int64)
         in_order = len(places) < 2 or bool((np.diff(places) > 0).all())
         return table if in_order else table.combine_chunks().take(pa.array(np.argsort(places)))
+
+
+NOTHING = Picked((), np.zeros(0, np.int64), np.zeros(0, np.int64))
+_NO_ROWS = ENTRY_SCHEMA.empty_table()
 
 
 def joined(parts: Sequence[Picked]) -> Picked:

@@ -32,9 +32,7 @@ class Source(Protocol):
     def seek(self, key: bytes, low: int) -> int:
         """The first row from `low` on whose key is not below `key`."""
 
-    def folders(
-        self, row: int, stop: int, skip: int, delimiter: bytes, least: int, most: int
-    ) -> tuple[list[bytes], int]:
+    def folders(self, row: int, stop: int, skip: int, delimiter: bytes, least: int, most: int) -> tuple[list[str], int]:
         """As of `Rows`. It may find none, and leave it to who asks to go row by row."""
 
     def is_live(self, row: int) -> bool: ...
@@ -64,9 +62,7 @@ class Columns:
         self._rows = rows
         self._live = live
 
-    def folders(
-        self, row: int, stop: int, skip: int, delimiter: bytes, least: int, most: int
-    ) -> tuple[list[bytes], int]:
+    def folders(self, row: int, stop: int, skip: int, delimiter: bytes, least: int, most: int) -> tuple[list[str], int]:
         return ([], row) if self._live is not None else self._rows.folders(row, stop, skip, delimiter, least, most)
 
     def is_live(self, row: int) -> bool:
@@ -115,9 +111,7 @@ class Listed:
     def seek(self, key: bytes, low: int) -> int:
         return bisect_left(self._keys, key, low)
 
-    def folders(
-        self, row: int, stop: int, skip: int, delimiter: bytes, least: int, most: int
-    ) -> tuple[list[bytes], int]:
+    def folders(self, row: int, stop: int, skip: int, delimiter: bytes, least: int, most: int) -> tuple[list[str], int]:
         return [], row
 
     def is_live(self, row: int) -> bool:

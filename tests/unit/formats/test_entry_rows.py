@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lochan.formats import entry_table
+from lochan.formats import folder_names
 from lochan.formats.entry_table import Rows
 
 # Few letters, so that paths name folders of others in their middle.
@@ -18,7 +18,7 @@ def rows_of(paths: list[str]) -> Rows:
     return Rows(pa.record_batch([pa.array(sorted(paths, key=str.encode))], ["path"]))
 
 
-@pytest.mark.parametrize("remembered", [1, 1_024])
+@pytest.mark.parametrize("remembered", [2, 2_048])
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     paths=PATHS,
@@ -26,7 +26,8 @@ def rows_of(paths: list[str]) -> Rows:
     skip=st.integers(0, 3),
     least=st.integers(1, 3),
     most=st.integers(0, 5),
-    start=st.integers(0, 39),
+    starts=st.lists(st.integers(0, 39), min_size=1, max_size=4),
+    stop=st.integers(0, 40),
 )
 def test_folders_are_those_of_the_paths(
     remembered: int,
@@ -35,27 +36,32 @@ def test_folders_are_those_of_the_paths(
     skip: int,
     least: int,
     most: int,
-    start: int,
+    starts: list[int],
+    stop: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(entry_table, "_ENDS_MAX", remembered)
+    monkeypatch.setattr(folder_names, "NAMES_MAX", remembered)
     rows, mark = rows_of(paths), delimiter.encode()
     keys = [rows.path(row) for row in range(rows.count)]
-    start = min(start, rows.count)
 
     def folder(row: int) -> bytes:
         end = keys[row].find(mark, skip)
         return keys[row][: end + len(mark)] if end >= 0 else b""
 
-    expected, row = list[bytes](), start
-    for name, group in groupby(range(start, rows.count), key=folder):
-        size = len(list(group))
-        if not name or size < least or len(expected) == most:
-            break
-        expected.append(name)
-        row += size
-    for _ in range(2):  # a second time from what is remembered
-        assert rows.folders(start, rows.count, skip, mark, least, most) == (expected, row)
+    def expected(start: int, stop: int) -> tuple[list[str], int]:
+        names, row = list[str](), start
+        for name, group in groupby(range(start, rows.count), key=folder):
+            size = len(list(group))
+            if not name or size < least or row + size > stop or len(names) == most:
+                break
+            names.append(name.decode())
+            row += size
+        return names, row
+
+    for start in [*starts, *starts]:  # a second time from what is remembered, and from the middle of it
+        for end in (rows.count, min(stop, rows.count)):
+            asked = min(start, rows.count)
+            assert rows.folders(asked, end, skip, mark, least, most) == expected(asked, end)
 
 
 @settings(deadline=None)

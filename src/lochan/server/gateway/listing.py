@@ -25,8 +25,14 @@ class Listed(NamedTuple):
     next: str | None  # the last key or prefix of this page, where there are more
 
 
+class Found(NamedTuple):
+    contents: Sequence[Content] | Columns
+    prefixes: list[str]
+    next: str | None
+    root: str = ""  # what all prefixes begin with; contents have their own
+
+
 Render = Callable[[Listed], bytes]
-Found = tuple[Sequence[Content] | Columns, list[str], str | None]
 
 
 async def answer(gateway: Gateway, request: Request, after: str, render: Render, *, with_owner: bool) -> Response:
@@ -43,21 +49,22 @@ async def answer(gateway: Gateway, request: Request, after: str, render: Render,
         if kept is not None:
             return xml(kept)
     if place is None:
-        contents, prefixes, next = await _branches(gateway, request, prefix, after, limit)
+        found = await _branches(gateway, request, prefix, after, limit)
     else:
-        contents, prefixes, next = await _page(gateway, place, after, delimiter, limit)
+        found = await _page(gateway, place, after, delimiter, limit)
     listing = Listing(
         bucket=request.bucket,
-        contents=contents,
-        prefixes=prefixes,
-        truncated=next is not None,
+        contents=found.contents,
+        prefixes=found.prefixes,
+        root=found.root,
+        truncated=found.next is not None,
         max_keys=limit,
         prefix=prefix,
         delimiter=delimiter or None,
         encoding_type=encoding,
         owner=Owner(request.user, request.user) if with_owner else None,
     )
-    body = render(Listed(listing, next))
+    body = render(Listed(listing, found.next))
     if place is not None and place.resolved is not None:
         gateway.pages.keep(place.repository, place.resolved, request, body)
     return xml(body)
@@ -77,14 +84,16 @@ async def _page(gateway: Gateway, place: Place, after: str, delimiter: str, limi
     root = "" if gateway.settings.flat else f"{place.ref}/"
     behind = _behind(root, after)
     if behind is None or limit == 0:
-        return [], [], None
+        return Found([], [], None)
     if place.resolved is None:
         raise S3Error("NoSuchKey", f"There is no branch, tag or commit {place.ref!r}.")
     view = await place.repository.view(place.resolved)
     page = await view.list_columns(place.path, behind, delimiter, limit)
-    columns = [column(page.entries, name) for name in ("path", "mtime", "etag", "size")]
     next = None if page.next is None else root + page.next
-    return Columns(root, *columns), [root + each for each in page.prefixes], next
+    if not page.entries.num_rows:
+        return Found([], page.prefixes, next, root)
+    columns = [column(page.entries, name) for name in ("path", "mtime", "etag", "size")]
+    return Found(Columns(root, *columns), page.prefixes, next, root)
 
 
 def _behind(root: str, after: str) -> str | None:
@@ -99,4 +108,4 @@ async def _branches(gateway: Gateway, request: Request, prefix: str, after: str,
     refs, _ = await repository.refs()
     names = [f"{branch.name}/" for branch in refs.branches() if branch.name.startswith(prefix)]
     names = sorted((name for name in names if name.encode() > after.encode()), key=str.encode)  # `a-b/` before `a/`
-    return [], names[:limit], names[limit - 1] if limit and len(names) > limit else None
+    return Found([], names[:limit], names[limit - 1] if limit and len(names) > limit else None)

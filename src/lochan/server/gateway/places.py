@@ -88,9 +88,10 @@ async def located(gateway: Gateway, request: Request, bucket: str, key: str, *, 
     else:
         ref, _, path = key.partition("/")
     if blind:
-        known = _resolved(repository.folded(), ref)
-        if known is not None and known.branch is not None and known.branch.name == ref:
-            return Place(repository, ref, path, known)
+        known = repository.folded()
+        branch = known.find_branch(ref)
+        if branch is not None:
+            return Place(repository, ref, path, Resolved(branch.head, known.commit(branch.head), branch))
     refs, number = await repository.refs()
     return Place(repository, ref, path, _resolved(refs, ref), number)
 

@@ -41,10 +41,6 @@ class Body:
         """To be fed with every byte of the body, in order."""
         return [self._md5, *self._others.values()]
 
-    @property
-    def is_declared(self) -> bool:
-        return bool(self._declared)
-
     def verify(self) -> dict[str, str]:
         """S3's additional checksums as found. Raises BadDigest for a body that is not as declared."""
         return self._declared.verified(self.path, self._md5.hexdigest(), self._others)

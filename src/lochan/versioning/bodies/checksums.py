@@ -40,10 +40,6 @@ class Declared:
         self._md5 = md5
         self._checksums = checksums
 
-    def __bool__(self) -> bool:
-        """Whether anything is there to be verified."""
-        return self._md5 is not None or any(value is not None for value in self._checksums.values())
-
     def hashers(self) -> dict[str, Hasher]:
         return {name: ALGORITHMS[name]() for name in self._checksums}
 

@@ -50,6 +50,11 @@ class Feed:
         if all(future.done() for future in self._busy):
             self._start()
 
+    @property
+    def is_behind(self) -> bool:
+        """Whether there is anything left to be hashed."""
+        return bool(self._busy or self._waiting)
+
     async def done(self) -> None:
         while self._busy or self._waiting:
             await self._caught_up()

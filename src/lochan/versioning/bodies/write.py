@@ -106,13 +106,12 @@ class Bodies:
         sha256 = hashlib.sha256()
         feed = Feed(self._hashing, [*body.hashers, sha256])
         await feed.add(data)
-        if body.is_declared or whole is not None:  # else the store need not wait for the hashes
-            await feed.done()
-            if whole is not None:
-                whole(sha256.digest())
-            body.verify()
+        if not (behind := feed.is_behind):  # hashed already: what is not as declared need not be stored
+            _check(body, sha256.digest(), whole)
         address = await self._put(body.path, mint, data)
-        await feed.done()
+        if behind:  # it was stored meanwhile, as longer ones are
+            await feed.done()
+            _check(body, sha256.digest(), whole)
         return Block(address, 0, len(data), sha256.digest())
 
     async def _streamed(self, body: Body, mint: int, cutter: Cutter, whole: Shown | None) -> list[Block]:
@@ -178,3 +177,9 @@ class Bodies:
 
     def _store_for(self, path: str) -> Store:
         return tagged(self._store, path_tags(path)) if self._tag_paths else self._store
+
+
+def _check(body: Body, sha256: bytes, whole: Shown | None) -> None:
+    if whole is not None:
+        whole(sha256)
+    body.verify()

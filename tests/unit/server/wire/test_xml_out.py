@@ -52,6 +52,12 @@ def test_a_listing_of_version_1() -> None:
     assert found["CommonPrefixes"] == [{"Prefix": "main/c&/"}]
 
 
+def test_what_all_common_prefixes_begin_with() -> None:
+    given = listing(prefixes=["a&/", "é/"], root="m&/", contents=[])
+    found = read("ListObjectsV2", xml_listings.list_objects_v2(given, None, None, None))
+    assert found["CommonPrefixes"] == [{"Prefix": "m&/a&/"}, {"Prefix": "m&/é/"}] and found["KeyCount"] == 2
+
+
 def test_a_listing_of_version_2() -> None:
     found = read("ListObjectsV2", xml_listings.list_objects_v2(listing(owner=None), "s&", "tok", "next"))
     assert (found["StartAfter"], found["ContinuationToken"], found["NextContinuationToken"]) == ("s&", "tok", "next")

@@ -8,6 +8,7 @@ from lochan.access.state import AccessKey
 from lochan.errors import LochanError
 from lochan.server.gateway.authentication import now
 from lochan.server.gateway.gateway import Gateway
+from lochan.server.gateway.lane.answers import Answer, Answers
 from lochan.server.gateway.lane.known import Known
 from lochan.server.gateway.lane.plans import SIGNATURE_DIGITS
 from lochan.server.gateway.looking import asks_for_checksums
@@ -50,6 +51,7 @@ class Reads:
         self._read = read
         self._moment = gateway.moment
         self._known = Known()
+        self._answers = Answers()
 
     @classmethod
     def suit(cls, gateway: Gateway) -> bool:
@@ -68,35 +70,34 @@ class Reads:
         key = self._signed_by(method, path, headers)
         if key is None or len(pairs) != len(headers):  # several of one name are joined, the general way
             return False
-        bucket, _, name = path[1:].partition("/")
-        repository = self._gateway.opened(bucket)
-        if repository is None or not name or len(name) * 4 > KEY_BYTES_MAX or "\0" in name:
+        answer = self._answers.find(key, path)
+        repository = self._gateway.opened(path[1:].partition("/")[0]) if answer is None else answer.repository
+        if repository is None:
             return False
-        default = repository.repository.default_branch
-        ref, _, inside = (default, "", name) if self._flat else name.partition("/")
+        lake, journal = self._lake, repository.journal
         try:
-            await self._moment.passed(self._lake, repository.journal)
-            for journal in (self._lake, repository.journal):
-                if not journal.tail.anchor.sent > arrived:  # something has been appended
-                    await journal.fresh()
-            if not self._may_read(key, repository, bucket, ref, inside):
-                return False
-            branch = repository.folded().find_branch(ref)
-            seen = None if branch is None or not inside else await self._known.object(repository, branch, inside)
+            await self._moment.passed(lake, journal)
+            for each in (lake, journal):
+                if not each.tail.anchor.sent > arrived:  # something has been appended
+                    await each.fresh()
+            if answer is None or answer.numbers != (lake.tail.state.number, journal.tail.state.number):
+                answer = await self._looked_up(key, repository, path)
         except LochanError:  # the general way tells of it
             return False
-        if seen is None:
+        if answer is None:
             return False
+        seen = answer.seen
         data = repository.reader.read_now(seen.entry) if method == "GET" and seen.entry.size else b""
         if data is None:
             return False
         id = self._gateway.request_id()
         found = seen.with_checksums if asks_for_checksums(headers) else seen.headers
-        answer = [("x-amz-request-id", id), SERVER, *found]
+        told = [("x-amz-request-id", id), SERVER, *found]
         if data:
-            protocol.response_bytes(200, answer, data)
+            protocol.response_bytes(200, told, data)
         else:
-            protocol.response_empty(200, answer)
+            protocol.response_empty(200, told)
+        _, _, bucket, ref, inside, _, _ = answer
         self._read(operation, method, path, bucket, ref, inside, len(data), arrived, scope.client, key.user, id)
         return True
 
@@ -110,6 +111,24 @@ class Reads:
             return None
         plain = payload in _PAYLOADS and plan.shape(headers).is_plain and path[:1] == "/"
         return plan.key if plain and not host_bucket(headers["host"], gateway.domains) else None
+
+    async def _looked_up(self, key: AccessKey, repository: OpenRepository, path: str) -> Answer | None:
+        """In states that are new enough (A1). None: it is not there, or not for this key, or not so plain."""
+        numbers = self._lake.tail.state.number, repository.journal.tail.state.number
+        bucket, _, name = path[1:].partition("/")
+        if not name or len(name) * 4 > KEY_BYTES_MAX or "\0" in name:
+            return None
+        default = repository.repository.default_branch
+        ref, _, inside = (default, "", name) if self._flat else name.partition("/")
+        if not self._may_read(key, repository, bucket, ref, inside):
+            return None
+        branch = repository.folded().find_branch(ref)
+        seen = None if branch is None or not inside else await self._known.object(repository, branch, inside)
+        if seen is None:
+            return None
+        answer = Answer(key, repository, bucket, ref, inside, seen, numbers)
+        self._answers.keep(path, answer)
+        return answer
 
     def _may_read(self, key: AccessKey, repository: OpenRepository, bucket: str, ref: str, inside: str) -> bool:
         """In a state that is new enough (A1), in which key and bucket must be what they were taken for."""

@@ -46,13 +46,14 @@ class Listing:
 
     bucket: str
     contents: Sequence[Content] | Columns
-    prefixes: Sequence[str]  # common ones
+    prefixes: Sequence[str]  # common ones, each without `root`
     truncated: bool
     max_keys: int
     prefix: str = ""
     delimiter: str | None = None
     encoding_type: str | None = None
     owner: Owner | None = None  # of every object, where asked for
+    root: str = ""  # what every common prefix begins with
 
 
 def list_objects(listing: Listing, marker: str, next_marker: str | None) -> bytes:
@@ -65,7 +66,7 @@ def list_objects(listing: Listing, marker: str, next_marker: str | None) -> byte
         element("NextMarker", next_marker, encode),
         *_echoes(listing, encode),
     )
-    return document("ListBucketResult", (*head, *_contents(listing, encode), *_prefixes(listing.prefixes, encode)))
+    return document("ListBucketResult", (*head, *_contents(listing, encode), *_prefixes(listing, encode)))
 
 
 def list_objects_v2(listing: Listing, start_after: str | None, token: str | None, next_token: str | None) -> bytes:
@@ -79,7 +80,7 @@ def list_objects_v2(listing: Listing, start_after: str | None, token: str | None
         element("KeyCount", len(listing.contents) + len(listing.prefixes)),
         *_echoes(listing, encode),
     )
-    return document("ListBucketResult", (*head, *_contents(listing, encode), *_prefixes(listing.prefixes, encode)))
+    return document("ListBucketResult", (*head, *_contents(listing, encode), *_prefixes(listing, encode)))
 
 
 def list_versions(listing: Listing, key_marker: str, version_marker: str, next_key_marker: str | None) -> bytes:
@@ -94,7 +95,7 @@ def list_versions(listing: Listing, key_marker: str, version_marker: str, next_k
         element("NextVersionIdMarker", None if next_key_marker is None else "null"),
         *_echoes(listing, encode),
     )
-    return document("ListVersionsResult", (*head, *_versions(listing, encode), *_prefixes(listing.prefixes, encode)))
+    return document("ListVersionsResult", (*head, *_versions(listing, encode), *_prefixes(listing, encode)))
 
 
 def list_buckets(owner: Owner, buckets: Iterable[tuple[str, int]], next_token: str | None, prefix: str | None) -> bytes:
@@ -144,12 +145,12 @@ def _items(name: str, version: str, listing: Listing, encode: Encode) -> list[Pa
 
 def _of_columns(contents: Columns, name: str, version: str, tail: str, encode: Encode) -> memoryview:
     """Texts that follow each other in a column lie side by side: all of them are one piece already."""
+    before, after = f"</Key>{version}<LastModified>", "Z</LastModified><ETag>&quot;"
+    shared = _shared_moment(contents.modified)
     joined = pc.binary_join_element_wise(
         f"<{name}><Key>{encode(contents.root)}",
         _encoded(contents.paths, encode),
-        f"</Key>{version}<LastModified>",
-        _moments(contents.modified),
-        "Z</LastModified><ETag>&quot;",
+        *((before, _moments(contents.modified), after) if shared is None else (f"{before}{shared}{after}",)),
         _encoded(contents.etags, escaped),
         "&quot;</ETag><Size>",
         contents.sizes.cast(pa.string()),
@@ -173,17 +174,25 @@ def _text(column: pa.StringArray) -> memoryview:
     return memoryview(data)[first:last] if data is not None else memoryview(b"")
 
 
+def _shared_moment(modified: pa.Int64Array) -> str | None:
+    """Objects that were brought in together often have one time, which takes less as a part of the text around it than
+    as a column."""
+    moments = modified.to_numpy()
+    return iso_millis(int(moments[0])).removesuffix("Z") if moments.min() == moments.max() else None
+
+
 def _moments(modified: pa.Int64Array) -> pa.StringArray:
-    """As `iso_millis`, without the Z. Objects that were brought in together share theirs."""
+    """As `iso_millis`, without the Z."""
     distinct = modified.dictionary_encode()
     millis = pa.array(distinct.dictionary.to_numpy() // 1_000, pa.timestamp("ms"))
     return pc.replace_substring(millis.cast(pa.string()), " ", "T").take(distinct.indices)
 
 
-def _prefixes(prefixes: Sequence[str], encode: Encode) -> list[str]:
+def _prefixes(listing: Listing, encode: Encode) -> list[str]:
+    prefixes = listing.prefixes
     if not prefixes:
         return []
-    begin, end = "<CommonPrefixes><Prefix>", "</Prefix></CommonPrefixes>"
+    begin, end = f"<CommonPrefixes><Prefix>{encode(listing.root)}", "</Prefix></CommonPrefixes>"
     if not is_as_it_is("".join(prefixes).encode("utf-8", "surrogatepass"), encode):
         prefixes = [encode(prefix) for prefix in prefixes]
     return [f"{begin}{f'{end}{begin}'.join(prefixes)}{end}"]
