@@ -29,6 +29,7 @@ def pools() -> list[Pool]:
         Pool("cities", ("city",), tuple(_cities())),
         Pool("nets", ("n",), tuple(_nets())),
         Pool("words", (), tuple(_words())),
+        Pool("sparse", ("k",), tuple(_sparse())),
         Pool("nothing", ("k",), ()),
         Pool("in-quotes", ("k",), ({"k": 1}, {"k": 2, "v": "two"})),
     ]
@@ -131,6 +132,34 @@ def _nets() -> list[Row]:
         {"n": 4, "from": "not an address", "to": "10.0.0.1"},
         {"n": 5, "to": "127.0.0.1"},
     ]
+
+
+def _sparse() -> list[Row]:
+    """A table of columns that may be null, by themselves and nested. Some rows lack one; one column is of two kinds."""
+    rows: list[Row] = []
+    for number in range(60):
+        user: Row = {"id": _unless(number % 4, number % 5), "home": {"city": _unless(number % 5, HOSTS[number % 4])}}
+        row: Row = {
+            "k": number,
+            "host": _unless(number % 3, HOSTS[number % 4]),
+            "ms": _unless(number % 7, number / 8),
+            "ok": _unless(number % 2, number % 6 == 1),
+            "user": None if number % 6 == 2 else {**user, "home": None} if number % 6 == 3 else user,
+            "tags": (None, [], ["a"], ["a", None, "b"])[number % 4],
+            "both": (number, "x", None)[number * 5 % 3],
+            "any": (None, {}, {"y": None}, {"y": 1}, [1, "x"])[number % 5],
+            "never": None,
+        }
+        if number % 10 == 9:
+            del row["host"]
+        if number % 12 == 11:
+            row["late"] = _unless(number % 8 == 3, number)
+        rows.append(row)
+    return rows
+
+
+def _unless(test: Any, value: Any) -> Any:
+    return value if test else None
 
 
 def _words() -> list[Row]:

@@ -13,6 +13,8 @@ from lochan.engines.loading import load_result
 from lochan.engines.result import Result, Stats
 from lochan.engines.spark.place import STANDARD as ANY_SPARK
 from lochan.engines.spark.place import SparkPlace
+from lochan.engines.spark.telling import listener_of, tell_of
+from lochan.engines.spark.watching import Listener
 from lochan.engines.surroundings import Surroundings
 from lochan.formats.record import Actor
 from lochan.query.prepare import Prepared, prepare
@@ -20,6 +22,7 @@ from lochan.query.prepare import Prepared, prepare
 if TYPE_CHECKING:
     from lochan.engines.spark.run import SparkRun
 
+NOBODY = Actor("", "", "")
 ENGINES = ("auto", "duckdb", "spark")
 
 
@@ -32,6 +35,7 @@ class How(NamedTuple):
     go_on: bool = False  # without data objects that are gone, and say so
     actor: Actor | None = None  # who asks; a query that ends in `load` needs one
     spark: SparkPlace = ANY_SPARK
+    watch: Listener | None = None  # is told how far Spark is
 
 
 async def prepared(at: Surroundings, text: str, how: How, work: Workplace) -> Prepared:
@@ -67,9 +71,28 @@ async def ask(at: Surroundings, text: str, how: How) -> Result:
 async def _start(at: Surroundings, plan: Prepared, engine: str, how: How, work: Workplace) -> Run | SparkRun:
     if engine != SPARK:
         return await start(plan, at.files, work, how.limits, go_on=how.go_on)
-    from lochan.engines.spark.run import start as start_spark
+    about = names_of(plan)
+    if at.tell is None:
+        return await _start_spark(at, plan, how, work, about, how.watch)
+    record = at.tell("query", about, how.actor or NOBODY, how.spark.where)
+    record.log(_reads(told(plan, engine)))
+    try:
+        run = await _start_spark(at, plan, how, work, about, listener_of(record, how.watch))
+    except BaseException as error:
+        record.failed(error)
+        raise
+    return tell_of(run, record)
 
-    return await start_spark(plan, at.files, work, how.limits, how.spark, go_on=how.go_on)
+
+async def _start_spark(
+    at: Surroundings, plan: Prepared, how: How, work: Workplace, about: str, listener: Listener | None
+) -> SparkRun:
+    from lochan.engines.spark.run import Lying, start
+
+    lying = Lying(at.files, at.place, at.store)
+    return await start(
+        plan, lying, work, how.limits, how.spark, about=f"query of {about}", go_on=how.go_on, listener=listener
+    )
 
 
 def _result(at: Surroundings, plan: Prepared, engine: str, run: Run | SparkRun, begun: float) -> Result:
@@ -86,13 +109,23 @@ def _result(at: Surroundings, plan: Prepared, engine: str, run: Run | SparkRun, 
     )
 
 
+def _reads(stats: Stats) -> str:
+    return f"reads {stats.objects_read:,} of {stats.objects:,} objects, {stats.bytes_read:,} of {stats.bytes:,} bytes"
+
+
+def names_of(plan: Prepared) -> str:
+    """Of the pools that it reads."""
+    owners = {owner.pool for pool in plan.opening.pools for owner in pool.snapshot.owners}
+    return ", ".join(sorted(owners))
+
+
 def told(plan: Prepared, engine: str) -> Stats:
     """What is known before anything is read."""
     stats = Stats(engine)
     for pool in plan.opening.pools:
         snapshot, read = pool.snapshot, pool.objects
-        stats.objects += snapshot.count
-        stats.bytes += int(snapshot.sizes.sum())
+        stats.objects += snapshot.total.objects
+        stats.bytes += snapshot.total.bytes
         stats.objects_read += len(read)
         stats.bytes_read += int(snapshot.sizes[read].sum())
         stats.rows_read += int(snapshot.rows[read].sum())

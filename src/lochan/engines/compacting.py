@@ -52,6 +52,27 @@ class Compacted(NamedTuple):
     bytes_after: int
 
 
+class Planned(NamedTuple):
+    """What is to be merged with what."""
+
+    snapshot: Snapshot  # with the settings that new objects are to have
+    groups: list[Group]
+    mint: int  # folded before (G1)
+
+    @property
+    def rows(self) -> int:
+        return sum(group.rows for group in self.groups)
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(group.bytes for group in self.groups)
+
+    def indices(self) -> list[list[int]]:
+        """Of each group, the numbers that its objects have in the snapshot."""
+        at = {path: index for index, path in enumerate(self.snapshot.spans["path"].to_pylist())}
+        return [[at[path] for path in group.paths] for group in self.groups]
+
+
 async def compact(
     repository: OpenRepository,
     branch: str,
@@ -63,28 +84,56 @@ async def compact(
     limits: Limits = STANDARD,
 ) -> Compacted:
     """Raises NothingToDo, ConcurrentCommit, NotFound for an id that is not there."""
-    _, mint = await repository.refs()
-    snapshot, groups = await _planned(repository, branch, wish)
-    if not groups:
-        raise NothingToDo(f"no objects of branch {branch!r} overlap, or are small side by side", hint="all is in order")
-    at = {path: index for index, path in enumerate(snapshot.spans["path"].to_pylist())}
+    plan = await planned(repository, branch, wish)
+    return await carry_out(repository, branch, plan, files, said, actor=actor, limits=limits)
+
+
+async def carry_out(
+    repository: OpenRepository,
+    branch: str,
+    plan: Planned,
+    files: Files,
+    said: Said = NOTHING,
+    *,
+    actor: Actor,
+    limits: Limits = STANDARD,
+) -> Compacted:
+    """On this machine."""
     removed: list[Entry] = []
     added: list[Entry] = []
-    for group in groups:
-        done = await rewrite(repository, snapshot, [at[path] for path in group.paths], files, mint, limits)
+    for indices in plan.indices():
+        done = await rewrite(repository, plan.snapshot, indices, files, plan.mint, limits)
         removed += done.removed
         added += done.added
-    head = await replace_objects(repository, branch, Swap(removed, added), said, actor=actor)
-    return Compacted(head, len(removed), len(added), sum(group.rows for group in groups), _size(removed), _size(added))
+    return await landed(repository, branch, plan, Swap(removed, added), said, actor=actor)
+
+
+async def landed(
+    repository: OpenRepository, branch: str, plan: Planned, swap: Swap, said: Said = NOTHING, *, actor: Actor
+) -> Compacted:
+    """Raises ConcurrentCommit where one of the objects has gone meanwhile."""
+    head = await replace_objects(repository, branch, swap, said, actor=actor)
+    removed, added = swap.removed, swap.added
+    return Compacted(head, len(removed), len(added), plan.rows, _size(removed), _size(added))
 
 
 async def rehearse(repository: OpenRepository, branch: str, wish: Wish = EVERYTHING) -> list[Group]:
     """What would be merged with what; nothing is read but the tree."""
-    return (await _planned(repository, branch, wish))[1]
+    return (await _looked_at(repository, branch, wish)).groups
 
 
-async def _planned(repository: OpenRepository, branch: str, wish: Wish) -> tuple[Snapshot, list[Group]]:
-    refs, _ = await repository.refs()
+async def planned(repository: OpenRepository, branch: str, wish: Wish = EVERYTHING) -> Planned:
+    """To be made before the first byte is written. Raises NothingToDo, ReadOnly, NotFound for an id that is not
+    there."""
+    found = await _looked_at(repository, branch, wish)
+    if not found.groups:
+        raise NothingToDo(f"no objects of branch {branch!r} overlap, or are small side by side", hint="all is in order")
+    repository.folded().guard.check_writable()
+    return found
+
+
+async def _looked_at(repository: OpenRepository, branch: str, wish: Wish) -> Planned:
+    refs, mint = await repository.refs()
     id = refs.branch(branch).head
     tree = await repository.tree(refs.commit(id))
     snapshot = await snapshot_of(repository, id, tree)
@@ -95,7 +144,7 @@ async def _planned(repository: OpenRepository, branch: str, wish: Wish) -> tuple
     for lot in lots(snapshot):
         spans = snapshot.spans.take(pa.array(lot))
         groups += plan(spans, snapshot.settings, policy=wish.policy, only=only, within=wish.within)
-    return snapshot, groups
+    return Planned(snapshot, groups, mint)
 
 
 async def _only(repository: OpenRepository, tree: Tree, wish: Wish) -> frozenset[str] | None:

@@ -35,9 +35,9 @@ def _source(pool: PoolSource) -> dict[str, Any]:
     snapshot, read = pool.snapshot, pool.objects
     return {
         "pools": [{"name": owner.pool, "commit": owner.commit} for owner in snapshot.owners],
-        "objects": snapshot.count,
+        "objects": snapshot.total.objects,
         "objects_read": len(read),
-        "bytes": int(snapshot.sizes.sum()),
+        "bytes": snapshot.total.bytes,
         "bytes_read": int(snapshot.sizes[read].sum()),
         "rows_read": int(snapshot.rows[read].sum()),
         "skipped": [each._asdict() for each in pool.skipped],

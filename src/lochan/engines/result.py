@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from types import TracebackType
 from typing import IO, Any
 
@@ -64,19 +65,30 @@ class Result:
         """May be called twice."""
         self._close()
 
+    def wait(self) -> None:
+        """Until the first rows are there, which can be read then as ever."""
+        try:
+            first = self._next()
+        except BaseException:
+            self.close()
+            raise
+        if first is not None:
+            self._batches = chain([first], self._batches)
+
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The engine's own columns; `row` tells what they are."""
         try:
-            while True:
-                begun = self._boot()
-                batch = next(self._batches, None)
-                self.stats.seconds += self._boot() - begun
-                if batch is None:
-                    return
+            while (batch := self._next()) is not None:
                 self.stats.rows += batch.num_rows
                 yield batch
         finally:
             self.close()
+
+    def _next(self) -> pa.RecordBatch | None:
+        begun = self._boot()
+        batch = next(self._batches, None)
+        self.stats.seconds += self._boot() - begun
+        return batch
 
     def replaced(self, row: Column, batch: pa.RecordBatch) -> Result:
         """What stands in its place once its rows were used: a row that tells of it."""

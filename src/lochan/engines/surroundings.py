@@ -6,8 +6,11 @@ from dataclasses import dataclass
 
 from lochan.clock import Clock
 from lochan.engines.duckdb.files import Files
+from lochan.engines.spark.telling import Tell
 from lochan.query.sources.catalog import Catalog
 from lochan.query.sources.snapshot import Snapshots
+from lochan.store.place import StorePlace
+from lochan.store.protocol import Store
 
 
 @dataclass(frozen=True)
@@ -16,3 +19,6 @@ class Surroundings:
     files: Files
     snapshots: Snapshots
     clock: Clock
+    store: Store
+    place: StorePlace  # what opens the same store elsewhere
+    tell: Tell | None = None  # who keeps a record of what runs on Spark

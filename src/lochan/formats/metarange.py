@@ -7,16 +7,19 @@ The id is taken of the ranges' ids, in order; `storage` of all columns.
 
 from collections.abc import Sequence
 from hashlib import sha256
-from typing import NamedTuple
+from itertools import repeat
+from typing import Any, NamedTuple
 
 import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
+from msgspec.structs import astuple
 
 from lochan.errors import Corrupt
+from lochan.formats.key_span import KeySpan
 from lochan.formats.range import RESTORE, RangeRef, check_version
 
-VERSION = 1
+VERSION = 2  # written where ranges tell their keys; all else is as in 1
 FOLDER = "metaranges"
 SCHEMA = pa.schema(
     [
@@ -28,6 +31,9 @@ SCHEMA = pa.schema(
         pa.field("bytes", pa.int64(), nullable=False),
     ]
 )
+# Behind them in a pool's; null in a range that does not tell them.
+KEYS = pa.schema([pa.field("key_min", pa.string()), pa.field("key_max", pa.string()), pa.field("keyless", pa.int64())])
+_WITH_KEYS = pa.schema([*SCHEMA, *KEYS])
 _STORAGE_DIGITS = 16
 
 
@@ -47,14 +53,19 @@ def encode(ranges: Sequence[RangeRef], mint: int) -> Encoded:
     """REQUIRES: at least one range."""
     ref = refer(ranges, mint)
     columns = [pa.array([getattr(each, field.name) for each in ranges], field.type) for field in SCHEMA]
+    schema = SCHEMA
+    if _tell_keys(ranges):
+        told = zip(*(astuple(each.keys) if each.keys else [None] * len(KEYS) for each in ranges), strict=True)
+        columns += [pa.array(values, field.type) for values, field in zip(told, KEYS, strict=True)]
+        schema = _WITH_KEYS
     meta = {
-        "lochan.metarange": str(VERSION),
+        "lochan.metarange": str(VERSION if _tell_keys(ranges) else 1),
         "lochan.id": ref.id,
         "lochan.count": str(sum(each.count for each in ranges)),
     }
     sink = pa.BufferOutputStream()
     pq.write_table(
-        pa.table(columns, schema=SCHEMA.with_metadata(meta)),
+        pa.table(columns, schema=schema.with_metadata(meta)),
         sink,
         compression="zstd",
         use_dictionary=False,
@@ -65,7 +76,8 @@ def encode(ranges: Sequence[RangeRef], mint: int) -> Encoded:
 
 def refer(ranges: Sequence[RangeRef], mint: int) -> TreeRef:
     id = tree_id(ranges)
-    storage = sha256(b"lochan storage 1\n" + _encoder.encode(ranges)).hexdigest()[:_STORAGE_DIGITS]
+    told = [astuple(each) if _tell_keys(ranges) else astuple(each)[: len(SCHEMA)] for each in ranges]
+    storage = sha256(b"lochan storage 1\n" + _encoder.encode(told)).hexdigest()[:_STORAGE_DIGITS]
     return TreeRef(id, f"{FOLDER}/{id}-{mint}-{storage}.parquet")
 
 
@@ -74,14 +86,24 @@ def decode(data: bytes, ref: TreeRef, what: str) -> tuple[RangeRef, ...]:
     try:
         file = pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True)
         check_version(file.schema_arrow.metadata, "lochan.metarange", VERSION, what)
-        table = file.read(use_threads=False).cast(SCHEMA)
+        table = file.read(use_threads=False)
+        table = table.cast(SCHEMA if table.num_columns == len(SCHEMA) else _WITH_KEYS)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise Corrupt(f"{what} cannot be read: {error}", hint=RESTORE) from error
-    ranges = tuple(map(RangeRef, *(column.to_pylist() for column in table.columns)))
+    columns = [column.to_pylist() for column in table.columns]
+    ranges = tuple(map(RangeRef, *columns[: len(SCHEMA)], _keys(columns[len(SCHEMA) :]) or repeat(None)))
     mint = ref.file.split("-")[1]
     if refer(ranges, int(mint)) != ref:
         raise Corrupt(f"{what} does not hold what its name says", hint=RESTORE)
     return ranges
+
+
+def _tell_keys(ranges: Sequence[RangeRef]) -> bool:
+    return any(each.keys is not None for each in ranges)
+
+
+def _keys(columns: Sequence[Sequence[Any]]) -> list[KeySpan | None]:
+    return [None if row[0] is None else KeySpan(*row) for row in zip(*columns, strict=True)]
 
 
 def tree_id(ranges: Sequence[RangeRef]) -> str:

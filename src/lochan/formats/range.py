@@ -18,8 +18,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lochan.errors import Corrupt, FutureFormat
+from lochan.formats import key_span
 from lochan.formats.entry import CONTENT, ENTRY_SCHEMA
 from lochan.formats.entry_table import as_batch, as_table, counts, map_items
+from lochan.formats.key_span import KeySpan
 
 VERSION = 1
 FOLDER = "ranges"
@@ -57,6 +59,7 @@ class RangeRef(msgspec.Struct, frozen=True, array_like=True):
     max_path: str
     count: int
     bytes: int  # of the objects, not of the file
+    keys: KeySpan | None = None  # of a pool's range; None in metaranges from before it was told
 
 
 class Begun(NamedTuple):
@@ -105,6 +108,7 @@ def refer(entries: Entries, mint: int, id: str) -> RangeRef:
         paths[-1].as_py(),
         entries.num_rows,
         pc.sum(entries.column("size")).as_py(),
+        key_span.of_entries(entries),
     )
 
 
@@ -113,6 +117,8 @@ def decode(data: bytes, ref: RangeRef, what: str) -> pa.RecordBatch:
     batch = _read(data, what)
     mint = ref.file.split("-")[1]
     found = refer(batch, int(mint), content_id(batch)) if batch.num_rows else None
+    if found is not None and ref.keys is None:
+        found = msgspec.structs.replace(found, keys=None)
     if found != ref:
         raise Corrupt(f"{what} does not hold what its name and its tree say: {found}, not {ref}", hint=RESTORE)
     return batch

@@ -62,10 +62,11 @@ def plan(
         return []
     counts = np.diff(starts)
     chosen = np.logical_or.reduceat(_chosen(laid, only, within), starts[:-1])
-    overlapping = np.flatnonzero(chosen & (counts > policy.overlapping_max))
-    small = chosen & (counts == 1) & (laid.sizes[starts[:-1]] < settings.size_bytes * _SMALL_SHARE)
-    lots = [slice(starts[at], starts[at + 1]) for at in overlapping.tolist()]
-    rows = _runs(starts[:-1][small], laid.sizes, settings.size_bytes)
+    sizes = np.add.reduceat(laid.sizes, starts[:-1])
+    overlapping = chosen & (counts > policy.overlapping_max)
+    small = chosen & ~overlapping & (sizes < settings.size_bytes * _SMALL_SHARE)  # a few that overlap may be, together
+    lots = [slice(starts[at], starts[at + 1]) for at in np.flatnonzero(overlapping).tolist()]
+    rows = _runs(np.column_stack((starts[:-1], starts[1:], sizes))[small], settings.size_bytes)
     long = [row for row in rows if row.stop - row.start > max(1, policy.small_max)]
     parts = [(lot, OVERLAPPING) for lot in lots] + [(row, SMALL) for row in long]
     return [_group(laid, part, why, settings) for part, why in parts]
@@ -124,16 +125,16 @@ def _starts(laid: _LaidOut) -> Numbers:
     return np.unique(np.concatenate(([0], inner, [len(laid.lows)])))
 
 
-def _runs(small: Numbers, sizes: Numbers, size_max: int) -> Iterator[slice]:
-    """Neighbours among the small ones, as many as fit into one object."""
+def _runs(small: Numbers, size_max: int) -> Iterator[slice]:
+    """Neighbours among the small ones (where each begins, ends, and its size), as many as fit into one object."""
     start = stop = size = 0
-    for at, own in zip(small.tolist(), sizes[small].tolist(), strict=True):
-        if at == stop and stop > start and size + own <= size_max:
-            stop, size = at + 1, size + own
+    for begin, end, own in small.tolist():
+        if begin == stop and stop > start and size + own <= size_max:
+            stop, size = end, size + own
             continue
         if stop > start:
             yield slice(start, stop)
-        start, stop, size = at, at + 1, own
+        start, stop, size = begin, end, own
     if stop > start:
         yield slice(start, stop)
 

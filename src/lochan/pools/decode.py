@@ -14,7 +14,7 @@ import pyarrow as pa
 from lochan.pools import times
 from lochan.pools.json_row import read_value
 from lochan.pools.layout import BODY_COLUMN, SHAPE_COLUMN, Layout, Member
-from lochan.pools.shape import JSON, NULL, TIME, Object, Type, kind_of
+from lochan.pools.shape import JSON, NULL, TIME, Maybe, Object, Type, kind_of, sure
 
 Row = dict[str, Any]
 Column = Callable[[str], pa.Array]  # by its physical name
@@ -70,21 +70,30 @@ def _objects(shape: Object, members: Iterable[Member], column: Column, count: in
 
 
 def _values(type: Type, member: Member, column: Column, count: int, read: Read) -> Sequence[Any]:
-    kind = kind_of(type)
+    """A NULL is null: of a type that is never null there is none, but below an object that is null itself."""
+    kind, there = kind_of(type), sure(type)
     if kind == NULL:
         return [None] * count
     own = member.alternate(kind)
-    if isinstance(type, Object) and own is not None:
-        return _objects(type, own.members, _members_of(column, own.column), count, read)
+    if isinstance(there, Object) and own is not None:
+        objects = _objects(there, own.members, _members_of(column, own.column), count, read)
+        return _where_valid(objects, column(own.column)) if isinstance(type, Maybe) else objects
     if own is None or kind == JSON:
         text = member.alternate(JSON)
         assert text is not None, f"{member.name} has no column for {kind}"
-        return [read(each) for each in column(text.column).to_pylist()]
+        return [None if each is None else read(each) for each in column(text.column).to_pylist()]
     values = column(own.column)
     if kind == TIME:
-        assert isinstance(type, str)
-        values = times.rendered(values, type.partition(":")[2])
+        assert isinstance(there, str)
+        values = times.rendered(values, there.partition(":")[2])
     found: list[Any] = values.to_pylist()
+    return found
+
+
+def _where_valid(objects: list[Row], column: pa.Array) -> list[Row | None]:
+    made = np.array(objects, dtype=object)
+    made[column.is_null().to_numpy(zero_copy_only=False)] = None
+    found: list[Row | None] = made.tolist()
     return found
 
 

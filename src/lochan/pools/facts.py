@@ -10,19 +10,22 @@ Values of users are never in events, only in ranges and objects, which can be ex
 """
 
 import base64
-from collections.abc import Mapping
+from binascii import a2b_base64
+from collections.abc import Hashable, Mapping
 
 import msgspec
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from lochan.errors import Corrupt
+from lochan.formats.entry_table import map_values
+from lochan.formats.key_span import KEYLESS, MAX, MIN
 from lochan.pools.layout import Layout, body_layout, lay_out
 from lochan.pools.shape import Object, Type
 
 PREFIX = "lochan-"
-_ROWS, _KEYLESS, _MIN, _MAX, _FACTS = (PREFIX + name for name in ("rows", "keyless", "min", "max", "facts"))
+_ROWS, _FACTS = f"{PREFIX}rows", f"{PREFIX}facts"
 _COLUMNS_MAX = 200  # whose statistics are kept
+_PLAIN_BYTES_MAX = 4 << 10  # so little is not compressed: to unpack it takes most of the time that opening it does
 TEXT_MAX = 64  # characters of a text's least and greatest value
 
 Bound = bool | int | float | str | None
@@ -43,7 +46,7 @@ class ColumnFacts(msgspec.Struct, frozen=True, array_like=True):
 
     path: tuple[str, ...]
     kind: str
-    present: int  # how many rows have a value in it
+    present: int  # how many rows have a value in it; of lists that may be null, those too
     least: Bound = None
     greatest: Bound = None
     cut: bool = False
@@ -77,16 +80,44 @@ class _Rest(msgspec.Struct, frozen=True, array_like=True):
     keys: tuple[tuple[str, ...], ...]
 
 
+class Opened(msgspec.Struct, frozen=True, array_like=True):
+    """Facts of which only that is decoded that is asked for: a plan looks at one column of very many objects."""
+
+    shapes: tuple["_OpenedShape", ...]
+    columns: tuple[msgspec.Raw, ...]
+    body: bool
+    sorted: bool
+    keys: msgspec.Raw
+
+    def form(self) -> Hashable:
+        """Objects that have the same keep the same fields in the same places."""
+        return tuple((each.id, bytes(each.shape), each.rows > 0) for each in self.shapes), bytes(self.keys), self.body
+
+    def column(self, path: tuple[str, ...]) -> ColumnFacts | None:
+        beginning = msgspec.msgpack.encode(path)  # it stands behind the byte that tells how many fields there are
+        end = 1 + len(beginning)
+        found = next((each for each in self.columns if memoryview(each)[1:end] == beginning), None)
+        return None if found is None else _column_decoder.decode(found)
+
+
+class _OpenedShape(msgspec.Struct, frozen=True, array_like=True):
+    id: int
+    shape: msgspec.Raw
+    rows: int
+
+
 def to_metadata(facts: Facts) -> dict[str, str]:
     rest = _Rest(facts.shapes, facts.columns[:_COLUMNS_MAX], facts.body, facts.sorted, facts.keys)
-    packed = pa.compress(msgspec.msgpack.encode(rest), "zstd", asbytes=True)
-    size = len(msgspec.msgpack.encode(rest))
+    packed = msgspec.msgpack.encode(rest)
+    size = len(packed) if len(packed) > _PLAIN_BYTES_MAX else 0
+    if size:
+        packed = pa.compress(packed, "zstd", asbytes=True)
     text = f"{size}:{base64.b64encode(packed).decode()}"
     return {
         _ROWS: str(facts.rows),
-        _KEYLESS: str(facts.keyless),
-        _MIN: facts.key_min.hex(),
-        _MAX: facts.key_max.hex(),
+        KEYLESS: str(facts.keyless),
+        MIN: facts.key_min.hex(),
+        MAX: facts.key_max.hex(),
         _FACTS: text,
     }
 
@@ -94,13 +125,42 @@ def to_metadata(facts: Facts) -> dict[str, str]:
 def from_metadata(metadata: Mapping[str, str], path: str = "") -> Facts:
     """Raises Corrupt where it is not as `to_metadata` made it."""
     try:
-        size, _, packed = metadata[_FACTS].partition(":")
-        rest = _decoder.decode(pa.decompress(base64.b64decode(packed), int(size), "zstd", asbytes=True))
-        rows, keyless = int(metadata[_ROWS]), int(metadata[_KEYLESS])
-        span = bytes.fromhex(metadata[_MIN]), bytes.fromhex(metadata[_MAX])
+        rest = _decoder.decode(_unpacked(metadata[_FACTS]))
+        rows, keyless = int(metadata[_ROWS]), int(metadata[KEYLESS])
+        span = bytes.fromhex(metadata[MIN]), bytes.fromhex(metadata[MAX])
     except (KeyError, ValueError, OSError, msgspec.MsgspecError) as error:
         raise Corrupt(f"what is known of the data object {path!r} cannot be read: {error}") from error
     return Facts(rows, keyless, *span, rest.shapes, rest.columns, rest.body, rest.sorted, rest.keys)
+
+
+def opened(unpacked: bytes) -> Opened:
+    """Raises Corrupt."""
+    try:
+        return _opener.decode(unpacked)
+    except msgspec.MsgspecError as error:
+        raise Corrupt(f"what is known of a data object cannot be read: {error}") from error
+
+
+def unpacked(text: str) -> bytes:
+    """What `opened` takes, of what an entry has under `lochan-facts`. Raises Corrupt."""
+    try:
+        return _unpacked(text)
+    except (ValueError, OSError) as error:
+        raise Corrupt(f"what is known of a data object cannot be unpacked: {error}") from error
+
+
+def texts(entries: pa.Table) -> pa.ChunkedArray:
+    """Of a table of entries, what `unpacked` takes."""
+    return _texts(entries["metadata"].chunks, _FACTS)
+
+
+def _unpacked(text: str) -> bytes:
+    size, _, packed = text.partition(":")
+    data = a2b_base64(packed)
+    if size == "0":
+        return data
+    unpacked: bytes = pa.decompress(data, int(size), "zstd", asbytes=True)
+    return unpacked
 
 
 def is_ours(name: str) -> bool:
@@ -110,24 +170,26 @@ def is_ours(name: str) -> bool:
 
 def spans(entries: pa.Table) -> pa.Table:
     """Of a table of entries: path, rows, keyless, min, max (hex), size; for plans over many objects at once."""
-    metadata = entries["metadata"].combine_chunks()
+    metadata = entries["metadata"].chunks
     return pa.table(
         {
             "path": entries["path"],
-            "rows": _number(metadata, _ROWS),
-            "keyless": _number(metadata, _KEYLESS),
-            "min": pc.map_lookup(metadata, _MIN, "first"),
-            "max": pc.map_lookup(metadata, _MAX, "first"),
+            "rows": _texts(metadata, _ROWS).cast(pa.int64()),
+            "keyless": _texts(metadata, KEYLESS).cast(pa.int64()),
+            "min": _texts(metadata, MIN),
+            "max": _texts(metadata, MAX),
             "size": entries["size"],
         }
     )
 
 
-def _number(metadata: pa.Array, name: str) -> pa.Array:
-    return pc.map_lookup(metadata, name, "first").cast(pa.int64())
+def _texts(metadata: list[pa.MapArray], name: str) -> pa.ChunkedArray:
+    return pa.chunked_array([map_values(part, name) for part in metadata], pa.string())
 
 
 _decoder = msgspec.msgpack.Decoder(_Rest)
+_opener = msgspec.msgpack.Decoder(Opened)
+_column_decoder = msgspec.msgpack.Decoder(ColumnFacts)
 
 __all__ = ["PREFIX", "TEXT_MAX", "Bound", "ColumnFacts", "Facts", "ShapeFacts", "Type", "from_metadata", "is_ours"]
-__all__ += ["spans", "to_metadata"]
+__all__ += ["Opened", "opened", "spans", "texts", "to_metadata", "unpacked"]

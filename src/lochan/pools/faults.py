@@ -9,7 +9,7 @@ from lochan.errors import Invalid
 
 FAIL, SKIP, KEEP = "fail", "skip", "keep"
 POLICIES = (FAIL, SKIP, KEEP)
-_SHOWN = 10  # faults that are told of, besides their number
+SHOWN = 10  # faults that are told of, besides their number
 _NEAR = 60  # characters around the place
 
 
@@ -43,6 +43,6 @@ class Faults:
             near = f"near {fault.near!r}; " if fault.near else ""
             raise Invalid(str(fault), hint=f"{near}nothing was loaded; --on-error skip or keep goes on without it")
         self.count += 1
-        if len(self.first) < _SHOWN:
+        if len(self.first) < SHOWN:
             self.first.append(fault)
         return {"_error": str(fault), "_line": fault.text.rstrip("\r\n")} if self.policy == KEEP else None

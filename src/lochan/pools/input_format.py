@@ -8,7 +8,8 @@ from pathlib import PurePosixPath
 from lochan.errors import Invalid
 
 NDJSON, JSON, CSV, TSV, PARQUET, ARROW, LINES = "ndjson", "json", "csv", "tsv", "parquet", "arrow", "lines"
-FORMATS = (NDJSON, JSON, CSV, TSV, PARQUET, ARROW, LINES)
+ORC, AVRO, XML = "orc", "avro", "xml"
+FORMATS = (NDJSON, JSON, CSV, TSV, PARQUET, ARROW, ORC, AVRO, XML, LINES)
 
 HEAD_BYTES = 64 << 10  # that are looked at
 
@@ -28,6 +29,9 @@ _BY_SUFFIX = {
     ".feather": ARROW,
     ".ipc": ARROW,
     ".arrows": ARROW,
+    ".orc": ORC,
+    ".avro": AVRO,
+    ".xml": XML,
     ".txt": LINES,
     ".log": LINES,
     ".text": LINES,
@@ -45,8 +49,15 @@ def detect(name: str, head: bytes) -> str:
         return PARQUET
     if head.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
         return ARROW
+    if head.startswith(b"Obj\x01"):
+        return AVRO
     by_name = _by_name(name)
-    start = head.removeprefix(b"\xef\xbb\xbf").lstrip(b" \t\r\n")[:1]
+    text = head.removeprefix(b"\xef\xbb\xbf").lstrip(b" \t\r\n")
+    start = text[:1]
+    if head.startswith(b"ORC") and by_name in (None, ORC):
+        return ORC
+    if text.startswith(b"<?xml") and by_name in (None, XML):
+        return XML
     if start == b"[" and by_name in (None, JSON, NDJSON):
         return JSON
     if start == b"{" and by_name in (None, JSON, NDJSON, LINES):

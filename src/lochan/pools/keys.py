@@ -22,16 +22,22 @@ from math import isfinite, isnan
 from typing import Any, NamedTuple
 
 from lochan.errors import Corrupt, Invalid
-from lochan.formats.pool_settings import PoolSettings, path_text
+from lochan.formats.pool_settings import PoolKey, PoolSettings, path_text
+from lochan.pools.shape import BOOL, INT, JSON, STRING, TIME
 
 BYTES_MAX = 256  # of a bound of a span
 _NULL_LEAST, _BOOL, _NUMBER, _TIME, _STRING, _JSON, _NULL_GREATEST = 0x10, 0x20, 0x30, 0x40, 0x50, 0x60, 0xF0
+_LEAST, _GREATEST = bytes([_NULL_LEAST + 1]), bytes([_NULL_GREATEST - 1])  # around all but nulls
 _NULL_FIRST, _NULL_LAST = bytes([_NULL_LEAST]), bytes([_NULL_GREATEST])
 _INT_MIN, _INT_MAX = -(1 << 63), (1 << 63) - 1
 _SIGN = 1 << 63
 _TURN = bytes(255 - byte for byte in range(256))
 _START = datetime(1970, 1, 1, tzinfo=UTC)
 _LENGTHS = {bytes([_BOOL]): 2, bytes([_NUMBER]): 11, bytes([_TIME]): 9}
+_CLASSES = {
+    bytes([byte]): kind
+    for byte, kind in ((_BOOL, BOOL), (_NUMBER, INT), (_TIME, TIME), (_STRING, STRING), (_JSON, JSON))
+}
 _BEGINNINGS = frozenset((_NULL_LEAST, _BOOL, _NUMBER, _TIME, _STRING, _JSON, _NULL_GREATEST))
 _NUMBER_AT, _REST = struct.Struct(">d"), struct.Struct(">H")
 
@@ -54,27 +60,55 @@ class Span(NamedTuple):
 
 def encode(values: Sequence[Any], settings: PoolSettings) -> bytes:
     """Of a row's values, one for each path of the key, None where it is null or missing. Raises Invalid for NaN."""
-    parts = zip(values, settings.keys, strict=True)
-    return b"".join(_part(value, key.descending, settings.nulls_first, path_text(key.path)) for value, key in parts)
+    return b"".join(part(value, key, settings) for value, key in zip(values, settings.keys, strict=True))
+
+
+def part(value: Any, key: PoolKey, settings: PoolSettings) -> bytes:
+    """Of one path of the key."""
+    return _part(value, key.descending, settings.nulls_first, path_text(key.path))
+
+
+def text_part(text: str, key: PoolKey) -> bytes:
+    """Of a whole record, whose JSON this is."""
+    return _turned(_text(_JSON, text)) if key.descending else _text(_JSON, text)
+
+
+def any_part(key: PoolKey, *, last: bool) -> bytes:
+    """What bounds every part that is not null, from below or, as the last one, from above."""
+    if key.descending:
+        return _turned(_LEAST) + b"\xff" if last else _turned(_GREATEST)
+    return _GREATEST + b"\xff" if last else _LEAST
 
 
 def bounds(low: Any, high: Any, settings: PoolSettings) -> Span:
     """What the keys of rows can be whose first part lies between these, both included. A None is no bound on that
     side; a row without the key lies in none."""
-    key = settings.keys[0]
-    what = path_text(key.path)
-    least, greatest = (
-        end if value is None else _part(value, False, settings.nulls_first, what)
-        for value, end in ((low, bytes([_NULL_LEAST + 1])), (high, bytes([_NULL_GREATEST - 1])))
-    )
-    if key.descending:
-        least, greatest = (_turned(end) for end in (greatest, least))
+    return prefix_bounds([(low, high)], settings)
+
+
+def prefix_bounds(ends: Sequence[tuple[Any, Any]], settings: PoolSettings) -> Span:
+    """The same for the first parts, as many as there are ends. REQUIRES: the ends of all but the last are equal."""
+    least = greatest = b""
+    for (low, high), key in zip(ends, settings.keys, strict=False):
+        what = path_text(key.path)
+        first = _LEAST if low is None else _part(low, False, settings.nulls_first, what)
+        last = _GREATEST if high is None else _part(high, False, settings.nulls_first, what)
+        if key.descending:
+            first, last = _turned(last), _turned(first)
+        least, greatest = least + first, greatest + last
     return Span(least, greatest + b"\xff")
 
 
 def null_key(settings: PoolSettings) -> str:
     """Where rows without the key stand in the order, as hex digits."""
     return _part(None, settings.keys[0].descending, settings.nulls_first, "").hex()
+
+
+def class_of(key: bytes, settings: PoolSettings) -> str | None:
+    """A kind of those that have their place in the order where the key's first part has its; None: a null, or the end
+    of a span around many kinds."""
+    plain = _turned(key[:1]) if settings.keys[0].descending else key[:1]
+    return _CLASSES.get(plain)
 
 
 def shortened(span: Span) -> Span:

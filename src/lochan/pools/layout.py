@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from lochan.pools.nullable import joined
 from lochan.pools.shape import (
     ARRAY,
     BOOL,
@@ -32,6 +33,7 @@ from lochan.pools.shape import (
     Object,
     Type,
     kind_of,
+    sure,
     unify,
 )
 
@@ -79,7 +81,7 @@ class Layout(NamedTuple):
 def lay_out(shapes: Iterable[Object], keys: Iterable[tuple[str, ...]] = ()) -> Layout:
     """The same for the same shapes in whatever order they come. `keys` are the paths that stay columns in any case."""
     shapes = list(shapes)
-    if len(shapes) <= SHAPES_MAX:
+    if len(shapes) <= SHAPES_MAX or len(set(joined(shapes).values())) <= SHAPES_MAX:
         members = _members(shapes)
         if sum(member.leaves() for member in members) <= COLUMNS_MAX and not _clash(members):
             return Layout(members)
@@ -125,7 +127,7 @@ def _members(objects: list[Object]) -> tuple[Member, ...]:
     types: dict[str, set[Type]] = {}
     for each in objects:
         for name, type in each.fields:
-            types.setdefault(name, set()).add(type)
+            types.setdefault(name, set()).add(sure(type))
     return tuple(Member(name, _alternates(name, types[name])) for name in sorted(types))
 
 
@@ -197,5 +199,5 @@ def _at(shape: Object, path: tuple[str, ...]) -> Iterator[Type]:
         if name == path[0]:
             if len(path) == 1:
                 yield type
-            elif isinstance(type, Object):
-                yield from _at(type, path[1:])
+            elif isinstance(inner := sure(type), Object):
+                yield from _at(inner, path[1:])

@@ -12,7 +12,7 @@ import re
 from functools import cache
 
 from lochan.pools import times
-from lochan.pools.shape import BOOL, FLOAT, INT, NULL, STRING, Array, Object, Type, kind_of
+from lochan.pools.shape import BOOL, FLOAT, INT, NULL, STRING, Array, Maybe, Object, Type, kind_of, sure
 
 # A regular expression of very many fields costs more than it saves.
 FIELDS_MAX = 200
@@ -41,6 +41,9 @@ def pattern(shape: Object) -> str | None:
 
 
 def _exact(type: Type) -> str | None:
+    if isinstance(type, Maybe):
+        inner = _exact(type.of)
+        return None if inner is None else f"(?:null|{inner})"
     if isinstance(type, Object):
         return _object([(name, _exact(each)) for name, each in type.fields])
     if isinstance(type, Array):
@@ -87,6 +90,7 @@ def _several(of: str | None) -> str | None:
 
 
 def _fields(type: Type | None) -> int:
+    type = None if type is None else sure(type)
     if isinstance(type, Object):
         return sum(_fields(each) for _, each in type.fields)
     return _fields(type.of) if isinstance(type, Array) else 1

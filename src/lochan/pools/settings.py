@@ -38,9 +38,9 @@ def parse(
         raise Invalid(f"--size: objects of {size_bytes} bytes cannot be made", hint=hint)
     parsed = [_key(text) for part in keys for text in _split(part, ",", "--key", part)]
     found = tuple(key for key, _ in parsed) or (PoolKey(),)
-    declared = [key.path for key, is_time in parsed if is_time] + _paths("--time", times)
+    declared = [key.path for key, is_time in parsed if is_time] + parse_paths("--time", times)
     _check_keys(found)
-    primary = _paths("--primary-key", primary_key)
+    primary = parse_paths("--primary-key", primary_key)
     return PoolSettings(found, nulls == "first", size_bytes, _once(declared), _once(primary))
 
 
@@ -74,7 +74,8 @@ def _check_keys(keys: Sequence[PoolKey]) -> None:
         raise Invalid("--key: a field is there twice", hint="keep one of the two")
 
 
-def _paths(option: str, given: Sequence[str]) -> list[Path]:
+def parse_paths(option: str, given: Sequence[str]) -> list[Path]:
+    """Of fields, several of them in one text with commas between. Raises Invalid."""
     found = [parse_path(text, option) for part in given for text in _split(part, ",", option, part)]
     if () in found:
         raise Invalid(f"{option} this: a field is wanted, not the whole record", hint="such as ts or client.address")

@@ -6,6 +6,7 @@ Two rows of one shape differ in their values alone, so a shape's number beside t
 what is missing, what is null, and the order of the fields.
 
     null bool int float string    as in JSON; an int has 64 bits
+    int? string? {c int}? …       this or null: of such a row the column tells (pools/nullable.py)
     time:FORMAT                   a string, or a timestamp of another format, that FORMAT gives back (pools/times.py)
     json                          anything else, kept as its text: an int beyond 64 bits, a list of mixed kinds
 """
@@ -40,17 +41,51 @@ class Array(msgspec.Struct, frozen=True, array_like=True, tag="a"):
     of: Type | None  # None: it is empty
 
 
-Type = str | Object | Array
+class Maybe(msgspec.Struct, frozen=True, array_like=True, tag="m"):
+    """Null in rows where the column is NULL, this in all others. So it is of a type that has a column whatever the
+    layout, and never of null; in lists there is none, for there a null needs no type."""
+
+    of: Type
+
+
+Type = str | Object | Array | Maybe
 Shape = Object
 
 
 def kind_of(type: Type) -> str:
-    """The kind without what is inside: object, array, time without its format, …"""
+    """The kind without what is inside: object, array, time without its format, …; of what may be null, if it is not."""
+    if isinstance(type, str):
+        return TIME if type.startswith("time:") else type
+    if isinstance(type, Maybe):
+        return kind_of(type.of)
+    return OBJECT if isinstance(type, Object) else ARRAY
+
+
+def sure(type: Type) -> str | Object | Array:
+    """What is there where it is not null."""
+    while isinstance(type, Maybe):
+        type = type.of
+    return type
+
+
+def type_at(type: Type, path: Iterable[str]) -> Type | None:
+    """What a row has there, if nothing on the way is null; None: nothing."""
+    for name in path:
+        above = sure(type)
+        if not isinstance(above, Object):
+            return None
+        inner = next((each for field, each in above.fields if field == name), None)
+        if inner is None:
+            return None
+        type = inner
+    return type
+
+
+def is_told(type: Type) -> bool:
+    """Whether it says of every field if that is null, so that nothing else need be asked."""
     if isinstance(type, Object):
-        return OBJECT
-    if isinstance(type, Array):
-        return ARRAY
-    return TIME if type.startswith("time:") else type
+        return all(is_told(each) for _, each in type.fields)
+    return not isinstance(type, Maybe)
 
 
 def encode(shape: Type) -> bytes:

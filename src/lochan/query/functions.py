@@ -75,7 +75,7 @@ AGGREGATES: dict[str, Signature] = {
     "any": Signature("any(e)", 1, 1, "one of them, whichever"),
     "first": Signature("first(e)", 1, 1, "the first in the order of the rows"),
     "last": Signature("last(e)", 1, 1, "the last in the order of the rows"),
-    "collect": Signature("collect(e)", 1, 1, "an array of all, in the order of the rows"),
+    "collect": Signature("collect(e)", 1, 1, "an array of all, nulls too, in the order of the rows"),
     "union": Signature("union(e)", 1, 1, "an array of the different ones, sorted"),
     "dcount": Signature("dcount(e)", 1, 1, "how many different ones, as countdistinct"),
     "countdistinct": Signature("countdistinct(e)", 1, 1, "exactly how many different ones"),

@@ -41,11 +41,11 @@ async def prepare(
     try:
         sources = await opening.open(read.pipe)
         if read.takes_all:
-            opening.widen()
+            await opening.widen()
         try:
             plan = read.plan(sources)
         except QueryError:
-            if not opening.widen():
+            if not await opening.widen():
                 raise
             plan = read.plan(sources)
     except BaseException:

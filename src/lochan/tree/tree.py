@@ -1,7 +1,7 @@
 """A commit's entries, to be read: one path, a span of paths, or a page of a listing. Only what is needed is opened."""
 
 from bisect import bisect_left
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import aclosing
 
 import numpy as np
@@ -81,6 +81,12 @@ class Tree:
                 low, high = rows.seek(within.low), rows.seek(within.high)
                 if low < high:
                     yield rows.batch.slice(low, high - low)
+
+    async def batches(self, numbers: Sequence[int]) -> AsyncGenerator[pa.RecordBatch, None]:
+        """All entries of these ranges, range by range."""
+        async with aclosing(ahead(self._load_all, [self.ranges[each] for each in numbers], self._width)) as loaded:
+            async for rows in loaded:
+                yield rows.batch
 
     async def list(self, prefix: str = "", after: str = "", delimiter: str = "", limit: int = 1000) -> Page:
         """A page of what lies under `prefix` and behind `after`. With a delimiter, which may be any text, all paths

@@ -58,7 +58,8 @@ from lochan.versioning.state.workspaces import DROPPED, DumpedWorkspaces, Worksp
 
 SEALS_MAX = 8  # a ninth commit of one branch waits: to evict the oldest would let them evict each other for ever
 CLEAN = ("merge", "revert", "cherry-pick", "rebase")  # refused on a branch with anything staged (S5)
-_BLOCKED = {"reset": REWRITE, "rebase": REWRITE, "import": COMMIT, "ingest": COMMIT, "workspace": COMMIT}
+_COMMITS = ("import", "ingest", "workspace", "load", "delete")  # a compaction changes no row
+_BLOCKED = {"reset": REWRITE, "rebase": REWRITE} | dict.fromkeys(_COMMITS, COMMIT)
 
 
 class NotYourTurn(ConcurrentCommit):

@@ -30,8 +30,8 @@ def aggregated(call: ast.Call, rows: list[Any]) -> Any:
             return present[0] if present else None
         case "last":
             return present[-1] if present else None
-        case "collect":
-            return present
+        case "collect":  # what a row has, null too
+            return [value for value in values if value is not MISSING and value is not ERROR]
         case "union":
             distinct = {identity(value): value for value in present}
             return sorted(distinct.values(), key=lambda value: order(value, descending=False, nulls_first=False))

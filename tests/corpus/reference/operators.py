@@ -130,7 +130,8 @@ def _renamed(row: Any, fields: tuple[tuple[tuple[str, ...], tuple[str, ...]], ..
         for name in old[:-1]:
             inner = inner.get(name) if isinstance(inner, dict) else None
         if isinstance(inner, dict) and old[-1] in inner:
-            items = [(new[-1] if name == old[-1] else name, value) for name, value in inner.items()]
+            kept = [(name, value) for name, value in inner.items() if name != new[-1] or name == old[-1]]
+            items = [(new[-1] if name == old[-1] else name, value) for name, value in kept]
             inner.clear()
             inner.update(items)
     return made
@@ -174,13 +175,24 @@ def _aggregate(operator: ast.Aggregate, rows: Rows) -> Rows:
         for name, value in keys.items():
             if value is not MISSING:
                 _set(result, _path_of(operator, name), value)
-        for each in operator.values:
+        for each, path in zip(operator.values, _paths(operator), strict=True):
             assert isinstance(each.value, ast.Call)
             value = aggregated(each.value, members)
             if value is not MISSING:
-                _set(result, ast.assigned_path(each), value)
+                _set(result, path, value)
         made.append(result)
     return made
+
+
+def _paths(operator: ast.Aggregate) -> list[tuple[str, ...]]:
+    """Of the values: one whose name is taken has a number behind it."""
+    taken = [ast.assigned_path(each) for each in operator.keys]
+    for each in operator.values:
+        path = ast.assigned_path(each)
+        numbers = ("", *(f"_{number}" for number in range(1, len(taken) + 2)))
+        free = ((*path[:-1], path[-1] + number) for number in numbers)
+        taken.append(next(found for found in free if found not in taken))
+    return taken[len(operator.keys) :]
 
 
 def _path_of(operator: ast.Aggregate, name: str) -> tuple[str, ...]:

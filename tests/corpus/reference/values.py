@@ -135,10 +135,10 @@ _CLASSES = {"bool": 0, "int": 1, "float": 1, "time": 2, "string": 3}
 
 def order(value: Any, *, descending: bool, nulls_first: bool) -> tuple[Any, ...]:
     """A key that sorts mixed values: by the class of their kind, then by value; null, missing and what has no order of
-    its own at the end that was asked for."""
+    its own at the end that was asked for, missing behind null."""
     found = kind(value)
     if found not in _CLASSES and found not in ("record", "array", "ip", "net", "duration"):
-        return (0 if nulls_first else 2,)
+        return (0 if nulls_first else 2, int(value is MISSING))
     rank = _CLASSES.get(found, 9)
     inner: Any = value
     if found == "string":

@@ -55,6 +55,7 @@ def in_order(rows: Iterable[Any]) -> list[str]:
 
 
 A, B, C, D = ({"k": number, "v": text} for number, text in enumerate("abcd"))
+NONE: dict[str, Any] = {"k": 5, "v": None}
 
 
 @pytest.mark.parametrize(
@@ -73,6 +74,21 @@ A, B, C, D = ({"k": number, "v": text} for number, text in enumerate("abcd"))
             [{"k": 1}, {"k": 1, "v": 1}, {"k": 1, "v": 1.0}, {"k": 1, "v": "1"}],
             [{"k": 1}, {"k": 1, "v": 1}, {"k": 1, "v": 1.0}],
             id="missing, null and kinds are told apart",
+        ),
+        pytest.param([A, B], [A, B, NONE], [A], [A, NONE], id="a column gets a null, and equal rows another shape"),
+        pytest.param(
+            [NONE, {"k": 6, "v": 1}],  # here null goes with the int
+            [NONE, {"k": 6, "v": 1}, A],
+            [NONE, A],  # and here with the text
+            [NONE, A],
+            id="the same null beside other kinds",
+        ),
+        pytest.param(
+            [{"k": 1, "o": {"c": None}}, {"k": 2, "o": None}],
+            [{"k": 1, "o": {"c": None}}, {"k": 2, "o": None}, {"k": 3, "o": {"c": 1}}],
+            [{"k": 1, "o": {"c": None}}],
+            [{"k": 1, "o": {"c": None}}, {"k": 3, "o": {"c": 1}}],
+            id="an object of nothing but nulls is none",
         ),
         pytest.param([NESTED], [NESTED, {"k": 2, "a": 5}], [NESTED], [NESTED, {"k": 2, "a": 5}], id="nested"),
         pytest.param([*BODY, A], [*BODY, A, B], [*BODY], [*BODY, B], id="as texts"),

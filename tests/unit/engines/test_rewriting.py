@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lochan.engines.compacting import compact
+from lochan.engines.duckdb.delete import delete_where
 from lochan.errors import NothingToDo
+from lochan.formats.pool_settings import PoolKey, PoolSettings
 from tests.run import run
 from tests.unit.engines.lake import ANN, QueryLake, query_lake
 from tests.unit.pools.rows import ROWS
@@ -42,6 +46,25 @@ def test_objects_that_overlap_become_one_in_order(tmp_path: Path) -> None:
             with pytest.raises(NothingToDo):
                 await compacted(lake)
             assert await lake.rows("from logs@main~1 | count()") == [{"count": 62}]
+
+    run(play())
+
+
+def test_a_column_that_no_row_of_the_object_has(tmp_path: Path) -> None:
+    """A load of several objects has one layout: the first of them has a column for the texts of the last."""
+    rows = [{"k": n, "noise": math.sin(n), "x": n if n < 2_000 else f"{n}"} for n in range(4_000)]
+    file = tmp_path / "x.ndjson"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+    async def play() -> None:
+        async with query_lake(tmp_path) as lake:
+            await lake.pool("logs", settings=PoolSettings((PoolKey(("k",)),), size_bytes=20_000))
+            await lake.load("logs", [str(file)])  # type: ignore[list-item]
+            assert len(await lake.rows("from logs:objects")) > 1
+            repository = await lake.lake.open_repository("logs")
+            await delete_where(repository, "main", "k == 0", lake.lake.queries().files, actor=ANN)
+            await repository.close()
+            assert await lake.rows("from logs") == rows[1:]
 
     run(play())
 

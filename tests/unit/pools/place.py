@@ -41,7 +41,7 @@ class Pool:
         _, mint = await self.repository.refs()
         low, high = (encode([row], SETTINGS) if rows else b"" for row in (*rows[:1], *rows[-1:]) or ("", ""))
         facts = Facts(len(rows), 0, low, high, (ShapeFacts(1, Object((("line", "string"),)), len(rows)),))
-        return await ObjectWriter(self.repository, mint).write(once(" ".join(rows).encode()), facts)
+        return await ObjectWriter.of(self.repository, mint).write(once(" ".join(rows).encode()), facts)
 
     async def load(self, branch: str, *objects: str) -> list[str]:
         """One commit with these objects, each with the rows of a text. Returns their ids."""

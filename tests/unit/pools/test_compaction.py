@@ -68,6 +68,15 @@ def test_only_what_was_asked_for_and_what_overlaps_it() -> None:
     assert plan(table, SETTINGS, only=["e"]) == plan(table, SETTINGS, within=bounds(20, None, SETTINGS)) == []
 
 
+def test_a_few_that_overlap_are_small_together() -> None:
+    """What several tasks wrote of one batch: too few to be merged for that alone, but not beside many others."""
+    pairs = [(f"{at}{half}", 10 * at + half, 10 * at + half + 5, 15, 0) for at in range(5) for half in (0, 1)]
+    found = plan(spans(*pairs), SETTINGS, policy=Policy(4, 3))
+    assert [(group.why, len(group.paths)) for group in found] == [(SMALL, 6), (SMALL, 4)]
+    assert plan(spans(*pairs), SETTINGS, policy=Policy(4, 8)) == []
+    assert [group.why for group in plan(spans(*pairs), SETTINGS)] == [OVERLAPPING] * 5
+
+
 def test_a_policy_leaves_a_few_alone() -> None:
     two = [("a", 1, 5, 90, 0), ("b", 4, 9, 90, 0)]
     small = [(name, at, at, 20, 0) for at, name in enumerate("cdef", start=10)]

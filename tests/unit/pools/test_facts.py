@@ -1,7 +1,9 @@
 """Facts come back from an entry's metadata, and a table of entries gives its spans at once."""
 
+import base64
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,7 +11,18 @@ from hypothesis import strategies as st
 from lochan.errors import Corrupt
 from lochan.formats.entry import Block, Entry
 from lochan.formats.entry_table import table_of
-from lochan.pools.facts import ColumnFacts, Facts, ShapeFacts, from_metadata, is_ours, spans, to_metadata
+from lochan.pools.facts import (
+    ColumnFacts,
+    Facts,
+    ShapeFacts,
+    from_metadata,
+    is_ours,
+    opened,
+    spans,
+    texts,
+    to_metadata,
+    unpacked,
+)
 from lochan.pools.shape import Object, numbered, type_of
 from tests.unit.pools.rows import ROWS
 
@@ -44,11 +57,47 @@ def test_spans_of_many_entries() -> None:
     }
 
 
-@pytest.mark.parametrize("spoilt", ["", "9", "9:@@", "9:AAAA", "x:AAAA"])
+def test_facts_of_which_only_some_are_decoded() -> None:
+    columns = tuple(ColumnFacts(path, "int", 3, 1, 9, bloom=b"\x01" * 9) for path in (("a",), ("a", "b"), ("ab",)))
+    [shape] = [each for each in [type_of({"a": 1})] if isinstance(each, Object)]
+    entries = [
+        _entry("one", Facts(1, 0, b"", b"", (ShapeFacts(5, shape, 1),), columns)),
+        _entry("two", Facts(7, 0, b"", b"", (ShapeFacts(5, shape, 7),), columns[:1], sorted=False)),
+        _entry("six", Facts(7, 0, b"", b"", (ShapeFacts(6, shape, 7),))),
+    ]
+    by_path = sorted(entries, key=lambda each: each.path)
+    one, six, two = map(opened, map(unpacked, texts(table_of(entries)).to_pylist()))
+    assert [each.path for each in by_path] == ["one", "six", "two"]
+    assert [one.column(each.path) for each in columns] == list(columns)
+    assert (two.column(("a",)), two.column(("ab",)), six.column(("a",))) == (columns[0], None, None)
+    assert one.form() == two.form() != six.form()
+    assert (one.sorted, two.sorted) == (True, False)
+
+
+def test_facts_are_compressed_where_they_are_large() -> None:
+    many = tuple(ColumnFacts((f"column {number}",), "int", 3, 1, 9) for number in range(200))
+    facts = Facts(1, 0, b"", b"", (), many)
+    text = to_metadata(facts)["lochan-facts"]
+    assert len(text) < int(text.partition(":")[0]) > 4096
+    assert from_metadata(to_metadata(facts)) == facts
+    assert opened(unpacked(text)).column(("column 7",)) == many[7]
+
+
+def test_small_facts_were_compressed_too() -> None:
+    """As the first version wrote them."""
+    facts = Facts(1, 0, b"", b"", ())
+    data = base64.b64decode(to_metadata(facts)["lochan-facts"].removeprefix("0:"))
+    before = f"{len(data)}:{base64.b64encode(pa.compress(data, 'zstd', asbytes=True)).decode()}"
+    assert from_metadata(to_metadata(facts) | {"lochan-facts": before}) == facts
+
+
+@pytest.mark.parametrize("spoilt", ["", "9", "9:@@", "9:AAAA", "x:AAAA", "0:", "0:AAAA"])
 def test_spoilt_facts_are_called_so(spoilt: str) -> None:
     metadata = to_metadata(Facts(1, 0, b"", b"", ()))
     with pytest.raises(Corrupt, match=r"'p\.parquet'"):
         from_metadata(metadata | {"lochan-facts": spoilt}, "p.parquet")
+    with pytest.raises(Corrupt, match="what is known"):
+        opened(unpacked(spoilt))
 
 
 def _entry(path: str, facts: Facts) -> Entry:

@@ -10,6 +10,7 @@ from lochan.formats.refs_events import Staged
 from lochan.pools.landing import Swap, add_objects, change_objects, replace_objects
 from lochan.pools.objects import object_id
 from lochan.tree.tree import Tree
+from lochan.versioning.guarding import protect
 from lochan.versioning.moving import On, Said
 from tests.run import run
 from tests.unit.pools.place import ANN, Pool, once, pool
@@ -32,6 +33,24 @@ def test_a_load_is_one_commit_that_says_what_it_was_told() -> None:
         assert await logs.rows("main") == "a b c"
         with pytest.raises(Invalid, match="no objects"):
             await add_objects(logs.repository, "main", [], actor=ANN)
+
+    run(play())
+
+
+def test_a_protected_branch_takes_no_loads_and_no_deletes() -> None:
+    async def play() -> None:
+        logs = await pool()
+        entries = [await logs.write("ab")]
+        await add_objects(logs.repository, "main", entries, actor=ANN)
+        await protect(logs.repository, "main", actor=ANN)
+
+        async def decide(on: On, tree: Tree) -> Swap:
+            return Swap(entries, [])
+
+        for why in ("load", "delete"):
+            with pytest.raises(Refused, match="protect"):
+                await change_objects(logs.repository, "main", why, decide, actor=ANN)
+        assert await logs.rows("main") == "a b"
 
     run(play())
 

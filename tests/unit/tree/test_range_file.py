@@ -19,6 +19,7 @@ from lochan.formats import metarange
 from lochan.formats import range as ranges
 from lochan.formats.entry import ENTRY_SCHEMA, Block, Entry
 from lochan.formats.entry_table import Rows, as_batch, canonical, entries_of, entry_at, table_of
+from lochan.formats.key_span import KeySpan
 from lochan.formats.metarange import EMPTY, TreeRef
 from lochan.formats.range import RangeRef
 
@@ -131,13 +132,36 @@ def test_a_newer_format_is_refused() -> None:
     ):
         table = pq.read_table(pa.BufferReader(data))
         sink = io.BytesIO()
-        pq.write_table(table.replace_schema_metadata({**table.schema.metadata, key: "2"}), sink)
-        with pytest.raises(FutureFormat, match="version 2"):
+        pq.write_table(table.replace_schema_metadata({**table.schema.metadata, key: "3"}), sink)
+        with pytest.raises(FutureFormat, match="version 3"):
             module.decode(sink.getvalue(), ref, "it")
         sink = io.BytesIO()
         pq.write_table(table.replace_schema_metadata({}), sink)
         with pytest.raises(Corrupt, match="another file"):
             module.decode(sink.getvalue(), ref, "it")
+
+
+def test_ranges_of_data_objects_tell_their_keys() -> None:
+    def object(path: str, least: str, greatest: str, keyless: int) -> Entry:
+        told = {"lochan-min": least, "lochan-max": greatest, "lochan-keyless": str(keyless)}
+        return Entry(path, (), 1, "0" * 32, "0", 1, metadata=told)
+
+    batch = as_batch(table_of([object("a", "30", "3f", 0), object("b", "", "", 7), object("c", "20", "31", 1)]))
+    ref = ranges.refer(batch, 12, ranges.content_id(batch))
+    assert ref.keys == KeySpan("20", "3f", 8)
+    tree = metarange.encode([ref, REF], 12)
+    assert metarange.decode(tree.data, tree.ref, "it") == (ref, REF)  # of files, as before
+    data = ranges.encode(batch, ref.id)
+    assert ranges.decode(data, ref, "it") == batch
+    untold = msgspec.structs.replace(ref, keys=None)  # from before they were told
+    assert ranges.decode(data, untold, "it") == batch
+    older = metarange.encode([untold], 12)
+    assert older.ref.id == metarange.encode([ref], 12).ref.id
+    assert pq.read_schema(pa.BufferReader(older.data)).metadata[b"lochan.metarange"] == b"1"
+    with pytest.raises(Corrupt, match="does not hold"):
+        ranges.decode(data, msgspec.structs.replace(ref, keys=KeySpan("20", "3e", 8)), "it")
+    mixed = as_batch(table_of([object("a", "30", "3f", 0), ENTRIES[3]]))
+    assert ranges.refer(mixed, 12, ranges.content_id(mixed)).keys is None
 
 
 @pytest.mark.parametrize("step", [23, pytest.param(1, marks=pytest.mark.full)])

@@ -14,8 +14,7 @@ import numpy as np
 
 from lochan.engines.duckdb.files import Files
 from lochan.engines.duckdb.limits import STANDARD, Limits
-from lochan.engines.duckdb.load.relation import relations
-from lochan.engines.duckdb.load.staging import Table
+from lochan.engines.duckdb.load.relation import follows
 from lochan.engines.duckdb.objects_at import entries_at, placed, sessions, snapshot_of, stored
 from lochan.engines.duckdb.rewriting import Rewriting
 from lochan.formats.entry import Entry
@@ -66,15 +65,10 @@ def lots(snapshot: Snapshot) -> list[list[int]]:
 
 def _joinable(forms: Sequence[Form]) -> list[Form]:
     """Those that one layout holds; at least one of them."""
-    shapes = list(dict.fromkeys(shape for form in forms for shape in form.shapes.values()))
+    shapes = list(dict.fromkeys(shape for form in forms for shape in form.laid_out))
     layout = lay_out(shapes)
-    tables = [Table("", form.layout, tuple(form.shapes.values())) for form in forms]
-    follow = [
-        form
-        for form, table in zip(forms, tables, strict=True)
-        if not layout.body and relations([table], layout, shapes)[0].layout == layout
-    ]
-    return follow or [forms[0]]
+    following = [form for form in forms if not layout.body and follows(form.layout, layout)]
+    return following or [forms[0]]
 
 
 def _by_form(snapshot: Snapshot, indices: Sequence[int]) -> dict[Form, list[int]]:

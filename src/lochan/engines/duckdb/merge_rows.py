@@ -96,13 +96,14 @@ class _Merging:
         self, knowledge: Knowledge, sides: Sequence[Mapping[Form, Sequence[str]]]
     ) -> Iterator[Written] | None:
         """None: no layout holds them all, or equal rows may be of different shapes."""
-        shapes = list(knowledge.shapes.values())
+        shapes = list(dict.fromkeys(shape for form in knowledge.forms for shape in form.laid_out))
         layout = lay_out(shapes)
         if layout.body or any(form.body for side in sides for form in side):
             return None
         known = Known([key.path for key in self._settings.keys])
         known.by_id.update(knowledge.shapes)
         known.columns.update((shape, id) for id, shape in knowledge.shapes.items())
+        known.numbered(shapes)  # some have no rows
         arms: list[str] = []
         for number, side in enumerate(sides):
             for form, paths in side.items():
@@ -124,7 +125,7 @@ class _Merging:
         shape = f"(CASE {SHAPE_COLUMN} {arms} ELSE {SHAPE_COLUMN} END)::INTEGER" if arms else SHAPE_COLUMN
         shown = [f"{shape} AS {SHAPE_COLUMN}", *(name_sql(column) for column, _ in columns(form.layout))]
         self._session.execute(f"CREATE TEMP VIEW {name} AS SELECT {', '.join(shown)} FROM {files_sql(paths)}")
-        return Table(name, form.layout, tuple(form.shapes.values()))
+        return Table(name, form.layout, form.laid_out)
 
     # --- as texts ----------------------------------------------------------------------------------------------------
     def _by_text(self, sides: Sequence[Mapping[Form, Sequence[str]]]) -> Iterator[Written]:

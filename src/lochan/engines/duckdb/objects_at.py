@@ -37,10 +37,13 @@ class Sessions(NamedTuple):
 
 
 @contextmanager
-def sessions(files: Files, limits: Limits) -> Iterator[Sessions]:
+def sessions(files: Files, limits: Limits, temp: str | None = None) -> Iterator[Sessions]:
     """Both together use what the limits say."""
     half = limits._replace(memory_bytes=limits.memory_bytes // 2)
-    with Session(half, folders=files.folders, ordered=False) as main, Session(half, ordered=False) as spare:
+    with (
+        Session(half, folders=files.folders, temp=temp, ordered=False) as main,
+        Session(half, temp=temp, ordered=False) as spare,
+    ):
         yield Sessions(main, spare)
 
 
@@ -55,7 +58,7 @@ def entries_at(snapshot: Snapshot, indices: Sequence[int]) -> list[Entry]:
 
 async def placed(files: Files, snapshot: Snapshot, indices: Sequence[int], work: str) -> dict[int, str]:
     """The path of each. Raises Gone."""
-    objects = [snapshot.object(index) for index in indices]
+    objects = snapshot.objects(indices)
     paths = await files.place(objects, work)
     for object, path in zip(objects, paths, strict=True):
         if not path:
@@ -70,7 +73,7 @@ async def stored(
     repository: OpenRepository, mint: int, files: Iterator[Written], on_a_thread: Apart = asyncio.to_thread
 ) -> list[Entry]:
     """Each file as an object that nobody knows of yet; they are made `on_a_thread`."""
-    writer = ObjectWriter(repository, mint)
+    writer = ObjectWriter.of(repository, mint)
     made = []
     while (written := await on_a_thread(lambda: next(files, None))) is not None:
         made.append(await writer.write(_pieces(written.file), written.facts))

@@ -29,12 +29,13 @@ from lochan.pools.facts import to_metadata
 from lochan.pools.faults import FAIL, Faults
 from lochan.query.sources.snapshot import Owner, Snapshot
 from lochan.store.threads import Threads
+from lochan.versioning.bodies.read import BodyReader
 from lochan.versioning.globs import regex
 from lochan.versioning.open_repository import OpenRepository
 
 _PAGE = 10_000
 # A key that no row has: rows stay in the order in which they come.
-_AS_THEY_COME = PoolSettings((PoolKey(("\0",)),))
+AS_THEY_COME = PoolSettings((PoolKey(("\0",)),))
 _threads = Threads(4)
 
 
@@ -49,14 +50,15 @@ async def read_files(repository: OpenRepository, ref: str, glob: str, work: str,
             f"no file of {name}@{ref} is called like {glob}", hint=f"`lochan fs ls {name}@{ref}/` lists them"
         )
     with Session(limits) as session:
-        loader = Loader(session, _AS_THEY_COME, Faults(FAIL))
+        loader = Loader(session, AS_THEY_COME, Faults(FAIL))
         for entry in found:
-            file = await _copied(repository, entry, Path(work) / "body")
+            file = await copied(repository.reader, entry, Path(work) / "body")
             taken = Input(entry.path, partial(io.FileIO, str(file)), entry.size)
             await _threads.run(read_input, loader, taken, How(limits=limits))
             file.unlink()
         objects = await _threads.run(_objects, loader, Path(work))
-    return Snapshot([Owner(repository.repository.name, resolved.commit_id)], PoolSettings(), [table_of(objects)])
+    owner = Owner(repository.repository.name, resolved.commit_id)
+    return Snapshot([owner], PoolSettings(), [table_of(objects)], in_order=False)
 
 
 async def _matching(repository: OpenRepository, ref: str, glob: str) -> AsyncIterator[Entry]:
@@ -74,9 +76,10 @@ async def _matching(repository: OpenRepository, ref: str, glob: str) -> AsyncIte
         after = page.next
 
 
-async def _copied(repository: OpenRepository, entry: Entry, file: Path) -> Path:
+async def copied(reader: BodyReader, entry: Entry, file: Path) -> Path:
+    """Raises Gone, Corrupt, and what else reading a body raises."""
     with file.open("wb") as sink:
-        async with aclosing(repository.reader.read(entry)) as pieces:
+        async with aclosing(reader.read(entry)) as pieces:
             async for piece in pieces:
                 await _threads.run(sink.write, piece)
     return file

@@ -23,6 +23,7 @@ from lochan.engines.duckdb.session import Session
 from lochan.formats.pool_settings import PoolSettings
 from lochan.pools.faults import FAIL, Faults
 from lochan.pools.layout import BODY_COLUMN, SHAPE_COLUMN, columns, lay_out
+from lochan.pools.shape import Object
 from lochan.query.dialects import render
 from lochan.query.sources.forms import Form
 from lochan.query.sources.knowledge import Knowledge
@@ -33,11 +34,22 @@ _FILE = "scanned file"  # what the files are called in SQL: no field's name shou
 
 
 class Rewriting:
-    """`session` reads the files; `spare` is another one, for rows that are text. `bytes` are those of the files."""
+    """`session` reads the files; `spare` is another one, for rows that are text. `bytes` are those of the files.
+
+    `whole`: rows are put under the layout of all that is known, also of what was not added; so several who have some of
+    the files each put them under the same."""
 
     def __init__(
-        self, session: Session, spare: Session, settings: PoolSettings, knowledge: Knowledge, bytes: int
+        self,
+        session: Session,
+        spare: Session,
+        settings: PoolSettings,
+        knowledge: Knowledge,
+        bytes: int,
+        *,
+        whole: bool = False,
     ) -> None:
+        self._whole = whole
         self._session = session
         self._settings = settings
         self._knowledge = knowledge
@@ -53,29 +65,48 @@ class Rewriting:
         names = [SHAPE_COLUMN, *(name for name, _ in columns(form.layout))]
         view = f"form{len(self._tables)}"
         self._session.execute(f"CREATE TEMP VIEW {view} AS {self._select(form, names, paths, without)}")
-        self._tables.append(Table(view, form.layout, tuple(form.shapes.values())))
+        self._tables.append(Table(view, form.layout, form.laid_out))
+
+    def add_laid_out(self, table: str) -> None:
+        """Rows as somebody else's `laid_out` gave them, who knows the same."""
+        shapes = self._shapes()
+        self._tables.append(Table(table, lay_out(shapes), tuple(shapes)))
+
+    def laid_out(self) -> tuple[Known, list[Relation]]:
+        """All that was added, as queries."""
+        known = self._known()
+        return known, self._relations(known)
 
     def written(self) -> Iterator[Written]:
         """One file at a time, which is then the caller's."""
-        known = self._known()
+        known, found = self.laid_out()
         objects = Objects(self._session, known, self._settings, self._bytes)
-        for relation in self._relations(known):
+        for relation in found:
             yield from objects.write(relation)
         yield from self._loader.objects()
+
+    def _shapes(self) -> list[Object]:
+        """Those that have columns; of what was added, or of all that is known."""
+        if self._whole:
+            found = (shape for form in self._knowledge.forms if not form.body for shape in form.laid_out)
+        else:
+            found = (shape for table in self._tables for shape in table.shapes)
+        return list(dict.fromkeys(found))
 
     def _known(self) -> Known:
         known = Known([key.path for key in self._settings.keys])
         known.by_id.update(self._knowledge.shapes)
-        laid_out = {shape for table in self._tables for shape in table.shapes}
+        laid_out = dict.fromkeys(self._shapes())
         known.columns.update((shape, id) for id, shape in self._knowledge.shapes.items() if shape in laid_out)
+        known.numbered(laid_out)  # some have no rows
         return known
 
     def _relations(self, known: Known) -> list[Relation]:
         shapes = list(known.columns)
         layout = lay_out(shapes)
         if not layout.body:
-            return relations(self._tables, layout, shapes)
-        return [relation for table in self._tables for relation in relations([table], table.layout, table.shapes)]
+            return relations(self._tables, layout, known, shapes)
+        return [each for table in self._tables for each in relations([table], table.layout, known, table.shapes)]
 
     def _add_texts(self, form: Form, paths: Sequence[str], without: RowTest | None) -> None:
         for batch in self._session.stream(self._select(form, [BODY_COLUMN], paths, without)):

@@ -151,6 +151,7 @@ def _config(limits: Limits, folder: str, ordered: bool) -> dict[str, str | bool 
     config: dict[str, str | bool | int | float | list[str]] = {
         "autoinstall_known_extensions": "false",
         "autoload_known_extensions": "false",
+        "checkpoint_threshold": "1TB",  # nothing outlives the session: to pack its tables is as much as to fill them
         "memory_limit": f"{limits.memory_bytes}B",
         "temp_directory": f"{folder}/spill",
         "preserve_insertion_order": "true" if ordered else "false",

@@ -53,7 +53,7 @@ def value_of(e: ast.Expr, scope: Scope) -> Value:
         case ast.Between(of, low, high):
             return boolean(surely(_between(of, low, high, scope)))
         case ast.Conditional(test, then, other):
-            sure = test_of(test, scope, total=True)
+            sure = surely(test_of(test, scope, total=True))
             return chosen([(sure, value_of(then, scope)), (negate(sure), value_of(other, scope))])
         case ast.Call():
             from lochan.query.compile.functions import called

@@ -6,7 +6,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, JSON, NULL, OBJECT, STRING, TIME, Array, Object, Type, kind_of
+from lochan.pools.shape import (
+    ARRAY,
+    BOOL,
+    FLOAT,
+    INT,
+    JSON,
+    NULL,
+    OBJECT,
+    STRING,
+    TIME,
+    Array,
+    Maybe,
+    Object,
+    Type,
+    kind_of,
+)
+from lochan.pools.shape import sure as if_set
 from lochan.query.compile.relations import Scan
 from lochan.query.compile.sql import (
     FALSE,
@@ -39,22 +55,25 @@ from lochan.query.leaves import Path
 
 
 def row_of(scan: Scan) -> Value:
-    return Value({OBJECT: TRUE}, record=_record(scan, (), dict(scan.source.shapes)))
+    return Value({OBJECT: TRUE}, record=_record(scan, (), dict(scan.source.shapes), sure=True))
 
 
-def field_of(scan: Scan, path: Path, types: Mapping[int, Type]) -> Value:
+def field_of(scan: Scan, path: Path, types: Mapping[int, Type], *, sure: bool) -> Value:
+    """Not `sure`: a field of an object that may be null in rows of shapes that have the field."""
     known = scan.source.known(path)
     certain = len(known) == 1 and known[0].always
-    alts = {each.leaf.kind: scan.leaf(each.leaf) for each in known}
+    or_null = any(each.otherwise for each in known)
+    alts = {each.leaf.kind: scan.leaf(each.leaf) for each in known if not each.otherwise}
     element = next((each.element for each in known if each.leaf.kind == ARRAY), None)
     formats = next((each.formats for each in known if each.leaf.kind == TIME), ())
+    told = sure and not any(isinstance(type, Maybe) for type in types.values())
     return Value(
         alts,
-        "" if certain else MISSING,
+        NULL if or_null else "" if certain else MISSING,
         element,
-        _record(scan, path, types) if OBJECT in alts else None,
+        _record(scan, path, types, sure=told) if OBJECT in alts else None,
         _format(scan, formats, types) if TIME in alts else None,
-        shaped=None if scan.source.has_body else Shaped(scan.shape(), types),
+        shaped=None if scan.source.has_body else Shaped(scan.shape(), types, sure),
     )
 
 
@@ -82,6 +101,7 @@ def element(value: Value, at: int) -> Value:
 
 def typed(sql: Sql, type: Type) -> Value:
     """What an array holds: nothing in it can be missing, and NULL is null."""
+    type = if_set(type)
     if isinstance(type, Object):
         types = dict(type.fields)
         record = Record(types, lambda name: typed(neutral("struct_get", sql, options=(name,)), types[name]))
@@ -145,17 +165,17 @@ def _inside(value: Value, found: Value) -> Value:
     return replace(found, nothing=MISSING, there=None)
 
 
-def _record(scan: Scan, path: Path, types: Mapping[int, Type]) -> Record:
-    objects = {number: type for number, type in types.items() if isinstance(type, Object)}
+def _record(scan: Scan, path: Path, types: Mapping[int, Type], *, sure: bool) -> Record:
+    objects = {number: there for number, type in types.items() if isinstance(there := if_set(type), Object)}
     names = tuple(scan.source.members(path))
     body = None
     if not path and scan.source.has_body:
         body = Body(scan.body(), _laid_out(scan, objects))
     return Record(
         names,
-        lambda name: field_of(scan, (*path, name), _below(objects, name)),
+        lambda name: field_of(scan, (*path, name), _below(objects, name), sure=sure),
         _order(scan, names, objects, by_text=body is not None),
-        Shaped(scan.shape(), objects),
+        Shaped(scan.shape(), objects, sure),
         body,
     )
 
@@ -190,5 +210,6 @@ def _below(objects: Mapping[int, Object], name: str) -> dict[int, Type]:
 def _format(scan: Scan, formats: Sequence[str], types: Mapping[int, Type]) -> Format:
     if len(formats) == 1:
         return Format(constant=formats[0])
-    by_number = {number: type[5:] for number, type in types.items() if isinstance(type, str) and kind_of(type) == TIME}
+    times = {number: there for number, type in types.items() if isinstance(there := if_set(type), str)}
+    by_number = {number: type[5:] for number, type in times.items() if kind_of(type) == TIME}
     return Format(scan.shape(), by_number)

@@ -43,16 +43,18 @@ class Plan:
             raise Refused("the query is too deep to be written out", hint="compute it in several steps") from None
 
 
-def compile(pipe: ast.Pipe, open_source: OpenSource, *, text: str = "", now: int | None = None) -> Plan:
-    """`text` is the query as it was written, to point into; `now` is when it began, in microseconds since 1970. Raises
-    QueryError."""
+def compile(
+    pipe: ast.Pipe, open_source: OpenSource, *, text: str = "", now: int | None = None, ordered: bool = True
+) -> Plan:
+    """`text` is the query as it was written, to point into; `now` is when it began, in microseconds since 1970; rows
+    need not come in order if nobody cares. Raises QueryError."""
     compiler = _Compiler(open_source, Query(text, now, Names()))
     operators = pipe.operators
     load = operators[-1] if operators and isinstance(operators[-1], ast.Load) else None
     rows = compiler.pipe(replace(pipe, operators=operators[:-1]) if load is not None else pipe, None)
     final = Picked(rows.relation, compiler.query.names.next(), rows.tests, rows.order)
     row = shown(rows.this, final.columns)
-    return Plan(final.query(list(final.columns), ordered=True), row, tuple(compiler.sources), load)
+    return Plan(final.query(list(final.columns), ordered=ordered), row, tuple(compiler.sources), load)
 
 
 @dataclass

@@ -12,7 +12,7 @@ from lochan.pools.shape import ARRAY, FLOAT, INT, JSON, OBJECT, STRING, Array, O
 from lochan.query import ast
 from lochan.query.compile.patterns import Unsupported, glob_regexp, python_pattern, shared_regexp
 from lochan.query.compile.scope import Scope, refused
-from lochan.query.compile.sql import IP, Sql, any_of, eq, number
+from lochan.query.compile.sql import IP, Sql, all_of, any_of, eq, is_set, number
 from lochan.query.compile.value import Record, Shaped, Value, present
 from lochan.query.dialects.neutral import neutral
 
@@ -42,14 +42,15 @@ class Searched:
         if self.word is not None:
             yield from self._numbers(value)
         if OBJECT in value.alts and value.record is not None:
-            yield from self.in_record(value.record)
+            yield from self.in_record(value.record, value.alts[OBJECT])
 
-    def in_record(self, record: Record) -> Iterator[Sql]:
+    def in_record(self, record: Record, flag: Sql) -> Iterator[Sql]:
+        """`flag` is set where the record is there."""
         if record.body is not None:
             yield self.in_json(record.body.text)
         names = [name for name in record.names if self.in_name(name)]
         if names and record.shaped is not None:
-            yield _has_one(record.shaped, names)
+            yield all_of([*([] if record.shaped.sure else [is_set(flag)]), _has_one(record.shaped, names)])
         else:
             yield from (present(record.get(name)) for name in names)
         for name in record.names:

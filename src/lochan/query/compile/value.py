@@ -136,6 +136,7 @@ class Shaped:
 
     number: Sql
     by_number: Mapping[int, Type]
+    sure: bool = True  # False: an object that it is in may be null in rows of such a shape
 
 
 @dataclass(frozen=True)

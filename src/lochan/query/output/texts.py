@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from lochan.pools import times
 from lochan.pools.json_row import read_value, row_text
-from lochan.pools.shape import ARRAY, NULL, OBJECT, STRING, TIME, Array, Object, Type, kind_of
+from lochan.pools.shape import ARRAY, NULL, OBJECT, STRING, TIME, Array, Object, Type, kind_of, sure
 from lochan.query.output.columns import BodyText, Column, FieldOrder, Names
 
 DURATION, IP = "duration", "ip"
@@ -162,6 +162,7 @@ def array_texts(values: pa.Array, element: Type | None) -> pa.Array:
 
 def typed_texts(values: pa.Array, type: Type | None) -> pa.Array:
     """What is inside of an array: NULL is null."""
+    type = None if type is None else sure(type)
     if isinstance(type, Array):
         return array_texts(values, type.of)
     if isinstance(type, Object):

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from lochan.formats.pool_settings import PoolSettings
 from lochan.query.sources import pruning
 from lochan.query.sources.bounds import ANY_ROW, Test
 from lochan.query.sources.forms import Form, Forms
 from lochan.query.sources.key_range import KeyRange
 from lochan.query.sources.pruning import Skipped
+from lochan.query.sources.reach import Reach
 from lochan.query.sources.snapshot import Indices, Snapshot
+from lochan.query.sources.statistics import Judge
 
 
 class Why:
@@ -40,6 +43,14 @@ class Why:
         return [each for each in found.values() if each.objects]
 
 
+def reach_of(range: KeyRange, test: Test, first: int | None, settings: PoolSettings) -> Reach:
+    """What of it the keys alone can tell."""
+    found = pruning.within(range.ends(), settings), pruning.tested(test, settings)
+    return Reach(
+        tuple(each for each in found if each), range.no_key, first if test is ANY_ROW and range.is_all else None
+    )
+
+
 class Choice:
     """`kept` are their numbers in the snapshot."""
 
@@ -48,20 +59,32 @@ class Choice:
         self._forms = Forms()
         self.why = Why()
         self.kept = self._pruned(range, test, first)
+        self._never_opened = pruning.BY_KEY if first is None or test is not ANY_ROW else pruning.BY_FIRST
+
+    def skipped(self, read: Indices) -> list[Skipped]:
+        told = {each.why: each for each in self.why.told(self._snapshot, read)}
+        more = self._snapshot.left_out
+        if more.objects:
+            _, objects, size = told.get(self._never_opened, Skipped("", 0, 0))
+            told[self._never_opened] = Skipped(self._never_opened, objects + more.objects, size + more.bytes)
+        return list(told.values())
 
     def narrowed(self, test: Test) -> Indices:
         """Of those that were kept, the ones that may have rows which pass this test too."""
-        ends = pruning.ends_of(test, self._snapshot.settings)
-        kept = self.why.keep(self.kept, pruning.by_key(self._snapshot, self.kept, ends), pruning.BY_KEY)
+        within = pruning.tested(test, self._snapshot.settings)
+        kept = self.why.keep(self.kept, pruning.by_key(self._snapshot, self.kept, within), pruning.BY_KEY)
         return self._by_columns(kept, test)
 
-    def form(self, index: int) -> Form:
-        return self._forms.of(self._snapshot.facts(index))
+    def forms(self, snapshot: Snapshot) -> list[Form]:
+        """Of all objects of a snapshot, which may be of more than are chosen from here."""
+        found = (self._forms.of(snapshot.facts(int(each[0]))) for each in _alike(snapshot, snapshot.all))
+        return list(dict.fromkeys(found))
 
     def by_form(self, indices: Indices) -> dict[Form, list[int]]:
         found: dict[Form, list[int]] = {}
-        for index in indices.tolist():
-            found.setdefault(self.form(index), []).append(index)
+        for alike in _alike(self._snapshot, indices):
+            form = self._forms.of(self._snapshot.facts(int(alike[0])))
+            found[form] = sorted([*found.get(form, []), *alike.tolist()])
         return found
 
     def _pruned(self, range: KeyRange, test: Test, first: int | None) -> Indices:
@@ -69,8 +92,8 @@ class Choice:
         snapshot, kept, keep = self._snapshot, self._snapshot.all, self.why.keep
         if range.no_key:
             kept = keep(kept, kept[snapshot.keyless[kept] > 0], pruning.BY_KEY)
-        for ends in (range.ends(), pruning.ends_of(test, snapshot.settings)):
-            kept = keep(kept, pruning.by_key(snapshot, kept, ends), pruning.BY_KEY)
+        for within in (pruning.within(range.ends(), snapshot.settings), pruning.tested(test, snapshot.settings)):
+            kept = keep(kept, pruning.by_key(snapshot, kept, within), pruning.BY_KEY)
         if test is not ANY_ROW:
             return self._by_columns(kept, test)
         if first is not None and range.is_all:
@@ -78,14 +101,24 @@ class Choice:
         return kept
 
     def _by_columns(self, among: Indices, test: Test) -> Indices:
-        against: dict[str, list[int]] = {}
-        for index in among.tolist():
-            reason = pruning.why_not(test, self._snapshot.facts(index), self.form(index))
-            against.setdefault(reason, []).append(index)
-        kept = np.array(against.pop("", []), dtype=np.int64)
-        for reason, gone in against.items():
-            self.why.keep(np.array(gone, dtype=np.int64), _NONE, reason)
-        return kept
+        kept = [_NONE]
+        for form, indices in self.by_form(among).items():
+            alike = np.array(indices, dtype=np.int64)
+            judge = Judge(form, lambda path, alike=alike: self._snapshot.column(path, alike), len(alike))  # type: ignore[misc]
+            judged = judge.judge(test)
+            kept.append(alike[judged == 0])
+            for number, reason in enumerate(judge.reasons[1:], 1):
+                gone = alike[judged == number]
+                self.why.keep(gone, _NONE, reason)
+        return np.sort(np.concatenate(kept))
+
+
+def _alike(snapshot: Snapshot, indices: Indices) -> list[Indices]:
+    """Those of one form together, in the order of the first of each."""
+    forms = snapshot.forms(indices)
+    order = np.argsort(forms, kind="stable")
+    parts = np.split(indices[order], np.flatnonzero(np.diff(forms[order])) + 1) if len(indices) else []
+    return sorted(parts, key=lambda part: int(part[0]))
 
 
 _NONE: Indices = np.array([], dtype=np.int64)

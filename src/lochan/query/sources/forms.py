@@ -1,18 +1,35 @@
 """Objects whose rows have the same shapes have the same form: where each leaf lies in their files.
 
-What a row has is told by its shape alone, never by what a column holds: a leaf is looked up in the shapes, which give
-the rows that have it, and in the layout, which gives the column.
+What a row has is told by its shape: a leaf is looked up in the shapes, which give the rows that have it, and in the
+layout, which gives the column. Only where a shape says that something may be null the column tells, by being NULL.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
+from types import MappingProxyType
 from typing import NamedTuple
 
 from lochan.pools.facts import Facts
 from lochan.pools.layout import BODY_COLUMN, Alternate, Layout, Member, columns
-from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, JSON, NULL, OBJECT, STRING, Array, Object, Type, kind_of
+from lochan.pools.shape import (
+    ARRAY,
+    BOOL,
+    FLOAT,
+    INT,
+    JSON,
+    NULL,
+    OBJECT,
+    STRING,
+    Array,
+    Maybe,
+    Object,
+    Type,
+    kind_of,
+    sure,
+    type_at,
+)
 from lochan.query.leaves import Leaf, Path
 
 Ids = frozenset[int]
@@ -20,15 +37,34 @@ Ids = frozenset[int]
 OPEN_KINDS = (NULL, BOOL, INT, FLOAT, STRING, JSON)
 
 
+class Told(NamedTuple):
+    """Something that may be null: where the values are that tell if it is, and what they must tell."""
+
+    column: tuple[str, ...]
+    inside: Path | None
+    is_null: bool
+
+
 class Place(NamedTuple):
     """Where the values of a leaf are, in the files of one form."""
 
     ids: Ids  # of the shapes that have the leaf
-    always: bool  # every row has it
+    every: bool  # all shapes have it
     column: tuple[str, ...] = ()  # a column and the members of its structs; empty: the shape says it all
     inside: Path | None = None  # where the column is JSON text: the path in it
     list_of: Type | None = None  # where it is a typed list
     by_value: bool = False  # no shape tells which rows have it: the text itself does
+    told: Mapping[tuple[Told, ...], Ids] = MappingProxyType({})  # the shapes in which columns tell too, and which
+
+    @property
+    def always(self) -> bool:
+        """Every row has it."""
+        return self.every and not self.told
+
+    @property
+    def columns(self) -> set[str]:
+        """What must be read of a file."""
+        return {each[0] for each in (self.column, *(told.column for every in self.told for told in every)) if each}
 
     @property
     def spot(self) -> tuple[object, ...]:
@@ -37,8 +73,17 @@ class Place(NamedTuple):
 
 
 class Form:
-    def __init__(self, shapes: Mapping[int, Object], keys: Sequence[Path], body: bool, layout: Layout) -> None:
+    def __init__(
+        self,
+        shapes: Mapping[int, Object],
+        keys: Sequence[Path],
+        body: bool,
+        layout: Layout,
+        others: Iterable[Object] = (),
+    ) -> None:
+        """`others` have no rows: they are there for the layout alone."""
         self.shapes = shapes
+        self.laid_out = (*shapes.values(), *others)  # those that the layout is of
         self.body = body or layout.body
         self.layout = layout
         self._keys = keys
@@ -54,19 +99,29 @@ class Form:
         return dict(columns(self.layout))
 
     @cached_property
-    def _types(self) -> dict[Path, dict[Type, Ids]]:
+    def _seen(self) -> dict[Path, list[_Seen]]:
         return {}
 
-    def types(self, path: Path) -> dict[Type, Ids]:
-        """What is at this path, and in which shapes."""
-        if path not in self._types:
-            found: dict[Type, set[int]] = {}
-            for id, shape in self.shapes.items():
-                type = type_at(shape, path)
-                if type is not None:
-                    found.setdefault(type, set()).add(id)
-            self._types[path] = {type: frozenset(ids) for type, ids in found.items()}
-        return self._types[path]
+    def types(self, path: Path) -> dict[Type, None]:
+        """What is at this path. Where it may be null, null too."""
+        seen = self._at(path)
+        found: dict[Type, None] = dict.fromkeys(sure(each.type) for each in seen)
+        if any(isinstance(each.type, Maybe) for each in seen):
+            found[NULL] = None
+        return found
+
+    def has_always(self, path: Path) -> bool:
+        """Whether every row has it, be it null."""
+        seen = self._at(path)
+        return len(seen) == len(self.shapes) and not any(each.below for each in seen)
+
+    def _at(self, path: Path) -> list[_Seen]:
+        if path not in self._seen:
+            found = ((id, type_at(shape, path)) for id, shape in self.shapes.items())
+            self._seen[path] = [
+                _Seen(id, type, _maybe_above(self.shapes[id], path)) for id, type in found if type is not None
+            ]
+        return self._seen[path]
 
     def place(self, leaf: Leaf, lists_as_text: bool = False) -> Place | None:
         """None: no row has it. With `lists_as_text`, a leaf of kind json has the lists at its path too."""
@@ -82,19 +137,33 @@ class Form:
 
     def _found(self, leaf: Leaf, lists_as_text: bool) -> Place | None:
         kinds = (ARRAY, JSON) if lists_as_text and leaf.kind == JSON else (leaf.kind,)
-        types = {type: ids for type, ids in self.types(leaf.path).items() if kind_of(type) in kinds}
-        if not types:
+        seen = [each for each in self._at(leaf.path) if each.may_be(kinds)]
+        if not seen:
             return None
-        ids: Ids = frozenset().union(*types.values())
-        always = len(ids) == len(self.shapes)
+        ids = frozenset(each.id for each in seen)
+        found = Place(ids, len(ids) == len(self.shapes), told=self._told(leaf, seen))
         if leaf.kind in (NULL, OBJECT):
-            return Place(ids, always)
+            return found
+        types = [sure(each.type) for each in seen]
         if leaf.kind == ARRAY and all(isinstance(type, Array) and type.of is None for type in types):
-            return Place(ids, always, list_of=NULL)  # they are all empty: no column is needed
-        kind = JSON if JSON in map(kind_of, types) else kind_of(next(iter(types)))
+            return found._replace(list_of=NULL)  # they are all empty: no column is needed
+        kind = JSON if JSON in map(kind_of, types) else kind_of(types[0])
         column, inside, alternate = self._column(leaf.path, kind)
         list_of = alternate.element if alternate is not None and alternate.kind == ARRAY else None
-        return Place(ids, always, column, inside, list_of)
+        return found._replace(column=column, inside=inside, list_of=list_of)
+
+    def _told(self, leaf: Leaf, seen: Sequence[_Seen]) -> dict[tuple[Told, ...], Ids]:
+        """What the columns must tell besides, for rows of which shapes."""
+        found: dict[tuple[Told, ...], set[int]] = {}
+        for each in seen:
+            tests = []
+            if each.below:
+                tests.append(Told(*self._column(each.below, OBJECT)[:2], is_null=False))
+            if isinstance(each.type, Maybe):
+                tests.append(Told(*self._column(leaf.path, kind_of(each.type))[:2], is_null=leaf.kind == NULL))
+            if tests:
+                found.setdefault(tuple(tests), set()).add(each.id)
+        return {tests: frozenset(ids) for tests, ids in found.items()}
 
     def _column(self, path: Path, kind: str) -> tuple[tuple[str, ...], Path | None, Alternate | None]:
         """The column, where in its text, and the alternate if it has one of its own."""
@@ -126,21 +195,26 @@ class Forms:
         key = tuple((each.id, each.shape, each.rows > 0) for each in facts.shapes), facts.keys, facts.body
         found = self._known.get(key)
         if found is None:
-            # One without a row is there for the layout alone.
             shapes = {each.id: each.shape for each in facts.shapes if each.rows}
-            found = self._known[key] = Form(shapes, facts.keys, facts.body, facts.layout())
+            others = (each.shape for each in facts.shapes if not each.rows)
+            found = self._known[key] = Form(shapes, facts.keys, facts.body, facts.layout(), others)
         return found
 
 
-def type_at(type: Type, path: Path) -> Type | None:
-    for name in path:
-        if not isinstance(type, Object):
-            return None
-        inner = next((each for field, each in type.fields if field == name), None)
-        if inner is None:
-            return None
-        type = inner
-    return type
+class _Seen(NamedTuple):
+    """A shape that has something at a path."""
+
+    id: int
+    type: Type
+    below: Path  # the last object on the way that may be null; empty: none
+
+    def may_be(self, kinds: Collection[str]) -> bool:
+        return kind_of(self.type) in kinds or (isinstance(self.type, Maybe) and NULL in kinds)
+
+
+def _maybe_above(shape: Object, path: Path) -> Path:
+    ends = (end for end in range(len(path) - 1, 0, -1) if isinstance(type_at(shape, path[:end]), Maybe))
+    return path[: next(ends, 0)]
 
 
 def _named(members: Sequence[Member], name: str) -> Member:

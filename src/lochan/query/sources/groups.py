@@ -44,7 +44,8 @@ class Group(NamedTuple):
 def grouped(parts: Sequence[Part], *, body: bool = False) -> list[Group]:
     """`body`: the rows' texts are asked for too, where there are any."""
     roots = {BODY_COLUMN} if body else set()
-    roots |= {place.column[0].lower() for part in parts for place in part.places.values() if place and place.column}
+    places = (place for part in parts for place in part.places.values() if place)
+    roots |= {column.lower() for place in places for column in place.columns}
     groups: list[Group] = []
     for part in parts:
         alone = Group([part.form], part.places, _slots(part.form, roots), part.renumbered, True)
@@ -82,8 +83,11 @@ def _joined(one: Group, other: Group) -> Group | None:
 def _joined_places(one: Place | None, other: Place | None) -> Place | None:
     if one is None or other is None:
         there = one or other
-        return there._replace(always=False) if there else None
-    return one._replace(ids=one.ids | other.ids, always=one.always and other.always)
+        return there._replace(every=False) if there else None
+    told = dict(one.told)
+    for tests, ids in other.told.items():
+        told[tests] = told.get(tests, frozenset()) | ids
+    return one._replace(ids=one.ids | other.ids, every=one.every and other.every, told=told)
 
 
 def _joined_slots(one: Slots, other: Slots) -> Slots | None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from lochan.pools.shape import ARRAY, JSON, NULL, TIME, Array, Object, Type, kind_of, shape_id, unify
+from lochan.pools.shape import ARRAY, JSON, NULL, TIME, Array, Object, Type, kind_of, shape_id, sure, type_at, unify
 from lochan.query.leaves import Known, Leaf, Path
-from lochan.query.sources.forms import OPEN_KINDS, Form, Place, type_at
+from lochan.query.sources.forms import OPEN_KINDS, Form, Place
 
 
 class Knowledge:
@@ -43,8 +43,8 @@ class Knowledge:
         for form in self.forms:
             for shape in form.shapes.values():
                 inner = type_at(shape, path)
-                if isinstance(inner, Object):
-                    names.update(dict.fromkeys(inner.names()))
+                if inner is not None and isinstance(there := sure(inner), Object):
+                    names.update(dict.fromkeys(there.names()))
         return list(names)
 
     def place(self, form: Form, leaf: Leaf) -> Place | None:
@@ -77,12 +77,14 @@ class Knowledge:
             else:
                 self._elements[path] = element
         formats = tuple(type.partition(":")[2] for type in types if isinstance(type, str) and kind_of(type) == TIME)
-        return [self._leaf(Leaf(path, kind), formats if kind == TIME else ()) for kind in kinds]
+        there = len(kinds) > 1 and all(form.has_always(path) for form in self.forms)
+        return [self._leaf(Leaf(path, kind), formats if kind == TIME else (), there) for kind in kinds]
 
-    def _leaf(self, leaf: Leaf, formats: tuple[str, ...]) -> Known:
+    def _leaf(self, leaf: Leaf, formats: tuple[str, ...], there: bool) -> Known:
         places = [self.place(form, leaf) for form in self.forms]
         always = all(place is not None and place.always for place in places)
-        return Known(leaf, always, self.element(leaf) if leaf.kind == ARRAY else NULL, formats)
+        element = self.element(leaf) if leaf.kind == ARRAY else NULL
+        return Known(leaf, always, element, formats, otherwise=there and leaf.kind == NULL)
 
     def _common(self, path: Path, arrays: Iterable[Array]) -> Type | None:
         """What one typed list can hold; None: there is no such type."""

@@ -9,21 +9,25 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lochan.errors import Invalid, LochanError, NotFound
+from lochan.pools.settings import settings_of
 from lochan.query import ast
 from lochan.query.errors import QueryError, did_you_mean
 from lochan.query.leaves import Source
 from lochan.query.sources.bounds import ANY_ROW, constant
 from lochan.query.sources.catalog import Catalog
+from lochan.query.sources.choosing import reach_of
 from lochan.query.sources.key_range import KeyRange, converted
 from lochan.query.sources.meta.open import at, lake_rows, rows_of
 from lochan.query.sources.narrowing import Wanted, wanted
 from lochan.query.sources.pool import PoolSource
+from lochan.query.sources.reach import classes
 from lochan.query.sources.scans import Scans
 from lochan.query.sources.snapshot import Snapshot, Snapshots, merged
 from lochan.query.sources.spreading import of_rows, of_table
 from lochan.versioning.globs import regex
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.repositories import POOL, Repository
+from lochan.versioning.resolve import Resolved
 
 # Reads files of a repository, by a ref and a glob, into data objects of this query alone.
 ReadFiles = Callable[[OpenRepository, str, str], Awaitable[Snapshot]]
@@ -44,6 +48,7 @@ class Opening:
         self._text = text
         self._opened: dict[str, OpenRepository] = {}
         self._sources: dict[int, Source] = {}
+        self._reached: dict[PoolSource, tuple[OpenRepository, Resolved]] = {}  # of which not everything was opened
 
     async def open(self, pipe: ast.Pipe) -> Callable[[ast.Source], Source]:
         """Raises QueryError for what is not there. What is returned knows the sources of this pipe alone."""
@@ -51,10 +56,14 @@ class Opening:
             self._sources[id(each.source)] = await self._placed(each)
         return lambda source: self._sources[id(source)]
 
-    def widen(self) -> bool:
+    async def widen(self) -> bool:
         """From now on fields are known that only rows have which need not be read: a query may name them, and must not
         be told that there is no such field. False: there is nothing more to know."""
-        return sum(pool.widen() for pool in self.pools) > 0
+        return sum([pool.widen(await self._whole(pool)) for pool in self.pools]) > 0
+
+    async def _whole(self, pool: PoolSource) -> Snapshot:
+        at = self._reached.get(pool)
+        return pool.snapshot if at is None else await self._snapshots.at(*at)
 
     async def close(self) -> None:
         for repository in self._opened.values():
@@ -77,16 +86,35 @@ class Opening:
             return await self._metadata(want)
         if source.path:
             return await self._files(want)
-        pools = [await self._snapshot(name, source.ref) for name in await self._names(source)]
-        snapshot = pools[0] if len(pools) == 1 else merged(pools)
-        low, high = _end(source.low), _end(source.high)
-        range = KeyRange(low, high, source.no_key)
-        if low or high:
-            kinds = PoolSource(snapshot, Scans()).kinds_of_key()
-            range = converted(range, kinds, snapshot.settings)
-        pool = PoolSource(snapshot, self.scans, range=range, test=want.test, first=want.first)
+        names = await self._names(source)
+        pool = await (self._one(names[0], want) if len(names) == 1 else self._several(names, want))
         self.pools.append(pool)
         return pool
+
+    async def _one(self, name: str, want: Wanted) -> PoolSource:
+        """Only what it wants of the pool is opened."""
+        repository = await self.repository(name)
+        resolved = await repository.resolve(at(repository, want.source.ref))
+        settings = settings_of(repository.repository)
+        range = _range(want.source)
+        if range.low or range.high:
+            kinds = classes(await repository.tree(resolved.commit), settings)
+            if kinds is None:
+                kinds = PoolSource(await self._snapshots.at(repository, resolved), Scans()).kinds_of_key()
+            range = converted(range, kinds, settings)
+        reach = reach_of(range, want.test, want.first, settings)
+        snapshot = await self._snapshots.at(repository, resolved, reach)
+        pool = PoolSource(snapshot, self.scans, range=range, test=want.test, first=want.first)
+        if snapshot.left_out.objects:
+            self._reached[pool] = repository, resolved
+        return pool
+
+    async def _several(self, names: list[str], want: Wanted) -> PoolSource:
+        snapshot = merged([await self._snapshot(name, want.source.ref) for name in names])
+        range = _range(want.source)
+        if range.low or range.high:
+            range = converted(range, PoolSource(snapshot, Scans()).kinds_of_key(), snapshot.settings)
+        return PoolSource(snapshot, self.scans, range=range, test=want.test, first=want.first)
 
     async def _files(self, want: Wanted) -> Source:
         source = want.source
@@ -165,6 +193,10 @@ def _check_pool(name: str, all: Sequence[Repository]) -> None:
             f"`{name}` is a repository of files",
             hint=f"read files of it, such as {name}@{found.default_branch}/data/*.parquet, or {name}:entries",
         )
+
+
+def _range(source: ast.Source) -> KeyRange:
+    return KeyRange(_end(source.low), _end(source.high), source.no_key)
 
 
 def _end(value: ast.Expr | None) -> tuple[str, bool | int | float | str] | None:

@@ -9,9 +9,9 @@ from sqlglot import exp
 
 from lochan.pools.layout import BODY_COLUMN, SHAPE_COLUMN
 from lochan.pools.shape import INT, JSON, Object
-from lochan.query.compile.sql import Sql, case, eq, null_of, number
+from lochan.query.compile.sql import Sql, case, coalesce, eq, null_of, number
 from lochan.query.leaves import Asked, Known, Leaf, Path
-from lochan.query.sources import key_range, ordering, scans, values
+from lochan.query.sources import key_range, ordering, scans, values, whole_row
 from lochan.query.sources.bounds import ANY_ROW, Test
 from lochan.query.sources.choosing import Choice
 from lochan.query.sources.forms import Form
@@ -46,15 +46,18 @@ class PoolSource:
         self._choice = Choice(snapshot, range, test, first)
         self._scanned: Indices | None = None  # by all that was selected so far
         self.read = self._choice.by_form(self._choice.kept)
-        self._wide = not self.read  # of nothing all fields would be unknown
-        self.knowledge = Knowledge(self._choice.by_form(snapshot.all) if self._wide else self.read)
+        # Whose fields are all known: of nothing every field would be unknown.
+        self._wide = None if self.read else snapshot
+        self.knowledge = Knowledge(self.read or self._choice.forms(snapshot))
 
-    def widen(self) -> bool:
-        """Know the fields of all objects, also of those that are not read. False: it did so already."""
-        if self._wide or len(self._choice.kept) == self.snapshot.count:
+    def widen(self, all: Snapshot | None = None) -> bool:
+        """Know the fields of all objects, also of those that are not read; `all` has those that the snapshot leaves
+        out. False: it did so already."""
+        whole = all or self.snapshot
+        if self._wide is whole or (whole is self.snapshot and len(self._choice.kept) == whole.count):
             return False
-        self._wide = True
-        self.knowledge = Knowledge(self._choice.by_form(self.snapshot.all))
+        self._wide = whole
+        self.knowledge = Knowledge(self._choice.forms(whole))
         return True
 
     # --- what is known ---
@@ -65,7 +68,7 @@ class PoolSource:
 
     @property
     def skipped(self) -> list[Skipped]:
-        return self._choice.why.told(self.snapshot, self.objects)
+        return self._choice.skipped(self.objects)
 
     @property
     def shapes(self) -> Mapping[int, Object]:
@@ -96,14 +99,27 @@ class PoolSource:
     def select(self, asked: Asked) -> exp.Query:
         keys = ordering.key_leaves(self._settings, self.known)
         limited = not self._range.is_all
-        leaves = list(dict.fromkeys([*asked.leaves, *(keys if asked.ordered or limited else [])]))
         read = self._narrowed(asked)
-        groups = grouped([self._part(form, leaves) for form in read], body=asked.body)
-        query = stacked([self._scan(group, read, leaves, asked) for group in groups] or [self._nothing(leaves, asked)])
-        terms = ordering.order(self._settings, self.known) if asked.ordered else []
+        by_row = asked.ordered and self.key is None and self.snapshot.in_order and len(self.objects) > 1
+        within = asked._replace(body=asked.body or (by_row and self.has_body))
+        if by_row:
+            keys = list(whole_row.leaves(self.known, self.members))
+        leaves = list(dict.fromkeys([*asked.leaves, *(keys if asked.ordered or limited else [])]))
+        groups = grouped([self._part(form, leaves) for form in read], body=within.body)
+        scanned = [self._scan(group, read, leaves, within) for group in groups]
+        query = stacked(scanned or [self._nothing(leaves, within)])
+        terms = ordering.order(self._settings, self.known) if asked.ordered and not by_row else []
+        if by_row:
+            terms = [self._by_row()]
         if len(leaves) == len(asked.leaves) and not limited and not terms:
             return query
         return self._around(query, asked, keys, terms, one_scan=len(groups) == 1)
+
+    def _by_row(self) -> exp.Ordered:
+        """Rows that are text are sorted by that."""
+        row = whole_row.whole_row(self.known, self.members)
+        row = coalesce(_name(BODY_COLUMN), row) if self.has_body else row
+        return exp.Ordered(this=row, desc=self._settings.keys[0].descending, nulls_first=False)
 
     def _around(
         self, query: exp.Query, asked: Asked, keys: list[Leaf], terms: list[exp.Ordered], *, one_scan: bool
@@ -133,7 +149,7 @@ class PoolSource:
     def _scan(self, group: Group, read: Mapping[Form, list[int]], leaves: Sequence[Leaf], asked: Asked) -> exp.Select:
         objects = sorted(index for form in group.forms for index in read[form])
         columns = dict(group.columns.values())
-        files = FileScan([self.snapshot.object(each) for each in objects], columns, group.uniform)
+        files = FileScan(self.snapshot.objects(objects), columns, group.uniform)
         table = self._scans.add_files(files)
         made: list[Sql] = []
         for leaf in leaves:
@@ -153,7 +169,7 @@ class PoolSource:
     def _lies_in_order(self) -> bool:
         """Whether the rows are in order if the objects are read one after the other."""
         kept = self._choice.kept
-        if not all(self.snapshot.facts(index).sorted for index in kept.tolist()):
+        if not self.snapshot.are_sorted(kept):
             return False
         if len(kept) < 2:
             return True

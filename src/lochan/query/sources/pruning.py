@@ -1,27 +1,23 @@
-"""Which objects can hold rows that pass a test, judged by what their entries know; and why the others cannot."""
+"""Which objects can hold rows that pass a test, judged by the spans of their keys. `statistics.py` judges the rest."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow.compute as pc
 
-from lochan.formats import bloom
-from lochan.formats.pool_settings import PoolSettings, path_text
+from lochan.formats.pool_settings import PoolSettings
 from lochan.pools import keys
-from lochan.pools.facts import Bound, ColumnFacts, Facts
-from lochan.pools.shape import FLOAT, INT, STRING, TIME
-from lochan.query.leaves import Leaf, Path
-from lochan.query.sources.bounds import All, Compare, Either, OneOf, Scalar, Test
-from lochan.query.sources.forms import Form
+from lochan.pools.shape import TIME
+from lochan.query.leaves import Path
+from lochan.query.sources.bounds import All, Compare, OneOf, Scalar, Test
+from lochan.query.sources.reach import Within, is_anywhere
 from lochan.query.sources.snapshot import Indices, Snapshot
 
 BY_KEY = "the span of the key"
 BY_FIRST = "enough rows before them"
-NUMBERS = (INT, FLOAT)
 
 
 class Skipped(NamedTuple):
@@ -33,20 +29,22 @@ class Skipped(NamedTuple):
 
 
 class Ends(NamedTuple):
-    """Values of the key's first field, both included; None: no end on that side."""
+    """Values of a field of the key, both included; None: no end on that side."""
 
     low: Any = None
     high: Any = None
 
 
-def by_key(snapshot: Snapshot, among: Indices, ends: Ends) -> Indices:
+def by_key(snapshot: Snapshot, among: Indices, within: Within | None) -> Indices:
     """Those that may have rows with such a key."""
-    if ends == (None, None):
+    if within is None:
         return among
-    span = keys.bounds(ends.low, ends.high, snapshot.settings)
+    span = within.span
     stop = bisect_right(snapshot.least, span.high.hex())  # they are in the order of their least key
     may = pc.greater_equal(snapshot.spans["max"].slice(0, stop), span.low.hex()).to_numpy()
     kept: Indices = np.flatnonzero(may)
+    if within.or_keyless:
+        kept = np.union1d(kept, np.flatnonzero(snapshot.keyless))
     return kept if among is snapshot.all else np.intersect1d(among, kept, assume_unique=True)
 
 
@@ -58,17 +56,31 @@ def first(snapshot: Snapshot, count: int) -> Indices:
         return snapshot.all
     end = snapshot.spans["max"][int(by_greatest[at])].as_py()
     kept = snapshot.all[: bisect_right(snapshot.least, end)]
-    settings = snapshot.settings
-    if settings.nulls_first or settings.keys[0].descending or len(settings.keys) > 1:  # rows without it lie anywhere
+    if is_anywhere(snapshot.settings):
         return np.union1d(kept, np.flatnonzero(snapshot.keyless))
     return kept
 
 
-def ends_of(test: Test, settings: PoolSettings) -> Ends:
-    """What the test says of the key."""
-    path = settings.keys[0].path
-    if not path:
-        return Ends()
+def within(ends: Ends, settings: PoolSettings) -> Within | None:
+    """Of a range: a row that lacks a part of the key lies in none."""
+    return None if ends == (None, None) else Within(keys.bounds(ends.low, ends.high, settings))
+
+
+def tested(test: Test, settings: PoolSettings) -> Within | None:
+    """What the test says of the key: of its first field, and while it leaves but one value to that, of the next."""
+    ends: list[Ends] = []
+    for key in settings.keys:
+        found = _ends_of(test, key.path) if key.path else Ends()
+        if found == (None, None):
+            break
+        ends.append(found)
+        if found.low is None or found.low != found.high:
+            break
+    several = len(settings.keys) > 1  # a row that lacks the one part may have the other
+    return Within(keys.prefix_bounds(ends, settings), or_keyless=several) if ends else None
+
+
+def _ends_of(test: Test, path: Path) -> Ends:
     found = Ends()
     for each in test.tests if isinstance(test, All) else (test,):
         if isinstance(each, Compare) and each.path == path:
@@ -106,75 +118,3 @@ def _most(values: tuple[Any, Any], which: Any) -> Any:
         return which(values)
     except TypeError:
         return values[0]
-
-
-# --- by the statistics of any column ---------------------------------------------------------------------------------
-def why_not(test: Test, facts: Facts, form: Form) -> str:
-    """What tells that no row of the object passes; empty: one may."""
-    if form.is_open:
-        return ""
-    return _why_not(test, form, {column.path: column for column in facts.columns})
-
-
-def _why_not(test: Test, form: Form, known: dict[Path, ColumnFacts]) -> str:
-    match test:
-        case All(tests):
-            return next((why for each in tests if (why := _why_not(each, form, known))), "")
-        case Either(tests):
-            return _if_all(_why_not(each, form, known) for each in tests)
-        case OneOf(path, values):
-            return _if_all(_why_not(Compare(path, "==", *value), form, known) for value in values)
-        case Compare():
-            return _if_all(_columns_without(test, form, known), f"no such value in {path_text(test.path)}")
-    return ""
-
-
-def _if_all(reasons: Iterable[str], nothing: str = "") -> str:
-    """The first of the reasons if there is none that is empty; `nothing` if there is no reason at all."""
-    found = list(reasons)
-    return "" if not all(found) else found[0] if found else nothing
-
-
-def _columns_without(test: Compare, form: Form, known: dict[Path, ColumnFacts]) -> Iterator[str]:
-    """For each column that could hold such a value, why it does not."""
-    for kind in NUMBERS if test.kind in NUMBERS else (test.kind,):
-        place = form.place(Leaf(test.path, kind))
-        if place is None:
-            continue
-        column = known.get(place.column) if place.inside is None else None
-        yield "" if column is None else _column_without(test, column)
-
-
-def _column_without(test: Compare, column: ColumnFacts) -> str:
-    name = path_text(test.path)
-    if not column.present:
-        return f"no such value in {name}"
-    if column.least is None or column.greatest is None:
-        return f"the filter of {name}" if _is_filtered(test, column) else ""
-    if _is_outside(test, column.least, column.greatest, column.cut):
-        return f"least and greatest {name}"
-    return f"the filter of {name}" if _is_filtered(test, column) else ""
-
-
-def _is_filtered(test: Compare, column: ColumnFacts) -> bool:
-    """By the filter over the texts of the column's values, where it has one."""
-    if not column.bloom or test.op != "==" or test.kind != column.kind or column.kind not in (INT, STRING):
-        return False
-    return not bloom.may_hold(column.bloom, bloom.hash_one(str(test.value)))
-
-
-def _is_outside(test: Compare, least: Bound, greatest: Bound, cut: bool) -> bool:
-    value: Any = test.value
-    low: Any = least
-    high: Any = greatest
-    above = value > high and not (cut and test.kind == STRING and value.startswith(high))
-    match test.op:
-        case "==":
-            return bool(value < low or above)
-        case "<":
-            return bool(value <= low)
-        case "<=":
-            return bool(value < low)
-        case ">":
-            return bool(above or (value == high and not cut))
-    return bool(above)

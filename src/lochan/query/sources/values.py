@@ -9,10 +9,24 @@ from sqlglot import exp
 from lochan.pools.layout import SHAPE_COLUMN
 from lochan.pools.shape import ARRAY, JSON, TIME, Type
 from lochan.query.compile.fields import opened
-from lochan.query.compile.sql import TRUE, Sql, case, eq, null_of, sql_type, text, try_cast
+from lochan.query.compile.sql import (
+    TRUE,
+    Sql,
+    all_of,
+    any_of,
+    case,
+    eq,
+    is_null,
+    is_set,
+    negate,
+    null_of,
+    sql_type,
+    text,
+    try_cast,
+)
 from lochan.query.dialects.neutral import neutral
 from lochan.query.leaves import Leaf
-from lochan.query.sources.forms import Place
+from lochan.query.sources.forms import Place, Told
 
 
 def value(place: Place, leaf: Leaf, table: str, element: Type) -> Sql:
@@ -22,9 +36,9 @@ def value(place: Place, leaf: Leaf, table: str, element: Type) -> Sql:
     if place.column:
         read = _read(place, leaf, table)
         shared = place.inside is not None
-        return case((shape_in(place.ids), read)) if shared and not place.always else read
+        return case((shape_in(place.ids), read)) if shared and not place.every else read
     sure = exp.Cast(this=exp.Array(), to=sql_type(ARRAY, element)) if leaf.kind == ARRAY else TRUE
-    return sure.copy() if place.always else case((shape_in(place.ids), sure))
+    return sure.copy() if place.always else case((_is_there(place, table), sure))
 
 
 def absent(leaf: Leaf, element: Type) -> Sql:
@@ -46,9 +60,28 @@ def column(path: Sequence[str], table: str) -> Sql:
     return found
 
 
+def _is_there(place: Place, table: str) -> Sql:
+    """By the shape, and where that leaves it open by the columns."""
+    by_shape = place.ids.difference(*place.told.values())
+    tests = [shape_in(by_shape)] if by_shape else []
+    for told, ids in place.told.items():
+        of_shape = [] if place.every and ids == place.ids else [shape_in(ids)]
+        tests.append(all_of([*of_shape, *(_told(each, table) for each in told)]))
+    return any_of(tests)
+
+
+def _told(told: Told, table: str) -> Sql:
+    found = column(told.column, table)
+    if not told.inside:
+        return is_null(found) if told.is_null else is_set(found)
+    null = eq(neutral("json_get", found, options=told.inside), text("null"))
+    return null if told.is_null else negate(null)
+
+
 def _read(place: Place, leaf: Leaf, table: str) -> Sql:
     if place.inside is not None:
-        return _of_kind(_text(place, table), leaf.kind)
+        json = _text(place, table)
+        return _of_kind(exp.Nullif(this=json, expression=text("null")) if place.told else json, leaf.kind)
     found = column(place.column, table)
     if leaf.kind == JSON and place.list_of is not None:  # a list among others that are text
         return neutral("array_json", found, options=(place.list_of,))

@@ -88,6 +88,7 @@ def _arrow(type: Type) -> pa.DataType:
     if isinstance(type, Array):
         assert type.of is not None
         return pa.list_(_arrow(type.of))
+    assert isinstance(type, str)
     return _TYPES[type]
 
 

@@ -5,15 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
+from msgspec.structs import replace
 
+from lochan.formats import bloom
+from lochan.formats.pool_settings import PoolKey, PoolSettings
+from lochan.query.sources.bounds import Compare
+from lochan.query.sources.forms import Forms
 from lochan.query.sources.key_range import KeyRange
 from lochan.query.sources.narrowing import wanted
 from lochan.query.sources.pool import PoolSource
 from lochan.query.sources.scans import Scans
+from lochan.query.sources.statistics import Judge
 from lochan.query.syntax.parse import parse
-from tests.unit.query.sources.objects import Row, snapshot
+from tests.unit.query.sources.objects import BY_K, Row, snapshot
 
 OBJECTS: list[list[Row]] = [
     [{"k": 1, "s": "apple", "n": {"x": 1}}, {"k": 9, "s": "pear", "n": {"x": 5}}],
@@ -46,10 +53,29 @@ CASES = [
 ]
 
 
-def opened(folder: Path, query: str, range: KeyRange | None = None) -> tuple[str, list[str]]:
+BY_TWO = PoolSettings((PoolKey(("a",)), PoolKey(("b",), descending=True)))
+OF_TWO: list[list[Row]] = [
+    [{"a": 1, "b": 9, "c": 1}, {"a": 1, "b": 5}],
+    [{"a": 1, "b": 4}, {"a": 2, "b": 9}],
+    [{"a": 1, "b": None}, {"a": 3, "b": 9}],  # a row that lacks a part lies outside the span, not outside the pool
+    [{"a": 4, "b": 1}, {"a": 6, "b": 8}],
+]
+
+
+def opened(
+    folder: Path,
+    query: str,
+    range: KeyRange | None = None,
+    objects: list[list[Row]] = OBJECTS,
+    settings: PoolSettings = BY_K,
+) -> tuple[str, list[str]]:
     [want] = wanted(parse(f"from logs | {query}"))
     source = PoolSource(
-        snapshot(folder, *OBJECTS), Scans(), range=range or KeyRange(), test=want.test, first=want.first
+        snapshot(folder, *objects, settings=settings),
+        Scans(),
+        range=range or KeyRange(),
+        test=want.test,
+        first=want.first,
     )
     found = [source.snapshot.object(index).id for index in source.objects.tolist()]
     return " ".join(sorted(found)), [each.why for each in source.skipped]
@@ -60,6 +86,38 @@ def test_tests(tmp_path: Path, query: str, expected: str, why: str) -> None:
     found, reasons = opened(tmp_path, query)
     assert found == expected
     assert why in reasons if why else not reasons
+
+
+@pytest.mark.parametrize(
+    "query, expected",
+    [
+        ("a == 1", "o1 o2 o3"),
+        ("a == 1 and b == 7", "o1"),
+        ("a == 1 and b < 5", "o2"),
+        ("a == 1 and b <= 5 and b >= 3", "o1 o2"),
+        ("a == 5 and b == 20", ""),
+        ("a > 2 and b == 9", "o3"),
+        ("a >= 2 and a < 4", "o2 o3"),
+    ],
+)
+def test_two_keys(tmp_path: Path, query: str, expected: str) -> None:
+    found, reasons = opened(tmp_path, query, objects=OF_TWO, settings=BY_TWO)
+    assert found == expected
+    assert "the span of the key" in reasons
+
+
+def test_the_second_key_counts(tmp_path: Path) -> None:
+    """Where all objects have the first one, and the statistics of the second would let all pass."""
+    day: list[list[Row]] = [
+        [{"a": 1, "b": 9}, {"a": 1, "b": 6}, {"a": 0, "b": 1}],
+        [{"a": 1, "b": 5}, {"a": 1, "b": 2}, {"a": 2, "b": 9}],
+    ]
+    assert opened(tmp_path, "a == 1 and b >= 6", objects=day, settings=BY_TWO) == ("o1", ["the span of the key"])
+
+
+def test_a_range_of_two_keys(tmp_path: Path) -> None:
+    range = KeyRange(("int", 1), ("int", 1))
+    assert opened(tmp_path, "count()", range, OF_TWO, BY_TWO)[0] == "o1 o2"
 
 
 @pytest.mark.parametrize(
@@ -95,21 +153,19 @@ def test_the_first_rows(tmp_path: Path, query: str, expected: str) -> None:
 
 
 def test_a_filter_over_the_values(tmp_path: Path) -> None:
-    from msgspec.structs import replace
-
-    from lochan.formats import bloom
-    from lochan.query.sources.bounds import Compare
-    from lochan.query.sources.forms import Forms
-    from lochan.query.sources.pruning import why_not
-
     facts = snapshot(tmp_path, OBJECTS[0]).facts(0)
-    hashes = bloom.hash_all(pa.array(["apple", "pear"]))
-    filtered = [replace(each, bloom=bloom.build(hashes)) if each.path == ("s",) else each for each in facts.columns]
-    facts = replace(facts, columns=tuple(filtered))
-    form = Forms().of(facts)
-    assert why_not(Compare(("s",), "==", "string", "fig"), facts, form) == "the filter of s"
-    assert why_not(Compare(("s",), "==", "string", "pear"), facts, form) == ""
-    assert why_not(Compare(("s",), ">", "string", "fig"), facts, form) == ""
+    [column] = [each for each in facts.columns if each.path == ("s",)]
+    filtered = replace(column, bloom=bloom.build(bloom.hash_all(pa.array(["apple", "pear"]))))
+    columns = np.array([filtered, column, None])
+    judge = Judge(Forms().of(facts), lambda path: columns, len(columns))
+
+    def why(op: str, value: str) -> list[str]:
+        return [judge.reasons[number] for number in judge.judge(Compare(("s",), op, "string", value))]
+
+    assert why("==", "fig") == ["the filter of s", "", ""]
+    assert why("==", "pear") == ["", "", ""]
+    assert why(">", "fig") == ["", "", ""]
+    assert why(">", "pear") == ["least and greatest s", "least and greatest s", ""]
 
 
 def test_only_what_is_kept_is_decoded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

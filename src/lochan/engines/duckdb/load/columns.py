@@ -14,10 +14,11 @@ from typing import Any, NamedTuple
 from lochan.engines.duckdb.load.sql import name_sql, type_sql
 from lochan.formats.pool_settings import Path
 from lochan.pools.layout import Alternate, Layout, Member, column_type
-from lochan.pools.shape import ARRAY, JSON, OBJECT, STRING, TIME, Array, Object, Type, kind_of
+from lochan.pools.shape import ARRAY, JSON, OBJECT, STRING, TIME, Array, Maybe, Object, Type, kind_of, sure, type_at
 
 ROW = "j"  # the struct
 SHAPE = "s"  # the number of the row's shape
+MAYBE = "maybe"  # no kind: said of a place beside its kind, where it may be null
 
 
 class Column(NamedTuple):
@@ -72,7 +73,7 @@ class Columns:
         if not ids:
             return "NULL"
         if alternate.kind == JSON:
-            read = f"{value} ->> '$'" if self._texts else f"{value}::VARCHAR"
+            read = f"{value} ->> '$'" if self._texts else f"nullif({value}::VARCHAR, 'null')"
         elif alternate.kind == STRING:
             read = f"{value} ->> '$'"
         else:
@@ -109,20 +110,21 @@ def places(shape: Object, above: Path = ()) -> Iterator[tuple[Path, str]]:
     for name, type in shape.fields:
         path = (*above, name)
         yield path, kind_of(type)
-        if isinstance(type, Object):
-            yield from places(type, path)
+        if isinstance(type, Maybe):
+            yield path, MAYBE
+        if isinstance(inner := sure(type), Object):
+            yield from places(inner, path)
 
 
 def kind_at(shape: Type, path: Path) -> str | None:
     """None: it has nothing there."""
-    for name in path:
-        if not isinstance(shape, Object):
-            return None
-        found = next((type for each, type in shape.fields if each == name), None)
-        if found is None:
-            return None
-        shape = found
-    return kind_of(shape)
+    found = type_at(shape, path)
+    return None if found is None else kind_of(found)
+
+
+def may_be_null(shape: Object, path: Path) -> bool:
+    """Whether it is left to the columns if something is there."""
+    return any(isinstance(type_at(shape, path[:end]), Maybe) for end in range(1, len(path) + 1))
 
 
 def _structure(members: Iterable[Member]) -> dict[str, Any]:

@@ -34,7 +34,12 @@ _EXACT_INT = 1 << 53
 
 
 class CsvTable:
-    def __init__(self, session: Session, name: str, stream: Unpacked, delimiter: str, faults: Faults) -> None:
+    """Not `typed`: all values stay the texts that they are."""
+
+    def __init__(
+        self, session: Session, name: str, stream: Unpacked, delimiter: str, faults: Faults, *, typed: bool = True
+    ) -> None:
+        self._typed = typed
         self._session = session
         self._name = name
         self._stream = stream
@@ -48,9 +53,10 @@ class CsvTable:
         names = self._header()
         try:
             self._fill(names)
+            selected = self._selected(names) if self._typed else "*"
             # A cursor of its own, for while it is read the session takes in what was read.
             with self._session.connection.cursor() as cursor:
-                yield from cursor.sql(f"SELECT {self._selected(names)} FROM {_TABLE}").to_arrow_reader(BATCH_ROWS)
+                yield from cursor.sql(f"SELECT {selected} FROM {_TABLE}").to_arrow_reader(BATCH_ROWS)
         finally:
             self._session.execute(f"DROP TABLE IF EXISTS {_TABLE}")
 

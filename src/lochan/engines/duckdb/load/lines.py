@@ -105,10 +105,10 @@ def texts_of(
     offsets = np.empty(len(ends) + 1, dtype=np.int32)
     offsets[0], offsets[1:] = 0, ends
     texts = pa.StringArray.from_buffers(len(ends), pa.py_buffer(offsets), pa.py_buffer(data))
-    return Lines(name, texts, _is_valid(texts), first, places)
+    return Lines(name, texts, is_valid(texts), first, places)
 
 
-def _is_valid(texts: pa.StringArray) -> bool:
+def is_valid(texts: pa.StringArray) -> bool:
     try:
         texts.validate(full=True)
     except pa.ArrowInvalid:

@@ -47,6 +47,8 @@ class How(NamedTuple):
     unpacked_bytes_max: int | None = None
     temp: str | None = None  # the folder for what does not fit into memory
     advance: Callable[[int], None] = _nothing  # told of each piece of input, in bytes
+    typed: bool = True  # columns of CSV are what their values are; else all are texts
+    row_tag: str = ""  # of XML: the elements that are rows
 
 
 STANDARD = How()
@@ -131,7 +133,7 @@ class Staged:
     async def land(self, repository: OpenRepository, branch: str, said: Said = NOTHING, *, actor: Actor) -> Loaded:
         refs, mint = await repository.refs()
         refs.branch(branch)  # before anything is written
-        writer = ObjectWriter(repository, mint)
+        writer = ObjectWriter.of(repository, mint)
         files = self._loader.objects()
         entries, rows = [], 0
         while (written := await self._apart(lambda: next(files, None))) is not None:

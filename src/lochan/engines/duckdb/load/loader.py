@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -95,10 +96,9 @@ class Loader:
         self._text_bytes += batch.nbytes
         found = shaped(batch, self._settings.times)
         if found is not None:
-            self._known.add(found.counts())
-            ids = [self._known.columns.get(shape) for shape in found.shapes]
-            known = [id for id in ids if id is not None]
-            if len(known) == len(ids) and self._staging.typed(found.numbered(known), found.layout):
+            self._known.add(Counter({found.shape: batch.num_rows}))
+            id = self._known.number(found.shape)
+            if id is not None and self._staging.typed(found.table, found.layout, found.shape, id):
                 return
         self.take_rows(rows_of(batch))
 
@@ -109,7 +109,8 @@ class Loader:
             yield from objects.write(relation)
 
     def _relations(self) -> list[Relation]:
-        found = relations(self._staging.tables, self._known.layout, list(self._known.columns))
+        known = self._known
+        found = relations(self._staging.tables, known.layout, known, list(known.columns))
         if self._staging.kept is not None:
             layout = every_kind(self._keys)
             found.append(Relation(layout, f"SELECT * FROM {self._staging.kept}", tuple(self._known.texts)))
@@ -124,12 +125,13 @@ class Loader:
     def _settle(self, judged: Sequence[Judged]) -> None:
         self._learning.learn(judged)
         known = self._known
-        typed = [each for each in judged if each.shape in known.columns]
+        numbers = {shape: known.number(shape) for shape in {each.shape for each in judged}}
+        typed = [each for each in judged if numbers[each.shape] is not None]
         self._staging.given(
             pa.array([engine_text(each, known.layout) for each in typed], pa.string()),
-            pa.array([known.columns[each.shape] for each in typed], pa.int32()),
+            pa.array([numbers[each.shape] for each in typed], pa.int32()),
         )
-        texts = [each for each in judged if each.shape not in known.columns]
+        texts = [each for each in judged if numbers[each.shape] is None]
         if texts:
             self._staging.texts(texts_table(texts, [known.texts[each.shape] for each in texts], self._keys))
 

@@ -6,7 +6,7 @@ so objects do not overlap, and no sort is larger than an object.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -126,7 +126,7 @@ class Objects:
         by = order.by()
         if count < 2 or not by:
             return [name]
-        key = f"create_sort_key({', '.join(_sort_key(term) for term in by)})"
+        key = sort_key(by)
         sample = f"(SELECT {key} AS k FROM {name} USING SAMPLE {_SAMPLE_ROWS} ROWS)"
         cuts = ", ".join(f"{number / count}" for number in range(1, count))
         ((bounds,),) = self._session.execute(f"SELECT quantile_disc(k, [{cuts}]) FROM {sample}")
@@ -135,8 +135,8 @@ class Objects:
             " AND ".join(
                 test
                 for test in (
-                    f"{key} > {_blob(low)}" if low is not None else "",
-                    f"{key} <= {_blob(high)}" if high is not None else "",
+                    f"{key} > {blob_sql(low)}" if low is not None else "",
+                    f"{key} <= {blob_sql(high)}" if high is not None else "",
                 )
                 if test
             )
@@ -166,11 +166,16 @@ def _size(shapes: tuple[ShapeFacts, ...]) -> int:
     return len(msgspec.msgpack.encode(shapes))
 
 
-def _sort_key(term: str) -> str:
+def sort_key(by: Sequence[str]) -> str:
+    """Bytes that compare as rows do in the order of these terms, whoever computes them."""
+    return f"create_sort_key({', '.join(map(_sorted_by, by))})"
+
+
+def _sorted_by(term: str) -> str:
     sql, _, nulls = term.partition(" NULLS ")
     value, _, way = sql.rpartition(" ")
     return f"{value}, '{way} NULLS {nulls}'"
 
 
-def _blob(value: bytes) -> str:
+def blob_sql(value: bytes) -> str:
     return "'" + "".join(f"\\x{byte:02X}" for byte in value) + "'::BLOB"

@@ -15,7 +15,6 @@ from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, JSON, OBJECT, STRING, TI
 
 _CLASSES = {BOOL: 1, INT: 2, FLOAT: 2, TIME: 3, STRING: 4, OBJECT: 5, ARRAY: 5, JSON: 5}
 _COMPOSITE = (OBJECT, ARRAY, JSON)
-_COMPOSITE_SPAN = b"\x60", b"\x60\xff"  # around the bytes of every key that is no scalar
 
 
 class Part(NamedTuple):
@@ -62,30 +61,27 @@ class Order:
     def values_sql(self) -> list[str]:
         """What `encoded` wants of a row, as columns."""
         return [
-            f"epoch_us({sql})" if kind == TIME else "true" if kind in _COMPOSITE else sql
+            f"epoch_us({sql})" if kind == TIME else "true" if kind in _COMPOSITE and part.key.path else sql
             for part in self.parts
             for kind, sql in ((kind, f"({sql})") for kind, sql in part.kinds.items())
         ]
 
     def span(self, least: tuple[Any, ...], greatest: tuple[Any, ...]) -> keys.Span:
         """Around the keys of all rows that have one, of the first and the last."""
-        if any(kind in _COMPOSITE for part in self.parts for kind in part.kinds):
-            return self._wide_span()
-        settings = self._settings
-        return keys.shortened(
-            keys.Span(keys.encode(self._key(least), settings), keys.encode(self._key(greatest), settings))
-        )
+        return keys.shortened(keys.Span(self._end(least, last=False), self._end(greatest, last=True)))
 
-    def _wide_span(self) -> keys.Span:
-        """Their own texts may be written in another way than the engine's."""
-        low, high = (bytes([0x11]), bytes([0xEF, 0xFF])) if self.parts[0].key.path else _COMPOSITE_SPAN
-        if self.parts[0].key.descending:
-            low, high = bytes(255 - byte for byte in high[:1]), bytes(255 - byte for byte in low[:1]) + b"\xff"
-        return keys.Span(low, high)
-
-    def _key(self, values: tuple[Any, ...]) -> list[Any]:
-        rest = iter(values)
-        return [_value({kind: next(rest) for kind in part.kinds}) for part in self.parts]
+    def _end(self, values: tuple[Any, ...], *, last: bool) -> bytes:
+        """Up to a part that may be no scalar: its own text may be written in another way than the engine's."""
+        rest, made = iter(values), b""
+        for part in self.parts:
+            value = _value({kind: next(rest) for kind in part.kinds})
+            if not part.key.path:
+                made += keys.text_part(value, part.key)
+            elif any(kind in _COMPOSITE for kind in part.kinds):
+                return made + keys.any_part(part.key, last=last)
+            else:
+                made += keys.part(value, part.key, self._settings)
+        return made
 
 
 def _value(by_kind: dict[str, Any]) -> Any:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from lochan.engines.duckdb.load.carrying import carried
+from lochan.engines.duckdb.load.carrying import bare, carried
+from lochan.engines.duckdb.load.known import Known
 from lochan.engines.duckdb.load.sql import name_sql
 from lochan.engines.duckdb.load.staging import Table
 from lochan.pools.layout import SHAPE_COLUMN, Layout, columns
-from lochan.pools.shape import Object
+from lochan.pools.nullable import joined
+from lochan.pools.shape import Object, encode
 
 
 class Relation(NamedTuple):
@@ -20,26 +22,42 @@ class Relation(NamedTuple):
     shapes: tuple[Object, ...]  # that the layout is of
 
 
-def relations(tables: Sequence[Table], layout: Layout, shapes: Sequence[Object]) -> list[Relation]:
-    """`layout` is that of all shapes that have columns."""
+def relations(tables: Sequence[Table], layout: Layout, known: Known, shapes: Sequence[Object]) -> list[Relation]:
+    """`layout` is that of these shapes, all of which are known. Of those that differ by nulls alone one is left."""
     found = []
     arms = []
+    into = joined(shapes)
     for table in tables:
-        arm = _arm(table, layout)
+        arm = _arm(table, layout, known, into)
         if arm is None:
-            own = _arm(table, table.layout)
-            assert own is not None
-            found.append(Relation(table.layout, own, table.shapes))
+            own = joined(table.shapes)
+            alone = _arm(table, table.layout, known, own)
+            assert alone is not None
+            found.append(Relation(table.layout, alone, tuple(dict.fromkeys(own.values()))))
         else:
             arms.append(arm)
     if arms:
-        found.append(Relation(layout, " UNION ALL ".join(arms), tuple(shapes)))
+        found.append(Relation(layout, " UNION ALL ".join(arms), tuple(dict.fromkeys(into.values()))))
     return found
 
 
-def _arm(table: Table, layout: Layout) -> str | None:
-    if table.layout == layout:
+def follows(layout: Layout, to: Layout) -> bool:
+    """Whether rows in columns of the one can be put into those of the other."""
+    return layout == to or carried(to.members, layout.members, {}) is not None
+
+
+def _arm(table: Table, layout: Layout, known: Known, into: Mapping[Object, Object]) -> str | None:
+    empty = bare(known.columns)
+    if table.layout == layout and not empty:
         values: list[str] | None = [name_sql(name) for name, _ in columns(layout)]
     else:
-        values = carried(layout.members, table.layout.members)
-    return None if values is None else f"SELECT {', '.join([SHAPE_COLUMN, *values])} FROM {table.name}"
+        values = carried(layout.members, table.layout.members, empty)
+    return None if values is None else f"SELECT {', '.join([_shape(known, into), *values])} FROM {table.name}"
+
+
+def _shape(known: Known, into: Mapping[Object, Object]) -> str:
+    numbers = known.numbered(sorted(set(into.values()), key=encode))
+    arms = [f"WHEN {known.columns[one]} THEN {numbers[other]}" for one, other in into.items() if one != other]
+    if not arms:
+        return SHAPE_COLUMN
+    return f"(CASE {SHAPE_COLUMN} {' '.join(arms)} ELSE {SHAPE_COLUMN} END)::INTEGER AS {SHAPE_COLUMN}"

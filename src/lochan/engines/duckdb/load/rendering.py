@@ -13,13 +13,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from lochan.engines.duckdb.load.columns import ROW, is_mixed, kind_at
+from lochan.engines.duckdb.load.columns import ROW, is_mixed, kind_at, may_be_null
 from lochan.engines.duckdb.load.sql import name_sql, text_sql, type_sql
 from lochan.formats.pool_settings import Path
 from lochan.pools import times
 from lochan.pools.json_row import row_text
 from lochan.pools.layout import Layout, Member
-from lochan.pools.shape import ARRAY, FLOAT, JSON, NULL, OBJECT, STRING, TIME, Array, Object, Type, kind_of
+from lochan.pools.shape import ARRAY, FLOAT, JSON, NULL, OBJECT, STRING, TIME, Array, Maybe, Object, Type, kind_of
 
 SHAPES_MAX = 256
 _ARMS_MAX = 20_000  # shapes times columns: an expression has to be planned, and goes through all of it
@@ -55,14 +55,24 @@ def proof(shapes: Mapping[Object, int], styles: Mapping[Object, Style], layout: 
         check = _Check(styles.get(shape, STYLES[0])).of(shape, layout)
         if check is not None:
             checks[shape] = f"CASE WHEN {check} THEN {shapes[shape]} END"
-    return _chosen(list(checks), checks, paths) if checks else ""
+    there = {sql: {shape: _is_there(shape, path) for shape in checks} for path, sql in paths}
+    return _chosen(list(checks), checks, there) if checks else ""
 
 
-def _chosen(shapes: Sequence[Object], checks: Mapping[Object, str], paths: Sequence[tuple[Path, str]]) -> str:
+def _is_there(shape: Object, path: Path) -> bool | None:
+    """None: in some rows."""
+    return None if may_be_null(shape, path) else kind_at(shape, path) not in (None, NULL)
+
+
+def _chosen(
+    shapes: Sequence[Object], checks: Mapping[Object, str], places: Mapping[str, Mapping[Object, bool | None]]
+) -> str:
     """By questions whether a field is there, each of which halves what is left as far as it can."""
     best, parts = None, None
-    for path, sql in paths if len(shapes) > 1 else ():
-        there = [shape for shape in shapes if kind_at(shape, path) not in (None, NULL)]
+    for sql, is_there in places.items() if len(shapes) > 1 else ():
+        if any(is_there[shape] is None for shape in shapes):
+            continue
+        there = [shape for shape in shapes if is_there[shape]]
         rest = len(shapes) - len(there)
         if there and rest and (parts is None or abs(len(there) - rest) < abs(2 * len(parts) - len(shapes))):
             best, parts = sql, there
@@ -70,7 +80,7 @@ def _chosen(shapes: Sequence[Object], checks: Mapping[Object, str], paths: Seque
         return checks[shapes[0]] if len(shapes) == 1 else f"coalesce({', '.join(checks[each] for each in shapes)})"
     others = [shape for shape in shapes if shape not in parts]
     return (
-        f"CASE WHEN {best} IS NOT NULL THEN {_chosen(parts, checks, paths)} ELSE {_chosen(others, checks, paths)} END"
+        f"CASE WHEN {best} IS NOT NULL THEN {_chosen(parts, checks, places)} ELSE {_chosen(others, checks, places)} END"
     )
 
 
@@ -94,9 +104,11 @@ class _Check:
         if len(shape.fields) > _FIELDS_MAX or not self._object(shape, layout.members, ROW):
             return None
         self._text("\n")
+        return " AND ".join([f"line = {self._written()}", *self._tests])
+
+    def _written(self) -> str:
         pieces = [text_sql(each) if number % 2 == 0 else each for number, each in enumerate(self._pieces)]
-        written = f"line = concat({', '.join(each for each in pieces if each != chr(39) * 2)})"
-        return " AND ".join([written, *self._tests])
+        return f"concat({', '.join(each for each in pieces if each != chr(39) * 2)})"
 
     def _text(self, text: str) -> None:
         self._pieces[-1] += text
@@ -115,6 +127,8 @@ class _Check:
         return True
 
     def _field(self, type: Type, member: Member, value: str) -> bool:
+        if isinstance(type, Maybe):
+            return self._maybe(type.of, member, value)
         kind = kind_of(type)
         if type == NULL:
             self._text("null")
@@ -138,6 +152,16 @@ class _Check:
             if format == times.NATIVE:
                 return False
             self._tests.append(f"regexp_full_match({read}, {text_sql(times.pattern(format))})")
+        return True
+
+    def _maybe(self, type: Type, member: Member, value: str) -> bool:
+        """A NULL that was read of anything but null is not what was read."""
+        inner = _Check(self._style)
+        if not inner._field(type, member, value):
+            return False
+        is_null = f"({value} ->> '$') IS NULL" if is_mixed(member) else f"{value} IS NULL"
+        self._value(f"CASE WHEN {is_null} THEN 'null' ELSE {inner._written()} END")
+        self._tests += [f"({is_null} OR {test})" for test in inner._tests]
         return True
 
     def _list(self, type: Array, value: str) -> bool:

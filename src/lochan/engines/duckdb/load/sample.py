@@ -10,8 +10,10 @@ from itertools import islice
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from lochan.engines.duckdb.load.avro import avro_rows
 from lochan.engines.duckdb.load.elements import elements
 from lochan.engines.duckdb.load.lines import Lines, lines
+from lochan.engines.duckdb.load.reading import stripes
 from lochan.engines.duckdb.load.streams import Input, Unpacked
 from lochan.engines.duckdb.load.tabular import rows_of
 from lochan.errors import Invalid
@@ -36,6 +38,11 @@ def sample(input: Input, format: str | None) -> list[Row]:
                 return _csv_rows(stream.head, "\t" if format == "tsv" else ",")
             case "parquet" if input.file and stream.packing is None:
                 return rows_of(next(pq.ParquetFile(input.file).iter_batches(batch_size=ROWS)))
+            case "avro":
+                found = next(avro_rows(input.name, stream))
+                return found[:ROWS] if isinstance(found, list) else rows_of(found.slice(0, ROWS))
+            case "orc" if input.file and stream.packing is None:
+                return rows_of(next(stripes(input.file)).slice(0, ROWS))
             case "arrow" if not stream.head.startswith(b"ARROW1"):
                 return rows_of(next(iter(pa.ipc.open_stream(pa.PythonFile(stream, "r")))).slice(0, ROWS))
     return []

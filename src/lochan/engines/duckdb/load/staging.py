@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lochan.engines.duckdb.load.carrying import carried
+from lochan.engines.duckdb.load.carrying import bare, carried
 from lochan.engines.duckdb.load.columns import ROW, SHAPE, Columns, structure
 from lochan.engines.duckdb.load.known import Known
 from lochan.engines.duckdb.load.rendering import proof
@@ -71,15 +71,16 @@ class Staging:
         if len(lines):
             self._insert(self._table(), lines, "id", ids)
 
-    def typed(self, rows: pa.Table, layout: Layout) -> bool:
-        """Takes in rows in columns of that layout, behind `_shape`. False: something of them is kept as text now, and
+    def typed(self, rows: pa.Table, layout: Layout, shape: Object, id: int) -> bool:
+        """Takes in rows in columns of that layout, all of one shape. False: something of them is kept as text now, and
         none was taken in."""
         table = self._table()
-        values = carried(table.layout.members, layout.members)
+        values = carried(table.layout.members, layout.members, bare({shape: id}))
         if values is None:
             return False
         listed = ", ".join([SHAPE_COLUMN, "NULL", *values])
-        with self._chunk(rows):
+        numbers = pa.array(np.full(rows.num_rows, id, dtype=np.int32))
+        with self._chunk(rows.add_column(0, SHAPE_COLUMN, numbers)):
             self._session.execute(f"INSERT INTO {table.name} SELECT {listed} FROM chunk")
         return True
 

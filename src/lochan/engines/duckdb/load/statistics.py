@@ -1,22 +1,24 @@
-"""What a Parquet file's footer says of its columns, in the words of an entry's facts: nothing is read again."""
+"""What a Parquet file's footer says of its columns, in the words of an entry's facts, and filters over some of them."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from math import isnan
 from pathlib import Path as File
 from typing import Any, NamedTuple
 
+import msgspec
 import pyarrow.parquet as pq
 
 from lochan.engines.duckdb.load.columns import places
+from lochan.engines.duckdb.load.filters import filters
 from lochan.formats.pool_settings import Path
 from lochan.pools.facts import TEXT_MAX, Bound, ColumnFacts, ShapeFacts
 from lochan.pools.layout import Layout, Member
-from lochan.pools.shape import ARRAY, JSON, OBJECT, STRING, TIME, Array, Object, Type
+from lochan.pools.shape import ARRAY, INT, JSON, OBJECT, STRING, TIME, Array, Object, Type
 
 _START = datetime(1970, 1, 1, tzinfo=UTC)
 _MICRO = timedelta(microseconds=1)
@@ -37,12 +39,27 @@ def column_facts(
     for each in shapes:
         for place in places(each.shape):
             rows[place] += each.rows
-    found = []
+    found = {}
     for leaf in leaves(layout, keys):
         kinds = (OBJECT, ARRAY, JSON) if leaf.kind == JSON else (leaf.kind,)
-        present = sum(rows[leaf.path, kind] for kind in kinds)
-        found.append(_facts(leaf, present, *_bounds(metadata, leaf.number, leaf.kind)))
-    return tuple(found)
+        present = _values(metadata, leaf) if leaf.kind != ARRAY else None
+        if present is None:
+            present = sum(rows[leaf.path, kind] for kind in kinds)
+        found[leaf] = _facts(leaf, present, *_bounds(metadata, leaf.number, leaf.kind))
+    return tuple(_filtered(file, found, keys))
+
+
+def _filtered(file: File, found: Mapping[Leaf, ColumnFacts], keys: Sequence[Path]) -> Iterator[ColumnFacts]:
+    """What the rows are sorted by needs no filter."""
+    some = {
+        leaf.number: leaf.column
+        for leaf, told in found.items()
+        if leaf.kind in (INT, STRING) and leaf.path not in keys[:1] and told.least != told.greatest
+    }
+    made = filters(file, some) if some else {}
+    for leaf, told in found.items():
+        filter = made.get(leaf.number)
+        yield msgspec.structs.replace(told, bloom=filter) if filter else told
 
 
 def leaves(layout: Layout, keys: Sequence[Path] = ()) -> Iterator[Leaf]:
@@ -74,6 +91,14 @@ def _width(type: Type | None) -> int:
     if isinstance(type, Object):
         return sum(_width(each) for _, each in type.fields)
     return _width(type.of) if isinstance(type, Array) else 1
+
+
+def _values(metadata: Any, leaf: Leaf) -> int | None:
+    """How many the column has that are not NULL; None: it does not say."""
+    groups = [metadata.row_group(group).column(leaf.number) for group in range(metadata.num_row_groups)]
+    if not all(each.is_stats_set and each.statistics.has_null_count for each in groups):
+        return None
+    return sum(int(each.num_values - each.statistics.null_count) for each in groups)
 
 
 def _bounds(metadata: Any, number: int, kind: str) -> tuple[Bound, Bound]:

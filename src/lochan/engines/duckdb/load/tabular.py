@@ -1,4 +1,5 @@
-"""Arrow record batches as rows: the columns are typed already, and which of them are null gives each row its shape.
+"""Arrow record batches as rows: the columns are typed already, and those that have nulls may be null. So all rows of a
+batch are of one shape.
 
 Arrow                                   rows
 bool, ints, floats, texts               the same; an unsigned int beyond 64 bits is kept as text
@@ -15,43 +16,34 @@ from __future__ import annotations
 
 import base64
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from decimal import Decimal
 from typing import Any, NamedTuple
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lochan.errors import Invalid
 from lochan.formats.pool_settings import Path
 from lochan.pools.json_row import Row, exact_number
-from lochan.pools.layout import SHAPE_COLUMN, Layout, Member, is_typed, lay_out
-from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, NULL, OBJECT, STRING, Array, Object, Type, kind_of
+from lochan.pools.layout import Layout, Member, is_typed, lay_out
+from lochan.pools.nullable import has_column
+from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, NULL, OBJECT, STRING, Array, Maybe, Object, Type, kind_of
 from lochan.pools.times import format_of, rendered
 
 BATCH_ROWS = 65_536
 _INT_MAX = (1 << 63) - 1
+_DIGITS = 15  # of any decimal, a float gives back so many
 _UTC = pa.timestamp("us", "UTC")
 _DAY = "time:YYYY-MM-DD"
 
 
 class Shaped(NamedTuple):
-    """Rows in typed columns: `shapes[which[n]]` is that of row n."""
+    """Rows of one shape in typed columns."""
 
     table: pa.Table  # of the layout's columns
     layout: Layout
-    shapes: list[Object]
-    which: npt.NDArray[np.int64]
-
-    def counts(self) -> Counter[Object]:
-        counted = np.bincount(self.which, minlength=len(self.shapes))
-        return Counter({shape: int(count) for shape, count in zip(self.shapes, counted, strict=True)})
-
-    def numbered(self, ids: list[int]) -> pa.Table:
-        column = pa.array(np.array(ids, dtype=np.int32)[self.which])
-        return self.table.add_column(0, SHAPE_COLUMN, column)
+    shape: Object
 
 
 def batches_of(rows: pa.Table | pa.RecordBatchReader | pa.RecordBatch) -> Iterator[pa.RecordBatch]:
@@ -74,19 +66,15 @@ def shaped(batch: pa.RecordBatch, times: Collection[Path] = ()) -> Shaped | None
             return None
         columns.append((name, column))
         types.append((name, type))
-    masks = list(_masks(columns))
-    shapes, which = _shapes(types, masks, batch.num_rows)
-    layout = lay_out(shapes)
-    if layout.body:
+    shape = _object((name, _nullable(type, column)) for (name, type), (_, column) in zip(types, columns, strict=True))
+    if shape is None:
         return None
-    arrays = _laid_out(layout.members, dict(columns))
-    if arrays is None:
-        return None
-    schema = pa.schema([(name, array.type) for name, array in arrays])
-    table = pa.Table.from_arrays([array for _, array in arrays], schema=schema)
+    layout = lay_out([shape])
+    arrays = None if layout.body else _laid_out(layout.members, dict(columns))
     if not arrays:  # a table without columns has no rows
         return None
-    return Shaped(table, layout, shapes, which)
+    schema = pa.schema([(name, array.type) for name, array in arrays])
+    return Shaped(pa.Table.from_arrays([array for _, array in arrays], schema=schema), layout, shape)
 
 
 def _timed(column: pa.Array) -> tuple[pa.Array, Type | None]:
@@ -139,6 +127,8 @@ def plain(column: pa.Array) -> pa.Array:
     if types.is_binary(type) or types.is_large_binary(type) or types.is_fixed_size_binary(type):
         texts = [None if each is None else base64.b64encode(each).decode() for each in column.to_pylist()]
         return pa.array(texts, pa.string())
+    if types.is_decimal(type):
+        return _decimal(column)
     if types.is_struct(type):
         fields = [plain(each) for each in column.flatten()]
         names = [type.field(number).name for number in range(type.num_fields)]
@@ -166,8 +156,7 @@ def type_of(type: pa.DataType) -> Type | None:
     if types.is_null(type):
         return NULL
     if types.is_struct(type):
-        fields = [(type.field(number).name, type_of(type.field(number).type)) for number in range(type.num_fields)]
-        return None if any(each is None for _, each in fields) else Object(tuple(fields))  # type: ignore[arg-type]
+        return _object((type.field(number).name, type_of(type.field(number).type)) for number in range(type.num_fields))
     if types.is_list(type) and is_simple(type.value_type):
         return Array(type_of(type.value_type))
     return None
@@ -188,6 +177,14 @@ def _simple(type: pa.DataType) -> pa.DataType:
     return type if pa.types.is_boolean(type) else pa.string()
 
 
+def _decimal(column: pa.Array) -> pa.Array:
+    """As floats, if all of them have so few digits that a float gives them back."""
+    texts = column.cast(pa.string())
+    digits = pc.utf8_trim(pc.replace_substring_regex(texts, "[eE].*|[^0-9]", ""), "0")
+    few = (pc.max(pc.utf8_length(digits)).as_py() or 0) <= _DIGITS
+    return texts.cast(pa.float64()) if few else column
+
+
 def _timestamp(column: pa.Array) -> pa.Array:
     zone = column.type.tz
     try:
@@ -197,42 +194,38 @@ def _timestamp(column: pa.Array) -> pa.Array:
     return micros.cast(_UTC) if zone else micros.cast(pa.int64()).cast(_UTC)
 
 
-def _masks(columns: list[tuple[str, pa.Array]]) -> Iterator[npt.NDArray[np.bool_]]:
-    """Which rows have a value: of each column, and of each member of a struct behind it."""
-    for _, column in columns:
-        yield column.is_valid().to_numpy(zero_copy_only=False)
-        if pa.types.is_struct(column.type):
-            names = [column.type.field(number).name for number in range(column.type.num_fields)]
-            yield from _masks(list(zip(names, column.flatten(), strict=True)))
-
-
-def _shapes(
-    types: list[tuple[str, Type]], masks: list[npt.NDArray[np.bool_]], count: int
-) -> tuple[list[Object], npt.NDArray[np.int64]]:
-    if not masks or all(mask.all() for mask in masks):
-        return [Object(tuple(types))], np.zeros(count, dtype=np.int64)
-    bits = np.packbits(np.stack(masks, axis=1), axis=1)
-    rows = np.ascontiguousarray(bits).view(np.dtype((np.void, bits.shape[1]))).ravel()
-    _, first, which = np.unique(rows, return_index=True, return_inverse=True)
-    shapes = []
-    for row in first:
-        valid = iter([bool(mask[row]) for mask in masks])
-        shapes.append(Object(tuple((name, _present(type, valid)) for name, type in types)))
-    return _merged(shapes, which.astype(np.int64))
-
-
-def _present(type: Type, valid: Iterator[bool]) -> Type:
-    there = next(valid)
-    inner = [(name, _present(each, valid)) for name, each in type.fields] if isinstance(type, Object) else []
+def _nullable(type: Type, column: pa.Array, rows: int | None = None) -> Type | None:
+    """As its values are: never null, null in some rows, or in all. Of a member of a struct, `rows` is in how many the
+    struct is there; in the others it is null too. None: no column would tell."""
+    rows = len(column) if rows is None else rows
+    there = len(column) - column.null_count
     if not there:
         return NULL
-    return Object(tuple(inner)) if isinstance(type, Object) else type
+    found: Type | None = type
+    if isinstance(type, Object):
+        members = zip(type.fields, column.flatten(), strict=True)
+        found = _object((name, _nullable(each, member, there)) for (name, each), member in members)
+    if found is None or there == rows:
+        return found
+    return Maybe(found) if has_column(found) else _with_column(type)
 
 
-def _merged(shapes: list[Object], which: npt.NDArray[np.int64]) -> tuple[list[Object], npt.NDArray[np.int64]]:
-    """What lies under a null is no difference."""
-    places = {shape: number for number, shape in enumerate(dict.fromkeys(shapes))}
-    return list(places), np.array([places[shape] for shape in shapes], dtype=np.int64)[which]
+def _with_column(type: Type) -> Type | None:
+    """With members that may be null, though all of them are: else nothing tells if an object is there."""
+    if isinstance(type, Object):
+        found = _object((name, _with_column(each)) for name, each in type.fields)
+        return Maybe(found) if found is not None and has_column(found) else None
+    return type if type == NULL else Maybe(type)
+
+
+def _object(fields: Iterable[tuple[str, Type | None]]) -> Object | None:
+    """None where it is None of one of them."""
+    known: list[tuple[str, Type]] = []
+    for name, type in fields:
+        if type is None:
+            return None
+        known.append((name, type))
+    return Object(tuple(known))
 
 
 def _laid_out(members: tuple[Member, ...], columns: dict[str, pa.Array]) -> list[tuple[str, pa.Array]] | None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from lochan.pools.shape import ARRAY, JSON, NULL, OBJECT, STRING, Array, Object, Type, kind_of
+from lochan.pools.shape import ARRAY, JSON, NULL, OBJECT, STRING, Array, Maybe, Object, Type, is_told, kind_of
 from lochan.query.compile.choosing import chosen
 from lochan.query.compile.expressions import value_of
 from lochan.query.compile.functions.call import Call, Function
-from lochan.query.compile.sql import ERROR, Sql, all_of, any_of, case, concat, eq, is_set, negate, surely, text
+from lochan.query.compile.sql import ERROR, Sql, all_of, any_of, case, concat, eq, is_set, negate, null_of, surely, text
 from lochan.query.compile.value import KINDS, MISSING, Record, Shaped, Value, absent, boolean, nulled, present, valued
 from lochan.query.dialects.neutral import neutral
 
@@ -87,17 +87,37 @@ def type_text(value: Value) -> Sql:
 
 
 def _by_shape(value: Value, shaped: Shaped) -> Sql:
-    """The shape tells it; but for a list of mixed kinds, of which it says only that it is text."""
-    numbers: dict[str, list[int]] = {}
+    """The shape tells it; but for a list of mixed kinds, of which it says only that it is text, and for what may be
+    null."""
+    numbers: dict[Type, list[int]] = {}
     for at, type in shaped.by_number.items():
-        numbers.setdefault(_shown(type), []).append(at)
-    if len(numbers) == 1 and not value.nothing and JSON not in numbers:
-        return text(next(iter(numbers)))
-    arms: list[tuple[Sql, Sql]] = []
-    for shown, each in numbers.items():
+        numbers.setdefault(_shown(type) if _is_told(type) else type, []).append(at)
+    arms: list[tuple[Sql, Sql]] = [] if shaped.sure else [(absent(value), null_of(STRING)), (nulled(value), text(NULL))]
+    if len(numbers) == 1 and not value.nothing:
+        return case(*arms, other=_told(next(iter(numbers)), value))
+    for type, each in numbers.items():
         test = exp.In(this=shaped.number.copy(), expressions=[exp.Literal.number(at) for at in each])
-        arms.append((test, _json_type(value.alts[JSON]) if shown == JSON and JSON in value.alts else text(shown)))
+        arms.append((test, _told(type, value)))
     return case(*arms)
+
+
+def _told(type: Type, value: Value) -> Sql:
+    """Of a value that has this type: the columns tell what is null. A text is a type as it is shown."""
+    if isinstance(type, Maybe):
+        return case((nulled(value), text(NULL)), other=_told(type.of, value))
+    if isinstance(type, Object) and value.record is not None and not _is_told(type):
+        members = [concat(text(f"{name}:"), _told(each, value.record.get(name))) for name, each in type.fields]
+        return concat(text("{"), neutral("join_texts", *members, options=(",",)), text("}"))
+    if type == JSON and JSON in value.alts:
+        return _json_type(value.alts[JSON])
+    return text(_shown(type))
+
+
+def _is_told(type: Type) -> bool:
+    """Whether the columns have nothing to add."""
+    if isinstance(type, Object):
+        return all(_is_told(each) for _, each in type.fields)
+    return is_told(type) and type != JSON
 
 
 def _json_type(sql: Sql) -> Sql:

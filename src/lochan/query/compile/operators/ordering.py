@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from lochan.pools.shape import INT
+from lochan.pools.shape import INT, is_told
 from lochan.query import ast
 from lochan.query.compile.comparing import order_keys
 from lochan.query.compile.expressions import value_of
@@ -106,8 +106,9 @@ def _before(value: Sql, window: exp.Order) -> Sql:
 
 def _shape(this: Value) -> Sql:
     record = this.record
-    if record is not None and record.shaped is not None and record.body is None:
-        return record.shaped.number.copy()
+    shaped = record.shaped if record is not None and record.body is None else None
+    if shaped is not None and all(map(is_told, shaped.by_number.values())):
+        return shaped.number.copy()
     return type_text(this)
 
 

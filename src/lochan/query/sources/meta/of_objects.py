@@ -10,13 +10,13 @@ import pyarrow as pa
 from lochan.formats.pool_settings import PoolSettings
 from lochan.pools import keys
 from lochan.pools.compaction import Partition, partitions
-from lochan.pools.facts import ColumnFacts
+from lochan.pools.facts import ColumnFacts, Facts
 from lochan.pools.keys import Instant
 from lochan.pools.objects import object_id
 from lochan.pools.shape import TIME
 from lochan.pools.times import NATIVE, render
 from lochan.query.sources.meta.rows import MetaRows
-from lochan.query.sources.snapshot import Indices, Snapshot
+from lochan.query.sources.snapshot import DataObject, Indices, Snapshot
 
 _OBJECT_FIELDS = ("id", "min", "max", "count", "size", "keyless", "address", "shapes", "columns")
 _PARTITION_FIELDS = ("min", "max", "count", "size", "objects")
@@ -25,14 +25,15 @@ _1970 = datetime(1970, 1, 1, tzinfo=UTC)
 
 def object_rows(snapshot: Snapshot, kept: Indices) -> MetaRows:
     """In the order of the key."""
-    return MetaRows(_OBJECT_FIELDS, [_object(snapshot, index) for index in kept.tolist()])
+    indices = kept.tolist()
+    found = zip(snapshot.objects(indices), map(snapshot.facts, indices), strict=True)
+    return MetaRows(_OBJECT_FIELDS, [_object(object, facts, snapshot.settings) for object, facts in found])
 
 
-def _object(snapshot: Snapshot, index: int) -> dict[str, Any]:
-    object, facts = snapshot.object(index), snapshot.facts(index)
+def _object(object: DataObject, facts: Facts, settings: PoolSettings) -> dict[str, Any]:
     return {
         "id": object.id,
-        **_span(facts.key_min, facts.key_max, snapshot.settings),
+        **_span(facts.key_min, facts.key_max, settings),
         "count": facts.rows,
         "size": object.size,
         "keyless": facts.keyless,

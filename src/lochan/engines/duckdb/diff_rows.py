@@ -1,0 +1,160 @@
+"""Rows of two commits compared on DuckDB, within the limits: what does not fit into memory lies on the disk."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from lochan.engines.duckdb.apart import apart
+from lochan.engines.duckdb.files import Files, gone
+from lochan.engines.duckdb.limits import STANDARD, Limits
+from lochan.engines.duckdb.load.load import How
+from lochan.engines.duckdb.load.loader import Loader
+from lochan.engines.duckdb.load.reading import read_input
+from lochan.engines.duckdb.load.streams import Input
+from lochan.engines.duckdb.repository_files import AS_THEY_COME, copied
+from lochan.engines.duckdb.session import Session
+from lochan.engines.row_diff import lines, statements
+from lochan.engines.row_diff.lines import object_lines
+from lochan.engines.row_diff.outcome import SAMPLE, Change, RowDiff, check_keys
+from lochan.engines.row_diff.sides import LEFT, RIGHT, Sides
+from lochan.formats.entry import Entry
+from lochan.formats.pool_settings import Path as KeyPath
+from lochan.pools.facts import from_metadata
+from lochan.pools.faults import FAIL, Faults
+from lochan.pools.objects import object_id
+from lochan.query.sources.snapshot import DataObject
+from lochan.versioning.bodies.read import BodyReader
+from lochan.versioning.open_repository import OpenRepository
+
+FOUND, _ROWS = "found", "rows"
+SCHEMA = lines.SCHEMA.insert(0, pa.field("side", pa.int32()))
+
+
+class Part(NamedTuple):
+    """An entry whose bytes are here."""
+
+    side: int
+    entry: Entry
+    file: Path
+
+
+async def diff_rows(
+    repository: OpenRepository, sides: Sides, files: Files, limits: Limits = STANDARD, *, sample: int = SAMPLE
+) -> RowDiff:
+    """Raises Invalid for a key that does not tell rows apart and for files that are no rows; Gone."""
+    half = limits._replace(memory_bytes=limits.memory_bytes // 2) if not sides.is_pool else limits
+    session = Session(half, folders=[], ordered=False)
+    try:
+        parts = [
+            part
+            for side in (LEFT, RIGHT)
+            for part in await place_parts(
+                sides, side, sides.entries[side], repository.reader, files, Path(session.folder)
+            )
+        ]
+        compared = partial(_compared, session, sides, parts, half, sample)
+        return await apart(compared, session)
+    except BaseException:
+        session.close()
+        raise
+
+
+def _compared(session: Session, sides: Sides, parts: Sequence[Part], limits: Limits, sample: int) -> RowDiff:
+    find(session, _batches(sides, parts, limits), keyed=bool(sides.keys))
+    check_keys(sides, session.execute(statements.wrong(FOUND)))
+    counts = dict(session.execute(statements.counts(FOUND)))
+    first = [Change(*row) for row in session.execute(statements.first(FOUND, sample))]
+    batches: Callable[[], Iterator[pa.RecordBatch]] = partial(session.stream, f"FROM {FOUND}")
+    return RowDiff(sides, "duckdb", counts, first, batches, session.close)
+
+
+def find(session: Session, rows: Iterator[pa.RecordBatch], *, keyed: bool) -> None:
+    """What differs, as the table FOUND of the session. The rows are those of `with_side`."""
+    failed: list[Exception] = []
+    session.connection.register(_ROWS, pa.RecordBatchReader.from_batches(SCHEMA, _noting(failed, rows)))
+    try:
+        session.execute(f"CREATE TEMP TABLE {FOUND} AS {statements.differences(_ROWS, keyed=keyed)}")
+    except Exception:
+        if failed:
+            raise failed[0] from None
+        raise
+    session.connection.unregister(_ROWS)
+
+
+def _noting(failed: list[Exception], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """DuckDB passes on an error of its input as a text of its own."""
+    try:
+        yield from batches
+    except Exception as error:
+        failed.append(error)
+        raise
+
+
+def _batches(sides: Sides, parts: Sequence[Part], limits: Limits) -> Iterator[pa.RecordBatch]:
+    for side in (LEFT, RIGHT):
+        here = [part for part in parts if part.side == side]
+        for batch in part_lines(here, sides.is_pool, sides.keys, limits):
+            yield with_side(side, batch)
+
+
+def part_lines(
+    parts: Sequence[Part], is_pool: bool, keys: Sequence[KeyPath], limits: Limits
+) -> Iterator[pa.RecordBatch]:
+    """Of one side, or some of it."""
+    if not is_pool:
+        yield from _of_files(parts, keys, limits)
+        return
+    for part in parts:
+        yield from object_lines(part.file, from_metadata(part.entry.metadata, part.entry.path), keys)
+
+
+def with_side(side: int, batch: pa.RecordBatch) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays(
+        [pa.repeat(pa.scalar(side, pa.int32()), len(batch)), *batch.columns], schema=SCHEMA
+    )
+
+
+def _of_files(parts: Sequence[Part], keys: Sequence[KeyPath], limits: Limits) -> Iterator[pa.RecordBatch]:
+    """Rows as a load reads them; but values of CSV stay texts, for what a column is there depends on all of its values,
+    and one of them would change every row."""
+    if not parts:
+        return
+    with Session(limits, ordered=False) as session:
+        loader = Loader(session, AS_THEY_COME, Faults(FAIL))
+        for part in parts:
+            taken = Input(part.entry.path, partial(io.FileIO, str(part.file)), part.entry.size)
+            read_input(loader, taken, How(limits=limits, typed=False))
+            part.file.unlink()
+        for written in loader.objects():
+            yield from object_lines(written.file, written.facts, keys)
+            written.file.unlink()
+
+
+async def place_parts(
+    sides: Sides, side: int, entries: Sequence[Entry], reader: BodyReader, files: Files, folder: Path
+) -> list[Part]:
+    """Raises Gone. Data objects are where `files` has them, copies of files in the folder."""
+    if not sides.is_pool:
+        bodies = [folder / f"body-{side}-{number}" for number in range(len(entries))]
+        return [
+            Part(side, entry, await copied(reader, entry, body)) for entry, body in zip(entries, bodies, strict=True)
+        ]
+    objects = [_data_object(entry, sides, side) for entry in entries]
+    paths = await files.place(objects, str(folder))
+    for object, path in zip(objects, paths, strict=True):
+        if not path:
+            raise gone(object)
+    return [Part(side, entry, Path(path)) for entry, path in zip(entries, paths, strict=True)]
+
+
+def _data_object(entry: Entry, sides: Sides, side: int) -> DataObject:
+    [block] = entry.blocks
+    rows = from_metadata(entry.metadata, entry.path).rows
+    whose = sides.repository, sides.refs[side]
+    return DataObject(object_id(entry.path), block.address, entry.size, block.sha256, rows, *whose)

@@ -1,0 +1,185 @@
+"""Values of Avro, one by one, by a schema: as they would stand in a row."""
+
+from __future__ import annotations
+
+import base64
+import struct
+from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from lochan.pools.json_row import exact_number
+
+_START = datetime(1970, 1, 1, tzinfo=UTC)
+_PRIMITIVES = ("null", "boolean", "int", "long", "float", "double", "bytes", "string")
+
+
+class Reader:
+    """Bytes of a block. What is read beyond them raises ValueError."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._at = 0
+
+    def take(self, size: int) -> bytes:
+        end = self._at + size
+        if size < 0 or end > len(self._data):
+            raise ValueError("a value does not end within its block")
+        data, self._at = self._data[self._at : end], end
+        return data
+
+    def long(self) -> int:
+        value = shift = 0
+        while True:
+            byte = self.take(1)[0]
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return (value >> 1) ^ -(value & 1)
+            shift += 7
+
+
+Read = Callable[[Reader], Any]
+
+
+def is_simple(schema: Any) -> bool:
+    """Whether it is made of records, lists, scalars and what may be null alone, with each name given once."""
+    match schema:
+        case str():
+            return schema in _PRIMITIVES and schema != "null"
+        case list():
+            others = [each for each in schema if each != "null"]
+            return len(schema) == 2 and len(others) == 1 and is_simple(others[0])
+        case {"type": "record", "fields": fields}:
+            return bool(fields) and all(is_simple(each["type"]) for each in fields)
+        case {"type": "array", "items": items}:
+            return is_simple(items) and items not in ("bytes",)
+        case {"type": "enum"}:
+            return True
+        case {"type": str() as type, "logicalType": "timestamp-millis" | "timestamp-micros" | "date"}:
+            return type in ("int", "long")
+        case {"type": str() as type} if "logicalType" not in schema:
+            return is_simple(type)
+    return False
+
+
+def reader_of(schema: Any) -> Read:
+    """Raises ValueError for what is no schema."""
+    return _reader(schema, {}, "")
+
+
+def _reader(schema: Any, named: dict[str, Read], space: str) -> Read:
+    if isinstance(schema, list):
+        return _union([_reader(each, named, space) for each in schema])
+    if isinstance(schema, str):
+        return _SCALARS[schema] if schema in _SCALARS else _by_name(schema, named, space)
+    if not isinstance(schema, dict) or "type" not in schema:
+        raise ValueError(f"{str(schema)[:40]} is no type")
+    logical = _LOGICAL.get(str(schema.get("logicalType")))
+    match schema["type"]:
+        case "record" | "error":
+            return _record(schema, named, space)
+        case "array":
+            return _array(_reader(schema["items"], named, space))
+        case "map":
+            return _map(_reader(schema["values"], named, space))
+        case "enum":
+            symbols = list(schema["symbols"])
+            return _remembered(schema, named, space, lambda data: symbols[data.long()])
+        case "fixed":
+            size = int(schema["size"])
+            read = _remembered(schema, named, space, lambda data: data.take(size))
+            return _decimal(schema, read) if schema.get("logicalType") == "decimal" else _encoded(read)
+        case "bytes" if schema.get("logicalType") == "decimal":
+            return _decimal(schema, lambda data: data.take(data.long()))
+        case type:
+            read = _reader(type, named, space)
+            return read if logical is None else (lambda data: logical(read(data)))
+
+
+def _record(schema: Any, named: dict[str, Read], space: str) -> Read:
+    fields: list[tuple[str, Read]] = []
+
+    def read(data: Reader) -> dict[str, Any]:
+        return {name: each(data) for name, each in fields}
+
+    _remembered(schema, named, space, read)  # before its fields: one of them may be of this type
+    inner = schema.get("namespace", space)
+    fields += [(each["name"], _reader(each["type"], named, inner)) for each in schema["fields"]]
+    return read
+
+
+def _union(readers: list[Read]) -> Read:
+    return lambda data: readers[data.long()](data)
+
+
+def _array(item: Read) -> Read:
+    def read(data: Reader) -> list[Any]:
+        found = []
+        while count := _count(data):
+            found += [item(data) for _ in range(count)]
+        return found
+
+    return read
+
+
+def _map(value: Read) -> Read:
+    def read(data: Reader) -> dict[str, Any]:
+        found = {}
+        while count := _count(data):
+            for _ in range(count):
+                name = _text(data)
+                found[name] = value(data)
+        return found
+
+    return read
+
+
+def _count(data: Reader) -> int:
+    count = data.long()
+    if count < 0:
+        data.long()  # how long they are
+    return abs(count)
+
+
+def _remembered(schema: Any, named: dict[str, Read], space: str, read: Read) -> Read:
+    name = schema["name"]
+    named[name] = named[f"{schema.get('namespace', space)}.{name}"] = read
+    return read
+
+
+def _by_name(name: str, named: dict[str, Read], space: str) -> Read:
+    found = named.get(name) or named.get(f"{space}.{name}")
+    if found is None:
+        raise ValueError(f"there is no type {name!r}")
+    return found
+
+
+def _decimal(schema: Any, read: Read) -> Read:
+    scale = int(schema.get("scale", 0))
+    return lambda data: exact_number(str(Decimal(int.from_bytes(read(data), "big", signed=True)).scaleb(-scale)))
+
+
+def _encoded(read: Read) -> Read:
+    return lambda data: base64.b64encode(read(data)).decode()
+
+
+def _text(data: Reader) -> str:
+    return data.take(data.long()).decode()
+
+
+_SCALARS: dict[str, Read] = {
+    "null": lambda data: None,
+    "boolean": lambda data: data.take(1) != b"\0",
+    "int": Reader.long,
+    "long": Reader.long,
+    "float": lambda data: struct.unpack("<f", data.take(4))[0],
+    "double": lambda data: struct.unpack("<d", data.take(8))[0],
+    "bytes": _encoded(lambda data: data.take(data.long())),
+    "string": _text,
+}
+_LOGICAL: dict[str, Callable[[Any], Any]] = {
+    "date": lambda days: date(1970, 1, 1) + timedelta(days=days),
+    "timestamp-millis": lambda value: _START + timedelta(milliseconds=value),
+    "timestamp-micros": lambda value: _START + timedelta(microseconds=value),
+}

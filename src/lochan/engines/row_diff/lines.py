@@ -1,0 +1,213 @@
+"""Rows of a data object as lines, each the one text that all equal rows have; and the key of each.
+
+Rows of one shape are made together, column by column. Only what is kept as JSON text goes through Python, each text
+once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path as File
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from lochan.engines.row_diff.one_line import at, one_line, quoted, word
+from lochan.formats.pool_settings import Path, path_text
+from lochan.pools.facts import Facts
+from lochan.pools.json_row import read_value
+from lochan.pools.layout import BODY_COLUMN, SHAPE_COLUMN, Layout, Member
+from lochan.pools.shape import ARRAY, FLOAT, JSON, NULL, TIME, Array, Maybe, Object, Type, kind_of, sure
+from lochan.query.output.texts import array_texts, scalar_texts, time_texts
+
+SCHEMA = pa.schema([pa.field("ident", pa.large_string()), pa.field("line", pa.large_string())])
+_TEXT = pa.large_string()
+_ROWS = 32_768  # that are texts at a time
+
+Column = Callable[[str], pa.Array]  # by its physical name
+
+
+def object_lines(file: File, facts: Facts, keys: Sequence[Path]) -> Iterator[pa.RecordBatch]:
+    """Of SCHEMA, for all rows of a data object. `ident` is NULL where a row lacks one of the keys, or has null in it;
+    without keys, everywhere."""
+    shapes, layout = facts.dictionary(), facts.layout()
+    with pq.ParquetFile(file) as opened:
+        for batch in opened.iter_batches(_ROWS):
+            yield lines(batch, shapes, layout, keys)
+
+
+def lines(batch: pa.RecordBatch, shapes: Mapping[int, Object], layout: Layout, keys: Sequence[Path]) -> pa.RecordBatch:
+    if layout.body:
+        return _from_texts(batch.column(BODY_COLUMN), keys)
+    ids = batch.column(SHAPE_COLUMN).to_numpy(zero_copy_only=False)
+    made, places = [], []
+    for id in np.unique(ids):
+        rows = np.flatnonzero(ids == id)
+        some = batch if len(rows) == len(ids) else batch.take(pa.array(rows))
+        made.append(_of_shape(shapes[int(id)], layout, some, keys))
+        places.append(rows)
+    if len(made) <= 1:
+        return made[0] if made else SCHEMA.empty_table().to_batches()[0]
+    back = np.argsort(np.concatenate(places), kind="stable")
+    return pa.concat_batches(made).take(pa.array(back))
+
+
+def _of_shape(shape: Object, layout: Layout, batch: pa.RecordBatch, keys: Sequence[Path]) -> pa.RecordBatch:
+    count = len(batch)
+    made = _object(shape, layout.members, batch.column, count)
+    found = [_at(shape, path, layout.members, batch.column, count) for path in keys]
+    return pa.RecordBatch.from_arrays([_ident(keys, found, count), made], schema=SCHEMA)
+
+
+def _ident(keys: Sequence[Path], values: Sequence[pa.Array | None], count: int) -> pa.Array:
+    if not keys or any(each is None for each in values):
+        return pa.nulls(count, _TEXT)
+    parts: list[Any] = []
+    for number, (path, value) in enumerate(zip(keys, values, strict=True)):
+        parts += [("," if number else "{") + quoted(path_text(path)) + ":", value]
+    return _joined([*parts, "}"])
+
+
+def _object(shape: Object, members: Iterable[Member], column: Column, count: int) -> pa.Array:
+    by_name = {member.name: member for member in members}
+    parts: list[Any] = []
+    for name, type in sorted(shape.fields):
+        parts += [("," if parts else "{") + quoted(name) + ":", _value(type, by_name[name], column, count)]
+    return _joined([*parts, "}"]) if parts else _repeated("{}", count)
+
+
+def _value(type: Type, member: Member, column: Column, count: int) -> pa.Array:
+    if type == NULL:
+        return _repeated("null", count)
+    if isinstance(type, Array) and type.of is None:
+        return _repeated("[]", count)
+    made = _there(sure(type), member, column, count)
+    return pc.fill_null(made, "null") if isinstance(type, Maybe) else made
+
+
+def _there(type: str | Object | Array, member: Member, column: Column, count: int) -> pa.Array:
+    """NULL where the column is: that is null, or lies in something that is."""
+    kind = kind_of(type)
+    own = member.alternate(kind)
+    if isinstance(type, Object) and own is not None:
+        made = _object(type, own.members, _inside(column, own.column), count)
+        return pc.if_else(column(own.column).is_valid(), made, pa.scalar(None, _TEXT)) if own.column else made
+    if own is None or kind == JSON:
+        return _each(column(_text_column(member)), one_line)
+    values = _whole(column(own.column))
+    if kind == TIME:
+        assert isinstance(type, str)
+        return _joined(['"', time_texts(values, type.partition(":")[2]), '"'])
+    if kind == ARRAY:
+        return _lists(values, _sorted(own.element))
+    return _floats(values) if kind == FLOAT else scalar_texts(values, kind).cast(_TEXT)
+
+
+def _at(shape: Object, path: Path, members: Iterable[Member], column: Column, count: int) -> pa.Array | None:
+    """What is at the path, as texts. None: there is nothing, or null, in every row."""
+    type, member = dict(shape.fields).get(path[0]), next((each for each in members if each.name == path[0]), None)
+    if type is None or type == NULL or member is None:
+        return None
+    there = sure(type)
+    if len(path) == 1:
+        return _there(there, member, column, count)
+    own = member.alternate(kind_of(there))
+    if isinstance(there, Object) and own is not None:
+        return _at(there, path[1:], own.members, _inside(column, own.column), count)
+    if member.alternate(JSON) is None or (own is not None and own.kind != JSON):
+        return None
+    return _each(column(_text_column(member)), partial(_part, path[1:]))
+
+
+def _from_texts(texts: pa.Array, keys: Sequence[Path]) -> pa.RecordBatch:
+    """Of rows that are kept as text: each has fields of its own."""
+    rows = [read_value(text) for text in texts.to_pylist()]
+    made = pa.array(map(one_line, rows), _TEXT)
+    found = [pa.array((_part(path, row) for row in rows), _TEXT) for path in keys]
+    return pa.RecordBatch.from_arrays([_ident(keys, found, len(rows)), made], schema=SCHEMA)
+
+
+def _part(path: Path, value: Any) -> str | None:
+    found = at(value, path)
+    return None if found is None else one_line(found)
+
+
+def _each(texts: pa.Array, write: Callable[[Any], str | None]) -> pa.Array:
+    """Every text once, however many rows have it."""
+    packed = _whole(texts).dictionary_encode()
+    made = pa.array((write(read_value(text)) for text in packed.dictionary.to_pylist()), _TEXT)
+    return made.take(packed.indices)
+
+
+def _floats(values: pa.Array) -> pa.Array:
+    """NaN and the infinities are not null, nor each other."""
+    made = scalar_texts(values, FLOAT).cast(_TEXT)
+    odd = pc.invert(pc.is_finite(values))
+    if not pc.any(odd).as_py():
+        return made
+    words = [None if each is None else word(each) for each in pc.if_else(odd, values, None).to_pylist()]
+    return pc.coalesce(pa.array(words, _TEXT), made)
+
+
+def _lists(values: pa.Array, element: Type | None) -> pa.Array:
+    made = array_texts(values, element)
+    if not _has_odd_floats(values):
+        return made
+    both = zip(values.to_pylist(), made.to_pylist(), strict=True)
+    return pa.array((one_line(value) if _is_odd(value) else text for value, text in both), _TEXT)
+
+
+def _has_odd_floats(values: pa.Array) -> bool:
+    if pa.types.is_struct(values.type):
+        return any(_has_odd_floats(values.field(number)) for number in range(values.type.num_fields))
+    if pa.types.is_list(values.type) or pa.types.is_large_list(values.type):
+        return _has_odd_floats(values.values)
+    return pa.types.is_floating(values.type) and bool(pc.any(pc.invert(pc.is_finite(values))).as_py())
+
+
+def _is_odd(value: Any) -> bool:
+    match value:
+        case float():
+            return not np.isfinite(value)
+        case dict():
+            return any(map(_is_odd, value.values()))
+        case list():
+            return any(map(_is_odd, value))
+    return False
+
+
+def _sorted(type: Type | None) -> Type | None:
+    """The elements of lists have their names in order too."""
+    if isinstance(type, Object):
+        return Object(tuple((name, _sorted(each) or NULL) for name, each in sorted(type.fields)))
+    return Array(_sorted(type.of)) if isinstance(type, Array) else type
+
+
+def _inside(column: Column, name: str) -> Column:
+    def member(inner: str) -> pa.Array:
+        return pc.struct_field(_whole(column(name)), [inner])
+
+    return member
+
+
+def _text_column(member: Member) -> str:
+    text = member.alternate(JSON)
+    assert text is not None, f"{member.name} has no column for text"
+    return text.column
+
+
+def _whole(values: pa.Array) -> pa.Array:
+    return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+
+
+def _joined(parts: Iterable[Any]) -> pa.Array:
+    scalars = [pa.scalar(part, _TEXT) if isinstance(part, str) else part.cast(_TEXT) for part in parts]
+    return pc.binary_join_element_wise(*scalars, pa.scalar("", _TEXT))
+
+
+def _repeated(text: str, count: int) -> pa.Array:
+    return pa.repeat(pa.scalar(text, _TEXT), count)

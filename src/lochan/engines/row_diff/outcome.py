@@ -1,0 +1,118 @@
+"""Which rows differ: how many, the first of them, and all of them as columns for who wants them.
+
+change · times       added, removed or changed; how often (1 where rows have a key)
+key                  {"id":7}, NULL where whole rows are compared
+before · after       the row on the left, and on the right; NULL where there is none
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from lochan.engines.row_diff.sides import LEFT, RIGHT, Sides
+from lochan.engines.row_diff.statements import ADDED, CHANGED, KEYLESS, REMOVED
+from lochan.errors import Invalid
+from lochan.pools.json_row import BadRow, read_value
+
+SAMPLE = 20  # rows, unless told
+SCHEMA = pa.schema(
+    [
+        pa.field("change", pa.string()),
+        pa.field("times", pa.int64()),
+        pa.field("key", pa.string()),
+        pa.field("before", pa.string()),
+        pa.field("after", pa.string()),
+        pa.field("lefts", pa.int64()),
+        pa.field("rights", pa.int64()),
+    ]
+)
+
+
+class Change(NamedTuple):
+    """Rows as the texts that were compared: names in order, and NaN and the infinities as such words."""
+
+    change: str
+    times: int
+    key: str | None
+    before: str | None
+    after: str | None
+
+    def record(self) -> dict[str, Any]:
+        """With rows as values."""
+        values = {name: _value(text) for name, text in zip(self._fields[2:], self[2:], strict=True)}
+        return {"change": self.change, "times": self.times, **values}
+
+
+@dataclass
+class RowDiff:
+    """What it holds is free when it is closed, or used as a context. `batches` can be gone through again."""
+
+    sides: Sides
+    engine: str
+    counts: Mapping[str, int]
+    sample: Sequence[Change]
+    batches: Callable[[], Iterator[pa.RecordBatch]] = field(repr=False)
+    _close: Callable[[], None] = field(repr=False)
+    frame: Any = None  # on Spark: all of it as a DataFrame
+
+    @property
+    def added(self) -> int:
+        return self.counts.get(ADDED, 0)
+
+    @property
+    def removed(self) -> int:
+        return self.counts.get(REMOVED, 0)
+
+    @property
+    def changed(self) -> int:
+        """Rows with the same key; 0 where whole rows are compared."""
+        return self.counts.get(CHANGED, 0)
+
+    @property
+    def same(self) -> bool:
+        return not (self.added or self.removed or self.changed)
+
+    def to_arrow(self) -> pa.Table:
+        return pa.Table.from_batches([batch.cast(SCHEMA) for batch in self.batches()], SCHEMA)
+
+    def to_pandas(self) -> Any:
+        """A DataFrame, where pandas is installed."""
+        return self.to_arrow().to_pandas()
+
+    def close(self) -> None:
+        """May be called twice."""
+        self._close()
+
+    def __enter__(self) -> RowDiff:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+
+def check_keys(sides: Sides, wrong: Iterable[Sequence[Any]]) -> None:
+    """Raises Invalid for the first row of `statements.wrong`."""
+    for change, key, line, lefts, rights in wrong:
+        hint = "name fields that tell rows apart with --key, or compare whole rows with --no-key"
+        if change == KEYLESS:
+            side, count = (LEFT, lefts) if lefts else (RIGHT, rights)
+            rows = f"{count:,} row{'' if count == 1 else 's'} of {sides.name(side)}"
+            lack, have = ("lacks", "has") if count == 1 else ("lack", "have")
+            raise Invalid(f"{rows} {lack} the key {sides.key_text}, or {have} null in it, such as {line}", hint=hint)
+        side, count = (LEFT, lefts) if lefts > 1 else (RIGHT, rights)
+        raise Invalid(f"the key {key} is that of {count:,} rows of {sides.name(side)}", hint=hint)
+
+
+def _value(text: str | None) -> Any:
+    if text is None:
+        return None
+    try:
+        return read_value(text)
+    except BadRow:  # NaN is in it, for which JSON has no word
+        return json.loads(text, parse_constant=lambda _: None)

@@ -1,0 +1,65 @@
+"""How rows are compared, in SQL that DuckDB and Spark both take.
+
+    rows           side (0 left, 1 right) · ident · line         a table or view
+    differences    change · times · key · before · after · lefts · rights
+
+Without a key, a row that is there three times on the left and once on the right is removed twice. With one, a row whose
+key is on both sides is changed. Aggregates hold texts only of rows that differ: equal ones cost no memory but a count.
+"""
+
+ADDED, REMOVED, CHANGED = "added", "removed", "changed"
+KEYLESS, REPEATED = "keyless", "repeated"  # of rows that no key tells apart
+FIRST = ("change", "times", "key", "before", "after")
+SHOWN = (*FIRST, "lefts", "rights")
+
+_COUNTS = "count(*) FILTER (WHERE side = 0) AS l, count(*) FILTER (WHERE side = 1) AS r"
+
+
+def differences(rows: str, *, keyed: bool) -> str:
+    return _by_key(rows) if keyed else _by_line(rows)
+
+
+def counts(differences: str) -> str:
+    """change, how many rows."""
+    return f"SELECT change, CAST(sum(times) AS BIGINT) AS times FROM {differences} GROUP BY change"
+
+
+def first(differences: str, limit: int) -> str:
+    """In an order that does not depend on how it ran."""
+    return f"SELECT {', '.join(FIRST)} FROM {differences} ORDER BY coalesce(key, before, after), change LIMIT {limit}"
+
+
+def wrong(differences: str) -> str:
+    """A key that does not tell rows apart, if there is one."""
+    return (
+        f"SELECT change, key, before, lefts, rights FROM {differences} "
+        f"WHERE change IN ('{KEYLESS}', '{REPEATED}') ORDER BY change, key LIMIT 1"
+    )
+
+
+def _by_line(rows: str) -> str:
+    return (
+        f"SELECT CASE WHEN l > r THEN '{REMOVED}' ELSE '{ADDED}' END AS change, abs(l - r) AS times, "
+        "CAST(NULL AS STRING) AS key, CASE WHEN l > r THEN line END AS before, CASE WHEN l < r THEN line END AS after, "
+        f"l AS lefts, r AS rights FROM (SELECT line, {_COUNTS} FROM {rows} GROUP BY line) AS counted WHERE l <> r"
+    )
+
+
+def _by_key(rows: str) -> str:
+    """A line that both sides have is no difference, whatever else has its key; that the key comes twice is told by the
+    counts."""
+    grouped = f"SELECT ident, line, {_COUNTS} FROM {rows} GROUP BY ident, line"
+    keys = (
+        "SELECT ident AS key, CAST(sum(l) AS BIGINT) AS lefts, CAST(sum(r) AS BIGINT) AS rights, "
+        "max(CASE WHEN r = 0 OR ident IS NULL THEN line END) AS before, max(CASE WHEN l = 0 THEN line END) AS after "
+        f"FROM ({grouped}) AS counted GROUP BY ident"
+    )
+    change = (
+        f"CASE WHEN key IS NULL THEN '{KEYLESS}' WHEN lefts > 1 OR rights > 1 THEN '{REPEATED}' "
+        f"WHEN lefts = 0 THEN '{ADDED}' WHEN rights = 0 THEN '{REMOVED}' ELSE '{CHANGED}' END"
+    )
+    return (
+        f"SELECT {change} AS change, CAST(1 AS BIGINT) AS times, key, before, after, lefts, rights "
+        f"FROM ({keys}) AS keys "
+        "WHERE key IS NULL OR lefts > 1 OR rights > 1 OR before IS NOT NULL OR after IS NOT NULL"
+    )

@@ -1,0 +1,77 @@
+"""The record of a job: what ran on Spark for this lake, how far it came, how it ended. On the store, one object each.
+
+It tells of work, never of data: no value of a row is in it.
+"""
+
+import msgspec
+
+from lochan.errors import Corrupt, FutureFormat
+
+PREFIX = "_lake/jobs/"
+FORMAT = 1
+
+RUNNING, DONE, FAILED, CANCELLED = "running", "done", "failed", "cancelled"
+
+
+class JobStage(msgspec.Struct, frozen=True):
+    """A stage of Spark's. Fields are only ever added at the end."""
+
+    id: int
+    name: str
+    done: int  # tasks
+    total: int
+    failed: int = 0
+
+
+class JobLine(msgspec.Struct, frozen=True):
+    time: int
+    text: str
+
+
+class JobRecord(msgspec.Struct, frozen=True):
+    """Fields are only ever added at the end."""
+
+    format: int
+    id: str  # a KSUID: names sort by when jobs began
+    kind: str  # query, load, compact …
+    about: str  # what it works on: names, such as logs@main
+    user: str
+    client: str
+    source: str  # the machine it was started on
+    where: str  # the Spark it runs on
+    started: int
+    beat: int  # when it was last heard of
+    state: str = RUNNING
+    ended: int = 0
+    done: int = 0  # tasks, of those known so far
+    total: int = 0
+    rows: int | None = None
+    error: str = ""
+    stages: tuple[JobStage, ...] = ()
+    lines: tuple[JobLine, ...] = ()  # the last of its log
+
+
+def path_of(id: str) -> str:
+    return f"{PREFIX}{id}.json"
+
+
+def id_of(path: str) -> str:
+    return path.removeprefix(PREFIX).removesuffix(".json")
+
+
+def encode(record: JobRecord) -> bytes:
+    return msgspec.json.encode(record)
+
+
+def decode(data: bytes, path: str) -> JobRecord:
+    try:
+        version = msgspec.json.decode(data, type=_OnlyFormat).format
+        if version <= FORMAT:
+            return msgspec.json.decode(data, type=JobRecord)
+    except msgspec.DecodeError as error:
+        raise Corrupt(f"{path} cannot be read: {error}", hint="it tells of a job only, and may be deleted") from error
+    raise FutureFormat(f"{path} has format {version}; this Lochan reads up to {FORMAT}", hint="upgrade Lochan")
+
+
+class _OnlyFormat(msgspec.Struct):
+    format: int

@@ -1,0 +1,83 @@
+"""Shapes that differ by nulls alone are one: else a table of twelve columns that may be null had 4,096.
+
+Of shapes with the same names in the same order, by what they have at a field:
+
+    int null                 int?            it is null where its column is NULL
+    int string null          int? string     null goes with one of them, the first as they are written down
+    {c int} {c null} null    {c int?}?       the same inside of objects
+    {} null                  {} null         nothing but the shape could tell: such an object has no column
+
+Which columns hold the rows does not change by it: a row whose shape is taken for the wider one is the same row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from lochan.pools.shape import NULL, Maybe, Object, Type, encode, sure
+
+
+def joined(shapes: Iterable[Object]) -> dict[Object, Object]:
+    """For each of these the shape that stands for it. The same for the same shapes, in whatever order they come; and
+    once more, it changes nothing."""
+    found: dict[Object, Object] = {}
+    for shape, into in _joined(set(shapes)).items():
+        assert isinstance(shape, Object) and isinstance(into, Object)
+        found[shape] = into
+    return found
+
+
+def has_column(type: Type) -> bool:
+    """Whether any layout has a column for it: an object has none without something in it."""
+    type = sure(type)
+    if isinstance(type, Object):
+        return any(has_column(each) for _, each in type.fields)
+    return type != NULL
+
+
+def is_ambiguous(shapes: Iterable[Object]) -> bool:
+    """Whether the same row, with its nulls, can be of two of these shapes, once they were joined."""
+    return _is_ambiguous(set(shapes))
+
+
+def _joined(types: Collection[Type]) -> dict[Type, Type]:
+    into: dict[Type, Type] = {}
+    for alike in _alike(types):
+        into |= _joined_objects(alike)
+    for type in map(sure, types):
+        if not isinstance(type, Object) and type != NULL:
+            into[type] = type
+    nullable = {into[sure(type)] for type in types if isinstance(type, Maybe)}
+    if NULL in types:
+        columns = [type for type in into.values() if has_column(type)]
+        home = min(columns, key=lambda type: (type not in nullable, encode(type)), default=NULL)
+        into[NULL] = home
+        nullable |= {home} - {NULL}
+    return {type: Maybe(each) if (each := into[sure(type)]) in nullable else each for type in types}
+
+
+def _joined_objects(objects: list[Object]) -> dict[Type, Type]:
+    """Of those with the same names."""
+    if len(objects) == 1:
+        return {objects[0]: objects[0]}
+    fields = zip(*(each.fields for each in objects), strict=True)
+    found = [_joined({type for _, type in each}) for each in fields]
+    return {
+        each: Object(tuple((name, into[type]) for (name, type), into in zip(each.fields, found, strict=True)))
+        for each in objects
+    }
+
+
+def _alike(types: Iterable[Type]) -> Iterable[list[Object]]:
+    by_names: dict[tuple[str, ...], list[Object]] = {}
+    for type in dict.fromkeys(map(sure, types)):
+        if isinstance(type, Object):
+            by_names.setdefault(type.names(), []).append(type)
+    return by_names.values()
+
+
+def _is_ambiguous(types: Collection[Type]) -> bool:
+    if sum(isinstance(type, Maybe) or type == NULL for type in types) > 1:
+        return True
+    fields = (zip(*(each.fields for each in alike), strict=True) for alike in _alike(types))
+    return any(_is_ambiguous({type for _, type in each}) for every in fields for each in every)

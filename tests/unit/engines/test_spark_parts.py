@@ -1,0 +1,211 @@
+"""What a query on Spark is made of, as far as it needs no JVM."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import zipfile
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from sqlglot import parse_one
+
+from lochan.engines.duckdb.limits import Limits
+from lochan.engines.duckdb.workplace import Workplace
+from lochan.engines.spark import s3a
+from lochan.engines.spark.answering import check_answers
+from lochan.engines.spark.explaining import explained
+from lochan.engines.spark.handoff import Handoff
+from lochan.engines.spark.package import package
+from lochan.engines.spark.place import SparkPlace
+from lochan.engines.spark.reach import Bucket, check_reach
+from lochan.engines.spark.sizes import FEW_ROWS, sizes_for
+from lochan.errors import Refused
+from lochan.query.sources.snapshot import DataObject
+from lochan.store.local import LocalStore
+from lochan.store.memory import MemoryStore
+from lochan.store.place import StorePlace
+from tests.run import run
+
+GIB = 1 << 30
+
+
+@pytest.mark.parametrize(
+    "url", ["spark://127.0.0.1:{}", "spark://127.0.0.1:1,127.0.0.1:{}", "sc://127.0.0.1:{}/;user_id=a"]
+)
+def test_somebody_listens(url: str) -> None:
+    with closing(socket.create_server(("127.0.0.1", 0))) as server:
+        at = url.format(server.getsockname()[1])
+        check_answers(SparkPlace(remote=at) if at.startswith("sc") else SparkPlace(at))
+
+
+@pytest.mark.parametrize(
+    ("place", "told"),
+    [
+        (SparkPlace("spark://127.0.0.1:1"), "no Spark master answers at spark://127.0.0.1:1: Connection refused"),
+        (SparkPlace("spark://127.0.0.1:high"), "'high' is no port"),
+        (SparkPlace("spark://no-such-host.invalid"), "no Spark master answers at spark://no-such-host.invalid"),
+        (SparkPlace(remote="sc://127.0.0.1:1"), "no Spark Connect server answers at sc://127.0.0.1:1"),
+    ],
+    ids=["a port that is closed", "no port", "no host", "Connect"],
+)
+def test_nobody_listens(place: SparkPlace, told: str) -> None:
+    with pytest.raises(Refused, match=told) as raised:
+        check_answers(place)
+    assert "--master local[*]" in raised.value.hint
+
+
+@pytest.mark.parametrize("master", ["local[*]", "yarn", "k8s://https://h:1"])
+def test_of_other_masters_nothing_is_known(master: str) -> None:
+    check_answers(SparkPlace(master))
+
+
+def test_s3a_is_told_what_our_own_client_was_told() -> None:
+    options = {"region": "r", "endpoint": "http://h:9", "access_key_id": "a", "secret_access_key": "s"}
+    assert s3a.options_of(StorePlace("s3://bucket/a lake", options)) == {
+        "fs.s3a.bucket.bucket.endpoint": "http://h:9",
+        "fs.s3a.bucket.bucket.connection.ssl.enabled": "false",
+        "fs.s3a.bucket.bucket.endpoint.region": "r",
+        "fs.s3a.bucket.bucket.path.style.access": "true",
+        "fs.s3a.bucket.bucket.access.key": "a",
+        "fs.s3a.bucket.bucket.secret.key": "s",
+        "fs.s3a.bucket.bucket.aws.credentials.provider": "org.apache.hadoop.fs.s3a.SimpleAWSCredentialsProvider",
+    }
+    plain = s3a.options_of(StorePlace("s3://bucket", {"region": "r"}))
+    assert plain == {"fs.s3a.bucket.bucket.endpoint.region": "r", "fs.s3a.bucket.bucket.path.style.access": "false"}
+    for_a_while = s3a.options_of(StorePlace("s3://bucket", {**options, "session_token": "t"}))
+    assert for_a_while["fs.s3a.bucket.bucket.session.token"] == "t"
+    assert for_a_while["fs.s3a.bucket.bucket.aws.credentials.provider"].endswith("TemporaryAWSCredentialsProvider")
+
+
+def test_the_path_of_an_object() -> None:
+    assert s3a.path_of(StorePlace("s3://bucket/a lake"), "repo/data/x") == "s3a://bucket/a lake/repo/data/x"
+    assert s3a.path_of(StorePlace("s3://bucket"), "repo/data/x") == "s3a://bucket/repo/data/x"
+
+
+def test_the_package_is_of_the_hadoop_that_is_here() -> None:
+    assert s3a.package().startswith("org.apache.hadoop:hadoop-aws:3.")
+
+
+def test_pieces_come_one_ahead_and_in_order() -> None:
+    handoff: Handoff[int] = Handoff()
+    made: list[int] = []
+
+    def make() -> None:
+        for number in range(5):
+            made.append(number)
+            assert handoff.put(number)
+        handoff.end()
+
+    maker = threading.Thread(target=make)
+    maker.start()
+    taken = []
+    while (piece := handoff.take()) is not None:
+        taken.append(piece)
+        assert len(made) <= len(taken) + 2
+    maker.join()
+    assert taken == list(range(5))
+    assert handoff.take() is None
+
+
+def test_who_waits_is_told_why() -> None:
+    handoff: Handoff[int] = Handoff()
+    threading.Timer(0.05, handoff.stop, (Refused("no more"),)).start()
+    with pytest.raises(Refused, match="no more"):
+        handoff.take()
+    assert not handoff.put(1)
+    handoff.stop(ValueError("the first word counts"))
+    with pytest.raises(Refused):
+        handoff.take()
+
+
+def test_what_waits_to_be_put_is_let_go() -> None:
+    handoff: Handoff[int] = Handoff()
+    assert handoff.put(1)
+    threading.Timer(0.05, handoff.stop, (Refused("no more"),)).start()
+    assert not handoff.put(2)
+
+
+def test_after_its_end_nothing_stops_it() -> None:
+    handoff: Handoff[int] = Handoff()
+    handoff.put(1)
+    handoff.end()
+    assert handoff.take() == 1
+    handoff.stop(Refused("too late"))
+    assert handoff.take() is None
+
+
+@pytest.mark.parametrize(
+    ("text", "memory", "partition_mib", "few"),
+    [
+        ("select a from t", GIB, 8, False),
+        ("select a from t order by a", GIB // 4, 2, False),
+        ("select a from t", 64 * GIB, 32, False),
+        ("select a, count(*) from t group by a", GIB, 128, False),
+        ("select sum(a) from t", GIB, 128, False),
+        (f"select a from t limit {FEW_ROWS}", GIB, 128, True),
+        (f"select a from t limit {FEW_ROWS + 1}", GIB, 8, False),
+    ],
+)
+def test_how_finely_work_is_cut(text: str, memory: int, partition_mib: int, few: bool) -> None:
+    sizes = sizes_for(parse_one(text), Limits(memory))  # type: ignore[arg-type]
+    assert (sizes.partition_bytes >> 20, sizes.few) == (partition_mib, few)
+    assert sizes.wave_bytes == memory // 8
+    assert sizes.first_wave >= 1
+
+
+@pytest.mark.parametrize(
+    ("said", "told", "hint"),
+    [
+        ("Total size of results is bigger than spark.driver.maxResultSize", "more than its 1 GiB", "--memory"),
+        ("x\nClass org.apache.hadoop.fs.s3a.S3AFileSystem not found", "Spark has failed: x", "hadoop-aws"),
+        ("Job 2 cancelled because SparkContext was shut down", "Spark itself has ended", "--memory"),
+        ("[CAST] wrong\nat line 3", r"Spark has failed: \[CAST\] wrong", "duckdb"),
+    ],
+)
+def test_what_spark_has_failed_by(said: str, told: str, hint: str) -> None:
+    error = explained(ValueError(said), Limits(GIB))
+    with pytest.raises(Refused, match=told):
+        raise error
+    assert hint in error.hint
+
+
+def test_all_of_lochan_is_in_the_package() -> None:
+    with zipfile.ZipFile(package()) as archive:
+        names = archive.namelist()
+    assert {"lochan/__init__.py", "lochan/engines/spark/package.py", "lochan/jobs/record.py"} <= set(names)
+    assert all(name.endswith(".py") for name in names)
+
+
+def test_objects_of_a_bucket_are_looked_for_only_where_that_matters(tmp_path: Path) -> None:
+    store = LocalStore(str(tmp_path), create=True)
+    run(store.put("x", b""))
+    objects = [DataObject("1", address, 0, b"", 0, "pool", "commit") for address in ("x", "y")]
+    place = StorePlace("s3://bucket/lake")
+    for look, paths in ((True, ["s3a://bucket/lake/x", ""]), (False, ["s3a://bucket/lake/x", "s3a://bucket/lake/y"])):
+        assert run(Bucket(place, store, look=look).place(objects, "")) == paths
+
+
+@pytest.mark.parametrize(
+    ("lake", "folders", "made", "reaches"),
+    [
+        ("file:///lake", ["/lake"], [], True),
+        ("s3://bucket/lake", [], [], True),
+        ("gs://bucket/lake", [], [], False),
+        ("file:///lake", ["/lake"], ["/tmp/made"], False),
+    ],
+    ids=["a folder", "a bucket", "a bucket without S3A", "files that were read here"],
+)
+def test_what_a_cluster_reaches(lake: str, folders: list[str], made: list[str], reaches: bool) -> None:
+    files = Bucket(StorePlace("s3://bucket"), MemoryStore("none"), look=False)
+    files.folders = folders
+    work = Workplace()
+    work.folders = made
+    cluster = SparkPlace("spark://h:1")
+    check_reach(files, work, SparkPlace(), StorePlace(lake))
+    if reaches:
+        check_reach(files, work, cluster, StorePlace(lake))
+        return
+    with pytest.raises(Refused, match="Spark on spark://h:1 cannot read"):
+        check_reach(files, work, cluster, StorePlace(lake))
