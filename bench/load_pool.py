@@ -63,7 +63,7 @@ def main() -> None:
 def compare(folder: Path) -> Path:
     """Returns a lake whose pool `logs` holds the rows by their times."""
     file = folder / "logs.ndjson"
-    _write(file)
+    write_lines(file, ROWS)
     bare, ours, plain = Cost("DuckDB: sorted COPY"), Cost("load, ts is a time"), Cost("load, ts is a text")
     for number in range(_ROUNDS):
         bare.measure(lambda: _copy(file, folder / "bare.parquet"))
@@ -83,9 +83,9 @@ def compare(folder: Path) -> Path:
     return folder / "lake-time0"
 
 
-def _write(file: Path) -> None:
+def write_lines(file: Path, rows: int) -> None:
     with duckdb.connect() as connection:
-        sql = _LINES.replace("ROWS", str(ROWS))
+        sql = _LINES.replace("ROWS", str(rows))
         how = "FORMAT csv, HEADER false, QUOTE '', ESCAPE '', DELIMITER '\x01'"
         connection.execute(f"COPY ({sql}) TO '{file}' ({how})")
 

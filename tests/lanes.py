@@ -11,7 +11,7 @@ import sys
 import time
 from pathlib import Path
 
-from tests.servers import client_env, minio, postgres
+from tests.servers import client_env, kafka, minio, postgres
 from tests.spark import s3a
 
 ROOT = Path(__file__).parent.parent
@@ -54,6 +54,7 @@ def _run(name: str, counts: dict[str, int]) -> None:
     if name == "integration":  # here, where nothing times it: on a new machine MinIO is built from source
         minio.binary()
         postgres.install()
+        kafka.jars()
         client_env.make_all()
     if name == "spark":
         s3a.jars()

@@ -14,7 +14,7 @@ import asyncio
 import getpass
 import os
 import threading
-from collections.abc import Coroutine, Iterable, Mapping
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -23,12 +23,13 @@ from lochan.engines.asking import How
 from lochan.engines.duckdb.limits import MEMORY_BYTES, Limits
 from lochan.formats.record import Actor
 from lochan.ids import Ids
-from lochan.lake import Lake
+from lochan.lake import ALONE, Lake, World
 from lochan.store.open import open_store
 from lochan.store.stack import stack
 
 if TYPE_CHECKING:
     from lochan.engines.result import Result
+    from lochan.engines.row_diff.outcome import RowDiff
     from lochan.store.protocol import Store
 
 T = TypeVar("T")
@@ -44,19 +45,19 @@ def connect(
     from lochan import __version__
 
     actor = Actor(user or getpass.getuser(), f"lochan-python/{__version__}", os.uname().nodename)
-    return Connection(_store(os.fspath(place), options or {}), actor)
+    return Connection(_store(os.fspath(place), options or {}), actor, World(options=options or {}))
 
 
 class Connection:
     """May be used from several threads."""
 
-    def __init__(self, store: Store, actor: Actor) -> None:
+    def __init__(self, store: Store, actor: Actor, world: World = ALONE) -> None:
         self._actor = actor
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="lochan", daemon=True)
         self._thread.start()
         try:
-            self._lake = self._wait(Lake.open(store))
+            self._lake = self._wait(Lake.open(store, world=world))
         except BaseException:
             self._stop()
             raise
@@ -75,6 +76,23 @@ class Connection:
         how = How(limits=Limits(memory_bytes, seconds), go_on=go_on, actor=self._actor)
         return self._wait(self._lake.query(text, how))
 
+    def diff_rows(
+        self,
+        left: str,
+        right: str,
+        *,
+        key: str | Sequence[str] | None = None,
+        engine: str = "auto",
+        memory_bytes: int = MEMORY_BYTES,
+        sample: int = 20,
+    ) -> RowDiff:
+        """Rows that differ between two refs of a pool (`logs@main`, `logs@dev`), or of files of a repository
+        (`demo@main/data/a.csv`): counts, a sample, and all of them by `.to_arrow()` or `.to_pandas()`. Close it.
+
+        `key` are fields that tell rows apart, by default the pool's primary key; with none, whole rows are compared.
+        Raises Invalid for rows that the key does not tell apart."""
+        return self._wait(self._diff_rows(left, right, key, engine, memory_bytes, sample))
+
     def load(self, pool: str, rows: Iterable[Mapping[str, Any]], *, branch: str = "", message: str = "") -> str:
         """One commit, whose id it returns."""
         return self._wait(self._load(pool, rows, branch, message))
@@ -84,6 +102,16 @@ class Connection:
         if self._thread.is_alive():
             self._wait(self._lake.close())
             self._stop()
+
+    async def _diff_rows(
+        self, left: str, right: str, key: str | Sequence[str] | None, engine: str, memory_bytes: int, sample: int
+    ) -> RowDiff:
+        from lochan.engines.row_diff.sides import wish_of
+        from lochan.jobs.diffing import How as RowHow
+
+        repository, wish = wish_of(left, right, [key] if isinstance(key, str) else key)
+        how = RowHow(engine, Limits(memory_bytes), sample=sample, actor=self._actor)
+        return await self._lake.diff_rows(repository, wish, how)
 
     async def _load(self, pool: str, rows: Iterable[Mapping[str, Any]], branch: str, message: str) -> str:
         from lochan.engines.duckdb.load.load import load_rows

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from lochan.access.state import Access
@@ -27,10 +27,15 @@ if TYPE_CHECKING:
     from lochan.engines.duckdb.load.load import How as LoadHow
     from lochan.engines.duckdb.load.load import Loaded
     from lochan.engines.result import Result
+    from lochan.engines.row_diff.outcome import RowDiff
+    from lochan.engines.row_diff.sides import Wish as RowWish
     from lochan.engines.surroundings import Surroundings
     from lochan.formats.entry import Entry
     from lochan.formats.pool_settings import PoolSettings
+    from lochan.jobs.diffing import How as RowHow
+    from lochan.jobs.record import JobRun
     from lochan.pools.joining import RowMerge
+    from lochan.store.place import StorePlace
     from lochan.tree.cache import ArrowCache
     from lochan.versioning.bodies.outside import Outside
     from lochan.versioning.bodies.settings import BodySettings
@@ -58,6 +63,7 @@ class World:
     bodies: BodySettings | None = None  # None: the standard
     secret: Callable[[], bytes] | None = None  # what the secrets of access keys are encrypted with; None: in the lake
     cache: Cache | None = None  # of trees; None: what is not in memory is read from the store each time
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)  # that the lake's store was opened with
 
 
 ALONE = World()
@@ -139,6 +145,21 @@ class Lake:
             await journals.close()
             raise
         return cls(store, file, journals, own, clock, ids, world)
+
+    @property
+    def place(self) -> StorePlace:
+        """For who opens its store in another process."""
+        from lochan.store.place import StorePlace
+
+        return StorePlace(self.url, self._world.options)
+
+    @property
+    def clock(self) -> Clock:
+        return self._clock
+
+    @property
+    def ids(self) -> Ids:
+        return self._ids
 
     async def repositories(self) -> list[Repository]:
         return (await self._own.fresh()).of(Repositories).all()
@@ -318,6 +339,17 @@ class Lake:
 
         return await ask(self.queries(), text, how or How())
 
+    async def diff_rows(self, name: str, wish: RowWish, how: RowHow | None = None) -> RowDiff:
+        """Which rows differ between two commits of a pool, or of files of a repository. To be closed by the caller.
+        Raises NotFound, Invalid for a key that does not tell rows apart, Gone."""
+        from lochan.jobs.diffing import PLAIN, diff_rows
+
+        repository = await self.open_repository(name)
+        try:
+            return await diff_rows(repository, self.queries().files, self.place, wish, how or PLAIN)
+        finally:
+            await repository.close()
+
     def queries(self) -> Surroundings:
         if self._queries is None:
             from lochan.engines.duckdb.files import files_of
@@ -326,8 +358,14 @@ class Lake:
 
             cache = self._world.cache
             kept = (f"{cache.folder}/objects/{self.id}", cache.bytes_max) if cache else (None, 0)
-            self._queries = Surroundings(self, files_of(self.store, *kept), Snapshots(), self._clock)
+            files = files_of(self.store, *kept)
+            self._queries = Surroundings(self, files, Snapshots(), self._clock, self.store, self.place, self._tell)
         return self._queries
+
+    def _tell(self, kind: str, about: str, actor: Actor, where: str) -> JobRun:
+        from lochan.jobs.record import JobRun
+
+        return JobRun(self, kind, about, actor, where)
 
     @property
     def parts(self) -> tuple[type[Part], ...]:

@@ -28,11 +28,30 @@ def test_work_beyond_the_threshold(tmp_path: Path) -> None:
     assert said[-1].split()[1] == "spark,"
 
 
-def test_a_master_that_is_none(tmp_path: Path) -> None:
+OLD_JAVA = """#!/bin/sh
+echo 'Error: LinkageError occurred while loading main class org.apache.spark.launcher.Main' >&2
+echo 'java.lang.UnsupportedClassVersionError: it has been compiled by a more recent version' >&2
+exit 1
+"""
+
+
+def test_where_spark_cannot_run(tmp_path: Path) -> None:
+    """Each is told at once, in one line and a hint."""
     assert lochan(tmp_path, "init").returncode == 0
     assert lochan(tmp_path, "create", "logs", "--key", "k").returncode == 0
     assert lochan(tmp_path, "load", "logs", "-", given='{"k":2}\n').returncode == 0
-    ran = lochan(tmp_path, "query", "from logs", "--engine", "spark", "--master", "nowhere")
-    assert ran.returncode == 5
-    assert "Spark did not start on nowhere" in ran.stderr
-    assert "Traceback" not in ran.stderr
+    java = tmp_path / "old" / "bin" / "java"
+    java.parent.mkdir(parents=True)
+    java.write_text(OLD_JAVA)
+    java.chmod(0o755)
+    for master, env, told in (
+        ("nowhere", {}, "Spark did not start on nowhere"),
+        ("spark://127.0.0.1:1", {}, "no Spark master answers at spark://127.0.0.1:1: Connection refused"),
+        ("local[1]", {"JAVA_HOME": str(tmp_path / "old")}, "this Java is too old for it"),
+        ("local[1]", {"JAVA_HOME": str(tmp_path)}, f"need Java, and {tmp_path}/bin/java is not there"),
+    ):
+        ran = lochan(tmp_path, "query", "from logs", "--engine", "spark", "--master", master, **env)
+        assert ran.returncode == 5
+        assert told in ran.stderr
+        assert len(ran.stderr.splitlines()) == 2, ran.stderr
+    assert [job["state"] for job in json.loads(lochan(tmp_path, "jobs", "-f", "json").stdout)] == ["failed"] * 4

@@ -7,12 +7,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from lochan.engines.asking import How
 from lochan.engines.duckdb.limits import STANDARD, Cancelled, LimitReached, Limits
 from lochan.engines.spark import session
-from lochan.errors import Gone
+from lochan.engines.spark.sizes import Sizes
+from lochan.engines.spark.waves import waves
+from lochan.errors import Gone, Refused
+from lochan.jobs.listing import jobs
 from tests.run import run
 from tests.spark.here import HERE, LEFT_SOCKETS
 from tests.unit.engines.lake import ANN, QueryLake, query_lake
@@ -122,6 +126,66 @@ def test_objects_that_are_gone(tmp_path: Path) -> None:
             assert list(rest.rows()) == [{"count": 0}]
 
     run(asked())
+
+
+def test_rows_come_in_waves_and_in_order() -> None:
+    """The driver holds a few of them at a time, however many there are."""
+    spark = session.session_at(HERE, STANDARD)
+    frame = spark.range(0, 200_000, numPartitions=40).selectExpr("id", "repeat('x', 100) AS text")
+    sizes = Sizes(partition_bytes=1, wave_bytes=2 << 20, first_wave=2, few=False)
+    come = [pa.Table.from_batches(wave) for wave in waves(frame, sizes)]
+    assert pa.concat_tables(come).equals(frame.toArrow())
+    assert [table.num_rows // 5_000 for table in come] == [2, 3, *[3] * 11, 2]  # 0.6 MB a partition
+    assert max(table.nbytes for table in come) <= sizes.wave_bytes
+
+
+def test_a_wave_that_is_too_large_for_spark_is_asked_for_in_parts() -> None:
+    spark = session.session_at(HERE, STANDARD)
+    frame = spark.range(0, 3, numPartitions=3).selectExpr("id", "repeat('x', 40000000) AS text")  # 64 MB are allowed
+    sizes = Sizes(partition_bytes=1, wave_bytes=1 << 40, first_wave=3, few=False)
+    assert [[batch.num_rows for batch in wave] for wave in waves(frame, sizes)] == [[1], [1], [1]]
+
+
+def test_a_jvm_that_has_died_is_started_again(tmp_path: Path) -> None:
+    """It dies where memory is short; whoever asks next must not pay for it."""
+
+    async def asked() -> None:
+        async with query_lake(tmp_path) as lake:
+            await _slow(lake)
+            result = await lake.lake.query(SLOW, SPARK)
+            threading.Timer(1, _kill_jvm).start()
+            with pytest.raises(Refused, match="Spark itself has ended"):
+                list(result.rows())
+            result = await lake.lake.query("from pool | count()", SPARK)
+            assert list(result.rows()) == [{"count": 2_000}]
+
+    run(asked())
+
+
+def _kill_jvm() -> None:
+    from pyspark import SparkContext
+
+    gateway = SparkContext._gateway
+    assert gateway is not None
+    gateway.proc.kill()
+
+
+def test_rows_that_nobody_asks_for_any_more(tmp_path: Path) -> None:
+    async def asked() -> None:
+        async with query_lake(tmp_path) as lake:
+            await lake.pool("pool", [{"k": number, "a": number % 20} for number in range(3_000)])
+            result = await lake.lake.query("from pool | join (from pool) on a=a", SPARK)  # 450,000 rows
+            batches = result.batches()
+            assert next(batches).num_rows > 0
+            result.cancel()
+            with pytest.raises(Cancelled):
+                list(batches)
+            found = await jobs(lake.lake.store, lake.lake.clock.wall(), 1)
+            assert [(each.kind, each.about, each.state) for each in found] == [("query", "pool", "cancelled")]
+
+    run(asked())
+    assert _nothing_runs()
+    assert views() == []
 
 
 def _nothing_runs() -> bool:

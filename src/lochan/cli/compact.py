@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lochan.cli.commit_record import SHORT
+from lochan.cli.job_options import JobOptions, job_options
 from lochan.cli.moments import microseconds
 from lochan.cli.opened import Opened, work_on
 from lochan.cli.said import said, said_options
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     "--upkeep", is_flag=True, help="Leave alone what costs scans little: a few overlaps, a few small objects."
 )
 @click.option("--dry-run", is_flag=True, help="Only say what would be merged.")
-@click.option("--memory", metavar="SIZE", help="How much memory it may use, 1GiB unless told.")
+@job_options
 @said_options
 @format_option
 def command(
@@ -37,6 +38,8 @@ def command(
     upto: str,
     upkeep: bool,
     dry_run: bool,
+    engine: str,
+    master: str | None,
     memory: str | None,
     message: str,
     author: str,
@@ -49,15 +52,16 @@ def command(
 
     The rows stay the same. Earlier commits still hold the objects as they were.
     """
-    from lochan.cli.sizes import size_bytes
+    from lochan.cli.progress import StageBar
+    from lochan.cli.session import configuration
 
     uri = branch_uri(branch)
     words = said(message, author, meta, date)
-    memory_bytes = None if memory is None else size_bytes("--memory", memory)
+    job = JobOptions(engine, master, memory)
 
     async def work(opened: Opened) -> dict[str, Any]:
-        from lochan.engines.compacting import Wish, compact, rehearse
-        from lochan.engines.duckdb.limits import MEMORY_BYTES, Limits
+        from lochan.engines.compacting import Wish, rehearse
+        from lochan.jobs.compact.compact import How, compact
         from lochan.pools.upkeep import ALWAYS, UPKEEP
 
         wish = Wish(ids, _span(low, high, opened.pool), upto, UPKEEP if upkeep else ALWAYS)
@@ -70,12 +74,14 @@ def command(
                     for each in groups
                 ]
             }
-        limits = Limits(memory_bytes or MEMORY_BYTES)
-        files = opened.lake.queries().files
-        done = await compact(repository, opened.ref, files, wish, words, actor=opened.actor, limits=limits)
+        how = How(job.engine, job.limits(), job.spark(configuration()), bar.show)
+        lake = opened.lake
+        at = lake.queries().files, lake.place
+        done = await compact(repository, opened.ref, *at, wish, words, actor=opened.actor, how=how)
         return done._asdict()
 
-    record = work_on(uri, work)
+    with StageBar("compact") as bar:
+        record = work_on(uri, work)
     if form == "json":
         show_record(record, form)
     elif dry_run:

@@ -6,16 +6,17 @@ from typing import Any
 import click
 
 from lochan.cli.difference_record import CELLS, COLUMNS, difference_record
+from lochan.cli.job_options import JobOptions, job_options
 from lochan.cli.opened import Opened, work_on
 from lochan.cli.shown import format_option, show_record, size_cell
-from lochan.cli.uri import Uri, ref_uri, staged_uri
+from lochan.cli.uri import Uri, prefix_uri, ref_uri, staged_uri
 from lochan.errors import Invalid
 
 Records = AsyncIterator[dict[str, Any]]
 
 
 @click.command("diff")
-@click.argument("left", metavar="REPO[@LEFT]")
+@click.argument("left", metavar="REPO[@LEFT][/PATH]")
 @click.argument("right", metavar="[REPO@RIGHT]", required=False)
 @click.option("--three-dot", is_flag=True, help="Only what the right has changed since the two parted.")
 @click.option("--prefix", default="", metavar="PREFIX", help="Only paths that begin so.")
@@ -23,6 +24,11 @@ Records = AsyncIterator[dict[str, Any]]
 @click.option("--roll-up", is_flag=True, help="The same for each folder below the prefix.")
 @click.option("--depth", type=click.IntRange(min=1), default=None, metavar="N", help="Roll up folders N deep.")
 @click.option("--delimiter", default=None, metavar="TEXT", help="What ends a folder's name when rolled up; a slash.")
+@click.option("--rows", is_flag=True, help="Rows that differ: of a pool, or of the files at REPO@LEFT/PATH.")
+@click.option("--key", "keys", multiple=True, metavar="FIELD,…", help="With --rows: what tells rows apart.")
+@click.option("--no-key", is_flag=True, help="With --rows: compare whole rows, whatever the pool's primary key.")
+@click.option("--limit", type=click.IntRange(min=0), metavar="N", help="With --rows: how many to show, 20 unless told.")
+@job_options
 @format_option
 def command(
     left: str,
@@ -33,12 +39,26 @@ def command(
     roll_up: bool,
     depth: int | None,
     delimiter: str | None,
+    rows: bool,
+    keys: tuple[str, ...],
+    no_key: bool,
+    limit: int | None,
     form: str,
+    **options: str | None,
 ) -> None:
     """Show what differs between two refs, both as they are committed; or, of one branch, what is staged on it.
 
-    Of a pool: the data objects that only one of them holds, with their rows, bytes and keys.
+    Of a pool: the data objects that only one of them holds, with their rows, bytes and keys; with --rows, the rows that
+    differ, of which only those objects are read.
     """
+    job = JobOptions(**options)  # type: ignore[arg-type]
+    if rows:
+        if right is None or prefix or summary or roll_up or depth or delimiter:
+            raise click.UsageError("--rows wants two refs, and none of the options that count paths.")
+        _diff_rows(left, right, _wanted_key(keys, no_key), three_dot, limit, job, form)
+        return
+    if keys or no_key or limit is not None or job != JobOptions():
+        raise click.UsageError("--key, --no-key, --limit, --engine, --master and --memory go with --rows.")
     if right is None and three_dot:
         raise click.UsageError("--three-dot wants two refs.")
     if delimiter == "":
@@ -65,6 +85,37 @@ def command(
             await show_stream(_differences(opened, other, prefix, three_dot), form, columns=COLUMNS, cells=CELLS)
 
     work_on(one, work)
+
+
+def _diff_rows(
+    left: str, right: str, key: list[str] | None, three_dot: bool, limit: int | None, job: JobOptions, form: str
+) -> None:
+    from lochan.cli.progress import StageBar
+    from lochan.cli.session import configuration
+
+    async def work(opened: Opened) -> None:
+        from lochan.cli.row_difference import show
+        from lochan.engines.row_diff.outcome import SAMPLE
+        from lochan.engines.row_diff.sides import wish_of
+        from lochan.jobs.diffing import How, diff_rows
+
+        _, wish = wish_of(left, right, key, three_dot=three_dot)
+        spark, sample = job.spark(configuration()), SAMPLE if limit is None else limit
+        how = How(job.engine, job.limits(), spark, sample, opened.actor, bar.show)
+        lake = opened.lake
+        with await diff_rows(opened.repository, lake.queries().files, lake.place, wish, how) as found:
+            bar.end()
+            show(found, form)
+
+    with StageBar("diff") as bar:
+        work_on(prefix_uri(left), work)
+
+
+def _wanted_key(keys: tuple[str, ...], no_key: bool) -> list[str] | None:
+    """None: the pool's own, if it has one."""
+    if keys and no_key:
+        raise click.UsageError("--key and --no-key cannot both be.")
+    return [] if no_key else list(keys) or None
 
 
 async def _show_objects(opened: Opened, other: Uri | None, three_dot: bool, summary: bool, form: str) -> None:

@@ -1,4 +1,4 @@
-"""`lochan ingest`: the verbs for a folder outside that is written by others, and followed by a branch."""
+"""`lochan ingest`: the verbs for what is written by others outside, and followed by a branch."""
 
 import click
 
@@ -7,9 +7,10 @@ from lochan.cli.lazy import LazyGroup
 VERBS = {
     "commit": "lochan.cli.ingest_commit",
     "diff": "lochan.cli.ingest_diff",
+    "stream": "lochan.cli.ingest_stream",
 }
 
 
 @click.group("ingest", cls=LazyGroup, verbs=VERBS)
 def command() -> None:
-    """Follow a bucket's prefix or a folder that others write to: see what is new there, and commit it."""
+    """Follow what others write: a bucket's prefix or a folder, file by file; or rows, into a pool."""

@@ -7,26 +7,33 @@ import click
 from lochan.cli.boundary import say
 from lochan.cli.commit_record import SHORT
 from lochan.cli.current import in_use
+from lochan.cli.job_options import JobOptions, job_options
 from lochan.cli.said import said, said_options
 from lochan.cli.shown import format_option, printable, show_record, size
 from lochan.cli.uri import Uri, branch_uri, on_branch
 from lochan.errors import Invalid, NotFound, Refused
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lochan.cli.load_sources import Source
     from lochan.engines.duckdb.load.load import How, Loaded
     from lochan.engines.duckdb.load.streams import Input
+    from lochan.engines.spark.place import SparkPlace
+    from lochan.formats.pool_settings import PoolSettings
     from lochan.formats.record import Actor
     from lochan.lake import Lake
     from lochan.versioning.moving import Said
     from lochan.versioning.repositories import Repository
 
-FORMATS = ("ndjson", "json", "csv", "tsv", "parquet", "arrow", "lines")
+FORMATS = ("ndjson", "json", "csv", "tsv", "parquet", "arrow", "orc", "avro", "xml", "lines")
 
 
 @click.command("load")
 @click.argument("pool", metavar="[POOL[@BRANCH]]")
 @click.argument("sources", nargs=-1, metavar="SOURCE...")
 @click.option("-i", "--input-format", type=click.Choice(FORMATS), help="What the input is; else its content tells.")
+@click.option("--row-tag", metavar="NAME", help="Of XML: the elements that are rows; else those right below the root.")
 @said_options
 @click.option(
     "--on-error",
@@ -39,12 +46,13 @@ FORMATS = ("ndjson", "json", "csv", "tsv", "parquet", "arrow", "lines")
 @click.option("--key", "keys", multiple=True, metavar="PATH[:time][:asc|:desc]", help="Make the pool, sorted by this.")
 @click.option("--time", "times", multiple=True, metavar="PATH", help="With --create: a field whose texts are times.")
 @click.option("--unpacked-max", metavar="SIZE", help="How large a packed input may become.")
-@click.option("--memory", default="1GiB", show_default=True, metavar="SIZE", help="What the engine may use.")
+@job_options
 @format_option
 def command(
     pool: str,
     sources: tuple[str, ...],
     input_format: str | None,
+    row_tag: str | None,
     message: str,
     author: str,
     meta: tuple[str, ...],
@@ -54,7 +62,9 @@ def command(
     keys: tuple[str, ...],
     times: tuple[str, ...],
     unpacked_max: str | None,
-    memory: str,
+    engine: str,
+    master: str | None,
+    memory: str | None,
     form: str,
 ) -> None:
     """Load rows into POOL: files, folders, globs, URLs such as s3://bucket/logs/, or standard input (-).
@@ -69,24 +79,24 @@ def command(
     words = said(message, author, meta, date)
     unpacked = None if unpacked_max is None else size_bytes("--unpacked-max", unpacked_max)
     config = configuration()
-
+    options = JobOptions(engine, master, memory)
     given = sources if at else (pool, *sources)
 
     async def work() -> "tuple[Uri, Loaded]":
-        from lochan.cli.load_sources import inputs
-        from lochan.cli.progress import progress
-        from lochan.engines.duckdb.limits import Limits
+        from lochan.cli.load_sources import sources as found_sources
         from lochan.engines.duckdb.load.load import How
 
-        async with open_lake(config) as lake, inputs(lake, given, lake_place(config).folder) as found:
-            total = sum(each.size or 0 for each in found)
-            known = all(each.size is not None for each in found)
-            with progress("loading", total if known else None, wanted=form != "json") as advance:
-                limits = Limits(memory_bytes=size_bytes("--memory", memory))
-                how = How(input_format, on_error, limits, unpacked, advance=advance)
-                wanted = Wanted(create, keys, times)
-                uri = at or on_branch(in_use(config, lake.id))
-                return uri, await _load(lake, uri, found, words, actor(config), how, wanted)
+        async with open_lake(config) as lake:
+            found = await found_sources(lake, given, lake_place(config).folder)
+            uri = at or on_branch(in_use(config, lake.id))
+            how = How(input_format, on_error, options.limits(), unpacked, row_tag=row_tag or "")
+            wish = Wish(uri, words, actor(config), Wanted(create, keys, times), how, wants_progress=form != "json")
+            place = options.spark(config)
+            if on_spark(engine, found, place):
+                from lochan.cli.load_spark import load_on_spark
+
+                return uri, await load_on_spark(lake, found, wish, place)
+            return uri, await _load_here(lake, found, wish)
 
     uri, loaded = run(config, work())
     _show(loaded, uri, form)
@@ -105,48 +115,90 @@ class Wanted(NamedTuple):
     times: tuple[str, ...]
 
 
-async def _load(
-    lake: "Lake", uri: Uri, found: "list[Input]", words: "Said", by: "Actor", how: "How", wanted: Wanted
-) -> "Loaded":
+class Wish(NamedTuple):
+    """All that a load was told, but its sources."""
+
+    uri: Uri
+    words: "Said"
+    by: "Actor"
+    wanted: Wanted
+    how: "How"
+    wants_progress: bool
+
+
+def on_spark(engine: str, found: "Sequence[Source]", place: "SparkPlace") -> bool:
+    """Whether Spark loads it: whoever named no engine gets it for what is very much."""
+    from lochan.cli.load_sources import Stream
+    from lochan.engines.choosing import SPARK
+    from lochan.jobs.choosing import engine_for
+
+    if engine == "auto" and any(isinstance(each, Stream) for each in found):
+        return False
+    return engine_for(engine, sum(each.size or 0 for each in found), place) == SPARK
+
+
+async def _load_here(lake: "Lake", found: "Sequence[Source]", wish: Wish) -> "Loaded":
+    from lochan.cli.load_sources import inputs
+    from lochan.cli.progress import progress
     from lochan.engines.duckdb.load.load import load
 
+    sizes = [each.size for each in found]
+    total = sum(size or 0 for size in sizes) if None not in sizes else None
+    async with inputs(lake, found) as there:
+        with progress("loading", total, wanted=wish.wants_progress) as advance:
+            wish = wish._replace(how=wish.how._replace(advance=advance))
+            pool = await existing(lake, wish)
+            if pool is None:
+                return await _load_new(lake, there, wish)
+            repository = await lake.open_repository(pool.name)
+            try:
+                branch = wish.uri.ref or pool.default_branch
+                return await load(repository, branch, there, wish.words, actor=wish.by, how=wish.how)
+            finally:
+                await repository.close()
+
+
+async def existing(lake: "Lake", wish: Wish) -> "Repository | None":
+    """The pool, if it is there. Raises Refused for what is no pool, Invalid for one with another key."""
     try:
-        there = await lake.repository(uri.repository)
+        there = await lake.repository(wish.uri.repository)
     except NotFound:
-        return await _load_new(lake, uri, found, words, by, how, wanted)
+        return None
     if there.kind != "pool":
         raise Refused(f"{there.name!r} holds files, and is no pool", hint="`lochan fs upload` puts files there")
-    _check_same(there, wanted)
-    repository = await lake.open_repository(uri.repository)
-    try:
-        return await load(repository, uri.ref or there.default_branch, found, words, actor=by, how=how)
-    finally:
-        await repository.close()
+    _check_same(there, wish.wanted)
+    return there
 
 
-async def _load_new(
-    lake: "Lake", uri: Uri, found: "list[Input]", words: "Said", by: "Actor", how: "How", wanted: Wanted
-) -> "Loaded":
-    """The pool is made once its rows were read: input that is no rows leaves nothing behind."""
-    from lochan.engines.duckdb.load.load import staged
+async def settings_of_new(first: "Input", wish: Wish) -> "tuple[PoolSettings, str]":
+    """Of a pool that is to be made, and what to say when it is. Raises NotFound where none is to be made."""
     from lochan.pools.settings import parse
 
-    key = "" if wanted.keys else await _suggested(found, how)
+    wanted, name = wish.wanted, wish.uri.repository
+    key = "" if wanted.keys else await _suggested(first, wish.how)
     if not wanted.create and not wanted.keys:
-        make = f"--create, or `lochan create {uri.repository}{f' --key {key}' if key else ''}`"
-        raise NotFound(f"there is no pool {uri.repository!r}", hint=f"make it with {make}")
+        make = f"--create, or `lochan create {name}{f' --key {key}' if key else ''}`"
+        raise NotFound(f"there is no pool {name!r}", hint=f"make it with {make}")
     settings = parse(wanted.keys or ([key] if key else []), times=wanted.times)
-    with staged(settings, how) as staging:
+    sorted_by = ", ".join(map(str, settings.keys))
+    return settings, f"created pool {name}, sorted by {sorted_by}{_why(wanted, key)}"
+
+
+async def _load_new(lake: "Lake", found: "list[Input]", wish: Wish) -> "Loaded":
+    """The pool is made once its rows were read: input that is no rows leaves nothing behind."""
+    from lochan.engines.duckdb.load.load import staged
+
+    settings, told = await settings_of_new(found[0], wish)
+    with staged(settings, wish.how) as staging:
         await staging.take_inputs(found)
-        branch = uri.ref or "main"
-        pool = await lake.create_pool(uri.repository, settings, default_branch=branch, actor=by)
+        branch = wish.uri.ref or "main"
+        pool = await lake.create_pool(wish.uri.repository, settings, default_branch=branch, actor=wish.by)
         repository = await lake.open_repository(pool.name)
         try:
-            loaded = await staging.land(repository, branch, words, actor=by)
+            loaded = await staging.land(repository, branch, wish.words, actor=wish.by)
         finally:
             await repository.close()
-    sorted_by = ", ".join(map(str, settings.keys))
-    say(f"created pool {pool.name}, sorted by {sorted_by}{_why(wanted, key)}")
+    say(told)
     return loaded
 
 
@@ -156,13 +208,13 @@ def _why(wanted: Wanted, key: str) -> str:
     return f" ({key}: a time that most rows have)" if key else " (no time is in most rows, so the whole row is the key)"
 
 
-async def _suggested(found: "list[Input]", how: "How") -> str:
+async def _suggested(first: "Input", how: "How") -> str:
     import asyncio
 
     from lochan.engines.duckdb.load.sample import sample
     from lochan.pools.suggestion import suggest
 
-    return suggest(await asyncio.to_thread(sample, found[0], how.format))
+    return suggest(await asyncio.to_thread(sample, first, how.format))
 
 
 def _check_same(there: "Repository", wanted: Wanted) -> None:

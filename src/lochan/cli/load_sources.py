@@ -5,7 +5,7 @@ import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, cast
+from typing import IO, TYPE_CHECKING, Union, cast
 
 from lochan.cli.boundary import say
 from lochan.cli.places import place_url
@@ -13,38 +13,57 @@ from lochan.errors import Invalid, NotFound
 
 if TYPE_CHECKING:
     from lochan.engines.duckdb.load.streams import Input
+    from lochan.jobs.load.files import File
     from lochan.lake import Lake
-    from lochan.store.protocol import Store
+    from lochan.store.protocol import Stat, Store
 
 STANDARD_INPUT = "-"
 _GLOB = frozenset("*?[")
 _KEPT_BYTES_MAX = 1 << 20
 
 
+class Stream:
+    """Standard input: it can be read here alone, and once."""
+
+    name = "standard input"
+    size = None
+
+    def as_input(self) -> "Input":
+        from lochan.engines.duckdb.load.streams import Input
+
+        return Input(self.name, Again(sys.stdin.buffer).open)
+
+
+Source = Union["File", Stream]
+
+
+async def sources(lake: "Lake", given: Sequence[str], left_out: Path | None) -> list[Source]:
+    """`left_out` is the folder of the lake itself. Raises NotFound, Invalid."""
+    if given.count(STANDARD_INPUT) > 1:
+        raise Invalid("standard input can be read once", hint="give - once")
+    found: list[Source] = []
+    for source in given:
+        if source == STANDARD_INPUT:
+            found.append(Stream())
+        elif "://" in source and not source.startswith("file://"):
+            found += await _stored(lake, place_url(source))
+        else:
+            found += _local(source, left_out)
+    return found
+
+
 @asynccontextmanager
-async def inputs(lake: "Lake", sources: Sequence[str], left_out: Path | None) -> AsyncIterator[list["Input"]]:
-    """Those on other stores are copied to this machine's disk for as long as they are needed. `left_out` is the folder
-    of the lake itself. Raises NotFound, Invalid."""
+async def inputs(lake: "Lake", found: Sequence[Source]) -> AsyncIterator[list["Input"]]:
+    """Those on other stores are copied to this machine's disk for as long as they are needed."""
     from tempfile import TemporaryDirectory
 
-    if sources.count(STANDARD_INPUT) > 1:
-        raise Invalid("standard input can be read once", hint="give - once")
-    found: list[Input] = []
     with TemporaryDirectory(prefix="lochan-load-") as folder:
-        for number, source in enumerate(sources):
-            if source == STANDARD_INPUT:
-                found.append(_standard_input())
-            elif "://" in source and not source.startswith("file://"):
-                found += await _copied(lake, place_url(source), Path(folder), number)
-            else:
-                found += _local(source, left_out)
-        yield found
-
-
-def _standard_input() -> "Input":
-    from lochan.engines.duckdb.load.streams import Input
-
-    return Input("standard input", Again(sys.stdin.buffer).open)
+        yield [
+            each.as_input()
+            if isinstance(each, Stream) or each.place is None
+            else await _copied(lake, each, Path(folder) / str(number))
+            for number, each in enumerate(found)
+        ]
 
 
 class Again:
@@ -80,8 +99,8 @@ class _Reading:
         pass
 
 
-def _local(source: str, left_out: Path | None) -> list["Input"]:
-    from lochan.engines.duckdb.load.streams import file_input
+def _local(source: str, left_out: Path | None) -> list["File"]:
+    from lochan.jobs.load.files import local_file
 
     paths = [_path(source)]
     if not paths[0].exists() and _GLOB & set(source):
@@ -92,7 +111,7 @@ def _local(source: str, left_out: Path | None) -> list["Input"]:
     files = [file for path in paths for file in _files(path, left_out)]
     if not files:
         raise NotFound(f"no files in {source}", hint="nothing was loaded")
-    return [file_input(each) for each in files]
+    return [local_file(each) for each in files]
 
 
 def _path(source: str) -> Path:
@@ -120,32 +139,40 @@ def _files(path: Path, left_out: Path | None) -> Iterator[Path]:
                 say(f"left out {file}: {'it is hidden' if file.is_file() else 'it is no file'}")
 
 
-async def _copied(lake: "Lake", url: str, folder: Path, at: int) -> list["Input"]:
-    from lochan.engines.duckdb.load.streams import file_input
+async def _stored(lake: "Lake", url: str) -> list["File"]:
+    from lochan.jobs.load.files import File
+    from lochan.store.place import StorePlace
 
     outside = lake.outside()
     assert outside is not None, "a command line can name any place"
     store, path = outside.find(url)
     root = url[: len(url) - len(path)] if path else f"{url.rstrip('/')}/"
-    found = []
-    for number, key in enumerate([key async for key in _keys(store, path)]):
-        copy = folder / f"{at}-{number}"
-        with copy.open("wb") as file:
-            async for piece in store.get_stream(key):
-                file.write(piece)
-        found.append(file_input(copy, root + key))
+    place = StorePlace(root.rstrip("/"), lake.place.options).for_others()
+    found = [File(root + stat.path, stat.path, stat.size, stat.etag, place) async for stat in _stats(store, path)]
     if not found:
         raise NotFound(f"there is nothing at {url}", hint="nothing was loaded")
     return found
 
 
-async def _keys(store: "Store", path: str) -> AsyncIterator[str]:
+async def _copied(lake: "Lake", file: "File", copy: Path) -> "Input":
+    from lochan.engines.duckdb.load.streams import file_input
+
+    outside = lake.outside()
+    assert outside is not None
+    store, path = outside.find(file.name)
+    with copy.open("wb") as into:
+        async for piece in store.get_stream(path):
+            into.write(piece)
+    return file_input(copy, file.name)
+
+
+async def _stats(store: "Store", path: str) -> AsyncIterator["Stat"]:
     """The object itself, or those of the folder, or those that match."""
     from fnmatch import fnmatchcase
 
     if path and not path.endswith("/") and not _GLOB & set(path):
         try:
-            yield (await store.head(path)).path
+            yield await store.head(path)
             return
         except NotFound:
             pass
@@ -153,4 +180,4 @@ async def _keys(store: "Store", path: str) -> AsyncIterator[str]:
     prefix = path[:at] if at >= 0 else f"{path.rstrip('/')}/" if path else ""
     async for stat in store.list(prefix):
         if at < 0 or fnmatchcase(stat.path, path):
-            yield stat.path
+            yield stat

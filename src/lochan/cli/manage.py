@@ -4,15 +4,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from lochan.cli.job_options import JobOptions, job_options
 from lochan.cli.shown import cell, format_option, show_line, size
 from lochan.cli.uri import repository_uri
 from lochan.errors import Invalid, LochanError, Refused
 
 if TYPE_CHECKING:
     from lochan.config.values import Config
+    from lochan.engines.compacting import Compacted, Wish
     from lochan.engines.upkeep import Kept
     from lochan.lake import Lake
     from lochan.pools.upkeep import Upkeep
+    from lochan.versioning.open_repository import OpenRepository
 
 
 @click.command("manage")
@@ -20,10 +23,10 @@ if TYPE_CHECKING:
 @click.option("--policy", "file", metavar="FILE", help="What is to be kept in order; else the setting manage.policy.")
 @click.option("--once", is_flag=True, help="One round, and no more.")
 @click.option("--every", metavar="TIME", help="How long to wait between two rounds, such as 5m.")
-@click.option("--memory", metavar="SIZE", help="How much memory it may use, 1GiB unless told.")
+@job_options
 @format_option
 def command(
-    pools: tuple[str, ...], file: str | None, once: bool, every: str | None, memory: str | None, form: str
+    pools: tuple[str, ...], file: str | None, once: bool, every: str | None, form: str, **options: str | None
 ) -> None:
     """Keep pools in order: all of them, or these. Compact a branch when more of its data objects overlap, or are small
     side by side, than the policy allows.
@@ -33,12 +36,12 @@ def command(
     """
     from lochan.cli.query_options import seconds
     from lochan.cli.session import configuration, open_lake, run
-    from lochan.cli.sizes import size_bytes
 
     if once and every is not None:
         raise Invalid("--once and --every exclude each other", hint="give one of the two")
     names = tuple(repository_uri(name).repository for name in pools)
-    memory_bytes = None if memory is None else size_bytes("--memory", memory)
+    job = JobOptions(**options)  # type: ignore[arg-type]
+    job.limits()  # before anything is opened
     config = configuration()
     upkeep = policy(config, file)
     if every is not None:
@@ -47,7 +50,7 @@ def command(
     async def work() -> None:
         async with open_lake(config) as lake:
             await _check(lake, names)
-            rounds = _Rounds(config, lake, upkeep, names, memory_bytes, form)
+            rounds = _Rounds(config, lake, upkeep, names, job, form)
             await (rounds.once() if once else rounds.until_stopped())
 
     run(config, work())
@@ -74,18 +77,18 @@ class _Rounds:
         lake: "Lake",
         upkeep: "Upkeep",
         names: tuple[str, ...],
-        memory_bytes: int | None,
+        job: JobOptions,
         form: str,
     ) -> None:
         from lochan.cli.session import actor
-        from lochan.engines.duckdb.limits import MEMORY_BYTES, Limits
+        from lochan.jobs.compact.compact import How
 
         self._lake = lake
         self._upkeep = upkeep
         self._names = names
         self._form = form
         self._actor = actor(config)
-        self._limits = Limits(memory_bytes or MEMORY_BYTES)
+        self._how = How(job.engine, job.limits(), job.spark(config))
 
     async def once(self) -> None:
         """Raises what went wrong first, when all was tried."""
@@ -120,7 +123,7 @@ class _Rounds:
         from lochan.engines.upkeep import keep
 
         errors = []
-        kept = keep(self._lake.queries(), self._upkeep, self._names, actor=self._actor, limits=self._limits)
+        kept = keep(self._lake.queries(), self._upkeep, self._names, actor=self._actor, by=self._compact)
         async for each in kept:
             if self._form == "json":
                 show_line(_record(each))
@@ -128,6 +131,12 @@ class _Rounds:
                 click.echo(_line(each))
             errors += [] if each.error is None else [each.error]
         return errors
+
+    async def _compact(self, repository: "OpenRepository", branch: str, wish: "Wish") -> "Compacted":
+        from lochan.jobs.compact.compact import compact
+
+        at = self._lake.queries().files, self._lake.place
+        return await compact(repository, branch, *at, wish, actor=self._actor, how=self._how)
 
 
 async def _check(lake: "Lake", names: tuple[str, ...]) -> None:

@@ -1,8 +1,15 @@
 """How far long work has come: a bar or a count, with a rate, on a terminal; nothing elsewhere."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from threading import Lock
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+    from lochan.formats.job import JobStage
 
 Advance = Callable[[int], None]
 
@@ -26,6 +33,57 @@ def progress(title: str, total_bytes: int | None, *, wanted: bool) -> Iterator[A
     with Progress(*columns, console=Console(file=sys.stderr), transient=True) as bar:
         task = bar.add_task(title, total=total_bytes)
         yield lambda size_bytes: bar.advance(task, size_bytes)
+
+
+class StageBar:
+    """Spark's tasks, as far as they are known; it is there from the first word to the last, and leaves no trace."""
+
+    def __init__(self, title: str, *, wanted: bool = True) -> None:
+        self._title = title
+        self._wanted = wanted and sys.stderr.isatty()
+        self._bar: Progress | None = None
+        self._one = Lock()
+
+    def __enter__(self) -> "StageBar":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
+    def show(self, stages: "Sequence[JobStage]") -> None:
+        """From any thread."""
+        done = sum(stage.done == stage.total for stage in stages)
+        tasks, total = sum(stage.done for stage in stages), sum(stage.total for stage in stages)
+        told = f"{done}/{len(stages)} stages" if stages else "waiting for Spark"
+        with self._one:
+            if not self._wanted:
+                return
+            if self._bar is None:
+                self._bar = self._begun()
+            self._bar.update(self._bar.task_ids[0], completed=tasks, total=total or None, stages=told)
+
+    def end(self) -> None:
+        """May be called twice; nothing is shown any more."""
+        with self._one:
+            self._wanted = False
+            if self._bar is not None:
+                self._bar.stop()
+
+    def _begun(self) -> "Progress":
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("tasks, {task.fields[stages]}"),
+            TimeElapsedColumn(),
+        )
+        bar = Progress(*columns, console=Console(file=sys.stderr), transient=True)
+        bar.add_task(self._title, total=None, stages="")
+        bar.start()
+        return bar
 
 
 @contextmanager

@@ -42,6 +42,7 @@ def query_text(text: str | None, include: str | None) -> str:
 
 def run_query(text: str, form: str | None, output: str | None, stats: bool, options: QueryOptions) -> None:
     from lochan.cli.boundary import say
+    from lochan.cli.progress import StageBar
     from lochan.cli.query_output import show_stats, write_result
     from lochan.cli.session import configuration, open_lake, read, run
 
@@ -51,13 +52,13 @@ def run_query(text: str, form: str | None, output: str | None, stats: bool, opti
 
     async def work() -> "Result":
         async with open_lake(config) as lake:
-            return await lake.query(text, options.how(config, lake))
+            return await lake.query(text, options.how(config, lake, bar.show))
 
     writes = "load" in text  # perhaps: then an event loop is there in time
-    with run(config, work()) if writes else read(config, work) as result:
+    with StageBar("query") as bar, run(config, work()) if writes else read(config, work) as result:
         for warning in result.warnings:
             say(warning)
-        write_result(result, form, output)
+        write_result(result, form, output, before=bar.end)
         if stats:
             show_stats(result.stats)
 

@@ -2,7 +2,7 @@
 
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -18,12 +18,17 @@ if TYPE_CHECKING:
 BINARY = ("parquet", "arrow")
 
 
-def write_result(result: "Result", form: str | None, output: str | None) -> None:
-    """All of it, as it comes. Ctrl-C ends the query, not only the wait for it."""
+def write_result(
+    result: "Result", form: str | None, output: str | None, *, before: Callable[[], None] = lambda: None
+) -> None:
+    """All of it, as it comes; `before` is called when the first rows are there. Ctrl-C ends the query, not only the
+    wait for it."""
     form = form or _by_name(output) or ("table" if output is None and sys.stdout.isatty() else "ndjson")
     if form in BINARY and output is None and sys.stdout.isatty():
         raise Invalid(f"{form} is not for a terminal", hint="name a file with -o")
     with _interruptible(result), _sink(output) as sink:
+        result.wait()
+        before()
         _write(result, form, sink)
 
 

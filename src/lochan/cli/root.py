@@ -30,6 +30,7 @@ VERBS = {
     "import": "lochan.cli.import_",
     "ingest": "lochan.cli.ingest",
     "init": "lochan.cli.init",
+    "jobs": "lochan.cli.jobs",
     "load": "lochan.cli.load",
     "log": "lochan.cli.log",
     "ls": "lochan.cli.ls",

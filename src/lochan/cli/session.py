@@ -91,7 +91,7 @@ def actor(config: Config) -> "Actor":
 
 def open_store(config: Config, found: Found, *, create: bool = False) -> "Store":
     """Raises what cannot be known from the URL and the options alone; a remote store is not asked anything yet."""
-    from lochan.cli.store_options import store_options
+    from lochan.config.store_options import store_options
     from lochan.store.open import open_store as open_by_url
 
     return open_by_url(found.url, store_options(config, found.url, os.environ), create=create)
@@ -138,6 +138,7 @@ async def probe_place(config: Config) -> None:
 def _world(config: Config, lasting: bool) -> "World":
     """Other stores are opened with the lake's own credentials; who sits here may name whatever those can read."""
     from lochan.cli.encryption import encryption_secret
+    from lochan.config.store_options import store_options
     from lochan.lake import Cache, World
     from lochan.versioning.bodies.settings import BodySettings
 
@@ -151,7 +152,8 @@ def _world(config: Config, lasting: bool) -> "World":
     # One command gains little by a copy on the disk of what is on the disk; a server maps it again and again.
     kept = lasting or lake_place(config).folder is None
     cache = Cache(str(cache_place(config)), config.count("cache.size")) if kept else None
-    return World(open_other, None, bodies, encryption_secret(config), cache)
+    options = store_options(config, lake_place(config).url, os.environ)
+    return World(open_other, None, bodies, encryption_secret(config), cache, options)
 
 
 async def create_lake(config: Config, found: Found) -> "Lake":

@@ -139,6 +139,12 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting("spark.master", kinds.TEXT, "local[*]", "the Spark master that jobs run on"),
     Setting("spark.remote", kinds.SPARK_URL, None, "a Spark Connect server, instead of a master"),
+    Setting(
+        "spark.packages",
+        kinds.TEXT,
+        None,
+        "packages that Spark fetches when it starts, such as org.apache.hadoop:hadoop-aws:3.4.2 for a lake in a bucket",
+    ),
     Setting("spark.threshold", kinds.SIZE, "256MB", "work that reads more than this goes to Spark"),
     Setting(
         "cache.path",

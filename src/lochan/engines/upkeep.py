@@ -6,7 +6,8 @@ does not stop the rest.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+from functools import partial
 from typing import NamedTuple
 
 import duckdb
@@ -30,6 +31,9 @@ COMPACTED, IN_ORDER, LEFT_ALONE, NO_BRANCH, BUSY, FAILED = (
 )
 _TRIES = 3
 
+# How a branch is compacted: on this machine, unless told otherwise.
+Compact = Callable[[OpenRepository, str, Wish], Awaitable[Compacted]]
+
 
 class Kept(NamedTuple):
     """What became of one branch."""
@@ -42,9 +46,16 @@ class Kept(NamedTuple):
 
 
 async def keep(
-    at: Surroundings, upkeep: Upkeep, only: Collection[str] = (), *, actor: Actor, limits: Limits = STANDARD
+    at: Surroundings,
+    upkeep: Upkeep,
+    only: Collection[str] = (),
+    *,
+    actor: Actor,
+    limits: Limits = STANDARD,
+    by: Compact | None = None,
 ) -> AsyncIterator[Kept]:
     """All pools, or only those with these names. Raises what keeps the lake itself from being read."""
+    by = by or partial(_here, at, actor, limits)
     for pool in await at.catalog.repositories():
         if pool.kind != POOL or (only and pool.name not in only):
             continue
@@ -53,23 +64,27 @@ async def keep(
             yield Kept(pool.name, "", LEFT_ALONE)
             continue
         for branch in rule.branches or (pool.default_branch,):
-            yield await _kept(at, pool, branch, rule, actor, limits)
+            yield await _kept(at, pool, branch, rule, by)
 
 
-async def _kept(at: Surroundings, pool: Repository, branch: str, rule: Rule, actor: Actor, limits: Limits) -> Kept:
+async def _here(
+    at: Surroundings, actor: Actor, limits: Limits, repository: OpenRepository, branch: str, wish: Wish
+) -> Compacted:
+    return await compact(repository, branch, at.files, wish, actor=actor, limits=limits)
+
+
+async def _kept(at: Surroundings, pool: Repository, branch: str, rule: Rule, by: Compact) -> Kept:
     try:
         repository = await at.catalog.open_repository(pool.name)
         try:
-            return await _keep_branch(at, repository, branch, rule, actor, limits)
+            return await _keep_branch(repository, branch, rule, by)
         finally:
             await repository.close()
     except (LochanError, OSError, duckdb.Error) as error:
         return Kept(pool.name, branch, FAILED, error=error)
 
 
-async def _keep_branch(
-    at: Surroundings, repository: OpenRepository, branch: str, rule: Rule, actor: Actor, limits: Limits
-) -> Kept:
+async def _keep_branch(repository: OpenRepository, branch: str, rule: Rule, by: Compact) -> Kept:
     name = repository.repository.name
     refs, _ = await repository.refs()
     if refs.find_branch(branch) is None:
@@ -77,7 +92,7 @@ async def _keep_branch(
     wish = Wish(policy=rule.policy, size_bytes=rule.size_bytes)
     for _ in range(_TRIES):
         try:
-            done = await compact(repository, branch, at.files, wish, actor=actor, limits=limits)
+            done = await by(repository, branch, wish)
             return Kept(name, branch, COMPACTED, done)
         except NothingToDo:
             return Kept(name, branch, IN_ORDER)

@@ -23,6 +23,10 @@ class SparkPlace(NamedTuple):
     options: Mapping[str, str] = {}  # of Spark's own, for a new session
 
     @property
+    def where(self) -> str:
+        return self.remote or self.master
+
+    @property
     def is_here(self) -> bool:
         """It reads the files of this machine."""
         return not self.remote and self.master.partition("[")[0] == "local"

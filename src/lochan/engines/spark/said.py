@@ -26,8 +26,13 @@ def stderr_kept() -> Iterator[IO[bytes]]:
 
 def why(error: Exception, said: IO[bytes]) -> str:
     """The error's first line, and the one line that tells most of what was said."""
-    said.seek(0)
-    lines = [line.strip() for line in said.read().decode(errors="replace").splitlines() if line.strip()]
+    lines = [line.strip() for line in words(said).splitlines() if line.strip()]
     telling = next((line for line in lines if "rror" in line or "xception" in line), lines[-1] if lines else "")
     first = str(error).strip().partition("\n")[0]
     return f"{first}{f' ({telling})' if telling else ''}"[:_MAX]
+
+
+def words(said: IO[bytes]) -> str:
+    """All of them."""
+    said.seek(0)
+    return said.read().decode(errors="replace")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 _numbers = count(1)
 _GLOB = frozenset("*?[]{}\\,")
+_NONE: Mapping[str, str] = {}
 
 
 class Views:
@@ -28,9 +30,10 @@ class Views:
         self._number = next(_numbers)
         self._names: dict[str, str] = {}
 
-    def add_files(self, scan: FileScan, name: str, paths: Sequence[str]) -> None:
-        read = self._spark.read.schema(schema_of(scan))
-        self._add(name, read.parquet(*map(_literal, paths)) if paths else self._nothing(scan))
+    def add_files(self, scan: FileScan, name: str, paths: Sequence[str], options: Mapping[str, str] = _NONE) -> None:
+        """`options`: what Hadoop must know to read them."""
+        read = self._spark.read.schema(schema_of(scan)).options(**options)
+        self._add(name, read.parquet(*map(literal_path, paths)) if paths else self._nothing(scan))
 
     def add_table(self, name: str, table: pa.Table) -> None:
         self._add(name, self._spark.createDataFrame(table))
@@ -48,7 +51,8 @@ class Views:
         """May be called twice."""
         while self._names:
             _, view = self._names.popitem()
-            self._spark.catalog.dropTempView(view)
+            with suppress(Exception):  # Spark itself may be gone
+                self._spark.catalog.dropTempView(view)
 
     def _add(self, name: str, frame: DataFrame) -> None:
         view = f"lochan_{self._number}_{name.replace(' ', '_')}"
@@ -71,7 +75,7 @@ def used_tables(query: exp.Query, scans: Scans) -> Mapping[str, pa.Table]:
     return {name: table for name, table in scans.tables.items() if name in names}
 
 
-def _literal(path: str) -> str:
+def literal_path(path: str) -> str:
     """Spark takes a path for a glob."""
     return "".join(f"\\{letter}" if letter in _GLOB else letter for letter in path)
 

@@ -5,18 +5,20 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 from lochan.engines.duckdb.limits import Limits
+from lochan.engines.spark.answering import check_answers
 from lochan.engines.spark.place import SparkPlace, why_not
-from lochan.engines.spark.said import stderr_kept, why
+from lochan.engines.spark.said import stderr_kept, why, words
 from lochan.errors import Refused
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 # What rows mean must not depend on how somebody has set up Spark.
-_MEANING = {
+MEANING = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.ansi.enabled": "true",
     "spark.sql.caseSensitive": "true",
@@ -28,9 +30,11 @@ _MEANING = {
     "spark.sql.legacy.timeParserPolicy": "CORRECTED",
     "spark.sql.orderByOrdinal": "false",
     "spark.sql.groupByOrdinal": "false",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
 }
 _QUIET = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
 _HERE = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
+_PATIENCE_S = 20.0
 _MEMORY_LEAST = 512 << 20  # a JVM with less does not even start Spark
 
 _one = threading.Lock()
@@ -56,36 +60,60 @@ def stop() -> None:
     with _one:
         while _sessions:
             _, session = _sessions.popitem()
-            session.stop()
+            stopping = threading.Thread(target=_stop, args=(session,), daemon=True)
+            stopping.start()
+            stopping.join(_PATIENCE_S)
+        os.environ.pop("SPARK_CONNECT_MODE_ENABLED", None)  # pyspark's mark of a process that has no JVM
+
+
+def _stop(session: SparkSession) -> None:
+    """Who is behind Connect waits for what it still does; whoever is done does not."""
+    with suppress(Exception):
+        session.stop()
 
 
 def _started(place: SparkPlace, limits: Limits) -> SparkSession:
     from pyspark.sql import SparkSession
 
     session: SparkSession
+    check_answers(place)
+    _forget_dead()
     if place.remote:
-        session = SparkSession.builder.remote(place.remote).create()
+        session = _connected(place)
     else:
         there = SparkSession.getActiveSession()  # somebody's own: we take a session of ours beside it
         beside = there if isinstance(there, SparkSession) else _launched(place, limits)
         session = beside.newSession()
-    for name, value in _MEANING.items():
+    for name, value in MEANING.items():
         session.conf.set(name, value)
-    if place.is_here:
-        session.conf.set("spark.sql.shuffle.partitions", str(min(os.cpu_count() or 1, 8)))
     return session
+
+
+def _connected(place: SparkPlace) -> SparkSession:
+    from pyspark.sql import SparkSession
+
+    try:
+        session: SparkSession = SparkSession.builder.remote(place.remote).create()
+        return session
+    except ImportError as error:
+        hint = "pip install 'lochan[connect]'"
+        raise Refused(f"Spark Connect needs more packages: {error}", hint=hint) from error
+    except Exception as error:  # whatever comes over the wire
+        first = str(error).strip().partition("\n")[0]
+        raise Refused(f"the Spark Connect server at {place.remote} is of no use: {first}") from error
 
 
 def _launched(place: SparkPlace, limits: Limits) -> SparkSession:
     from pyspark.sql import SparkSession
 
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # the only place where Spark looks for it
     memory = max(limits.memory_bytes, _MEMORY_LEAST) >> 20
     builder = SparkSession.builder.appName("lochan").master(place.master)
     options = {
         **_QUIET,
         **(_HERE if place.is_here else {}),
         "spark.driver.memory": f"{memory}m",
-        "spark.driver.maxResultSize": f"{memory}m",
+        "spark.driver.maxResultSize": f"{memory // 2}m",
         "spark.pyspark.python": sys.executable,
         **place.options,
     }
@@ -95,8 +123,24 @@ def _launched(place: SparkPlace, limits: Limits) -> SparkSession:
         try:
             return builder.getOrCreate()
         except Exception as error:  # whatever a JVM comes up with
+            if "UnsupportedClassVersionError" in words(said):
+                hint = "install Java 17, or set JAVA_HOME to one"
+                raise Refused("Spark did not start: this Java is too old for it", hint=hint) from error
             hint = "`lochan doctor --spark` tells more"
             raise Refused(f"Spark did not start on {place.master}: {why(error, said)}", hint=hint) from error
+
+
+def _forget_dead() -> None:
+    """pyspark goes on asking a JVM that has died."""
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    gateway: Any = SparkContext._gateway
+    process = getattr(gateway, "proc", None)
+    if process is not None and process.poll() is not None:
+        SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
+        SparkSession._instantiatedSession = None
+        SparkSession._activeSession = None
 
 
 def _is_stopped(session: SparkSession) -> bool:

@@ -1,0 +1,31 @@
+"""What Spark has failed by, as an error of ours."""
+
+from __future__ import annotations
+
+from lochan.engines.duckdb.limits import Limits, out_of_memory
+from lochan.errors import LochanError, Refused
+
+_ENDED = ("SparkContext was shut down", "Connection refused", "Answer from Java side is empty", "sending or receiving")
+
+
+def explained(error: Exception, limits: Limits) -> LochanError:
+    said = str(error)
+    if "maxResultSize" in said or "OutOfMemoryError" in said:
+        return out_of_memory(limits)
+    if any(word in said for word in _ENDED):
+        return Refused("Spark itself has ended: most often it lacks memory", hint="give it more with --memory")
+    hint = "with --engine duckdb it may go through"
+    if "S3AFileSystem not found" in said or "No FileSystem for scheme" in said:
+        hint = "Spark needs Hadoop's S3A: see `spark.jars.packages`, or put hadoop-aws on its class path"
+    elif "AccessDenied" in said or "403" in said:
+        hint = "may the lake's credentials read its objects from the machines that Spark runs on?"
+    return Refused(f"Spark has failed: {first_line(said)}", hint=hint)
+
+
+def is_missing_file(error: Exception) -> bool:
+    said = str(error)
+    return "PATH_NOT_FOUND" in said or "FileNotFoundException" in said or "FILE_NOT_EXIST" in said
+
+
+def first_line(said: str) -> str:
+    return said.strip().partition("\n")[0]

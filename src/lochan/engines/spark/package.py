@@ -1,0 +1,42 @@
+"""Lochan itself, as a file that executors import it from: they need the version that the driver has.
+
+What it depends on is partly no Python, and must be installed on every machine.
+"""
+
+from __future__ import annotations
+
+import atexit
+import shutil
+import tempfile
+import zipfile
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+from weakref import WeakSet
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_shipped: WeakSet[SparkSession] = WeakSet()
+
+
+def ship(spark: SparkSession) -> None:
+    """To the executors of this session, unless they are in this process."""
+    master = spark.conf.get("spark.master", "") or ""
+    if spark in _shipped or master.partition("[")[0] == "local":
+        return
+    spark.addArtifacts(str(package()), pyfile=True)
+    _shipped.add(spark)
+
+
+@cache
+def package() -> Path:
+    """Of the package that runs here; gone with this process. In a folder that nobody else can write to."""
+    root = Path(__file__).parents[2]
+    folder = tempfile.mkdtemp(prefix="lochan-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    place = Path(folder) / "lochan.zip"
+    with zipfile.ZipFile(place, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in sorted(root.rglob("*.py")):
+            archive.write(path, Path("lochan") / path.relative_to(root))
+    return place

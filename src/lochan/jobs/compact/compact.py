@@ -1,0 +1,150 @@
+"""A compaction from the plan to the commit, on the engine that fits. It lands as the embedded one does: in one commit,
+on any head that still holds all that it read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from lochan.engines.choosing import SPARK
+from lochan.engines.compacting import EVERYTHING, Compacted, Planned, Wish, carry_out, landed, planned
+from lochan.engines.duckdb.files import Files
+from lochan.engines.duckdb.limits import STANDARD, Limits
+from lochan.engines.spark.package import ship
+from lochan.engines.spark.place import STANDARD as ANY_SPARK
+from lochan.engines.spark.place import SparkPlace
+from lochan.engines.spark.telling import listener_of
+from lochan.engines.spark.watching import Listener
+from lochan.formats.record import Actor
+from lochan.jobs.apart import on_spark
+from lochan.jobs.choosing import engine_for
+from lochan.jobs.compact.merging import Group, Merging, Task, groups_of, split
+from lochan.jobs.compact.tasks import SAMPLE_SCHEMA, cut, merge_alone, merge_part, sample
+from lochan.jobs.failing import explained
+from lochan.jobs.load.shuffled import SPARK_SCHEMA
+from lochan.jobs.messages import Message, together
+from lochan.jobs.record import recorded
+from lochan.jobs.target import TASK_MEMORY_BYTES, Target
+from lochan.jobs.tasks import frame_of, run_tasks
+from lochan.pools.landing import Swap
+from lochan.store.place import StorePlace
+from lochan.versioning.moving import NOTHING, Said
+from lochan.versioning.open_repository import OpenRepository
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class How(NamedTuple):
+    engine: str = "auto"
+    limits: Limits = STANDARD
+    spark: SparkPlace = ANY_SPARK
+    watch: Listener | None = None  # is told how far Spark is
+
+
+PLAIN = How()
+
+
+async def compact(
+    repository: OpenRepository,
+    branch: str,
+    files: Files,
+    place: StorePlace,
+    wish: Wish = EVERYTHING,
+    said: Said = NOTHING,
+    *,
+    actor: Actor,
+    how: How = PLAIN,
+) -> Compacted:
+    """Raises NothingToDo, ConcurrentCommit, NotFound for an id that is not there, and Refused where Spark does not
+    start. `place` is where the lake is."""
+    plan = await planned(repository, branch, wish)
+    if engine_for(how.engine, plan.size_bytes, how.spark) != SPARK:
+        return await carry_out(repository, branch, plan, files, said, actor=actor, limits=how.limits)
+    from lochan.engines.spark.session import session_at
+
+    about = f"{repository.repository.name}@{branch}"
+    with recorded(repository, "compact", about, actor=actor, where=how.spark.where) as run:
+        run.log(f"{sum(len(group.paths) for group in plan.groups)} objects in {len(plan.groups)} groups")
+        spark = session_at(how.spark, how.limits)
+        target = _target(repository, place, plan)
+        work = partial(merged, spark, target, plan)
+        tag = f"lochan-compact-{run.id}"
+        listener = listener_of(run, how.watch)
+        messages = await on_spark(spark, work, tag=tag, about=f"compact {about}", listener=listener)
+        made = together(messages)
+        run.rows(made.rows)
+        removed = [entry for group in groups_of(plan) for entry in group.entries]
+        return await landed(repository, branch, plan, Swap(removed, made.entries), said, actor=actor)
+
+
+def merged(spark: SparkSession, target: Target, plan: Planned) -> list[Message]:
+    """The objects that stand for those of the plan, which nobody knows of yet."""
+    ship(spark)
+    groups = [*groups_of(plan)]
+    groups = _cut_up(spark, target, groups) if any(not group.alone for group in groups) else groups
+    merging = _merging(target, groups)
+    alone = [Task(number, group.entries) for number, group in enumerate(groups) if group.alone]
+    messages = run_tasks(frame_of(spark, _encoded(alone)), partial(merge_alone, merging)) if alone else []
+    tasks = split(groups)
+    if tasks:
+        parts = max(group.first + len(group.bounds) for group in groups if not group.alone) + 1
+        rows = frame_of(spark, _encoded(tasks)).mapInArrow(partial(cut, merging), SPARK_SCHEMA)
+        messages += run_tasks(rows.repartitionById(parts, "part"), partial(merge_part, merging))
+    return messages
+
+
+def _cut_up(spark: SparkSession, target: Target, groups: Sequence[Group]) -> list[Group]:
+    """With the bounds between their parts."""
+    tasks = split(groups)
+    looking = partial(sample, _merging(target, groups))
+    try:
+        found = frame_of(spark, _encoded(tasks)).mapInArrow(looking, SAMPLE_SCHEMA).toArrow()
+    except Exception as error:  # whatever a JVM comes up with
+        raise explained(error) from error
+    return [*numbered(groups, found)]
+
+
+def numbered(groups: Sequence[Group], sampled: pa.Table) -> Iterator[Group]:
+    """Each with its bounds, and the parts of all of them with numbers of their own."""
+    first = 0
+    numbers = sampled["number"].to_numpy()
+    for number, group in enumerate(groups):
+        if group.alone:
+            yield group
+            continue
+        own = sampled.filter(pa.array(numbers == number))
+        bounds = bounds_of(own["key"].to_pylist(), own["weight"].to_pylist(), group.pieces)
+        yield replace(group, bounds=bounds, first=first)
+        first += len(bounds) + 1
+
+
+def bounds_of(keys: Sequence[bytes], weights: Sequence[float], count: int) -> tuple[bytes, ...]:
+    """That cut the rows which these keys stand for into so many parts of about the same size; into fewer where one key
+    has too many rows."""
+    if not keys:
+        return ()
+    order = sorted(range(len(keys)), key=keys.__getitem__)
+    upto = np.cumsum([weights[number] for number in order])
+    at = np.searchsorted(upto, upto[-1] * np.arange(1, count) / count, side="right")
+    least = keys[order[0]]  # nothing lies below it
+    return tuple(sorted({keys[order[min(int(number), len(keys) - 1)]] for number in at} - {least}))
+
+
+def _merging(target: Target, groups: Sequence[Group]) -> Merging:
+    return Merging(target, tuple(replace(group, entries=()) for group in groups))
+
+
+def _target(repository: OpenRepository, place: StorePlace, plan: Planned) -> Target:
+    limits = Limits(memory_bytes=TASK_MEMORY_BYTES, threads=1)
+    return Target(place.for_others(), repository.repository.id, plan.snapshot.settings, plan.mint, limits)
+
+
+def _encoded(tasks: Sequence[Task]) -> list[bytes]:
+    return [msgspec.msgpack.encode(task) for task in tasks]

@@ -1,0 +1,175 @@
+"""Rows of two commits compared on Spark: executors read what differs and write each row as a line, and equal lines, or
+those of one key, meet in one task.
+
+    entries ──▶ lines, each with the number of its bucket ──▶ the lines of one bucket, compared ──▶ a frame
+    └──────────────────── tasks ────────────────┘   shuffle   └────────────── tasks ─────────┘
+
+A task compares as the embedded engine does, so both find the same. The driver sees counts and a sample.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+import pyarrow as pa
+
+from lochan.clock import SystemClock
+from lochan.engines.duckdb.diff_rows import FOUND, find, part_lines, place_parts, with_side
+from lochan.engines.duckdb.files import files_of
+from lochan.engines.duckdb.limits import Limits
+from lochan.engines.duckdb.session import Session
+from lochan.engines.row_diff import statements
+from lochan.engines.row_diff.outcome import SAMPLE, Change, RowDiff, check_keys
+from lochan.engines.row_diff.outcome import SCHEMA as FOUND_SCHEMA
+from lochan.engines.row_diff.sides import LEFT, RIGHT, Sides
+from lochan.engines.spark.package import ship
+from lochan.errors import LochanError
+from lochan.formats.entry import Entry
+from lochan.ids import Ids
+from lochan.jobs.failing import explained, told
+from lochan.jobs.load.keyed import Parts
+from lochan.jobs.load.shuffled import SPARK_SCHEMA, Received, sent
+from lochan.jobs.parts import spark_folder
+from lochan.jobs.target import TASK_MEMORY_BYTES, open_there
+from lochan.jobs.tasks import frame_of, shared_out
+from lochan.store.place import StorePlace
+from lochan.store.protocol import Store
+from lochan.versioning.bodies.outside import Outside
+from lochan.versioning.bodies.read import BodyReader
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_FRAME = "{found}"  # how Spark's SQL names a frame
+_BUCKET_BYTES = 16 << 20  # of files, whose rows one task compares
+_BUCKETS_LEAST, _BUCKETS_MOST = 4, 10_000
+_FOUND_SCHEMA = "change string, times bigint, key string, before string, after string, lefts bigint, rights bigint"
+
+
+class Task(msgspec.Struct, frozen=True, array_like=True):
+    """Some entries of one side."""
+
+    side: int
+    entries: tuple[Entry, ...]
+
+
+class Reading(NamedTuple):
+    """What an executor must know to read them. May be pickled; what opens the store is never printed."""
+
+    place: StorePlace
+    sides: Sides  # without entries: each task has its own
+    buckets: int
+    limits: Limits = Limits(memory_bytes=TASK_MEMORY_BYTES, threads=1)
+
+
+def diff_rows(spark: SparkSession, place: StorePlace, sides: Sides, *, sample: int = SAMPLE) -> RowDiff:
+    """Raises Invalid for a key that does not tell rows apart and for files that are no rows; Gone."""
+    found = differences(spark, place, sides).persist()
+    try:
+        return _outcome(spark, found, sides, sample)
+    except LochanError:
+        found.unpersist()
+        raise
+    except Exception as error:  # whatever a JVM comes up with
+        found.unpersist()
+        raise explained(error) from error
+
+
+def _outcome(spark: SparkSession, found: DataFrame, sides: Sides, sample: int) -> RowDiff:
+    ask = partial(_asked, spark, found)
+    counts = dict(ask(statements.counts(_FRAME)))
+    if counts.keys() & {statements.KEYLESS, statements.REPEATED}:
+        check_keys(sides, ask(statements.wrong(_FRAME)))
+    first = [Change(*row) for row in ask(statements.first(_FRAME, sample))] if sample else []
+    return RowDiff(sides, "spark", counts, first, partial(_batches, found), partial(_forget, found), found)
+
+
+def differences(spark: SparkSession, place: StorePlace, sides: Sides) -> DataFrame:
+    """Of `statements.differences`; nothing is read yet."""
+    ship(spark)
+    tasks = [Task(side, lot) for side in (LEFT, RIGHT) for lot in shared_out(sides.entries[side])]
+    buckets = min(max(_BUCKETS_LEAST, sides.size_bytes // _BUCKET_BYTES), _BUCKETS_MOST)
+    reading = Reading(place.for_others(), replace(sides, entries=((), ())), buckets)
+    each = frame_of(spark, [msgspec.msgpack.encode(task) for task in tasks])
+    rows = each.mapInArrow(partial(_sent, reading), SPARK_SCHEMA)
+    return rows.repartitionById(buckets, "part").mapInArrow(partial(_found, reading), _FOUND_SCHEMA)
+
+
+def _sent(reading: Reading, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """On an executor: the lines of some entries, for their buckets."""
+    with told(), _session(reading) as session:
+        for batch in batches:
+            for data in batch.column("task").to_pylist():
+                for rows in _lines(reading, _decoder.decode(data)):
+                    yield from sent(rows, _buckets(session, rows, reading))
+
+
+def _lines(reading: Reading, task: Task) -> Iterator[pa.RecordBatch]:
+    sides = reading.sides
+    store = open_there(reading.place, SystemClock(), Ids())
+    with tempfile.TemporaryDirectory(prefix="lochan-", dir=spark_folder()) as folder:
+        reader = BodyReader(store, Outside(partial(_outside, reading.place)))
+        placed = place_parts(sides, task.side, task.entries, reader, files_of(store), Path(folder))
+        for batch in part_lines(asyncio.run(placed), sides.is_pool, sides.keys, reading.limits):
+            yield with_side(task.side, batch)
+
+
+def _buckets(session: Session, rows: pa.RecordBatch, reading: Reading) -> Parts:
+    """By the engine's own hash, which does not depend on the machine. Rows without the key go together."""
+    by = "ident" if reading.sides.keys else "line"
+    session.connection.register("lines", rows)
+    found = session.table(f"SELECT (coalesce(hash({by}), 0) % {reading.buckets})::INTEGER AS bucket FROM lines")
+    session.connection.unregister("lines")
+    buckets: Parts = found["bucket"].to_numpy()
+    return buckets
+
+
+def _found(reading: Reading, records: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """On an executor: what differs among the lines that were sent here."""
+    each = iter(records)
+    first = next(each, None)
+    if first is None:
+        return
+    with told(), _session(reading) as session:
+        find(session, _rows(chain([first], each)), keyed=bool(reading.sides.keys))
+        for batch in session.stream(f"FROM {FOUND}"):
+            yield batch.cast(FOUND_SCHEMA)
+
+
+def _rows(records: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for chunk in Received(records).chunks():
+        assert isinstance(chunk, pa.RecordBatch)
+        yield chunk
+
+
+def _session(reading: Reading) -> Session:
+    return Session(reading.limits, folders=[], temp=spark_folder(), ordered=True)
+
+
+def _outside(place: StorePlace, url: str) -> Store:
+    """Files outside the lake are read with the lake's own keys."""
+    options = {} if url.startswith("file://") else place.options
+    return StorePlace(url, options).open(clock=SystemClock(), ids=Ids())
+
+
+def _asked(spark: SparkSession, found: DataFrame, statement: str) -> list[list[Any]]:
+    return [list(row.values()) for row in spark.sql(statement, found=found).toArrow().to_pylist()]
+
+
+def _forget(found: DataFrame) -> None:
+    found.unpersist()
+
+
+def _batches(frame: DataFrame) -> Iterator[pa.RecordBatch]:
+    return iter(frame.toArrow().to_batches())
+
+
+_decoder = msgspec.msgpack.Decoder(Task)

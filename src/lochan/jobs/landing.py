@@ -1,0 +1,134 @@
+"""All objects of a job come to a branch by one commit, and a job that is done again is found there.
+
+Whoever cannot know whether his commit landed (a driver that was killed, an answer that was lost) does it again under
+the same name: (job, batch), which the commit carries. It is looked for on every try, on the head that the try is
+computed on, and the commit is valid on that head alone: so it is exact with any number of writers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from lochan.formats.commit import Commit
+from lochan.formats.entry import Entry
+from lochan.formats.entry_table import table_of
+from lochan.formats.record import Actor
+from lochan.jobs.messages import Message, together
+from lochan.pools.faults import Fault
+from lochan.pools.landing import Swap, new, swapped
+from lochan.tree.tree import Tree
+from lochan.versioning import bulk
+from lochan.versioning.graph import LookUp, log
+from lochan.versioning.joins import On
+from lochan.versioning.moving import NOTHING, Plan, Said, move
+from lochan.versioning.open_repository import OpenRepository
+
+JOB, BATCH = "lochan-job", "lochan-batch"  # in a commit's metadata, on somebody's disk
+
+
+class Once(NamedTuple):
+    """The name of what must land once: a query and the number of its batch, or a job made for the occasion."""
+
+    job: str
+    batch: int = 0
+    since: str = ""  # a head of the branch from before the job was named; "": unknown
+
+    def metadata(self) -> dict[str, str]:
+        return {JOB: self.job, BATCH: str(self.batch)}
+
+    def batch_of(self, commit: Commit) -> int | None:
+        """Of a commit of the same job."""
+        return int(commit.metadata[BATCH]) if commit.metadata.get(JOB) == self.job else None
+
+
+@dataclass(frozen=True, slots=True)
+class Landed:
+    commit: str  # "": there was nothing to land
+    rows: int = 0
+    entries: tuple[Entry, ...] = ()
+    size_bytes: int = 0  # that executors wrote
+    faults: int = 0
+    first_faults: tuple[Fault, ...] = ()
+    again: bool = False  # it had landed before, and these objects were not needed
+
+
+async def land(
+    repository: OpenRepository,
+    branch: str,
+    messages: Iterable[Message],
+    said: Said = NOTHING,
+    *,
+    actor: Actor,
+    once: Once | None = None,
+    replace: bool = False,
+    under: str = "",
+    why: str = "load",
+) -> Landed:
+    """Adds the objects to whatever the head is, or puts them in place of all that it has `under` a path. Raises what a
+    move raises, and Gone where garbage was collected twice since the job began."""
+    done = together(messages)
+    if not done.entries and not replace:
+        return Landed("", faults=done.faults, first_faults=done.first_faults)
+
+    async def compute(on: On) -> Plan:
+        found = None if once is None else found_again(repository.folded().recorded, on.id, once)
+        if found is not None:
+            raise _Again(found)
+        tree = await _tree(repository, on, done.entries, under if replace else None)
+        message = f"{why.capitalize()} {done.rows:,} row{'' if done.rows == 1 else 's'}"
+        return Plan(tree, (on.id,), message, new=new(done.entries))
+
+    if once is not None:
+        said = said._replace(metadata=_with(said.metadata, once.metadata()))
+    try:
+        commit = await move(repository, branch, why, compute, said, actor=actor)
+    except _Again as again:
+        return Landed(again.commit, again=True)
+    return Landed(commit, done.rows, done.entries, done.size_bytes, done.faults, done.first_faults)
+
+
+async def landed_before(repository: OpenRepository, branch: str, once: Once) -> str | None:
+    """The commit, if it landed: asked before the work is done, it saves it. That it did not is no promise."""
+    refs, _ = await repository.refs()
+    return found_again(refs.recorded, refs.branch(branch).head, once)
+
+
+def found_again(look_up: LookUp, head: str, once: Once) -> str | None:
+    """The commit of that name in the history of the head.
+
+    A job's batches come to a branch in their order. So behind an earlier batch, or behind a head that is older than the
+    job, on the branch's own line, there is nothing to be found; nor on other lines that end below."""
+    line, lowest = head, 0
+    for id, commit in log(look_up, head):
+        if commit.generation < lowest:
+            return None
+        batch = once.batch_of(commit)
+        if batch == once.batch:
+            return id
+        if id == line:
+            line = commit.parents[0] if commit.parents else ""
+            if id == once.since or (batch is not None and batch < once.batch):
+                lowest = commit.generation
+    return None
+
+
+class _Again(Exception):
+    def __init__(self, commit: str) -> None:
+        self.commit = commit
+
+
+async def _tree(repository: OpenRepository, on: On, entries: tuple[Entry, ...], replaced: str | None) -> Tree:
+    if replaced is None:
+        return await swapped(repository, on, Swap((), entries))
+    tree = await repository.tree(on.head)
+    columns = [batch["path"] async for batch in tree.scan(replaced)]
+    gone = pa.concat_arrays(columns) if columns else pa.array([], pa.string())
+    return await repository.trees.apply(tree, bulk.together(table_of(entries), gone), on.mint)
+
+
+def _with(left: Mapping[str, str], right: Mapping[str, str]) -> dict[str, str]:
+    return {**left, **right}

@@ -1,0 +1,133 @@
+"""A file that is to be loaded, as a value that any machine can open."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import os
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+from lochan.clock import SystemClock
+from lochan.engines.duckdb.load.streams import Input
+from lochan.errors import Conflict, NotFound, Refused
+from lochan.ids import Ids
+from lochan.pools.input_format import CSV, JSON, LINES, NDJSON, TSV
+from lochan.store.place import StorePlace
+
+_BUFFER_BYTES = 1 << 20
+_TEXTS = (NDJSON, JSON, CSV, TSV, LINES)
+_UNPACKED = 6  # times as large as what is packed, about
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """May be pickled."""
+
+    name: str  # as the user knows it
+    path: str  # on a disk that all machines see, or in its store
+    size: int
+    stamp: str  # is another when the file is
+    place: StorePlace | None = None  # the store; None: a disk
+
+    def open(self) -> IO[bytes]:
+        """At its beginning; any place in it can be read. Raises Refused where this machine does not see it."""
+        if self.place is not None:
+            return io.BufferedReader(_InStore(self), _BUFFER_BYTES)
+        try:
+            return Path(self.path).open("rb")
+        except FileNotFoundError as error:
+            raise _unseen(self) from error
+
+    def as_input(self) -> Input:
+        return Input(self.name, self.open, self.size, "" if self.place else self.path)
+
+    def check_same(self) -> None:
+        """Raises Conflict where it is not what it was when the load began."""
+        if now(self) != (self.size, self.stamp):
+            raise Conflict(f"{self.name} was changed while it was read", hint="nothing was loaded; load it again")
+
+
+class Seen(NamedTuple):
+    """A file that was looked at."""
+
+    file: File
+    format: str
+    packed: bool = False
+
+    @property
+    def rows_bytes(self) -> int:
+        """What its rows are as text, about."""
+        return self.file.size * (1 if self.format in _TEXTS and not self.packed else _UNPACKED)
+
+
+def local_file(path: Path, name: str = "") -> File:
+    size, stamp = _on_disk(str(path))
+    return File(name or str(path), str(path.absolute()), size, stamp)
+
+
+def now(file: File) -> tuple[int, str]:
+    """Its size and stamp. Raises Refused."""
+    if file.place is None:
+        try:
+            return _on_disk(file.path)
+        except FileNotFoundError as error:
+            raise _unseen(file) from error
+    store = file.place.open(clock=SystemClock(), ids=Ids())
+    try:
+        stat = asyncio.run(store.head(file.path))
+    except NotFound as error:
+        raise _unseen(file) from error
+    return stat.size, stat.etag
+
+
+def _on_disk(path: str) -> tuple[int, str]:
+    stat = os.stat(path)  # noqa: PTH116
+    return stat.st_size, str(stat.st_mtime_ns)
+
+
+def _unseen(file: File) -> Refused:
+    return Refused(
+        f"{socket.gethostname()} does not see {file.name}",
+        hint="Spark needs it in a folder that all its machines share, or in a bucket; --engine duckdb reads it here",
+    )
+
+
+class _InStore(io.RawIOBase):
+    """An object by ranges of it."""
+
+    def __init__(self, file: File) -> None:
+        assert file.place is not None
+        self._file = file
+        self._store = file.place.open(clock=SystemClock(), ids=Ids())
+        self._runner = asyncio.Runner()
+        self._at = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
+        self._at = offset + {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._file.size}[whence]
+        return self._at
+
+    def tell(self) -> int:
+        return self._at
+
+    def readinto(self, into: Any, /) -> int:
+        room = memoryview(into).cast("B")
+        stop = min(self._at + len(room), self._file.size)
+        if stop <= self._at:
+            return 0
+        data = self._runner.run(self._store.get_range(self._file.path, self._at, stop))
+        room[: len(data)] = data
+        self._at = stop
+        return len(data)
+
+    def close(self) -> None:
+        self._runner.close()
+        super().close()

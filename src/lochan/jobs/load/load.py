@@ -1,0 +1,136 @@
+"""A load on Spark from beginning to end: one commit of all files, or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from lochan.engines.duckdb.limits import Limits
+from lochan.engines.duckdb.load.load import STANDARD, How, Loaded
+from lochan.engines.duckdb.session import Session
+from lochan.engines.spark.package import ship
+from lochan.engines.spark.watching import Listener, context_of
+from lochan.errors import NothingToDo
+from lochan.formats.record import Actor
+from lochan.jobs.apart import on_spark
+from lochan.jobs.landing import Landed, land
+from lochan.jobs.load.files import File, Seen
+from lochan.jobs.load.keyed import Keyed, bounds_of
+from lochan.jobs.load.pieces import pieces_of
+from lochan.jobs.load.shuffled import SPARK_SCHEMA
+from lochan.jobs.load.survey import look, some_rows
+from lochan.jobs.load.tasks import Work, cut, load_part, load_pieces
+from lochan.jobs.messages import Message
+from lochan.jobs.target import Target, target_of
+from lochan.jobs.tasks import run_tasks
+from lochan.pools.faults import Faults
+from lochan.store.place import StorePlace
+from lochan.versioning.moving import NOTHING, Said
+from lochan.versioning.open_repository import OpenRepository
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_OBJECTS = 4  # the text of so many bytes, for each of an object, is one part: objects are packed
+_PART_BYTES_MAX = 1 << 30
+_PART_BYTES_MIN = 8 << 20  # less is not worth a task: to start one costs PySpark 0.15 s, whatever it does
+_PIECE_BYTES_MIN, _PIECE_BYTES_MAX = 16 << 20, 128 << 20
+_PARTS_MAX = 4_096
+_PARALLEL = 8  # where nobody says
+_SPOTS = 64
+_BATCH_BYTES = 32 << 20
+
+
+class Where(NamedTuple):
+    """Where a load runs, and who listens."""
+
+    spark: SparkSession
+    listener: Listener | None = None
+    tag: str = "lochan-load"
+    about: str = "load"
+
+
+class Cutting(NamedTuple):
+    """How much is the work of one task; 0: as it seems best."""
+
+    part_bytes: int = 0  # of rows, as text
+    piece_bytes: int = 0  # of files
+
+
+BEST = Cutting()
+
+
+async def load_files(
+    repository: OpenRepository,
+    place: StorePlace,
+    branch: str,
+    files: Sequence[File],
+    said: Said = NOTHING,
+    *,
+    actor: Actor,
+    where: Where,
+    how: How = STANDARD,
+    cutting: Cutting = BEST,
+) -> Loaded:
+    """`place` is where the lake is. Raises Invalid for input that is no rows, NothingToDo where there are none,
+    Conflict for a file that was changed meanwhile, and what landing raises."""
+    target = await target_of(repository, place, branch)
+    work = partial(_written, where.spark, target, files, how._replace(advance=STANDARD.advance), cutting)
+    messages = await on_spark(where.spark, work, tag=where.tag, about=where.about, listener=where.listener)
+    landed = await land(repository, branch, messages, said, actor=actor)
+    return loaded_of(landed, how)
+
+
+def loaded_of(landed: Landed, how: How) -> Loaded:
+    if not landed.commit:
+        raise NothingToDo("there are no rows to load", hint="nothing was changed")
+    faults = Faults(how.on_error, landed.faults, list(landed.first_faults))
+    return Loaded(landed.commit, landed.rows, list(landed.entries), faults)
+
+
+def _written(spark: SparkSession, target: Target, files: Sequence[File], how: How, cutting: Cutting) -> list[Message]:
+    """What tasks wrote."""
+    ship(spark)
+    return _run(spark, planned(look(files, how.format), target, how, cutting, parallel=_parallel(spark)))
+
+
+def planned(files: Sequence[Seen], target: Target, how: How, cutting: Cutting, *, parallel: int) -> Work:
+    """Into which pieces and parts the work is cut."""
+    size, rows_bytes = sum(seen.file.size for seen in files), sum(seen.rows_bytes for seen in files)
+    piece = cutting.piece_bytes or max(_PIECE_BYTES_MIN, min(size // parallel, _PIECE_BYTES_MAX))
+    work = Work(tuple(files), tuple(pieces_of(files, piece)), target, how)
+    parts = _parts(rows_bytes, cutting.part_bytes or _part_bytes(target), parallel)
+    return work if parts == 1 else replace(work, bounds=_bounds(files, target, how, parts))
+
+
+def _part_bytes(target: Target) -> int:
+    return max(_PART_BYTES_MIN, min(_OBJECTS * target.settings.size_bytes, _PART_BYTES_MAX))
+
+
+def _parts(rows_bytes: int, part_bytes: int, parallel: int) -> int:
+    least = min(part_bytes, _PART_BYTES_MIN)
+    return min(max(1, -(-rows_bytes // part_bytes), min(parallel, rows_bytes // least)), _PARTS_MAX)
+
+
+def _bounds(files: Sequence[Seen], target: Target, how: How, parts: int) -> tuple[bytes, ...]:
+    with Session(Limits(target.limits.memory_bytes, threads=1), ordered=False) as session:
+        keyed = Keyed(session, target.settings)
+        chunks = some_rows(files, max(_SPOTS, 4 * parts), target.settings, typed=how.typed)
+        return tuple(bounds_of([key for chunk in chunks for key in keyed.keys(chunk)], parts))
+
+
+def _run(spark: SparkSession, work: Work) -> list[Message]:
+    count, parts = len(work.pieces), len(work.bounds) + 1
+    if parts == 1:
+        return run_tasks(spark.range(0, count, 1, 1), partial(load_pieces, work))
+    # A record holds many rows: not as many records as there may be rows go to a task at once.
+    spark.conf.set("spark.sql.execution.arrow.maxBytesPerBatch", str(_BATCH_BYTES))
+    records = spark.range(0, count, 1, count).mapInArrow(partial(cut, work), SPARK_SCHEMA)
+    return run_tasks(records.repartitionById(parts, "part"), partial(load_part, work))
+
+
+def _parallel(spark: SparkSession) -> int:
+    context = context_of(spark)
+    return _PARALLEL if context is None else max(1, int(context.defaultParallelism))

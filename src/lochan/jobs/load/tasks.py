@@ -1,0 +1,93 @@
+"""What executors do: read pieces and cut their rows by key, then make objects of the rows of one part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+
+import pyarrow as pa
+
+from lochan.engines.duckdb.load.load import How
+from lochan.engines.duckdb.load.loader import Loader
+from lochan.engines.duckdb.load.reading import take
+from lochan.engines.duckdb.session import Session
+from lochan.jobs.failing import told
+from lochan.jobs.load.files import Seen
+from lochan.jobs.load.keyed import Keyed
+from lochan.jobs.load.pieces import Piece
+from lochan.jobs.load.places import PlacedFaults
+from lochan.jobs.load.reading import rows_of
+from lochan.jobs.load.shuffled import Received, sent, sent_faults
+from lochan.jobs.messages import Message
+from lochan.jobs.parts import spark_folder, write
+from lochan.jobs.target import Target
+from lochan.pools.faults import Faults
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """The same for all tasks of a load. May be pickled."""
+
+    files: tuple[Seen, ...]
+    pieces: tuple[Piece, ...]
+    target: Target
+    how: How
+    bounds: tuple[bytes, ...] = ()  # between the parts of the key
+
+    def faults(self) -> PlacedFaults:
+        return PlacedFaults(self.how.on_error, files=[seen.file for seen in self.files])
+
+
+def cut(work: Work, numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Of pieces by their numbers: all rows, for the parts that they lie in."""
+    target = work.target
+    with told(), Session(target.limits, temp=target.temp or spark_folder(), ordered=False) as session:
+        room, keyed = _Room(session, work.faults()), Keyed(session, target.settings)
+        for piece in _pieces(work, numbers):
+            for chunk in rows_of(room, work.files[piece.file], piece, work.how):
+                yield from sent(chunk, keyed.parts(chunk, work.bounds))
+        yield from sent_faults(room.faults)
+
+
+def load_part(work: Work, records: Iterable[pa.RecordBatch]) -> Iterator[Message]:
+    """Of the rows that `cut` sent here: objects on the store."""
+    each = iter(records)
+    first = next(each, None)
+    if first is None:
+        return
+    received = Received(chain([first], each))
+
+    def fill(loader: Loader) -> None:
+        for chunk in received.chunks():
+            take(loader, chunk)
+
+    yield from write(work.target, fill, faults=work.faults())
+    yield from received.faults
+
+
+def load_pieces(work: Work, numbers: Iterable[pa.RecordBatch]) -> Iterator[Message]:
+    """Where all rows are one part: no task needs to send them to another."""
+
+    def fill(loader: Loader) -> None:
+        for piece in _pieces(work, numbers):
+            for chunk in rows_of(loader, work.files[piece.file], piece, work.how):
+                take(loader, chunk)
+
+    return write(work.target, fill, faults=work.faults())
+
+
+def _pieces(work: Work, numbers: Iterable[pa.RecordBatch]) -> Iterator[Piece]:
+    for batch in numbers:
+        yield from (work.pieces[number] for number in batch.column(0).to_pylist())
+
+
+@dataclass(slots=True)
+class _Room:
+    session: Session
+    faults: Faults
+
+    @property
+    def folder(self) -> Path:
+        return Path(self.session.folder)

@@ -1,0 +1,158 @@
+"""A job tells the lake how far it is, so that everybody can see it, and sees when it is no more.
+
+    with recorded(lake, "compact", "logs@main", actor=actor, where=place.master) as run:
+        run.log("12 objects are merged into 3")
+        run.progress(done, total)
+
+Its record is put again every few seconds from a thread of its own: whoever waits for Spark waits in the JVM. What the
+store has against it is no reason for a job to fail.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Protocol
+
+import msgspec
+
+from lochan.clock import Clock
+from lochan.engines.duckdb.limits import Cancelled, LimitReached
+from lochan.errors import Conflict, Corrupt, Gone, LochanError, NotFound, Retry
+from lochan.formats.job import (
+    CANCELLED,
+    DONE,
+    FAILED,
+    FORMAT,
+    PREFIX,
+    JobLine,
+    JobRecord,
+    JobStage,
+    encode,
+    path_of,
+)
+from lochan.formats.record import Actor
+from lochan.ids import Ids
+from lochan.store.protocol import Store
+
+BEAT_S = 5.0
+_LINES_MAX, _LINE_MAX, _STAGES_MAX = 200, 300, 100
+_KEPT_MAX = 1_000  # records on the store
+_LAST_WORD_S = 10.0  # how long the end of a job may wait until it is told
+# Errors that tell of the store, names or limits; others may quote what is in a row.
+_TELLABLE = (Retry, Conflict, Gone, NotFound, Corrupt, LimitReached)
+
+
+class JobPlace(Protocol):
+    """A lake, or an open repository."""
+
+    @property
+    def store(self) -> Store: ...
+    @property
+    def clock(self) -> Clock: ...
+    @property
+    def ids(self) -> Ids: ...
+
+
+@contextmanager
+def recorded(place: JobPlace, kind: str, about: str, *, actor: Actor, where: str = "") -> Iterator[JobRun]:
+    run = JobRun(place, kind, about, actor, where)
+    try:
+        yield run
+    except BaseException as error:
+        run.failed(error)
+        raise
+    run.end()
+
+
+class JobRun:
+    """One job, from its start to its end. May be told from any thread."""
+
+    def __init__(self, place: JobPlace, kind: str, about: str, actor: Actor, where: str) -> None:
+        self._place = place
+        now = place.clock.wall()
+        self._record = JobRecord(
+            FORMAT, place.ids.ksuid(now), kind, about, actor.user, actor.client, actor.source, where, now, now
+        )
+        self._lock = threading.Lock()
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._beat, name="lochan-job", daemon=True)
+        self._thread.start()
+
+    @property
+    def id(self) -> str:
+        return self._record.id
+
+    def progress(self, done: int, total: int) -> None:
+        """Of tasks, or whatever it counts."""
+        self._change(done=done, total=total)
+
+    def stages(self, stages: Sequence[JobStage]) -> None:
+        """All that there are so far; their tasks are its progress."""
+        done, total = sum(each.done for each in stages), sum(each.total for each in stages)
+        self._change(stages=tuple(stages[-_STAGES_MAX:]), done=done, total=total)
+
+    def rows(self, count: int) -> None:
+        """That it has given or written so far."""
+        self._change(rows=count)
+
+    def log(self, text: str) -> None:
+        """Names and counts; never a value of a row."""
+        line = JobLine(self._place.clock.wall(), text[:_LINE_MAX])
+        with self._lock:
+            lines = (*self._record.lines, line)[-_LINES_MAX:]
+            self._record = msgspec.structs.replace(self._record, lines=lines)
+
+    def end(self, state: str = DONE, error: str = "") -> None:
+        """May be called twice; the first word counts."""
+        if self._over.is_set():
+            return
+        now = self._place.clock.wall()
+        self._change(state=state, error=error[:_LINE_MAX], ended=now)
+        self._over.set()
+        self._thread.join(_LAST_WORD_S)
+
+    def failed(self, error: BaseException) -> None:
+        """It ended by this."""
+        if isinstance(error, Cancelled) or not isinstance(error, Exception):
+            self.end(CANCELLED)
+        else:
+            self.end(FAILED, why(error))
+
+    def _change(self, **fields: object) -> None:
+        with self._lock:
+            self._record = msgspec.structs.replace(self._record, **fields)
+
+    def _beat(self) -> None:
+        import asyncio
+
+        with suppress(Exception):
+            self._put()
+            asyncio.run(_forget_old(self._place.store))
+        while not self._over.wait(BEAT_S):
+            self._put()
+        self._put()
+
+    def _put(self) -> None:
+        import asyncio
+
+        with self._lock:
+            self._record = msgspec.structs.replace(self._record, beat=self._place.clock.wall())
+            record = self._record
+        with suppress(Exception):  # somebody who may only read can run a query all the same
+            asyncio.run(self._place.store.put(path_of(record.id), encode(record)))
+
+
+def why(error: Exception) -> str:
+    """What may be said of it where everybody reads it."""
+    if isinstance(error, _TELLABLE):
+        return error.message
+    return error.kind if isinstance(error, LochanError) else type(error).__name__
+
+
+async def _forget_old(store: Store) -> None:
+    """All but the newest."""
+    names = [stat.path async for stat in store.list(PREFIX)]
+    for path in names[:-_KEPT_MAX]:
+        await store.delete(path)

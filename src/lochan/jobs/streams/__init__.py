@@ -1,0 +1,16 @@
+"""Rows that come on and on: each batch of them is one commit, and none of them comes twice.
+
+    folder, socket, rate ──▶ Spark's batches ──▶ tasks ──┐
+                                                         ├──▶ one commit, with what names the batch in it
+    topics of Kafka ──▶ batches by time, in this process ┘
+
+Whoever is killed begins again behind the newest batch that the branch has: the commit itself tells how far the stream
+is, so what is read and how far it was read can never disagree.
+
+sources     what a task does with files and lines of text
+offsets     how far topics are read, in a commit
+kafka       messages of topics, from given offsets on
+topics      topics of Kafka, followed into a pool
+rhythm      when small objects are merged, and how far
+tending     that done
+"""

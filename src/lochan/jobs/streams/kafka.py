@@ -1,0 +1,178 @@
+"""Messages of Kafka's topics from given offsets on, many at a time. Nothing is ever told to the broker: how far they
+were read is kept elsewhere, so nobody's group is in the way of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from types import TracebackType
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from lochan.engines.duckdb.load.lines import Lines, texts_of
+from lochan.errors import Gone, LochanError, NotFound, Refused, Transient
+from lochan.jobs.streams.offsets import Offsets, Partition
+
+if TYPE_CHECKING:
+    from confluent_kafka import Consumer, Message
+
+_AT_ONCE = 20_000  # messages
+_FIRST_ANSWER_S = 5.0  # how long a broker is waited for: whoever has mistyped its name waits too
+_ANSWER_S = 30.0
+_OURS = {
+    "group.id": "lochan",  # asked for, and not used
+    "enable.auto.commit": False,
+    "enable.auto.offset.store": False,
+    "auto.offset.reset": "error",  # to go on elsewhere than where we were is to lose rows, or to have them twice
+    "enable.partition.eof": True,
+    "isolation.level": "read_committed",
+}
+
+
+class Wish(NamedTuple):
+    topics: Sequence[str]
+    latest: bool = False  # what comes from now on, where nothing was read before; else all that is there
+    go_on: bool = False  # where the broker has dropped messages that were not read
+
+
+class Chunk(NamedTuple):
+    lines: list[Lines]  # by topic and part; the place of each text is its offset
+    offsets: dict[Partition, int]  # the next ones
+    bytes: int
+
+
+class Topics:
+    """Raises Transient where no broker answers, NotFound for a topic that is not there."""
+
+    def __init__(self, brokers: str, wish: Wish, settings: Mapping[str, str]) -> None:
+        self._wish = wish
+        self._consumer = _consumer({"bootstrap.servers": brokers, **settings, **_OURS})
+        with _explaining(brokers):
+            found = self._consumer.list_topics(timeout=_FIRST_ANSWER_S)
+        self.cluster = str(found.cluster_id)
+        for topic in wish.topics:
+            about = found.topics.get(topic)
+            if about is None or about.error is not None:
+                raise NotFound(f"there is no topic {topic!r} at {brokers}", hint="make it first")
+        self.parts = [(topic, part) for topic in wish.topics for part in sorted(found.topics[topic].partitions)]
+        self._brokers = brokers
+        self.ends: dict[Partition, int] = {}  # as they were at the last `seek`
+
+    @property
+    def name(self) -> str:
+        """Of the stream, by which commits tell it: another cluster counts its messages anew."""
+        return f"kafka:{self.cluster}:{','.join(sorted(self._wish.topics))}"
+
+    def __enter__(self) -> Topics:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._consumer.close()
+
+    def seek(self, known: Offsets) -> dict[Partition, int]:
+        """To where it was, or to the beginning of what is new. Raises Gone where messages that were not read are no
+        longer there, unless the wish is to go on."""
+        from confluent_kafka import TopicPartition
+
+        starts = {}
+        with _explaining(self._brokers):
+            for each in self.parts:
+                low, high = self._consumer.get_watermark_offsets(TopicPartition(*each), timeout=_ANSWER_S)
+                self.ends[each] = high
+                starts[each] = self._start(each, known.get(each), low, high)
+            self._consumer.assign([TopicPartition(*each, at) for each, at in starts.items()])
+        return starts
+
+    def take(self, timeout_s: float) -> Chunk:
+        """What has come, as soon as anything has; nothing after so many seconds."""
+        with _explaining(self._brokers):
+            messages = self._consumer.consume(_AT_ONCE, timeout_s)
+        texts: dict[Partition, tuple[list[bytes], list[int]]] = {}
+        offsets: dict[Partition, int] = {}
+        for message in messages:  # the client hands them over one by one
+            if not self._is_place(message):
+                continue
+            part, at = _place(message)
+            value = message.value() if message.error() is None else None
+            if value:  # none: a key was deleted, which is no row
+                values, places = texts.setdefault(part, ([], []))
+                values.append(value if isinstance(value, bytes) else value.encode())
+                places.append(at)
+            offsets[part] = at + (message.error() is None)
+        lines = [_lines(part, *each) for part, each in texts.items()]
+        return Chunk(lines, offsets, sum(each.texts.nbytes for each in lines))
+
+    def _start(self, part: Partition, known: int | None, low: int, high: int) -> int:
+        if known is None:
+            return high if self._wish.latest else low
+        if low <= known <= high:
+            return known
+        if self._wish.go_on:
+            return low
+        raise Gone(
+            f"{_shown(part)}: what was not read is not there any more: message {known} comes next, and there are those "
+            f"from {low} up to {high}",
+            hint="--go-on begins with the first that is there",
+        )
+
+    def _is_place(self, message: Message) -> bool:
+        """A message, or the end of a part for now; no place has what the client tries again by itself. Raises what it
+        cannot go on from."""
+        from confluent_kafka import KafkaError
+
+        error = message.error()
+        if error is None or error.code() == KafkaError._PARTITION_EOF:
+            return True
+        if error.code() in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE):
+            raise Gone(f"{message.topic()}: {error.str()}", hint="--go-on begins with the first message that is there")
+        if not error.retriable():
+            raise _explained(self._brokers, error.str())
+        return False
+
+
+def _consumer(settings: Mapping[str, object]) -> Consumer:
+    try:
+        from confluent_kafka import Consumer, KafkaException
+    except ImportError as error:
+        raise Refused("Kafka needs the package confluent-kafka", hint="pip install 'lochan[kafka]'") from error
+    try:
+        return Consumer({**settings, "logger": _quiet()})
+    except KafkaException as error:
+        raise Refused(f"Kafka's client does not take these settings: {error.args[0].str()}") from error
+
+
+def _quiet() -> object:
+    """What the client says of brokers that come and go, for who has asked for it."""
+    import logging
+
+    return logging.getLogger("lochan.kafka")
+
+
+@contextmanager
+def _explaining(brokers: str) -> Iterator[None]:
+    from confluent_kafka import KafkaException
+
+    try:
+        yield
+    except KafkaException as error:
+        raise _explained(brokers, error.args[0].str()) from error
+
+
+def _explained(brokers: str, said: str) -> LochanError:
+    return Transient(f"Kafka at {brokers}: {said}", hint="is a broker up there? what had landed has landed")
+
+
+def _place(message: Message) -> tuple[Partition, int]:
+    topic, part, at = message.topic(), message.partition(), message.offset()
+    assert topic is not None and part is not None and at is not None
+    return (topic, part), at
+
+
+def _lines(part: Partition, values: list[bytes], places: list[int]) -> Lines:
+    ends = np.cumsum(np.fromiter(map(len, values), np.int64, len(values)))
+    return texts_of(_shown(part), b"".join(values), ends, 1, np.array(places, np.int64))
+
+
+def _shown(part: Partition) -> str:
+    return f"{part[0]}/{part[1]}"

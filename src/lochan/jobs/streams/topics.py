@@ -1,0 +1,178 @@
+"""Topics of Kafka, followed into a pool in this process: what has come in a while is one commit, with the offsets of
+what comes next in it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from lochan.clock import Clock
+from lochan.engines.compacting import Wish as Compaction
+from lochan.engines.duckdb.load.loader import Loader
+from lochan.engines.surroundings import Surroundings
+from lochan.errors import Retry
+from lochan.formats.record import Actor
+from lochan.jobs.failing import TaskFailed, explained
+from lochan.jobs.landing import Landed, Once, land
+from lochan.jobs.messages import Message
+from lochan.jobs.parts import write
+from lochan.jobs.streams.kafka import Chunk, Topics
+from lochan.jobs.streams.offsets import OFFSETS, Partition, Position, encode, newest
+from lochan.jobs.streams.rhythm import Rhythm
+from lochan.jobs.streams.tending import tend
+from lochan.jobs.target import Target, target_of
+from lochan.pools.faults import FAIL
+from lochan.store.place import StorePlace
+from lochan.versioning.moving import NOTHING, Said
+from lochan.versioning.open_repository import OpenRepository
+
+_PAUSE_S = 0.2  # how long somebody who wants it to stop may wait
+_BATCH_BYTES = 512 << 20  # then it lands, whatever the time
+_PAUSES_S = (1.0, 2.0, 4.0, 8.0, 15.0)  # between tries to land
+_log = logging.getLogger("lochan.ingest")
+
+
+class How(NamedTuple):
+    every_s: float = 10.0  # from one commit to the next, at least
+    once: bool = False  # all that is there when it starts, and no more
+    on_error: str = FAIL
+    said: Said = NOTHING
+    memory_bytes: int = 512 << 20
+    compact: bool = True
+    size_bytes: int = 0  # of objects that a compaction makes; 0: the pool's own
+
+
+@dataclass(frozen=True)
+class Into:
+    at: Surroundings
+    place: StorePlace  # where the lake is
+    repository: OpenRepository
+    branch: str
+    actor: Actor
+    clock: Clock
+
+
+async def follow(
+    topics: Topics, into: Into, how: How, stop: threading.Event, tell: Callable[[int, Landed], None]
+) -> None:
+    """Until `stop` is set; then what was read by then lands. Raises what keeps it from going on; what landed stays."""
+    await _Following(topics, into, how, stop, tell).run()
+
+
+class _Following:
+    def __init__(
+        self, topics: Topics, into: Into, how: How, stop: threading.Event, tell: Callable[[int, Landed], None]
+    ) -> None:
+        self._topics, self._into, self._how = topics, into, how
+        self._stop, self._tell = stop, tell
+        self._position = Position()
+        self._next: dict[Partition, int] = {}  # of what was read, landed or not
+        self._upkeep: asyncio.Task[object] | None = None
+
+    async def run(self) -> None:
+        target = await self._target()
+        rhythm = Rhythm(self._how.size_bytes or target.settings.size_bytes)
+        await self._find()
+        try:
+            while (first := await asyncio.to_thread(self._wait)) is not None:
+                deadline = self._into.clock.boot() + self._how.every_s
+                landed = await self._batch(first, deadline)
+                self._tell(self._position.batch, landed)
+                if landed.entries:
+                    self._tend(rhythm.landed(landed.size_bytes))
+                await self._pause(deadline)
+        except BaseException:
+            if self._upkeep is not None:
+                self._upkeep.cancel()  # it has changed nothing, or all that it was to change
+            raise
+        if self._upkeep is not None:
+            await self._upkeep
+        if self._how.compact:
+            await self._tended(Compaction(size_bytes=self._how.size_bytes), last=True)
+
+    async def _find(self) -> None:
+        """Where the branch says that it was."""
+        refs, _ = await self._into.repository.refs()
+        self._position = newest(refs.recorded, refs.branch(self._into.branch).head, self._topics.name)
+        self._next = await asyncio.to_thread(self._topics.seek, self._position.offsets)
+
+    async def _target(self) -> Target:
+        into = self._into
+        return await target_of(into.repository, into.place, into.branch, memory_bytes=self._how.memory_bytes)
+
+    def _wait(self) -> Chunk | None:
+        """For the first messages of a batch; None: there is to be no other."""
+        while not self._stop.is_set() and not self._done():
+            chunk = self._take(_PAUSE_S)
+            if chunk.lines:
+                return chunk
+        return None
+
+    def _take(self, timeout_s: float) -> Chunk:
+        chunk = self._topics.take(timeout_s)
+        for part, at in chunk.offsets.items():
+            self._next[part] = max(at, self._next[part])
+        return chunk
+
+    def _done(self) -> bool:
+        return self._how.once and all(self._next[part] >= end for part, end in self._topics.ends.items())
+
+    async def _batch(self, first: Chunk, deadline: float) -> Landed:
+        target = await self._target()  # before a byte is written
+        messages = await asyncio.to_thread(self._write, target, first, deadline)
+        once, offsets = self._position.next(self._topics.name), dict(self._next)
+        said = self._how.said
+        said = said._replace(metadata={**said.metadata, OFFSETS: encode(offsets)})
+        landed = await self._land(messages, said, once)
+        if landed.again:  # by another that follows the same topics, or by a try of ours whose answer was lost
+            await self._find()
+        elif landed.commit:
+            self._position = Position(once.batch, offsets)
+        return landed
+
+    async def _land(self, messages: list[Message], said: Said, once: Once) -> Landed:
+        """Again, where the store does not answer for a while: whether the last try landed is found by the next."""
+        into = self._into
+        for pause_s in _PAUSES_S:
+            try:
+                return await land(into.repository, into.branch, messages, said, actor=into.actor, once=once)
+            except Retry as error:
+                _log.warning("batch %d has not landed yet: %s", once.batch, error)
+                await into.clock.sleep(pause_s)
+        return await land(into.repository, into.branch, messages, said, actor=into.actor, once=once)
+
+    def _write(self, target: Target, first: Chunk, deadline: float) -> list[Message]:
+        """The rows of `first`, and all that comes until the time is over."""
+
+        def fill(loader: Loader) -> None:
+            chunk, taken = first, 0
+            while True:
+                for lines in chunk.lines:
+                    loader.take(lines)
+                taken += chunk.bytes
+                left = deadline - self._into.clock.boot()
+                if left <= 0 or taken > _BATCH_BYTES or self._stop.is_set() or self._done():
+                    return
+                chunk = self._take(min(left, _PAUSE_S))
+
+        try:
+            return list(write(target, fill, on_error=self._how.on_error))
+        except TaskFailed as failed:
+            raise explained(failed) from failed
+
+    async def _pause(self, deadline: float) -> None:
+        """Commits come at their pace, though a batch was full before its time was over."""
+        while not self._stop.is_set() and not self._done() and (left := deadline - self._into.clock.boot()) > 0:
+            await self._into.clock.sleep(min(left, _PAUSE_S))
+
+    def _tend(self, wish: Compaction | None) -> None:
+        if wish is not None and self._how.compact and (self._upkeep is None or self._upkeep.done()):
+            self._upkeep = asyncio.create_task(self._tended(wish))
+
+    async def _tended(self, wish: Compaction, *, last: bool = False) -> None:
+        into = self._into
+        await tend(into.at, into.repository.repository.name, into.branch, wish, actor=into.actor, last=last)

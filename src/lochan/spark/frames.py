@@ -1,0 +1,85 @@
+"""A pool as a frame: Spark's own scan of the Parquet files that pruning has left, so nothing of a row goes through
+Python."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from lochan.engines.duckdb.scanning import used
+from lochan.engines.spark.scan import Views
+from lochan.query.dialects import render
+from lochan.spark.lakes import LakePlace, found_lake, on_lake
+from lochan.spark.paths import hadoop_options, object_paths
+from lochan.spark.planned import Planned, Wanted, plan
+from lochan.spark.typed import select_list
+from lochan.versioning.uri import prefix_uri
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+# What the plan's SQL means must not depend on how somebody has set up his session.
+_MEANING = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.caseSensitive": "true",
+    "spark.sql.timestampType": "TIMESTAMP_LTZ",
+}
+
+
+def read(
+    spark: SparkSession,
+    uri: str,
+    *,
+    where: str = "",
+    columns: Sequence[str] = (),
+    lake: str | os.PathLike[str] | None = None,
+    options: Mapping[str, str] | None = None,
+) -> DataFrame:
+    """A pool at a ref (`logs@main`), or Parquet files of a repository (`sales@main/2026/`). It stays at the commit that
+    the ref meant, whatever comes to the branch later.
+
+    `where` is a test of the pipe language, and objects that cannot hold such rows are never opened. Raises QueryError
+    for one that is wrong, NotFound."""
+    place, at = found_lake(lake, options), prefix_uri(uri)
+    if "/" in uri:
+        from lochan.spark.tables import read_table
+
+        return read_table(spark, place, at, where, columns)
+    wanted = Wanted(at, where, columns)
+    return framed(spark, place, on_lake(place, lambda lake: plan(lake, wanted)))
+
+
+def framed(spark: SparkSession, place: LakePlace, planned: Planned) -> DataFrame:
+    views, scans = Views(spark), planned.scans
+    options = hadoop_options(place.store)
+    with _meaning(spark):
+        for name in used(planned.query, scans):
+            scan = scans.files[name]
+            views.add_files(scan, name, object_paths(place.store, scan.objects), options)
+        sql = render(views.named(planned.query.copy()), "spark")
+        frame = spark.sql(f"SELECT {', '.join(select_list(planned.row)) or '1 AS `_`'} FROM ({sql})")
+        if not is_remote(spark):
+            views.drop()  # the frame has what it needs of them
+    return frame
+
+
+def is_remote(spark: SparkSession) -> bool:
+    """Behind Connect a frame is looked at only when it runs: what it names must stay."""
+    return type(spark).__module__.startswith("pyspark.sql.connect")
+
+
+@contextmanager
+def _meaning(spark: SparkSession) -> Iterator[None]:
+    """While a frame is made, which is when Spark decides what its SQL means. Then the user's settings are back."""
+    before = {name: spark.conf.get(name) for name in _MEANING}
+    for name, value in _MEANING.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, own in before.items():
+            if own is not None:
+                spark.conf.set(name, own)

@@ -1,0 +1,96 @@
+"""Which lake is meant, and work on it from plain Python. Environment, folder and user are read here alone."""
+
+from __future__ import annotations
+
+import asyncio
+import getpass
+import os
+from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+from lochan import __version__
+from lochan.clock import SystemClock
+from lochan.config.find import find_lake
+from lochan.config.load import Flag, load
+from lochan.config.store_options import store_options
+from lochan.errors import NotFound, Retry
+from lochan.formats.record import Actor
+from lochan.ids import Ids
+from lochan.lake import Lake, World
+from lochan.store.place import StorePlace
+from lochan.store.protocol import Store
+
+T = TypeVar("T")
+
+_TRIES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class LakePlace:
+    """May be pickled: a data source is planned, written and committed in three processes."""
+
+    store: StorePlace
+    journal_url: str = field(default="", repr=False)
+    actor: Actor = field(default_factory=lambda: _actor(None))
+
+    async def open(self) -> Lake:
+        clock, ids = SystemClock(), Ids()
+
+        def other(url: str) -> Store:
+            """Of files that were imported or linked, and lie elsewhere."""
+            return StorePlace(url, {} if url.startswith("file://") else self.store.options).open(clock=clock, ids=ids)
+
+        world = World(open_store=other, options=self.store.options)
+        try:
+            store = self.store.open(clock=clock, ids=ids)
+        except NotFound as error:
+            raise NotFound(f"there is no lake at {self.store.url}", hint="name it with `lake`") from error
+        return await Lake.open(store, journal_url=self.journal_url, clock=clock, ids=ids, world=world)
+
+
+def found_lake(lake: str | os.PathLike[str] | None = None, options: Mapping[str, str] | None = None) -> LakePlace:
+    """`options` are those of its store (keys, endpoint, region); what they leave out is configured, or in the
+    environment."""
+    env, folder, home = os.environ, Path.cwd(), Path("~").expanduser()
+    file = env.get("LOCHAN_CONFIG")
+    flags = [Flag("lake", "lake", os.fspath(lake))] if lake is not None else []
+    config = load(file=Path(file) if file else None, env=env, flags=flags, cwd=folder, home=home)
+    found = find_lake(config, cwd=folder, env=env, home=home)
+    url = found.url if found.folder is None else str(found.folder.absolute())
+    place = StorePlace(url, {**store_options(config, url, env), **(options or {})})
+    journal = config.optional_text("journal.postgres.url") or ""
+    return LakePlace(place, journal, _actor(config.optional_text("user")))
+
+
+def on_lake(place: LakePlace, work: Callable[[Lake], Awaitable[T]]) -> T:
+    """On a thread with a loop of its own: the caller may be in a notebook, which has one already."""
+
+    async def whole() -> T:
+        lake = await place.open()
+        try:
+            return await work(lake)
+        finally:
+            await lake.close()
+
+    with ThreadPoolExecutor(1, "lochan") as threads:
+        return threads.submit(lambda: asyncio.run(whole())).result()
+
+
+def patient(work: Callable[[], T]) -> T:
+    """For a store that does not answer for a while. REQUIRES: done again, the work finds what it did."""
+    for _ in range(_TRIES - 1):
+        with suppress(Retry):
+            return work()
+    return work()
+
+
+def _actor(user: str | None) -> Actor:
+    try:
+        name = user or getpass.getuser()
+    except (KeyError, OSError):
+        name = f"uid-{os.getuid()}"
+    return Actor(name, f"lochan-spark/{__version__}", os.uname().nodename)

@@ -1,0 +1,96 @@
+"""A frame becomes Parquet files of a repository: on a branch as one commit, in a workspace as what it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from lochan.jobs.files import FilesTarget, files_target, write_files
+from lochan.jobs.landing import Landed, Once, land
+from lochan.jobs.messages import Message, together
+from lochan.lake import Lake
+from lochan.spark.lakes import LakePlace, on_lake, patient
+from lochan.versioning.moving import Said
+from lochan.versioning.state.branch import dirty
+from lochan.versioning.uri import Uri, writable
+from lochan.versioning.workspaces import writing as workspaces
+
+if TYPE_CHECKING:
+    from lochan.formats.record import Actor
+    from lochan.versioning.open_repository import OpenRepository
+
+_PAGE = 10_000
+
+
+@dataclass(frozen=True)
+class TableJob:
+    place: LakePlace
+    repository: str
+    ref: str  # a branch
+    workspace: str  # or one of its workspaces
+    target: FilesTarget
+    once: Once
+    said: Said
+    replace: bool
+
+    def write(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Message]:
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        return write_files(self.target, context.partitionId() if context else 0, batches)
+
+    def land(self, messages: Iterable[Message]) -> Landed:
+        every = list(messages)
+        return patient(lambda: on_lake(self.place, lambda lake: self._land(lake, every)))
+
+    async def _land(self, lake: Lake, messages: list[Message]) -> Landed:
+        repository = await lake.open_repository(self.repository)
+        actor = self.place.actor
+        try:
+            if self.workspace:
+                return await self._land_in_workspace(repository, messages, actor)
+            under = self.target.prefix
+            how = {"once": self.once, "replace": self.replace, "under": under, "why": "ingest"}
+            return await land(repository, self.ref, messages, self.said, actor=actor, **how)  # type: ignore[arg-type]
+        finally:
+            await repository.close()
+
+    async def _land_in_workspace(self, repository: OpenRepository, messages: list[Message], actor: Actor) -> Landed:
+        """To do it twice changes nothing: the same files come to the same paths."""
+        done = together(messages)
+        if self.replace:
+            own = {entry.path for entry in done.entries}
+            there = await _paths(repository, self.ref, self.target.prefix)
+            await workspaces.delete(
+                repository, self.workspace, [path for path in there if path not in own], actor=actor
+            )
+        if done.entries:
+            await workspaces.stage(repository, self.workspace, done.entries, actor=actor)
+        return Landed("", done.rows, done.entries, done.size_bytes)
+
+
+async def begin_table(
+    lake: Lake, repository: OpenRepository, place: LakePlace, uri: Uri, said: Said, replace: bool
+) -> TableJob:
+    ref = writable(uri).ref or repository.repository.default_branch
+    found = await repository.resolve(ref, workspaces=True)
+    if found.branch is not None and not found.branch.layers.empty:
+        raise dirty(found.branch.name)  # its commit would be refused, when all is written
+    target = await files_target(repository, place.store, uri.path)
+    once = Once(lake.ids.ksuid(lake.clock.wall()), since=found.commit_id)
+    workspace = found.workspace.id if found.workspace is not None else ""
+    return TableJob(place, uri.repository, ref, workspace, target, once, said, replace)
+
+
+async def _paths(repository: OpenRepository, ref: str, prefix: str) -> list[str]:
+    view = await repository.view(await repository.resolve(ref, workspaces=True))
+    paths: list[str] = []
+    after: str | None = ""
+    while after is not None:
+        page = await view.list(prefix, after, limit=_PAGE)
+        paths += [entry.path for entry in page.entries]
+        after = page.next
+    return paths

@@ -1,0 +1,54 @@
+"""Parquet files of a repository, by the data source: each task reads one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceReader, InputPartition
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.types import StructType
+
+from lochan.formats.entry import Entry
+from lochan.lake import Lake
+from lochan.spark.table_files import FileReading, file_schema, table_entries
+from lochan.store.place import StorePlace
+from lochan.versioning.uri import Uri
+
+
+class FilePart(InputPartition):
+    def __init__(self, entry: Entry) -> None:
+        super().__init__(None)
+        self.entry = entry
+
+
+@dataclass(frozen=True)
+class TableParts:
+    place: StorePlace
+    schema: StructType  # of the first file
+    entries: list[Entry]
+
+
+async def table_parts(lake: Lake, place: StorePlace, uri: Uri) -> TableParts:
+    """Raises NotFound where there is no such file."""
+    repository = await lake.open_repository(uri.repository)
+    try:
+        entries = await table_entries(repository, uri)
+        schema = await file_schema(repository.reader, entries[0])
+        return TableParts(place.for_others(), from_arrow_schema(schema), entries)
+    finally:
+        await repository.close()
+
+
+class TableReader(DataSourceReader):
+    def __init__(self, parts: TableParts, schema: StructType) -> None:
+        self._parts = parts
+        self._schema = schema
+
+    def partitions(self) -> list[InputPartition]:
+        return [FilePart(entry) for entry in self._parts.entries]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, FilePart)
+        yield from FileReading(self._parts.place, to_arrow_schema(self._schema)).read(partition.entry)

@@ -1,0 +1,70 @@
+"""A frame becomes one commit. Rows are spread over the tasks by the pool's key, so that objects do not overlap."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from lochan.errors import Invalid
+from lochan.formats.pool_settings import Path, PoolSettings
+from lochan.jobs.landing import Landed
+from lochan.jobs.tasks import run_tasks
+from lochan.spark.job import PoolJob, begin
+from lochan.spark.lakes import found_lake
+from lochan.spark.schemas import check_schema
+from lochan.versioning.moving import Said
+from lochan.versioning.uri import prefix_uri
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import DataType
+
+APPEND, OVERWRITE = "append", "overwrite"
+MODES = (APPEND, OVERWRITE)
+
+
+def write(
+    frame: DataFrame,
+    uri: str,
+    *,
+    mode: str = APPEND,
+    message: str = "",
+    metadata: Mapping[str, str] | None = None,
+    spread: bool = True,
+    parts: int | None = None,
+    lake: str | os.PathLike[str] | None = None,
+    options: Mapping[str, str] | None = None,
+) -> Landed:
+    """Into a pool (`logs@main`), or as Parquet files of a repository (`sales@main/2026/`). `overwrite` puts the rows in
+    place of all that is there, in the same commit. Without `spread` rows stay where they are: no shuffle, and objects
+    that overlap; `parts` is how many tasks they are spread over, if Spark is not to say. Raises what keeps the rows
+    from being kept; then nothing has changed."""
+    if mode not in MODES:
+        raise Invalid(f"{mode!r} is no way to write", hint=f"there are {' and '.join(MODES)}")
+    check_schema(frame.schema)
+    job = begin(found_lake(lake, options), prefix_uri(uri), Said(message, metadata or {}), replace=mode == OVERWRITE)
+    if spread and isinstance(job, PoolJob):
+        frame = spread_by_key(frame, job.target.settings, parts)
+    return job.land(run_tasks(frame, job.write))
+
+
+def spread_by_key(frame: DataFrame, settings: PoolSettings, parts: int | None = None) -> DataFrame:
+    """By ranges of those fields of the key that the frame has; as it is where it has none."""
+    keys = [found for key in settings.keys if key.path and (found := _column(frame, key.path)) is not None]
+    if not keys:
+        return frame
+    return frame.repartitionByRange(*keys) if parts is None else frame.repartitionByRange(parts, *keys)
+
+
+def _column(frame: DataFrame, path: Path) -> Column | None:
+    from pyspark.sql import functions
+    from pyspark.sql.types import StructType
+
+    at: DataType = frame.schema
+    for name in path:
+        found = next((each for each in at.fields if each.name == name), None) if isinstance(at, StructType) else None
+        if found is None:
+            return None
+        at = found.dataType
+    return functions.col(".".join("`" + name.replace("`", "``") + "`" for name in path))

@@ -1,0 +1,122 @@
+"""A compaction on Spark: the rows stay the same, objects do not overlap, and others go on meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from lochan.engines.compacting import Compacted, Wish, rehearse
+from lochan.engines.row_diff.sides import Wish as Refs
+from lochan.engines.spark import session
+from lochan.errors import ConcurrentCommit, Gone, NothingToDo
+from lochan.jobs.compact.compact import How, compact
+from lochan.jobs.diffing import How as DiffHow
+from lochan.jobs.listing import jobs
+from lochan.lake import Lake, World
+from lochan.pools.landing import delete_objects
+from lochan.pools.upkeep import UPKEEP
+from lochan.store.open import open_store
+from lochan.versioning.open_repository import OpenRepository
+from tests.run import run
+from tests.servers.minio import MinioServer, minio
+from tests.spark.here import HERE, LEFT_SOCKETS
+from tests.unit.engines.lake import ANN, QueryLake, query_lake
+from tests.unit.jobs.test_compact import MIXED, PLAIN, SMALL, TEXT
+
+pytestmark = LEFT_SOCKETS
+SPARK = How("spark", spark=HERE)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def stopped() -> Iterator[None]:
+    yield
+    session.stop()
+
+
+async def compacted(lake: QueryLake, repository: OpenRepository, wish: Wish = Wish()) -> Compacted:  # noqa: B008
+    at = lake.lake.queries().files, lake.lake.place
+    return await compact(repository, "main", *at, wish, actor=ANN, how=SPARK)
+
+
+def test_no_row_changes_no_objects_overlap_and_a_second_finds_nothing_to_do(tmp_path: Path) -> None:
+    async def told() -> None:
+        async with query_lake(tmp_path) as lake:
+            await lake.pool("logs", *PLAIN, *MIXED, *TEXT, settings=SMALL)
+            repository = await lake.lake.open_repository("logs")
+            done = await compacted(lake, repository)
+            assert done.before == 10
+            assert done.after > 5
+            with await lake.lake.diff_rows("logs", Refs("main~1", "main")) as diff:
+                assert diff.same
+                assert [len(side) for side in diff.sides.entries] == [done.before, done.after]
+            assert await rehearse(repository, "main") == []
+            with pytest.raises(NothingToDo):
+                await compacted(lake, repository)
+            [job] = await jobs(lake.lake.store, lake.lake.clock.wall(), 10)
+            assert (job.kind, job.state, job.rows) == ("compact", "done", done.rows)
+            await repository.close()
+
+    run(told())
+
+
+def test_loads_and_queries_go_on_and_who_deletes_what_it_reads_wins(tmp_path: Path) -> None:
+    async def told() -> None:
+        async with query_lake(tmp_path) as lake:
+            await lake.pool("logs", *PLAIN, settings=SMALL)
+            repository = await lake.lake.open_repository("logs")
+            task = asyncio.create_task(compacted(lake, repository, Wish(policy=UPKEEP._replace(overlapping_max=2))))
+            await lake.load("logs", [{"k": 5, "v": "meanwhile"}])
+            assert await lake.rows("from logs | count()") == [{"count": 1_501}]
+            assert not task.done()
+            await task
+            assert await lake.rows("from logs | count()") == [{"count": 1_501}]
+            assert await lake.rows('from logs | v == "meanwhile" | cut k') == [{"k": 5}]
+
+            ids = [path.name for path in await lake.files("logs")]
+            task = asyncio.create_task(compacted(lake, repository))
+            group = (await rehearse(repository, "main"))[0]
+            await delete_objects(repository, "main", [group.paths[0]], actor=ANN)
+            assert not task.done()
+            with pytest.raises(ConcurrentCommit):
+                await task
+            assert len(await lake.files("logs")) == len(ids) - 1
+            await repository.close()
+
+    run(told())
+
+
+def test_a_lake_in_a_bucket_is_read_and_written_by_executors() -> None:
+    """They are told how to open it: nothing of the driver's environment is theirs."""
+
+    async def told(server: MinioServer) -> None:
+        url, options = f"s3://{server.bucket('compacted')}/lake", server.options
+        opened = await Lake.create(open_store(url, options), world=World(options=options))
+        lake = QueryLake(opened)
+        await lake.pool("logs", *PLAIN[1:], settings=SMALL)
+        repository = await opened.open_repository("logs")
+        done = await compacted(lake, repository)
+        assert done.after > 1
+        with await opened.diff_rows("logs", Refs("main~1", "main"), DiffHow("spark", spark=HERE)) as diff:
+            assert diff.same
+            assert diff.sides.size_bytes == done.bytes_before + done.bytes_after
+        await repository.close()
+        await opened.close()
+
+    with minio() as server:
+        run(told(server))
+
+
+def test_an_object_that_is_gone_is_named(tmp_path: Path) -> None:
+    async def told() -> None:
+        async with query_lake(tmp_path) as lake:
+            await lake.pool("logs", *PLAIN, settings=SMALL)
+            (await lake.files("logs"))[0].unlink()
+            repository = await lake.lake.open_repository("logs")
+            with pytest.raises(Gone, match="is gone"):
+                await compacted(lake, repository)
+            await repository.close()
+
+    run(told())

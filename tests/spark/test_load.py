@@ -1,0 +1,180 @@
+"""Bulk loads on Spark: the rows of the embedded load, one commit or nothing, and tasks that die."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import time
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from lochan.engines.duckdb.limits import STANDARD
+from lochan.engines.duckdb.load.load import How, Loaded, load
+from lochan.engines.duckdb.load.streams import file_input
+from lochan.engines.spark import session
+from lochan.errors import Invalid
+from lochan.formats.job import JobStage
+from lochan.jobs.load.files import local_file
+from lochan.jobs.load.load import Cutting, Where, load_files
+from lochan.jobs.load.tasks import cut, load_part
+from lochan.pools.facts import from_metadata
+from tests.run import run
+from tests.spark.here import HERE, LEFT_SOCKETS
+from tests.spark.test_cli_spark import lochan
+from tests.unit.engines.lake import ANN
+from tests.unit.jobs.load.test_load import BROKEN, FILES, MIXED, ndjson
+from tests.unit.jobs.place import JobPool, job_pool
+
+pytestmark = LEFT_SOCKETS
+AGAIN = HERE._replace(master="local[2,3]")  # a task may fail twice
+SMALL = Cutting(part_bytes=8_000, piece_bytes=8_000)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def stopped() -> Iterator[None]:
+    yield
+    session.stop()
+
+
+async def loaded(pool: JobPool, paths: list[Path], how: How | None = None, **more: Any) -> Loaded:
+    where = Where(session.session_at(AGAIN, STANDARD), **more)
+    files = [local_file(path) for path in paths]
+    return await load_files(
+        pool.repository, pool.lake.lake.place, "main", files, actor=ANN, where=where, how=how or How(), cutting=SMALL
+    )
+
+
+def written(folder: Path, files: dict[str, bytes]) -> list[Path]:
+    for name, data in files.items():
+        (folder / name).write_bytes(data)
+    return [folder / name for name in files]
+
+
+def test_every_format_is_equal_to_the_embedded_load(tmp_path: Path) -> None:
+    stages: list[JobStage] = []
+
+    async def play() -> None:
+        async with job_pool(tmp_path) as pool:
+            paths = written(tmp_path, {**FILES, "broken.ndjson": BROKEN})
+            how = How(on_error="keep")
+            here = await loaded(pool, paths, how, listener=lambda found: stages.__setitem__(slice(None), found))
+            await pool.lake.pool("same")
+            repository = await pool.lake.lake.open_repository("same")
+            there = await load(repository, "main", [file_input(path) for path in paths], actor=ANN, how=how)
+            await repository.close()
+            assert (here.rows, here.faults.count) == (there.rows, there.faults.count)
+            ours, theirs = await pool.lake.rows("from logs"), await pool.lake.rows("from same")
+            assert sorted(map(json.dumps, ours)) == sorted(map(json.dumps, theirs))
+            assert _scalars(ours) == _scalars(theirs)
+            log = await pool.lake.rows("from logs@main:log | cut message")
+            assert log[0] == {"message": f"Load {here.rows:,} rows"}
+
+    run(play())
+    assert len(stages) >= 2 and all(stage.done == stage.total for stage in stages)
+
+
+def _scalars(rows: list[Any]) -> list[Any]:
+    return [row.get("k") for row in rows if not isinstance(row.get("k"), dict | list)]
+
+
+def test_a_broken_line_and_nothing_is_loaded(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with job_pool(tmp_path) as pool:
+            before = await pool.head()
+            rows = ndjson(MIXED) * 10
+            paths = written(tmp_path, {"good.ndjson": rows, "bad.ndjson": rows + b'{"k":\n' + rows})
+            with pytest.raises(Invalid, match=rf"{tmp_path}/bad.ndjson:{rows.count(bytes([10])) + 1}:"):
+                await loaded(pool, paths)
+            assert await pool.head() == before
+
+    run(play())
+
+
+def test_a_worker_that_dies_once_in_each_stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    died = [tmp_path / "first", tmp_path / "second"]
+
+    def dying(work: Any, flag: Path) -> Any:
+        def once(about: Any, batches: Iterable[pa.RecordBatch]) -> Iterator[Any]:
+            for number, each in enumerate(work(about, batches)):
+                if number == 0 and not flag.exists():
+                    flag.touch()
+                    os._exit(9)
+                yield each
+
+        return once
+
+    monkeypatch.setattr("lochan.jobs.load.load.cut", dying(cut, died[0]))
+    monkeypatch.setattr("lochan.jobs.load.load.load_part", dying(load_part, died[1]))
+
+    async def play() -> None:
+        async with job_pool(tmp_path) as pool:
+            rows = [{"k": number * 7919 % 2_000} for number in range(2_000)]
+            done = await loaded(pool, written(tmp_path, {"a.ndjson": ndjson(rows)}))
+            assert all(flag.exists() for flag in died)
+            assert done.rows == 2_000
+            assert await pool.lake.rows("from logs") == [{"k": number} for number in range(2_000)]
+            spans = sorted((facts.key_min, facts.key_max) for facts in map(_facts, done.objects))
+            assert len(spans) > 2
+            assert all(one[1] < other[0] for one, other in pairwise(spans))
+
+    run(play())
+
+
+def test_it_is_cancelled_and_its_tasks_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun = tmp_path / "begun"
+
+    def slow(about: Any, batches: Iterable[pa.RecordBatch]) -> Iterator[Any]:
+        begun.touch()
+        time.sleep(100)
+        yield from ()
+
+    monkeypatch.setattr("lochan.jobs.load.load.cut", slow)
+
+    async def play() -> None:
+        async with job_pool(tmp_path) as pool:
+            before = await pool.head()
+            rows = ndjson([{"k": number} for number in range(2_000)])
+            work = asyncio.create_task(loaded(pool, written(tmp_path, {"a.ndjson": rows})))
+            await asyncio.to_thread(_wait_for, begun)
+            work.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await asyncio.wait_for(work, 60)
+            assert await pool.head() == before
+
+    run(play())
+    tracker = session.session_at(AGAIN, STANDARD).sparkContext.statusTracker()
+    assert list(tracker.getActiveJobsIds()) == []
+
+
+def _wait_for(path: Path) -> None:
+    while not path.exists():
+        time.sleep(0.1)
+
+
+def _facts(entry: Any) -> Any:
+    return from_metadata(entry.metadata)
+
+
+def test_on_the_command_line(tmp_path: Path) -> None:
+    """`auto` takes Spark for what is beyond its threshold, and where there is none the embedded engine."""
+    (path,) = written(tmp_path, {"a.ndjson": ndjson([{"k": 2}, {"k": 1}])})
+    assert lochan(tmp_path, "init").returncode == 0
+    words = ["load", "logs", str(path), "--key", "k", "-m", "on Spark", "-f", "json"]
+    refused = lochan(tmp_path, *words, "--engine", "spark", JAVA_HOME="/nowhere")
+    assert refused.returncode == 5 and "Java" in refused.stderr and "Traceback" not in refused.stderr
+    ran = lochan(tmp_path, *words, "--master", "local[1]", LOCHAN_SPARK__THRESHOLD="1B")
+    assert ran.returncode == 0, ran.stderr
+    assert json.loads(ran.stdout)["rows"] == 2
+    assert ran.stderr.splitlines() == ["lochan: created pool logs, sorted by k"]
+    (record,) = json.loads(lochan(tmp_path, "jobs", "-f", "json").stdout)
+    assert (record["kind"], record["state"], record["rows"]) == ("load", "done", 2)
+    here = lochan(tmp_path, *words, JAVA_HOME="/nowhere", LOCHAN_SPARK__THRESHOLD="1B")
+    assert here.returncode == 0, here.stderr
+    found = lochan(tmp_path, "query", "from logs", "-f", "json")
+    assert [row["k"] for row in json.loads(found.stdout)] == [1, 1, 2, 2]

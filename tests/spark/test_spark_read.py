@@ -1,0 +1,222 @@
+"""A pool as a frame: its types, what is read of it, and that it stays what it was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import lochan.spark
+from lochan.engines.duckdb.limits import STANDARD
+from lochan.engines.spark import session
+from lochan.errors import Gone, Invalid, NotFound, Refused
+from lochan.formats.pool_settings import PoolKey, PoolSettings
+from lochan.query.errors import QueryError
+from tests.run import run
+from tests.spark.here import HERE, LEFT_SOCKETS
+from tests.unit.engines.lake import ANN, query_lake
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = LEFT_SOCKETS
+BY_TS = PoolSettings((PoolKey(("ts",)),), times=(("ts",), ("day",)))
+ODD: list[dict[str, Any]] = [
+    {"k": 1, "x": "s", "o": {"a": None}, "n": 1},
+    {"k": 5, "x": 2, "o": {"a": 1}, "n": 2.5, "b c": True},
+    {"k": 6, "x": None, "t": [1, None], "z": None, "e": {}},
+    {"k": 7, "x": {"y": 1}, "o": {"a": "text"}},
+]
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[SparkSession]:
+    found = session.session_at(HERE, STANDARD)
+    lochan.spark.register(found)
+    found.createDataFrame([(1,)], "a int")  # which makes it the active one: Spark looks for data sources in that
+    yield found
+    session.stop()
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Of all tests that change nothing of it."""
+    folder = tmp_path_factory.mktemp("lake")
+
+    async def made() -> None:
+        async with query_lake(folder) as lake:
+            await lake.pool("odd", ODD[:2], ODD[2:])
+            times = [
+                {"ts": f"2026-11-{day:02}T00:00:00Z", "day": f"2026-11-{day:02}", "n": day, "host": f"h{day % 3}"}
+                for day in range(1, 31)
+            ]
+            await lake.pool("logs", times[:10], times[10:20], times[20:], settings=BY_TS)
+            await lake.pool("bodies", [{"k": n, f"f{n}": n} for n in range(1_100)])
+            await lake.pool("none")
+
+    run(made())
+    return str(folder / "lake")
+
+
+def rows(frame: DataFrame, by: str = "k") -> list[dict[str, Any]]:
+    return [row.asDict(recursive=True) for row in frame.orderBy(by).collect()]
+
+
+def by_source(spark: SparkSession, lake: str, uri: str, **options: str) -> DataFrame:
+    return spark.read.format("lochan").option("lake", lake).options(**options).load(uri)
+
+
+def test_each_field_has_one_type_whichever_way_it_is_read(spark: SparkSession, lake: str) -> None:
+    frame = lochan.spark.read(spark, "odd@main", lake=lake)
+    assert dict(frame.dtypes) == {
+        "k": "bigint",
+        "x": "string",
+        "o": "struct<a:string>",
+        "n": "double",
+        "b c": "boolean",
+        "t": "array<bigint>",
+        "z": "string",
+        "e": "string",
+    }
+    found = rows(frame)
+    assert [row["x"] for row in found] == ["s", "2", None, '{"y":1}']
+    assert [row["o"] for row in found] == [{"a": None}, {"a": "1"}, None, {"a": "text"}]
+    assert [row["n"] for row in found] == [1.0, 2.5, None, None]
+    assert [row["e"] for row in found] == [None, None, "{}", None]
+    assert found[2]["t"] == [1, None]
+    other = by_source(spark, lake, "odd@main")
+    assert other.dtypes == frame.dtypes
+    assert rows(other) == found
+
+
+def test_times_and_days(spark: SparkSession, lake: str) -> None:
+    frame = lochan.spark.read(spark, "logs", lake=lake)
+    assert dict(frame.dtypes) == {"ts": "timestamp", "day": "date", "n": "bigint", "host": "string"}
+    first = frame.orderBy("n").first()
+    assert first is not None
+    assert (first.ts.astimezone(UTC), first.day) == (datetime(2026, 11, 1, tzinfo=UTC), date(2026, 11, 1))
+    assert rows(by_source(spark, lake, "logs"), "n") == rows(frame, "n")
+
+
+def test_only_objects_that_may_hold_such_rows_are_opened(spark: SparkSession, lake: str) -> None:
+    every = lochan.spark.read(spark, "logs", lake=lake)
+    some = lochan.spark.read(spark, "logs", where="ts >= 2026-11-25", columns=["n", "host"], lake=lake)
+    assert (len(every.inputFiles()), len(some.inputFiles())) == (3, 1)
+    assert some.columns == ["n", "host"]
+    assert [row["n"] for row in rows(some, "n")] == list(range(25, 31))
+    narrowed = lochan.spark.read(spark, "odd", where="k == 1", lake=lake)
+    assert narrowed.dtypes == lochan.spark.read(spark, "odd", lake=lake).dtypes  # whatever rows were asked for
+    source = by_source(spark, lake, "logs", **{"from": "2026-11-25", "to": "2026-11-26T00:00:00Z"})
+    assert [row["n"] for row in rows(source, "n")] == [25, 26]
+    assert source.rdd.getNumPartitions() == 1
+    chosen = by_source(spark, lake, "logs", where="host == 'h1'", columns="n,host")
+    assert (chosen.columns, chosen.count()) == (["n", "host"], 10)
+
+
+def test_what_a_test_means_does_not_depend_on_the_users_settings(spark: SparkSession, lake: str) -> None:
+    spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+    try:
+        some = lochan.spark.read(spark, "logs", where="ts >= 2026-11-25 and ts < 2026-11-26T12:00:00Z", lake=lake)
+        assert spark.conf.get("spark.sql.session.timeZone") == "America/New_York"
+        assert [(row["n"], row["day"].day) for row in rows(some, "n")] == [(25, 25), (26, 26)]
+        assert rows(by_source(spark, lake, "logs", where="n == 3"), "n")[0]["day"] == date(2026, 11, 3)
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+
+
+def test_a_filter_that_is_only_planned_takes_no_rows_from_others(spark: SparkSession, lake: str) -> None:
+    """Spark shares what a Python source was told of filters among all frames of that source."""
+    frame = by_source(spark, lake, "logs")
+    filtered = frame.filter("n = 3")
+    filtered._jdf.queryExecution().executedPlan()
+    assert frame.count() == 30
+    assert filtered.count() == 1
+    assert frame.count() == 30
+    assert filtered.union(frame.filter("n = 5")).count() == 2
+    assert filtered.union(frame).count() == 31
+    frame.createOrReplaceTempView("trap")
+    assert spark.sql("select * from trap where n = 3").count() == 1
+    assert spark.sql("select * from trap").count() == 30
+    native = lochan.spark.read(spark, "logs", lake=lake)
+    assert native.filter("n = 3").union(native).count() == 31
+
+
+def test_a_frame_stays_at_its_commit(spark: SparkSession, tmp_path: Path) -> None:
+    async def made(load: bool) -> None:
+        from lochan.lake import Lake
+        from lochan.store.local import LocalStore
+
+        lake = await Lake.open(LocalStore(str(tmp_path / "lake")))
+        await lake.load("pool", [{"k": 2, "new": 1}] if load else [{"k": 1}], actor=ANN)
+        await lake.close()
+
+    async def begun() -> None:
+        async with query_lake(tmp_path) as lake:
+            await lake.pool("pool")
+
+    run(begun())
+    run(made(False))
+    lake = str(tmp_path / "lake")
+    frames = [lochan.spark.read(spark, "pool", lake=lake), by_source(spark, lake, "pool")]
+    views = lochan.spark.register_views(spark, lake)
+    run(made(True))
+    for frame in frames:
+        assert (frame.columns, frame.count()) == (["k"], 1)
+    assert views == {"pool_main": "pool@main"}
+    assert spark.sql("select count(*) n from pool_main").collect()[0].n == 1
+    lochan.spark.register_views(spark, lake)
+    assert spark.sql("select sum(new) n from pool_main where k > 1").collect()[0].n == 1
+    assert lochan.spark.read(spark, "pool@main~1", lake=lake).count() == 1
+
+
+def test_rows_that_are_text_give_the_columns_that_are_named(spark: SparkSession, lake: str) -> None:
+    with pytest.raises(Refused, match="kept as text") as refused:
+        lochan.spark.read(spark, "bodies", lake=lake)
+    assert refused.value.hint == "name the columns that you want"
+    frame = lochan.spark.read(spark, "bodies", columns=["k", "f7"], where="k < 10", lake=lake)
+    assert [row["f7"] for row in rows(frame)] == [None] * 7 + [7, None, None]
+    assert "bodies_main" not in lochan.spark.register_views(spark, lake)
+
+
+def test_a_pool_without_rows(spark: SparkSession, lake: str) -> None:
+    assert lochan.spark.read(spark, "none", lake=lake).count() == 0
+    assert by_source(spark, lake, "logs", where="n > 99").count() == 0
+
+
+def test_a_schema_of_the_users_own_chooses_columns(spark: SparkSession, lake: str) -> None:
+    frame = spark.read.format("lochan").option("lake", lake).schema("n int, host string").load("logs")
+    assert (frame.columns, frame.count(), frame.agg({"n": "sum"}).collect()[0][0]) == (["n", "host"], 30, 465)
+
+
+def test_what_cannot_be_read(spark: SparkSession, lake: str, tmp_path: Path) -> None:
+    with pytest.raises(QueryError, match="nothing"):
+        lochan.spark.read(spark, "logs", where="nothing > 1", lake=lake)
+    with pytest.raises(Invalid, match="more than a test"):
+        lochan.spark.read(spark, "logs", where="head 1", lake=lake)
+    with pytest.raises(NotFound):
+        lochan.spark.read(spark, "logs@nowhere", lake=lake)
+    with pytest.raises(NotFound):
+        lochan.spark.read(spark, "nowhere", lake=lake)
+    with pytest.raises(NotFound, match="no lake"):
+        lochan.spark.read(spark, "logs", lake=tmp_path / "nowhere")
+    with pytest.raises(Exception, match="is of kind time"):
+        by_source(spark, lake, "logs", **{"from": "soon"}).count()
+    with pytest.raises(Exception, match="takes no options, but was given were"):
+        by_source(spark, lake, "logs", were="n > 1")
+
+
+def test_an_object_that_is_gone_is_said(spark: SparkSession, tmp_path: Path) -> None:
+    async def made() -> None:
+        async with query_lake(tmp_path) as lake:
+            await lake.pool("pool", [{"k": 1}])
+            (file,) = await lake.files("pool")
+            file.unlink()
+
+    run(made())
+    with pytest.raises(Gone, match="is gone"):
+        lochan.spark.read(spark, "pool", lake=tmp_path / "lake")
+    with pytest.raises(Exception, match="is gone"):
+        by_source(spark, str(tmp_path / "lake"), "pool").count()

@@ -1,0 +1,157 @@
+"""Parquet files of a repository as tables of Spark, however their bytes lie: on branches and in workspaces."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import lochan.spark
+from lochan.engines.duckdb.limits import STANDARD
+from lochan.engines.spark import session
+from lochan.errors import Dirty, Invalid, NotFound
+from lochan.formats.entry import Entry
+from lochan.lake import Lake
+from lochan.store.local import LocalStore
+from lochan.versioning.bodies.body import ready
+from lochan.versioning.bodies.write import Bodies
+from lochan.versioning.objects import put, put_many
+from lochan.versioning.open_repository import OpenRepository
+from lochan.versioning.workspaces.opening import open_workspace
+from tests.run import run
+from tests.spark.here import HERE, LEFT_SOCKETS
+from tests.unit.engines.lake import ANN
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = LEFT_SOCKETS
+T = TypeVar("T")
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[SparkSession]:
+    found = session.session_at(HERE, STANDARD)
+    lochan.spark.register(found)
+    found.createDataFrame([(1,)], "a int")  # which makes it the active one: Spark looks for data sources in that
+    yield found
+    session.stop()
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> str:
+    async def made() -> None:
+        lake = await Lake.create(LocalStore(str(tmp_path / "lake"), create=True))
+        await lake.create_repository("sales", actor=ANN)
+        await lake.create_pool("pool", actor=ANN)
+        await lake.close()
+
+    run(made())
+    return str(tmp_path / "lake")
+
+
+def on_sales(lake: str, work: Callable[[OpenRepository], Awaitable[T]]) -> T:
+    async def opened() -> T:
+        found = await Lake.open(LocalStore(lake))
+        repository = await found.open_repository("sales")
+        try:
+            return await work(repository)
+        finally:
+            await repository.close()
+            await found.close()
+
+    return run(opened())
+
+
+def parquet(*numbers: int) -> bytes:
+    sink = io.BytesIO()
+    pq.write_table(pa.table({"n": pa.array(numbers, pa.int64()), "text": [f"{n} " * 50 for n in numbers]}), sink)
+    return sink.getvalue()
+
+
+async def once(data: bytes) -> AsyncIterator[bytes]:
+    yield data
+
+
+def test_files_that_are_cut_or_packed_are_read_with_the_others(spark: SparkSession, lake: str) -> None:
+    async def upload(repository: OpenRepository) -> None:
+        await put(repository, "main", "t/a.parquet", once(parquet(1, 2)), actor=ANN)
+        await put(repository, "main", "t/_hidden.parquet", once(b"no table"), actor=ANN)
+        await put(repository, "main", "t/notes.txt", once(b"no table"), actor=ANN)
+        _, mint = await repository.refs()
+        kept = {"clock": repository.clock, "ids": repository.ids, "writer": "w"}
+        bodies = Bodies(repository.store, prefix=repository.repository.id, block_bytes=600, **kept)  # type: ignore[arg-type]
+        cut = await bodies.write("t/b.parquet", once(parquet(3, 4, 5)), mint=mint)
+        assert len(cut.blocks) > 1
+        packed = [ready(path, parquet(*numbers)) for path, numbers in (("t/c.parquet", [6]), ("t/d.parquet", [7]))]
+        entries: list[Entry] = [cut, *await bodies.write_pack(packed, mint=mint)]
+        await put_many(repository, "main", entries, actor=ANN)
+
+    on_sales(lake, upload)
+    frame = lochan.spark.read(spark, "sales@main/t/", lake=lake)
+    assert dict(frame.dtypes) == {"n": "bigint", "text": "string"}
+    assert sorted(row.n for row in frame.collect()) == [1, 2, 3, 4, 5, 6, 7]
+    source = spark.read.format("lochan").option("lake", lake).load("sales@main/t/")
+    assert (source.dtypes, source.agg({"n": "sum"}).collect()[0][0]) == (frame.dtypes, 28)
+    with pytest.raises(Exception, match="files are read without it"):
+        spark.read.format("lochan").option("lake", lake).option("where", "n > 1").load("sales@main/t/")
+    one = lochan.spark.read(spark, "sales/t/c.parquet", columns=["n"], lake=lake)
+    assert [row.asDict() for row in one.collect()] == [{"n": 6}]
+    with pytest.raises(NotFound, match="no Parquet files"):
+        lochan.spark.read(spark, "sales@main/nowhere/", lake=lake)
+    with pytest.raises(Invalid, match="without a test"):
+        lochan.spark.read(spark, "sales@main/t/", where="n > 1", lake=lake)
+
+
+def test_a_frame_becomes_files_by_one_commit(spark: SparkSession, lake: str) -> None:
+    frame = spark.range(100).withColumnRenamed("id", "n").repartition(3)
+    landed = lochan.spark.write(frame, "sales@main/t/", message="first", lake=lake)
+    assert (landed.rows, len(landed.entries)) == (100, 3)
+    frame.limit(5).write.format("lochan").option("lake", lake).mode("append").save("sales@main/t/")
+    back = lochan.spark.read(spark, "sales@main/t/", lake=lake)
+    assert (back.count(), back.columns) == (105, ["n"])
+    assert len(back.inputFiles()) == 4  # as they lie on the store: each is one block
+    lochan.spark.write(frame.limit(1), "sales@main/other/", lake=lake)
+    frame.limit(7).write.format("lochan").option("lake", lake).mode("overwrite").save("sales@main/t/")
+    assert lochan.spark.read(spark, "sales@main/t/", lake=lake).count() == 7
+    assert lochan.spark.read(spark, "sales@main/other/", lake=lake).count() == 1  # which is not under the path
+    assert lochan.spark.read(spark, "sales@main~1/t/", lake=lake).count() == 105
+
+    async def log(repository: OpenRepository) -> tuple[int, str, dict[str, str]]:
+        first = (await repository.resolve("main~3")).commit
+        return (await repository.resolve("main")).commit.generation, first.message, first.metadata
+
+    generation, message, metadata = on_sales(lake, log)
+    assert (generation, message) == (4, "first")
+    assert metadata["lochan-batch"] == "0"
+
+
+def test_in_a_workspace_nobody_else_sees_it(spark: SparkSession, lake: str) -> None:
+    async def opened(repository: OpenRepository) -> str:
+        return (await open_workspace(repository, "main", actor=ANN)).id
+
+    lochan.spark.write(spark.range(3), "sales@main/t/", lake=lake)
+    at = f"sales@main+{on_sales(lake, opened)}/t/"
+    lochan.spark.write(spark.range(4), at, lake=lake)
+    assert lochan.spark.read(spark, at, lake=lake).count() == 7
+    lochan.spark.write(spark.range(2), at, mode="overwrite", lake=lake)
+    assert lochan.spark.read(spark, at, lake=lake).count() == 2
+    assert lochan.spark.read(spark, "sales@main/t/", lake=lake).count() == 3
+
+
+def test_what_cannot_be_written(spark: SparkSession, lake: str) -> None:
+    frame = spark.range(1)
+    with pytest.raises(Invalid, match="a table is a folder"):
+        lochan.spark.write(frame, "sales@main/t", lake=lake)
+    with pytest.raises(Invalid, match="a pool holds rows"):
+        lochan.spark.write(frame, "pool@main/t/", lake=lake)
+    on_sales(lake, lambda repository: put(repository, "main", "x", once(b"x"), actor=ANN))
+    with pytest.raises(Dirty):
+        lochan.spark.write(frame, "sales@main/t/", lake=lake)
+    with pytest.raises(Invalid, match="is a repository of files"):
+        lochan.spark.read(spark, "sales", lake=lake)

@@ -1,0 +1,250 @@
+"""A frame becomes one commit, or nothing does: whatever fails, and how often."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from datetime import date, datetime
+from decimal import Decimal
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+import lochan.spark
+from lochan.engines.duckdb.limits import STANDARD
+from lochan.engines.spark import session
+from lochan.errors import Invalid, NotFound
+from lochan.lake import Lake
+from lochan.store.local import LocalStore
+from lochan.versioning.guarding import set_read_only
+from tests.run import run
+from tests.spark.here import HERE, LEFT_SOCKETS
+from tests.unit.engines.lake import ANN, QueryLake, query_lake
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = LEFT_SOCKETS
+RETRYING = HERE._replace(master="local[2,3]")  # a task may fail twice
+TYPES = (
+    "k int, t tinyint, d date, ts timestamp, n timestamp_ntz, f float, dec decimal(30,3), b binary, "
+    "m map<string,int>, o struct<x:smallint,y:array<string>>, l array<long>, s string"
+)
+ROWS: list[tuple[Any, ...]] = [
+    (
+        3,
+        1,
+        date(2026, 11, 1),
+        datetime(2026, 11, 1, 10, 0, 0, 5),
+        datetime(2026, 11, 1, 10),
+        0.5,
+        Decimal("12345678901234567890.125"),
+        bytearray(b"\x00\xff"),
+        {"p": 1},
+        (1, ["a", None]),
+        [1, 2],
+        "text",
+    ),
+    (1, None, None, None, None, None, Decimal("1.5"), None, None, None, None, None),
+]
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[SparkSession]:
+    found = session.session_at(RETRYING, STANDARD)
+    found.conf.set("spark.sql.shuffle.partitions", "4")
+    lochan.spark.register(found)
+    found.createDataFrame([(1,)], "a int")  # which makes it the active one: Spark looks for data sources in that
+    yield found
+    session.stop()
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> str:
+    async def made() -> None:
+        async with query_lake(tmp_path) as lake:
+            await lake.pool("pool")
+            await lake.pool("same")
+
+    run(made())
+    return str(tmp_path / "lake")
+
+
+def asked(lake: str, text: str) -> list[Any]:
+    async def ask() -> list[Any]:
+        opened = await Lake.open(LocalStore(lake))
+        try:
+            return await QueryLake(opened).rows(text)
+        finally:
+            await opened.close()
+
+    return run(ask())
+
+
+def save(frame: DataFrame, lake: str, uri: str = "pool", mode: str = "append", **options: str) -> None:
+    frame.write.format("lochan").option("lake", lake).options(**options).mode(mode).save(uri)
+
+
+def numbers(spark: SparkSession, count: int, parts: int = 4) -> DataFrame:
+    return spark.range(count).withColumnRenamed("id", "k").repartition(parts)
+
+
+def commits(lake: str) -> list[Any]:
+    return asked(lake, "from pool:log")
+
+
+def files(lake: str) -> int:
+    """On the store: also those that nobody names."""
+    return sum(1 for each in Path(lake).glob("*/data/*/*") if each.is_file())
+
+
+def test_rows_are_those_of_an_embedded_load_of_the_same_table(spark: SparkSession, lake: str) -> None:
+    frame = spark.createDataFrame(ROWS, TYPES)
+    save(frame, lake, message="types", **{"metadata.run": "7"})
+    table = frame.toArrow()
+
+    async def load() -> None:
+        opened = await Lake.open(LocalStore(lake))
+        await opened.load("same", table, actor=ANN)
+        await opened.close()
+
+    run(load())
+    assert asked(lake, "from pool") == asked(lake, "from same")
+    assert asked(lake, "from pool | cut k, dec, b, m, ts")[1] == {
+        "k": 3,
+        "dec": Decimal("12345678901234567890.125"),
+        "b": "AP8=",
+        "m": {"p": 1},
+        "ts": "2026-11-01T10:00:00.000005Z",
+    }
+    commit = commits(lake)[0]
+    assert (commit["message"], commit["metadata"]["run"]) == ("types", "7")
+    back = lochan.spark.read(spark, "pool", lake=lake)
+    assert dict(back.dtypes)["d"] == "date"
+
+
+def test_append_append_overwrite(spark: SparkSession, lake: str) -> None:
+    save(numbers(spark, 10), lake)
+    save(numbers(spark, 5), lake)
+    assert asked(lake, "from pool | count()") == [{"count": 15}]
+    save(numbers(spark, 3), lake, mode="overwrite")
+    assert asked(lake, "from pool | cut k") == [{"k": 0}, {"k": 1}, {"k": 2}]
+    assert len(commits(lake)) == 4  # with the one that made the pool
+    assert asked(lake, "from pool@main~1 | count()") == [{"count": 15}]
+    save(numbers(spark, 0), lake)
+    assert len(commits(lake)) == 4  # nothing came, and nothing is said
+    with pytest.raises(Exception, match="SAVE_MODE"):
+        numbers(spark, 1).write.format("lochan").option("lake", lake).save("pool")
+
+
+def test_written_by_ranges_of_the_key_objects_do_not_overlap(spark: SparkSession, lake: str) -> None:
+    landed = lochan.spark.write(numbers(spark, 4_000).sample(1.0, 7), "pool@main", message="all", lake=lake)
+    spans = asked(lake, "from pool:objects | cut min, max, count")
+    assert (landed.rows, sum(each["count"] for each in spans), len(spans)) == (4_000, 4_000, len(landed.entries))
+    assert len(spans) > 1
+    assert all(low["max"] < high["min"] for low, high in pairwise(spans))
+    assert landed.size_bytes == sum(entry.size for entry in landed.entries)
+    assert commits(lake)[0]["message"] == "all"
+    lochan.spark.write(numbers(spark, 2), "pool", mode="overwrite", spread=False, lake=lake)
+    assert asked(lake, "from pool | count()") == [{"count": 2}]
+
+
+def failing(times: int, folder: str) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """The task with row 0 fails behind its first rows, so often."""
+
+    def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        mine = False
+        for batch in batches:
+            mine = mine or 0 in batch.column(0).to_pylist()
+            yield batch
+        if mine and len(os.listdir(folder)) < times:  # noqa: PTH208
+            Path(folder, str(time.monotonic_ns())).touch()
+            os._exit(1) if times == 1 else None
+            raise RuntimeError("on purpose")
+
+    return work
+
+
+def test_a_worker_that_dies_once_is_tried_again(spark: SparkSession, lake: str, tmp_path: Path) -> None:
+    (tmp_path / "failed").mkdir()
+    frame = numbers(spark, 100).mapInArrow(failing(1, str(tmp_path / "failed")), "k long")
+    save(frame, lake)
+    assert len(list((tmp_path / "failed").iterdir())) == 1
+    assert asked(lake, "from pool | count(), sum(k)") == [{"count": 100, "sum": 4_950}]
+
+
+def test_a_task_that_always_fails_leaves_nothing_to_be_seen(spark: SparkSession, lake: str, tmp_path: Path) -> None:
+    (tmp_path / "failed").mkdir()
+    before = commits(lake)
+    frame = numbers(spark, 100).mapInArrow(failing(99, str(tmp_path / "failed")), "k long")
+    with pytest.raises(Exception, match="on purpose"):
+        save(frame, lake)
+    assert commits(lake) == before
+    assert asked(lake, "from pool | count()") == [{"count": 0}]
+    with pytest.raises(Exception, match="on purpose"):
+        lochan.spark.write(frame, "pool", lake=lake)
+    assert commits(lake) == before
+
+
+def test_a_commit_that_fails_leaves_nothing_to_be_seen(spark: SparkSession, lake: str) -> None:
+    def close_the_pool(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """While tasks run, and so behind all that is looked at before."""
+        yield from batches
+        asyncio.run(_read_only(lake))
+
+    before = commits(lake)
+    with pytest.raises(Exception, match="read-only"):
+        save(numbers(spark, 10, 1).mapInArrow(close_the_pool, "k long"), lake)
+    assert commits(lake) == before
+    assert files(lake) == 1  # which is garbage now: whether a commit landed is not for `abort` to know
+
+
+async def _read_only(lake: str) -> None:
+    opened = await Lake.open(LocalStore(lake))
+    repository = await opened.open_repository("pool")
+    await set_read_only(repository, True, actor=ANN)
+    await repository.close()
+    await opened.close()
+
+
+def test_a_driver_that_is_killed_leaves_nothing_to_be_seen(spark: SparkSession, lake: str) -> None:
+    before = commits(lake)
+    command = [sys.executable, "-m", "tests.spark.run_write", lake]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL, start_new_session=True) as driver:
+        deadline = time.monotonic() + 120
+        while files(lake) < 2 and driver.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.2)
+        written = files(lake)
+        os.killpg(driver.pid, signal.SIGKILL)
+    assert written >= 2
+    assert commits(lake) == before
+    save(numbers(spark, 2_000), lake)
+    assert asked(lake, "from pool | count(), sum(k)") == [{"count": 2_000, "sum": 1_999_000}]
+
+
+def test_what_cannot_be_written_is_said_before(spark: SparkSession, lake: str) -> None:
+    with pytest.raises(Exception, match="m holds an interval of months"):
+        save(spark.sql("select 1 k, interval '1' month m"), lake)
+    with pytest.raises(Invalid, match=r"o\.v holds a variant"):
+        lochan.spark.write(spark.sql("select named_struct('v', parse_json('1')) o"), "pool", lake=lake)
+    with pytest.raises(Exception, match="no repository 'nowhere'"):
+        save(numbers(spark, 1), lake, "nowhere")
+    with pytest.raises(Exception, match="nowhere"):
+        save(numbers(spark, 1), lake, "pool@nowhere")
+    with pytest.raises(Exception, match="only branches can be changed"):
+        save(numbers(spark, 1), lake, "pool@main~1")
+    with pytest.raises(Invalid, match="is no way to write"):
+        lochan.spark.write(numbers(spark, 1), "pool", mode="ignore", lake=lake)
+    with pytest.raises(NotFound):
+        lochan.spark.write(numbers(spark, 1), "pool@nowhere", lake=lake)
+    with pytest.raises(Invalid, match="NaN"):
+        lochan.spark.write(spark.sql("select double('nan') k"), "pool", lake=lake)
+    assert files(lake) == 0

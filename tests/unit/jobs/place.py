@@ -1,0 +1,60 @@
+"""A pool in a folder, written to by tasks that are run here: all of a job but Spark."""
+
+from __future__ import annotations
+
+import asyncio
+import pickle
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from lochan.formats.pool_settings import PoolSettings
+from lochan.jobs.landing import Landed, land
+from lochan.jobs.messages import Message, as_batches, from_table
+from lochan.jobs.parts import write_rows
+from lochan.jobs.target import Target, target_of
+from lochan.versioning.open_repository import OpenRepository
+from tests.unit.engines.lake import ANN, BY_K, QueryLake, query_lake
+
+
+class JobPool:
+    def __init__(self, lake: QueryLake, repository: OpenRepository) -> None:
+        self.lake = lake
+        self.repository = repository
+
+    async def target(self, branch: str = "main", **more: Any) -> Target:
+        """As an executor gets it."""
+        made = await target_of(self.repository, self.lake.lake.place, branch, **more)
+        sent: Target = pickle.loads(pickle.dumps(made))
+        return sent
+
+    async def write(self, *parts: Iterable[dict[str, Any]]) -> list[Message]:
+        """A task for each, whose messages come through Arrow."""
+        target = await self.target()
+        return [message for part in parts for message in await task(target, [pa.Table.from_pylist(list(part))])]
+
+    async def land(self, messages: Sequence[Message], **more: Any) -> Landed:
+        return await land(self.repository, "main", messages, actor=ANN, **more)
+
+    async def head(self) -> str:
+        return (await self.repository.resolve("main")).commit_id
+
+
+async def task(target: Target, tables: Iterable[pa.Table]) -> list[Message]:
+    batches = [batch for table in tables for batch in table.to_batches()]
+    sent = await asyncio.to_thread(lambda: list(as_batches(write_rows(target, iter(batches)))))
+    return from_table(pa.Table.from_batches(sent)) if sent else []
+
+
+@asynccontextmanager
+async def job_pool(folder: Path, settings: PoolSettings = BY_K) -> AsyncIterator[JobPool]:
+    async with query_lake(folder) as lake:
+        await lake.pool("logs", settings=settings)
+        repository = await lake.lake.open_repository("logs")
+        try:
+            yield JobPool(lake, repository)
+        finally:
+            await repository.close()

@@ -1,0 +1,22 @@
+"""Which engine does a job."""
+
+import pytest
+
+from lochan.engines.spark.place import SparkPlace
+from lochan.jobs.choosing import engine_for
+
+FAR = SparkPlace(remote="sc://nowhere", threshold_bytes=100)  # whether it is there shows when it is used
+
+
+@pytest.mark.parametrize(
+    "engine, size_bytes, chosen",
+    [("auto", 100, "duckdb"), ("auto", 101, "spark"), ("duckdb", 101, "duckdb"), ("spark", 0, "spark")],
+)
+def test_by_size_unless_told(engine: str, size_bytes: int, chosen: str) -> None:
+    assert engine_for(engine, size_bytes, FAR) == chosen
+
+
+def test_never_by_itself_where_it_cannot_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_HOME", "/nowhere")
+    assert engine_for("auto", 101, SparkPlace(threshold_bytes=100)) == "duckdb"
+    assert engine_for("spark", 101, SparkPlace(threshold_bytes=100)) == "spark"

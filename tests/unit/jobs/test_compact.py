@@ -1,0 +1,144 @@
+"""What the tasks of a compaction on Spark do, run here: no row changes, and no two objects overlap."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pytest
+
+from lochan.engines.compacting import Wish, landed, planned, rehearse
+from lochan.engines.duckdb.limits import Limits
+from lochan.formats.pool_settings import PoolKey, PoolSettings
+from lochan.jobs.compact.compact import bounds_of, numbered
+from lochan.jobs.compact.merging import Group, Merging, Task, groups_of, split
+from lochan.jobs.compact.tasks import cut, merge_alone, merge_part, sample
+from lochan.jobs.messages import Message, together
+from lochan.jobs.target import Target
+from lochan.pools.keys import bounds
+from lochan.pools.landing import Swap
+from lochan.versioning.open_repository import OpenRepository
+from tests.run import run
+from tests.unit.engines.lake import ANN, QueryLake, query_lake
+
+Rows = list[dict[str, Any]]
+TWO_KEYS = PoolSettings((PoolKey(("k",), True), PoolKey(("v",))), size_bytes=4 << 10)
+SMALL = PoolSettings((PoolKey(("k",)),), size_bytes=4 << 10)
+
+
+def packed(tasks: list[Task]) -> list[pa.RecordBatch]:
+    """As Spark gives them to a task."""
+    return [pa.record_batch({"task": [msgspec.msgpack.encode(task)]}) for task in tasks]
+
+
+def merged(target: Target, groups: list[Group]) -> Iterator[Message]:
+    """As `compact.merged`, without Spark."""
+    several = split(groups)
+    found = list(sample(Merging(target, tuple(groups)), packed(several)))
+    if found:
+        groups = list(numbered(groups, pa.Table.from_batches(found)))
+    merging = Merging(target, tuple(groups))
+    alone = [Task(number, group.entries) for number, group in enumerate(groups) if group.alone]
+    yield from merge_alone(merging, packed(alone))
+    by_part: dict[int, list[pa.RecordBatch]] = {}
+    for record in cut(merging, packed(several)):
+        by_part.setdefault(record.column("part")[0].as_py(), []).append(record)
+    for records in by_part.values():
+        yield from merge_part(merging, records)
+
+
+async def compacted(lake: QueryLake, repository: OpenRepository, wish: Wish) -> int:
+    """How many groups were cut up."""
+    plan = await planned(repository, "main", wish)
+    limits = Limits(memory_bytes=64 << 20, threads=1)
+    target = Target(lake.lake.place, repository.repository.id, plan.snapshot.settings, plan.mint, limits)
+    groups = list(groups_of(plan))
+    made = await asyncio.to_thread(lambda: together(merged(target, groups)))
+    removed = [entry for group in groups for entry in group.entries]
+    assert made.rows == plan.rows
+    await landed(repository, "main", plan, Swap(removed, made.entries), actor=ANN)
+    return sum(not group.alone for group in groups)
+
+
+def texts(rows: Rows) -> Counter[str]:
+    return Counter(json.dumps(row) for row in rows)
+
+
+def many(count: int, step: int = 7) -> Rows:
+    """With values that do not compress to nothing."""
+    return [{"k": number * step % count, "v": f"{number * 2654435761 % (1 << 32):x}" * 4} for number in range(count)]
+
+
+PLAIN = [many(600), many(600, 11), many(300, 13)]
+WORDS = [row["v"] for row in many(300)]
+MIXED: list[Rows] = [
+    [{"k": number, "o": {"a": number, "l": [number, None]}, "t": WORDS[number]} for number in range(300)],
+    [{"o": {"a": 1.5, "b": None}, "k": number + 0.5, "t": WORDS[number]} for number in range(200)],
+    [{"k": f"{number}", "x": 2**53 + number} for number in range(200)],
+    [{"v": number} for number in range(50)] + [{"k": None, "v": [1, "x", {"y": number}]} for number in range(50)],
+]
+HEAVY: list[Rows] = [[{"k": min(row["k"], 20), "v": row["v"]} for row in many(900)]]
+TEXT: list[Rows] = [[{"k": number, "a": 1, "A": 2, "p": "q" * 50} for number in range(100)] for _ in range(3)]
+
+
+@pytest.mark.parametrize(
+    "loads, settings, several",
+    [
+        pytest.param(PLAIN, SMALL, 1, id="one shape"),
+        pytest.param(MIXED, SMALL, 1, id="shapes and kinds of keys"),
+        pytest.param(TEXT, SMALL, 0, id="rows that are text"),
+        pytest.param(PLAIN + TEXT, SMALL, 1, id="both"),
+        pytest.param(
+            PLAIN, PoolSettings((PoolKey(("k",), True), PoolKey(("v",))), size_bytes=4 << 10), 1, id="two keys"
+        ),
+        pytest.param(PLAIN, PoolSettings((PoolKey(("k",)),)), 0, id="into one"),
+        pytest.param(MIXED, PoolSettings((PoolKey(("k",)),), True, size_bytes=2 << 10), 1, id="nulls first"),
+        pytest.param(HEAVY * 2, SMALL, 1, id="one key alone"),
+    ],
+)
+def test_no_row_changes_and_no_objects_overlap(
+    tmp_path: Path, loads: list[Rows], settings: PoolSettings, several: int
+) -> None:
+    async def told() -> None:
+        async with query_lake(tmp_path) as lake:
+            await lake.pool("logs", *loads, settings=settings)
+            before = await lake.rows("from logs")
+            repository = await lake.lake.open_repository("logs")
+            assert await compacted(lake, repository, Wish()) == several
+            assert await rehearse(repository, "main") == []
+            await repository.close()
+            assert texts(await lake.rows("from logs")) == texts(before)
+            assert [row.get("k") for row in await lake.rows("from logs")] == [row.get("k") for row in before]
+
+    run(told())
+
+
+def test_only_what_meets_a_span(tmp_path: Path) -> None:
+    async def told() -> None:
+        async with query_lake(tmp_path) as lake:
+            far = [{"k": row["k"] + 10_000, "v": row["v"]} for row in many(600)]
+            await lake.pool("logs", many(600), many(600, 11), far, far, settings=SMALL)
+            repository = await lake.lake.open_repository("logs")
+            files = set(await lake.files("logs"))
+            [near, _] = [group.paths for group in await rehearse(repository, "main")]
+            assert await compacted(lake, repository, Wish(within=bounds(500, 9_999, SMALL))) == 1
+            left = [group.paths for group in await rehearse(repository, "main")]
+            assert len(left) == 1 and not set(left[0]) & set(near)
+            assert files & set(await lake.files("logs"))
+            await repository.close()
+
+    run(told())
+
+
+def test_bounds_cut_rows_into_parts_of_one_size() -> None:
+    keys = [bytes([number]) for number in range(100)]
+    assert bounds_of(keys, [1.0] * 100, 4) == (b"\x19", b"\x32", b"\x4b")
+    assert bounds_of(keys, [*[1.0] * 99, 1_000.0], 2) == (b"\x63",)
+    assert bounds_of([b"a"] * 10, [1.0] * 10, 3) == ()
+    assert bounds_of([], [], 3) == ()

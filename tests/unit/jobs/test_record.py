@@ -1,0 +1,156 @@
+"""Jobs tell the lake how far they are; who looks sees it, and which are lost."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from lochan.clock import SystemClock
+from lochan.engines.duckdb.limits import STANDARD, cancelled, out_of_memory
+from lochan.errors import Ambiguous, Invalid, NotFound, Refused, Transient
+from lochan.formats.job import PREFIX, JobRecord, JobStage, decode, encode, path_of
+from lochan.formats.record import Actor
+from lochan.ids import Ids
+from lochan.jobs import record
+from lochan.jobs.listing import LOST_S, job, jobs
+from lochan.jobs.record import JobRun, recorded
+from lochan.store.local import LocalStore
+from tests.run import run
+from tests.unit.cli.invoke import lochan
+
+ANN = Actor("ann", "test", "here")
+
+
+class Place:
+    def __init__(self, folder: Path) -> None:
+        self.store = LocalStore(str(folder), create=True)
+        self.clock = SystemClock()
+        self.ids = Ids()
+
+    def all(self) -> list[JobRecord]:
+        return run(jobs(self.store, self.clock.wall(), 100))
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path / "lake")
+
+
+def test_a_job_from_its_start_to_its_end(place: Place) -> None:
+    with recorded(place, "load", "logs@main", actor=ANN, where="local[2]") as job_run:
+        assert isinstance(job_run, JobRun)
+        job_run.stages([JobStage(3, "sort", 4, 4), JobStage(4, "write", 1, 4, 1)])
+        job_run.log("two files")
+        job_run.rows(17)
+    (found,) = place.all()
+    assert (found.id, found.kind, found.about, found.where) == (job_run.id, "load", "logs@main", "local[2]")
+    assert (found.state, found.done, found.total, found.rows, found.error) == ("done", 5, 8, 17, "")
+    assert (found.user, found.client, found.source) == ("ann", "test", "here")
+    assert [line.text for line in found.lines] == ["two files"]
+    assert found.started <= found.lines[0].time <= found.ended <= found.beat
+
+
+def test_it_is_there_while_it_runs(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(record, "BEAT_S", 0.01)
+    with recorded(place, "query", "logs", actor=ANN) as job_run:
+        job_run.progress(1, 2)
+        for _ in range(1_000):
+            found = place.all()
+            if found and found[0].done:
+                break
+            time.sleep(0.02)
+        assert [(each.state, each.done, each.total) for each in found] == [("running", 1, 2)]
+
+
+@pytest.mark.parametrize(
+    ("error", "state", "told"),
+    [
+        (Transient("the store is away"), "failed", "the store is away"),
+        (out_of_memory(STANDARD), "failed", out_of_memory(STANDARD).message),
+        (Invalid("line 3: 'secret' is no number"), "failed", "invalid"),
+        (Refused("Spark has failed: cannot cast 'secret'"), "failed", "refused"),
+        (ValueError("secret"), "failed", "ValueError"),
+        (cancelled(), "cancelled", ""),
+        (KeyboardInterrupt(), "cancelled", ""),
+    ],
+    ids=["store", "limit", "a value of a row", "Spark", "ours", "cancelled", "Ctrl-C"],
+)
+def test_how_it_ended(place: Place, error: BaseException, state: str, told: str) -> None:
+    with pytest.raises(type(error)), recorded(place, "load", "logs", actor=ANN):
+        raise error
+    (found,) = place.all()
+    assert (found.state, found.error) == (state, told)
+
+
+def test_one_that_is_not_heard_of_is_lost(place: Place) -> None:
+    with recorded(place, "load", "logs", actor=ANN) as job_run:
+        pass
+    path = path_of(job_run.id)
+    silent = msgspec.structs.replace(decode(run(place.store.get(path)), path), state="running")
+    run(place.store.put(path, encode(silent)))
+    for seconds, state in ((LOST_S - 1, "running"), (LOST_S + 1, "lost")):
+        (found,) = run(jobs(place.store, silent.beat + int(seconds * 1e6), 10))
+        assert found.state == state
+
+
+def test_a_store_that_takes_nothing_is_no_matter(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def refuse(path: str, data: bytes) -> None:
+        raise Refused("read only")
+
+    monkeypatch.setattr(place.store, "put", refuse)
+    with recorded(place, "query", "logs", actor=ANN) as job_run:
+        job_run.progress(1, 1)
+    assert place.all() == []
+
+
+def test_the_oldest_are_forgotten(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(record, "_KEPT_MAX", 3)
+    for number in range(5):
+        run(place.store.put(f"{PREFIX}000{number}.json", b"{}"))
+    with recorded(place, "load", "logs", actor=ANN) as job_run:
+        pass
+
+    async def names() -> list[str]:
+        return [stat.path async for stat in place.store.list(PREFIX)]
+
+    assert run(names()) == [f"{PREFIX}0003.json", f"{PREFIX}0004.json", path_of(job_run.id)]
+    assert [each.id for each in place.all()] == [job_run.id]  # the others are no records
+
+
+def test_by_the_beginning_of_its_id(place: Place) -> None:
+    ids = []
+    for _ in range(2):
+        with recorded(place, "load", "logs", actor=ANN) as job_run:
+            ids.append(job_run.id)
+    now = place.clock.wall()
+    assert run(job(place.store, ids[0], now)).id == ids[0]
+    with pytest.raises(Ambiguous):
+        run(job(place.store, ids[0][:2], now))
+    for wrong in ("nobody", "../lake", "", "a/b"):
+        with pytest.raises((NotFound, Ambiguous)):
+            run(job(place.store, wrong, now))
+
+
+def test_the_verbs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOCHAN_LAKE", str(tmp_path / "lake"))
+    assert lochan("init").exit_code == 0
+    assert lochan("jobs", "-f", "json").output == "[]\n"
+    with recorded(Place(tmp_path / "lake"), "compact", "logs@main", actor=ANN, where="local[2]") as job_run:
+        job_run.stages([JobStage(0, "scan \x1b[2J", 2, 2), JobStage(1, "write", 1, 3)])
+        job_run.log("three objects")
+    title, row = lochan("jobs").output.splitlines()
+    assert title.split() == ["ID", "KIND", "ABOUT", "STATE", "PROGRESS", "ROWS", "STARTED", "USER"]
+    assert row.split()[:8] == [job_run.id, "compact", "logs@main", "done", "3/5", "in", "1/2", "stages"]
+    (listed,) = json.loads(lochan("jobs", "list", "-n", "1", "-f", "json").output)
+    assert (listed["stages_done"], listed["stages_total"], listed["user"]) == (1, 2, "ann")
+    shown = json.loads(lochan("jobs", "show", job_run.id[:20], "-f", "json").output)
+    assert [stage["name"] for stage in shown["stages"]] == ["scan \x1b[2J", "write"]
+    assert [line["text"] for line in shown["log"]] == ["three objects"]
+    text = lochan("jobs", "show", job_run.id).output
+    assert "three objects" in text and "\x1b" not in text
+    missing = lochan("jobs", "show", "none")
+    assert "there is no job none" in missing.stderr

@@ -1,0 +1,112 @@
+"""A write without Spark: begun, written by tasks that are run here, and landed as often as anybody likes."""
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from lochan.errors import Dirty, Invalid, NotFound, Refused, Transient
+from lochan.spark import lakes
+from lochan.spark.job import begin
+from lochan.spark.lakes import LakePlace, found_lake, on_lake
+from lochan.versioning.moving import Said
+from lochan.versioning.uri import prefix_uri
+from tests.run import run
+from tests.unit.engines.lake import ANN, QueryLake, query_lake
+
+BATCH = pa.RecordBatch.from_pydict({"k": [3, 1, 2], "x": ["c", "a", None]})
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> LakePlace:
+    async def made() -> None:
+        async with query_lake(tmp_path) as lake:
+            await lake.pool("pool", [{"k": 0}])
+            await lake.lake.create_repository("files", actor=ANN)
+
+    run(made())
+    return found_lake(tmp_path / "lake")
+
+
+def asked(place: LakePlace, text: str) -> list[Any]:
+    return on_lake(place, lambda lake: QueryLake(lake).rows(text))
+
+
+@pytest.mark.parametrize("uri, table", [("pool", "pool"), ("files@main/t/", "files@main/t/*")])
+@pytest.mark.parametrize("replace", [False, True])
+def test_what_is_landed_twice_is_there_once(place: LakePlace, uri: str, table: str, replace: bool) -> None:
+    """As after a commit whose answer was lost: by another process, with nothing but what the first had."""
+    before = 1 if uri == "pool" and not replace else 0
+    job = pickle.loads(pickle.dumps(begin(place, prefix_uri(uri), Said("once"), replace=replace)))
+    messages = [*job.write([BATCH]), *job.write([BATCH])]
+    first = job.land(messages)
+    again = pickle.loads(pickle.dumps(job)).land(messages)
+    assert (first.rows, first.again) == (6, False)
+    assert (again.commit, again.again) == (first.commit, True)
+    assert asked(place, f"from {table} | count()") == [{"count": 6 + before}]
+    other = begin(place, prefix_uri(uri), Said(), replace=False)
+    assert not other.land(other.write([BATCH])).again
+    assert asked(place, f"from {table} | count()") == [{"count": 9 + before}]
+
+
+def test_a_store_that_does_not_answer_is_asked_again(place: LakePlace, monkeypatch: pytest.MonkeyPatch) -> None:
+    job = begin(place, prefix_uri("pool"), Said(), replace=False)
+    messages = list(job.write([BATCH]))
+    real, tries = lakes.on_lake, 0
+
+    def after_the_answer(*what: Any) -> Any:
+        nonlocal tries
+        tries += 1
+        done = real(*what)
+        if tries < 3:
+            raise Transient("the answer was lost")
+        return done
+
+    monkeypatch.setattr("lochan.spark.job.on_lake", after_the_answer)
+    landed = job.land(messages)
+    assert (tries, landed.again) == (3, True)
+    assert asked(place, "from pool | count()") == [{"count": 4}]
+
+
+def test_what_cannot_be_written_to(place: LakePlace) -> None:
+    for uri, error in (
+        ("nowhere", NotFound),
+        ("pool@nowhere", NotFound),
+        ("pool@main~1", Invalid),
+        ("pool@main/t/", Invalid),
+        ("files@main/t", Invalid),
+        ("files@nowhere/t/", NotFound),
+    ):
+        with pytest.raises(error):
+            begin(place, prefix_uri(uri), Said(), replace=False)
+
+    async def stage(lake: Any) -> None:
+        from lochan.versioning.objects import put
+        from tests.unit.pools.place import once
+
+        repository = await lake.open_repository("files")
+        await put(repository, "main", "a", once(b"x"), actor=ANN)
+        await repository.close()
+
+    on_lake(place, stage)
+    with pytest.raises(Dirty):
+        begin(place, prefix_uri("files@main/t/"), Said(), replace=False)
+
+
+def test_which_lake_is_meant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LOCHAN_LAKE", "s3://bucket/lake")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "ID")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "HIDDEN")
+    found = found_lake(options={"region": "eu"})
+    assert found.store.url == "s3://bucket/lake"
+    assert found.store.options["secret_access_key"] == "HIDDEN"
+    assert found.store.options["region"] == "eu"
+    assert "HIDDEN" not in repr(found)
+    assert found_lake("here").store.url == str(tmp_path / "here")
+    with pytest.raises(NotFound, match="no lake"):
+        on_lake(found_lake(tmp_path), lambda lake: lake.repositories())
+    with pytest.raises(Refused):
+        found_lake("memory://x").store.for_others()

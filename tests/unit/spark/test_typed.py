@@ -1,0 +1,108 @@
+"""Rows of any shape as columns of a frame, through the embedded engine: what a task of the data source gives."""
+
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from lochan.errors import Invalid, Refused
+from lochan.formats.pool_settings import PoolKey, PoolSettings
+from lochan.query.errors import QueryError
+from lochan.spark.lakes import LakePlace, found_lake, on_lake
+from lochan.spark.planned import Wanted, plan
+from lochan.spark.source_reader import PartsReader, planned_parts
+from lochan.spark.typed import select_list
+from lochan.versioning.uri import prefix_uri
+from tests.run import run
+from tests.unit.engines.lake import query_lake
+
+TIMES = PoolSettings((PoolKey(("k",)),), times=(("day",), ("at",)))
+ROWS: list[dict[str, Any]] = [
+    {"k": 1, "day": "1969-12-31", "at": "2026-11-01T10:00:00Z", "mixed": 1, "n": 2**53, "o": {"a": 1, "b": "s"}},
+    {"k": 2, "day": "2026-11-01", "at": "soon", "mixed": "text", "n": 0.5, "o": {"a": "x"}, "l": []},
+    {"k": 3, "day": None, "mixed": 1.5, "o": {}, "l": [{"p": 1}], "empty": {}, "nothing": None},
+    {"k": 4, "mixed": [1, "a"], "big": 2**70},
+]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> LakePlace:
+    folder: Path = tmp_path_factory.mktemp("lake")
+
+    async def made() -> None:
+        async with query_lake(folder) as lake:
+            await lake.pool("odd", ROWS[:2], ROWS[2:], settings=TIMES)
+            await lake.pool("bodies", [{"k": n, f"f{n}": n} for n in range(1_100)])
+
+    run(made())
+    return found_lake(folder / "lake")
+
+
+def table(place: LakePlace, **wanted: Any) -> pa.Table:
+    pool = prefix_uri(wanted.pop("pool", "odd"))
+    parts = on_lake(place, lambda lake: planned_parts(lake, place.store, Wanted(pool, **wanted)))
+    reader = PartsReader(parts, parts.schema)
+    batches = [batch for part in reader.partitions() for batch in reader.read(part)]
+    return pa.Table.from_batches(batches, to_arrow_schema(parts.schema))
+
+
+def test_each_field_has_one_type(place: LakePlace) -> None:
+    found = table(place).sort_by("k")
+    assert {each.name: str(each.type) for each in found.schema} == {
+        "k": "int64",
+        "day": "date32[day]",
+        "at": "string",
+        "mixed": "string",
+        "n": "double",
+        "o": "struct<a: string, b: string>",
+        "l": "list<element: struct<p: int64>>",
+        "empty": "string",
+        "nothing": "string",
+        "big": "string",
+    }
+    columns = found.to_pydict()
+    assert columns["day"] == [date(1969, 12, 31), date(2026, 11, 1), None, None]
+    assert columns["at"] == ["2026-11-01T10:00:00Z", "soon", None, None]
+    assert columns["mixed"] == ["1", "text", "1.5", '[1,"a"]']
+    assert columns["n"] == [2.0**53, 0.5, None, None]
+    assert columns["o"] == [{"a": "1", "b": "s"}, {"a": "x", "b": None}, {"a": None, "b": None}, None]
+    assert columns["l"] == [None, [], [{"p": 1}], None]
+    assert columns["empty"] == [None, None, "{}", None]
+    assert columns["big"] == [None, None, None, str(2**70)]
+
+
+def test_columns_do_not_depend_on_the_rows_that_are_asked_for(place: LakePlace) -> None:
+    every = table(place)
+    assert table(place, where="k == 1").schema == every.schema
+    assert table(place, where="k > 99").schema == every.schema
+    some = table(place, where="k >= 2", columns=("k", "o.a"))
+    assert some.sort_by("k").to_pylist()[0] == {"k": 2, "o": {"a": "x"}}
+    assert sorted(table(place, low="2", high="3")["k"].to_pylist()) == [2, 3]
+
+
+def test_a_task_reads_only_objects_that_the_test_leaves(place: LakePlace) -> None:
+    def parts(**wanted: Any) -> int:
+        pool = Wanted(prefix_uri("odd"), **wanted)
+        made = on_lake(place, lambda lake: planned_parts(lake, place.store, pool))
+        return sum(len(part.objects) for part in made.parts)
+
+    assert (parts(), parts(where="k == 1"), parts(low="3"), parts(where="k > 99")) == (2, 1, 1, 0)
+
+
+def test_what_is_refused(place: LakePlace) -> None:
+    with pytest.raises(Refused, match="kept as text"):
+        table(place, pool="bodies")
+    assert table(place, pool="bodies", columns=("f7",), where="k == 7")["f7"].to_pylist() == [7]
+    with pytest.raises(QueryError):
+        table(place, where="mixd == 1")
+    with pytest.raises(Invalid, match="more than a test"):
+        table(place, where="k > 1 | head 1")
+
+
+def test_the_sql_of_spark_has_the_same_columns(place: LakePlace) -> None:
+    made = on_lake(place, lambda lake: plan(lake, Wanted(prefix_uri("odd"))))
+    names = [each.rpartition(" AS ")[2].strip("`") for each in select_list(made.row)]
+    assert names == table(place).schema.names
