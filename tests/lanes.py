@@ -17,13 +17,14 @@ from tests.spark import s3a
 ROOT = Path(__file__).parent.parent
 LANES = {
     "unit": ["tests/unit", "tests/property", "tests/golden"],
-    "integration": ["tests/integration", "tests/kill", "tests/docs", "tests/model"],
+    "integration": ["tests/kill", "tests/model", "tests/docs", "tests/integration"],  # the long files first
     "sim": ["tests/sim"],
     "spark": ["tests/spark"],
     "browser": ["tests/browser"],
 }
 # Tests of one file may share a server, or a lake.
-AT_ONCE = {"unit": ["-n", "2"], "integration": ["-n", "2", "--dist", "loadfile"]}
+_BY_FILE = ["-n", "2", "--dist", "loadfile"]
+AT_ONCE = {"unit": ["-n", "2"], "integration": _BY_FILE, "spark": _BY_FILE}
 COUNTS = re.compile(r"(\d+) (passed|failed|error|skipped)")
 
 

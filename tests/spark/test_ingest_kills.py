@@ -20,7 +20,7 @@ import pytest
 
 from tests.servers.lochan import LOCHAN
 
-_KILLS = 20 if os.environ.get("FULL") else 4
+_KILLS = 20 if os.environ.get("FULL") else 2
 _PATIENCE_S = 120.0
 _ROWS = 10  # in a file
 _JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
