@@ -54,7 +54,7 @@ class Broker:
         admin = AdminClient({"bootstrap.servers": self.address})
         admin.create_topics([NewTopic(topic, num_partitions=parts, replication_factor=1)])[topic].result(60)
         deadline = time.monotonic() + 60
-        while len(admin.list_topics(timeout=60).topics[topic].partitions) < parts:
+        while (found := admin.list_topics(timeout=60).topics.get(topic)) is None or len(found.partitions) < parts:
             assert time.monotonic() < deadline, "the topic is not there yet"
             time.sleep(0.05)
 

@@ -10,6 +10,8 @@ from lochan.cli.uri import repository_uri
 from lochan.errors import Invalid, LochanError, Refused
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from lochan.config.values import Config
     from lochan.engines.compacting import Compacted, Wish
     from lochan.engines.upkeep import Kept
@@ -102,11 +104,22 @@ class _Rounds:
 
         from lochan.clock import SystemClock
 
-        signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGINT))  # asyncio's own, which cancels this task
+        cancel = signal.getsignal(signal.SIGINT)  # asyncio's own, which cancels this task
+        stopped = False
+
+        def stop(number: int, frame: "FrameType | None") -> None:
+            nonlocal stopped
+            stopped = True  # somebody who waits for another's append may be told of that instead
+            if callable(cancel):
+                cancel(number, frame)
+
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, stop)
         try:
-            while True:
+            while not stopped:
                 await self._patient_round()
-                await SystemClock().sleep(self._upkeep.every_s)
+                if not stopped:
+                    await SystemClock().sleep(self._upkeep.every_s)
         except asyncio.CancelledError:
             return  # nothing is half done: a compaction is one commit or none
 

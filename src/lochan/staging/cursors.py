@@ -226,7 +226,7 @@ def _probed(keys: pa.StringArray, source: Source, start: int, stop: int, cost: C
 def _in_order(sources: list[Source], picked: list[RowNumbers]) -> Swept:
     pairs = [(source, rows) for source, rows in zip(sources, picked, strict=True) if len(rows)]
     if not pairs:
-        return Swept(pa.array([], pa.string()), NOTHING)
+        return Swept(pa.nulls(0, pa.string()), NOTHING)
     sources, picked = [source for source, _ in pairs], [rows for _, rows in pairs]
     keys = pa.concat_arrays([source.keys_of(rows) for source, rows in pairs])
     owners, rows = np.repeat(np.arange(len(pairs)), [len(rows) for rows in picked]), np.concatenate(picked)

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lochan.formats.entry import ENTRY_SCHEMA, Entry
+from lochan.formats.entry_table import NO_ENTRIES
 from lochan.staging.sources import RowNumbers, Source
 
 
@@ -48,7 +49,7 @@ class Picked(NamedTuple):
 
 
 NOTHING = Picked((), np.zeros(0, np.int64), np.zeros(0, np.int64))
-_NO_ROWS = ENTRY_SCHEMA.empty_table()
+_NO_ROWS = pa.Table.from_batches([NO_ENTRIES])
 
 
 def joined(parts: Sequence[Picked]) -> Picked:

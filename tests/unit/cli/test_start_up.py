@@ -42,3 +42,14 @@ def test_a_command_that_used_obstore_leaves_before_python_is_taken_down() -> Non
     ran = subprocess.run([sys.executable, "-c", script, *words], capture_output=True, text=True, check=False)
     assert ran.returncode == 9
     assert ran.stderr.splitlines()[-1].endswith("check its endpoint and the network")
+
+
+def test_a_server_does_without_what_it_does_not_use() -> None:
+    """Arrow imports pandas, 36 MB, as soon as it is shown a list: of no module may that be the beginning."""
+    script = (
+        "import importlib, pkgutil, sys, lochan.server as server\n"
+        "for each in pkgutil.walk_packages(server.__path__, 'lochan.server.'): importlib.import_module(each.name)\n"
+        "print(*sys.modules)"
+    )
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert not set(ran.stdout.split()) & {"pandas", "polars", "duckdb", "sqlglot", "pyspark"}
