@@ -1,0 +1,45 @@
+"""Rounds of upkeep end when they are told to, whatever they wait for just then."""
+
+import asyncio
+import os
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+from lochan.cli.manage import _Rounds
+from lochan.pools.upkeep import STANDARD
+
+
+@pytest.fixture(autouse=True)
+def handlers() -> Iterator[None]:
+    """They are the process's own."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+class Deaf(_Rounds):
+    """A round in which a wait for somebody else's append ends by being told of that, and not that it was cancelled."""
+
+    def __init__(self) -> None:
+        self._upkeep = STANDARD._replace(every_s=0.01)
+        self.rounds = 0
+
+    async def _round(self) -> list[Exception]:
+        self.rounds += 1
+        assert self.rounds == 1, "it was told before"
+        os.kill(os.getpid(), signal.SIGTERM)
+        try:
+            await asyncio.sleep(10)
+        except asyncio.CancelledError:
+            return []
+        raise AssertionError("nobody told it")
+
+
+@pytest.mark.timeout(60)
+def test_a_cancellation_that_a_round_has_taken_for_its_own_still_ends_it() -> None:
+    deaf = Deaf()
+    asyncio.run(deaf.until_stopped())
+    assert deaf.rounds == 1
