@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
-from lochan.cli.root import cli
+from tests.integration.cli import fine, lochan, wrong
 from tests.servers.lochan import LOCHAN, lochan_server
 
 ROWS = "".join(f'{{"k": {number}, "text": "row {number}"}}\n' for number in range(50))
@@ -29,23 +28,6 @@ def newcomer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     Path("rows.ndjson").write_text(ROWS)
     Path("policy.yaml").write_text(EAGER)
-
-
-def lochan(*words: str) -> Result:
-    return CliRunner().invoke(cli, words, prog_name="lochan", catch_exceptions=False)
-
-
-def fine(*words: str) -> str:
-    result = lochan(*words)
-    assert result.exit_code == 0, (words, result.output)
-    return result.stdout
-
-
-def wrong(code: int, *words: str) -> str:
-    result = lochan(*words)
-    assert result.exit_code == code, (words, result.output)
-    assert result.stderr.startswith("lochan: ")
-    return result.stderr
 
 
 def records(text: str) -> list[dict[str, Any]]:

@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
-from click.testing import CliRunner, Result
 
-from lochan.cli.root import cli
 from lochan.lake import Lake
 from lochan.store.open import open_store
+from tests.integration.cli import fine, lochan
 from tests.servers.minio import MinioServer
 from tests.unit.pools.place import Pool
 
@@ -27,16 +26,6 @@ def newcomer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
     fine("init")
-
-
-def lochan(*words: str) -> Result:
-    return CliRunner().invoke(cli, words, prog_name="lochan", catch_exceptions=False)
-
-
-def fine(*words: str) -> str:
-    result = lochan(*words)
-    assert result.exit_code == 0, (words, result.output)
-    return result.stdout
 
 
 def answer(*words: str) -> Any:

@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
-from lochan.cli.root import cli
+from tests.integration.cli import fine, lochan, wrong
 from tests.servers.kafka import Broker, kafka
 from tests.servers.lochan import LOCHAN
 from tests.servers.minio import MinioServer
@@ -39,23 +38,6 @@ def newcomer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     fine("init")
     fine("create", "logs", "--key", "k")
-
-
-def lochan(*words: str) -> Result:
-    return CliRunner().invoke(cli, words, prog_name="lochan", catch_exceptions=False)
-
-
-def fine(*words: str) -> str:
-    result = lochan(*words)
-    assert result.exit_code == 0, (words, result.output)
-    return result.stdout
-
-
-def wrong(code: int, *words: str) -> str:
-    result = lochan(*words)
-    assert result.exit_code == code, (words, result.output)
-    assert result.stderr.startswith("lochan: ")
-    return result.stderr
 
 
 def stream(broker: Broker, topic: str, *more: str) -> tuple[str, ...]:

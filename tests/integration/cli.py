@@ -1,0 +1,22 @@
+"""The command line as a person uses it, in this process: what it said, and how it ended."""
+
+from click.testing import CliRunner, Result
+
+from lochan.cli.root import cli
+
+
+def lochan(*words: str) -> Result:
+    return CliRunner().invoke(cli, words, prog_name="lochan", catch_exceptions=False)
+
+
+def fine(*words: str) -> str:
+    result = lochan(*words)
+    assert result.exit_code == 0, (words, result.output)
+    return result.stdout
+
+
+def wrong(code: int, *words: str) -> str:
+    result = lochan(*words)
+    assert result.exit_code == code, (words, result.output)
+    assert result.stderr.startswith("lochan: ")
+    return result.stderr
