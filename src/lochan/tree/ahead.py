@@ -2,7 +2,7 @@
 
 import sys
 from collections import deque
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -50,8 +50,13 @@ async def both(one: Awaitable[R], other: Awaitable[T]) -> tuple[R, T]:
         abandon([task])
 
 
-async def plain(awaitable: Awaitable[R]) -> R:
-    """A coroutine, as a task must be made of."""
+def plain(awaitable: Awaitable[R]) -> Coroutine[Any, Any, R]:
+    """A coroutine, as a task must be made of. One that is a coroutine already is left bare: inside one cancelled
+    before its first step it would never be awaited, and Python complains of that."""
+    return awaitable if isinstance(awaitable, Coroutine) else _awaited(awaitable)
+
+
+async def _awaited(awaitable: Awaitable[R]) -> R:
     return await awaitable
 
 

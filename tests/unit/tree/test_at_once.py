@@ -12,6 +12,7 @@ from lochan.formats.entry_table import table_of
 from lochan.formats.run import changes_table
 from lochan.store.memory import MemoryStore
 from lochan.store.wrapper import Wrapper
+from lochan.tree.ahead import abandon, plain
 from lochan.tree.cut import Cut
 from lochan.tree.diff import diff
 from lochan.tree.merge import merge
@@ -113,3 +114,15 @@ def test_merge_at_once() -> None:
         assert merged.ref.id == (await trees.apply(ours, changes_table(RIGHT), 4)).ref.id
 
     quietly(work)
+
+
+def test_work_given_up_before_it_began(recwarn: pytest.WarningsRecorder) -> None:
+    async def nothing() -> None:
+        raise AssertionError
+
+    async def work() -> None:
+        task = asyncio.create_task(plain(nothing()))
+        abandon([task])
+
+    quietly(work)
+    assert [str(each.message) for each in recwarn] == []
