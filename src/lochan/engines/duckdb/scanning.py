@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from sqlglot import exp
 
@@ -19,7 +19,7 @@ def with_files(query: exp.Query, scans: Scans, paths: Mapping[str, Sequence[str]
         scan = scans.files.get(table.name)
         if scan is not None:
             there = paths[table.name]
-            table.replace(_read(table.name, there, scan.uniform) if there else _nothing(table.name, scan))
+            table.replace(_read(table.name, there, scan) if there else _nothing(table.name, scan))
     for order in list(query.find_all(exp.Order)):
         if order.meta.get(PRESORTED) and order.parent is not None:
             order.parent.set("order", None)
@@ -38,11 +38,23 @@ def _nothing(name: str, scan: FileScan) -> exp.Expression:
     return exp.select(*made).where(exp.false()).subquery(exp.to_identifier(name, quoted=True))
 
 
-def _read(name: str, paths: Sequence[str], uniform: bool) -> exp.Expression:
+def _read(name: str, paths: Sequence[str], scan: FileScan) -> exp.Expression:
     listed = exp.Array(expressions=[exp.Literal.string(path) for path in paths])
-    union = [] if uniform else [exp.PropertyEQ(this=exp.to_identifier("union_by_name"), expression=exp.true())]
-    read = exp.Anonymous(this="READ_PARQUET", expressions=[listed, *union])
-    return exp.Table(this=read, alias=exp.TableAlias(this=exp.to_identifier(name, quoted=True)))
+    union = [] if scan.uniform else [exp.PropertyEQ(this=exp.to_identifier("union_by_name"), expression=exp.true())]
+    read = exp.Table(this=exp.Anonymous(this="READ_PARQUET", expressions=[listed, *union]))
+    alias = exp.to_identifier(name, quoted=True)
+    if scan.with_gaps:
+        return exp.select(_whole(scan.with_gaps), copy=False).from_(read, copy=False).subquery(alias)
+    read.set("alias", exp.TableAlias(this=alias))
+    return read
+
+
+def _whole(columns: Collection[str]) -> exp.Star:
+    """All columns, these such that DuckDB reads them with all their members. Where it reads only `a.b.c`, and comes to a
+    file that has `a` but nothing at `b`, it fails with an internal error; it does not look through a CASE."""
+    there = exp.column(SHAPE_COLUMN, quoted=True).is_(exp.null()).not_()
+    made = [exp.Case().when(there, exp.column(name, quoted=True)).as_(name, quoted=True) for name in sorted(columns)]
+    return exp.Star(replace=made)
 
 
 def _type(type: Type) -> exp.DataType:

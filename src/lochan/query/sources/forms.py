@@ -62,9 +62,13 @@ class Place(NamedTuple):
         return self.every and not self.told
 
     @property
+    def paths(self) -> list[tuple[str, ...]]:
+        """What must be read of a file: columns, or members of their structs."""
+        return [each for each in (self.column, *(told.column for every in self.told for told in every)) if each]
+
+    @property
     def columns(self) -> set[str]:
-        """What must be read of a file."""
-        return {each[0] for each in (self.column, *(told.column for every in self.told for told in every)) if each}
+        return {path[0] for path in self.paths}
 
     @property
     def spot(self) -> tuple[object, ...]:

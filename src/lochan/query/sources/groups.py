@@ -4,6 +4,9 @@ schemas that agree on two fields are one scan of these.
 An engine that is given files of different types chooses a type by itself, and loses what does not fit: 10 becomes '10',
 2^53+1 becomes 2^53. So forms meet in a scan only where every column they both have is of one type. Names of columns are
 compared without regard to case, for so does DuckDB.
+
+Of an object inside of an object some forms may have nothing, {a {b int}} and {a {c int}}: a scan says which it reads
+of these, for DuckDB fails to read `a.b.…` by itself from a file that has `a` without `b`.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from lochan.query.sources.forms import Form, Place
 
 Places = dict[Leaf, Place | None]
 Slots = dict[str, tuple[str, Type]]  # a column's name in lower case: as it is, and what it holds
+Path = tuple[str, ...]  # a column, and the members of its structs
 
 
 class Part(NamedTuple):
@@ -34,6 +38,13 @@ class Group(NamedTuple):
     columns: Slots
     renumbered: Mapping[int, int]
     uniform: bool  # every file has all of the columns
+    gaps: frozenset[Path] = frozenset()  # not in every file that has what is around it
+
+    @property
+    def with_gaps(self) -> set[str]:
+        """The columns that are read in part, and have a gap there."""
+        asked = (path for place in self.places.values() if place for path in place.paths)
+        return {path[0] for path in asked if any(path[:depth] in self.gaps for depth in range(2, len(path)))}
 
     @property
     def body(self) -> bool:
@@ -67,7 +78,8 @@ def _slots(form: Form, roots: set[str]) -> Slots:
 def _joined(one: Group, other: Group) -> Group | None:
     if one.renumbered != other.renumbered:
         return None
-    columns = _joined_slots(one.columns, other.columns)
+    gaps: set[Path] = set()
+    columns = _joined_slots(one.columns, other.columns, (), gaps)
     if columns is None:
         return None
     places: Places = {}
@@ -77,7 +89,7 @@ def _joined(one: Group, other: Group) -> Group | None:
             return None
         places[leaf] = _joined_places(place, another)
     uniform = one.uniform and other.uniform and one.columns == other.columns
-    return Group([*one.forms, *other.forms], places, columns, one.renumbered, uniform)
+    return Group([*one.forms, *other.forms], places, columns, one.renumbered, uniform, one.gaps | other.gaps | gaps)
 
 
 def _joined_places(one: Place | None, other: Place | None) -> Place | None:
@@ -90,23 +102,25 @@ def _joined_places(one: Place | None, other: Place | None) -> Place | None:
     return one._replace(ids=one.ids | other.ids, every=one.every and other.every, told=told)
 
 
-def _joined_slots(one: Slots, other: Slots) -> Slots | None:
+def _joined_slots(one: Slots, other: Slots, around: Path, gaps: set[Path]) -> Slots | None:
     both = {**one, **other}
     for folded in one.keys() & other.keys():
         (name, type), (another, also) = one[folded], other[folded]
-        joined = _joined_types(type, also) if name == another else None
+        joined = _joined_types(type, also, (*around, name), gaps) if name == another else None
         if joined is None:
             return None
         both[folded] = name, joined
+    if around:
+        gaps.update((*around, both[folded][0]) for folded in one.keys() ^ other.keys())
     return both
 
 
-def _joined_types(one: Type, other: Type) -> Type | None:
+def _joined_types(one: Type, other: Type, at: Path, gaps: set[Path]) -> Type | None:
     if one == other:
         return one
     if not (isinstance(one, Object) and isinstance(other, Object)):
         return None
-    members = _joined_slots(_members(one), _members(other))
+    members = _joined_slots(_members(one), _members(other), at, gaps)
     return None if members is None else Object(tuple(members.values()))
 
 

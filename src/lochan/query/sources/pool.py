@@ -149,7 +149,7 @@ class PoolSource:
     def _scan(self, group: Group, read: Mapping[Form, list[int]], leaves: Sequence[Leaf], asked: Asked) -> exp.Select:
         objects = sorted(index for form in group.forms for index in read[form])
         columns = dict(group.columns.values())
-        files = FileScan(self.snapshot.objects(objects), columns, group.uniform)
+        files = FileScan(self.snapshot.objects(objects), columns, group.uniform, group.with_gaps)
         table = self._scans.add_files(files)
         made: list[Sql] = []
         for leaf in leaves:

@@ -7,7 +7,7 @@ runs it says what lies behind: DuckDB puts `read_parquet([…])` in its place, S
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -21,6 +21,7 @@ class FileScan(NamedTuple):
     objects: Sequence[DataObject]
     columns: dict[str, Type]  # those that the plan reads, with what they hold where they are
     uniform: bool  # every file has all of them, of the same type
+    with_gaps: Collection[str] = ()  # read in part, where some files lack the object around that part
 
 
 class Scans:
