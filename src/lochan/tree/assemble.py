@@ -1,6 +1,7 @@
 """Puts a tree together from ranges that exist and rows that are new, cut by the rule.
 
     add_range, add_rows, add_range, …, finish    in path order
+    written                                      all new files are there
 
 A range that begins at a cut and ends at one is taken as it is, unopened. Only where a cut has moved is the next range
 opened, and so on to the first cut that stays.
@@ -19,7 +20,8 @@ from lochan.tree.cut import Cut
 from lochan.tree.rows import Indices, Stretch, part_of_range
 
 Load = Callable[[RangeRef], Awaitable[Rows]]
-Write = Callable[[pa.Table], Awaitable[RangeRef]]
+Name = Callable[[pa.Table], Awaitable[RangeRef]]
+Write = Callable[[pa.Table, Awaitable[RangeRef]], Awaitable[None]]
 
 _AT_ONCE = 2_000  # so many paths are hashed sooner than a thread is asked to do it
 
@@ -27,13 +29,14 @@ _AT_ONCE = 2_000  # so many paths are hashed sooner than a thread is asked to do
 class Assembler:
     """`width` ranges are written at once."""
 
-    def __init__(self, cut: Cut, load: Load, write: Write, threads: Threads, width: int) -> None:
+    def __init__(self, cut: Cut, load: Load, name: Name, write: Write, threads: Threads, width: int) -> None:
         self.cut = cut
         self._load = load
+        self._name = name
         self._write = write
         self._threads = threads
         self._width = width
-        self._done: list[Any] = []  # ranges, or tasks that write them
+        self._done: list[Any] = []  # ranges, or tasks that name them
         self._writing: list[Any] = []
         self._unclosed: RangeRef | None = None  # the last range, if it ended only because its tree did
         self._tail: list[Stretch] = []  # rows since the last cut
@@ -63,9 +66,14 @@ class Assembler:
             await self._emit(end)
 
     async def finish(self) -> tuple[RangeRef, ...]:
+        """All ranges. Some may still be on their way to the store: see `written`."""
         if self._tail:
             await self._emit(self._tail_count)
         return tuple([done if isinstance(done, RangeRef) else await done for done in self._done])
+
+    async def written(self) -> None:
+        for task in self._writing:
+            await task
 
     def __enter__(self) -> "Assembler":
         return self
@@ -73,6 +81,7 @@ class Assembler:
     def __exit__(self, *_: object) -> None:
         """After an error what is written already stays behind, and nothing names it."""
         abandon(self._writing)
+        abandon(done for done in self._done if not isinstance(done, RangeRef))
 
     def _push(self, rows: Stretch) -> None:
         self._tail.append(rows)
@@ -119,13 +128,19 @@ class Assembler:
         self._searched = 0
         loop = running_loop() if self._width > 1 else None
         if loop is None:
-            self._done.append(await self._write(rows))
+            ref = await self._name(rows)
+            await self._write(rows, _ready(ref))
+            self._done.append(ref)
             return
         if len(self._writing) == self._width:
             await self._writing.pop(0)
-        task = loop.create_task(plain(self._write(rows)))
-        self._writing.append(task)
-        self._done.append(task)
+        naming = loop.create_task(plain(self._name(rows)))
+        self._done.append(naming)
+        self._writing.append(loop.create_task(plain(self._write(rows, naming))))
+
+
+async def _ready(ref: RangeRef) -> RangeRef:
+    return ref
 
 
 class _Window(NamedTuple):

@@ -4,7 +4,7 @@ What comes back from `load` is what was written, or an error: a range is checked
 fetched a second time if that fails, and Corrupt if it fails again.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -57,19 +57,21 @@ class Ranges:
         self._tell("open", ref)
         return self._mapped.get(ref.file) or await self._rows(ref)
 
-    async def write(self, entries: pa.Table, mint: int, known: Mapping[str, RangeRef]) -> RangeRef:
-        """The range of `known` with this content, or else a new file, whatever other files exist. REQUIRES: at least
+    async def name(self, entries: pa.Table, mint: int, known: Mapping[str, RangeRef]) -> RangeRef:
+        """The range of `known` with this content, or else of a new file, whatever other files exist. REQUIRES: at least
         one entry; paths ascend; the names in each map ascend."""
-        naming = self._threads.run(_named, entries, mint, known)
-        begun, ref = await both(self._threads.run(ranges.begin, entries), naming)
+        return await self._threads.run(_named, entries, mint, known)
+
+    async def write(self, entries: pa.Table, named: Awaitable[RangeRef], known: Mapping[str, RangeRef]) -> None:
+        """What `name` names. To encode it takes longer than to name it, and need not wait for the name."""
+        begun, ref = await both(self._threads.run(ranges.begin, entries), named)
         if ref.id in known:  # rare: what was encoded for nothing took no time, for something else was under way
-            return ref
+            return
         data = await self._threads.run(ranges.finish, begun, ref.id)
         self._tell("write", ref)
         await self._store.put(self._path(ref.file), data)
         if self._copies is not None:  # who made it is likely to change it next
             await self._copies.add(ref.file, entries, data)
-        return ref
 
     def alone(self) -> AbstractContextManager[None]:
         """For a while, no copies are made that nobody asks for."""

@@ -17,6 +17,7 @@ from lochan.formats.metarange import EMPTY, TreeRef
 from lochan.formats.range import RangeRef
 from lochan.store.protocol import Store
 from lochan.store.threads import Threads, for_tables
+from lochan.tree.ahead import both
 from lochan.tree.assemble import Assembler
 from lochan.tree.cache import ArrowCache
 from lochan.tree.cut import STANDARD, Cut
@@ -98,15 +99,19 @@ class Trees:
         """Where the rows of a new range turn out to be those of a range of `bases`, that one is taken."""
         known = {ref.id: ref for base in reversed(bases) for ref in base.ranges}
 
-        def write(entries: pa.Table) -> Awaitable[RangeRef]:
-            return self.ranges.write(entries, mint, known)
+        def name(entries: pa.Table) -> Awaitable[RangeRef]:
+            return self.ranges.name(entries, mint, known)
 
-        assembler = Assembler(self.cut, self.ranges.load_all, write, self.threads, self.width)
+        def write(entries: pa.Table, named: Awaitable[RangeRef]) -> Awaitable[None]:
+            return self.ranges.write(entries, named, known)
+
+        assembler = Assembler(self.cut, self.ranges.load_all, name, write, self.threads, self.width)
         with self.ranges.alone(), assembler:
             yield assembler
 
     async def finish(self, assembler: Assembler, mint: int, bases: Sequence[Tree]) -> Tree:
-        """The tree, or the first of `bases` that it is equal to."""
+        """The tree, or the first of `bases` that it is equal to. Its own file, which nobody looks for yet, goes to the
+        store beside the last ranges, for their names are known before their bytes."""
         ranges = await assembler.finish()
         id = metarange.tree_id(ranges)
         for base in bases:
@@ -115,7 +120,8 @@ class Trees:
         if not ranges:
             return self._tree(EMPTY, ())
         encoded = await self.threads.run(metarange.encode, ranges, mint)
-        await self._store.put(f"{self._prefix}/{encoded.ref.file}", encoded.data)
+        putting = self._store.put(f"{self._prefix}/{encoded.ref.file}", encoded.data)
+        await both(assembler.written(), putting)
         return self._hold(self._tree(encoded.ref, ranges))
 
     async def _read(self, ref: TreeRef) -> tuple[RangeRef, ...]:

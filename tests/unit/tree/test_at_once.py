@@ -25,6 +25,19 @@ RIGHT = [entry(f"{number:04d}=2") for number in range(0, 600, 3)]
 OURS = [entry(f"{number:04d}=3") for number in range(1, 600, 3)]
 
 
+class Slow(Wrapper):
+    """Ranges take a while to arrive, the files that name them none."""
+
+    def __init__(self, inner: MemoryStore) -> None:
+        super().__init__(inner)
+        self.arrived: list[str] = []
+
+    async def put(self, path: str, data: bytes) -> None:
+        await asyncio.sleep(0.01 if "/range" in path else 0)
+        await self.inner.put(path, data)
+        self.arrived.append(path)
+
+
 class Failing(Wrapper):
     """From a moment on, ranges are neither read nor written."""
 
@@ -91,6 +104,16 @@ def test_a_store_that_takes_nothing() -> None:
             await trees.apply(base, changes_table([entry("0001=9"), entry("0300=9")]), 3)
         with pytest.raises(Transient):
             await merge(trees, base, ours, theirs, mint=3)
+
+    quietly(work)
+
+
+def test_a_tree_is_there_when_all_its_ranges_are() -> None:
+    async def work() -> None:
+        store = Slow(MemoryStore())
+        tree = await Trees(store, "repo", cut=Cut(10, 10, 60), width=8).build(table_of(LEFT), 1)
+        files = [tree.ref.file, *(ref.file for ref in tree.ranges)]
+        assert sorted(store.arrived) == sorted(f"repo/{file}" for file in files)
 
     quietly(work)
 

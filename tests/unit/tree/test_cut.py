@@ -1,5 +1,7 @@
 """Where ranges end is part of the format: these cuts were made by the first version, and every other makes the same."""
 
+from collections.abc import Awaitable
+
 import pyarrow as pa
 import pytest
 
@@ -58,13 +60,16 @@ async def _assembled(cut: Cut, paths: pa.StringArray, piece: int) -> list[int]:
 
     written = []
 
-    async def write(entries: pa.Table) -> RangeRef:
-        written.append(entries.num_rows)
+    async def name(entries: pa.Table) -> RangeRef:
         return RangeRef("", "", "", "", 0, 0)
+
+    async def write(entries: pa.Table, named: Awaitable[RangeRef]) -> None:
+        await named
+        written.append(entries.num_rows)
 
     async def load(ref: RangeRef) -> None: ...
 
-    assembler = Assembler(cut, load, write, Threads(), 1)  # type: ignore[arg-type]
+    assembler = Assembler(cut, load, name, write, Threads(), 1)  # type: ignore[arg-type]
     for low in range(0, len(paths), piece):
         await assembler.add_rows(Stretch(pa.record_batch([paths[low : low + piece]], ["path"])))
     await assembler.finish()
