@@ -13,7 +13,7 @@ setup: .venv/.ready ## virtual environment in .venv with everything installed
 .venv/.ready: requirements.lock pyproject.toml
 	python3 -m venv .venv
 	.venv/bin/pip install --quiet --disable-pip-version-check 'uv>=0.5'
-	.venv/bin/uv pip sync --quiet --python $(PY) --require-hashes requirements.lock
+	.venv/bin/uv pip sync --quiet --compile-bytecode --python $(PY) --require-hashes requirements.lock
 	.venv/bin/uv pip install --quiet --python $(PY) --no-deps --editable .
 	.venv/bin/lochan --version
 	touch $@
