@@ -353,13 +353,16 @@ class Lake:
     def queries(self) -> Surroundings:
         if self._queries is None:
             from lochan.engines.duckdb.files import files_of
+            from lochan.engines.duckdb.instances import Instances
             from lochan.engines.surroundings import Surroundings
             from lochan.query.sources.snapshot import Snapshots
 
             cache = self._world.cache
             kept = (f"{cache.folder}/objects/{self.id}", cache.bytes_max) if cache else (None, 0)
             files = files_of(self.store, *kept)
-            self._queries = Surroundings(self, files, Snapshots(), self._clock, self.store, self.place, self._tell)
+            self._queries = Surroundings(
+                self, files, Snapshots(), self._clock, self.store, self.place, Instances(), self._tell
+            )
         return self._queries
 
     def _tell(self, kind: str, about: str, actor: Actor, where: str) -> JobRun:
@@ -379,4 +382,6 @@ class Lake:
         return await user_rows(self._own, self.parts, time)
 
     async def close(self) -> None:
+        if self._queries is not None:
+            self._queries.instances.close()
         await self._journals.close()

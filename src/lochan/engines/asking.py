@@ -70,7 +70,7 @@ async def ask(at: Surroundings, text: str, how: How) -> Result:
 
 async def _start(at: Surroundings, plan: Prepared, engine: str, how: How, work: Workplace) -> Run | SparkRun:
     if engine != SPARK:
-        return await start(plan, at.files, work, how.limits, go_on=how.go_on)
+        return await start(plan, at.files, work, how.limits, go_on=how.go_on, instances=at.instances)
     about = names_of(plan)
     if at.tell is None:
         return await _start_spark(at, plan, how, work, about, how.watch)

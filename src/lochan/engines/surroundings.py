@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from lochan.clock import Clock
 from lochan.engines.duckdb.files import Files
+from lochan.engines.duckdb.instances import Instances
 from lochan.engines.spark.telling import Tell
 from lochan.query.sources.catalog import Catalog
 from lochan.query.sources.snapshot import Snapshots
@@ -21,4 +22,5 @@ class Surroundings:
     clock: Clock
     store: Store
     place: StorePlace  # what opens the same store elsewhere
+    instances: Instances  # of DuckDB, that one query after the other uses
     tell: Tell | None = None  # who keeps a record of what runs on Spark

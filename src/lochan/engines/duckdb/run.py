@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from lochan.engines.duckdb.files import Files, gone
+from lochan.engines.duckdb.instances import Instances
 from lochan.engines.duckdb.limits import STANDARD, Limits
 from lochan.engines.duckdb.scanning import used, with_files
 from lochan.engines.duckdb.session import Session
@@ -40,11 +41,17 @@ class Run:
 
 
 async def start(
-    prepared: Prepared, files: Files, work: Workplace, limits: Limits = STANDARD, *, go_on: bool = False
+    prepared: Prepared,
+    files: Files,
+    work: Workplace,
+    limits: Limits = STANDARD,
+    *,
+    go_on: bool = False,
+    instances: Instances | None = None,
 ) -> Run:
     """Raises Gone where a data object is not there any more, unless told to go on without it."""
     scans = prepared.opening.scans
-    session = Session(limits, folders=[*files.folders, *work.folders])
+    session = Session(limits, folders=[*files.folders, *work.folders], instances=instances)
     try:
         paths, missing = await place_files(prepared, files, session.folder, go_on=go_on)
         sql = duckdb_sql(prepared, paths)

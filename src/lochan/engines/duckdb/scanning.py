@@ -50,7 +50,7 @@ def _read(name: str, paths: Sequence[str], scan: FileScan) -> exp.Expression:
 
 
 def _whole(columns: Collection[str]) -> exp.Star:
-    """All columns, these such that DuckDB reads them with all their members. Where it reads only `a.b.c`, and comes to a
+    """All columns, these such that DuckDB reads them with all members. Where it reads only `a.b.c`, and comes to a
     file that has `a` but nothing at `b`, it fails with an internal error; it does not look through a CASE."""
     there = exp.column(SHAPE_COLUMN, quoted=True).is_(exp.null()).not_()
     made = [exp.Case().when(there, exp.column(name, quoted=True)).as_(name, quoted=True) for name in sorted(columns)]

@@ -9,8 +9,6 @@ a query says. Closing it frees memory and disk.
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -20,6 +18,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from lochan.engines.duckdb.instances import Instance, Instances, Wish
 from lochan.engines.duckdb.limits import STANDARD, Limits, cancelled, out_of_disk, out_of_memory, out_of_time
 from lochan.errors import Invalid, LochanError
 
@@ -32,7 +31,7 @@ class Session:
     errors otherwise.
 
     `folders`: only files in these can be opened; None: any. `ordered`: rows come in the order of the files; without it
-    a load or an aggregate needs less memory.
+    a load or an aggregate needs less memory. `instances`: where one may be had that is opened already.
     """
 
     def __init__(
@@ -42,19 +41,19 @@ class Session:
         folders: Sequence[str] | None = None,
         temp: str | None = None,
         ordered: bool = True,
+        instances: Instances | None = None,
     ) -> None:
+        wish = Wish(limits, None if folders is None else tuple(folders), temp, ordered)
         self._limits = limits
-        self.folder = tempfile.mkdtemp(prefix="lochan-", dir=temp)  # of this session alone, gone with it
+        self._instances = instances
+        self._instance = Instance(wish) if instances is None else instances.take(wish)
+        self._spoilt = False  # something failed, or was left half-way
+        self.folder = self._instance.folder  # what is put there is gone with the session
+        self.connection = self._instance.root.cursor()
         self._why: LochanError | None = None  # it was interrupted
         self._busy = False
         self._closed = threading.Event()
         self._timer: threading.Timer | None = None
-        try:
-            self.connection = duckdb.connect(":memory:", config=_config(limits, self.folder, ordered))
-            self.connection.execute(_settings(None if folders is None else [*folders, self.folder]))
-        except BaseException:
-            shutil.rmtree(self.folder, ignore_errors=True)
-            raise
 
     def __enter__(self) -> Session:
         return self
@@ -64,11 +63,16 @@ class Session:
 
     def close(self) -> None:
         """May be called twice."""
+        if self._closed.is_set():
+            return
         if self._timer is not None:
             self._timer.cancel()
         self._closed.set()
         self.connection.close()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        if self._instances is None or self._spoilt or self._why is not None:
+            self._instance.close()
+        else:
+            self._instances.give_back(self._instance)
 
     def cancel(self) -> None:
         """From any thread, or a signal handler."""
@@ -91,6 +95,7 @@ class Session:
         return self._batches(relation, rows)
 
     def _batches(self, relation: duckdb.DuckDBPyRelation, rows: int) -> Iterator[pa.RecordBatch]:
+        self._spoilt = True
         with self._watched():
             reader = relation.to_arrow_reader(rows)
         while True:
@@ -98,8 +103,9 @@ class Session:
                 try:
                     batch = reader.read_next_batch()
                 except StopIteration:
-                    return
+                    break
             yield batch
+        self._spoilt = False
 
     @contextmanager
     def _watched(self) -> Iterator[None]:
@@ -111,8 +117,10 @@ class Session:
             self._timer.daemon = True
             self._timer.start()
         self._busy = True
+        self._spoilt, spoilt = True, self._spoilt
         try:
             yield
+            self._spoilt = spoilt
         except (duckdb.Error, pa.ArrowException, OSError) as error:  # OSError: how Arrow passes on what DuckDB says
             raise self._explained(error) from error
         except RuntimeError as error:  # how DuckDB passes on a Ctrl-C that it took for itself while it ran
@@ -145,32 +153,3 @@ class Session:
         if "More than one row returned by a subquery" in said:
             return Invalid("a query that stands for one value gave several rows", hint="add limit 1, or take max(…)")
         return error
-
-
-def _config(limits: Limits, folder: str, ordered: bool) -> dict[str, str | bool | int | float | list[str]]:
-    config: dict[str, str | bool | int | float | list[str]] = {
-        "autoinstall_known_extensions": "false",
-        "autoload_known_extensions": "false",
-        "checkpoint_threshold": "1TB",  # nothing outlives the session: to pack its tables is as much as to fill them
-        "memory_limit": f"{limits.memory_bytes}B",
-        "temp_directory": f"{folder}/spill",
-        "preserve_insertion_order": "true" if ordered else "false",
-    }
-    if limits.threads is not None:
-        config["threads"] = str(limits.threads)
-    if limits.spill_bytes is not None:
-        config["max_temp_directory_size"] = f"{limits.spill_bytes}B"
-    return config
-
-
-def _settings(folders: Sequence[str] | None) -> str:
-    said = ["SET TimeZone = 'UTC'"]
-    if folders is not None:
-        listed = ", ".join(_quoted(folder.rstrip("/") + "/") for folder in folders)
-        said += [f"SET allowed_directories = [{listed}]", "SET enable_external_access = false"]
-    return "; ".join([*said, "SET lock_configuration = true"])
-
-
-def _quoted(text: str) -> str:
-    doubled = text.replace("'", "''")
-    return f"'{doubled}'"
