@@ -24,7 +24,7 @@ LANES = {
 }
 # Tests of one file may share a server, or a lake.
 _BY_FILE = ["-n", "2", "--dist", "loadfile", "--no-loadscope-reorder"]
-AT_ONCE = {"unit": ["-n", "2"], "integration": _BY_FILE, "spark": _BY_FILE}
+AT_ONCE = {"unit": ["-n", "2"], "integration": _BY_FILE, "sim": ["-n", "2"], "spark": _BY_FILE}
 COUNTS = re.compile(r"(\d+) (passed|failed|error|skipped)")
 
 

@@ -9,6 +9,7 @@ from sqlglot import exp, parse_one
 
 from lochan.query import ast
 from lochan.query.compile import Plan, compile
+from lochan.query.dialects import render
 from lochan.query.leaves import Asked
 from lochan.query.output.rows import rows
 from lochan.query.sql.query import read
@@ -28,7 +29,7 @@ class StoredSource(ToySource):
 
     def select(self, asked: Asked) -> exp.Query:
         place = self.folder / f"{len(self.asked)}.parquet"
-        CONNECTION.sql(super().select(asked).sql("duckdb")).write_parquet(str(place))
+        CONNECTION.sql(render(super().select(asked), "duckdb")).write_parquet(str(place))
         found = parse_one(f"select * from read_parquet('{place}')", read="duckdb")
         assert isinstance(found, exp.Query)
         return found

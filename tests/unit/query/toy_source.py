@@ -26,7 +26,7 @@ from lochan.pools.shape import (
     type_of,
 )
 from lochan.query.compile.sql import moment, null_of, number, sql_type
-from lochan.query.dialects import duckdb, spark
+from lochan.query.dialects import duckdb, render, spark
 from lochan.query.dialects.neutral import neutral
 from lochan.query.leaves import Asked, Known, Leaf, Path
 
@@ -46,6 +46,7 @@ class ToySource:
         self.text_shapes: tuple[int, ...] = ()
         self._ids = {shape: id for id, shape in numbered(self._types).items()}
         self._layout = lay_out(self._types)
+        self._texts: dict[tuple[int, Any, str], str] = {}
 
     def known(self, path: Path) -> Sequence[Known]:
         found: dict[str, list[Type]] = {}
@@ -74,26 +75,31 @@ class ToySource:
         self.asked.append(asked)
         columns: list[tuple[str, Any]] = [(leaf.column, leaf) for leaf in asked.leaves]
         columns += [("_shape", None)] * asked.shape + [("_body", "")] * asked.body
-        arms = [self._row(at, columns) for at in range(len(self.rows))]
-        if not arms:
+        if not self.rows:
             nothing = [self._null(leaf).as_(name, quoted=True) for name, leaf in columns] or [number(1).as_("_")]
             return exp.select(*nothing).where(exp.false())
-        whole: exp.Query = arms[0]
-        for arm in arms[1:]:
-            whole = exp.union(whole, arm, distinct=False, copy=False)
-        return whole
+        _SELECTED.append((self, columns or [("_", self)]))
+        rows = neutral("toy_rows", options=(len(_SELECTED) - 1,))
+        return exp.select(*(exp.column(name, quoted=True) for name, _ in _SELECTED[-1][1])).from_(rows)
 
-    def _row(self, at: int, columns: list[tuple[str, Any]]) -> exp.Select:
-        shown = []
-        for name, leaf in columns:
-            if leaf is None:
-                value: exp.Expr = number(0 if self.has_body else self._ids[self._types[at]])
-            elif leaf == "":
-                value = exp.Literal.string(orjson.dumps(self.rows[at]).decode())
-            else:
-                value = self._value(at, leaf)
-            shown.append(value.as_(name, quoted=True))
-        return exp.select(*(shown or [number(1).as_("_")]))
+    def texts(self, columns: list[tuple[str, Any]], dialect: str) -> list[list[str]]:
+        """The values of all rows, as SQL."""
+        return [[self._text(at, what, dialect) for _, what in columns] for at in range(len(self.rows))]
+
+    def _text(self, at: int, what: Any, dialect: str) -> str:
+        key = at, what, dialect
+        if key not in self._texts:
+            self._texts[key] = render(self._shown(at, what), dialect)
+        return self._texts[key]
+
+    def _shown(self, at: int, what: Any) -> exp.Expr:
+        if what is self:
+            return number(1)
+        if what is None:
+            return number(0 if self.has_body else self._ids[self._types[at]])
+        if what == "":
+            return exp.Literal.string(orjson.dumps(self.rows[at]).decode())
+        return self._value(at, what)
 
     def _value(self, at: int, leaf: Leaf) -> exp.Expr:
         found = self._leaf_kind(self._types[at], leaf.path)
@@ -175,6 +181,22 @@ def _typed(row: Row, times_at: Sequence[Path], path: Path = ()) -> Object:
     return Object(tuple(fields))
 
 
+def _values(_: object, options: tuple[Any, ...]) -> str:
+    source, columns = _SELECTED[options[0]]
+    rows = ", ".join(f"({', '.join(row)})" for row in source.texts(columns, "duckdb"))
+    names = ", ".join(exp.to_identifier(name, quoted=True).sql("duckdb") for name, _ in columns)
+    return f"(VALUES {rows}) AS toy({names})"
+
+
+def _arms(_: object, options: tuple[Any, ...]) -> str:
+    source, columns = _SELECTED[options[0]]
+    names = [exp.to_identifier(name, quoted=True).sql("spark") for name, _ in columns]
+    arms = [zip(row, names, strict=True) for row in source.texts(columns, "spark")]
+    return f"({' UNION ALL '.join('SELECT ' + ', '.join(f'{text} AS {name}' for text, name in arm) for arm in arms)})"
+
+
+_SELECTED: list[tuple[ToySource, list[tuple[str, Any]]]] = []
+duckdb.FORMS["toy_rows"], spark.FORMS["toy_rows"] = _values, _arms
 duckdb.FORMS["toy_array"] = lambda _, options: (
     f"CAST(CAST({duckdb.quoted(options[0])} AS JSON) AS {duckdb.type_text(options[1])})"
 )

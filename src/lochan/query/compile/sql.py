@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
+from functools import cache
 
 from sqlglot import exp
 
@@ -40,7 +41,12 @@ def sql_type(kind: str, element: Type | None = None) -> exp.DataType:
             expressions=[_element_type(element if element is not None else JSON)],
             nested=True,
         )
-    return exp.DataType.build(_TYPES[kind])
+    return _parsed(_TYPES[kind]).copy()
+
+
+@cache
+def _parsed(name: str) -> exp.DataType:
+    return exp.DataType.build(name)
 
 
 def null_of(kind: str, element: Type | None = None) -> Sql:
