@@ -28,6 +28,7 @@ from lochan.store.threads import INLINE_BYTES_MAX, Threads
 
 _CHUNK = 4 << 20
 _DAY_S = 86_400.0
+_STAMP_NS = 2_000_000_000  # the coarsest times that a file system keeps
 _ROOT_S = 0.05  # how long a folder that has vanished may go unnoticed by who only asks whether there is anything new
 _ATTEMPTS = 16  # others may remove an empty folder between our making it and our writing into it
 
@@ -63,6 +64,17 @@ class LocalStore:
         file = self._open(path)
         check_span(path, start, stop, file.size)
         return file.read(start, stop)
+
+    def stamp(self, path: str) -> tuple[int, ...] | None:
+        """What changes when somebody writes to the file or puts another in its place. None: there is no file, or it is
+        so new that what is written to it now could leave the same stamp."""
+        try:
+            stat = os.stat(self._name(path))
+        except OSError:
+            return None
+        if abs(self._clock.wall() * 1_000 - stat.st_ctime_ns) < _STAMP_NS:
+            return None
+        return stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns
 
     async def get_stream(self, path: str) -> AsyncIterator[bytes]:
         file = self._open(path)
