@@ -63,6 +63,7 @@ ACTIONS: Mapping[str, tuple[str, str]] = {
     "auth:DetachPolicy": (BOTH, "detach it"),
     "lake:ReadEvents": (LAKE, "read the lake's own journal"),
     "lake:ReadSettings": (LAKE, "read the server's configuration, its secrets masked"),
+    "lake:ManageQueries": (LAKE, "see the queries of others that run on the server, and cancel them"),
     "lake:ReadMetrics": (LAKE, "read what the server measures of itself"),
 }
 

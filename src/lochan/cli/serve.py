@@ -14,9 +14,10 @@ if TYPE_CHECKING:
     from lochan.access.keys import Credentials
     from lochan.lake import Lake
     from lochan.pools.upkeep import Upkeep
-    from lochan.server.settings import Listener, Tls
+    from lochan.server.settings import Listener, QuerySettings, Tls
 
 _LIBRARIES = ("awscrt", "cryptography", "granian", "prometheus_client", "starlette", "uvloop")
+_SPARK_LEAST_MIB = 512  # a JVM with less does not even start Spark
 ADMIN_ID, ADMIN_SECRET = "LOCHAN_ADMIN_ACCESS_KEY_ID", "LOCHAN_ADMIN_SECRET_ACCESS_KEY"
 
 
@@ -131,6 +132,23 @@ def _listener(
         usage_s=config.number("usage.flush_s") if config.flag("usage.enabled") else None,
         upload_days=config.number("gateways.s3.upload_days"),
         upkeep=upkeep if name == "api" else None,
+        queries=_queries(config),
+    )
+
+
+def _queries(config: Config) -> "QuerySettings":
+    from lochan.cli.spark_place import spark_place
+    from lochan.server.settings import QuerySettings
+
+    place = spark_place(config)
+    memory = f"{max(config.size('spark.memory') >> 20, _SPARK_LEAST_MIB)}m"
+    return QuerySettings(
+        config.count("api.query.at_once"),
+        config.count("api.query.waiting"),
+        config.size("api.query.memory"),
+        config.number("api.query.timeout"),
+        place._replace(options={**place.options, "spark.driver.memory": memory}),
+        config.flag("spark.warm"),
     )
 
 

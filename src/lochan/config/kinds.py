@@ -124,6 +124,12 @@ def _length(text: str, _: Place) -> float:
     return seconds
 
 
+def _count(text: str, _: Place) -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) < 7 and int(text)):
+        raise ValueError
+    return int(text)
+
+
 def _size(text: str, _: Place) -> int:
     match = re.fullmatch(r"([0-9]{1,19}(?:\.[0-9]{1,9})?)\s*([a-z]*)", text.strip().lower())
     if match is None or match[2] not in _UNITS:
@@ -153,6 +159,7 @@ MILLISECONDS = Kind("a number of milliseconds, 0 or more", _milliseconds)
 SECONDS = Kind("a number of seconds, more than 0", _more_than_nothing)
 DAYS = Kind("a number of days, more than 0", _more_than_nothing)
 LENGTH = Kind("a length of time, such as 30s, 5m or 500ms", _length)
+COUNT = Kind("a whole number, 1 or more", _count)
 SIZE = Kind("a size, such as 256MB, 10GB or 1.5GiB", _size)
 HTTP_URL = _url("http", "https")
 POSTGRES_URL = _url("postgres", "postgresql")

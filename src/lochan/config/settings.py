@@ -123,6 +123,10 @@ SETTINGS: tuple[Setting, ...] = (
         "where the REST API and the web page listen",
         also=("api.listen_address",),
     ),
+    Setting("api.query.at_once", kinds.COUNT, "4", "how many queries the server runs at once"),
+    Setting("api.query.waiting", kinds.COUNT, "16", "how many more may wait for one of these to end"),
+    Setting("api.query.memory", kinds.SIZE, "1GiB", "the most memory that one query on the server may use"),
+    Setting("api.query.timeout", kinds.LENGTH, "1h", "the longest that one query on the server may take"),
     Setting(
         "auth.encrypt.key_file",
         kinds.PATH,
@@ -145,6 +149,8 @@ SETTINGS: tuple[Setting, ...] = (
         None,
         "packages that Spark fetches when it starts, such as org.apache.hadoop:hadoop-aws:3.4.2 for a lake in a bucket",
     ),
+    Setting("spark.warm", kinds.YES_OR_NO, "false", "whether the server starts Spark with itself, and not when needed"),
+    Setting("spark.memory", kinds.SIZE, "1GiB", "how much memory the server's own Spark has"),
     Setting("spark.threshold", kinds.SIZE, "256MB", "work that reads more than this goes to Spark"),
     Setting(
         "cache.path",

@@ -9,15 +9,16 @@ from lochan.engines.duckdb.files import gone
 from lochan.engines.duckdb.limits import STANDARD, Limits
 from lochan.engines.duckdb.run import Run, start
 from lochan.engines.duckdb.workplace import Workplace
-from lochan.engines.loading import load_result
 from lochan.engines.result import Result, Stats
 from lochan.engines.spark.place import STANDARD as ANY_SPARK
 from lochan.engines.spark.place import SparkPlace
 from lochan.engines.spark.telling import listener_of, tell_of
 from lochan.engines.spark.watching import Listener
 from lochan.engines.surroundings import Surroundings
+from lochan.errors import Refused
 from lochan.formats.record import Actor
 from lochan.query.prepare import Prepared, prepare
+from lochan.query.sources.permits import EVERYTHING, Permits
 
 if TYPE_CHECKING:
     from lochan.engines.spark.run import SparkRun
@@ -36,6 +37,9 @@ class How(NamedTuple):
     actor: Actor | None = None  # who asks; a query that ends in `load` needs one
     spark: SparkPlace = ANY_SPARK
     watch: Listener | None = None  # is told how far Spark is
+    permits: Permits = EVERYTHING  # what whoever asks may read
+    ref: str = ""  # where sources are read that name none
+    reads_only: bool = False  # a query that would change a pool is refused
 
 
 async def prepared(at: Surroundings, text: str, how: How, work: Workplace) -> Prepared:
@@ -47,6 +51,8 @@ async def prepared(at: Surroundings, text: str, how: How, work: Workplace) -> Pr
         now=at.clock.wall(),
         current=how.current,
         read_files=work.reader(how.limits),
+        permits=how.permits,
+        ref=how.ref,
     )
 
 
@@ -57,6 +63,8 @@ async def ask(at: Surroundings, text: str, how: How) -> Result:
     try:
         plan = await prepared(at, text, how, work)
         try:
+            if how.reads_only and plan.plan.load is not None:
+                raise Refused("this query would change a pool, and may only read", hint="leave out `load`")
             engine = chosen(how.engine, plan, how.spark)
             run = await _start(at, plan, engine, how, work)
         finally:
@@ -65,7 +73,11 @@ async def ask(at: Surroundings, text: str, how: How) -> Result:
         work.close()
         raise
     result = _result(at, plan, engine, run, begun)
-    return result if plan.plan.load is None else await load_result(at, plan.plan.load, result, how.actor)
+    if plan.plan.load is None:
+        return result
+    from lochan.engines.loading import load_result  # few queries end so, and all that writes is behind it
+
+    return await load_result(at, plan.plan.load, result, how.actor)
 
 
 async def _start(at: Surroundings, plan: Prepared, engine: str, how: How, work: Workplace) -> Run | SparkRun:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from lochan.errors import Invalid
 from lochan.query import ast
@@ -13,6 +15,7 @@ from lochan.query.compile.plan import OpenSource
 from lochan.query.errors import QueryError
 from lochan.query.sources.catalog import Catalog
 from lochan.query.sources.opening import Opening, ReadFiles
+from lochan.query.sources.permits import EVERYTHING, Permits
 from lochan.query.sources.snapshot import Snapshots
 from lochan.query.sql.beginning import is_sql
 from lochan.query.syntax.parse import parse
@@ -33,11 +36,13 @@ async def prepare(
     now: int,
     current: str = "",
     read_files: ReadFiles | None = None,
+    permits: Permits = EVERYTHING,
+    ref: str = "",
 ) -> Prepared:
-    """`current` is the source that a query without `from` means, `pool` or `pool@branch`. Raises QueryError. What it
-    opens is closed by whoever closes `opening`."""
+    """`current` is the source that a query without `from` means, `pool` or `pool@branch`; `ref` is where sources are
+    read that name none. Raises QueryError. What it opens is closed by whoever closes `opening`."""
     read = _read(text, current, now)
-    opening = Opening(catalog, snapshots, text, now, read_files)
+    opening = Opening(catalog, snapshots, text, now, read_files, permits, ref)
     try:
         sources = await opening.open(read.pipe)
         if read.takes_all:

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import NamedTuple
 
+from lochan.engines.spark.place import STANDARD, SparkPlace
 from lochan.lake import Lake
 from lochan.pools.upkeep import Upkeep
 
@@ -18,6 +19,15 @@ class S3Settings(NamedTuple):
     region: str = "us-east-1"
     flat: bool = False  # a bucket is the default branch of a repository
     idle_s: float = 60.0  # how long a client may stand still in the midst of a request
+
+
+class QuerySettings(NamedTuple):
+    at_once: int = 4  # each on a thread of its own, with a lake of its own
+    waiting: int = 16  # for one of these to end; more are sent away
+    memory_bytes: int = 1 << 30  # the most that one may use, and what it gets unless it asks for less
+    seconds: float = 3_600.0  # likewise
+    spark: SparkPlace = STANDARD
+    warm: bool = False  # Spark is started with the server, and not by the first query that needs it
 
 
 class Listener(NamedTuple):
@@ -35,3 +45,4 @@ class Listener(NamedTuple):
     usage_s: float | None = 60.0  # how often the log of use is written; None: there is none
     upload_days: float = 7.0  # how old an upload in parts may become
     upkeep: Upkeep | None = None  # what keeps pools in order; None: nothing does
+    queries: QuerySettings = QuerySettings()

@@ -23,6 +23,10 @@ class LimitReached(Refused):
     """The work was stopped, and everything it held is free again."""
 
 
+class OutOfTime(LimitReached):
+    """Of time."""
+
+
 class Cancelled(Refused):
     """Somebody stopped the work."""
 
@@ -44,8 +48,8 @@ def out_of_disk(limits: Limits, said: str) -> LimitReached:
     )
 
 
-def out_of_time(limits: Limits) -> LimitReached:
-    return LimitReached(
+def out_of_time(limits: Limits) -> OutOfTime:
+    return OutOfTime(
         f"the query has not ended within its {limits.seconds:g} seconds",
         hint="give it longer with --timeout, or let it read less",
     )

@@ -27,6 +27,7 @@ from lochan.formats.entry_table import table_of
 from lochan.formats.pool_settings import PoolKey, PoolSettings
 from lochan.pools.facts import to_metadata
 from lochan.pools.faults import FAIL, Faults
+from lochan.query.sources.opening import CheckPaths
 from lochan.query.sources.snapshot import Owner, Snapshot
 from lochan.store.threads import Threads
 from lochan.versioning.bodies.read import BodyReader
@@ -39,9 +40,11 @@ AS_THEY_COME = PoolSettings((PoolKey(("\0",)),))
 _threads = Threads(4)
 
 
-async def read_files(repository: OpenRepository, ref: str, glob: str, work: str, limits: Limits) -> Snapshot:
-    """The files lie in the folder `work` from then on. Raises NotFound where there is none, Invalid for what is no
-    rows."""
+async def read_files(
+    repository: OpenRepository, ref: str, glob: str, work: str, limits: Limits, check: CheckPaths
+) -> Snapshot:
+    """The files lie in the folder `work` from then on. Raises what `check` has against their paths, NotFound where
+    there is none, Invalid for what is no rows."""
     resolved = await repository.resolve(ref)
     found = [entry async for entry in _matching(repository, ref, glob)]
     if not found:
@@ -49,6 +52,7 @@ async def read_files(repository: OpenRepository, ref: str, glob: str, work: str,
         raise NotFound(
             f"no file of {name}@{ref} is called like {glob}", hint=f"`lochan fs ls {name}@{ref}/` lists them"
         )
+    await check([entry.path for entry in found])
     with Session(limits) as session:
         loader = Loader(session, AS_THEY_COME, Faults(FAIL))
         for entry in found:

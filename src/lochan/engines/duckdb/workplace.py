@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Awaitable, Callable
 
 from lochan.engines.duckdb.limits import Limits
+from lochan.query.sources.opening import CheckPaths
 from lochan.query.sources.snapshot import Snapshot
 from lochan.versioning.open_repository import OpenRepository
 
@@ -25,12 +26,12 @@ class Workplace:
         for folder in self.folders:
             shutil.rmtree(folder, ignore_errors=True)
 
-    def reader(self, limits: Limits) -> Callable[[OpenRepository, str, str], Awaitable[Snapshot]]:
+    def reader(self, limits: Limits) -> Callable[[OpenRepository, str, str, CheckPaths], Awaitable[Snapshot]]:
         """Of files of a repository, into a folder of their own."""
 
-        async def read(repository: OpenRepository, ref: str, glob: str) -> Snapshot:
+        async def read(repository: OpenRepository, ref: str, glob: str, check: CheckPaths) -> Snapshot:
             from lochan.engines.duckdb.repository_files import read_files
 
-            return await read_files(repository, ref, glob, self.folder(), limits)
+            return await read_files(repository, ref, glob, self.folder(), limits, check)
 
         return read

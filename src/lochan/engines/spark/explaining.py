@@ -8,12 +8,16 @@ from lochan.errors import LochanError, Refused
 _ENDED = ("SparkContext was shut down", "Connection refused", "Answer from Java side is empty", "sending or receiving")
 
 
+class SparkEnded(Refused):
+    """In the midst of it. The next piece of work finds another."""
+
+
 def explained(error: Exception, limits: Limits) -> LochanError:
     said = str(error)
     if "maxResultSize" in said or "OutOfMemoryError" in said:
         return out_of_memory(limits)
     if any(word in said for word in _ENDED):
-        return Refused("Spark itself has ended: most often it lacks memory", hint="give it more with --memory")
+        return SparkEnded("Spark itself has ended: most often it lacks memory", hint="give it more with --memory")
     hint = "with --engine duckdb it may go through"
     if "S3AFileSystem not found" in said or "No FileSystem for scheme" in said:
         hint = "Spark needs Hadoop's S3A: see `spark.jars.packages`, or put hadoop-aws on its class path"

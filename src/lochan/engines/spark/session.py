@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import threading
 from contextlib import suppress
@@ -35,6 +36,7 @@ MEANING = {
 _QUIET = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
 _HERE = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
 _PATIENCE_S = 20.0
+_DEATH_S = 3.0
 _MEMORY_LEAST = 512 << 20  # a JVM with less does not even start Spark
 
 _one = threading.Lock()
@@ -50,9 +52,18 @@ def session_at(place: SparkPlace, limits: Limits) -> SparkSession:
     with _one:
         key = place.master, place.remote
         found = _sessions.get(key)
-        if found is None or _is_stopped(found):
+        if found is not None and _is_stopped(found):
+            _await_death()
+            found = None
+        if found is None:
             found = _sessions[key] = _started(place, limits)
         return found
+
+
+def is_there(place: SparkPlace) -> bool:
+    """Whether a session was started there, and its JVM runs. Waits for nobody: where one is just being started there is
+    none yet."""
+    return (place.master, place.remote) in _sessions and not _has_died()
 
 
 def stop() -> None:
@@ -135,15 +146,36 @@ def _forget_dead() -> None:
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
-    gateway: Any = SparkContext._gateway
-    process = getattr(gateway, "proc", None)
-    if process is not None and process.poll() is not None:
+    if _has_died():
         SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
         SparkSession._instantiatedSession = None
         SparkSession._activeSession = None
 
 
+def _has_died() -> bool:
+    """Whether the JVM of this process has."""
+    process = _jvm()
+    return process is not None and process.poll() is not None
+
+
+def _await_death() -> None:
+    """One that does not answer any more may just be about to end. Where it goes on, only its session was stopped."""
+    process = _jvm()
+    if process is not None:
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_DEATH_S)
+
+
+def _jvm() -> subprocess.Popen[bytes] | None:
+    from pyspark import SparkContext
+
+    gateway: Any = SparkContext._gateway
+    return getattr(gateway, "proc", None)
+
+
 def _is_stopped(session: SparkSession) -> bool:
+    if hasattr(session, "_jsparkSession") and _has_died():
+        return True
     try:
         session.conf.get("spark.sql.ansi.enabled")
     except Exception:

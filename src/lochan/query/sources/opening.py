@@ -4,6 +4,7 @@ one snapshot of each."""
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,12 +14,14 @@ from lochan.pools.settings import settings_of
 from lochan.query import ast
 from lochan.query.errors import QueryError, did_you_mean
 from lochan.query.leaves import Source
-from lochan.query.sources.bounds import ANY_ROW, constant
+from lochan.query.sources.bounds import ANY_ROW
 from lochan.query.sources.catalog import Catalog
 from lochan.query.sources.choosing import reach_of
+from lochan.query.sources.constants import constant
 from lochan.query.sources.key_range import KeyRange, converted
-from lochan.query.sources.meta.open import at, lake_rows, rows_of
+from lochan.query.sources.meta.open import at, dated, lake_rows, rows_of
 from lochan.query.sources.narrowing import Wanted, wanted
+from lochan.query.sources.permits import EVERYTHING, Permits
 from lochan.query.sources.pool import PoolSource
 from lochan.query.sources.reach import classes
 from lochan.query.sources.scans import Scans
@@ -29,17 +32,28 @@ from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.repositories import POOL, Repository
 from lochan.versioning.resolve import Resolved
 
-# Reads files of a repository, by a ref and a glob, into data objects of this query alone.
-ReadFiles = Callable[[OpenRepository, str, str], Awaitable[Snapshot]]
+# Reads files of a repository, by a ref and a glob, into data objects of this query alone; shows their paths first.
+CheckPaths = Callable[[Sequence[str]], Awaitable[None]]
+ReadFiles = Callable[[OpenRepository, str, str, CheckPaths], Awaitable[Snapshot]]
 
 
 class Opening:
     """Of one query: what it reads, and all that was opened for it."""
 
     def __init__(
-        self, catalog: Catalog, snapshots: Snapshots, text: str, now: int, read_files: ReadFiles | None = None
+        self,
+        catalog: Catalog,
+        snapshots: Snapshots,
+        text: str,
+        now: int,
+        read_files: ReadFiles | None = None,
+        permits: Permits = EVERYTHING,
+        ref: str = "",
     ) -> None:
+        """`ref` is where sources are read that name none: as behind an @; empty: their default branches."""
         self._read_files = read_files
+        self._permits = permits
+        self._ref = ref
         self.scans = Scans()
         self.pools: list[PoolSource] = []
         self._now = now
@@ -52,8 +66,9 @@ class Opening:
 
     async def open(self, pipe: ast.Pipe) -> Callable[[ast.Source], Source]:
         """Raises QueryError for what is not there. What is returned knows the sources of this pipe alone."""
-        for each in wanted(pipe):
-            self._sources[id(each.source)] = await self._placed(each)
+        for each in wanted(pipe, self._now):
+            placed = each._replace(source=dated(each.source, self._ref))
+            self._sources[id(each.source)] = await self._placed(placed)
         return lambda source: self._sources[id(source)]
 
     async def widen(self) -> bool:
@@ -86,14 +101,26 @@ class Opening:
             return await self._metadata(want)
         if source.path:
             return await self._files(want)
-        names = await self._names(source)
-        pool = await (self._one(names[0], want) if len(names) == 1 else self._several(names, want))
+        found = [await self._permitted(name, source) for name in await self._names(source)]
+        for each in found:
+            _check_pool(each.repository)
+        pool = await (self._one(found[0], want) if len(found) == 1 else self._several(found, want))
         self.pools.append(pool)
         return pool
 
-    async def _one(self, name: str, want: Wanted) -> PoolSource:
-        """Only what it wants of the pool is opened."""
+    async def _permitted(self, name: str, source: ast.Source) -> OpenRepository:
+        """Raises NotFound; and where whoever asks may not read what the source names of it."""
+        all = await self._catalog.repositories()
+        if not any(each.name == name for each in all):
+            await self._permits.check_absent(name)
+            near = did_you_mean(name, [each.name for each in await self._permits.known(all)])
+            raise NotFound(f"there is no pool or repository `{name}`{near}", hint="`lochan ls` shows those there are")
         repository = await self.repository(name)
+        await self._permits.check(repository, source, at(repository, source.ref))
+        return repository
+
+    async def _one(self, repository: OpenRepository, want: Wanted) -> PoolSource:
+        """Only what it wants of the pool is opened."""
         resolved = await repository.resolve(at(repository, want.source.ref))
         settings = settings_of(repository.repository)
         range = _range(want.source)
@@ -109,8 +136,8 @@ class Opening:
             self._reached[pool] = repository, resolved
         return pool
 
-    async def _several(self, names: list[str], want: Wanted) -> PoolSource:
-        snapshot = merged([await self._snapshot(name, want.source.ref) for name in names])
+    async def _several(self, pools: list[OpenRepository], want: Wanted) -> PoolSource:
+        snapshot = merged([await self._snapshot(each, want.source.ref) for each in pools])
         range = _range(want.source)
         if range.low or range.high:
             range = converted(range, PoolSource(snapshot, Scans()).kinds_of_key(), snapshot.settings)
@@ -120,11 +147,12 @@ class Opening:
         source = want.source
         if self._read_files is None or not isinstance(source.name, str):
             raise Invalid("files of a repository cannot be read here")
-        found = _check_there(source.name, await self._catalog.repositories())
-        if found.kind == POOL:
+        repository = await self._permitted(source.name, source)
+        if repository.repository.kind == POOL:
             raise Invalid(f"`{source.name}` is a pool", hint=f"its rows are `from {source.name}`")
-        repository = await self.repository(source.name)
-        snapshot = await self._read_files(repository, at(repository, source.ref), source.path)
+        ref = at(repository, source.ref)
+        check = partial(self._permits.check_paths, repository, ref)
+        snapshot = await self._read_files(repository, ref, source.path, check)
         pool = PoolSource(snapshot, self.scans, test=want.test)
         self.pools.append(pool)
         return pool
@@ -132,17 +160,16 @@ class Opening:
     async def _metadata(self, want: Wanted) -> Source:
         source = want.source
         if isinstance(source.name, str):
-            _check_there(source.name, await self._catalog.repositories())
+            repository = await self._permitted(source.name, source)
             test = want.test if source.tap else ANY_ROW
-            found = await rows_of(await self.repository(source.name), source, self._snapshots, test, self._now)
+            found = await rows_of(repository, source, self._snapshots, test, self._now, self._permits)
         else:
-            found = await lake_rows(self._catalog, source, self._now)
+            found = await lake_rows(self._catalog, source, self._now, self._permits)
         if found.table is not None:
             return of_table(found.table, self.scans)
         return of_rows(found.rows, self.scans, found.fields)
 
-    async def _snapshot(self, name: str, ref: str) -> Snapshot:
-        repository = await self.repository(name)
+    async def _snapshot(self, repository: OpenRepository, ref: str) -> Snapshot:
         return await self._snapshots.at(repository, await repository.resolve(at(repository, ref)))
 
     async def repository(self, name: str) -> OpenRepository:
@@ -151,16 +178,15 @@ class Opening:
         return self._opened[name]
 
     async def _names(self, source: ast.Source) -> list[str]:
-        all = await self._catalog.repositories()
+        if isinstance(source.name, str):
+            return [source.name]
+        all = await self._permits.known(await self._catalog.repositories())
         pools = [each.name for each in all if each.kind == POOL]
         match source.name:
             case ast.Glob(pattern):
                 found = _matching(pools, regex([pattern]))
             case ast.Regexp(pattern):
                 found = _matching(pools, pattern)
-            case str() as name:
-                _check_pool(name, all)
-                return [name]
             case _:
                 raise Invalid("the source has no name")
         if not found:
@@ -178,17 +204,9 @@ def _matching(names: list[str], pattern: str) -> list[str]:
     return found
 
 
-def _check_there(name: str, all: Sequence[Repository]) -> Repository:
-    found = next((each for each in all if each.name == name), None)
-    if found is None:
-        near = did_you_mean(name, [each.name for each in all])
-        raise NotFound(f"there is no pool or repository `{name}`{near}", hint="`lochan ls` shows those there are")
-    return found
-
-
-def _check_pool(name: str, all: Sequence[Repository]) -> None:
-    found = _check_there(name, all)
+def _check_pool(found: Repository) -> None:
     if found.kind != POOL:
+        name = found.name
         raise Invalid(
             f"`{name}` is a repository of files",
             hint=f"read files of it, such as {name}@{found.default_branch}/data/*.parquet, or {name}:entries",

@@ -1,82 +1,92 @@
-"""The API as Granian calls it: what there is of it so far, and what watches a server asks for."""
+"""The API as Granian calls it: put together, opened and closed. What it answers is in `routes.py`."""
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine, Iterator
+import signal
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager
+from types import FrameType
 
 from starlette.applications import Starlette
-from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response
-from starlette.routing import Route
+from starlette.exceptions import HTTPException
 
-from lochan import __version__
 from lochan.clock import SystemClock
-from lochan.errors import LochanError
 from lochan.ids import Ids
 from lochan.lake import Lake
+from lochan.server.access_log import AccessLog
+from lochan.server.api.around import Around, no_route, routes
+from lochan.server.api.query.metrics import QueryMetrics
+from lochan.server.api.query.queries import Queries
+from lochan.server.api.routes import ROUTES
+from lochan.server.api.serving import Api
+from lochan.server.api.spark import ServerSpark
 from lochan.server.expiring import keep_expiring
 from lochan.server.managing import keep_managing
-from lochan.server.metrics import exposition
 from lochan.server.settings import Listener
+from lochan.server.trimming import keep_trimming
+from lochan.server.usage import Usage
 
 
-def api(listener: Listener) -> Starlette:
+def api(listener: Listener) -> Around:
+    clock, ids = SystemClock(), Ids()
+    log = AccessLog(listener.access_log) if listener.access_log else None
+
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        app.state.lake = await listener.open_lake()
-        chores = [asyncio.create_task(chore) for chore in _chores(app.state.lake, listener)]
+        app.state.api = opened = await _opened(listener)
+        _tell_of_the_end(opened.queries.wind_up)
+        for each in (log, opened.usage):
+            if each is not None:
+                each.start()
+        chores = [asyncio.create_task(chore) for chore in _chores(opened.lake, listener)]
         try:
             yield
         finally:
             for chore in chores:
                 chore.cancel()
+            await asyncio.gather(opened.queries.close(), opened.spark.stop())
             await asyncio.wait(chores)
-            await app.state.lake.close()
+            for each in (log, opened.usage):
+                if each is not None:
+                    await each.close()
+            await opened.lake.close()
 
-    return Starlette(routes=ROUTES, lifespan=lifespan)
+    app = Starlette(routes=routes(ROUTES), lifespan=lifespan, exception_handlers={HTTPException: no_route})
+    return Around(app, clock, ids, log)
+
+
+def _tell_of_the_end(told: Callable[[], None]) -> None:
+    """Granian takes the signal for itself, and calls the end of the lifespan when every request was answered. It is
+    woken up by the loop, so what Python itself calls meanwhile is free."""
+    loop, before = asyncio.get_running_loop(), signal.getsignal(signal.SIGTERM)
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        if callable(before):
+            before(number, frame)
+        loop.call_soon_threadsafe(told)
+
+    signal.signal(signal.SIGTERM, handle)
+
+
+async def _opened(listener: Listener) -> Api:
+    lake = await listener.open_lake()
+    metrics, spark = QueryMetrics(), ServerSpark(listener.queries)
+    if listener.queries.warm:
+        spark.warm_up()
+    usage = _usage(listener, lake, metrics)
+    queries = Queries(listener.open_lake, listener.queries, SystemClock(), Ids(), metrics, usage)
+    return Api(listener, lake, lake.open_access(), queries, spark, metrics, usage)
+
+
+def _usage(listener: Listener, lake: Lake, metrics: QueryMetrics) -> Usage | None:
+    if listener.usage_s is None:
+        return None
+    process = Ids().put_id().hex()[:12]
+    return Usage(lake.store, SystemClock(), process, flush_s=listener.usage_s, dropped=metrics.usage_dropped)
 
 
 def _chores(lake: Lake, listener: Listener) -> Iterator[Coroutine[object, object, None]]:
     """What one process of a server does beside answering."""
+    yield keep_trimming(SystemClock())
     yield keep_expiring(lake, SystemClock(), Ids(), listener.upload_days)
     if listener.upkeep is not None:
         yield keep_managing(lake, SystemClock(), Ids(), listener.upkeep)
-
-
-async def alive(request: Request) -> Response:
-    return PlainTextResponse("alive\n")
-
-
-async def ready(request: Request) -> Response:
-    """Whether the lake's journal can be read now."""
-    try:
-        await request.app.state.lake.repositories()
-    except LochanError as error:
-        return PlainTextResponse(f"not ready: {error.message}\n", 503)
-    return PlainTextResponse("ready\n")
-
-
-async def metrics(request: Request) -> Response:
-    return Response(exposition(), media_type="text/plain; version=0.0.4")
-
-
-async def healthcheck(request: Request) -> Response:
-    return Response(status_code=204)
-
-
-async def version(request: Request) -> Response:
-    return JSONResponse({"version": __version__})
-
-
-async def not_here(request: Request) -> Response:
-    return JSONResponse({"message": "there is no such resource"}, 404)
-
-
-ROUTES = [
-    Route("/_health/alive", alive),
-    Route("/_health/ready", ready),
-    Route("/_metrics", metrics),
-    Route("/api/v1/healthcheck", healthcheck),
-    Route("/api/v1/config/version", version),
-    Route("/api/v1/{rest:path}", not_here),
-]

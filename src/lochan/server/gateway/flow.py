@@ -9,13 +9,12 @@ given ahead of that. Elsewhere, or where the connection cannot be found, the bod
 """
 
 import asyncio
-import os
 import socket
 import struct
 import sys
-from pathlib import Path
 from typing import Final
 
+from lochan.server.connections import address, opened, peer, search
 from lochan.server.gateway.wire.errors import S3Error
 
 ALL_BYTES: Final = 64 << 20
@@ -69,12 +68,12 @@ class Flows:
         """The caller closes what is found, which the server goes on using."""
         known = self._files.get(client)
         if known is not None:
-            found = _socket(known)
-            if found is not None and _peer(found) == _address(client):
+            found = opened(known)
+            if found is not None and peer(found) == address(client):
                 return found
             if found is not None:  # another connection has that number by now
                 found.close()
-        number, found = _search(client)
+        number, found = search(client)
         if len(self._files) >= _FILES_MAX:
             self._files.clear()
         self._files[client] = number
@@ -135,47 +134,3 @@ class Flow:
 
 def _within(bounds: range, size: int) -> int:
     return max(bounds.start, min(bounds.stop, size))
-
-
-def _address(client: str) -> tuple[str, int] | None:
-    host, _, port = client.rpartition(":")
-    return (host.strip("[]"), int(port)) if port.isdecimal() else None
-
-
-def _search(client: str) -> tuple[int, socket.socket | None]:
-    """Among the open files of this process: its number, and a copy."""
-    wanted = _address(client)
-    for file in Path("/proc/self/fd").iterdir() if wanted is not None else ():
-        found = _socket(int(file.name)) if _is_socket(file) else None
-        if found is not None:
-            if _peer(found) == wanted:
-                return int(file.name), found
-            found.close()
-    return -1, None
-
-
-def _is_socket(file: Path) -> bool:
-    try:
-        return file.readlink().name.startswith("socket:")
-    except OSError:
-        return False
-
-
-def _socket(number: int) -> socket.socket | None:
-    try:
-        copy = os.dup(number)
-    except OSError:
-        return None
-    try:
-        return socket.socket(fileno=copy)
-    except OSError:  # it has become another file meanwhile
-        os.close(copy)
-        return None
-
-
-def _peer(found: socket.socket) -> tuple[str, int] | None:
-    try:
-        there = found.getpeername()
-    except OSError:  # one that listens
-        return None
-    return (str(there[0]).removeprefix("::ffff:"), there[1]) if isinstance(there, tuple) else None

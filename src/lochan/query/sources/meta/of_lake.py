@@ -12,6 +12,7 @@ from lochan.query.sources.catalog import Catalog
 from lochan.query.sources.meta.of_refs import BRANCH_FIELDS, TAG_FIELDS, branch_rows, refs_of, tag_rows
 from lochan.query.sources.meta.past import state_at
 from lochan.query.sources.meta.rows import MetaRows
+from lochan.query.sources.permits import EVERYTHING, Permits
 from lochan.versioning.repositories import POOL, Repositories, Repository
 
 _POOL_FIELDS = ("name", "id", "keys", "nulls", "size_bytes", "times", "primary_key", "default_branch", "created")
@@ -20,11 +21,11 @@ _USER_FIELDS = ("name", "created", "created_by", "policies", "keys")
 _JOB_FIELDS = ("repository", "id", "kind", "branch", "path", "expires")
 
 
-async def of_lake(catalog: Catalog, meta: str, time: int | None) -> MetaRows:
+async def of_lake(catalog: Catalog, meta: str, time: int | None, permits: Permits = EVERYTHING) -> MetaRows:
     """`time`: as they were at that moment, in microseconds since 1970."""
     if meta == "users":
-        return MetaRows(_USER_FIELDS, await catalog.user_rows(time))
-    found = await _repositories(catalog, time)
+        return MetaRows(_USER_FIELDS, await permits.shown_users(await catalog.user_rows(time)))
+    found = await permits.shown(meta, await _repositories(catalog, time))
     match meta:
         case "pools":
             return MetaRows(_POOL_FIELDS, [pool_row(each) for each in found if each.kind == POOL])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from lochan.errors import Invalid
 from lochan.query import ast
 from lochan.query.sources.bounds import Test
@@ -9,30 +11,38 @@ from lochan.query.sources.catalog import Catalog
 from lochan.query.sources.meta import of_files, of_history, of_objects, of_refs
 from lochan.query.sources.meta.of_lake import of_lake, pool_row
 from lochan.query.sources.meta.rows import MetaRows
+from lochan.query.sources.permits import EVERYTHING, Permits
 from lochan.query.sources.pool import PoolSource
 from lochan.query.sources.scans import Scans
 from lochan.query.sources.snapshot import Snapshots
 from lochan.versioning.expression import parse
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.repositories import POOL
+from lochan.versioning.resolve import Resolved
 
 _OF_POOLS = ("settings", "indexrules", "objects", "partitions", "indexes")
+_OF_NO_COMMIT = ("branches", "tags", "branchlog", "journal", "settings", "indexrules")
 _RULE_FIELDS = ("name", "kind", "field")
 _INDEX_FIELDS = ("id", "rule", "object", "size")
 
 
-async def lake_rows(catalog: Catalog, source: ast.Source, now: int) -> MetaRows:
-    return await of_lake(catalog, source.meta, moment(source.ref, now) if source.ref else None)
+async def lake_rows(catalog: Catalog, source: ast.Source, now: int, permits: Permits = EVERYTHING) -> MetaRows:
+    return await of_lake(catalog, source.meta, moment(source.ref, now) if source.ref else None, permits)
 
 
 async def rows_of(
-    repository: OpenRepository, source: ast.Source, snapshots: Snapshots, test: Test, now: int
+    repository: OpenRepository,
+    source: ast.Source,
+    snapshots: Snapshots,
+    test: Test,
+    now: int,
+    permits: Permits = EVERYTHING,
 ) -> MetaRows:
     """`test` is what objects are pruned by, where the source is tapped."""
     about = repository.repository
     if source.meta in _OF_POOLS and about.kind != POOL:
         raise Invalid(f"`{about.name}` is a repository of files, which has no {source.meta}", hint="see :entries")
-    if source.meta in ("branches", "tags", "branchlog", "journal", "settings", "indexrules"):
+    if source.meta in _OF_NO_COMMIT:
         return await _of_repository(repository, source, now)
     ref = at(repository, source.ref)
     match source.meta:
@@ -49,13 +59,22 @@ async def rows_of(
     resolved = await repository.resolve(ref)
     match source.meta:
         case "entries":
-            return await of_files.entry_rows(await repository.tree(resolved.commit))
+            return await _entries(repository, ref, resolved, permits)
         case "ranges":
             return of_files.range_rows(await repository.tree(resolved.commit))
     snapshot = await snapshots.at(repository, resolved)
     kept = PoolSource(snapshot, Scans(), test=test).objects
     rows = of_objects.partition_rows if source.meta == "partitions" else of_objects.object_rows
     return rows(snapshot, kept)
+
+
+async def _entries(repository: OpenRepository, ref: str, resolved: Resolved, permits: Permits) -> MetaRows:
+    """Those that whoever asks may read."""
+    found = await of_files.entry_rows(await repository.tree(resolved.commit))
+    if found.table is None or permits is EVERYTHING:
+        return found
+    paths = found.table["path"].combine_chunks()
+    return found._replace(table=found.table.filter(await permits.readable(repository, ref, paths)))
 
 
 async def _of_repository(repository: OpenRepository, source: ast.Source, now: int) -> MetaRows:
@@ -72,6 +91,15 @@ async def _of_repository(repository: OpenRepository, source: ast.Source, now: in
         case "indexrules":
             return MetaRows(_RULE_FIELDS)
     return MetaRows((), [pool_row(repository.repository)])
+
+
+def dated(source: ast.Source, ref: str) -> ast.Source:
+    """At this ref, if it names none itself and can have one."""
+    is_time = ref.startswith("{")
+    only_times = source.name is None or source.meta in _OF_NO_COMMIT
+    if source.ref or not ref or (only_times and not is_time) or (source.meta == "staged" and is_time):
+        return source
+    return replace(source, ref=ref)
 
 
 def at(repository: OpenRepository, ref: str) -> str:

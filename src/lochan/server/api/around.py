@@ -1,0 +1,107 @@
+"""What is around every request: its id, who asks, what its failures look like, and a line in the log."""
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from lochan.clock import Clock
+from lochan.errors import LochanError
+from lochan.ids import Ids
+from lochan.server.access_log import AccessLog, Line
+from lochan.server.api.authentication import authenticate
+from lochan.server.api.failures import Failure, failed, message
+from lochan.server.api.routes import OPEN, Row
+from lochan.server.api.serving import ASKED, Api, Asked
+
+BASE = "/api/v1/"
+_log = logging.getLogger("lochan.server")
+
+
+def routes(rows: Sequence[Row]) -> list[Route]:
+    """One for each path, so that it knows all of its methods."""
+    paths: dict[str, dict[str, Row]] = {}
+    for row in rows:
+        paths.setdefault(row.path, {})[row.method] = row
+    return [Route(path, _guarded(by_method), methods=list(by_method)) for path, by_method in paths.items()]
+
+
+def _guarded(rows: Mapping[str, Row]) -> Callable[[Request], Awaitable[Response]]:
+    """Their handlers, for who may call them; whatever fails has an answer."""
+
+    async def handle(request: Request) -> Response:
+        asked: Asked = request.scope[ASKED]
+        row = rows["GET" if request.method == "HEAD" else request.method]
+        asked.operation = row.name
+        api: Api = request.app.state.api
+        try:
+            if row.action != OPEN:
+                await authenticate(api, request)
+            return await row.handle(api, request)
+        except (Failure, LochanError) as error:
+            return failed(error)
+        except Exception as error:
+            _log.error("request %s %s %s failed", asked.id, request.method, request.url.path, exc_info=error)
+            return message(500, f"the server has failed; its log tells more, by the request id {asked.id}")
+
+    return handle
+
+
+async def no_route(request: Request, error: Exception) -> Response:
+    """Only below the base of the API is JSON spoken."""
+    assert isinstance(error, HTTPException), "it is the handler of these"
+    if not request.url.path.startswith(BASE):
+        return PlainTextResponse(f"{error.detail}\n", error.status_code, error.headers)
+    words = {404: "there is no such resource", 405: f"{request.method} is not for this resource"}
+    return message(error.status_code, words.get(error.status_code, error.detail), error.headers)
+
+
+class Around:
+    """The application, as Granian calls it."""
+
+    def __init__(self, app: ASGIApp, clock: Clock, ids: Ids, log: AccessLog | None) -> None:
+        self._app = app
+        self._clock = clock
+        self._log = log
+        self._process = ids.put_id().hex()[:8].upper()
+        self._requests = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        asked = scope[ASKED] = self._asked(scope)
+        status, sent = 0, 0
+
+        async def sending(told: Message) -> None:
+            nonlocal status, sent
+            if told["type"] == "http.response.start":
+                status = told["status"]
+                told["headers"] = [*told.get("headers", ()), (b"x-request-id", asked.id.encode())]
+            await send(told)
+            sent += len(told.get("body", b""))
+
+        try:
+            await self._app(scope, receive, sending)
+        finally:
+            self._note(scope, asked, status, sent)
+
+    def _asked(self, scope: Scope) -> Asked:
+        self._requests += 1
+        client = scope.get("client")
+        source = f"{client[0]}:{client[1]}" if client else ""
+        return Asked(f"{self._process}{self._requests:08X}", self._clock.boot(), source)
+
+    def _note(self, scope: Scope, asked: Asked, status: int, sent: int) -> None:
+        """Of those that look after the server there are too many to tell."""
+        if self._log is None or not scope["path"].startswith(BASE):
+            return
+        seconds = self._clock.boot() - asked.arrived
+        now, method, path = self._clock.wall(), scope["method"], scope["path"]
+        self._log.add(
+            Line(now, asked.source, asked.user, asked.operation, method, path, status, sent, seconds, asked.id)
+        )

@@ -1,0 +1,143 @@
+"""All queries of a server: a few at once, some more that wait, and the last that have ended. Used on the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict, deque
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+from lochan.clock import Clock
+from lochan.engines.duckdb.limits import cancelled
+from lochan.errors import LochanError
+from lochan.ids import Ids
+from lochan.lake import Lake
+from lochan.server.api.failures import Failure, status_of
+from lochan.server.api.query.forms import Form
+from lochan.server.api.query.metrics import QueryMetrics
+from lochan.server.api.query.running import Running
+from lochan.server.api.query.thread import QueryThread
+from lochan.server.api.query.wish import Wish
+from lochan.server.settings import QuerySettings
+from lochan.server.usage import Usage, Used
+
+OPERATION = "Query"  # in the log of use
+_KEPT = 100  # that have ended
+_GRACE_S = 5.0  # for those that run when the server is told to stop
+_STOP_S = 10.0
+
+
+class Queries:
+    def __init__(
+        self,
+        open_lake: Callable[[], Awaitable[Lake]],
+        settings: QuerySettings,
+        clock: Clock,
+        ids: Ids,
+        metrics: QueryMetrics,
+        usage: Usage | None = None,
+    ) -> None:
+        self.settings = settings
+        self._open_lake = open_lake
+        self._clock = clock
+        self._ids = ids
+        self._metrics = metrics
+        self._usage = usage
+        self._loop = asyncio.get_running_loop()
+        self._threads: list[QueryThread] = []
+        self._idle: list[QueryThread] = []  # the last one used is used next: its lake is the freshest
+        self._waiting: deque[Running] = deque()
+        self._known: OrderedDict[str, Running] = OrderedDict()
+        self._giving_up: set[asyncio.Task[None]] = set()
+        self._stopping = False
+
+    def begin(self, user: str, source: str, arrived: float, wish: Wish, form: Form) -> Running:
+        """Raises 429 where too many wait already."""
+        free = self._idle or len(self._threads) < self.settings.at_once
+        if self._stopping:
+            raise Failure(503, "the server is being stopped", retry_after="5")
+        if not free and len(self._waiting) >= self.settings.waiting:
+            raise Failure(429, "too many queries run and wait already: try again", retry_after="1")
+        running = Running(self._ids.ksuid(self._clock.wall()), user, source, arrived, wish, form, self._clock)
+        self._known[running.id] = running
+        self._metrics.begun()
+        if free:
+            self._thread().give(running)
+        else:
+            self._waiting.append(running)
+        return running
+
+    def find(self, id: str) -> Running | None:
+        return self._known.get(id)
+
+    def all(self) -> list[Running]:
+        """That have not ended, the oldest first."""
+        return [each for each in self._known.values() if not each.is_over]
+
+    def give_up(self, running: Running) -> None:
+        """Nobody waits for it any more, nor for its end."""
+        task = self._loop.create_task(self.cancel(running))
+        self._giving_up.add(task)
+        task.add_done_callback(self._giving_up.discard)
+
+    def _give_all_up(self) -> None:
+        for each in self.all():
+            self.give_up(each)
+
+    async def cancel(self, running: Running) -> None:
+        """Returns when it has ended."""
+        if running in self._waiting:
+            self._waiting.remove(running)
+            running.ends(cancelled())
+            self._ended(running)
+        await running.cancel()
+
+    def wind_up(self) -> None:
+        """The server was told to stop. What is not done soon is cancelled, so that all can end in order."""
+        if not self._stopping:
+            self._stopping = True
+            self._loop.call_later(_GRACE_S, self._give_all_up)
+
+    async def close(self) -> None:
+        """Those that run are cancelled. A thread that does not come to its end is left behind."""
+        self._stopping = True
+        for each in self._threads:
+            each.close()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_STOP_S):
+                await asyncio.gather(*map(self.cancel, self.all()))
+                for each in self._threads:
+                    await asyncio.to_thread(each.join, _STOP_S / 2)
+
+    def _thread(self) -> QueryThread:
+        if self._idle:
+            return self._idle.pop()
+        made = QueryThread(self._open_lake, self.settings, self._freed)
+        self._threads.append(made)
+        return made
+
+    def _freed(self, thread: QueryThread, running: Running) -> None:
+        """On that thread."""
+        with suppress(RuntimeError):  # the loop has ended
+            self._loop.call_soon_threadsafe(self._next, thread, running)
+
+    def _next(self, thread: QueryThread, running: Running) -> None:
+        self._ended(running)
+        if self._waiting and not self._stopping:
+            thread.give(self._waiting.popleft())
+        else:
+            self._idle.append(thread)
+
+    def _ended(self, running: Running) -> None:
+        self._metrics.ended(running.engine or "none", running.state)
+        if self._usage is not None:
+            self._note_use(self._usage, running)
+        over = [each.id for each in self._known.values() if each.is_over]
+        for id in over[:-_KEPT]:
+            del self._known[id]
+
+    def _note_use(self, usage: Usage, running: Running) -> None:
+        """A row for each pool, and for each path of files."""
+        status = status_of(running.error) if isinstance(running.error, LochanError) else 500 if running.error else 200
+        for read in running.reads:
+            usage.add(Used(self._clock.wall(), running.user, OPERATION, *read, running.sent, status))

@@ -1,0 +1,40 @@
+"""The one table of the API: which request is which operation, and what its user must be allowed.
+
+A test fails for a route without an action. OPEN is for everybody; all others need an access key.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from lochan.server.api import health
+from lochan.server.api.query import resource as query
+from lochan.server.api.serving import Api
+
+Handle = Callable[[Api, Request], Awaitable[Response]]
+OPEN = ""
+
+
+class Row(NamedTuple):
+    name: str
+    method: str
+    path: str
+    handle: Handle
+    action: str
+
+
+ROUTES = (
+    Row("Alive", "GET", "/_health/alive", health.alive, OPEN),
+    Row("Ready", "GET", "/_health/ready", health.ready, OPEN),
+    Row("Metrics", "GET", "/_metrics", health.metrics, OPEN),
+    Row("HealthCheck", "GET", "/api/v1/healthcheck", health.healthcheck, OPEN),
+    Row("Version", "GET", "/api/v1/config/version", health.version, OPEN),
+    # Asked of each source that it names, while it is planned (access/reading.py).
+    Row("Query", "POST", "/api/v1/query", query.ask, "fs:ReadObject"),
+    # Asked where it is somebody else's; one's own can always be seen and cancelled.
+    Row("ListQueries", "GET", "/api/v1/query", query.list_running, query.MANAGE),
+    Row("GetQuery", "GET", "/api/v1/query/{id}", query.show, query.MANAGE),
+    Row("CancelQuery", "DELETE", "/api/v1/query/{id}", query.cancel, query.MANAGE),
+)

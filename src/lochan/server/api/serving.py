@@ -1,0 +1,33 @@
+"""What all resources of the API share, in the one process that serves it; and what is known of each request."""
+
+from dataclasses import dataclass
+
+from lochan.access.open_access import OpenAccess
+from lochan.lake import Lake
+from lochan.server.api.query.metrics import QueryMetrics
+from lochan.server.api.query.queries import Queries
+from lochan.server.api.spark import ServerSpark
+from lochan.server.settings import Listener
+from lochan.server.usage import Usage
+
+ASKED = "lochan.asked"  # where a request's own are, in its scope
+
+
+@dataclass
+class Asked:
+    id: str
+    arrived: float  # by the boot clock, when the request came (A1)
+    source: str
+    user: str = ""
+    operation: str = "Unknown"
+
+
+@dataclass(frozen=True)
+class Api:
+    listener: Listener
+    lake: Lake
+    access: OpenAccess
+    queries: Queries
+    spark: ServerSpark
+    metrics: QueryMetrics
+    usage: Usage | None = None

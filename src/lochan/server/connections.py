@@ -1,0 +1,60 @@
+"""The sockets of connections that Granian has accepted: on Linux they are found among the open files of this process,
+by the addresses of their clients."""
+
+import os
+import socket
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+
+def hang_up(client: str) -> None:
+    """Whatever is still on its way there is lost, and the client sees that it is."""
+    _, found = search(client) if sys.platform == "linux" else (-1, None)
+    if found is not None:
+        with found, suppress(OSError):  # it has left meanwhile
+            found.shutdown(socket.SHUT_RDWR)
+
+
+def address(client: str) -> tuple[str, int] | None:
+    host, _, port = client.rpartition(":")
+    return (host.strip("[]"), int(port)) if port.isdecimal() else None
+
+
+def search(client: str) -> tuple[int, socket.socket | None]:
+    """Among the open files of this process: its number, and a copy."""
+    wanted = address(client)
+    for file in Path("/proc/self/fd").iterdir() if wanted is not None else ():
+        found = opened(int(file.name)) if _is_socket(file) else None
+        if found is not None:
+            if peer(found) == wanted:
+                return int(file.name), found
+            found.close()
+    return -1, None
+
+
+def _is_socket(file: Path) -> bool:
+    try:
+        return file.readlink().name.startswith("socket:")
+    except OSError:
+        return False
+
+
+def opened(number: int) -> socket.socket | None:
+    try:
+        copy = os.dup(number)
+    except OSError:
+        return None
+    try:
+        return socket.socket(fileno=copy)
+    except OSError:  # it has become another file meanwhile
+        os.close(copy)
+        return None
+
+
+def peer(found: socket.socket) -> tuple[str, int] | None:
+    try:
+        there = found.getpeername()
+    except OSError:  # one that listens
+        return None
+    return (str(there[0]).removeprefix("::ffff:"), there[1]) if isinstance(there, tuple) else None

@@ -1,0 +1,36 @@
+"""The tables of the API leave nothing out."""
+
+from collections.abc import Iterator
+
+from lochan.access.actions import ACTIONS
+from lochan.access.reading import OF_LAKE, OF_OBJECTS, OF_REF, OF_REPOSITORY
+from lochan.errors import LochanError
+from lochan.query.syntax.sources import LAKE_META, POOL_META
+from lochan.server.api.around import routes
+from lochan.server.api.failures import STATUSES
+from lochan.server.api.routes import OPEN, ROUTES
+
+FOR_EVERYBODY = {"/_health/alive", "/_health/ready", "/_metrics", "/api/v1/healthcheck", "/api/v1/config/version"}
+
+
+def test_every_route_names_an_action_that_there_is() -> None:
+    assert {row.path for row in ROUTES if row.action == OPEN} == FOR_EVERYBODY
+    assert {row.action for row in ROUTES if row.action != OPEN} <= set(ACTIONS)
+    assert len({(row.method, row.path) for row in ROUTES}) == len(ROUTES) == len({row.name for row in ROUTES})
+    assert {route.path for route in routes(ROUTES)} == {row.path for row in ROUTES}
+
+
+def test_every_kind_of_error_has_a_status() -> None:
+    assert set(STATUSES) == {each.kind for each in kinds(LochanError)}
+
+
+def test_every_kind_of_metadata_has_an_action() -> None:
+    assert {*OF_REPOSITORY, *OF_REF, *OF_OBJECTS} == set(POOL_META)
+    assert {*OF_LAKE, "users"} == set(LAKE_META)
+    assert {*OF_REPOSITORY.values(), *OF_REF.values(), *OF_OBJECTS.values(), *OF_LAKE.values()} <= set(ACTIONS)
+
+
+def kinds(error: type[LochanError]) -> Iterator[type[LochanError]]:
+    yield error
+    for each in error.__subclasses__():
+        yield from kinds(each)

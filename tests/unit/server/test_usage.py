@@ -1,0 +1,33 @@
+"""The log of use as a file: what went in comes out, and Arrow needs no pandas for it."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+
+import pyarrow.parquet as pq
+
+from lochan.server.usage import Used, encoded
+
+ROWS = [
+    Used(1_762_000_000_000_001, "ann", "GetObject", "demo", "main", "ä/b.csv", 2**40, 206),
+    Used(0, "", "PutObject", "", "", "", 0, 500),
+]
+
+
+def test_rows_come_back() -> None:
+    table = pq.read_table(io.BytesIO(encoded(ROWS)))
+    assert table.column_names == list(Used._fields)
+    micros = table["time"].cast("int64").to_pylist()
+    assert [Used(*row.values()) for row in table.set_column(0, "time", [micros]).to_pylist()] == ROWS
+
+
+def test_no_pandas() -> None:
+    """In a process of its own, where nothing else may have imported it."""
+    code = (
+        "import sys; from lochan.server.usage import Used, encoded; "
+        "encoded([Used(1, 'ann', 'GetObject', 'demo', 'main', 'a', 2, 200)]); print('pandas' in sys.modules)"
+    )
+    found = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert found.stdout == "False\n"
