@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import fields, is_dataclass
 from typing import Any
 
 from lochan.query import ast
@@ -34,10 +33,10 @@ def _of(node: Any) -> Iterator[str]:
             yield f"join {kind}"
         case ast.Source():
             yield from _source(node)
-    if is_dataclass(node):
+    if isinstance(node, ast.Node):
         yield type(node).__name__
-        for field in fields(node):
-            yield from _of(getattr(node, field.name))
+        for name in node.__struct_fields__:
+            yield from _of(getattr(node, name))
     elif isinstance(node, tuple):
         for each in node:
             yield from _of(each)

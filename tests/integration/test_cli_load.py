@@ -125,6 +125,7 @@ def test_a_pool_is_made_by_its_first_load(tmp_path: Path) -> None:
     said = wrong(NOT_FOUND, "load", "logs", "a.ndjson")
     assert "no pool 'logs'" in said and "lochan create logs --key ts:time" in said
     wrong(INVALID, "load", "logs", "-", "--create", input=b"{nope\n")
+    assert lochan("load", "logs", "-", "--key", "k", input=b"\n").exit_code != 0
     assert answer("ls") == []
     result = lochan("load", "logs", "a.ndjson", "--create")
     assert result.exit_code == 0 and "created pool logs, sorted by ts" in result.stderr

@@ -16,10 +16,12 @@ from lochan.engines.spark import session
 from lochan.engines.spark.sizes import Sizes
 from lochan.engines.spark.waves import waves
 from lochan.errors import Gone, Refused
+from lochan.formats.pool_settings import PoolKey, PoolSettings
 from lochan.jobs.listing import jobs
 from tests.run import run
 from tests.spark.here import HERE, LEFT_SOCKETS
 from tests.unit.engines.lake import ANN, QueryLake, query_lake
+from tests.unit.engines.test_order_of_rows import KEYS, place
 
 pytestmark = LEFT_SOCKETS
 SPARK = How(engine="spark", spark=HERE, actor=ANN)
@@ -64,6 +66,22 @@ def test_rows_come_back_in_the_order_of_the_key_and_nothing_is_left(tmp_path: Pa
     run(asked())
     assert not list(temp.glob("lochan-*"))
     assert views() == []
+
+
+def test_keys_of_every_kind_have_the_order_that_duckdb_gives_them(tmp_path: Path) -> None:
+    rows = [{"n": number, "k": key} for number, key in enumerate(KEYS)]
+
+    async def asked() -> None:
+        async with query_lake(tmp_path) as lake:
+            for name, down in (("ascending", False), ("descending", True)):
+                settings = PoolSettings((PoolKey(("k",), down),), nulls_first=down, times=(("k",),))
+                await lake.pool(name, rows[::3], rows[1::3], [*rows[2::3], {"n": -1}], settings=settings)
+                found = list((await lake.lake.query(f"from {name}", SPARK)).rows())
+                places = [place(row, settings) for row in found]
+                assert len(found) == len(rows) + 1
+                assert places == sorted(places)
+
+    run(asked())
 
 
 def test_its_rows_can_be_loaded(tmp_path: Path) -> None:

@@ -6,6 +6,14 @@ from lochan.cli.query import FORMATS, query_text, run_query
 from lochan.cli.query_options import QueryOptions, query_options
 from lochan.errors import Invalid
 
+_VERBS = {
+    "delete": "`lochan delete` removes rows",
+    "insert": "`lochan load` adds rows",
+    "update": "rows are replaced by `lochan delete` and `lochan load`",
+    "create": "`lochan create` makes a pool",
+    "drop": "`lochan drop` removes a pool",
+}
+
 
 @click.command("sql")
 @click.argument("text", metavar="[QUERY]", required=False)
@@ -23,6 +31,8 @@ def command(
     lochan sql 'select host, count(*) from logs group by host'
     """
     query = query_text(text, include)
-    if query.split(None, 1)[:1] and query.split(None, 1)[0].lower() not in ("select", "with"):
-        raise Invalid("this is no SQL query: it begins with neither select nor with", hint="try `lochan query`")
+    word = (query.split(None, 1) or [""])[0].lower()
+    if word and word not in ("select", "with"):
+        hint = _VERBS.get(word, "try `lochan query`")
+        raise Invalid("this is no SQL query: it begins with neither select nor with", hint=hint)
     run_query(query, form, output, stats, QueryOptions(**options))  # type: ignore[arg-type]

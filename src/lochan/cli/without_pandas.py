@@ -1,17 +1,27 @@
-"""Arrow imports pandas wherever it is installed, to see whether a value is of it: a third of a small query's time."""
+"""What Arrow imports in vain. Pandas wherever it is installed, to see whether a value is of it: a third of a small
+query's time. And a reader of manuals, for those who ask for help on its functions: a thirtieth."""
 
 import sys
+from types import ModuleType
 
 own_process = False  # set by `main`: in a process of somebody else nothing is taken away
+_READER = "pyarrow.vendored.docscrape"
 
 
 def without_pandas() -> None:
     """From now on there is none in this process. For verbs that run no Spark."""
     if own_process:
         sys.meta_path.insert(0, _NoPandas())
+        sys.modules.setdefault(_READER, _NoManuals(_READER))
 
 
 class _NoPandas:
     def find_spec(self, name: str, *_: object) -> None:
         if name == "pandas":
             raise ModuleNotFoundError("pandas is not needed here", name=name)
+
+
+class _NoManuals(ModuleType):
+    @staticmethod
+    def NumpyDocString(_: str) -> dict[str, list[str]]:
+        return {"Parameters": []}

@@ -6,11 +6,10 @@ decided: also a refusal, for what refused it may be a neighbour in the same batc
 
 from __future__ import annotations
 
-import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lochan.clock import Clock
 from lochan.errors import Invalid, LochanError, Retry, Transient, Unknown
@@ -25,6 +24,9 @@ from lochan.journal.keys import Done
 from lochan.journal.rules import NEVER, RULES, Anchor, Rules
 from lochan.journal.state import State
 from lochan.journal.tail import Tail
+
+if TYPE_CHECKING:
+    import asyncio  # who only reads a local lake never waits, and spares itself the event loop: 20 ms of a command
 
 RECORD_BYTES_TARGET = 256 * 1024  # a record is closed when it reaches this; more rides as a run that an event names
 ENTRY_BYTES_MAX = 4 * 1024 * 1024
@@ -94,6 +96,8 @@ class GroupCommit:
 
     async def submit(self, request: Request) -> Any:
         """Durable when it returns. Raises what `decide` raised, Unknown, or Transient if nothing was sent."""
+        import asyncio
+
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._queue.append(_Waiting(request, future))
         if self._draining is None:

@@ -6,8 +6,9 @@ can still point at it; the place is no part of what a node is.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import NamedTuple
+
+import msgspec
 
 
 class Span(NamedTuple):
@@ -20,16 +21,31 @@ class Span(NamedTuple):
 NOWHERE = Span(0, 0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Node:
-    span: Span = field(default=NOWHERE, compare=False, repr=False)
+class Node(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """A struct, since forty dataclasses take 20 ms to be made each time a command begins."""
+
+    span: Span = NOWHERE
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self._said() == other._said()
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash((type(self), *self._said()))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(map(repr, self._said()))})"
+
+    def _said(self) -> tuple[object, ...]:
+        return tuple(getattr(self, name) for name in self.__struct_fields__ if name != "span")
 
 
 # ── expressions ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@dataclass(frozen=True, slots=True)
-class Literal(Node):
+class Literal(Node, frozen=True, eq=False):
     """`kind` is one of null, bool, int, float, string, time, duration, ip, net. A time is microseconds since 1970, a
     duration microseconds, an address and a network their text in canonical form."""
 
@@ -37,59 +53,50 @@ class Literal(Node):
     value: bool | int | float | str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Regexp(Node):
+class Regexp(Node, frozen=True, eq=False):
     pattern: str
 
 
-@dataclass(frozen=True, slots=True)
-class Glob(Node):
+class Glob(Node, frozen=True, eq=False):
     pattern: str  # with at least one * or ?
 
 
-@dataclass(frozen=True, slots=True)
-class This(Node):
+class This(Node, frozen=True, eq=False):
     """The whole row."""
 
 
-@dataclass(frozen=True, slots=True)
-class Name(Node):
+class Name(Node, frozen=True, eq=False):
     """A field of the row."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Dot(Node):
+class Dot(Node, frozen=True, eq=False):
     of: Expr
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Index(Node):
+class Index(Node, frozen=True, eq=False):
     """`of[at]`: an element, counted from 0, from the end if negative; or a field by its name."""
 
     of: Expr
     at: Expr
 
 
-@dataclass(frozen=True, slots=True)
-class Slice(Node):
+class Slice(Node, frozen=True, eq=False):
     of: Expr
     start: Expr | None
     stop: Expr | None
 
 
-@dataclass(frozen=True, slots=True)
-class Unary(Node):
+class Unary(Node, frozen=True, eq=False):
     """`-` or `not`."""
 
     op: str
     of: Expr
 
 
-@dataclass(frozen=True, slots=True)
-class Binary(Node):
+class Binary(Node, frozen=True, eq=False):
     """+ - * / % == != < <= > >= and or in like  (`not in`, `not like` are a Unary around one; `~` against a regexp or
     a glob is the call `grep`)."""
 
@@ -98,15 +105,13 @@ class Binary(Node):
     right: Expr
 
 
-@dataclass(frozen=True, slots=True)
-class Between(Node):
+class Between(Node, frozen=True, eq=False):
     of: Expr
     low: Expr
     high: Expr
 
 
-@dataclass(frozen=True, slots=True)
-class Conditional(Node):
+class Conditional(Node, frozen=True, eq=False):
     """`c ? a : b`"""
 
     test: Expr
@@ -114,8 +119,7 @@ class Conditional(Node):
     other: Expr
 
 
-@dataclass(frozen=True, slots=True)
-class Call(Node):
+class Call(Node, frozen=True, eq=False):
     """A function, a cast (`int64(e)`), or an aggregate where one may stand."""
 
     name: str
@@ -124,20 +128,17 @@ class Call(Node):
     distinct: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ListOf(Node):
+class ListOf(Node, frozen=True, eq=False):
     items: tuple[Expr, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class RecordOf(Node):
+class RecordOf(Node, frozen=True, eq=False):
     """`{a:1, b, ...c}`: a name alone stands for itself; a spread has no name."""
 
     fields: tuple[tuple[str | None, Expr], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Term(Node):
+class Term(Node, frozen=True, eq=False):
     """A search term: the word or text (case-insensitive), the glob or the regexp, anywhere in the row."""
 
     what: str | Regexp | Glob
@@ -165,8 +166,7 @@ Expr = (
 # ── sources ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@dataclass(frozen=True, slots=True)
-class Source(Node):
+class Source(Node, frozen=True, eq=False):
     """`name@ref/path:meta range low to high`, each part but one left out at will.
 
     `name` is a pool's or a repository's, a glob or a regexp over pools' names, or None for metadata of the lake.
@@ -219,78 +219,65 @@ class SortKey(NamedTuple):
     nulls_first: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class From(Node):
+class From(Node, frozen=True, eq=False):
     sources: tuple[Source, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Where(Node):
+class Where(Node, frozen=True, eq=False):
     """Also a search: then the expression holds Terms."""
 
     test: Expr
 
 
-@dataclass(frozen=True, slots=True)
-class Cut(Node):
+class Cut(Node, frozen=True, eq=False):
     fields: tuple[Assigned, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Put(Node):
+class Put(Node, frozen=True, eq=False):
     fields: tuple[Assigned, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Drop(Node):
+class Drop(Node, frozen=True, eq=False):
     paths: tuple[tuple[str, ...], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Rename(Node):
+class Rename(Node, frozen=True, eq=False):
     fields: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]  # new, old
 
 
-@dataclass(frozen=True, slots=True)
-class Sort(Node):
+class Sort(Node, frozen=True, eq=False):
     """Without keys: by the pool's key, or the first field, backwards if `reverse`; with keys each of them says so."""
 
     keys: tuple[SortKey, ...]
     reverse: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Head(Node):
+class Head(Node, frozen=True, eq=False):
     count: int
 
 
-@dataclass(frozen=True, slots=True)
-class Tail(Node):
+class Tail(Node, frozen=True, eq=False):
     count: int
 
 
-@dataclass(frozen=True, slots=True)
-class Top(Node):
+class Top(Node, frozen=True, eq=False):
     """The `count` rows with the greatest values."""
 
     count: int
     keys: tuple[SortKey, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Uniq(Node):
+class Uniq(Node, frozen=True, eq=False):
     counted: bool  # -c: rows {value, count}
 
 
-@dataclass(frozen=True, slots=True)
-class Sample(Node):
+class Sample(Node, frozen=True, eq=False):
     """One row of each shape; or that many of each."""
 
     count: int
 
 
-@dataclass(frozen=True, slots=True)
-class Aggregate(Node):
+class Aggregate(Node, frozen=True, eq=False):
     """`every` is a duration in microseconds, over the field `ts` or the pool's time key."""
 
     values: tuple[Assigned, ...]  # of aggregate calls; none: distinct keys
@@ -298,18 +285,15 @@ class Aggregate(Node):
     every: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Yield(Node):
+class Yield(Node, frozen=True, eq=False):
     values: tuple[Expr, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Over(Node):
+class Over(Node, frozen=True, eq=False):
     values: tuple[Expr, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Join(Node):
+class Join(Node, frozen=True, eq=False):
     kind: str  # inner, left, right, anti
     other: Pipe
     left: Expr
@@ -317,31 +301,26 @@ class Join(Node):
     fields: tuple[Assigned, ...]  # of the other side, added to the row; none: all that the row lacks
 
 
-@dataclass(frozen=True, slots=True)
-class Fuse(Node):
+class Fuse(Node, frozen=True, eq=False):
     pass
 
 
-@dataclass(frozen=True, slots=True)
-class Union(Node):
+class Union(Node, frozen=True, eq=False):
     other: Pipe
 
 
-@dataclass(frozen=True, slots=True)
-class Fork(Node):
+class Fork(Node, frozen=True, eq=False):
     arms: tuple[Pipe, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Switch(Node):
+class Switch(Node, frozen=True, eq=False):
     """`of` is compared with each case's value where it is given; a case without a value is the default."""
 
     of: Expr | None
     cases: tuple[tuple[Expr | None, Pipe], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Load(Node):
+class Load(Node, frozen=True, eq=False):
     pool: str
     branch: str = ""
     message: str = ""
@@ -372,8 +351,7 @@ Operator = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Pipe(Node):
+class Pipe(Node, frozen=True, eq=False):
     """The first operator of a whole query is a From; an arm's pipe goes on with the rows it is given."""
 
     operators: tuple[Operator, ...]

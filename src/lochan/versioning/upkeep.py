@@ -7,7 +7,7 @@ are litter, and nothing else has happened.
 
 from __future__ import annotations
 
-import asyncio
+from typing import TYPE_CHECKING
 
 from lochan.errors import Conflict, Gone, LochanError, NotFound, Refused
 from lochan.failpoints import fp
@@ -19,6 +19,9 @@ from lochan.staging.compaction import LIMITS, Limits
 from lochan.staging.layers import Layers
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.state.branch import Branch
+
+if TYPE_CHECKING:
+    import asyncio  # a command that only reads spares itself the event loop
 
 SELF = Actor("lochan", "upkeep", "")
 
@@ -89,6 +92,8 @@ class Upkeep:
             return
         self._due.add(branch)
         if self._task is None:
+            import asyncio
+
             self._task = asyncio.create_task(self._work())
 
     async def close(self) -> None:

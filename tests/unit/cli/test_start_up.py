@@ -34,6 +34,25 @@ def test_a_local_lake_is_listed_without_an_event_loop(form: str, tmp_path: Path)
     assert not modules("--lake", str(tmp_path), "ls", "-f", form) & HEAVY
 
 
+def test_a_small_query_needs_no_event_loop(tmp_path: Path) -> None:
+    """Nor what Arrow and numpy look for where they are shown a list or an array."""
+    lake = ("--lake", str(tmp_path))
+    for words in (("init", str(tmp_path)), (*lake, "create", "logs", "--key", "k")):
+        assert lochan(*words).exit_code == 0
+    assert lochan(*lake, "load", "logs", "-", stdin='{"k": 1}\n').exit_code == 0
+    script = (
+        "import os, sys\nleave = os._exit\n"
+        "os._exit = lambda code: (print(*sorted(sys.modules), file=sys.stderr, flush=True), leave(code))\n"
+        "from lochan.cli.main import main\nmain()"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", script, *lake, "query", "from logs | k > 0"], capture_output=True, text=True, check=True
+    )
+    found = set(ran.stderr.splitlines()[-1].split())
+    assert "duckdb" in found
+    assert not found & {"asyncio", "pandas", "numpy.ma", "pyspark", "lochan.engines.loading"}
+
+
 def test_a_command_that_used_obstore_leaves_before_python_is_taken_down() -> None:
     """Its threads abort the process otherwise, now and then; so nothing of Python's own ending may be seen."""
     settings = ("endpoint=http://127.0.0.1:1", "credentials.access_key_id=a", "credentials.access_secret_key=b")

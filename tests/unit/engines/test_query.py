@@ -67,6 +67,7 @@ def test_rows(answers: dict[str, list[Any]], text: str, expected: list[Any]) -> 
     [
         ("from lgos", "there is no pool or repository `lgos`; did you mean `logs`?"),
         ("from logs@nowhere", "no branch, tag or commit 'nowhere'"),
+        ("from logs@mian | count()", "no branch, tag or commit 'mian'; did you mean `main`?"),
         ("from logs | hots == 1", "unknown field `hots`; did you mean `host`?"),
         ("from logs | k == 1 | cut hots", "unknown field `hots`"),
         ("from logs range true to false", "the key k is of kind int, and True is none"),
@@ -253,3 +254,16 @@ def test_load_commits_the_result(tmp_path: Path) -> None:
                 await lake.lake.query(text)
 
     run(asked())
+
+
+def test_an_int_in_an_object_against_a_float_that_is_computed(tmp_path: Path) -> None:
+    """Where a file has the struct but not that member DuckDB fails, if it may read the int as a float."""
+
+    async def play() -> None:
+        async with query_lake(tmp_path) as lake:
+            mixed = [{"k": 1, "b": {"c": 1}}, {"k": 2, "b": {"c": "x"}}, {"k": 3, "b": {"c": 5}}]
+            await lake.pool("logs", mixed, [{"k": 4, "b": {"d": 1}}])
+            assert [row["k"] for row in await lake.rows("from logs | b.c < float64(5)")] == [1]
+            assert [row["k"] for row in await lake.rows("from logs | not (b.c < float64(5))")] == [2, 3, 4]
+
+    run(play())

@@ -175,7 +175,8 @@ def test_all_of_lochan_is_in_the_package() -> None:
     with zipfile.ZipFile(package()) as archive:
         names = archive.namelist()
     assert {"lochan/__init__.py", "lochan/engines/spark/package.py", "lochan/jobs/record.py"} <= set(names)
-    assert all(name.endswith(".py") for name in names)
+    assert all(name.endswith((".py", ".pyc")) for name in names)
+    assert {name.removesuffix("c") for name in names} == {name for name in names if name.endswith(".py")}
 
 
 def test_objects_of_a_bucket_are_looked_for_only_where_that_matters(tmp_path: Path) -> None:

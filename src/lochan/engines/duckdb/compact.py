@@ -19,6 +19,7 @@ from lochan.engines.duckdb.objects_at import entries_at, placed, sessions, snaps
 from lochan.engines.duckdb.rewriting import Rewriting
 from lochan.formats.entry import Entry
 from lochan.pools.layout import lay_out
+from lochan.query.sources.choosing import by_form as objects_by_form
 from lochan.query.sources.forms import Form, Forms
 from lochan.query.sources.knowledge import Knowledge
 from lochan.query.sources.snapshot import Snapshot
@@ -39,7 +40,7 @@ async def rewrite(
     limits: Limits = STANDARD,
 ) -> Rewritten:
     """The rows of these objects in new ones, which nobody knows of yet."""
-    by_form = _by_form(snapshot, indices)
+    by_form = objects_by_form(snapshot, np.array(indices, dtype=np.int64), Forms())
     with sessions(files, limits) as engines:
         paths = await placed(files, snapshot, indices, engines.main.folder)
         size = int(snapshot.sizes[np.array(indices)].sum())
@@ -52,7 +53,7 @@ async def rewrite(
 
 def lots(snapshot: Snapshot) -> list[list[int]]:
     """Objects that can be merged with each other, by their numbers: a plan is made of each lot by itself."""
-    by_form = _by_form(snapshot, snapshot.all.tolist())
+    by_form = objects_by_form(snapshot, snapshot.all, Forms())
     texts = [index for form, indices in by_form.items() if form.body for index in indices]
     left = [form for form in by_form if not form.body]
     found = [texts] if texts else []
@@ -69,14 +70,6 @@ def _joinable(forms: Sequence[Form]) -> list[Form]:
     layout = lay_out(shapes)
     following = [form for form in forms if not layout.body and follows(form.layout, layout)]
     return following or [forms[0]]
-
-
-def _by_form(snapshot: Snapshot, indices: Sequence[int]) -> dict[Form, list[int]]:
-    forms = Forms()
-    found: dict[Form, list[int]] = {}
-    for index in indices:
-        found.setdefault(forms.of(snapshot.facts(index)), []).append(index)
-    return found
 
 
 __all__ = ["Rewritten", "lots", "rewrite", "snapshot_of"]

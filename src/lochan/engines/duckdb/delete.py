@@ -62,9 +62,10 @@ async def _decided(
     repository: OpenRepository, on: On, tree: Tree, test: ast.Expr, text: str, files: Files, limits: Limits
 ) -> tuple[Swap, int]:
     snapshot = await snapshot_of(repository, on.id, tree)
-    source = PoolSource(snapshot, Scans(), test=of_expression(test))
+    now = repository.clock.wall()
+    source = PoolSource(snapshot, Scans(), test=of_expression(test, now))
     source.widen()  # a field of objects that need not be read is no mistake
-    tested = row_test(source, test, text, repository.clock.wall())
+    tested = row_test(source, test, text, now)
     with sessions(files, limits) as engines:
         indices = source.objects.tolist()
         paths = await placed(files, snapshot, indices, engines.main.folder)

@@ -7,7 +7,6 @@ once.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path as File
 from typing import Any
 
@@ -16,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from lochan.engines.row_diff.one_line import at, one_line, quoted, word
+from lochan.engines.row_diff.one_line import at, of_text, one_line, quoted, word
 from lochan.formats.pool_settings import Path, path_text
 from lochan.pools.facts import Facts
 from lochan.pools.json_row import read_value
@@ -97,7 +96,7 @@ def _there(type: str | Object | Array, member: Member, column: Column, count: in
         made = _object(type, own.members, _inside(column, own.column), count)
         return pc.if_else(column(own.column).is_valid(), made, pa.scalar(None, _TEXT)) if own.column else made
     if own is None or kind == JSON:
-        return _each(column(_text_column(member)), one_line)
+        return _each(column(_text_column(member)), of_text)
     values = _whole(column(own.column))
     if kind == TIME:
         assert isinstance(type, str)
@@ -120,15 +119,15 @@ def _at(shape: Object, path: Path, members: Iterable[Member], column: Column, co
         return _at(there, path[1:], own.members, _inside(column, own.column), count)
     if member.alternate(JSON) is None or (own is not None and own.kind != JSON):
         return None
-    return _each(column(_text_column(member)), partial(_part, path[1:]))
+    return _each(column(_text_column(member)), lambda text: _part(path[1:], read_value(text)))
 
 
 def _from_texts(texts: pa.Array, keys: Sequence[Path]) -> pa.RecordBatch:
     """Of rows that are kept as text: each has fields of its own."""
-    rows = [read_value(text) for text in texts.to_pylist()]
-    made = pa.array(map(one_line, rows), _TEXT)
+    made = pa.array(map(of_text, texts.to_pylist()), _TEXT)
+    rows = [read_value(text) for text in texts.to_pylist()] if keys else []
     found = [pa.array((_part(path, row) for row in rows), _TEXT) for path in keys]
-    return pa.RecordBatch.from_arrays([_ident(keys, found, len(rows)), made], schema=SCHEMA)
+    return pa.RecordBatch.from_arrays([_ident(keys, found, len(made)), made], schema=SCHEMA)
 
 
 def _part(path: Path, value: Any) -> str | None:
@@ -136,10 +135,10 @@ def _part(path: Path, value: Any) -> str | None:
     return None if found is None else one_line(found)
 
 
-def _each(texts: pa.Array, write: Callable[[Any], str | None]) -> pa.Array:
+def _each(texts: pa.Array, write: Callable[[str], str | None]) -> pa.Array:
     """Every text once, however many rows have it."""
     packed = _whole(texts).dictionary_encode()
-    made = pa.array((write(read_value(text)) for text in packed.dictionary.to_pylist()), _TEXT)
+    made = pa.array(map(write, packed.dictionary.to_pylist()), _TEXT)
     return made.take(packed.indices)
 
 

@@ -5,6 +5,7 @@ For rows that are kept as text; those in columns are written together (`lines.py
 
 from __future__ import annotations
 
+import re
 from datetime import date, datetime
 from decimal import Decimal
 from functools import lru_cache
@@ -16,7 +17,11 @@ import pyarrow as pa
 
 from lochan.formats.pool_settings import Path
 from lochan.pools import times
+from lochan.pools.json_row import read_value
 from lochan.query.output.texts import float_texts
+
+_LEAST, _GREATEST = 1e-4, 1e9
+_EXACT = re.compile(r"[0-9][.eE]|[0-9]{18}")  # perhaps a number that must be read with care; perhaps only in a string
 
 
 def one_line(value: Any) -> str:
@@ -43,6 +48,14 @@ def one_line(value: Any) -> str:
     raise TypeError(f"a row cannot hold a {type(value).__name__}")
 
 
+def of_text(text: str) -> str:
+    """`one_line` of what a JSON text says. Where there is neither a fraction nor a long number in it orjson writes the
+    same, three times as fast."""
+    if _EXACT.search(text):
+        return one_line(read_value(text))
+    return orjson.dumps(orjson.loads(text), option=orjson.OPT_SORT_KEYS).decode()
+
+
 def at(value: Any, path: Path) -> Any:
     """None for what is missing, as for null."""
     for name in path:
@@ -59,6 +72,11 @@ def word(value: float) -> str:
     return "NaN" if isnan(value) else "Infinity" if value > 0 else "-Infinity"
 
 
-@lru_cache(10_000)
 def _float(value: float) -> str:
+    """As Arrow writes it, which has no exponent in the middle of its range, as Python has none."""
+    return repr(value) if _LEAST <= abs(value) < _GREATEST else _arrow_float(value)
+
+
+@lru_cache(10_000)
+def _arrow_float(value: float) -> str:
     return float_texts(pa.array([value]))[0].as_py() if isfinite(value) else word(value)

@@ -10,6 +10,7 @@ import shutil
 import tempfile
 import zipfile
 from functools import cache
+from importlib.util import cache_from_source
 from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakSet
@@ -38,5 +39,9 @@ def package() -> Path:
     place = Path(folder) / "lochan.zip"
     with zipfile.ZipFile(place, "w", zipfile.ZIP_DEFLATED) as archive:
         for path in sorted(root.rglob("*.py")):
-            archive.write(path, Path("lochan") / path.relative_to(root))
+            name = Path("lochan") / path.relative_to(root)
+            archive.write(path, name)
+            compiled = Path(cache_from_source(str(path)))
+            if compiled.exists():  # else each of their processes compiles it; where it is of another moment, too
+                archive.write(compiled, name.with_suffix(".pyc"))
     return place

@@ -31,6 +31,7 @@ from lochan.query.compile.sql import (
 )
 from lochan.query.compile.texts import json_text
 from lochan.query.compile.value import NUMBERS, SIMPLE, Value, nulled, valued
+from lochan.query.dialects.neutral import neutral
 
 OPERATORS: dict[str, type[exp.Binary]] = {
     "==": exp.EQ,
@@ -67,7 +68,7 @@ def total(op_: str, left: Value, right: Value) -> Sql:
 def exact(op_: str, whole: Sql, real: Sql) -> Sql:
     """A whole number against a float. Rounding keeps the order, so only where both round to the same the float, which
     is whole then, is compared as a whole number; the one that is too great for that lies above all."""
-    rounded = cast(whole, FLOAT)
+    rounded = neutral("rounded", whole) if isinstance(whole, exp.Column) else cast(whole, FLOAT)
     node = OPERATORS[op_]
     if op_ == "==":
         return all_of([eq(rounded, real), eq(whole, try_cast(real, INT))])

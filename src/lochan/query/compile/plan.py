@@ -51,7 +51,7 @@ def compile(
     compiler = _Compiler(open_source, Query(text, now, Names()))
     operators = pipe.operators
     load = operators[-1] if operators and isinstance(operators[-1], ast.Load) else None
-    rows = compiler.pipe(replace(pipe, operators=operators[:-1]) if load is not None else pipe, None)
+    rows = compiler.pipe(ast.Pipe(operators[:-1], span=pipe.span) if load is not None else pipe, None)
     final = Picked(rows.relation, compiler.query.names.next(), rows.tests, rows.order)
     row = shown(rows.this, final.columns)
     return Plan(final.query(list(final.columns), ordered=ordered), row, tuple(compiler.sources), load)

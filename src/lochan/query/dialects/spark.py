@@ -112,6 +112,7 @@ FORMS: Forms = {
     # kinds
     "try_cast": lambda arguments, options: f"TRY_CAST({arguments[0]} AS {TYPES[options[0]]})",
     "truncate": plain("({0} - {0} % 1e0)"),
+    "rounded": plain("CAST({0} AS DOUBLE)"),
     # numbers
     "add": _int_or_float("TRY_ADD", "+"),
     "subtract": _int_or_float("TRY_SUBTRACT", "-"),

@@ -1,5 +1,5 @@
 """Tests that rows must pass, reduced to what can be judged by an object's statistics: comparisons of a field with a
-value, joined by and/or. Everything else may be true of any row.
+value, whether it is there, joined by and/or. Everything else may be true of any row.
 
     status >= 500 and (host == "a" or f(x))    ──▶    All(status >= 500, Any(host == "a", ANY_ROW))
 """
@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from lochan.pools.shape import BOOL, FLOAT, INT, STRING, TIME
+from lochan.pools.shape import BOOL, NULL, STRING
 from lochan.query import ast
+from lochan.query.sources.constants import Constant, Scalar, constant
 
 Path = tuple[str, ...]
-Scalar = bool | int | float | str
 
-_TURNED = {"==": "==", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
-_KINDS = (BOOL, INT, FLOAT, STRING, TIME)
+_TURNED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_LAST = chr(0x10FFFF)
 
 
 class Compare(NamedTuple):
@@ -28,9 +28,37 @@ class Compare(NamedTuple):
     value: Scalar
 
 
+class Unlike(NamedTuple):
+    """Rows that fail the comparison, whatever else they have there."""
+
+    test: Compare
+
+
 class OneOf(NamedTuple):
     path: Path
     values: tuple[tuple[str, Scalar], ...]  # kind, value
+
+
+class IsNull(NamedTuple):
+    """An explicit null."""
+
+    path: Path
+
+
+class Missing(NamedTuple):
+    path: Path
+
+
+class Has(NamedTuple):
+    """Be it null."""
+
+    path: Path
+
+
+class Valued(NamedTuple):
+    """Neither null nor missing."""
+
+    path: Path
 
 
 class All(NamedTuple):
@@ -45,45 +73,19 @@ class AnyRow(NamedTuple):
     """Nothing is known of it."""
 
 
-Test = Compare | OneOf | All | Either | AnyRow
+Test = Compare | Unlike | OneOf | IsNull | Missing | Has | Valued | All | Either | AnyRow
 ANY_ROW = AnyRow()
 
 
-def of_expression(e: ast.Expr) -> Test:
-    """What is known of the rows for which it is true."""
-    match e:
-        case ast.Binary("and", left, right):
-            return both((of_expression(left), of_expression(right)))
-        case ast.Binary("or", left, right):
-            return _either((of_expression(left), of_expression(right)))
-        case ast.Binary("in", left, ast.ListOf(items)):
-            return _one_of(left, items)
-        case ast.Binary(op, left, right) if op in _TURNED:
-            return _compared(left, op, right) or _compared(right, _TURNED[op], left) or ANY_ROW
-        case ast.Between(of, low, high):
-            return both((_compared(of, ">=", low) or ANY_ROW, _compared(of, "<=", high) or ANY_ROW))
-    return ANY_ROW
+def of_expression(e: ast.Expr, now: int | None = None) -> Test:
+    """What is known of the rows for which it is true. `now` is when the query began."""
+    return _Bounds(now).true(e)
 
 
 def both(tests: Iterable[Test]) -> Test:
     known = [test for test in tests if not isinstance(test, AnyRow)]
     parts = [part for test in known for part in (test.tests if isinstance(test, All) else (test,))]
     return All(tuple(parts)) if len(parts) > 1 else parts[0] if parts else ANY_ROW
-
-
-def _either(tests: tuple[Test, ...]) -> Test:
-    return ANY_ROW if any(isinstance(test, AnyRow) for test in tests) else Either(tests)
-
-
-def _one_of(left: ast.Expr, items: tuple[ast.Expr, ...]) -> Test:
-    path = field(left)
-    values = tuple(value for item in items if (value := constant(item)) is not None)
-    return OneOf(path, values) if path and len(values) == len(items) else ANY_ROW
-
-
-def _compared(left: ast.Expr, op: str, right: ast.Expr) -> Compare | None:
-    path, value = field(left), constant(right)
-    return Compare(path, op, *value) if path and value is not None else None
 
 
 def field(e: ast.Expr) -> Path:
@@ -99,10 +101,131 @@ def field(e: ast.Expr) -> Path:
     return ()
 
 
-def constant(e: ast.Expr) -> tuple[str, Scalar] | None:
-    match e:
-        case ast.Literal(kind, value) if kind in _KINDS and value is not None:
-            return kind, value
-        case ast.Unary("-", ast.Literal("int" | "float" as kind, value)) if isinstance(value, int | float):
-            return kind, -value
-    return None
+class _Bounds:
+    def __init__(self, now: int | None) -> None:
+        self._now = now
+
+    def true(self, e: ast.Expr) -> Test:
+        match e:
+            case ast.Binary("and", left, right):
+                return both((self.true(left), self.true(right)))
+            case ast.Binary("or", left, right):
+                return _either((self.true(left), self.true(right)))
+            case ast.Unary("not", of):
+                return self.false(of)
+            case ast.Binary("in", left, ast.ListOf(items)):
+                return self._one_of(left, items)
+            case ast.Binary("like", left, ast.Literal("string", str(pattern))):
+                return both(_like(field(left), pattern)[0])
+            case ast.Binary("!=", left, right):
+                return self._differing(left, right)
+            case ast.Binary(op, left, right) if op in _TURNED:
+                return self._compared(left, op, right)
+            case ast.Between(of, low, high):
+                return both((self._compared(of, ">=", low), self._compared(of, "<=", high)))
+            case ast.Call("has" | "missing" as name, (of,)) if field(of):
+                return Has(field(of)) if name == "has" else Missing(field(of))
+            case ast.Name() | ast.Dot():
+                return Compare(field(e), "==", BOOL, True) if field(e) else ANY_ROW
+        return ANY_ROW
+
+    def false(self, e: ast.Expr) -> Test:
+        """What is known of the rows for which it is false: neither true nor null."""
+        match e:
+            case ast.Binary("and", left, right):
+                return _either((self.false(left), self.false(right)))
+            case ast.Binary("or", left, right):
+                return both((self.false(left), self.false(right)))
+            case ast.Unary("not", of):
+                return self.true(of)
+            case ast.Binary("in", left, ast.ListOf(items)):
+                return both(self._unequal(left, each) for each in items)
+            case ast.Binary("like", left, ast.Literal("string", str(pattern))):
+                tests, exact = _like(field(left), pattern)
+                return _either(tuple(map(_unlike, tests))) if exact and tests else ANY_ROW
+            case ast.Binary("!=", left, right):
+                return ANY_ROW  # other kinds are neither equal nor unequal
+            case ast.Binary(op, left, right) if op in _TURNED:
+                return self._unequal(left, right) if op == "==" else _unlike(self._compared(left, op, right))
+            case ast.Between(of, low, high):
+                tests = [self._compared(of, ">=", low), self._compared(of, "<=", high)]
+                return _either(tuple(map(_unlike, tests)))
+            case ast.Call("has" | "missing" as name, (of,)) if field(of):
+                return Missing(field(of)) if name == "has" else Has(field(of))
+            case ast.Name() | ast.Dot():
+                return Compare(field(e), "==", BOOL, False) if field(e) else ANY_ROW
+        return ANY_ROW
+
+    def _one_of(self, left: ast.Expr, items: tuple[ast.Expr, ...]) -> Test:
+        path = field(left)
+        values = [value for item in items if (value := self._constant(item)) is not None]
+        return OneOf(path, tuple(values)) if path and len(values) == len(items) else ANY_ROW
+
+    def _compared(self, left: ast.Expr, op: str, right: ast.Expr) -> Test:
+        path, value = field(left), self._constant(right)
+        if not path:
+            return self._compared(right, _TURNED[op], left) if field(right) else ANY_ROW
+        if op == "==" and _is_null(right):
+            return IsNull(path)
+        return ANY_ROW if value is None else Compare(path, op, *value)
+
+    def _differing(self, left: ast.Expr, right: ast.Expr) -> Test:
+        equal = self._compared(left, "==", right)
+        match equal:
+            case IsNull(path):
+                return Valued(path)
+            case Compare(path):
+                return All((Has(path), Unlike(equal)))
+        return ANY_ROW
+
+    def _unequal(self, left: ast.Expr, right: ast.Expr) -> Test:
+        """Where it is false that the one is the other."""
+        equal = self._compared(left, "==", right)
+        return Either((Valued(equal.path), Missing(equal.path))) if isinstance(equal, IsNull) else _unlike(equal)
+
+    def _constant(self, e: ast.Expr) -> Constant | None:
+        return constant(e, self._now)
+
+
+def _is_null(e: ast.Expr) -> bool:
+    return isinstance(e, ast.Literal) and e.kind == NULL
+
+
+def _unlike(test: Test) -> Test:
+    return Unlike(test) if isinstance(test, Compare) else ANY_ROW
+
+
+def _either(tests: tuple[Test, ...]) -> Test:
+    return ANY_ROW if any(isinstance(test, AnyRow) for test in tests) else Either(tests)
+
+
+def _like(path: Path, pattern: str) -> tuple[list[Test], bool]:
+    """What a text must be to match, by how it begins; and whether that is all that the pattern asks for."""
+    if not path:
+        return [], False
+    begin, rest = _beginning(pattern)
+    if not rest:
+        return [Compare(path, "==", STRING, begin)], True
+    found: list[Test] = [Compare(path, ">=", STRING, begin)]
+    if end := _behind(begin):
+        found.append(Compare(path, "<", STRING, end))
+    return found, rest == "%"
+
+
+def _beginning(pattern: str) -> tuple[str, str]:
+    """The letters before the first of % and _, and what is left."""
+    found, at = "", 0
+    while at < len(pattern) and pattern[at] not in "%_":
+        at += pattern[at] == "\\"
+        found += pattern[at : at + 1]
+        at += 1
+    return found, pattern[at:]
+
+
+def _behind(begin: str) -> str:
+    """The least text that is greater than all that begin so; empty: there is none."""
+    begin = begin.rstrip(_LAST)
+    if not begin:
+        return ""
+    next = ord(begin[-1]) + 1
+    return begin[:-1] + chr(0xE000 if next == 0xD800 else next)  # halves of a pair are no letters

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from lochan.formats.pool_settings import PoolSettings
@@ -46,9 +48,8 @@ class Why:
 def reach_of(range: KeyRange, test: Test, first: int | None, settings: PoolSettings) -> Reach:
     """What of it the keys alone can tell."""
     found = pruning.within(range.ends(), settings), pruning.tested(test, settings)
-    return Reach(
-        tuple(each for each in found if each), range.no_key, first if test is ANY_ROW and range.is_all else None
-    )
+    no_key = range.no_key or pruning.keyless(test, settings)
+    return Reach(tuple(each for each in found if each), no_key, first if test is ANY_ROW and range.is_all else None)
 
 
 class Choice:
@@ -81,16 +82,12 @@ class Choice:
         return list(dict.fromkeys(found))
 
     def by_form(self, indices: Indices) -> dict[Form, list[int]]:
-        found: dict[Form, list[int]] = {}
-        for alike in _alike(self._snapshot, indices):
-            form = self._forms.of(self._snapshot.facts(int(alike[0])))
-            found[form] = sorted([*found.get(form, []), *alike.tolist()])
-        return found
+        return by_form(self._snapshot, indices, self._forms)
 
     def _pruned(self, range: KeyRange, test: Test, first: int | None) -> Indices:
         """By what is cheap to ask first: the keys' spans of all objects at once, then each one's statistics."""
         snapshot, kept, keep = self._snapshot, self._snapshot.all, self.why.keep
-        if range.no_key:
+        if range.no_key or pruning.keyless(test, snapshot.settings):
             kept = keep(kept, kept[snapshot.keyless[kept] > 0], pruning.BY_KEY)
         for within in (pruning.within(range.ends(), snapshot.settings), pruning.tested(test, snapshot.settings)):
             kept = keep(kept, pruning.by_key(snapshot, kept, within), pruning.BY_KEY)
@@ -104,13 +101,23 @@ class Choice:
         kept = [_NONE]
         for form, indices in self.by_form(among).items():
             alike = np.array(indices, dtype=np.int64)
-            judge = Judge(form, lambda path, alike=alike: self._snapshot.column(path, alike), len(alike))  # type: ignore[misc]
+            columns = partial(self._snapshot.column, indices=alike)
+            judge = Judge(form, columns, self._snapshot.rows[alike])
             judged = judge.judge(test)
             kept.append(alike[judged == 0])
             for number, reason in enumerate(judge.reasons[1:], 1):
                 gone = alike[judged == number]
                 self.why.keep(gone, _NONE, reason)
         return np.sort(np.concatenate(kept))
+
+
+def by_form(snapshot: Snapshot, indices: Indices, forms: Forms) -> dict[Form, list[int]]:
+    """Of all that have one form the facts of one are decoded."""
+    found: dict[Form, list[int]] = {}
+    for alike in _alike(snapshot, indices):
+        form = forms.of(snapshot.facts(int(alike[0])))
+        found[form] = sorted([*found.get(form, []), *alike.tolist()])
+    return found
 
 
 def _alike(snapshot: Snapshot, indices: Indices) -> list[Indices]:

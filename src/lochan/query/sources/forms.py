@@ -6,7 +6,7 @@ layout, which gives the column. Only where a shape says that something may be nu
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
 from typing import NamedTuple
@@ -119,6 +119,14 @@ class Form:
         seen = self._at(path)
         return len(seen) == len(self.shapes) and not any(each.below for each in seen)
 
+    def see_all(self) -> None:
+        """For whoever will ask for every path there is: a walk through the shapes, instead of one for each path."""
+        found: dict[Path, list[_Seen]] = {}
+        for id, shape in self.shapes.items():
+            for path, type, below in _walked(shape):
+                found.setdefault(path, []).append(_Seen(id, type, below))
+        self._seen.update(found)
+
     def _at(self, path: Path) -> list[_Seen]:
         if path not in self._seen:
             found = ((id, type_at(shape, path)) for id, shape in self.shapes.items())
@@ -214,6 +222,15 @@ class _Seen(NamedTuple):
 
     def may_be(self, kinds: Collection[str]) -> bool:
         return kind_of(self.type) in kinds or (isinstance(self.type, Maybe) and NULL in kinds)
+
+
+def _walked(shape: Object, above: Path = (), below: Path = ()) -> Iterator[tuple[Path, Type, Path]]:
+    """Every path, what is there, and the last object on the way that may be null."""
+    for name, type in shape.fields:
+        path = (*above, name)
+        yield path, type, below
+        if isinstance(inner := sure(type), Object):
+            yield from _walked(inner, path, path if isinstance(type, Maybe) else below)
 
 
 def _maybe_above(shape: Object, path: Path) -> Path:

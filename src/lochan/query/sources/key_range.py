@@ -11,13 +11,13 @@ from sqlglot import exp
 from lochan.errors import Invalid
 from lochan.formats.pool_settings import PoolSettings, path_text
 from lochan.pools.keys import Instant
-from lochan.pools.shape import BOOL, FLOAT, INT, JSON, STRING, TIME
+from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, JSON, NULL, OBJECT, STRING, TIME
 from lochan.query.compile.sql import FALSE, TRUE, Sql, all_of, any_of, is_null, is_set, moment, negate, number, op, text
 from lochan.query.leaves import Leaf, Path
-from lochan.query.sources.bounds import Scalar
+from lochan.query.sources.constants import Scalar
 from lochan.query.sources.pruning import Ends
 
-_RANK = {BOOL: 0, INT: 1, FLOAT: 1, TIME: 2, STRING: 3, JSON: 4}
+_RANK = {BOOL: 0, INT: 1, FLOAT: 1, TIME: 2, STRING: 3, JSON: 4, OBJECT: 4, ARRAY: 4}
 
 End = tuple[str, Scalar] | None  # kind, value
 
@@ -44,7 +44,7 @@ def converted(range: KeyRange, kinds: Iterable[str], settings: PoolSettings) -> 
     if not path and (range.low or range.high):
         raise Invalid("a pool whose key is the whole record has no ranges", hint="use `where` instead")
     there = {_RANK[kind] for kind in kinds if kind in _RANK}
-    if len(there) != 1:
+    if len(there) != 1 or there == {_RANK[JSON]}:  # no literal is an object or a list
         return range
     (rank,) = there
     return range._replace(low=_as(range.low, rank, path), high=_as(range.high, rank, path))
@@ -95,7 +95,8 @@ def _key(end: End) -> object:
 
 # --- in SQL ----------------------------------------------------------------------------------------------------------
 def test(range: KeyRange, settings: PoolSettings, leaves: Sequence[Leaf]) -> Sql:
-    """Over the columns of the key's leaves (all but the nulls): whether a row lies in the range."""
+    """Over the columns of the key's leaves: whether a row lies in the range."""
+    leaves = [leaf for leaf in leaves if leaf.kind != NULL]
     absent = [_absent(key.path, leaves) for key in settings.keys if key.path]
     if range.no_key:
         return any_of(absent)

@@ -8,7 +8,6 @@ before anything else is asked of it.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import fields
 from typing import NamedTuple
 
 from lochan.query import ast
@@ -21,23 +20,23 @@ class Wanted(NamedTuple):
     first: int | None = None
 
 
-def wanted(pipe: ast.Pipe) -> Iterator[Wanted]:
-    """Each source of the query, wherever it stands in it."""
+def wanted(pipe: ast.Pipe, now: int | None = None) -> Iterator[Wanted]:
+    """Each source of the query, wherever it stands in it. `now` is when it began, in microseconds since 1970."""
     for node in _pipes(pipe):
         operators = node.operators
         if operators and isinstance(operators[0], ast.From):
-            test, first = _narrowed(operators[1:])
+            test, first = _narrowed(operators[1:], now)
             for source in operators[0].sources:
                 yield Wanted(source, test, first)
 
 
-def _narrowed(operators: tuple[ast.Operator, ...]) -> tuple[Test, int | None]:
+def _narrowed(operators: tuple[ast.Operator, ...], now: int | None) -> tuple[Test, int | None]:
     tests: list[Test] = []
     as_read = True  # the rows have the fields that the source gives them
     for operator in operators:
         match operator:
             case ast.Where(test) if as_read:
-                tests.append(of_expression(test))
+                tests.append(of_expression(test, now))
             case ast.Where():
                 return both(tests), None
             case ast.Cut() | ast.Put() | ast.Drop() | ast.Rename():
@@ -53,8 +52,8 @@ def _narrowed(operators: tuple[ast.Operator, ...]) -> tuple[Test, int | None]:
 def _pipes(node: ast.Node) -> Iterator[ast.Pipe]:
     if isinstance(node, ast.Pipe):
         yield node
-    for field in fields(node):
-        yield from _below(getattr(node, field.name))
+    for name in node.__struct_fields__:
+        yield from _below(getattr(node, name))
 
 
 def _below(value: object) -> Iterator[ast.Pipe]:

@@ -121,7 +121,7 @@ class Opening:
 
     async def _one(self, repository: OpenRepository, want: Wanted) -> PoolSource:
         """Only what it wants of the pool is opened."""
-        resolved = await repository.resolve(at(repository, want.source.ref))
+        resolved = await self._resolved(repository, at(repository, want.source.ref))
         settings = settings_of(repository.repository)
         range = _range(want.source)
         if range.low or range.high:
@@ -170,7 +170,17 @@ class Opening:
         return of_rows(found.rows, self.scans, found.fields)
 
     async def _snapshot(self, repository: OpenRepository, ref: str) -> Snapshot:
-        return await self._snapshots.at(repository, await repository.resolve(at(repository, ref)))
+        return await self._snapshots.at(repository, await self._resolved(repository, at(repository, ref)))
+
+    async def _resolved(self, repository: OpenRepository, ref: str) -> Resolved:
+        """Raises NotFound, with a name that is near; but only to who may see all names."""
+        try:
+            return await repository.resolve(ref)
+        except NotFound as error:
+            refs = repository.folded()
+            names = [*(each.name for each in refs.branches()), *(name for name, _ in refs.tags())]
+            near = did_you_mean(ref, names) if self._permits is EVERYTHING else ""
+            raise NotFound(f"{error.message}{near}", hint=error.hint) from None
 
     async def repository(self, name: str) -> OpenRepository:
         if name not in self._opened:

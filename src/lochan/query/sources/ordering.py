@@ -2,31 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 
 from sqlglot import exp
 
 from lochan.formats.pool_settings import PoolKey, PoolSettings
-from lochan.pools.shape import BOOL, FLOAT, INT, JSON, STRING, TIME
-from lochan.query.compile.sql import Sql, any_of, case, cast, coalesce, is_set, number
-from lochan.query.leaves import Known, Leaf, Path
+from lochan.pools.shape import BOOL, FLOAT, INT, STRING, TIME
+from lochan.query.compile.sql import INT_MAX, Sql, any_of, case, cast, coalesce, is_set, number, op, try_cast
+from lochan.query.leaves import Leaf, Path
+from lochan.query.sources.whole_row import COMPOSITE, LookUp, Names, Texts, leaves_at
 
-_CLASSES = ((BOOL,), (INT, FLOAT), (TIME,), (STRING,), (JSON,))
-
-LookUp = Callable[[Path], Sequence[Known]]
-
-
-def key_leaves(settings: PoolSettings, known: LookUp) -> list[Leaf]:
-    """What the order is made of. None for a key that is the whole record: its rows lie in order in each object."""
-    kinds = {kind for each in _CLASSES for kind in each}
-    return [each.leaf for key in settings.keys if key.path for each in known(key.path) if each.leaf.kind in kinds]
+_CLASSES = ((BOOL,), (INT, FLOAT), (TIME,), (STRING,), COMPOSITE)
+_KINDS = frozenset(kind for each in _CLASSES for kind in each)
+_BEYOND = float(INT_MAX)  # the least double that is greater than every int
 
 
-def order(settings: PoolSettings, known: LookUp) -> list[exp.Ordered]:
-    return [term for key in settings.keys if key.path for term in _terms(key, settings, known)]
+def key_leaves(settings: PoolSettings, known: LookUp, names: Names) -> list[Leaf]:
+    """What the order is made of; for a key that is the whole record nothing, since `whole_row.py` has that."""
+    found = (
+        leaf
+        for key in settings.keys
+        if key.path
+        for leaf in leaves_at(known, names, key.path)
+        if leaf.path != key.path or leaf.kind in _KINDS
+    )
+    return list(dict.fromkeys(found))
 
 
-def _terms(key: PoolKey, settings: PoolSettings, known: LookUp) -> Iterator[exp.Ordered]:
+def order(settings: PoolSettings, known: LookUp, names: Names) -> list[exp.Ordered]:
+    texts = Texts(known, names)
+    return [term for key in settings.keys if key.path for term in _terms(key, settings, known, texts)]
+
+
+def is_composite(settings: PoolSettings, known: LookUp) -> bool:
+    """Whether a part of the key may be an object or a list."""
+    return any(each.leaf.kind in COMPOSITE for key in settings.keys if key.path for each in known(key.path))
+
+
+def _terms(key: PoolKey, settings: PoolSettings, known: LookUp, texts: Texts) -> Iterator[exp.Ordered]:
     kinds = [each.leaf.kind for each in known(key.path)]
     nulls_first = settings.nulls_first != key.descending  # null counts as the greatest value, or as the least
     classes = [[kind for kind in each if kind in kinds] for each in _CLASSES]
@@ -34,7 +47,7 @@ def _terms(key: PoolKey, settings: PoolSettings, known: LookUp) -> Iterator[exp.
     if len(present) > 1:
         yield _ordered(_rank(key.path, present, settings.nulls_first), key.descending, nulls_first)
     for each in present:
-        for value in _values(key.path, each):
+        for value in _values(key.path, each, texts):
             yield _ordered(value, key.descending, nulls_first)
 
 
@@ -44,13 +57,22 @@ def _rank(path: Path, classes: list[list[str]], nulls_first: bool) -> Sql:
     return case(*arms, other=number(0 if nulls_first else len(classes) + 1))
 
 
-def _values(path: Path, kinds: list[str]) -> Iterator[Sql]:
-    if kinds != [INT, FLOAT]:
+def _values(path: Path, kinds: list[str], texts: Texts) -> Iterator[Sql]:
+    if kinds[0] in COMPOSITE:
+        text = texts.of_key(path)
+        assert text is not None
+        yield text
+    elif kinds == [INT, FLOAT]:
+        yield from _numbers(_column(path, INT), _column(path, FLOAT))
+    else:
         yield from (_column(path, kind) for kind in kinds)
-        return
-    whole, broken = _column(path, INT), _column(path, FLOAT)
+
+
+def _numbers(whole: Sql, broken: Sql) -> Iterator[Sql]:
+    """As near as a double comes; then, of ints and floats that are one double, as ints."""
     yield coalesce(broken, cast(whole, FLOAT))
-    yield whole  # two ints that are one double
+    yield coalesce(whole, try_cast(broken, INT), case((is_set(broken), number(INT_MAX))))
+    yield case((op(exp.GTE, broken, number(_BEYOND)), number(1)), (any_of([is_set(whole), is_set(broken)]), number(0)))
 
 
 def _column(path: Path, kind: str) -> Sql:

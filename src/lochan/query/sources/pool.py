@@ -97,18 +97,20 @@ class PoolSource:
 
     # --- what is read ---
     def select(self, asked: Asked) -> exp.Query:
-        keys = ordering.key_leaves(self._settings, self.known)
+        keys = ordering.key_leaves(self._settings, self.known, self.members)
         limited = not self._range.is_all
         read = self._narrowed(asked)
         by_row = asked.ordered and self.key is None and self.snapshot.in_order and len(self.objects) > 1
         within = asked._replace(body=asked.body or (by_row and self.has_body))
         if by_row:
+            for form in self.knowledge.forms:
+                form.see_all()
             keys = list(whole_row.leaves(self.known, self.members))
         leaves = list(dict.fromkeys([*asked.leaves, *(keys if asked.ordered or limited else [])]))
         groups = grouped([self._part(form, leaves) for form in read], body=within.body)
         scanned = [self._scan(group, read, leaves, within) for group in groups]
         query = stacked(scanned or [self._nothing(leaves, within)])
-        terms = ordering.order(self._settings, self.known) if asked.ordered and not by_row else []
+        terms = ordering.order(self._settings, self.known, self.members) if asked.ordered and not by_row else []
         if by_row:
             terms = [self._by_row()]
         if len(leaves) == len(asked.leaves) and not limited and not terms:
@@ -117,7 +119,7 @@ class PoolSource:
 
     def _by_row(self) -> exp.Ordered:
         """Rows that are text are sorted by that."""
-        row = whole_row.whole_row(self.known, self.members)
+        row = whole_row.Texts(self.known, self.members).of_row()
         row = coalesce(_name(BODY_COLUMN), row) if self.has_body else row
         return exp.Ordered(this=row, desc=self._settings.keys[0].descending, nulls_first=False)
 
@@ -169,6 +171,8 @@ class PoolSource:
     def _lies_in_order(self) -> bool:
         """Whether the rows are in order if the objects are read one after the other."""
         kept = self._choice.kept
+        if ordering.is_composite(self._settings, self.known):  # spans tell nothing of where objects and lists lie
+            return False
         if not self.snapshot.are_sorted(kept):
             return False
         if len(kept) < 2:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow.compute as pc
 
-from lochan.formats.pool_settings import PoolSettings
+from lochan.formats.pool_settings import PoolKey, PoolSettings
 from lochan.pools import keys
 from lochan.pools.shape import TIME
 from lochan.query.leaves import Path
-from lochan.query.sources.bounds import All, Compare, OneOf, Scalar, Test
+from lochan.query.sources.bounds import All, Compare, Either, IsNull, Missing, OneOf, Test
+from lochan.query.sources.constants import Scalar
 from lochan.query.sources.reach import Within, is_anywhere
 from lochan.query.sources.snapshot import Indices, Snapshot
 
@@ -80,16 +82,30 @@ def tested(test: Test, settings: PoolSettings) -> Within | None:
     return Within(keys.prefix_bounds(ends, settings), or_keyless=several) if ends else None
 
 
+def keyless(test: Test, settings: PoolSettings) -> bool:
+    """Whether all rows that pass lack a part of the key, or have null in it."""
+    match test:
+        case All(tests):
+            return any(keyless(each, settings) for each in tests)
+        case Either(tests):
+            return all(keyless(each, settings) for each in tests)
+        case IsNull(path) | Missing(path):
+            return any(key.path == path for key in settings.keys)
+    return False
+
+
 def _ends_of(test: Test, path: Path) -> Ends:
-    found = Ends()
-    for each in test.tests if isinstance(test, All) else (test,):
-        if isinstance(each, Compare) and each.path == path:
-            found = _closer(found, _ends(each))
-        if isinstance(each, OneOf) and each.path == path and len({kind for kind, _ in each.values}) == 1:
-            values = sorted((value for _, value in each.values), key=lambda value: value)
-            kind = each.values[0][0]
-            found = _closer(found, Ends(_key(kind, values[0]), _key(kind, values[-1])))
-    return found
+    """Between which values the field lies in all rows that pass."""
+    match test:
+        case All(tests):
+            return _closest([_ends_of(each, path) for each in tests])
+        case Either(tests):
+            return _around([_ends_of(each, path) for each in tests])
+        case OneOf(of, values) if of == path and values:
+            return _around([_ends(Compare(of, "==", *value)) for value in values])
+        case Compare() if test.path == path:
+            return _ends(test)
+    return Ends()
 
 
 def _ends(test: Compare) -> Ends:
@@ -106,15 +122,23 @@ def _key(kind: str, value: Scalar) -> Any:
     return keys.Instant(int(value)) if kind == TIME else value
 
 
-def _closer(one: Ends, other: Ends) -> Ends:
-    """Of ends that cannot be compared either will do."""
-    low = other.low if one.low is None else one.low if other.low is None else _most((one.low, other.low), max)
-    high = other.high if one.high is None else one.high if other.high is None else _most((one.high, other.high), min)
-    return Ends(low, high)
+def _closest(ends: Sequence[Ends]) -> Ends:
+    low = [each.low for each in ends if each.low is not None]
+    high = [each.high for each in ends if each.high is not None]
+    return Ends(max(low, key=_place, default=None), min(high, key=_place, default=None))
 
 
-def _most(values: tuple[Any, Any], which: Any) -> Any:
-    try:
-        return which(values)
-    except TypeError:
-        return values[0]
+def _around(ends: Sequence[Ends]) -> Ends:
+    low, high = [each.low for each in ends], [each.high for each in ends]
+    return Ends(
+        None if None in low else min(low, key=_place, default=None),
+        None if None in high else max(high, key=_place, default=None),
+    )
+
+
+def _place(value: Any) -> bytes:
+    """Values of all kinds, in the order of keys."""
+    return keys.encode([value], _ORDER)
+
+
+_ORDER = PoolSettings((PoolKey(("key",)),))

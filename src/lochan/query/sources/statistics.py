@@ -15,9 +15,20 @@ import numpy.typing as npt
 from lochan.formats import bloom
 from lochan.formats.pool_settings import path_text
 from lochan.pools.facts import ColumnFacts
-from lochan.pools.shape import FLOAT, INT, STRING
+from lochan.pools.shape import FLOAT, INT, NULL, SCALARS, STRING, kind_of
 from lochan.query.leaves import Leaf, Path
-from lochan.query.sources.bounds import All, Compare, Either, OneOf, Test
+from lochan.query.sources.bounds import (
+    All,
+    Compare,
+    Either,
+    Has,
+    IsNull,
+    Missing,
+    OneOf,
+    Test,
+    Unlike,
+    Valued,
+)
 from lochan.query.sources.forms import Form
 
 Judged = npt.NDArray[np.int64]
@@ -27,12 +38,14 @@ NUMBERS = (INT, FLOAT)
 
 
 class Judge:
-    """Of `count` objects of one form. `columns` gives what is known of a column of each (ColumnFacts, or None)."""
+    """Of objects of one form, with so many rows each. `columns` gives what is known of a column of each of them
+    (ColumnFacts, or None)."""
 
-    def __init__(self, form: Form, columns: Callable[[Path], Values], count: int) -> None:
+    def __init__(self, form: Form, columns: Callable[[Path], Values], rows: npt.NDArray[np.int64]) -> None:
         self._form = form
         self._columns = columns
-        self._may = np.zeros(count, np.int64)
+        self._rows = rows
+        self._may = np.zeros(len(rows), np.int64)
         self.reasons = [""]
 
     def judge(self, test: Test) -> Judged:
@@ -50,8 +63,58 @@ class Judge:
                 return self._if_all([self.judge(Compare(path, "==", *value)) for value in values])
             case Compare():
                 found = list(self._columns_without(test))
-                return self._if_all(found) if found else self._may + self._reason(_no_value(test))
+                return self._if_all(found) if found else self._may + self._reason(_no_value(test.path))
+            case Unlike(compare):
+                return self._against(self._all_pass(compare), _by_ends(compare.path))
+            case Has(path) | Valued(path) | IsNull(path) | Missing(path):
+                return self._judge_presence(test, path)
         return self._may
+
+    def _judge_presence(self, test: Has | Valued | IsNull | Missing, path: Path) -> Judged:
+        types, name = self._form.types(path), path_text(path)
+        match test:
+            case Has():
+                return self._may if types else self._may + self._reason(f"no {name}")
+            case Valued():
+                return self._against(self._present(path) == 0, _no_value(path))
+            case IsNull() if NULL not in types:
+                return self._may + self._reason(f"no null in {name}")
+            case Missing() if self._form.has_always(path):
+                return self._may + self._reason(f"every row has {name}")
+        return self._against(self._present(path) == self._rows, f"every row has a value in {name}")
+
+    def _present(self, path: Path) -> npt.NDArray[np.int64]:
+        """How many rows of each have a value there that is not null; -1: that is not known."""
+        kinds = {kind_of(each) for each in self._form.types(path)} - {NULL}
+        places = [self._form.place(Leaf(path, kind)) for kind in kinds]
+        if not kinds <= set(SCALARS) or any(place is None or place.inside is not None for place in places):
+            return self._may - 1
+        found, unknown = self._may.copy(), np.zeros(len(self._may), np.bool_)
+        for place in places:
+            assert place is not None
+            told = [-1 if each is None else each.present for each in self._columns(place.column).tolist()]
+            found += np.array(told, np.int64)
+            unknown |= np.array(told) < 0
+        return np.where(unknown, -1, found)
+
+    def _all_pass(self, test: Compare) -> Mask:
+        """Where every row has something that passes: sure only of columns whose ends are known."""
+        kinds = [kind for kind in _alike(test.kind) if self._form.place(Leaf(test.path, kind)) is not None]
+        others = {kind_of(each) for each in self._form.types(test.path)} - {NULL, *kinds}
+        passing = np.full(len(self._may), not others and bool(kinds))
+        if not passing.any():
+            return passing
+        passing &= self._present(test.path) == self._rows
+        for kind in kinds:
+            place = self._form.place(Leaf(test.path, kind))
+            assert place is not None
+            if place.inside is None:
+                told = self._columns(place.column).tolist()
+                passing &= np.fromiter((each is not None and _all_within(test, each) for each in told), np.bool_)
+        return passing
+
+    def _against(self, gone: Mask, reason: str) -> Judged:
+        return np.where(gone, self._reason(reason), 0) if gone.any() else self._may
 
     def _if_all(self, judged: Sequence[Judged]) -> Judged:
         """The first of the reasons where there are only reasons."""
@@ -67,28 +130,57 @@ class Judge:
 
     def _columns_without(self, test: Compare) -> Iterator[Judged]:
         """For each column that could hold such a value, why it does not."""
-        for kind in NUMBERS if test.kind in NUMBERS else (test.kind,):
+        for kind in _alike(test.kind):
             place = self._form.place(Leaf(test.path, kind))
             if place is not None:
                 yield self._may if place.inside is not None else self._column_without(test, self._columns(place.column))
 
     def _column_without(self, test: Compare, columns: Values) -> Judged:
-        judged, name = self._may.copy(), path_text(test.path)
+        judged = self._may.copy()
         known = np.flatnonzero(columns != None)  # noqa: E711  for each
         told: list[ColumnFacts] = columns[known].tolist()
         empty = np.fromiter((each.present == 0 for each in told), np.bool_, len(told))
         outside = _outside(test, told) & ~empty
-        judged[known[empty]] = self._reason(_no_value(test))
-        judged[known[outside]] = self._reason(f"least and greatest {name}")
+        judged[known[empty]] = self._reason(_no_value(test.path))
+        judged[known[outside]] = self._reason(_by_ends(test.path))
         left = known[judged[known] == 0]
         if test.op == "==" and test.kind in (INT, STRING):
             filtered = _filtered(test, columns[left].tolist())
-            judged[left[filtered]] = self._reason(f"the filter of {name}")
+            judged[left[filtered]] = self._reason(f"the filter of {path_text(test.path)}")
         return judged
 
 
-def _no_value(test: Compare) -> str:
-    return f"no such value in {path_text(test.path)}"
+def _no_value(path: Path) -> str:
+    return f"no such value in {path_text(path)}"
+
+
+def _by_ends(path: Path) -> str:
+    return f"least and greatest {path_text(path)}"
+
+
+def _alike(kind: str) -> tuple[str, ...]:
+    """Kinds whose values are compared with each other."""
+    return NUMBERS if kind in NUMBERS else (kind,)
+
+
+def _all_within(test: Compare, column: ColumnFacts) -> bool:
+    """Whether all values of a column pass. The greatest may have been cut; the least is no greater than it says."""
+    low: Any = column.least
+    high: Any = column.greatest
+    if column.present == 0:
+        return True
+    if low is None or high is None or (column.cut and test.op in ("==", "<", "<=")):
+        return False
+    match test.op:
+        case "==":
+            return bool(low == high == test.value)
+        case "<":
+            return bool(high < test.value)
+        case "<=":
+            return bool(high <= test.value)
+        case ">":
+            return bool(low > test.value)
+    return bool(low >= test.value)
 
 
 def _outside(test: Compare, columns: Sequence[ColumnFacts]) -> Mask:

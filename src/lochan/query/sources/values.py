@@ -53,8 +53,8 @@ def shape_in(ids: Iterable[int]) -> Sql:
 
 
 def column(path: Sequence[str], table: str) -> Sql:
-    """With the table before it: a struct's name could be read as a table's."""
-    found: Sql = exp.column(path[0], table if len(path) > 1 else None, quoted=True)
+    """With the table before it, if that has a name: a struct's could be read as a table's."""
+    found: Sql = exp.column(path[0], (table or None) if len(path) > 1 else None, quoted=True)
     for name in path[1:]:
         found = exp.Dot(this=found, expression=exp.to_identifier(name, quoted=True))
     return found

@@ -1,7 +1,7 @@
-"""A row as text, made of its leaves: the order of a pool whose key is the whole row.
+"""Rows, objects and lists as texts, made of their leaves: a key that is none of the scalars is ordered by its text.
 
-The text is the one that the rows of each object were sorted by when they were loaded: names in order, no spaces, times
-with six digits behind the second.
+The text is the same wherever the value lies, in structs, in lists or in JSON text: names in order at each level, no
+spaces, times with six digits behind the second. Only in lists names stay in the order that they were written in.
 """
 
 from __future__ import annotations
@@ -12,47 +12,72 @@ from sqlglot import exp
 
 from lochan.pools.json_row import row_text
 from lochan.pools.shape import ARRAY, JSON, NULL, OBJECT, TIME
-from lochan.query.compile.sql import Sql, case, concat, is_set, text
+from lochan.query.compile.sql import Sql, case, coalesce, concat, is_set, text
 from lochan.query.dialects.neutral import neutral
 from lochan.query.leaves import Known, Leaf, Path
 
+COMPOSITE = (OBJECT, ARRAY, JSON)
 LookUp = Callable[[Path], Sequence[Known]]
 Names = Callable[[Path], Sequence[str]]
+Read = Callable[[Known], Sql]  # the value of a leaf
 _MOMENT = '"%Y-%m-%dT%H:%M:%S.%fZ"'
 
 
 def leaves(known: LookUp, names: Names, above: Path = ()) -> Iterator[Leaf]:
     for name in names(above):
-        for each in known((*above, name)):
-            yield each.leaf
-            if each.leaf.kind == OBJECT:
-                yield from leaves(known, names, each.leaf.path)
+        yield from leaves_at(known, names, (*above, name))
 
 
-def whole_row(known: LookUp, names: Names, above: Path = ()) -> Sql:
-    """Over the columns of the leaves."""
-    pieces = [
-        concat(text(f"{row_text(name)}:"), _value(each, known, names))
-        for name in sorted(names(above))
-        for each in known((*above, name))
-    ]
-    joined = neutral("join_texts", *pieces, options=(",",)) if pieces else text("")
-    return concat(text("{"), joined, text("}"))
+def leaves_at(known: LookUp, names: Names, path: Path) -> Iterator[Leaf]:
+    """What there is at a path, and below it."""
+    for each in known(path):
+        yield each.leaf
+        if each.leaf.kind == OBJECT:
+            yield from leaves(known, names, path)
 
 
-def _value(each: Known, known: LookUp, names: Names) -> Sql:
-    """NULL in rows that have something else at its path."""
-    leaf = each.leaf
-    column: Sql = exp.column(leaf.column, quoted=True)
-    match leaf.kind:
-        case kind if kind == NULL:
-            return case((is_set(column), text("null")))
-        case kind if kind == OBJECT:
-            return case((is_set(column), whole_row(known, names, leaf.path)))
-        case kind if kind == ARRAY:
-            return neutral("array_json", column, options=(each.element,))
-        case kind if kind == JSON:
-            return column
-        case kind if kind == TIME:
-            return neutral("strftime", column, options=(_MOMENT,))
-    return neutral("scalar_json", column, options=(leaf.kind,))
+def by_column(each: Known) -> Sql:
+    """Where a query below has the leaves as columns."""
+    return exp.column(each.leaf.column, quoted=True)
+
+
+class Texts:
+    """Of what is known; `read` tells where the values are."""
+
+    def __init__(self, known: LookUp, names: Names, read: Read = by_column) -> None:
+        self._known = known
+        self._names = names
+        self._read = read
+
+    def of_row(self) -> Sql:
+        return self._of_object(())
+
+    def of_key(self, path: Path) -> Sql | None:
+        """NULL in rows that have a scalar there, or nothing. None: all rows are so."""
+        found = [self._value(each) for each in self._known(path) if each.leaf.kind in COMPOSITE]
+        return coalesce(*found) if found else None
+
+    def _of_object(self, path: Path) -> Sql:
+        pieces = [
+            concat(text(f"{row_text(name)}:"), self._value(each))
+            for name in sorted(self._names(path))
+            for each in self._known((*path, name))
+        ]
+        joined = neutral("join_texts", *pieces, options=(",",)) if pieces else text("")
+        return concat(text("{"), joined, text("}"))
+
+    def _value(self, each: Known) -> Sql:
+        """NULL in rows that have something else at its path."""
+        leaf, value = each.leaf, self._read(each)
+        match leaf.kind:
+            case kind if kind == NULL:
+                return case((is_set(value), text("null")))
+            case kind if kind == OBJECT:
+                return case((is_set(value), self._of_object(leaf.path)))
+            case kind if kind == ARRAY:
+                return neutral("array_json", value, options=(each.element,))
+            case kind if kind == JSON:
+                return value
+            case kind if kind == TIME:
+                return neutral("strftime", value, options=(_MOMENT,))
+        return neutral("scalar_json", value, options=(leaf.kind,))

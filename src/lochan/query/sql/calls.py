@@ -38,6 +38,8 @@ def called(node: exp.Expr, scope: Scope) -> Value:
     handler = FUNCTIONS.get(type(node))
     if handler is not None:
         return handler(node, scope)
+    if isinstance(node, exp.Explode):
+        raise scope.refused(node, "a list cannot be spread to rows in SQL", "ask so: from logs | over tags")
     if isinstance(node, exp.Func):
         name = node.meta.get("name") or node.sql_name().lower()
         raise scope.refused(node, f"function `{name}` cannot be called here{did_you_mean(name, names())}", _HINT)

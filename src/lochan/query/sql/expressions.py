@@ -32,6 +32,7 @@ from lochan.query.compile.value import NUMBERS, SIMPLE, Value, fixed, literal, v
 from lochan.query.dialects.neutral import neutral
 from lochan.query.sql import comparing
 from lochan.query.sql.scope import Scope, of_test, plain
+from lochan.query.sql.sources import UNITS
 
 COMPARISONS: dict[type[exp.Expr], str] = {
     exp.EQ: "==",
@@ -296,7 +297,7 @@ def _struct(node: exp.Struct, scope: Scope) -> Value:
 
 def _interval(node: exp.Interval, scope: Scope) -> Value:
     unit = node.args["unit"].name.upper() if node.args.get("unit") is not None else ""
-    micros = _UNITS.get(unit.removesuffix("S"))
+    micros = UNITS.get(unit.removesuffix("S"))
     if micros is None or not isinstance(node.this, exp.Literal):
         raise scope.refused(node, "an interval is a number of weeks, days, hours, minutes, seconds or less")
     try:
@@ -304,9 +305,6 @@ def _interval(node: exp.Interval, scope: Scope) -> Value:
     except ValueError:
         raise scope.refused(node, f"{node.this.this!r} is no number of {unit.lower()}s") from None
 
-
-_UNITS = {"WEEK": 604_800_000_000, "DAY": 86_400_000_000, "HOUR": 3_600_000_000, "MINUTE": 60_000_000}
-_UNITS |= {"SECOND": 1_000_000, "MILLISECOND": 1_000, "MICROSECOND": 1}
 
 _HANDLERS: dict[type[exp.Expr], Callable[..., Value]] = {
     exp.Column: lambda node, scope: scope.column(node),

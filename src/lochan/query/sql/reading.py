@@ -105,4 +105,6 @@ def _explained(text: Text, error: ParseError) -> QueryError:
         message = f"something is missing behind `{word}`"
     else:
         message = f"`{word}` was not expected here" if word else "this is no SQL"
-    return text.error(message, start, stop)
+    return text.error(
+        message, start, stop, "SQL has no `|`; the pipe language begins with `from`" if word == "|" else ""
+    )

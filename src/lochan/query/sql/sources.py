@@ -3,6 +3,7 @@ objects can be judged by before they are opened."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
@@ -16,8 +17,13 @@ from lochan.query.syntax.expressions import joined
 from lochan.query.syntax.sources import source as read_source
 
 SOURCE = "source"  # in a table's meta
+UNITS = {"WEEK": 604_800_000_000, "DAY": 86_400_000_000, "HOUR": 3_600_000_000, "MINUTE": 60_000_000}
+UNITS |= {"SECOND": 1_000_000, "MILLISECOND": 1_000, "MICROSECOND": 1}
+_NULL = ast.Literal("null", None)
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+_CASTS = {"int64": exp.DataType.INTEGER_TYPES, "float64": exp.DataType.REAL_TYPES, "string": exp.DataType.TEXT_TYPES}
 _1970 = datetime(1970, 1, 1, tzinfo=UTC)
-_COMPARED = {exp.EQ: "==", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">="}
+_COMPARED = {exp.EQ: "==", exp.NEQ: "!=", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">="}
 
 
 def found_sources(text: Text, tree: exp.Query) -> ast.Pipe:
@@ -130,23 +136,57 @@ def _first(select: exp.Select, table: exp.Table) -> Iterator[int]:
         yield int(count.this)
 
 
-def _test(node: exp.Expr, alias: str, whose: str | None) -> ast.Expr | None:
-    """As the pipe language would say it; None: it can be said of no single field."""
+def _test(node: exp.Expr, alias: str, whose: str | None, *, exact: bool = False) -> ast.Expr | None:
+    """As the pipe language would say it; None: it can be said of no single field. Unless `exact` it may be true of more
+    rows."""
     match node:
         case exp.Paren():
-            return _test(node.this, alias, whose)
+            return _test(node.this, alias, whose, exact=exact)
         case exp.And() | exp.Or():
             op = "and" if isinstance(node, exp.And) else "or"
-            tests = [_test(each, alias, whose) for each in node.flatten()]
+            tests = [_test(each, alias, whose, exact=exact) for each in node.flatten()]
             known = [each for each in tests if each is not None]
-            return joined(op, known) if known and (op == "and" or len(known) == len(tests)) else None
+            some = op == "and" and not exact
+            return joined(op, known) if known and (some or len(known) == len(tests)) else None
+        case exp.Not():
+            return _negated(_test(node.this, alias, whose, exact=True))
         case exp.Between():
             return _between(node, alias, whose)
         case exp.In():
             return _in(node, alias, whose)
-        case exp.EQ() | exp.LT() | exp.LTE() | exp.GT() | exp.GTE():
+        case exp.Is():
+            return _is(node, alias, whose)
+        case exp.Like():
+            return _like(node, alias, whose)
+        case exp.EQ() | exp.NEQ() | exp.LT() | exp.LTE() | exp.GT() | exp.GTE():
             return _compared(node, alias, whose)
+        case exp.Column():
+            return _field(node, alias, whose)
     return None
+
+
+def _negated(test: ast.Expr | None) -> ast.Expr | None:
+    return None if test is None else ast.Unary("not", test)
+
+
+def _is(node: exp.Is, alias: str, whose: str | None) -> ast.Expr | None:
+    of = _field(node.this, alias, whose)
+    if of is None:
+        return None
+    match node.expression:
+        case exp.Null():
+            return ast.Binary("or", ast.Binary("==", of, _NULL), ast.Call("missing", (of,)))
+        case exp.Boolean():
+            return ast.Binary("==", of, ast.Literal("bool", bool(node.expression.this)))
+    return None
+
+
+def _like(node: exp.Like, alias: str, whose: str | None) -> ast.Expr | None:
+    of, pattern = _field(node.this, alias, whose), node.expression
+    if of is None or not isinstance(pattern, exp.Literal) or not pattern.is_string:
+        return None
+    like = ast.Binary("like", of, ast.Literal("string", pattern.this))
+    return _negated(like) if node.args.get("negate") else like
 
 
 def _compared(node: exp.Binary, alias: str, whose: str | None) -> ast.Expr | None:
@@ -157,7 +197,7 @@ def _compared(node: exp.Binary, alias: str, whose: str | None) -> ast.Expr | Non
         op = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}.get(op, op)
     if left is None or not right:
         return None
-    return joined("or", [ast.Binary(op, left, each) for each in right])
+    return joined("and" if op == "!=" else "or", [ast.Binary(op, left, each) for each in right])
 
 
 def _between(node: exp.Between, alias: str, whose: str | None) -> ast.Expr | None:
@@ -192,24 +232,57 @@ def _field(node: exp.Expr, alias: str, whose: str | None) -> ast.Expr | None:
     return found
 
 
-def _constants(node: exp.Expr) -> list[ast.Literal]:
-    """What a literal may be compared as: a text that says a time may be meant as one."""
+def _constants(node: exp.Expr) -> list[ast.Expr]:
+    """What a value may be compared as that the query itself says: a text that says a time may be meant as one."""
     match node:
+        case exp.Paren():
+            return _constants(node.this)
         case exp.Literal(is_string=True):
-            micros = time_of(node.this)
-            return [ast.Literal("string", node.this)] + ([] if micros is None else [ast.Literal("time", micros)])
+            return [ast.Literal("string", node.this), *_times(node.this)]
         case exp.Literal():
             return [_number(node.this)]
-        case exp.Neg(this=exp.Literal(is_string=False)):
-            number = _number(node.this.this)
-            assert isinstance(number.value, int | float)
-            return [ast.Literal(number.kind, -number.value)]
-        case exp.Cast(this=exp.Literal(is_string=True)) if node.to.is_type(*exp.DataType.TEMPORAL_TYPES):
-            micros = time_of(node.this.this)
-            return [] if micros is None else [ast.Literal("time", micros)]
         case exp.Boolean():
             return [ast.Literal("bool", bool(node.this))]
+        case exp.Neg():
+            return [ast.Unary("-", each) for each in _constants(node.this)]
+        case exp.Add() | exp.Sub() | exp.Mul():
+            op = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*"}[type(node)]
+            sides = _constants(node.left), _constants(node.right)
+            return [ast.Binary(op, *sides[0], *sides[1])] if [len(each) for each in sides] == [1, 1] else []
+        case exp.Interval():
+            return _interval(node)
+        case exp.CurrentTimestamp():
+            return [ast.Call("now", ())]
+        case exp.Anonymous() if node.name.lower() == "now" and not node.expressions:
+            return [ast.Call("now", ())]
+        case exp.Cast() | exp.TryCast():
+            return _cast(node)
     return []
+
+
+def _times(text: str) -> list[ast.Expr]:
+    micros = time_of(text)
+    return [] if micros is None else [ast.Literal("time", micros)]
+
+
+def _cast(node: exp.Cast) -> list[ast.Expr]:
+    to, of = node.to, node.this
+    if isinstance(of, exp.Literal) and of.is_string and to.is_type(*exp.DataType.TEMPORAL_TYPES):
+        return [] if to.is_type("date", "time", "timetz") and not _DAY.fullmatch(of.this) else _times(of.this)
+    name = next((name for name, types in _CASTS.items() if to.is_type(*types)), None)
+    inner = _constants(of)[:1]
+    return [ast.Call(name, (each,)) for each in inner] if name else []
+
+
+def _interval(node: exp.Interval) -> list[ast.Expr]:
+    unit = node.args["unit"].name.upper() if node.args.get("unit") is not None else ""
+    micros = UNITS.get(unit.removesuffix("S"))
+    if micros is None or not isinstance(node.this, exp.Literal):
+        return []
+    try:
+        return [ast.Literal("duration", round(float(node.this.this) * micros))]
+    except ValueError:
+        return []
 
 
 def _number(text: str) -> ast.Literal:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from lochan.query.ast import Aggregate, Assigned, Call, Expr
 from lochan.query.functions import AGGREGATES

@@ -26,7 +26,8 @@ def assigned(cursor: Cursor) -> Assigned:
     if cursor.symbol(":="):
         return Assigned(_target(cursor, value), expression(cursor))
     if path_of(value) is None and not isinstance(value, Call):
-        raise cursor.error("this value has no name", value.span, hint="write name := value")
+        written = cursor.text[value.span.start : value.span.stop]
+        raise cursor.error("this value has no name", value.span, hint=f"give it one: name := {written}")
     return Assigned((), value)
 
 

@@ -61,6 +61,9 @@ def _rename(cursor: Cursor, start: int) -> Rename:
 
 def _sort(cursor: Cursor, start: int) -> Sort:
     reverse = cursor.accept_flag("r")
+    behind = cursor.after_next()
+    if cursor.word("by") and behind.isidentifier() and behind not in ("asc", "desc", "nulls"):
+        raise cursor.unexpected("what to sort by", hint=f"leave it out: sort {behind}")
     keys = () if ended(cursor) else listed(cursor, lambda at: _sort_key(at, reverse))
     return Sort(keys, reverse=reverse and not keys, span=cursor.since(start))
 

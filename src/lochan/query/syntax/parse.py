@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-
 from lochan.query.ast import Expr, Node, Pipe, Span
 from lochan.query.errors import QueryError
 from lochan.query.syntax.cursor import Cursor
 from lochan.query.syntax.expressions import expression
-from lochan.query.syntax.pipes import pipe
+from lochan.query.syntax.pipes import OPERATORS, pipe
 
 TREE_MAX = 120  # levels: whoever walks the tree may do it by recursion
 
@@ -21,9 +19,14 @@ def parse(text: str) -> Pipe:
         raise cursor.error("the query is empty", Span(0, 0), hint="such as: from logs | head 10")
     found = pipe(cursor, sourced=True)
     if not cursor.ended():
-        raise cursor.unexpected("`|` or the end of the query")
+        raise cursor.unexpected("`|` or the end of the query", _missing_bar(cursor))
     _check_depth(text, found)
     return found
+
+
+def _missing_bar(cursor: Cursor) -> str:
+    """`cut host where status == 200`"""
+    return "operators are joined by |" if cursor.word(*OPERATORS) else ""
 
 
 def parse_expression(text: str) -> Expr:
@@ -50,7 +53,7 @@ def _check_depth(text: str, root: Node) -> None:
     """A long sum is a deep tree without a parenthesis in it."""
     level: list[Node] = [root]
     for _ in range(TREE_MAX):
-        level = [below for node in level for each in fields(node) for below in _nodes(getattr(node, each.name))]
+        level = [below for node in level for each in node.__struct_fields__ for below in _nodes(getattr(node, each))]
         if not level:
             return
     raise QueryError(f"nested more than {TREE_MAX} deep", text, level[0].span)

@@ -6,7 +6,8 @@ Names and refs follow rules of their own, with dashes, slashes and times in brac
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from lochan.errors import Invalid
 from lochan.query.ast import Expr, Glob, ListOf, Literal, Load, Regexp, Source, Span

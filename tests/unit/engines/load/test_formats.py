@@ -149,7 +149,7 @@ ROWS: list[dict[str, Any]] = [
         "price": Decimal("12345678901234567.89"),
         "obj": None,
         "list": [],
-        "map": [],
+        "map": {},
         "none": None,
     },
 ]

@@ -23,7 +23,10 @@ from lochan.query.syntax.parse import parse
 from tests.unit.query.sources.objects import BY_K, Row, snapshot
 
 OBJECTS: list[list[Row]] = [
-    [{"k": 1, "s": "apple", "n": {"x": 1}}, {"k": 9, "s": "pear", "n": {"x": 5}}],
+    [
+        {"k": 1, "s": "apple", "n": {"x": 1}, "one": 1, "big": True},
+        {"k": 9, "s": "pear", "n": {"x": 5}, "one": 1, "big": True},
+    ],
     [{"k": 10, "s": "fig"}, {"k": 19, "s": "kiwi"}],
     [{"k": 15, "s": 7}, {"k": 30, "s": 8.5}],
     [{"k": "a", "s": "zoo"}, {"s": "lime"}],
@@ -46,7 +49,39 @@ CASES = [
     ('s == "zoo" or k == 1', "o1 o4", "least and greatest s"),
     ('s == "zoo" or len(s) == 1', "o1 o2 o3 o4", ""),
     ("not (k == 1)", "o1 o2 o3 o4", ""),
-    ("missing(k)", "o1 o2 o3 o4", ""),
+    ("not (k >= 10)", "o1 o4", "least and greatest k"),
+    ("not (k < 10 or k > 19)", "o2 o3 o4", "least and greatest k"),
+    ("not (k < 20 and len(s) > 1)", "o1 o2 o3 o4", ""),
+    ("not (k >= 10 and s > 7)", "o1 o2 o3 o4", ""),
+    ("not not (k == 9)", "o1", "the span of the key"),
+    ("not (k between 10 and 40)", "o1 o4", "least and greatest k"),
+    ("k != 1", "o1 o2 o3 o4", ""),
+    ("one != 1", "", "least and greatest one"),
+    ("not (one in [1, 2])", "o2 o3 o4", "least and greatest one"),
+    ("missing(k)", "o4", "the span of the key"),
+    ("k == null", "", "the span of the key"),
+    ("k == null or missing(k)", "o4", "the span of the key"),
+    ("n == null", "", "no null in n"),
+    ("missing(n)", "o2 o3 o4", "every row has n"),
+    ("not has(n)", "o2 o3 o4", "every row has n"),
+    ("missing(s)", "", "every row has s"),
+    ("has(n.x)", "o1", "no n.x"),
+    ("not missing(n.x)", "o1", "no n.x"),
+    ("n.x != null", "o1", "no such value in n.x"),
+    ("k != null", "o1 o2 o3 o4", ""),
+    ('s like "k%"', "o1 o2", "least and greatest s"),
+    ('s like "ki_i"', "o1 o2", "least and greatest s"),
+    ('s like "fig"', "o1 o2", "least and greatest s"),
+    ('s like "%a"', "o1 o2 o4", "no such value in s"),
+    ('not (s like "%")', "o3", "least and greatest s"),
+    ("k == 4 + 5", "o1", "the span of the key"),
+    ('k == int64("9")', "o1", "the span of the key"),
+    ("k == -(-9)", "o1", "the span of the key"),
+    ("k == float64(9)", "o1", "the span of the key"),
+    ('k in [1, "a"]', "o1 o4", "least and greatest k"),
+    ("k == 1 or k == 9", "o1", "the span of the key"),
+    ("where big", "o1", "no such value in big"),
+    ("where not big", "", "least and greatest big"),
     ("nothing == 1", "", "no such value in nothing"),
     ("put k:=5 | k == 5", "o1 o2 o3 o4", ""),
     ("k == 1 | k == 30", "", "the span of the key"),
@@ -157,7 +192,7 @@ def test_a_filter_over_the_values(tmp_path: Path) -> None:
     [column] = [each for each in facts.columns if each.path == ("s",)]
     filtered = replace(column, bloom=bloom.build(bloom.hash_all(pa.array(["apple", "pear"]))))
     columns = np.array([filtered, column, None])
-    judge = Judge(Forms().of(facts), lambda path: columns, len(columns))
+    judge = Judge(Forms().of(facts), lambda path: columns, np.full(len(columns), 2))
 
     def why(op: str, value: str) -> list[str]:
         return [judge.reasons[number] for number in judge.judge(Compare(("s",), op, "string", value))]

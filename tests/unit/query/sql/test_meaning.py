@@ -149,7 +149,7 @@ def test_what_prunes() -> None:
         assert str(tests(text)[0].test) == known, text
     for text in (
         "select * from p where x > 5 or lower(y) = 'a'",
-        "select * from p where not x > 5",
+        "select * from p where not (x > 5 and lower(y) = 'a')",
         "select * from p left join q on p.id = q.id where q.x > 5",
         "select * from p join q on p.id = q.id where x > 5",
         "select * from q where exists (select 1 from p where x > 5)",
@@ -178,6 +178,8 @@ def test_what_prunes() -> None:
         ("select id from p where sum(id) > 1", "sum", "no aggregate can stand here"),
         ("select id, count(*) from p", "id", "`id` is neither grouped by nor within an aggregate"),
         ("select x.id from p", "x.id", "unknown field `id`"),
+        ("select id from p | head 5", "|", "SQL has no `|`"),
+        ("select unnest(x) from p", "unnest", "over"),
         ("select r.pth from p", "r.pth", "unknown field `pth`; did you mean `path`?"),
         ("select id from p a, p b", "id", "is in several tables"),
         ("select id from p, p", "p", "two tables are called `p`"),

@@ -6,9 +6,10 @@ so objects do not overlap, and no sort is larger than an object.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -21,6 +22,7 @@ from lochan.engines.duckdb.session import Session
 from lochan.formats.pool_settings import PoolSettings
 from lochan.pools.facts import Facts, ShapeFacts
 from lochan.pools.layout import BODY_COLUMN, SHAPE_COLUMN, Layout, body_layout, columns, lay_out
+from lochan.pools.shape import STRING, TIME
 
 FOOTER = "lochan"  # the name of our part of a Parquet file's footer
 ROW_GROUP_ROWS = 122_880
@@ -126,22 +128,22 @@ class Objects:
         by = order.by()
         if count < 2 or not by:
             return [name]
-        key = sort_key(by)
-        sample = f"(SELECT {key} AS k FROM {name} USING SAMPLE {_SAMPLE_ROWS} ROWS)"
+        plain = order.plain_column()
+        value, written = (sort_key(by), blob_sql) if plain is None else _compared(*plain)
+        sample = f"(SELECT {value} AS k FROM {name} USING SAMPLE {_SAMPLE_ROWS} ROWS)"
         cuts = ", ".join(f"{number / count}" for number in range(1, count))
-        ((bounds,),) = self._session.execute(f"SELECT quantile_disc(k, [{cuts}]) FROM {sample}")
-        bounds = sorted(set(bounds or ()))
-        tests = [
-            " AND ".join(
-                test
-                for test in (
-                    f"{key} > {blob_sql(low)}" if low is not None else "",
-                    f"{key} <= {blob_sql(high)}" if high is not None else "",
-                )
-                if test
-            )
-            for low, high in zip([None, *bounds], [*bounds, None], strict=True)
-        ]
+        ((bounds,),) = self._session.execute(f"SELECT quantile_disc(k, [{cuts}]) FROM {sample} WHERE k IS NOT NULL")
+        ends = [written(bound) for bound in sorted(set(bounds or ()))]
+        if not ends:
+            return [name]
+        key = value if plain is None else plain[1]
+        tests = [f"{key} <= {ends[0]}"]
+        tests += [f"{key} > {low} AND {key} <= {high}" for low, high in pairwise(ends)]
+        tests.append(f"{key} > {ends[-1]}")
+        where = 0 if self._settings.nulls_first else -1
+        tests[where] = f"({tests[where]} OR {key} IS NULL)"
+        if plain is not None and self._settings.keys[0].descending:
+            tests.reverse()
         return [f"(SELECT * FROM {name} WHERE {test})" for test in tests]
 
     def _count(self, name: str) -> int:
@@ -172,9 +174,18 @@ def sort_key(by: Sequence[str]) -> str:
 
 
 def _sorted_by(term: str) -> str:
-    sql, _, nulls = term.partition(" NULLS ")
+    sql, _, nulls = term.rpartition(" NULLS ")
     value, _, way = sql.rpartition(" ")
     return f"{value}, '{way} NULLS {nulls}'"
+
+
+def _compared(kind: str, column: str) -> tuple[str, Callable[[Any], str]]:
+    """A column by itself, which files are searched by: what to ask for as its value, and how that is written."""
+    if kind == STRING:
+        return f"encode({column})", lambda value: f"decode({blob_sql(value)})"
+    if kind == TIME:
+        return f"epoch_us({column})", lambda value: f"make_timestamptz({value})"
+    return column, str
 
 
 def blob_sql(value: bytes) -> str:

@@ -6,12 +6,18 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from lochan.engines.duckdb.load.sql import name_sql
-from lochan.engines.duckdb.load.whole_row import value_text, whole_row
 from lochan.formats.pool_settings import Path, PoolKey, PoolSettings
 from lochan.pools import keys
 from lochan.pools.keys import Instant
 from lochan.pools.layout import BODY_COLUMN, Layout, Member
-from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, JSON, OBJECT, STRING, TIME, Object
+from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, JSON, NULL, OBJECT, STRING, TIME, Object, Type, kind_of, sure
+from lochan.query.compile.sql import Sql
+from lochan.query.dialects import render
+from lochan.query.leaves import Known as KnownLeaf
+from lochan.query.sources.forms import Form
+from lochan.query.sources.knowledge import Knowledge
+from lochan.query.sources.values import value as value_of
+from lochan.query.sources.whole_row import Texts
 
 _CLASSES = {BOOL: 1, INT: 2, FLOAT: 2, TIME: 3, STRING: 4, OBJECT: 5, ARRAY: 5, JSON: 5}
 _COMPOSITE = (OBJECT, ARRAY, JSON)
@@ -25,6 +31,8 @@ class Part(NamedTuple):
 
     @property
     def is_there(self) -> str:
+        if not self.key.path:
+            return "true"  # a row is always there
         return " OR ".join(f"{sql} IS NOT NULL" for sql in self.kinds.values()) or "false"
 
 
@@ -38,6 +46,13 @@ class Order:
     def has_key(self) -> str:
         """True for rows that have every part of the key."""
         return " AND ".join(f"({part.is_there})" for part in self.parts)
+
+    def plain_column(self) -> tuple[str, str] | None:
+        """The kind and the column of the key, where it is one of one kind that compares as the order does."""
+        if len(self.parts) != 1 or len(self.parts[0].kinds) != 1:
+            return None
+        [(kind, column)] = self.parts[0].kinds.items()
+        return (kind, column) if kind in (INT, TIME, STRING) else None
 
     def by(self, *, backwards: bool = False) -> list[str]:
         return [term for part in self.parts for term in self._terms(part, backwards)]
@@ -93,7 +108,7 @@ def _value(by_kind: dict[str, Any]) -> Any:
 
 def _columns(layout: Layout, path: Path, shapes: Mapping[int, Object]) -> dict[str, str]:
     if not path:
-        return {JSON: whole_row(layout, shapes)}
+        return {JSON: _text(layout, path, shapes)}
     members, of = layout.members, ""
     for name in path[:-1]:
         member = _named(members, name)
@@ -104,11 +119,39 @@ def _columns(layout: Layout, path: Path, shapes: Mapping[int, Object]) -> dict[s
     found = _named(members, path[-1])
     if found is None:
         return {}
-    return {
-        each.kind: value_text(each, shapes, path, of) if each.kind in _COMPOSITE else of + name_sql(each.column)
-        for each in found.alternates
-        if each.column or each.kind == OBJECT
-    }
+    kinds = {each.kind: of + name_sql(each.column) for each in found.alternates if each.kind not in _COMPOSITE}
+    return kinds if len(kinds) == len(found.alternates) else {**kinds, JSON: _text(layout, path, shapes)}
+
+
+def _text(layout: Layout, path: Path, shapes: Mapping[int, Object]) -> str:
+    """As queries order it (query/sources/whole_row.py): what is at the path, NULL where that is a scalar."""
+    form = Form({id: shape for id, shape in shapes.items() if _holds(layout.members, shape)}, (), False, layout)
+    if not path:
+        form.see_all()
+    known = Knowledge([form])
+
+    def read(each: KnownLeaf) -> Sql:
+        place = known.place(form, each.leaf)
+        assert place is not None
+        return value_of(place, each.leaf, "", known.element(each.leaf))
+
+    texts = Texts(known.known, known.members, read)
+    found = texts.of_key(path) if path else texts.of_row()
+    return "NULL" if found is None else f"({render(found, 'duckdb')})"
+
+
+def _holds(members: Iterable[Member], shape: Object) -> bool:
+    """Whether rows of that shape can lie in these columns: not all that are known have some."""
+    by_name = {member.name: member for member in members}
+    return all(name in by_name and _takes(by_name[name], sure(type)) for name, type in shape.fields)
+
+
+def _takes(member: Member, type: Type) -> bool:
+    kind = kind_of(type)
+    own = member.alternate(kind)
+    if own is not None and isinstance(type, Object):
+        return _holds(own.members, type)
+    return own is not None or kind == NULL or member.alternate(JSON) is not None
 
 
 def _kept_columns(layout: Layout, path: Path, _: Mapping[int, Object]) -> dict[str, str]:

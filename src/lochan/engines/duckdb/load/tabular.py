@@ -16,8 +16,9 @@ from __future__ import annotations
 
 import base64
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from decimal import Decimal
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -28,14 +29,16 @@ from lochan.formats.pool_settings import Path
 from lochan.pools.json_row import Row, exact_number
 from lochan.pools.layout import Layout, Member, is_typed, lay_out
 from lochan.pools.nullable import has_column
-from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, NULL, OBJECT, STRING, Array, Maybe, Object, Type, kind_of
+from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, JSON, NULL, OBJECT, STRING, Array, Maybe, Object, Type, kind_of
 from lochan.pools.times import format_of, rendered
 
 BATCH_ROWS = 65_536
 _INT_MAX = (1 << 63) - 1
-_DIGITS = 15  # of any decimal, a float gives back so many
+FLOAT_DIGITS = 15  # of any decimal, a float gives back so many
+FLOAT_DIGITS_MAX = 17  # and never more than these
 _UTC = pa.timestamp("us", "UTC")
 _DAY = "time:YYYY-MM-DD"
+_NO_TYPES: Mapping[str, Type | None] = MappingProxyType({})
 
 
 class Shaped(NamedTuple):
@@ -61,7 +64,7 @@ def shaped(batch: pa.RecordBatch, times: Collection[Path] = ()) -> Shaped | None
     columns: list[tuple[str, pa.Array]] = []
     types: list[tuple[str, Type]] = []
     for name, column in zip(batch.schema.names, map(plain, batch.columns), strict=True):
-        column, type = _timed(column) if (name,) in times else (column, type_of(column.type))
+        column, type = _timed(column) if (name,) in times else _typed(column)
         if type is None or any(path[0] == name and len(path) > 1 for path in times):
             return None
         columns.append((name, column))
@@ -70,11 +73,19 @@ def shaped(batch: pa.RecordBatch, times: Collection[Path] = ()) -> Shaped | None
     if shape is None:
         return None
     layout = lay_out([shape])
-    arrays = None if layout.body else _laid_out(layout.members, dict(columns))
+    arrays = None if layout.body else _laid_out(layout.members, dict(columns), dict(types))
     if not arrays:  # a table without columns has no rows
         return None
     schema = pa.schema([(name, array.type) for name, array in arrays])
     return Shaped(pa.Table.from_arrays([array for _, array in arrays], schema=schema), layout, shape)
+
+
+def _typed(column: pa.Array) -> tuple[pa.Array, Type | None]:
+    """A decimal is text, if no float gives any of them back."""
+    if not pa.types.is_decimal(column.type):
+        return column, type_of(column.type)
+    texts = column.cast(pa.string())
+    return (texts, JSON) if (pc.min(significant(texts)).as_py() or 0) > FLOAT_DIGITS_MAX else (column, None)
 
 
 def _timed(column: pa.Array) -> tuple[pa.Array, Type | None]:
@@ -177,11 +188,16 @@ def _simple(type: pa.DataType) -> pa.DataType:
     return type if pa.types.is_boolean(type) else pa.string()
 
 
+def significant(texts: pa.Array) -> pa.Array:
+    """How many digits numbers have that count."""
+    digits = pc.utf8_trim(pc.replace_substring_regex(texts, "[eE].*|[^0-9]", ""), "0")
+    return pc.utf8_length(digits)
+
+
 def _decimal(column: pa.Array) -> pa.Array:
     """As floats, if all of them have so few digits that a float gives them back."""
     texts = column.cast(pa.string())
-    digits = pc.utf8_trim(pc.replace_substring_regex(texts, "[eE].*|[^0-9]", ""), "0")
-    few = (pc.max(pc.utf8_length(digits)).as_py() or 0) <= _DIGITS
+    few = (pc.max(significant(texts)).as_py() or 0) <= FLOAT_DIGITS
     return texts.cast(pa.float64()) if few else column
 
 
@@ -228,14 +244,19 @@ def _object(fields: Iterable[tuple[str, Type | None]]) -> Object | None:
     return Object(tuple(known))
 
 
-def _laid_out(members: tuple[Member, ...], columns: dict[str, pa.Array]) -> list[tuple[str, pa.Array]] | None:
-    """The columns as the layout names them. None: it keeps something of them as text."""
+def _laid_out(
+    members: tuple[Member, ...], columns: dict[str, pa.Array], types: Mapping[str, Type | None] = _NO_TYPES
+) -> list[tuple[str, pa.Array]] | None:
+    """The columns as the layout names them, those of kind json as they are. None: it keeps something else as text."""
     found = []
     for member in members:
         column = columns[member.name]
         for alternate in member.alternates:
             if alternate.kind == ARRAY and not is_typed(alternate.element):
                 return None
+            if alternate.kind == JSON and types.get(member.name) == JSON:
+                found.append((alternate.column, column))
+                continue
             if alternate.kind not in (OBJECT, ARRAY, kind_of(type_of(column.type) or NULL)):
                 return None  # it is kept as text
             if not alternate.column:
@@ -256,6 +277,8 @@ def _laid_out(members: tuple[Member, ...], columns: dict[str, pa.Array]) -> list
 def _python(column: pa.Array) -> list[Any]:
     type = column.type
     values: list[Any] = column.to_pylist()
+    if pa.types.is_map(type) and pa.types.is_string(type.key_type):
+        values = [{} if each == [] else each for each in values]  # else nobody could tell it from a list
     return values if type_of(type) is not None and not pa.types.is_struct(type) else [_exact(each) for each in values]
 
 
