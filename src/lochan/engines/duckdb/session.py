@@ -44,7 +44,7 @@ class Session:
         instances: Instances | None = None,
     ) -> None:
         wish = Wish(limits, None if folders is None else tuple(folders), temp, ordered)
-        self._limits = limits
+        self.limits = limits
         self._instances = instances
         self._instance = Instance(wish) if instances is None else instances.take(wish)
         self._spoilt = False  # something failed, or was left half-way
@@ -112,8 +112,8 @@ class Session:
         """The clock runs from the first of these to the end of the session."""
         if self._why is not None:
             raise self._why
-        if self._timer is None and self._limits.seconds is not None:
-            self._timer = threading.Timer(self._limits.seconds, self._insist, (out_of_time(self._limits),))
+        if self._timer is None and self.limits.seconds is not None:
+            self._timer = threading.Timer(self.limits.seconds, self._insist, (out_of_time(self.limits),))
             self._timer.daemon = True
             self._timer.start()
         self._busy = True
@@ -147,9 +147,9 @@ class Session:
         if said.startswith("INTERRUPT Error") and self._why is not None:
             return self._why
         if "max_temp_directory_size" in said or "No space left" in said:
-            return out_of_disk(self._limits, said.partition("\n")[0])
+            return out_of_disk(self.limits, said.partition("\n")[0])
         if said.startswith("Out of Memory Error"):
-            return out_of_memory(self._limits)
+            return out_of_memory(self.limits)
         if "More than one row returned by a subquery" in said:
             return Invalid("a query that stands for one value gave several rows", hint="add limit 1, or take max(…)")
         return error

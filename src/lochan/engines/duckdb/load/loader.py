@@ -14,6 +14,8 @@ from lochan.engines.duckdb.load.known import Known
 from lochan.engines.duckdb.load.learning import Judged, Learning, engine_text
 from lochan.engines.duckdb.load.lines import Lines
 from lochan.engines.duckdb.load.objects import Objects, Written
+from lochan.engines.duckdb.load.ordering import Order
+from lochan.engines.duckdb.load.parting import parted
 from lochan.engines.duckdb.load.relation import Relation, relations
 from lochan.engines.duckdb.load.staging import Misses, Staging
 from lochan.engines.duckdb.load.tabular import batches_of, rows_of, shaped
@@ -22,6 +24,7 @@ from lochan.engines.duckdb.session import Session
 from lochan.formats.pool_settings import PoolSettings
 from lochan.pools.faults import Faults
 from lochan.pools.json_row import Row
+from lochan.pools.layout import Layout
 
 _SAMPLE = 1_000  # rows of a chunk that are looked at before the first is taken in
 _FEW = 500  # misses that are not worth a second look for what they have in common
@@ -39,7 +42,7 @@ class Loader:
         self.faults = faults
         self._keys = [key.path for key in settings.keys if key.path]
         self._known = Known(self._keys)
-        self._staging = Staging(session, self._known)
+        self._staging = Staging(session, self._known, self._order)
         self._learning = Learning(self._known, faults, settings.times)
         self._text_bytes = 0
 
@@ -87,13 +90,17 @@ class Loader:
         for row in rows:
             batch.append(row)
             if len(batch) == _BATCH:
-                self._settle(self._learning.judge_rows(batch))
+                self._text_bytes += self._settle(self._learning.judge_rows(batch))
                 batch = []
-        self._settle(self._learning.judge_rows(batch))
+        self._text_bytes += self._settle(self._learning.judge_rows(batch))
 
     def take_batch(self, batch: pa.RecordBatch) -> None:
         """Raises Invalid for columns that no row can have."""
         self._text_bytes += batch.nbytes
+        for each in parted(batch):
+            self._take_part(each)
+
+    def _take_part(self, batch: pa.RecordBatch) -> None:
         found = shaped(batch, self._settings.times)
         if found is not None:
             self._known.add(Counter({found.shape: batch.num_rows}))
@@ -110,11 +117,15 @@ class Loader:
 
     def _relations(self) -> list[Relation]:
         known = self._known
-        found = relations(self._staging.tables, known.layout, known, list(known.columns))
-        if self._staging.kept is not None:
-            layout = every_kind(self._keys)
-            found.append(Relation(layout, f"SELECT * FROM {self._staging.kept}", tuple(self._known.texts)))
+        found = relations(self._staging.tables(), known.layout, known, list(known.columns))
+        kept = self._staging.kept()
+        if kept is not None:
+            found.append(Relation(every_kind(self._keys), f"SELECT * FROM {kept}", tuple(self._known.texts)))
         return found
+
+    def _order(self, layout: Layout) -> list[str]:
+        """None for a pool without a key: to write down whole rows twice is too much."""
+        return Order(layout, self._settings, self._known.by_id).by() if self._keys else []
 
     def _learn(self, lines: Lines, misses: Misses) -> bool:
         """Whether the rest may now be verified."""
@@ -122,18 +133,20 @@ class Loader:
         self._learning.learn(self._learning.peek(lines, _spread(misses, _FEW)))
         return self._staging.patterns() != before
 
-    def _settle(self, judged: Sequence[Judged]) -> None:
+    def _settle(self, judged: Sequence[Judged]) -> int:
+        """Returns how long they are as text."""
         self._learning.learn(judged)
         known = self._known
         numbers = {shape: known.number(shape) for shape in {each.shape for each in judged}}
         typed = [each for each in judged if numbers[each.shape] is not None]
-        self._staging.given(
-            pa.array([engine_text(each, known.layout) for each in typed], pa.string()),
-            pa.array([numbers[each.shape] for each in typed], pa.int32()),
-        )
+        lines = pa.array([engine_text(each, known.layout) for each in typed], pa.string())
+        self._staging.given(lines, pa.array([numbers[each.shape] for each in typed], pa.int32()))
         texts = [each for each in judged if numbers[each.shape] is None]
-        if texts:
-            self._staging.texts(texts_table(texts, [known.texts[each.shape] for each in texts], self._keys))
+        if not texts:
+            return int(lines.nbytes)
+        rows = texts_table(texts, [known.texts[each.shape] for each in texts], self._keys)
+        self._staging.texts(rows)
+        return int(lines.nbytes + rows.nbytes)
 
     @property
     def folder(self) -> Path:

@@ -1,7 +1,7 @@
 """Where rows wait for their place in the order: tables of the session, which may lie on the disk.
 
 Each table has the columns of one layout. When a new shape needs more, the next rows go to a new table; `objects` puts
-the tables together again.
+the tables together again. One that has grown large goes to files (`aside.py`).
 
     _shape      the number of the row's shape; NULL: no known shape verifies the row, so nothing of it counts
     #miss       of such a row: which of its chunk it was
@@ -9,7 +9,7 @@ the tables together again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lochan.engines.duckdb.load.aside import Aside
 from lochan.engines.duckdb.load.carrying import bare, carried
 from lochan.engines.duckdb.load.columns import ROW, SHAPE, Columns, structure
 from lochan.engines.duckdb.load.known import Known
@@ -41,11 +42,23 @@ class Table(NamedTuple):
 
 
 class Staging:
-    def __init__(self, session: Session, known: Known) -> None:
+    """`order` has the terms by which rows of a layout will be sorted."""
+
+    def __init__(self, session: Session, known: Known, order: Callable[[Layout], list[str]]) -> None:
         self._session = session
         self._known = known
-        self.tables: list[Table] = []
-        self.kept: str | None = None  # the table of rows that are text
+        self._order = order
+        self._aside = Aside(session)
+        self._tables: list[Table] = []
+        self._kept: str | None = None  # the table of rows that are text
+
+    def tables(self) -> list[Table]:
+        """When all rows are in."""
+        return [table._replace(name=self._aside.whole(table.name)) for table in self._tables]
+
+    def kept(self) -> str | None:
+        """Likewise; None: no rows are text."""
+        return self._kept and self._aside.whole(self._kept)
 
     def verified(self, lines: pa.Array) -> Misses:
         """Takes in all lines of which a known shape is certain. Returns the others' numbers, ascending."""
@@ -64,12 +77,16 @@ class Staging:
             shown = ""
         if not shown:
             self._insert(table, lines, matched)
-        return self._misses(table)
+        misses = self._misses(table)
+        self._grown(table, lines.nbytes)
+        return misses
 
     def given(self, lines: pa.Array, ids: pa.Array) -> None:
         """Takes in lines as `learning` wrote them, with the numbers of their shapes."""
         if len(lines):
-            self._insert(self._table(), lines, "id", ids)
+            table = self._table()
+            self._insert(table, lines, "id", ids)
+            self._grown(table, lines.nbytes)
 
     def typed(self, rows: pa.Table, layout: Layout, shape: Object, id: int) -> bool:
         """Takes in rows in columns of that layout, all of one shape. False: something of them is kept as text now, and
@@ -82,16 +99,21 @@ class Staging:
         numbers = pa.array(np.full(rows.num_rows, id, dtype=np.int32))
         with self._chunk(rows.add_column(0, SHAPE_COLUMN, numbers)):
             self._session.execute(f"INSERT INTO {table.name} SELECT {listed} FROM chunk")
+        self._grown(table, rows.nbytes)
         return True
 
     def texts(self, rows: pa.Table) -> None:
         """Takes in rows that are kept as text: `_shape`, `_body`, then the keys' columns."""
         with self._chunk(rows):
-            if self.kept is None:
-                self.kept = "kept"
-                self._session.execute(f"CREATE TEMP TABLE {self.kept} AS SELECT * FROM chunk")
+            if self._kept is None:
+                self._kept = "kept"
+                self._session.execute(f"CREATE TEMP TABLE {self._kept} AS SELECT * FROM chunk")
             else:
-                self._session.execute(f"INSERT INTO {self.kept} SELECT * FROM chunk")
+                self._session.execute(f"INSERT INTO {self._kept} SELECT * FROM chunk")
+        self._aside.grown(self._kept, rows.nbytes, list)
+
+    def _grown(self, table: Table, size: int) -> None:
+        self._aside.grown(table.name, size, lambda: self._order(table.layout))
 
     def _insert(
         self, table: Table, lines: pa.Array, shape: str, ids: pa.Array | None = None, *, read_all: bool = False
@@ -132,13 +154,13 @@ class Staging:
     def _table(self) -> Table:
         """The last one, if it has all the columns that there are by now."""
         layout = self._known.layout
-        if not self.tables or self.tables[-1].layout != layout:
+        if not self._tables or self._tables[-1].layout != layout:
             columns = Columns(layout, {}).all()
-            name = f"staged{len(self.tables)}"
+            name = f"staged{len(self._tables)}"
             listed = "".join(f", {name_sql(each.name)} {each.type}" for each in columns)
             self._session.execute(f'CREATE TEMP TABLE {name} (_shape INTEGER, "#miss" BIGINT{listed})')
-            self.tables.append(Table(name, layout, tuple(self._known.columns)))
-        return self.tables[-1]
+            self._tables.append(Table(name, layout, tuple(self._known.columns)))
+        return self._tables[-1]
 
     def patterns(self) -> list[tuple[int, str]]:
         """What verifies rows by now: the number of a shape, and its regular expression."""
