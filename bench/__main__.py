@@ -17,6 +17,7 @@ SUBJECTS = (
     "load_pool",
     "pools",
     "kafka_stream",
+    "spark_bytes",
     "spark_load",
     "spark_query",
     "spark_stream",

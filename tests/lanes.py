@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from tests.servers import client_env, kafka, minio, postgres
-from tests.spark import s3a
+from tests.spark import java, s3a
 
 ROOT = Path(__file__).parent.parent
 LANES = {
@@ -60,6 +60,7 @@ def _run(name: str, counts: dict[str, int]) -> None:
         client_env.make_all()
     if name == "spark":
         s3a.jars()
+        java.prepare()
     begun = time.monotonic()
     command = [sys.executable, "-m", "pytest", *AT_ONCE.get(name, []), *folders]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, errors="replace") as pytest:

@@ -216,6 +216,31 @@ class Lake:
             name, kind=POOL, default_branch=default_branch, metadata=metadata, pool=settings, actor=actor, key=key
         )
 
+    async def prepare_pool(
+        self, name: str, settings: PoolSettings, *, default_branch: str = "main", actor: Actor
+    ) -> OpenRepository:
+        """A pool that only its maker has: when its first rows have landed, `name_pool` shows it to all. So a load that
+        fails leaves no pool behind. Raises AlreadyExists, Invalid."""
+        from lochan.versioning.catalog import prepare_pool
+
+        prepared = await prepare_pool(
+            self._own,
+            self.journal,
+            self._clock,
+            self._ids,
+            name=name,
+            default_branch=default_branch,
+            pool=settings,
+            actor=actor,
+        )
+        return await self._opened(prepared)
+
+    async def name_pool(self, prepared: OpenRepository, *, actor: Actor) -> None:
+        """Raises AlreadyExists where somebody took the name meanwhile."""
+        from lochan.versioning.catalog import name_repository
+
+        await name_repository(self._own, prepared.repository, actor=actor)
+
     async def rename_repository(self, name: str, to: str, *, actor: Actor, key: str = "") -> None:
         """When it returns, nobody finds it by its old name any more, nor writes into it in place of the next (A1)."""
         from lochan.versioning.catalog import rename_repository
@@ -247,11 +272,13 @@ class Lake:
 
     async def open_repository(self, name: str) -> OpenRepository:
         """Its objects and history; see the functions of `lochan.versioning`. Raises NotFound."""
+        return await self._opened(await self.repository(name))
+
+    async def _opened(self, found: Repository) -> OpenRepository:
         from lochan.versioning.bodies.settings import STANDARD
         from lochan.versioning.open_repository import OpenRepository
         from lochan.versioning.upkeep import attach
 
-        found = await self.repository(name)
         opened = OpenRepository(
             found,
             await self.journal(found.id),

@@ -26,6 +26,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from tests.spark import java
+
 _START_SECONDS = 120
 _HOSTS = ("127.0.0.1", "127.0.0.2")  # Spark runs a second copy of a slow task only on another host
 _PR_SET_PDEATHSIG = 1
@@ -46,17 +48,12 @@ class Cluster:
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.executor.memory": "512m",
-            "spark.executor.extraJavaOptions": _JAVA,
-            "spark.driver.extraJavaOptions": _JAVA,
         }
 
     def configured(self, more: Mapping[str, str] = _NOTHING) -> dict[str, str]:
-        """The environment of a process that uses it with these options, as its administrator would set it up."""
-        conf = self.folder / "conf"
-        conf.mkdir(exist_ok=True)
-        lines = [f"{name} {value}\n" for name, value in {**self.options, **more}.items()]
-        (conf / "spark-defaults.conf").write_text("".join(lines))
-        return environment() | {"SPARK_CONF_DIR": str(conf)}
+        """The environment of a Python program that uses it with these options."""
+        words = " ".join(f'--conf "{name}={value}"' for name, value in {**self.options, **more}.items())
+        return environment() | {"PYSPARK_SUBMIT_ARGS": f"{words} pyspark-shell"}
 
     def state(self) -> dict[str, Any]:
         """What the master says of itself."""
@@ -66,9 +63,6 @@ class Cluster:
 
     def log(self) -> str:
         return "\n".join(f"--- {path.name}\n{path.read_text()[-4_000:]}" for path in self.folder.glob("*.log"))
-
-
-_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
 @contextmanager
@@ -119,7 +113,8 @@ def environment() -> dict[str, str]:
     return kept | {
         "PYSPARK_PYTHON": sys.executable,
         "SPARK_LOCAL_IP": "127.0.0.1",
-        "SPARK_DAEMON_JAVA_OPTS": _JAVA,
+        "SPARK_DAEMON_JAVA_OPTS": java.OPTIONS,
+        **java.environment(),
     }
 
 

@@ -28,7 +28,6 @@ def connect_server() -> Iterator[str]:
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": str(port),
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     }
     words = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
     submit = Path(found.origin).parent / "bin" / "spark-submit"

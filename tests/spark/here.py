@@ -7,7 +7,6 @@ from lochan.engines.spark.place import SparkPlace
 HERE = SparkPlace(
     master="local[2]",
     options={
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "spark.driver.maxResultSize": "64m",
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.codegen.wholeStage": "false",

@@ -26,7 +26,6 @@ def main(settings: str, root: str, local: str, *names: str) -> None:
 
 FAST = {
     "spark.sql.shuffle.partitions": "2",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.hadoop.fs.s3a.multipart.size": "5M",
     "spark.hadoop.fs.s3a.multipart.threshold": "8M",
     "spark.hadoop.fs.s3a.attempts.maximum": "1",  # what a retry would hide is to be seen

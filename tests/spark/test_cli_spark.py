@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.unit.cli.invoke import lochan as here
+
 LOCHAN = [sys.executable, "-c", "from lochan.cli.main import main; main()"]
 
 
@@ -14,12 +16,15 @@ def lochan(folder: Path, *words: str, given: str = "", **env: str) -> subprocess
     return subprocess.run([*LOCHAN, *words], input=given, capture_output=True, text=True, env=place, check=False)
 
 
+def filled(folder: Path, rows: str) -> None:
+    """Here, where nothing has to be started."""
+    for words in (("init",), ("create", "logs", "--key", "k"), ("load", "logs", "-")):
+        assert here(*words, env={"LOCHAN_LAKE": str(folder / "lake")}, stdin=rows).exit_code == 0
+
+
 def test_work_beyond_the_threshold(tmp_path: Path) -> None:
     """`auto` takes Spark; Spark says nothing on stderr."""
-    assert lochan(tmp_path, "init").returncode == 0
-    assert lochan(tmp_path, "create", "logs", "--key", "k").returncode == 0
-    loaded = lochan(tmp_path, "load", "logs", "-", given='{"k":2,"h":"a"}\n{"k":1,"h":"b"}\n{"k":3,"h":"a"}\n')
-    assert loaded.returncode == 0, loaded.stderr
+    filled(tmp_path, '{"k":2,"h":"a"}\n{"k":1,"h":"b"}\n{"k":3,"h":"a"}\n')
     text = "from logs | count() by h | sort h"
     ran = lochan(tmp_path, "query", text, "--stats", "--master", "local[1]", LOCHAN_SPARK__THRESHOLD="1B")
     assert [json.loads(line) for line in ran.stdout.splitlines()] == [{"h": "a", "count": 2}, {"h": "b", "count": 1}]
@@ -37,9 +42,7 @@ exit 1
 
 def test_where_spark_cannot_run(tmp_path: Path) -> None:
     """Each is told at once, in one line and a hint."""
-    assert lochan(tmp_path, "init").returncode == 0
-    assert lochan(tmp_path, "create", "logs", "--key", "k").returncode == 0
-    assert lochan(tmp_path, "load", "logs", "-", given='{"k":2}\n').returncode == 0
+    filled(tmp_path, '{"k":2}\n')
     java = tmp_path / "old" / "bin" / "java"
     java.parent.mkdir(parents=True)
     java.write_text(OLD_JAVA)

@@ -1,6 +1,7 @@
-"""Queries on a standalone cluster: on a lake in a folder that its machines share, and on one in a bucket through S3A.
+"""A standalone cluster: queries on a lake in a folder that its machines share, and on one in a bucket through S3A; and
+all that executors write, while they are killed and tasks are run twice.
 
-The driver is a process of its own each time, as a user starts it."""
+The driver is a process of its own, as a user starts it; all work that can share one does."""
 
 from __future__ import annotations
 
@@ -88,6 +89,22 @@ def test_a_lake_in_a_folder(there: Cluster, tmp_path: Path) -> None:
     assert [app["name"] for app in ran] == ["lochan"]
 
 
+# A frame by somebody's program, and then `lochan shell` in the same session.
+READ = """
+import json, sys
+import lochan.spark
+from lochan.cli.main import main
+from lochan.engines.duckdb.limits import STANDARD
+from lochan.engines.spark.place import SparkPlace
+from lochan.engines.spark.session import session_at
+
+read = lochan.spark.read(session_at(SparkPlace(sys.argv[1]), STANDARD), "logs", where="k >= 100")
+print(json.dumps([read.inputFiles()[0].partition(":")[0], read.count()]), flush=True)
+sys.argv[1:] = ["shell", "--engine", "spark", "--master", sys.argv[1]]
+main()
+"""
+
+
 def test_a_lake_in_a_bucket(there: Cluster, store: MinioServer, tmp_path: Path) -> None:
     """Executors read it by themselves: nothing is copied to the machine that asks."""
     url = f"s3://{store.bucket('on-a-cluster')}/a lake"
@@ -102,112 +119,102 @@ def test_a_lake_in_a_bucket(there: Cluster, store: MinioServer, tmp_path: Path) 
         "LOCHAN_CACHE__PATH": str(tmp_path / "cache"),
         "TMPDIR": str(tmp_path),
     }
-    words = [*LOCHAN, "shell", "--engine", "spark", "--master", there.master]
+    words = [sys.executable, "-c", READ, there.master]
     asked = "from logs | k > 100 | count()\nfrom holes\nfrom logs\n"
     ran = subprocess.run(words, input=asked, capture_output=True, text=True, env={**os.environ, **env}, check=False)
-    assert parsed(ran.stdout) == [{"count": 899}, *ROWS], ran.stderr
+    assert parsed(ran.stdout) == [["s3a", 900], {"count": 899}, *ROWS], ran.stderr
     assert ran.returncode == 10 and ran.stderr.splitlines()[0].endswith("is not on the store any more"), ran.stderr
     assert not list(tmp_path.rglob("*.parquet"))
     assert not list(tmp_path.glob("lochan-*"))
     check_job(env, there, 1_000)
 
 
-def test_frames_to_a_lake_in_a_bucket_and_back(there: Cluster, store: MinioServer, tmp_path: Path) -> None:
-    """By executors; one task is run twice, and its rows are there once."""
-    url = f"s3://{store.bucket('frames')}/lake"
-
-    async def make() -> None:
-        lake = await Lake.create(open_store(url, store.options))
-        await lake.create_pool("logs", BY_K, actor=ANN)
-        await lake.create_repository("files", actor=ANN)
-        await lake.close()
-
-    run(make())
-    jars = f"{s3a.jars()}/*"
-    env = there.configured({"spark.driver.extraClassPath": jars, "spark.executor.extraClassPath": jars}) | {
-        "LOCHAN_LAKE": url,
-        "AWS_REGION": "us-east-1",
-        "AWS_ENDPOINT_URL": store.endpoint,
-        "AWS_ACCESS_KEY_ID": store.access_key,
-        "AWS_SECRET_ACCESS_KEY": store.secret_key,
-    }
-    command = [sys.executable, "-m", "tests.spark.run_frames", there.master, str(tmp_path)]
-    ran = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **env}, check=False, timeout=280)
-    assert ran.returncode == 0, ran.stderr[-4_000:]
-    assert store.secret_key not in ran.stdout + ran.stderr
-    found = json.loads(ran.stdout.splitlines()[-1])
-    assert found["tries"] == ["try-0", "try-1"]
-    assert (found["landed"], found["native"][0], found["scheme"]) == (400, 600, "s3a")
-    assert (found["source"], found["files"]) == (2 * sum(range(400)), 50)
-
-
-SHIPPED = """
-import sys
-from collections.abc import Iterator
-import pyarrow as pa
-from lochan.engines.duckdb.limits import STANDARD
-from lochan.engines.spark.package import ship
-from lochan.engines.spark.place import SparkPlace
-from lochan.engines.spark.session import session_at
-
-def where(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    import lochan.pools.layout
-    for batch in batches:
-        yield pa.RecordBatch.from_pydict({"file": [lochan.pools.layout.__file__]})
-
-spark = session_at(SparkPlace(sys.argv[1]), STANDARD)
-ship(spark)
-ship(spark)
-print(*(row.file for row in spark.range(4, numPartitions=4).mapInArrow(where, "file string").collect()))
-spark.stop()
-"""
-
-
-def test_executors_import_what_the_driver_has(there: Cluster, tmp_path: Path) -> None:
-    env = {**os.environ, **there.configured()}
-    ran = subprocess.run(
-        [sys.executable, "-c", SHIPPED, there.master],
-        capture_output=True,
-        text=True,
-        env=env,
-        cwd=tmp_path,
-        check=False,
-    )
-    assert ran.returncode == 0, ran.stderr
-    files = ran.stdout.split()
-    assert len(files) == 4
-    assert all("lochan.zip/lochan/pools/layout.py" in file for file in files), files
-
-
-def test_a_compaction(there: Cluster, tmp_path: Path) -> None:
-    """Executors read the objects and write those that stand for them."""
-    env = there.configured() | {"LOCHAN_LAKE": str(tmp_path / "lake")}
-    run(fill(LocalStore(str(tmp_path / "lake"), create=True)))
-    done = json.loads(lochan(env, "compact", "logs", "--engine", "spark", "--master", there.master, "-f", "json"))
-    assert (done["before"], done["after"], done["rows"]) == (3, 1, 1_000)
-    assert lochan(env, "diff", "--rows", "logs@main~1", "logs") == "0 added, 0 removed\n"
-    (job, *_) = json.loads(lochan(env, "jobs", "-f", "json"))
-    assert (job["kind"], job["about"], job["state"], job["rows"]) == ("compact", "logs@main", "done", 1_000)
-
-
-def test_files_of_a_bucket_are_loaded_by_the_executors(there: Cluster, store: MinioServer) -> None:
-    """Also where hardly anything may come to the driver."""
-    bucket = store.bucket("loads-on-a-cluster")
+@pytest.fixture(scope="module")
+def day(there: Cluster, store: MinioServer, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What a program saw that has all its work done by executors which die, and tasks that are run twice."""
+    bucket = store.bucket("day")
     client = store.boto3()
     for number in range(3):
         lines = "".join(json.dumps(row) + "\n" for row in ROWS[number::3])
         client.put_object(Bucket=bucket, Key=f"in/{number}.ndjson", Body=lines.encode())
-    env = there.configured({"spark.driver.maxResultSize": "1m"}) | {
+    env = there.configured() | {
         "LOCHAN_LAKE": f"s3://{bucket}/lake",
         "AWS_REGION": "us-east-1",
         "AWS_ENDPOINT_URL": store.endpoint,
         "AWS_ACCESS_KEY_ID": store.access_key,
         "AWS_SECRET_ACCESS_KEY": store.secret_key,
     }
-    lochan(env, "init")
-    lochan(env, "create", "logs", "--key", "k")
-    words = ["--engine", "spark", "--master", there.master, "-f", "json"]
-    assert json.loads(lochan(env, "load", "logs", f"s3://{bucket}/in/", *words))["rows"] == len(ROWS)
-    assert parsed(lochan(env, "query", "from logs")) == ROWS
-    (job,) = json.loads(lochan(env, "jobs", "-f", "json"))
-    assert (job["kind"], job["state"], job["where"]) == ("load", "done", there.master)
+    folder = tmp_path_factory.mktemp("day")
+    command = [sys.executable, "-m", "tests.spark.run_cluster", there.master, str(folder), bucket]
+    ran = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **env}, check=False, timeout=280)
+    assert ran.returncode == 0, ran.stderr[-4_000:]
+    assert store.secret_key not in ran.stdout + ran.stderr
+    found: dict[str, Any] = json.loads(ran.stdout.splitlines()[-1])
+    return found
+
+
+HURT = ["again", "died", "slow"]  # a task that was run twice, and an executor that was killed
+
+
+def test_executors_import_what_the_driver_has(day: dict[str, Any]) -> None:
+    assert len(day["shipped"]) == 4
+    assert all("lochan.zip/lochan/pools/layout.py" in file for file in day["shipped"]), day["shipped"]
+
+
+def test_a_load_whose_executors_die(day: dict[str, Any]) -> None:
+    """Of files in a bucket, into a new pool."""
+    found = day["loaded"]
+    assert found["flags"] == HURT, found
+    assert (found["rows"], found["found"]) == (len(ROWS), list(range(len(ROWS))))
+    assert found["objects"] == 2
+    assert found["log"] == ["Load 1,000 rows", "Repository created"]
+
+
+def test_a_task_that_all_executors_die_of(day: dict[str, Any]) -> None:
+    found = day["died"]
+    assert found["code"] == 5, found
+    first, hint = found["said"].splitlines()
+    assert first.startswith("lochan: Spark has failed: executors died with one and the same task")
+    assert "nothing was changed" in hint and "spark.executor.memory" in hint
+    assert found["pools"] == ["logs"]
+
+
+def test_frames_whose_executors_die_and_back(day: dict[str, Any]) -> None:
+    found = day["framed"]
+    assert found["flags"] == HURT, found
+    assert (found["landed"], found["back"], found["files"]) == (400, [600, 2 * sum(range(100, 400))], 50)
+
+
+def test_a_compaction_whose_executors_die(day: dict[str, Any]) -> None:
+    found = day["compacted"]
+    assert found["flags"] == HURT, found
+    assert found["rows"] == 1_000 and found["after"] > 1
+    assert found["diff"] == "0 added, 0 removed\n"
+
+
+def test_a_stream_whose_executors_die(day: dict[str, Any]) -> None:
+    found = day["streamed"]
+    assert found["ended"] and found["flags"] == HURT, found
+    assert found["found"] == list(range(40))
+    assert found["batches"] == ["1", "0", None]
+
+
+def test_all_of_them_are_jobs(day: dict[str, Any], there: Cluster) -> None:
+    """Tasks that were run twice count once."""
+    jobs = list(reversed(day["jobs"]))
+    assert [(each["kind"], each["about"], each["state"], each["rows"]) for each in jobs] == [
+        ("load", "logs@main", "done", 1_000),
+        ("load", "never@main", "failed", None),
+        ("write", "frames@main", "done", 400),
+        ("write", "frames@main", "done", 400),
+        ("write", "files@main/t/", "done", 50),
+        ("compact", "small@main", "done", 1_000),
+        ("ingest", "events@main", "done", 40),
+    ]
+    assert {each["where"] for each in jobs} == {there.master, ""}
+    assert all(each["driver_bytes"] > 0 for each in jobs)
+    load, _, source, write, _, compact, ingest = (each["executor_bytes"] for each in jobs)
+    assert load == day["loaded"]["bytes"]
+    assert source + write == day["framed"]["bytes"]
+    assert compact == day["compacted"]["bytes"]
+    assert ingest == day["streamed"]["bytes"]

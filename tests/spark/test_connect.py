@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+import lochan.spark
 from lochan.engines.asking import How
-from lochan.engines.duckdb.limits import Cancelled, LimitReached, Limits
+from lochan.engines.duckdb.limits import STANDARD, Cancelled, LimitReached, Limits
 from lochan.engines.row_diff.sides import Wish
 from lochan.engines.spark import session
 from lochan.engines.spark.place import SparkPlace
@@ -20,9 +21,11 @@ from lochan.jobs.compact.compact import How as CompactHow
 from lochan.jobs.compact.compact import compact
 from lochan.jobs.diffing import How as DiffHow
 from lochan.jobs.listing import jobs
+from lochan.lake import Lake
+from lochan.store.local import LocalStore
 from tests.spark.connect import connect_server
 from tests.spark.here import LEFT_SOCKETS
-from tests.unit.engines.lake import ANN, query_lake
+from tests.unit.engines.lake import ANN, QueryLake, query_lake
 
 pytestmark = [LEFT_SOCKETS, pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")]
 SLOW = "from pool | join (from pool) on a=a | join (from pool) on a=a | count()"  # 8 * 10^9 rows
@@ -58,6 +61,40 @@ def test_rows_limits_and_what_is_gone(how: How, tmp_path: Path) -> None:
             found = await jobs(lake.lake.store, lake.lake.clock.wall(), 9)
             assert [each.state for each in found] == ["failed", "cancelled", "failed", "done", "done"]
             assert {each.where for each in found} == {how.spark.remote}
+
+    asyncio.run(asked())
+
+
+def test_a_frame_and_a_stream(how: How, tmp_path: Path) -> None:
+    """Which are jobs, as everywhere; the server tells nothing of their tasks."""
+
+    async def made() -> None:
+        async with query_lake(tmp_path) as lake:
+            await lake.pool("pool")
+
+    asyncio.run(made())
+    spark, place = session.session_at(how.spark, STANDARD), tmp_path / "lake"
+    landed = lochan.spark.write(spark.range(30).withColumnRenamed("id", "k"), "pool", lake=place)
+    assert landed.rows == 30
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.json").write_text('{"k": 30}\n{"k": 31}\n')
+    frames = spark.readStream.schema("k long").json(str(tmp_path / "in"))
+    query = lochan.spark.ingest(frames, "pool", checkpoint=tmp_path / "state", available_now=True, lake=place)
+    assert query.awaitTermination(120)
+
+    async def asked() -> None:
+        opened = await Lake.open(LocalStore(str(place)))
+        assert await QueryLake(opened).rows("from pool | cut k") == [{"k": number} for number in range(32)]
+        found = await jobs(opened.store, opened.clock.wall(), 9)
+        while found[0].state == "running":  # it is told when the stream has ended
+            await asyncio.sleep(0.1)
+            found = await jobs(opened.store, opened.clock.wall(), 9)
+        assert [(each.kind, each.state, each.rows) for each in found] == [
+            ("ingest", "done", None),
+            ("write", "done", 30),
+        ]
+        assert [each.executor_bytes for each in found] == [None, landed.put_bytes]
+        await opened.close()
 
     asyncio.run(asked())
 

@@ -23,7 +23,6 @@ from tests.servers.lochan import LOCHAN
 _KILLS = 20 if os.environ.get("FULL") else 2
 _PATIENCE_S = 120.0
 _ROWS = 10  # in a file
-_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
 @pytest.mark.timeout(60 * (_KILLS + 2))
@@ -40,7 +39,7 @@ def test_killed_again_and_again(tmp_path: Path) -> None:
                 there.wait_for_a_batch()
                 time.sleep(chance.uniform(0, 1))
             else:
-                time.sleep(chance.uniform(0, 15))
+                time.sleep(chance.uniform(0, 10))
             there.kill()
     there.lochan("ingest", "stream", "logs", "--from", "folder", str(there.folder), "--once", "--no-compact")
     found = [row["k"] for row in records(there.lochan("query", "from logs | sort k | cut k"))]
@@ -124,16 +123,12 @@ class Putting:
 
 
 def environment(root: Path) -> Mapping[str, str]:
-    """With a JVM that starts soon, and another home."""
-    conf = root / "conf"
-    conf.mkdir()
-    (conf / "spark-defaults.conf").write_text(f"spark.driver.extraJavaOptions {_JAVA}\n")
+    """With another home."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("LOCHAN_", "AWS_", "XDG_"))}
     return kept | {
         "HOME": str(root),
         "LOCHAN_LAKE": str(root / "lake"),
         "LOCHAN_SPARK__MASTER": "local[2]",
-        "SPARK_CONF_DIR": str(conf),
         "SPARK_LOCAL_IP": "127.0.0.1",
     }
 

@@ -26,7 +26,7 @@ from lochan.jobs.load.tasks import cut, load_part
 from lochan.pools.facts import from_metadata
 from tests.run import run
 from tests.spark.here import HERE, LEFT_SOCKETS
-from tests.spark.test_cli_spark import lochan
+from tests.unit.cli.invoke import lochan
 from tests.unit.engines.lake import ANN
 from tests.unit.jobs.load.test_load import BROKEN, FILES, MIXED, ndjson
 from tests.unit.jobs.place import JobPool, job_pool
@@ -161,20 +161,29 @@ def _facts(entry: Any) -> Any:
     return from_metadata(entry.metadata)
 
 
-def test_on_the_command_line(tmp_path: Path) -> None:
+def test_on_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`auto` takes Spark for what is beyond its threshold, and where there is none the embedded engine."""
-    (path,) = written(tmp_path, {"a.ndjson": ndjson([{"k": 2}, {"k": 1}])})
-    assert lochan(tmp_path, "init").returncode == 0
-    words = ["load", "logs", str(path), "--key", "k", "-m", "on Spark", "-f", "json"]
-    refused = lochan(tmp_path, *words, "--engine", "spark", JAVA_HOME="/nowhere")
-    assert refused.returncode == 5 and "Java" in refused.stderr and "Traceback" not in refused.stderr
-    ran = lochan(tmp_path, *words, "--master", "local[1]", LOCHAN_SPARK__THRESHOLD="1B")
-    assert ran.returncode == 0, ran.stderr
+    monkeypatch.setenv("LOCHAN_LAKE", str(tmp_path / "lake"))
+    monkeypatch.setenv("LOCHAN_SPARK__THRESHOLD", "1B")
+    good, bad, empty = written(
+        tmp_path, {"a.ndjson": ndjson([{"k": 2}, {"k": 1}]), "bad.ndjson": b'{"k":\n', "empty.ndjson": b"\n\n\n"}
+    )
+    assert lochan("init").exit_code == 0
+    words = ["load", "logs", "--key", "k", "-m", "on Spark", "-f", "json", "--master", AGAIN.master]
+    refused = lochan(*words, str(good), "--engine", "spark", env={"JAVA_HOME": "/nowhere"})
+    assert refused.exit_code == 5 and "Java" in refused.stderr
+    for wrong in (bad, empty):
+        assert lochan(*words, str(wrong)).exit_code != 0
+        assert lochan("ls", "-f", "json").stdout == "[]\n", "no pool is left"
+    ran = lochan(*words, str(good))
+    assert ran.exit_code == 0, ran.stderr
     assert json.loads(ran.stdout)["rows"] == 2
     assert ran.stderr.splitlines() == ["lochan: created pool logs, sorted by k"]
-    (record,) = json.loads(lochan(tmp_path, "jobs", "-f", "json").stdout)
-    assert (record["kind"], record["state"], record["rows"]) == ("load", "done", 2)
-    here = lochan(tmp_path, *words, JAVA_HOME="/nowhere", LOCHAN_SPARK__THRESHOLD="1B")
-    assert here.returncode == 0, here.stderr
-    found = lochan(tmp_path, "query", "from logs", "-f", "json")
+    record, *others = json.loads(lochan("jobs", "-f", "json").stdout)
+    assert (record["kind"], record["about"], record["state"], record["rows"]) == ("load", "logs@main", "done", 2)
+    assert record["executor_bytes"] == json.loads(ran.stdout)["bytes"]
+    assert [each["state"] for each in others] == ["failed", "failed"]
+    here = lochan(*words, str(good), env={"JAVA_HOME": "/nowhere"})
+    assert here.exit_code == 0, here.stderr
+    found = lochan("query", "from logs", "-f", "json", "--engine", "duckdb")
     assert [row["k"] for row in json.loads(found.stdout)] == [1, 1, 2, 2]

@@ -90,6 +90,17 @@ def batches() -> list[tuple[str, int]]:
     return [(each["lochan-job"], int(each["lochan-batch"])) for each in found if "lochan-job" in each]
 
 
+def ended(count: int) -> list[dict[str, Any]]:
+    """Jobs, when so many have: what is told last is told behind the stream's back."""
+    deadline = time.monotonic() + _PATIENCE_S
+    while True:
+        found: list[dict[str, Any]] = json.loads(fine("jobs", "-f", "json"))
+        if len(found) >= count and all(each["state"] != "running" for each in found):
+            return found
+        assert time.monotonic() < deadline, found
+        time.sleep(0.1)
+
+
 def forget_last(checkpoint: Path) -> None:
     """As if Spark had been killed when the batch had landed, and it had not written that down."""
     done = max((checkpoint / "commits").glob("[0-9]*"), key=lambda path: int(path.name))
@@ -139,6 +150,11 @@ def test_a_commit_for_each_batch_and_none_twice(spark: SparkSession, tmp_path: P
     assert [number for _, number in batches()] == [3, 1, 0], "what is empty makes no commit"
     assert keys() == [0, 1, 2, 3, 4, 5, 6]
     assert json.loads(fine("log", "logs", "-n", "1", "-f", "json"))[0]["metadata"]["by"] == "ada"
+    assert [(each["kind"], each["about"], each["state"], each["rows"]) for each in ended(5)] == [
+        ("ingest", "logs@main", "done", rows) for rows in (2, 0, 0, 2, 3)
+    ]
+    assert sum(each["executor_bytes"] for each in ended(5)) == sum(each["size"] for each in rows("from logs:objects"))
+    assert all(each["driver_bytes"] > 0 for each in ended(5))
 
 
 def test_the_data_source(spark: SparkSession, tmp_path: Path) -> None:
@@ -158,6 +174,9 @@ def test_the_data_source(spark: SparkSession, tmp_path: Path) -> None:
     go()
     assert keys() == [0, 1, 2, 3, 4]
     assert batches() == [(query, 1), (query, first)] and first == 0
+    found = ended(1)
+    assert {(each["kind"], each["about"], each["state"]) for each in found} == {("ingest", "logs@main", "done")}
+    assert sum(each["rows"] for each in found) == 5, "two records, where an hour has ended meanwhile"
 
 
 def test_what_is_refused_before_the_first_batch(spark: SparkSession, tmp_path: Path) -> None:

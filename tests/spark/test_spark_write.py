@@ -19,9 +19,12 @@ import pyarrow as pa
 import pytest
 
 import lochan.spark
+from lochan.clock import SystemClock
 from lochan.engines.duckdb.limits import STANDARD
 from lochan.engines.spark import session
 from lochan.errors import Invalid, NotFound
+from lochan.formats.job import PREFIX, JobRecord
+from lochan.jobs.listing import jobs
 from lochan.lake import Lake
 from lochan.store.local import LocalStore
 from lochan.versioning.guarding import set_read_only
@@ -101,6 +104,17 @@ def commits(lake: str) -> list[Any]:
     return asked(lake, "from pool:log")
 
 
+def recorded(lake: str) -> list[JobRecord]:
+    """The newest first."""
+    return run(jobs(LocalStore(lake), SystemClock().wall(), 10))
+
+
+def sizes(lake: str) -> dict[str, int]:
+    """Of all that lies there but records of jobs."""
+    found = {str(path.relative_to(lake)): path for path in Path(lake).rglob("*") if path.is_file()}
+    return {name: path.stat().st_size for name, path in found.items() if not name.startswith(PREFIX)}
+
+
 def files(lake: str) -> int:
     """On the store: also those that nobody names."""
     return sum(1 for each in Path(lake).glob("*/data/*/*") if each.is_file())
@@ -143,6 +157,30 @@ def test_append_append_overwrite(spark: SparkSession, lake: str) -> None:
     assert len(commits(lake)) == 4  # nothing came, and nothing is said
     with pytest.raises(Exception, match="SAVE_MODE"):
         numbers(spark, 1).write.format("lochan").option("lake", lake).save("pool")
+
+
+def test_writes_are_jobs_that_count_what_is_put(spark: SparkSession, lake: str) -> None:
+    """By tasks to the byte; by the driver all that lies there, and what the record itself was before its end."""
+    before = sizes(lake)
+    save(numbers(spark, 2_000), lake)
+    between = sizes(lake)
+    landed = lochan.spark.write(numbers(spark, 1_000), "pool", lake=lake)
+    after = sizes(lake)
+    one, other = recorded(lake)
+    assert [(each.kind, each.about, each.state, each.rows) for each in (one, other)] == [
+        ("write", "pool@main", "done", 1_000),
+        ("write", "pool@main", "done", 2_000),
+    ]
+    assert landed.put_bytes == landed.size_bytes
+    for job, (then, now) in ((other, (before, between)), (one, (between, after))):
+        new = {path: size for path, size in now.items() if path not in then}
+        data = sum(size for path, size in new.items() if "/data/" in path)
+        assert job.executor_bytes == data > 0
+        rest = sum(new.values()) - data
+        assert job.driver_bytes is not None
+        assert rest < job.driver_bytes < rest + 2_000
+    assert (one.where, one.silent, other.silent) == (RETRYING.master, False, True)
+    assert one.stages and one.done == one.total > 0
 
 
 def test_written_by_ranges_of_the_key_objects_do_not_overlap(spark: SparkSession, lake: str) -> None:
@@ -192,6 +230,8 @@ def test_a_task_that_always_fails_leaves_nothing_to_be_seen(spark: SparkSession,
     with pytest.raises(Exception, match="on purpose"):
         lochan.spark.write(frame, "pool", lake=lake)
     assert commits(lake) == before
+    found = [(each.state, each.error) for each in recorded(lake)]
+    assert found == [("failed", "refused"), ("failed", "TaskFailed")]
 
 
 def test_a_commit_that_fails_leaves_nothing_to_be_seen(spark: SparkSession, lake: str) -> None:
@@ -204,6 +244,7 @@ def test_a_commit_that_fails_leaves_nothing_to_be_seen(spark: SparkSession, lake
     with pytest.raises(Exception, match="read-only"):
         save(numbers(spark, 10, 1).mapInArrow(close_the_pool, "k long"), lake)
     assert commits(lake) == before
+    assert [each.state for each in recorded(lake)] == ["failed"]
     assert files(lake) == 1  # which is garbage now: whether a commit landed is not for `abort` to know
 
 

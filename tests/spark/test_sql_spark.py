@@ -1,24 +1,24 @@
 """A plan made of SQL gives the same rows on Spark as on DuckDB: windows, joins, subqueries, sets, functions."""
 
-import json
 import os
-import subprocess
-import sys
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
+from lochan.engines.duckdb.limits import STANDARD
+from lochan.engines.spark import session
 from lochan.errors import Refused
 from lochan.query.compile import Plan
 from lochan.query.output.rows import rows
+from tests.spark.here import HERE, LEFT_SOCKETS
 from tests.unit.query.ask import answer
 from tests.unit.query.sql.asking import planned
 from tests.unit.query.sql.test_as_duckdb import HOSTS, QUERIES, logs, plain
 from tests.unit.query.sql.test_meaning import MIXED
 
+pytestmark = LEFT_SOCKETS
 MIXED_QUERIES = [
     "select x, count(*) n from p group by x",
     "select id, x from p where x > 2 or x = '5'",
@@ -38,22 +38,11 @@ def plan_of(text: str) -> Plan:
 
 
 @pytest.fixture(scope="module")
-def on_spark(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], pa.Table]:
-    """All queries in one session."""
-    folder: Path = tmp_path_factory.mktemp("sql")
-    known = [text for text in CHOSEN if not depends_on_rows(text)]
-    texts = [plan_of(text).sql("spark") for text in known]
-    command = [sys.executable, "-m", "tests.spark.run_sql", str(folder)]
-    ran = subprocess.run(command, input=json.dumps(texts), capture_output=True, text=True, check=False)
-    assert ran.returncode == 0, ran.stderr
-
-    def result(text: str) -> pa.Table:
-        place = folder / f"{known.index(text)}.arrow"
-        assert place.exists(), place.with_suffix(".error").read_text()
-        with pa.memory_map(str(place)) as file:
-            return pa.ipc.open_file(file).read_all()
-
-    return result
+def on_spark() -> Iterator[Callable[[str], pa.Table]]:
+    spark = session.session_at(HERE, STANDARD)
+    spark.conf.set("spark.sql.shuffle.partitions", "1")
+    yield lambda text: spark.sql(plan_of(text).sql("spark")).toArrow()
+    session.stop()
 
 
 def depends_on_rows(text: str) -> bool:

@@ -1,57 +1,48 @@
 """Spark reads the files of a tree as plain tables, with nothing of ours."""
 
-import json
-import subprocess
-import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from lochan.engines.duckdb.limits import STANDARD
+from lochan.engines.spark import session
 from lochan.formats import metarange
 from lochan.formats import range as ranges
 from lochan.formats.entry import Block, Entry
 from lochan.formats.entry_table import as_batch, canonical, table_of
+from tests.spark.here import HERE, LEFT_SOCKETS
+
+pytestmark = LEFT_SOCKETS
 
 COUNT = 25_000  # three row groups
 PATHS = [f"a//{number:06d}\n🐟" for number in range(COUNT - 1)] + ["z"]
 
-# In a process of its own, as a user would: Spark and Parquet, no Lochan.
-READER = """
-import json, sys
-from pyspark.sql import SparkSession, functions as F
-
-assert "lochan" not in sys.modules
-spark = (
-    SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
-    .config("spark.sql.shuffle.partitions", "1").getOrCreate()
-)
-entries = spark.read.parquet(sys.argv[1])
-listed = spark.read.parquet(sys.argv[2])
-one = entries.where(F.col("path") == "z").first()
-row = entries.where(F.col("path").endswith("004711\\n🐟")).first()
-print(json.dumps({
-    "count": entries.count(),
-    "sorted": [row.path for row in entries.orderBy("path").limit(3).collect()],
-    "size": entries.agg(F.sum("size")).first()[0],
-    "z": [one.size, one.checksum, one.etag, one.mtime, one.content_type, one.headers, one.metadata, one.parts,
-          [[b.address, b.offset, b.size, bytes(b.sha256).hex()] for b in one.blocks]],
-    "row": [row.checksum, len(row.blocks), row.blocks[0].address],
-    "listed": [list(each) for each in listed.collect()],
-}))
-spark.stop()
-"""
-
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
+def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
+    """By Spark's own scan, and nothing around it."""
     folder: Path = tmp_path_factory.mktemp("tree")
     (folder / "range.parquet").write_bytes(DATA)
     (folder / "metarange.parquet").write_bytes(metarange.encode([REF], 3).data)
-    command = [sys.executable, "-c", READER, str(folder / "range.parquet"), str(folder / "metarange.parquet")]
-    ran = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert ran.returncode == 0, ran.stderr
-    found: dict[str, object] = json.loads(ran.stdout.splitlines()[-1])
-    return found
+    spark = session.session_at(HERE, STANDARD)
+    entries = spark.read.parquet(str(folder / "range.parquet"))
+    listed = spark.read.parquet(str(folder / "metarange.parquet"))
+    one = entries.where("path = 'z'").collect()[0]
+    row = entries.where("endswith(path, '004711\\n🐟')").collect()[0]
+    yield {
+        "count": entries.count(),
+        "sorted": [row.path for row in entries.orderBy("path").limit(3).collect()],
+        "size": entries.selectExpr("sum(size)").collect()[0][0],
+        "z": [
+            *(one.size, one.checksum, one.etag, one.mtime, one.content_type, one.headers, one.metadata, one.parts),
+            [[each.address, each.offset, each.size, bytes(each.sha256).hex()] for each in one.blocks],
+        ],
+        "row": [row.checksum, len(row.blocks), row.blocks[0].address],
+        "listed": [list(each) for each in listed.collect()],
+    }
+    session.stop()
 
 
 def _entry(number: int, path: str) -> Entry:
@@ -66,17 +57,17 @@ REF = ranges.refer(ROWS, 3, ranges.content_id(ROWS))
 DATA = ranges.encode(ROWS, REF.id)
 
 
-def test_every_row(told: dict[str, object]) -> None:
+def test_every_row(told: dict[str, Any]) -> None:
     assert told["count"] == COUNT
     assert told["size"] == REF.bytes
     assert told["sorted"] == PATHS[:3]
 
 
-def test_every_column(told: dict[str, object]) -> None:
+def test_every_column(told: dict[str, Any]) -> None:
     blocks = [["data/x", 1, 2, "01" * 32], ["data/y", 0, 3, "02" * 32]]
     assert told["z"] == [5, "f" * 32, "e-2", 77, "text/plain", {"expires": "0"}, {"é": "🐟"}, [2, 3], blocks]
     assert told["row"] == [f"{4711:032x}", 1, "data/4711"]
 
 
-def test_the_list_of_ranges(told: dict[str, object]) -> None:
+def test_the_list_of_ranges(told: dict[str, Any]) -> None:
     assert told["listed"] == [[REF.id, REF.file, REF.min_path, REF.max_path, REF.count, REF.bytes]]

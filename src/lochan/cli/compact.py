@@ -81,7 +81,7 @@ def command(
         return done._asdict()
 
     with StageBar("compact") as bar:
-        record = work_on(uri, work)
+        record = work_on(uri, work, counted=True)
     if form == "json":
         show_record(record, form)
     elif dry_run:

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from lochan.cli.shown import instant
+from lochan.cli.shown import instant, size
 
 if TYPE_CHECKING:
     from lochan.formats.job import JobRecord
@@ -19,6 +19,8 @@ def job_record(job: "JobRecord") -> dict[str, Any]:
         "done": job.done,
         "total": job.total,
         "rows": job.rows,
+        "executor_bytes": job.executor_bytes,
+        "driver_bytes": job.driver_bytes,
         "started": instant(job.started),
         "heard": instant(job.beat),
         "ended": instant(job.ended) if job.ended else None,
@@ -32,11 +34,16 @@ def job_record(job: "JobRecord") -> dict[str, Any]:
 
 def shown(record: dict[str, Any]) -> dict[str, Any]:
     """For people: progress in one word, and nothing that says nothing."""
-    rest = {key: value for key, value in record.items() if key not in _PROGRESS}
-    return {**rest, "progress": _progress(record)}
+    rest = {key: value for key, value in record.items() if key not in _PARTS}
+    return {**rest, "progress": _progress(record), "written": _written(record)}
 
 
-_PROGRESS = ("stages_done", "stages_total", "done", "total")
+_PARTS = ("stages_done", "stages_total", "done", "total", "executor_bytes", "driver_bytes")
+
+
+def _written(record: dict[str, Any]) -> str:
+    by = {"executors": record["executor_bytes"], "the driver": record["driver_bytes"]}
+    return ", ".join(f"{size(count)} by {who}" for who, count in by.items() if count is not None)
 
 
 def _progress(record: dict[str, Any]) -> str:

@@ -1,5 +1,6 @@
 """`lochan load`: rows come to a pool."""
 
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -14,7 +15,7 @@ from lochan.cli.uri import Uri, branch_uri, on_branch
 from lochan.errors import Invalid, NotFound, Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import AsyncIterator, Sequence
 
     from lochan.cli.load_sources import Source
     from lochan.engines.duckdb.load.load import How, Loaded
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from lochan.formats.record import Actor
     from lochan.lake import Lake
     from lochan.versioning.moving import Said
+    from lochan.versioning.open_repository import OpenRepository
     from lochan.versioning.repositories import Repository
 
 FORMATS = ("ndjson", "json", "csv", "tsv", "parquet", "arrow", "orc", "avro", "xml", "lines")
@@ -86,7 +88,7 @@ def command(
         from lochan.cli.load_sources import sources as found_sources
         from lochan.engines.duckdb.load.load import How
 
-        async with open_lake(config) as lake:
+        async with open_lake(config, counted=True) as lake:
             found = await found_sources(lake, given, lake_place(config).folder)
             uri = at or on_branch(in_use(config, lake.id))
             how = How(input_format, on_error, options.limits(), unpacked, row_tag=row_tag or "")
@@ -185,21 +187,29 @@ async def settings_of_new(first: "Input", wish: Wish) -> "tuple[PoolSettings, st
 
 
 async def _load_new(lake: "Lake", found: "list[Input]", wish: Wish) -> "Loaded":
-    """The pool is made once its rows were read: input that is no rows leaves nothing behind."""
+    """The pool has its name once its rows have landed: input that is no rows leaves nothing behind."""
     from lochan.engines.duckdb.load.load import staged
 
     settings, told = await settings_of_new(found[0], wish)
     with staged(settings, wish.how) as staging:
         await staging.take_inputs(found)
-        branch = wish.uri.ref or "main"
-        pool = await lake.create_pool(wish.uri.repository, settings, default_branch=branch, actor=wish.by)
-        repository = await lake.open_repository(pool.name)
-        try:
+        async with new_pool(lake, settings, wish) as repository:
+            branch = repository.repository.default_branch
             loaded = await staging.land(repository, branch, wish.words, actor=wish.by)
-        finally:
-            await repository.close()
     say(told)
     return loaded
+
+
+@asynccontextmanager
+async def new_pool(lake: "Lake", settings: "PoolSettings", wish: Wish) -> "AsyncIterator[OpenRepository]":
+    """To be loaded into; whoever leaves it without an error has it named."""
+    branch = wish.uri.ref or "main"
+    repository = await lake.prepare_pool(wish.uri.repository, settings, default_branch=branch, actor=wish.by)
+    try:
+        yield repository
+        await lake.name_pool(repository, actor=wish.by)
+    finally:
+        await repository.close()
 
 
 def _why(wanted: Wanted, key: str) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lochan.cli.boundary import say
-from lochan.cli.load import Wish, existing, settings_of_new
+from lochan.cli.load import Wish, existing, new_pool, settings_of_new
 from lochan.cli.load_sources import Source, Stream
 from lochan.errors import Refused
 
@@ -14,26 +14,36 @@ if TYPE_CHECKING:
     from lochan.engines.duckdb.load.load import Loaded
     from lochan.engines.spark.place import SparkPlace
     from lochan.jobs.load.files import File
+    from lochan.jobs.record import JobRun
     from lochan.lake import Lake
-    from lochan.versioning.repositories import Repository
+    from lochan.versioning.open_repository import OpenRepository
 
 
 async def load_on_spark(lake: "Lake", found: Sequence[Source], wish: Wish, place: "SparkPlace") -> "Loaded":
-    """Raises what keeps Spark from running before anything is made."""
+    """Raises what keeps Spark from running before anything is made. A pool that is not there has its name once its rows
+    have landed."""
     import asyncio
 
     from lochan.engines.spark.session import session_at
+    from lochan.jobs.record import recorded
 
     files = _files(found)
     pool = await existing(lake, wish)
     settings = None if pool is not None else await settings_of_new(files[0].as_input(), wish)
     spark = await asyncio.to_thread(session_at, place, wish.how.limits)
-    if pool is None:
-        assert settings is not None
-        branch = wish.uri.ref or "main"
-        pool = await lake.create_pool(wish.uri.repository, settings[0], default_branch=branch, actor=wish.by)
-        say(settings[1])
-    return await _load(lake, pool, files, wish, place, spark)
+    branch = wish.uri.ref or (pool.default_branch if pool is not None else "main")
+    about = f"{wish.uri.repository}@{branch}"
+    with recorded(lake, "load", about, actor=wish.by, where=place.where) as run:
+        if settings is None:
+            repository = await lake.open_repository(wish.uri.repository)
+            try:
+                return await _load(lake, repository, branch, files, wish, spark, run)
+            finally:
+                await repository.close()
+        async with new_pool(lake, settings[0], wish) as repository:
+            loaded = await _load(lake, repository, branch, files, wish, spark, run)
+    say(settings[1])
+    return loaded
 
 
 def _files(found: Sequence[Source]) -> "list[File]":
@@ -44,26 +54,24 @@ def _files(found: Sequence[Source]) -> "list[File]":
 
 
 async def _load(
-    lake: "Lake", pool: "Repository", files: "list[File]", wish: Wish, place: "SparkPlace", spark: "SparkSession"
+    lake: "Lake",
+    repository: "OpenRepository",
+    branch: str,
+    files: "list[File]",
+    wish: Wish,
+    spark: "SparkSession",
+    run: "JobRun",
 ) -> "Loaded":
     from lochan.cli.progress import StageBar
     from lochan.engines.spark.telling import listener_of
     from lochan.jobs.load.load import Where, load_files
-    from lochan.jobs.record import recorded
 
-    branch = wish.uri.ref or pool.default_branch
-    repository = await lake.open_repository(pool.name)
-    try:
-        with (
-            recorded(lake, "load", f"{pool.name}@{branch}", actor=wish.by, where=place.where) as run,
-            StageBar("load", wanted=wish.wants_progress) as bar,
-        ):
-            where = Where(spark, listener_of(run, bar.show), f"lochan-{run.id}", f"load of {pool.name}")
-            run.log(f"{len(files):,} files, {sum(each.size for each in files):,} bytes")
-            loaded = await load_files(
-                repository, lake.place, branch, files, wish.words, actor=wish.by, where=where, how=wish.how
-            )
-            run.rows(loaded.rows)
-            return loaded
-    finally:
-        await repository.close()
+    with StageBar("load", wanted=wish.wants_progress) as bar:
+        about = f"load of {repository.repository.name}"
+        where = Where(spark, listener_of(run, bar.show), f"lochan-{run.id}", about, run.wrote)
+        run.log(f"{len(files):,} files, {sum(each.size for each in files):,} bytes")
+        loaded = await load_files(
+            repository, lake.place, branch, files, wish.words, actor=wish.by, where=where, how=wish.how
+        )
+        run.rows(loaded.rows)
+        return loaded

@@ -50,14 +50,15 @@ class Opened(NamedTuple):
             raise no_staging()
 
 
-def work_on(uri: Uri | None, work: Callable[[Opened], Awaitable[T]]) -> T:
-    """The one event loop of a verb, around `work`; where nothing was named, on the pool in use."""
+def work_on(uri: Uri | None, work: Callable[[Opened], Awaitable[T]], *, counted: bool = False) -> T:
+    """The one event loop of a verb, around `work`; where nothing was named, on the pool in use. `counted`: as for
+    `open_lake`."""
     from lochan.cli.session import actor, configuration, open_lake, run
 
     config = configuration()
 
     async def opened() -> T:
-        async with open_lake(config) as lake:
+        async with open_lake(config, counted=counted) as lake:
             at = uri or in_use(config, lake.id)
             repository = await lake.open_repository(at.repository)
             ref = at.ref or repository.repository.default_branch

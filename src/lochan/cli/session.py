@@ -98,23 +98,28 @@ def open_store(config: Config, found: Found, *, create: bool = False) -> "Store"
 
 
 @asynccontextmanager
-async def open_lake(config: Config) -> AsyncIterator["Lake"]:
-    lake = await opened_lake(config)
+async def open_lake(config: Config, *, counted: bool = False) -> AsyncIterator["Lake"]:
+    """`counted`: for a job, whose record tells how much this process has put to the store."""
+    lake = await opened_lake(config, counted=counted)
     try:
         yield lake
     finally:
         await lake.close()
 
 
-async def opened_lake(config: Config, *, lasting: bool = False) -> "Lake":
+async def opened_lake(config: Config, *, lasting: bool = False, counted: bool = False) -> "Lake":
     """To be closed by the caller: a server has it open as long as it runs, which is `lasting`."""
     from lochan.lake import Lake
 
     found = lake_place(config)
-    store = _open_existing(config, found)
+    store = _patient(_open_existing(config, found), found)
+    if counted:
+        from lochan.store.counting import CountingStore, Counts
+
+        store = CountingStore(store, Counts())
     try:
         return await Lake.open(
-            _patient(store, found),
+            store,
             journal_url=config.optional_text("journal.postgres.url") or "",
             hold_ms=config.number("journal.hold_ms"),
             alarm=_log(config),

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from lochan.clock import Clock
     from lochan.config.values import Config
     from lochan.ids import Ids
+    from lochan.jobs.landing import Landed
     from lochan.spark.batches import Batches, Destination, Write
     from lochan.store.protocol import Store
 
@@ -37,6 +38,7 @@ def follow(wish: StreamWish) -> None:
     from lochan.jobs.record import recorded
     from lochan.spark.batches import Batches
     from lochan.spark.ingesting import start
+    from lochan.store.counting import counts_of
 
     config = configuration()
     every_s, where = wish.every_s, spark_place(config, wish.master)
@@ -53,7 +55,12 @@ def follow(wish: StreamWish) -> None:
         spark = session_at(where, STANDARD)
         ship(spark)
         shown = Shown(wish, uri, job)
-        batches = Batches(to, str(checkpoint), source.write, shown)
+
+        def tell(number: int, landed: "Landed") -> None:
+            job.wrote(landed.put_bytes)
+            shown(number, landed)
+
+        batches = Batches(to, str(checkpoint), source.write, tell, counts=counts_of(into.store))
         try:
             query = start(source.frame(spark), batches, every_s=every_s, available_now=wish.once)
             _until_stopped(query, batches)
@@ -126,7 +133,7 @@ async def _into(config: "Config", wish: StreamWish) -> "_Into":
     from lochan.spark.batches import Destination
     from lochan.spark.lakes import LakePlace
 
-    async with open_lake(config) as lake:
+    async with open_lake(config, counted=True) as lake:
         repository = await lake.open_repository(wish.uri.repository)
         try:
             branch = wish.uri.ref or repository.repository.default_branch

@@ -49,6 +49,9 @@ class JobRecord(msgspec.Struct, frozen=True):
     error: str = ""
     stages: tuple[JobStage, ...] = ()
     lines: tuple[JobLine, ...] = ()  # the last of its log
+    executor_bytes: int | None = None  # put to the store by tasks; None: nobody counts them
+    driver_bytes: int | None = None  # put to the store by who started it
+    silent: bool = False  # nothing is heard of it before it ends
 
 
 def path_of(id: str) -> str:

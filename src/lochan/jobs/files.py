@@ -17,9 +17,11 @@ from lochan.ids import Ids
 from lochan.jobs.failing import told
 from lochan.jobs.messages import Message
 from lochan.jobs.parts import joined, spark_folder
+from lochan.jobs.putting import Putting
 from lochan.jobs.target import open_there
 from lochan.pools.writing import CONTENT_TYPE
 from lochan.store.place import StorePlace
+from lochan.store.protocol import Store
 from lochan.versioning.bodies.write import Bodies
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.repositories import POOL
@@ -40,9 +42,9 @@ class FilesTarget:
     prefix: str  # of the files' paths
     file_bytes: int = FILE_BYTES  # about, of one file
 
-    def bodies(self, clock: Clock, ids: Ids) -> Bodies:
+    def bodies(self, store: Store, clock: Clock, ids: Ids) -> Bodies:
         return Bodies(
-            open_there(self.place, clock, ids),
+            store,
             prefix=self.repository_id,
             clock=clock,
             ids=ids,
@@ -71,14 +73,15 @@ def write_files(target: FilesTarget, part: int, batches: Iterable[pa.RecordBatch
         asyncio.Runner() as runner,
     ):
         clock, ids = SystemClock(), Ids()
-        bodies = target.bodies(clock, ids)
+        putting = Putting(open_there(target.place, clock, ids))
+        bodies = target.bodies(putting.store, clock, ids)
         for file, rows in _files(Path(folder), batches, target.file_bytes):
             path = f"{target.prefix}part-{part:05d}-{ids.ksuid(clock.wall())}.parquet"
             entry = runner.run(
                 bodies.write(path, _pieces(file), mint=target.mint, content_type=CONTENT_TYPE),
             )
             file.unlink()
-            yield Message((entry,), rows, entry.size)
+            yield putting.message(entry, rows)
 
 
 def _files(folder: Path, batches: Iterable[pa.RecordBatch], size_bytes: int) -> Iterator[tuple[Path, int]]:

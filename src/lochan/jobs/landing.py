@@ -54,6 +54,7 @@ class Landed:
     faults: int = 0
     first_faults: tuple[Fault, ...] = ()
     again: bool = False  # it had landed before, and these objects were not needed
+    put_bytes: int = 0  # that executors put to the store, as they counted it
 
 
 async def land(
@@ -87,8 +88,16 @@ async def land(
     try:
         commit = await move(repository, branch, why, compute, said, actor=actor)
     except _Again as again:
-        return Landed(again.commit, again=True)
-    return Landed(commit, done.rows, done.entries, done.size_bytes, done.faults, done.first_faults)
+        return Landed(again.commit, again=True, put_bytes=done.put_bytes)
+    return Landed(
+        commit,
+        done.rows,
+        done.entries,
+        done.size_bytes,
+        done.faults,
+        done.first_faults,
+        put_bytes=done.put_bytes,
+    )
 
 
 async def landed_before(repository: OpenRepository, branch: str, once: Once) -> str | None:

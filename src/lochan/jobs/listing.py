@@ -12,6 +12,7 @@ from lochan.store.protocol import Store
 
 LOST = "lost"
 LOST_S = 60.0  # many beats; clocks of machines may differ by some seconds
+SILENT_S = 86_400.0  # of a job that is told of only when it ends
 
 
 async def jobs(store: Store, now: int, limit: int) -> list[JobRecord]:
@@ -35,7 +36,8 @@ async def job(store: Store, id: str, now: int) -> JobRecord:
 
 
 def _as_of(now: int, record: JobRecord) -> JobRecord:
-    if record.state == RUNNING and now - record.beat > LOST_S * 1_000_000:
+    patience_s = SILENT_S if record.silent else LOST_S
+    if record.state == RUNNING and now - record.beat > patience_s * 1_000_000:
         return msgspec.structs.replace(record, state=LOST)
     return record
 

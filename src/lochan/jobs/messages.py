@@ -24,6 +24,7 @@ class Message(msgspec.Struct, frozen=True, array_like=True):
     size_bytes: int = 0  # of them
     faults: int = 0  # lines that were no rows
     first_faults: tuple[Fault, ...] = ()
+    put_bytes: int = 0  # that the task put to the store since its last message
 
 
 def encode(message: Message) -> bytes:
@@ -53,6 +54,7 @@ def together(messages: Iterable[Message], faults_shown: int = 10) -> Message:
         sum(message.size_bytes for message in every),
         sum(message.faults for message in every),
         tuple(fault for message in every for fault in message.first_faults)[:faults_shown],
+        sum(message.put_bytes for message in every),
     )
 
 

@@ -19,9 +19,11 @@ from lochan.engines.duckdb.load.loader import Loader
 from lochan.engines.duckdb.load.objects import Written
 from lochan.engines.duckdb.load.tabular import BATCH_ROWS
 from lochan.engines.duckdb.session import Session
+from lochan.formats.entry import Entry
 from lochan.ids import Ids
 from lochan.jobs.failing import told
 from lochan.jobs.messages import Message
+from lochan.jobs.putting import Putting
 from lochan.jobs.target import Target
 from lochan.pools.faults import FAIL, Faults
 from lochan.pools.writing import ObjectWriter
@@ -61,12 +63,13 @@ def write(
         asyncio.Runner() as runner,
     ):
         clock, ids = SystemClock(), Ids()
-        writer = target.writer(target.store(clock, ids), clock, ids)
+        putting = Putting(target.store(clock, ids))
+        writer = target.writer(putting.store, clock, ids)
         faults = Faults(on_error) if faults is None else faults
         loader = Loader(session, target.settings, faults)
         fill(loader)
         for written in loader.objects():
-            yield runner.run(put(writer, written))
+            yield putting.message(runner.run(put(writer, written)), written.facts.rows)
         if faults.count:
             yield Message(faults=faults.count, first_faults=tuple(faults.first))
 
@@ -94,11 +97,11 @@ def _one(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
     return batches[0] if len(batches) == 1 else pa.concat_batches(batches)
 
 
-async def put(writer: ObjectWriter, written: Written) -> Message:
+async def put(writer: ObjectWriter, written: Written) -> Entry:
     """The file is gone then."""
     entry = await writer.write(_pieces(written.file), written.facts)
     written.file.unlink()
-    return Message((entry,), written.facts.rows, entry.size)
+    return entry
 
 
 async def _pieces(file: Path) -> AsyncIterator[bytes]:

@@ -34,6 +34,7 @@ from lochan.formats.job import (
 )
 from lochan.formats.record import Actor
 from lochan.ids import Ids
+from lochan.store.counting import counts_of
 from lochan.store.protocol import Store
 
 BEAT_S = 5.0
@@ -75,6 +76,8 @@ class JobRun:
         self._record = JobRecord(
             FORMAT, place.ids.ksuid(now), kind, about, actor.user, actor.client, actor.source, where, now, now
         )
+        self._counts = counts_of(place.store)
+        self._before = self._put_so_far()
         self._lock = threading.Lock()
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._beat, name="lochan-job", daemon=True)
@@ -96,6 +99,12 @@ class JobRun:
     def rows(self, count: int) -> None:
         """That it has given or written so far."""
         self._change(rows=count)
+
+    def wrote(self, size_bytes: int) -> None:
+        """So many bytes more were put to the store by tasks. What is put here is counted where the store counts it."""
+        with self._lock:
+            known = self._record.executor_bytes or 0
+            self._record = msgspec.structs.replace(self._record, executor_bytes=known + size_bytes)
 
     def log(self, text: str) -> None:
         """Names and counts; never a value of a row."""
@@ -129,7 +138,7 @@ class JobRun:
 
         with suppress(Exception):
             self._put()
-            asyncio.run(_forget_old(self._place.store))
+            asyncio.run(forget_old(self._place.store))
         while not self._over.wait(BEAT_S):
             self._put()
         self._put()
@@ -137,11 +146,15 @@ class JobRun:
     def _put(self) -> None:
         import asyncio
 
+        driver = None if self._counts is None else self._put_so_far() - self._before
         with self._lock:
-            self._record = msgspec.structs.replace(self._record, beat=self._place.clock.wall())
+            self._record = msgspec.structs.replace(self._record, beat=self._place.clock.wall(), driver_bytes=driver)
             record = self._record
         with suppress(Exception):  # somebody who may only read can run a query all the same
             asyncio.run(self._place.store.put(path_of(record.id), encode(record)))
+
+    def _put_so_far(self) -> int:
+        return 0 if self._counts is None else self._counts.total.bytes_out
 
 
 def why(error: Exception) -> str:
@@ -151,7 +164,7 @@ def why(error: Exception) -> str:
     return error.kind if isinstance(error, LochanError) else type(error).__name__
 
 
-async def _forget_old(store: Store) -> None:
+async def forget_old(store: Store) -> None:
     """All but the newest."""
     names = [stat.path async for stat in store.list(PREFIX)]
     for path in names[:-_KEPT_MAX]:

@@ -19,6 +19,7 @@ writing     write, sorted over all machines
 source      the data source `lochan`, with source_reader and source_writer
 tables      Parquet files of a repository, with table_files, table_reader and table_job
 ingesting   a stream into a pool, a commit for each of its batches; `stream` is the same by the data source
+telling     what a job in the user's session tells of itself
 diffing     rows that differ between two commits, as a frame
 """
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import pyarrow as pa
 
@@ -27,11 +27,13 @@ from lochan.jobs.target import TASK_MEMORY_BYTES, Target, target_of
 from lochan.jobs.tasks import run_tasks
 from lochan.lake import Lake
 from lochan.spark.lakes import LakePlace, on_lake, patient
+from lochan.store.counting import Counts
 from lochan.versioning.moving import NOTHING, Said
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+T = TypeVar("T")
 Write = Callable[[Target, Iterable[pa.RecordBatch]], Iterator[Message]]
 Tell = Callable[[int, Landed], None]
 
@@ -61,6 +63,7 @@ class Batches:
     write: Write = write_rows  # what a task does with its rows
     tell: Tell | None = None
     leaving: bool = False  # no batch that comes from now on is begun
+    counts: Counts | None = None  # of what this process asks of the lake's store
     _query: str = ""
     _behind: Behind | None = field(default=None, repr=False)
 
@@ -76,20 +79,26 @@ class Batches:
 
     def stop(self) -> None:
         """When no more batches come: what was merged behind them is finished."""
-        behind = self._behind or (_behind(self.to, 0) if self.to.compact else None)
+        behind = self._behind or (self._follow(0) if self.to.compact else None)
         if behind is not None:
             behind.stop()
 
     def _land(self, frame: DataFrame, number: int) -> Landed:
         self._query = self._query or query_of(frame.sparkSession, self.checkpoint)
         once = Once(self._query, number)
-        begun = patient(lambda: on_lake(self.to.place, lambda lake: _begin(lake, self.to, once)))
+        begun = self._on_lake(lambda lake: _begin(lake, self.to, once))
         if self._behind is None and self.to.compact:
-            self._behind = _behind(self.to, begun.target.settings.size_bytes)
+            self._behind = self._follow(begun.target.settings.size_bytes)
         if begun.commit is not None:
             return Landed(begun.commit, again=True)
         messages = run_tasks(frame, partial(self.write, begun.target))
-        return patient(lambda: on_lake(self.to.place, lambda lake: _land(lake, self.to, messages, once)))
+        return self._on_lake(lambda lake: _land(lake, self.to, messages, once))
+
+    def _on_lake(self, work: Callable[[Lake], Awaitable[T]]) -> T:
+        return patient(lambda: on_lake(self.to.place, work, self.counts))
+
+    def _follow(self, size_bytes: int) -> Behind:
+        return Behind(self.to, Rhythm(self.to.size_bytes or size_bytes), self.counts)
 
 
 class _Begun(NamedTuple):
@@ -135,16 +144,13 @@ def query_of_task() -> str:
     return str(found)
 
 
-def _behind(to: Destination, size_bytes: int) -> Behind:
-    return Behind(to, Rhythm(to.size_bytes or size_bytes))
-
-
 class Behind:
     """Merges small objects on a thread of its own, one round at a time, while batches go on."""
 
-    def __init__(self, to: Destination, rhythm: Rhythm) -> None:
+    def __init__(self, to: Destination, rhythm: Rhythm, counts: Counts | None) -> None:
         self._to = to
         self._rhythm = rhythm
+        self._counts = counts
         self._round: threading.Thread | None = None
 
     def landed(self, landed: Landed) -> None:
@@ -163,4 +169,5 @@ class Behind:
         on_lake(
             to.place,
             lambda lake: tend(lake.queries(), to.pool, to.branch, wish, actor=to.place.actor, last=last),
+            self._counts,
         )

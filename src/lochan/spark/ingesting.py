@@ -8,6 +8,7 @@ none comes twice.
 
 from __future__ import annotations
 
+import atexit
 import os
 import threading
 from collections.abc import Mapping
@@ -15,18 +16,25 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from lochan.errors import Invalid
+from lochan.jobs.failing import explained
+from lochan.jobs.landing import Landed
+from lochan.jobs.record import JobRun
 from lochan.lake import Lake
 from lochan.spark.batches import Batches, Destination, Tell
+from lochan.spark.frames import is_remote
 from lochan.spark.lakes import LakePlace, found_lake, on_lake
 from lochan.spark.schemas import check_schema
+from lochan.spark.telling import told_at, where
+from lochan.store.counting import Counts
 from lochan.versioning.moving import Said
 from lochan.versioning.uri import Uri, on_branch, prefix_uri
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
 EVERY_S = 10.0
+_PATIENCE_S = 30.0
 
 
 def ingest(
@@ -52,17 +60,64 @@ def ingest(
     place, at = found_lake(lake, options), prefix_uri(uri)
     to = destination(place, at, Said(message, metadata or {}), compact=compact)
     batches = Batches(to, os.fspath(checkpoint), tell=tell)
-    query = start(frame, batches, every_s=every_s, available_now=available_now)
-    if compact:
-        threading.Thread(target=_ended, args=(query, batches), name="lochan-ingest", daemon=True).start()
+    run = _record(frame.sparkSession, batches)
+    try:
+        query = start(frame, batches, every_s=every_s, available_now=available_now)
+    except BaseException as error:
+        run.failed(error)
+        raise
+    behind = threading.Thread(target=_ended, args=(query, batches, run), name="lochan-ingest", daemon=True)
+    behind.start()
+    atexit.register(_leave, query, behind)
     return query
 
 
-def _ended(query: StreamingQuery, batches: Batches) -> None:
+def _leave(query: StreamingQuery, behind: threading.Thread) -> None:
+    """Of a program that ends as soon as its stream has."""
+    with suppress(Exception):  # Spark may have ended before
+        if not query.isActive:
+            behind.join(_PATIENCE_S)
+
+
+def _record(spark: SparkSession, batches: Batches) -> JobRun:
+    """What `lochan jobs` shows of it. Behind Connect the batches are handled elsewhere, and nobody here counts them."""
+    to = batches.to
+    if not is_remote(spark):
+        batches.counts = Counts()
+    run = JobRun(told_at(to.place, batches.counts), "ingest", f"{to.pool}@{to.branch}", to.place.actor, where(spark))
+    if not is_remote(spark):
+        batches.tell = _both(run, batches.tell)
+    return run
+
+
+def _both(run: JobRun, tell: Tell | None) -> Tell:
+    rows = 0
+
+    def told(number: int, landed: Landed) -> None:
+        nonlocal rows
+        rows += landed.rows
+        run.rows(rows)
+        run.wrote(landed.put_bytes)
+        if tell is not None:
+            tell(number, landed)
+
+    return told
+
+
+def _ended(query: StreamingQuery, batches: Batches, run: JobRun) -> None:
     """Waits for it, to merge what is left of small objects then."""
-    with suppress(Exception):  # why it ended is told to who asks the query
+    why: Exception | None = None
+    try:
         query.awaitTermination()
-    batches.stop()
+    except Exception as error:  # why it ended is told to who asks the query
+        why = error
+    if batches.to.compact:
+        with suppress(Exception):
+            batches.stop()
+    if why is None:
+        run.end()
+    else:
+        run.failed(explained(why))
 
 
 def destination(place: LakePlace, uri: Uri, said: Said, *, compact: bool = True) -> Destination:

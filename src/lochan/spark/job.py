@@ -3,32 +3,45 @@ landed once."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
 import pyarrow as pa
 
 from lochan.errors import Invalid
+from lochan.formats.job import JobRecord
+from lochan.jobs import silent
 from lochan.jobs.landing import Landed, Once, land
 from lochan.jobs.messages import Message
 from lochan.jobs.target import Target, target_of
 from lochan.lake import Lake
 from lochan.spark.lakes import LakePlace, on_lake, patient
+from lochan.store.counting import Counts
 from lochan.versioning.moving import Said
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.repositories import POOL
 from lochan.versioning.uri import Uri, on_branch
 
+Tell = Callable[[Lake, Landed | Exception], Awaitable[None]]
+
 
 class Job(Protocol):
     """May be pickled."""
 
+    @property
+    def place(self) -> LakePlace: ...
+
+    @property
+    def about(self) -> str:
+        """What it writes to."""
+
     def write(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Message]:
         """What a task does. Raises TaskFailed."""
 
-    def land(self, messages: Iterable[Message]) -> Landed:
-        """All that the tasks wrote, as one commit. Done again, it finds what it did."""
+    def land(self, messages: Iterable[Message], counts: Counts | None = None, tell: Tell | None = None) -> Landed:
+        """All that the tasks wrote, as one commit. Done again, it finds what it did. `counts` are of what is asked of
+        the store meanwhile; `tell` is called with what came of it."""
 
 
 @dataclass(frozen=True)
@@ -41,14 +54,18 @@ class PoolJob:
     said: Said
     replace: bool
 
+    @property
+    def about(self) -> str:
+        return f"{self.pool}@{self.branch}"
+
     def write(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Message]:
         from lochan.jobs.parts import write_rows  # with an engine behind it: only tasks need that
 
         return write_rows(self.target, batches)
 
-    def land(self, messages: Iterable[Message]) -> Landed:
+    def land(self, messages: Iterable[Message], counts: Counts | None = None, tell: Tell | None = None) -> Landed:
         every = list(messages)
-        return patient(lambda: on_lake(self.place, lambda lake: self._land(lake, every)))
+        return landed_at(self.place, lambda lake: self._land(lake, every), counts, tell)
 
     async def _land(self, lake: Lake, messages: list[Message]) -> Landed:
         repository = await lake.open_repository(self.pool)
@@ -67,9 +84,37 @@ class PoolJob:
             await repository.close()
 
 
-def begin(place: LakePlace, uri: Uri, said: Said, *, replace: bool) -> Job:
+def begin(place: LakePlace, uri: Uri, said: Said, *, replace: bool, counts: Counts | None = None) -> Job:
     """Before the first task. Raises NotFound, Refused, Invalid for a place that cannot be written to."""
-    return on_lake(place, lambda lake: _begin(lake, place, uri, said, replace))
+    return on_lake(place, lambda lake: _begin(lake, place, uri, said, replace), counts)
+
+
+def begin_told(place: LakePlace, uri: Uri, said: Said, *, replace: bool) -> tuple[Job, JobRecord]:
+    """With a record, for who has no process in which one is kept."""
+
+    async def both(lake: Lake) -> tuple[Job, JobRecord]:
+        job = await _begin(lake, place, uri, said, replace)
+        return job, await silent.begun(lake, "write", job.about, place.actor)
+
+    return on_lake(place, both, Counts())
+
+
+def landed_at(
+    place: LakePlace, land: Callable[[Lake], Awaitable[Landed]], counts: Counts | None, tell: Tell | None
+) -> Landed:
+    async def told(lake: Lake) -> Landed:
+        how: Landed | Exception
+        try:
+            how = await land(lake)
+        except Exception as error:
+            how = error
+        if tell is not None:
+            await tell(lake, how)
+        if isinstance(how, Exception):
+            raise how
+        return how
+
+    return patient(lambda: on_lake(place, told, counts))
 
 
 async def _begin(lake: Lake, place: LakePlace, uri: Uri, said: Said, replace: bool) -> Job:

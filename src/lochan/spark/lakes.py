@@ -21,6 +21,7 @@ from lochan.errors import NotFound, Retry
 from lochan.formats.record import Actor
 from lochan.ids import Ids
 from lochan.lake import Lake, World
+from lochan.store.counting import CountingStore, Counts
 from lochan.store.place import StorePlace
 from lochan.store.protocol import Store
 
@@ -37,7 +38,8 @@ class LakePlace:
     journal_url: str = field(default="", repr=False)
     actor: Actor = field(default_factory=lambda: _actor(None))
 
-    async def open(self) -> Lake:
+    async def open(self, counts: Counts | None = None) -> Lake:
+        """`counts`: of what is asked of its store."""
         clock, ids = SystemClock(), Ids()
 
         def other(url: str) -> Store:
@@ -49,6 +51,8 @@ class LakePlace:
             store = self.store.open(clock=clock, ids=ids)
         except NotFound as error:
             raise NotFound(f"there is no lake at {self.store.url}", hint="name it with `lake`") from error
+        if counts is not None:
+            store = CountingStore(store, counts)
         return await Lake.open(store, journal_url=self.journal_url, clock=clock, ids=ids, world=world)
 
 
@@ -66,11 +70,11 @@ def found_lake(lake: str | os.PathLike[str] | None = None, options: Mapping[str,
     return LakePlace(place, journal, _actor(config.optional_text("user")))
 
 
-def on_lake(place: LakePlace, work: Callable[[Lake], Awaitable[T]]) -> T:
+def on_lake(place: LakePlace, work: Callable[[Lake], Awaitable[T]], counts: Counts | None = None) -> T:
     """On a thread with a loop of its own: the caller may be in a notebook, which has one already."""
 
     async def whole() -> T:
-        lake = await place.open()
+        lake = await place.open(counts)
         try:
             return await work(lake)
         finally:

@@ -7,7 +7,7 @@ are floats, everything else is text.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from sqlglot import exp
 
@@ -60,7 +60,7 @@ async def plan(lake: Lake, wanted: Wanted) -> Planned:
         await opening.widen()
 
         def compiled(*more: ast.Operator) -> Plan:
-            whole = replace(pipe, operators=(*pipe.operators, *more))
+            whole = ast.Pipe((*pipe.operators, *more))
             return compile(whole, sources, text=text, now=now, ordered=False)
 
         made = compiled(*_puts(compiled))

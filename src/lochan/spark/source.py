@@ -70,12 +70,12 @@ class LochanSource(DataSource):
         return PartsReader(parts, schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
-        from lochan.spark.job import begin
+        from lochan.spark.job import begin_told
         from lochan.spark.schemas import check_schema
         from lochan.spark.source_writer import JobWriter
 
         check_schema(schema)
-        return JobWriter(begin(self._place(), self._uri(), said(self.options), replace=overwrite))
+        return JobWriter(*begin_told(self._place(), self._uri(), said(self.options), replace=overwrite))
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
         from lochan.spark.job import begin

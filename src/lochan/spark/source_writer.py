@@ -7,14 +7,21 @@ commit may have landed: so `abort` takes nothing away. What nobody names is garb
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
+from lochan.formats.job import JobRecord
+from lochan.jobs import silent
 from lochan.jobs.failing import TaskFailed
+from lochan.jobs.landing import Landed
 from lochan.jobs.messages import decode, encode
+from lochan.lake import Lake
 from lochan.spark.job import Job
+from lochan.spark.lakes import on_lake
+from lochan.store.counting import Counts
 
 
 @dataclass
@@ -23,8 +30,9 @@ class Wrote(WriterCommitMessage):
 
 
 class JobWriter(DataSourceArrowWriter):
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: Job, record: JobRecord) -> None:
         self._job = job
+        self._record = record
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Wrote:
         try:
@@ -33,7 +41,14 @@ class JobWriter(DataSourceArrowWriter):
             raise failed.__cause__ or failed from None
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        self._job.land(decode(data) for each in messages if isinstance(each, Wrote) for data in each.messages)
+        wrote = (decode(data) for each in messages if isinstance(each, Wrote) for data in each.messages)
+        self._job.land(wrote, Counts(), self._tell)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
-        pass
+        """Only tells; of a commit that failed that was done."""
+        if None in messages:
+            with suppress(Exception):
+                on_lake(self._job.place, lambda lake: self._tell(lake, TaskFailed()))
+
+    async def _tell(self, lake: Lake, how: Landed | Exception) -> None:
+        await silent.ended(lake, self._record, how)

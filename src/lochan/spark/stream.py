@@ -10,16 +10,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
+from hashlib import sha256
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
 
 from lochan.errors import Invalid
+from lochan.jobs import silent
 from lochan.jobs.failing import TaskFailed
-from lochan.jobs.landing import Once
+from lochan.jobs.landing import Landed, Once
 from lochan.jobs.messages import decode, encode
+from lochan.lake import Lake
 from lochan.spark.batches import query_of_task
 from lochan.spark.job import Job, PoolJob
+from lochan.store.counting import Counts
 
 
 @dataclass
@@ -45,8 +50,12 @@ class StreamWriter(DataSourceStreamArrowWriter):
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         wrote = [each for each in messages if isinstance(each, WroteBatch)]
         if wrote:
-            job = replace(self._job, once=Once(wrote[0].query, batchId))
-            job.land(decode(data) for each in wrote for data in each.messages)
+            query = wrote[0].query
+            job = replace(self._job, once=Once(query, batchId))
+            job.land((decode(data) for each in wrote for data in each.messages), Counts(), partial(self._tell, query))
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         """Takes nothing away: the commit may have landed, though Spark does not know it."""
+
+    async def _tell(self, query: str, lake: Lake, how: Landed | Exception) -> None:
+        await silent.batch(lake, sha256(query.encode()).digest(), self._job.about, self._job.place.actor, how)

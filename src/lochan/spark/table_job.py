@@ -12,7 +12,9 @@ from lochan.jobs.files import FilesTarget, files_target, write_files
 from lochan.jobs.landing import Landed, Once, land
 from lochan.jobs.messages import Message, together
 from lochan.lake import Lake
-from lochan.spark.lakes import LakePlace, on_lake, patient
+from lochan.spark.job import Tell, landed_at
+from lochan.spark.lakes import LakePlace
+from lochan.store.counting import Counts
 from lochan.versioning.moving import Said
 from lochan.versioning.state.branch import dirty
 from lochan.versioning.uri import Uri, writable
@@ -36,15 +38,19 @@ class TableJob:
     said: Said
     replace: bool
 
+    @property
+    def about(self) -> str:
+        return f"{self.repository}@{self.ref}/{self.target.prefix}"
+
     def write(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Message]:
         from pyspark import TaskContext
 
         context = TaskContext.get()
         return write_files(self.target, context.partitionId() if context else 0, batches)
 
-    def land(self, messages: Iterable[Message]) -> Landed:
+    def land(self, messages: Iterable[Message], counts: Counts | None = None, tell: Tell | None = None) -> Landed:
         every = list(messages)
-        return patient(lambda: on_lake(self.place, lambda lake: self._land(lake, every)))
+        return landed_at(self.place, lambda lake: self._land(lake, every), counts, tell)
 
     async def _land(self, lake: Lake, messages: list[Message]) -> Landed:
         repository = await lake.open_repository(self.repository)
@@ -69,7 +75,7 @@ class TableJob:
             )
         if done.entries:
             await workspaces.stage(repository, self.workspace, done.entries, actor=actor)
-        return Landed("", done.rows, done.entries, done.size_bytes)
+        return Landed("", done.rows, done.entries, done.size_bytes, put_bytes=done.put_bytes)
 
 
 async def begin_table(

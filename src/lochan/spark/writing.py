@@ -13,6 +13,8 @@ from lochan.jobs.tasks import run_tasks
 from lochan.spark.job import PoolJob, begin
 from lochan.spark.lakes import found_lake
 from lochan.spark.schemas import check_schema
+from lochan.spark.telling import told
+from lochan.store.counting import Counts
 from lochan.versioning.moving import Said
 from lochan.versioning.uri import prefix_uri
 
@@ -43,10 +45,16 @@ def write(
     if mode not in MODES:
         raise Invalid(f"{mode!r} is no way to write", hint=f"there are {' and '.join(MODES)}")
     check_schema(frame.schema)
-    job = begin(found_lake(lake, options), prefix_uri(uri), Said(message, metadata or {}), replace=mode == OVERWRITE)
+    place, said, counts = found_lake(lake, options), Said(message, metadata or {}), Counts()
+    job = begin(place, prefix_uri(uri), said, replace=mode == OVERWRITE, counts=counts)
     if spread and isinstance(job, PoolJob):
         frame = spread_by_key(frame, job.target.settings, parts)
-    return job.land(run_tasks(frame, job.write))
+    with told(frame.sparkSession, place, "write", job.about, counts) as run:
+        messages = run_tasks(frame, job.write)
+        run.wrote(sum(each.put_bytes for each in messages))
+        landed = job.land(messages, counts)
+        run.rows(landed.rows)
+    return landed
 
 
 def spread_by_key(frame: DataFrame, settings: PoolSettings, parts: int | None = None) -> DataFrame:

@@ -89,6 +89,15 @@ class CountingStore(Wrapper):
             yield stat
 
 
+def counts_of(store: Store) -> Counts | None:
+    """What has been asked of it so far; None where nobody counts that."""
+    while isinstance(store, Wrapper):
+        if isinstance(store, CountingStore):
+            return store.counts
+        store = store.inner
+    return None
+
+
 async def _counted(tally: Tally, call: Awaitable[T]) -> T:
     tally.requests += 1
     try:

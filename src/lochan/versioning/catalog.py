@@ -47,15 +47,11 @@ async def create_repository(
     if kind == POOL:
         pool = pool or PoolSettings()
     created = RepositoryCreated(ids.ksuid(clock.wall()), name, kind, default_branch, dict(metadata), pool)
-    first = RepositoryOpened(kind, default_branch, _first_commit(clock))
     request = "create", name, kind, default_branch, dict(metadata)
     fingerprint = _fingerprint(*request) if pool is None else _fingerprint(*request, pool)
 
     async def open_own() -> None:
-        own = await open_journal(created.id)
-        await own.submit(Request(actor, lambda state: [first]))
-        await own.close()
-        fp("repository.opened")
+        await _open_own(open_journal, clock, created, actor)
 
     def decide(state: State) -> list[RepositoryCreated]:
         if not opened and state.of(Repositories).find(name) is None:
@@ -77,6 +73,42 @@ async def create_repository(
     if repository is None or repository.id != id:  # re-sent by its key, and deleted since
         return Repository(id, name, kind, default_branch, 0, actor.user, dict(metadata), pool)
     return repository
+
+
+async def prepare_pool(
+    lake: Journal,
+    open_journal: OpenJournal,
+    clock: Clock,
+    ids: Ids,
+    *,
+    name: str,
+    default_branch: str,
+    pool: PoolSettings,
+    actor: Actor,
+) -> Repository:
+    """The first half of `create_repository`: it can be written to by who has it here, and nobody finds it by its name,
+    which is still free. Given up it is litter, as after a kill. Raises AlreadyExists, Invalid."""
+    check_new(name, POOL, default_branch, {})
+    (await lake.fresh()).of(Repositories).check_free(name)
+    created = RepositoryCreated(ids.ksuid(clock.wall()), name, POOL, default_branch, {}, pool)
+    await _open_own(open_journal, clock, created, actor)
+    return Repository(created.id, name, POOL, default_branch, clock.wall(), actor.user, {}, pool)
+
+
+async def name_repository(lake: Journal, prepared: Repository, *, actor: Actor) -> None:
+    """The second half: with all that was written to it, it is there at once. Raises AlreadyExists where the name was
+    taken meanwhile."""
+    made = prepared.id, prepared.name, prepared.kind, prepared.default_branch, prepared.metadata, prepared.pool
+    await lake.submit(Request(actor, lambda state: [RepositoryCreated(*made)]))
+    fp("repository.named")
+
+
+async def _open_own(open_journal: OpenJournal, clock: Clock, created: RepositoryCreated, actor: Actor) -> None:
+    first = RepositoryOpened(created.kind, created.default_branch, _first_commit(clock))
+    own = await open_journal(created.id)
+    await own.submit(Request(actor, lambda state: [first]))
+    await own.close()
+    fp("repository.opened")
 
 
 async def rename_repository(lake: Journal, *, name: str, to: str, actor: Actor, key: str = "") -> None:

@@ -59,7 +59,7 @@ class Repositories(Part):
         return self._deleted(event)
 
     def _created(self, event: RepositoryCreated, at: At) -> str:
-        self._check_free(event.name)
+        self.check_free(event.name)
         if event.id in self._name_of:
             raise AlreadyExists(f"there is a repository with id {event.id} already")
         made = event.id, event.name, event.kind, event.default_branch, at.time, at.user, event.metadata, event.pool
@@ -69,7 +69,7 @@ class Repositories(Part):
 
     def _renamed(self, event: RepositoryRenamed) -> str:
         name = self._known(event.id)
-        self._check_free(event.to)
+        self.check_free(event.to)
         again = msgspec.structs.replace(self.get(name), name=event.to)
         self._by_name.drop(name)
         self._by_name.put(event.to, again)
@@ -82,7 +82,8 @@ class Repositories(Part):
         self._name_of.drop(event.id)
         return event.id
 
-    def _check_free(self, name: str) -> None:
+    def check_free(self, name: str) -> None:
+        """Raises AlreadyExists."""
         if name in self._by_name:
             raise AlreadyExists(f"there is a repository {name!r} already", hint="take another name, or delete it")
 

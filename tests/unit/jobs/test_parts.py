@@ -2,6 +2,7 @@
 
 import asyncio
 import shutil
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from itertools import pairwise
@@ -52,6 +53,24 @@ def test_the_rows_are_those_of_an_embedded_load(tmp_path: Path) -> None:
             await pool.lake.pool("same")
             await pool.lake.lake.load("same", ROWS, actor=ANN)
             assert await pool.lake.rows("from logs") == await pool.lake.rows("from same")
+
+    run(play())
+
+
+def test_what_tasks_put_is_counted_to_the_byte(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with job_pool(tmp_path) as pool:
+            rows = pa.table(
+                {"k": range(5_000), "s": [f"{number * 2654435761 % (1 << 32):x}" for number in range(5_000)]}
+            )
+            settings = PoolSettings((PoolKey(("k",)),), size_bytes=8 << 10)
+            target = replace(await pool.target(), settings=settings)
+            messages = [*await task(target, [rows]), *await task(target, [rows.slice(0, 3)])]
+            files = sorted(each.stat().st_size for each in (tmp_path / "lake").glob("*/data/*/*"))
+            assert len(files) > 3
+            assert sorted(message.put_bytes for message in messages) == files
+            landed = await pool.land(messages)
+            assert landed.put_bytes == landed.size_bytes == sum(files)
 
     run(play())
 

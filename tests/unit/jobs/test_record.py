@@ -18,7 +18,9 @@ from lochan.ids import Ids
 from lochan.jobs import record
 from lochan.jobs.listing import LOST_S, job, jobs
 from lochan.jobs.record import JobRun, recorded
+from lochan.store.counting import CountingStore, Counts
 from lochan.store.local import LocalStore
+from lochan.store.protocol import Store
 from tests.run import run
 from tests.unit.cli.invoke import lochan
 
@@ -27,7 +29,7 @@ ANN = Actor("ann", "test", "here")
 
 class Place:
     def __init__(self, folder: Path) -> None:
-        self.store = LocalStore(str(folder), create=True)
+        self.store: Store = LocalStore(str(folder), create=True)
         self.clock = SystemClock()
         self.ids = Ids()
 
@@ -52,6 +54,26 @@ def test_a_job_from_its_start_to_its_end(place: Place) -> None:
     assert (found.user, found.client, found.source) == ("ann", "test", "here")
     assert [line.text for line in found.lines] == ["two files"]
     assert found.started <= found.lines[0].time <= found.ended <= found.beat
+
+
+def test_what_is_put_to_the_store_is_counted(place: Place) -> None:
+    """Here, where the store counts it, and by tasks, as they say; but for the last word of the record itself."""
+    store = CountingStore(place.store, Counts())
+    run(store.put("before", bytes(50)))
+    place.store = store
+    with recorded(place, "load", "logs@main", actor=ANN) as job_run:
+        run(store.put("somewhere", bytes(1_000)))
+        job_run.wrote(300)
+        job_run.wrote(400)
+    (found,) = place.all()
+    last = len(run(store.get(path_of(job_run.id))))
+    assert (found.executor_bytes, found.driver_bytes) == (700, store.counts.total.bytes_out - 50 - last)
+    assert found.driver_bytes is not None and found.driver_bytes > 1_000
+    place.store = store.inner
+    with recorded(place, "query", "logs", actor=ANN) as job_run:
+        pass
+    uncounted = run(job(place.store, job_run.id, place.clock.wall()))
+    assert (uncounted.executor_bytes, uncounted.driver_bytes) == (None, None)
 
 
 def test_it_is_there_while_it_runs(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,6 +164,7 @@ def test_the_verbs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with recorded(Place(tmp_path / "lake"), "compact", "logs@main", actor=ANN, where="local[2]") as job_run:
         job_run.stages([JobStage(0, "scan \x1b[2J", 2, 2), JobStage(1, "write", 1, 3)])
         job_run.log("three objects")
+        job_run.wrote(2_500_000)
     title, row = lochan("jobs").output.splitlines()
     assert title.split() == ["ID", "KIND", "ABOUT", "STATE", "PROGRESS", "ROWS", "STARTED", "USER"]
     assert row.split()[:8] == [job_run.id, "compact", "logs@main", "done", "3/5", "in", "1/2", "stages"]
@@ -152,5 +175,7 @@ def test_the_verbs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert [line["text"] for line in shown["log"]] == ["three objects"]
     text = lochan("jobs", "show", job_run.id).output
     assert "three objects" in text and "\x1b" not in text
+    assert "2.5 MB by executors" in text and "driver" not in text
+    assert (shown["executor_bytes"], shown["driver_bytes"]) == (2_500_000, None)
     missing = lochan("jobs", "show", "none")
     assert "there is no job none" in missing.stderr

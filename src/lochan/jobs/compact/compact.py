@@ -80,6 +80,7 @@ async def compact(
         messages = await on_spark(spark, work, tag=tag, about=f"compact {about}", listener=listener)
         made = together(messages)
         run.rows(made.rows)
+        run.wrote(made.put_bytes)
         removed = [entry for group in groups_of(plan) for entry in group.entries]
         return await landed(repository, branch, plan, Swap(removed, made.entries), said, actor=actor)
 

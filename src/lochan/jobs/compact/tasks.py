@@ -25,6 +25,7 @@ from lochan.jobs.failing import told
 from lochan.jobs.load.shuffled import Received, sent
 from lochan.jobs.messages import Message
 from lochan.jobs.parts import put, spark_folder
+from lochan.jobs.putting import Putting
 from lochan.jobs.target import Target
 from lochan.query.sources.forms import Form, Forms
 from lochan.query.sources.knowledge import Knowledge
@@ -130,10 +131,11 @@ def _take(session: Session, rewriting: Rewriting, received: Received) -> None:
 
 def _stored(target: Target, files: Iterator[Written]) -> Iterator[Message]:
     clock, ids = SystemClock(), Ids()
-    writer = target.writer(target.store(clock, ids), clock, ids)
+    putting = Putting(target.store(clock, ids))
+    writer = target.writer(putting.store, clock, ids)
     with asyncio.Runner() as runner:
         for written in files:
-            yield runner.run(put(writer, written))
+            yield putting.message(runner.run(put(writer, written)), written.facts.rows)
 
 
 def _part(bounds: Sequence[bytes], low: int, high: int) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -50,6 +50,7 @@ class Where(NamedTuple):
     listener: Listener | None = None
     tag: str = "lochan-load"
     about: str = "load"
+    wrote: Callable[[int], None] | None = None  # is told how many bytes tasks put to the store
 
 
 class Cutting(NamedTuple):
@@ -79,6 +80,8 @@ async def load_files(
     target = await target_of(repository, place, branch)
     work = partial(_written, where.spark, target, files, how._replace(advance=STANDARD.advance), cutting)
     messages = await on_spark(where.spark, work, tag=where.tag, about=where.about, listener=where.listener)
+    if where.wrote is not None:
+        where.wrote(sum(message.put_bytes for message in messages))
     landed = await land(repository, branch, messages, said, actor=actor)
     return loaded_of(landed, how)
 

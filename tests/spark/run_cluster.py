@@ -1,0 +1,252 @@
+"""Somebody's day on a cluster, in one session: loads, frames, compactions and streams on a lake in a bucket, whose
+executors are killed in the middle of them and whose tasks are run twice. Prints what was seen, as JSON. Run by
+test_cluster.py."""
+
+import json
+import os
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from click.testing import CliRunner, Result
+from pyspark import TaskContext
+from pyspark.sql import SparkSession
+
+import lochan.spark
+from lochan.cli.root import cli
+
+SETTINGS = {
+    "spark.speculation": "true",
+    "spark.speculation.interval": "100ms",
+    "spark.speculation.multiplier": "1.2",
+    "spark.speculation.quantile": "0.5",
+    "spark.speculation.minTaskRuntime": "500ms",
+    "spark.task.maxFailures": "2",
+    "spark.sql.shuffle.partitions": "3",
+    "spark.driver.maxResultSize": "1m",  # hardly anything may come to the driver
+}
+COUNT = 1_000
+
+
+def main(master: str, folder: str, bucket: str) -> None:
+    builder = SparkSession.builder.master(master)
+    for name, value in SETTINGS.items():
+        builder = builder.config(name, value)
+    day = Day(builder.getOrCreate(), master, Path(folder), bucket)
+    lochan.spark.register(day.spark)
+    fine("init")
+    seen = {part.__name__: played(part, day) for part in (shipped, loaded, died, framed, compacted, streamed)}
+    print(json.dumps({**seen, "jobs": answer("jobs")}))
+    day.spark.stop()
+
+
+def played(part: "Callable[[Day], Any]", day: "Day") -> Any:
+    begun = time.monotonic()
+    try:
+        return part(day)
+    except Exception:
+        return {"failed": traceback.format_exc()}
+    finally:
+        print(f"{part.__name__}: {time.monotonic() - begun:.1f} s", file=sys.stderr)
+
+
+class Day:
+    def __init__(self, spark: SparkSession, master: str, folder: Path, bucket: str) -> None:
+        self.spark = spark
+        self.engine = ("--engine", "spark", "--master", master)
+        self.folder = folder  # that all machines share
+        self.bucket = bucket
+
+    def flags(self, part: str) -> str:
+        """A folder in which tasks tell what they did."""
+        found = self.folder / part
+        found.mkdir()
+        return str(found)
+
+
+def shipped(day: Day) -> list[str]:
+    """Where executors have Lochan from."""
+
+    def where(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import lochan.pools.layout
+
+        for _ in batches:
+            yield pa.RecordBatch.from_pydict({"file": [lochan.pools.layout.__file__]})
+
+    return [row.file for row in day.spark.range(4, numPartitions=4).mapInArrow(where, "file string").collect()]
+
+
+def loaded(day: Day) -> Any:
+    """Of files in the bucket. What the executor had shuffled goes with it, and is done again."""
+    from lochan.jobs.load import load
+    from lochan.jobs.load.tasks import cut, load_part
+
+    flags = day.flags("load")
+    load._PART_BYTES_MIN = load._PIECE_BYTES_MIN = 1_000  # as if it were much
+    with patched(load, "cut", slow(cut, flags)), patched(load, "load_part", dying(load_part, flags)):
+        source = f"s3://{day.bucket}/in/"
+        done = answer("load", "logs", source, "--key", "k", *day.engine)
+    return {
+        "rows": done["rows"],
+        "objects": len(done["objects"]),
+        "bytes": done["bytes"],
+        "flags": told(flags),
+        "found": rows("from logs"),
+        "log": [each["message"] for each in answer("log", "logs")],
+    }
+
+
+def died(day: Day) -> Any:
+    """Whatever executor takes the task: it is told, and nothing is to be seen."""
+    from lochan.jobs.load import load
+    from lochan.jobs.load.tasks import cut
+
+    flags = day.flags("died")
+    with patched(load, "cut", dying(cut, flags, times=99)):
+        ran = call("load", "never", f"s3://{day.bucket}/in/", "--key", "k", *day.engine)
+    return {"code": ran.exit_code, "said": ran.stderr, "pools": [each["name"] for each in answer("ls")]}
+
+
+def framed(day: Day) -> Any:
+    spark, flags = day.spark, day.flags("frames")
+    fine("create", "frames", "--key", "k")
+    fine("repo", "create", "files")
+    frame = spark.range(400, numPartitions=4).withColumnRenamed("id", "k")
+    hurt = frame.mapInArrow(slow(same, flags), "k long").mapInArrow(dying(same, flags, part=1), "k long")
+    hurt.write.format("lochan").mode("append").save("frames")
+    landed = lochan.spark.write(frame, "frames@main", message="by key")
+    lochan.spark.write(frame.limit(50), "files@main/t/")
+    back = spark.read.format("lochan").option("where", "k >= 100").load("frames").selectExpr("count(*)", "sum(k)")
+    return {
+        "flags": told(flags),
+        "landed": landed.rows,
+        "bytes": stored("frames"),
+        "back": list(back.collect()[0]),
+        "files": spark.read.format("lochan").load("files@main/t/").count(),
+    }
+
+
+def compacted(day: Day) -> Any:
+    from lochan.jobs.compact import compact
+    from lochan.jobs.compact.tasks import cut, merge_part
+
+    flags = day.flags("compact")
+    fine("create", "small", "--key", "k", "--size", "4KiB")
+    for start in range(3):
+        lines = "".join(f'{{"k":{n},"text":"{n * 2654435761 % (1 << 32):x}"}}\n' for n in range(start, COUNT, 3))
+        fine("load", "small", "-", given=lines)
+    with (
+        patched(compact, "cut", dying(cut, flags)),
+        patched(compact, "merge_part", slow(merge_part, flags)),
+    ):
+        done = answer("compact", "small", *day.engine)
+    return {
+        **{name: done[name] for name in ("before", "after", "rows")},
+        "bytes": done["bytes_after"],
+        "flags": told(flags),
+        "diff": fine("diff", "--rows", "small@main~1", "small"),
+    }
+
+
+def streamed(day: Day) -> Any:
+    """Two batches of two files each: an executor dies in the first, and a task of the second is slow."""
+    flags, source = day.flags("stream"), day.folder / "in"
+    source.mkdir()
+    for file in range(4):
+        lines = (f'{{"k":{number}}}\n' for number in range(file * 10, file * 10 + 10))
+        (source / f"{file}.json").write_text("".join(lines))
+        os.utime(source / f"{file}.json", (file, file))  # so they come
+    fine("create", "events", "--key", "k")
+    frames = day.spark.readStream.schema("k long").option("maxFilesPerTrigger", 2).json(str(source))
+    hurt = frames.mapInArrow(dying(same, flags), "k long").mapInArrow(slow(same, flags, batch=1), "k long")
+    query = lochan.spark.ingest(hurt, "events", checkpoint=day.folder / "checkpoint", available_now=True, compact=False)
+    ended = query.awaitTermination(200)
+    log = [each["metadata"].get("lochan-batch") for each in answer("log", "events")]
+    seen = {"ended": ended, "flags": told(flags), "batches": log}
+    return {**seen, "found": rows("from events"), "bytes": stored("events")}
+
+
+def same(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    yield from batches
+
+
+def dying(work: Callable[..., Iterator[Any]], flags: str, *, times: int = 1, part: int = 0) -> Any:
+    """The executor of one part is killed when its first result is there, so often."""
+
+    def killed(*given: Any) -> Iterator[Any]:
+        context = TaskContext.get()
+        assert context is not None
+        for each in work(*given):
+            if context.partitionId() == part and len(list(Path(flags).glob("died-*"))) < times:
+                Path(flags, f"died-{context.taskAttemptId()}").touch()
+                parent = Path(f"/proc/{os.getppid()}/stat").read_text()  # of all workers; the executor is its parent
+                os.kill(int(parent.rpartition(")")[2].split()[1]), signal.SIGKILL)
+                time.sleep(300)
+            yield each
+
+    return killed
+
+
+def slow(work: Callable[..., Iterator[Any]], flags: str, *, batch: int | None = None) -> Any:
+    """The first try of the first part takes for ever, and is given up when the second is through."""
+
+    def late(*given: Any) -> Iterator[Any]:
+        context = TaskContext.get()
+        assert context is not None
+        yield from work(*given)
+        if batch is not None and context.getLocalProperty("streaming.sql.batchId") != str(batch):
+            return
+        if context.partitionId() == 0:
+            first = not Path(flags, "slow").exists()
+            Path(flags, "slow" if first else "again").touch()
+            time.sleep(300 if first else 0)
+
+    return late
+
+
+def told(flags: str) -> list[str]:
+    return sorted(path.name.partition("-")[0] for path in Path(flags).iterdir())
+
+
+@contextmanager
+def patched(module: Any, name: str, other: Any) -> Iterator[None]:
+    own = getattr(module, name)
+    setattr(module, name, other)
+    try:
+        yield
+    finally:
+        setattr(module, name, own)
+
+
+def call(*words: str, given: str | None = None) -> Result:
+    return CliRunner().invoke(cli, words, input=given, prog_name="lochan", catch_exceptions=False)
+
+
+def fine(*words: str, given: str | None = None) -> str:
+    result = call(*words, given=given)
+    assert result.exit_code == 0, (words, result.output)
+    return result.stdout
+
+
+def answer(*words: str) -> Any:
+    return json.loads(fine(*words, "-f", "json"))
+
+
+def rows(text: str) -> list[int]:
+    """The keys."""
+    return [json.loads(line)["k"] for line in fine("query", text).splitlines()]
+
+
+def stored(pool: str) -> int:
+    """The bytes of its objects."""
+    return sum(json.loads(line)["size"] for line in fine("query", f"from {pool}:objects").splitlines())
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
