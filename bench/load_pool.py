@@ -9,12 +9,11 @@ import asyncio
 import os
 import resource
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
-from time import perf_counter
 
 import duckdb
 
+from bench.cost import Cost
 from bench.places import ACTOR
 from bench.table import show
 from lochan.engines.duckdb.load.load import Loaded, load
@@ -42,19 +41,6 @@ _LINES = """
 """
 
 
-class Cost:
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.cpu: list[float] = []
-        self.wall: list[float] = []
-
-    def measure(self, work: Callable[[], object]) -> None:
-        before, begun = _cpu(), perf_counter()
-        work()
-        self.wall.append(perf_counter() - begun)
-        self.cpu.append(_cpu() - before)
-
-
 def main() -> None:
     with tempfile.TemporaryDirectory(prefix="lochan-bench-") as folder:
         compare(Path(folder))
@@ -64,7 +50,11 @@ def compare(folder: Path) -> Path:
     """Returns a lake whose pool `logs` holds the rows by their times."""
     file = folder / "logs.ndjson"
     write_lines(file, ROWS)
-    bare, ours, plain = Cost("DuckDB: sorted COPY"), Cost("load, ts is a time"), Cost("load, ts is a text")
+    bare, ours, plain = (
+        Cost("DuckDB: sorted COPY", _cpu),
+        Cost("load, ts is a time", _cpu),
+        Cost("load, ts is a text", _cpu),
+    )
     for number in range(_ROUNDS):
         bare.measure(lambda: _copy(file, folder / "bare.parquet"))
         for cost, key in ((ours, "ts:time"), (plain, "ts")):

@@ -11,12 +11,11 @@ import asyncio
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
-from time import perf_counter
 from typing import TYPE_CHECKING
 
 from bench import load_pool
+from bench.cost import Cost
 from bench.places import ACTOR
 from bench.table import show
 from lochan.engines.duckdb.limits import Limits
@@ -38,19 +37,6 @@ _ROUNDS = int(os.environ.get("LOCHAN_BENCH_ROUNDS", "3"))
 _TICK = os.sysconf("SC_CLK_TCK")
 
 
-class Cost:
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.cpu: list[float] = []
-        self.wall: list[float] = []
-
-    def measure(self, work: Callable[[], object]) -> None:
-        before, begun = _cpu(), perf_counter()
-        work()
-        self.wall.append(perf_counter() - begun)
-        self.cpu.append(_cpu() - before)
-
-
 def main() -> None:
     spark = session_at(SparkPlace(master="local[2]"), Limits(memory_bytes=1 << 30))
     try:
@@ -63,7 +49,8 @@ def main() -> None:
 
 def _compare(spark: SparkSession, folder: Path) -> None:
     file = _file(folder, ROWS)
-    inferred, given, ours = Cost("Spark: read, sort, write"), Cost("the same, told the schema"), Cost("load on Spark")
+    names = "Spark: read, sort, write", "the same, told the schema", "load on Spark"
+    inferred, given, ours = (Cost(name, _cpu) for name in names)
     schema = spark.read.json(str(file)).schema
     for number in range(_ROUNDS + 1):  # the first of each warms the JVM up
         inferred.measure(lambda: _plain(spark, file, folder / "plain"))
@@ -81,7 +68,7 @@ def _grow(spark: SparkSession, folder: Path) -> None:
     rows = []
     for times in (1, 4, 16):
         count = max(1, ROWS * times // 4)
-        file, cost = _file(folder, count), Cost("")
+        file, cost = _file(folder, count), Cost("", _cpu)
         for number in range(2):
             lake = folder / f"grown{times}-{number}"
             cost.measure(lambda lake=lake, file=file: _load(spark, lake, file))  # type: ignore[misc]

@@ -1,6 +1,6 @@
 """What work on much data may be told on the command line: which engine does it, where, and how much it may use."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_OPTIONS = (
+ENGINE_OPTIONS = (
     click.option(
         "--engine",
         type=click.Choice(["auto", "duckdb", "spark"]),
@@ -45,6 +45,11 @@ class JobOptions(NamedTuple):
 
 def job_options(command: F) -> F:
     """Gives the command the fields of JobOptions."""
-    for option in reversed(_OPTIONS):
+    return with_options(command, ENGINE_OPTIONS)
+
+
+def with_options(command: F, options: Sequence[Callable[[F], F]]) -> F:
+    """In the order in which its help is to list them."""
+    for option in reversed(options):
         command = option(command)
     return command

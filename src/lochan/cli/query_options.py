@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
+from lochan.cli.job_options import ENGINE_OPTIONS, with_options
 from lochan.errors import Invalid
 
 if TYPE_CHECKING:
@@ -16,15 +17,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 _OPTIONS = (
-    click.option(
-        "--engine",
-        type=click.Choice(["auto", "duckdb", "spark"]),
-        default="auto",
-        show_default=True,
-        help="What runs it.",
-    ),
-    click.option("--master", metavar="URL", help="Where Spark runs it; local[*] unless told or configured."),
-    click.option("--memory", metavar="SIZE", help="How much memory it may use, 1GiB unless told."),
+    *ENGINE_OPTIONS,
     click.option("--timeout", metavar="TIME", help="How long it may take, such as 30s or 5m."),
     click.option("--go-on", is_flag=True, help="Leave out data objects that are gone, and say so."),
 )
@@ -54,9 +47,7 @@ class QueryOptions(NamedTuple):
 
 def query_options(command: F) -> F:
     """Gives the command the fields of QueryOptions."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+    return with_options(command, _OPTIONS)
 
 
 def seconds(option: str, text: str) -> float:
