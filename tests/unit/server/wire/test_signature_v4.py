@@ -5,12 +5,13 @@ from collections.abc import Callable
 from time import perf_counter
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from lochan.server.gateway.wire.authenticate import authenticate
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.identity import Form, Payload
+from lochan.server.gateway.wire.presigned import is_v2, is_v4
 from lochan.server.gateway.wire.realm import Realm
 from lochan.server.gateway.wire.signed_request import SignedRequest
 from lochan.server.gateway.wire.uri import canonical_part
@@ -283,9 +284,9 @@ def test_spaces_within_a_header_count_once() -> None:
 def test_whatever_a_key_and_a_query_hold(path: str, values: list[tuple[str, str]]) -> None:
     from urllib.parse import quote
 
+    names = {name for name, _ in values}
+    assume(not is_v4(names) and not is_v2(names))  # a second signature
     query = "&".join(f"{quote(name, safe='-_.~')}={quote(value, safe='-_.~')}" for name, value in values)
-    if {name for name, _ in values} & {"Signature", "AWSAccessKeyId"}:
-        return
     sent = sign("v4 header", path="/b/" + quote(path, safe="/~"), query=query)
     assert check(sent) is not None
     decoded = SignedRequest.of_decoded_path(sent.method, "/b/" + path, sent.query, sent.headers)
