@@ -28,7 +28,7 @@ class Folders:
         # the new one get the old inode, its name is still part of the file system journal that our sync writes out.
         self._durable: dict[bytes, int] = {}
         self._doubted: set[bytes] = set()  # folders whose last sync failed after a name in them had changed
-        self._failure = ""
+        self.failure = ""  # why nothing can be written any more
 
     def check_root(self) -> None:
         """Raises Refused when the root is gone or is another folder now. An empty folder where a disk was mounted must
@@ -41,13 +41,13 @@ class Folders:
             raise Refused(f"the folder {os.fsdecode(self.root)} is not the one that was opened (is a disk unmounted?)")
 
     def check_writable(self) -> None:
-        if self._failure:
-            raise Refused(self._failure, hint="check the disk, then start again")
+        if self.failure:
+            raise Refused(self.failure, hint="check the disk, then start again")
 
     def check_readable(self, name: bytes) -> None:
         """Raises Unknown where a failed sync left open what is on the disk: what the cache shows proves nothing."""
         if self._doubted and _above(name) in self._doubted:
-            raise Unknown(self._failure, hint="check the disk, then start again")
+            raise Unknown(self.failure, hint="check the disk, then start again")
 
     @contextmanager
     def opened(self, name: bytes) -> Iterator[int]:
@@ -78,9 +78,14 @@ class Folders:
         try:
             os.fsync(fd)
         except OSError as error:
+            self.fail(_failure(_above(name), error), name)
+            raise Unknown(self.failure) from error
+
+    def fail(self, failure: str, name: bytes | None) -> None:
+        """Nothing is written any more; and what the folder of `name` shows is believed no more."""
+        self.failure = failure
+        if name is not None:
             self._doubted.add(_above(name))
-            self._failure = _failure(_above(name), error)
-            raise Unknown(self._failure) from error
 
     def prune(self, name: bytes) -> None:
         """Remove the folders above a deleted file that are empty now: a folder exists only to hold something."""
@@ -99,7 +104,7 @@ class Folders:
                 os.fsync(fd)
             except OSError as error:
                 if error.errno not in (errno.ENOSPC, errno.EDQUOT):  # room may come back, a failing disk does not
-                    self._failure = _failure(_above(at), error)
+                    self.failure = _failure(_above(at), error)
                 raise
             finally:
                 os.close(fd)

@@ -13,9 +13,10 @@ import errno
 import os
 import stat as modes
 from collections.abc import AsyncIterable, AsyncIterator, Callable
+from typing import TYPE_CHECKING, Final
 
 from lochan.clock import Clock, SystemClock
-from lochan.errors import AlreadyExists, NotFound, Transient
+from lochan.errors import AlreadyExists, NotFound, Transient, Unknown
 from lochan.failpoints import fp
 from lochan.store import temp, walk
 from lochan.store.folders import Folders
@@ -26,6 +27,12 @@ from lochan.store.reader import Reader
 from lochan.store.temp import Temp
 from lochan.store.threads import INLINE_BYTES_MAX, Threads
 
+if TYPE_CHECKING:
+    from lochan.store.scribe import Scribe  # only a server has one
+
+PUT: Final = 0  # the verbs of a scribe
+PUT_IF_ABSENT: Final = 1
+SCRIBE_BYTES_MAX: Final = 128 << 10  # what is longer is not worth the copies, and a socket may not take it
 _CHUNK = 4 << 20
 _DAY_S = 86_400.0
 _STAMP_NS = 2_000_000_000  # the coarsest times that a file system keeps
@@ -41,6 +48,7 @@ class LocalStore:
         self._url = "file://" + os.fsdecode(self._root).replace("%", "%25")
         self._folders = Folders(self._root, create=create)
         self._threads = Threads()
+        self._scribe: Scribe | None = None
         self._clock = clock or SystemClock()
         self._root_seen = float("-inf")  # when it was last looked at, for those who ask all the time
         if create:
@@ -117,10 +125,12 @@ class LocalStore:
         return are_absent
 
     async def put(self, path: str, data: bytes) -> None:
-        await self._threads.run(self._put, path, data)
+        if not await self._beside(PUT, path, data):
+            await self._threads.run(self.put_now, path, data)
 
     async def put_if_absent(self, path: str, data: bytes) -> None:
-        await self._threads.run(self._create, path, data)
+        if not await self._beside(PUT_IF_ABSENT, path, data):
+            await self._threads.run(self.put_if_absent_now, path, data)
 
     async def put_stream(self, path: str, chunks: AsyncIterable[bytes]) -> int:
         name = self._writable(path)
@@ -145,12 +155,40 @@ class LocalStore:
             for stat in batch:
                 yield stat
 
+    def write_beside(self) -> Callable[[], None]:
+        """From now on a process of its own writes small files for the running event loop; returns what ends that."""
+        from lochan.store.scribe import Scribe
+
+        if not Scribe.suits():
+            return lambda: None
+        self._scribe = scribe = Scribe.start(self._root)
+        return scribe.close
+
+    @property
+    def broken(self) -> str:
+        """Why nothing can be written any more; empty: it can."""
+        return self._folders.failure
+
     def sweep_temp(self, older_than: float, clock: Clock) -> int:
         """Remove what killed processes left in `.tmp`: files not written to for `older_than` seconds. How many."""
         with translated(self.url):
             return temp.sweep(self._root, clock.wall() / 1e6 - older_than)
 
-    def _create(self, path: str, data: bytes) -> None:
+    async def _beside(self, verb: int, path: str, data: bytes) -> bool:
+        """Whether the scribe has done it; if not, nobody knows whether it has."""
+        if self._scribe is None or len(data) > SCRIBE_BYTES_MAX:
+            return False
+        name = self._writable(path)
+        done = await self._scribe.wrote(verb, path.encode(), data)
+        if isinstance(done, bool):
+            return done
+        error = done.error()
+        if done.broken:  # there, and so here
+            self._folders.fail(done.broken, name if isinstance(error, Unknown) else None)
+        raise error
+
+    def put_if_absent_now(self, path: str, data: bytes) -> None:
+        """As `put_if_absent`, in the caller's thread."""
         name = self._writable(path)
         with self._temp(path) as file, translated(self._where(path)):
             file.write(data)
@@ -162,7 +200,8 @@ class LocalStore:
                     raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
                 raise AlreadyExists(f"{path} is already in {self.url}")
 
-    def _put(self, path: str, data: bytes) -> None:
+    def put_now(self, path: str, data: bytes) -> None:
+        """As `put`, in the caller's thread."""
         name = self._writable(path)
         with self._temp(path) as file:
             self._append(path, file, data)

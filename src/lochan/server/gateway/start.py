@@ -5,11 +5,13 @@ import gc
 
 from lochan.clock import SystemClock
 from lochan.ids import Ids
+from lochan.server.arrow import arrow_without_pandas
 from lochan.server.gateway.app import App
 from lochan.server.gateway.gateway import Gateway
 from lochan.server.notes import Notes
 from lochan.server.settings import Listener
 from lochan.server.trimming import keep_trimming
+from lochan.store.protocol import Store
 
 _COLLECT = (10_000, 20, 100)  # some 2 MB of new objects at the most before the first look
 
@@ -20,7 +22,9 @@ def gateway_app(listener: Listener) -> App:
     notes = Notes(listener, clock)
 
     async def open() -> Gateway:
+        arrow_without_pandas()
         lake = await listener.open_lake()
+        _write_beside(lake.store)
         gateway = Gateway(lake, listener.s3, clock, ids)
         closing, trimming = notes.start(lake, ids), asyncio.create_task(keep_trimming(clock))
 
@@ -33,6 +37,13 @@ def gateway_app(listener: Listener) -> App:
         return gateway
 
     return App(open, notes.seen, notes.read)
+
+
+def _write_beside(store: Store) -> None:
+    """On a disk. It ends with this process."""
+    begin = getattr(store, "write_beside", None)
+    if begin is not None:
+        begin()
 
 
 def _rarely_collect() -> None:

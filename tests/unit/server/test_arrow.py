@@ -1,0 +1,20 @@
+"""A server's Arrow does not load pandas; somebody who wants it still gets it."""
+
+import subprocess
+import sys
+
+_ALONE = """
+import sys
+from lochan.server.arrow import arrow_without_pandas
+arrow_without_pandas()
+import pyarrow as pa
+pa.table({"path": pa.array(["a", "b"])})
+print("pandas" in sys.modules)
+import pandas
+print(pandas.Series([1, 2]).sum())
+"""
+
+
+def test_a_list_is_taken_without_asking_pandas() -> None:
+    done = subprocess.run([sys.executable, "-c", _ALONE], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "3"]

@@ -1,0 +1,216 @@
+"""Small files written by a process beside this one: the same answers as from threads, whatever becomes of it."""
+
+import asyncio
+import errno
+import os
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from lochan.errors import AlreadyExists, LochanError, Refused, Unknown
+from lochan.store.local import SCRIBE_BYTES_MAX, LocalStore
+from lochan.store.scribe import Scribe
+from lochan.store.scribe_process import work
+from tests.run import run
+
+pytestmark = pytest.mark.skipif(not Scribe.suits(), reason="needs sockets that keep messages apart")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return tmp_path / "lake"
+
+
+def test_a_process_of_its_own_writes_small_files(root: Path) -> None:
+    async def play() -> None:
+        store = LocalStore(str(root), create=True)
+        end = store.write_beside()
+        await asyncio.gather(*(store.put(f"a/{n % 7}/{n}", b"%d" % n) for n in range(200)))
+        await asyncio.gather(*(store.put_if_absent(f"b/{n}", b"%d" % n) for n in range(50)))
+        await store.put("a/0/0", b"another")
+        assert store._threads._pool is None, "no thread had anything to do"
+        await store.put("large", b"x" * (SCRIBE_BYTES_MAX + 1))
+        assert store._threads._pool is not None
+        end()
+        await store.put("later", b"by a thread")
+
+    run(play())
+    assert (root / "a/0/0").read_bytes() == b"another"
+    assert all((root / f"a/{n % 7}/{n}").read_bytes() == b"%d" % n for n in range(1, 200))
+    assert all((root / f"b/{n}").read_bytes() == b"%d" % n for n in range(50))
+    assert (root / "large").stat().st_size == SCRIBE_BYTES_MAX + 1
+    assert (root / "later").read_bytes() == b"by a thread"
+    assert not list((root / ".tmp").iterdir())
+
+
+@pytest.mark.parametrize("path", ["taken", "folder", "taken/below", "", "../out", "nul\0", "lone\ud800", "k" * 300])
+@pytest.mark.parametrize("verb", ["put", "put_if_absent"])
+def test_it_fails_as_a_thread_does(root: Path, path: str, verb: str) -> None:
+    async def play() -> tuple[list[str], list[str]]:
+        store = LocalStore(str(root), create=True)
+        await store.put("taken", b"1")
+        await store.put("folder/x", b"1")
+        by_thread = await _outcome(store, verb, path)
+        end = store.write_beside()
+        by_scribe = await _outcome(store, verb, path)
+        end()
+        return by_thread, by_scribe
+
+    by_thread, by_scribe = run(play())
+    assert by_scribe == by_thread
+    assert by_thread != ["done"] or (verb, path) == ("put", "taken")
+
+
+async def _outcome(store: LocalStore, verb: str, path: str) -> list[str]:
+    try:
+        await getattr(store, verb)(path, b"2")
+    except LochanError as error:
+        return [error.kind, error.message, error.hint]
+    return ["done"]
+
+
+def test_what_it_had_in_hand_when_it_died_is_done_by_threads(root: Path) -> None:
+    async def play() -> None:
+        store = LocalStore(str(root), create=True)
+        ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        store._scribe = Scribe(ours)
+        waiting = [asyncio.create_task(store.put(f"a/{n}", b"1")) for n in range(3)]
+        record = asyncio.create_task(store.put_if_absent("journal/1", b"ours"))
+        await asyncio.sleep(0.05)
+        assert not any(task.done() for task in (*waiting, record)), "they wait for an answer"
+        # As if it had got so far: the file has its name, and nobody has synced the folder.
+        (root / "journal").mkdir()
+        (root / "journal/1").write_bytes(b"ours")
+        its.close()
+        await asyncio.gather(*waiting)
+        with pytest.raises(AlreadyExists):  # it is read back then; the folder has been synced before
+            await record
+        await store.put("a/after", b"1")
+
+    run(play())
+    assert sorted(path.name for path in (root / "a").iterdir()) == ["0", "1", "2", "after"]
+
+
+def test_a_killed_one_is_missed_by_nobody(root: Path) -> None:
+    async def play() -> None:
+        store = LocalStore(str(root), create=True)
+        end = store.write_beside()
+        await store.put("before", b"1")
+        assert store._scribe is not None
+        assert store._scribe._process is not None
+        store._scribe._process.kill()
+        await asyncio.gather(*(store.put(f"a/{n}", b"1") for n in range(20)))
+        end()
+
+    run(play())
+    assert len(list((root / "a").iterdir())) == 20
+
+
+def test_a_folder_that_it_could_not_sync_is_believed_by_nobody_here(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other end is a thread of this process, whose syncs can be made to fail."""
+
+    async def play() -> None:
+        store = LocalStore(str(root), create=True)
+        await store.put("a/old", b"1")
+        await store.put("b/old", b"1")
+        with _in_thread(store, root), monkeypatch.context() as patch:
+            await store.put("a/new", b"1")
+            patch.setattr(os, "fsync", _failing(os.fsync))
+            with pytest.raises(Unknown, match="could not be synced"):
+                await store.put_if_absent("a/k", b"1")
+        with pytest.raises(Unknown):
+            await store.get("a/k")
+        assert await store.get("b/old") == b"1"
+        for verb in (store.put, store.put_if_absent):
+            with pytest.raises(Refused, match="could not be synced"):
+                await verb("b/k", b"")
+
+    run(play())
+
+
+@contextmanager
+def _in_thread(store: LocalStore, root: Path) -> Iterator[None]:
+    ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    thread = threading.Thread(target=work, args=(its, LocalStore(str(root))))
+    thread.start()
+    store._scribe = scribe = Scribe(ours)
+    try:
+        yield
+    finally:
+        scribe.close()
+        thread.join()
+        its.close()
+        store._scribe = None
+
+
+def _failing(fsync: object) -> object:
+    def broken(fd: int) -> None:
+        if stat.S_ISDIR(os.fstat(fd).st_mode):
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        fsync(fd)  # type: ignore[operator]
+
+    return broken
+
+
+def test_one_who_does_not_wait_any_more_harms_nobody(root: Path) -> None:
+    async def play() -> None:
+        store = LocalStore(str(root), create=True)
+        end = store.write_beside()
+        left = asyncio.create_task(store.put("left", b"1"))
+        await asyncio.sleep(0)
+        left.cancel()
+        with suppress(asyncio.CancelledError):
+            await left
+        await asyncio.gather(*(store.put(f"a/{n}", b"1") for n in range(20)))
+        end()
+
+    run(play())
+    assert len(list((root / "a").iterdir())) == 20
+    assert (root / "left").read_bytes() == b"1"
+
+
+_STARTER = """
+import asyncio, sys
+from lochan.store.local import LocalStore
+async def main():
+    store = LocalStore(sys.argv[1], create=True)
+    store.write_beside()
+    await store.put("ready", b"")
+    print(store._scribe._process.pid, flush=True)
+    await asyncio.sleep(60)
+asyncio.run(main())
+"""
+
+
+def test_it_ends_with_whoever_started_it_and_not_before(root: Path) -> None:
+    starter = subprocess.Popen([sys.executable, "-c", _STARTER, str(root)], stdout=subprocess.PIPE)
+    assert starter.stdout is not None
+    pid = int(starter.stdout.readline())
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):  # those are for the server, which ends it
+        os.kill(pid, number)
+    time.sleep(0.2)
+    assert _is_running(pid)
+    starter.kill()
+    starter.wait()
+    starter.stdout.close()
+    deadline = time.monotonic() + 10
+    while _is_running(pid) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not _is_running(pid)
+
+
+def _is_running(pid: int) -> bool:
+    with suppress(FileNotFoundError, ProcessLookupError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    return False
