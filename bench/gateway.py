@@ -47,8 +47,8 @@ def main() -> None:
     with (
         tempfile.TemporaryDirectory(prefix="lochan-bench-") as folder,
         lochan_server(Path(folder, "lake")) as server,
-        _bare(folder) as bare,
-        _bare(folder, "constants") as constants,
+        bare_app("bare_s3:app", LOCHAN_BENCH_FOLDER=folder) as bare,
+        bare_app("bare_s3:constants", LOCHAN_BENCH_FOLDER=folder) as constants,
     ):
         server.lochan("repo", "create", "bench")
         _small(server, bare, constants)
@@ -153,13 +153,14 @@ def _build() -> None:
 
 
 @contextmanager
-def _bare(folder: str, app: str = "app") -> Iterator[Bare]:
+def bare_app(app: str, **environment: str) -> Iterator[Bare]:
+    """A module of this folder and its app, run by Granian with one worker."""
     [port] = free_ports(1)
     command = [sys.executable, "-m", "granian", "--interface", "rsgi", "--loop", "uvloop", "--http", "1", "--no-ws"]
     process = subprocess.Popen(
-        [*command, "--port", str(port), "--log-level", "error", f"bench.bare_s3:{app}"],
+        [*command, "--port", str(port), "--log-level", "error", f"bench.{app}"],
         cwd=_ROOT.parent,
-        env={**os.environ, "LOCHAN_BENCH_FOLDER": folder},
+        env={**os.environ, **environment},
     )
     try:
         _wait(port)

@@ -1,24 +1,25 @@
 """A PUT through the gateway on a lake in a bucket, one client: is it the put of the data and one append of the journal?
 
-Both are taken bare, with the library that the gateway uses, in turns with the gateway in the same run.
+Both are taken bare, with the library that the gateway uses, in turns with the gateway in the same run; and so is a bare
+gateway that only does these two for each PUT it gets (`bare_relay.py`): the client's own request is in that, too.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable
 from itertools import count
 from time import perf_counter
+from typing import Any
 
 import obstore
 from obstore.store import S3Store
 
-from bench.gateway import _build, _load
+from bench.gateway import Bare, _build, _load, bare_app
 from bench.table import middle, show
-from tests.servers.lochan import lochan_server
+from tests.servers.lochan import LochanServer, lochan_server
 from tests.servers.minio import MinioServer, minio
 
 _ROUNDS = 7
 _EACH = 100
-_RECORD_BYTES = 600  # of a record with one staged entry
 _numbers = count()
 
 
@@ -31,22 +32,39 @@ def main() -> None:
             "LOCHAN_BLOCKSTORE__S3__CREDENTIALS__ACCESS_KEY_ID": place.access_key,
             "LOCHAN_BLOCKSTORE__S3__CREDENTIALS__ACCESS_SECRET_KEY": place.secret_key,
         }
-        with lochan_server(f"s3://{place.bucket('bench')}/lake", env=env) as server:
+        bucket = place.bucket("bench")
+        where = {
+            "LOCHAN_BENCH_BUCKET": bucket,
+            "LOCHAN_BENCH_ENDPOINT": place.endpoint,
+            "LOCHAN_BENCH_KEY": place.access_key,
+            "LOCHAN_BENCH_SECRET": place.secret_key,
+        }
+        with (
+            lochan_server(f"s3://{bucket}/lake", env=env) as server,
+            bare_app("bare_relay:app", **where) as relay,
+        ):
             server.lochan("repo", "create", "bench")
-            rows = []
-            for size in (1 << 10, 1 << 20):
-                _load(server, op="put", n=_EACH, c=1, keys=_EACH, size=size)  # warm
-                ours, data, append = [], [], []
-                for turn in range(_ROUNDS):
-                    given = {"op": "put", "n": _EACH, "c": 1, "keys": _EACH, "size": size}
-                    ours.append(_load(server, prefix=f"main/{size}/{turn}/", **given)["p50_ms"])
-                    bare = asyncio.run(_bare(place, size))
-                    data.append(bare[0])
-                    append.append(bare[1])
-                both = middle(data) + middle(append)
-                rows.append([f"{size >> 10:,} KiB", middle(ours), middle(data), middle(append), middle(ours) / both])
-    head = ["PUT", "gateway p50 ms", "bare put p50 ms", "put-if-absent p50 ms", "gateway / both"]
+            rows = [_compared(place, server, relay, size) for size in (1 << 10, 1 << 20)]
+    head = ["PUT", "gateway p50 ms", "bare put", "put-if-absent", "gateway / both", "bare gateway", "gateway / bare"]
     show(f"latency on MinIO, one client, median of {_ROUNDS} rounds of {_EACH}", head, rows)
+
+
+def _compared(place: MinioServer, server: LochanServer, relay: Bare, size: int) -> list[Any]:
+    given = {"op": "put", "n": _EACH, "c": 1, "keys": _EACH, "size": size}
+    for at in (server, relay):
+        _load(at, **given)  # warm
+    ours: list[float] = []
+    bare: list[float] = []
+    data: list[float] = []
+    append: list[float] = []
+    for turn in range(_ROUNDS):
+        for at, times in ((server, ours), (relay, bare)):
+            times.append(_load(at, prefix=f"main/{size}/{turn}/", **given)["p50_ms"])
+        for times, p50 in zip((data, append), asyncio.run(_bare(place, size)), strict=True):
+            times.append(p50)
+    put, create, both = middle(data), middle(append), middle(data) + middle(append)
+    rest = [middle(ours) / both, middle(bare), middle(ours) / middle(bare)]
+    return [f"{size >> 10:,} KiB", middle(ours), put, create, *rest]
 
 
 async def _bare(place: MinioServer, size: int) -> tuple[float, float]:
@@ -60,7 +78,7 @@ async def _bare(place: MinioServer, size: int) -> tuple[float, float]:
         region="us-east-1",
         client_options={"allow_http": True},
     )
-    body, record = b"x" * size, b"r" * _RECORD_BYTES
+    body, record = b"x" * size, b"r" * 600  # a record with one staged entry
     data = await _p50(lambda name: obstore.put_async(store, name, body, use_multipart=False))
     append = await _p50(lambda name: obstore.put_async(store, name, record, mode="create", use_multipart=False))
     return data, append
