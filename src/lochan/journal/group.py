@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from lochan.clock import Clock
 from lochan.errors import Invalid, LochanError, Retry, Transient, Unknown
@@ -17,7 +18,7 @@ from lochan.failpoints import fp
 from lochan.formats import events
 from lochan.formats import record as records
 from lochan.formats.events import Event
-from lochan.formats.record import Actor, Entry, Record, Sealed
+from lochan.formats.record import Actor, Change, Entry, Record, Sealed
 from lochan.ids import Ids
 from lochan.journal.append import Appender
 from lochan.journal.keys import Done
@@ -32,8 +33,7 @@ RECORD_BYTES_TARGET = 256 * 1024  # a record is closed when it reaches this; mor
 ENTRY_BYTES_MAX = 4 * 1024 * 1024
 
 
-@dataclass(slots=True, frozen=True, eq=False)
-class Request:
+class Request(msgspec.Struct, frozen=True, eq=False):
     """What somebody wants of the journal."""
 
     actor: Actor
@@ -45,14 +45,11 @@ class Request:
     pending: bool = False
 
 
-class _Waiting:
-    __slots__ = ("failure", "future", "request", "result")
-
-    def __init__(self, request: Request, future: asyncio.Future[Any]) -> None:
-        self.request = request
-        self.future = future
-        self.failure: Exception | None = None  # set by a check; given out when the append is decided
-        self.result: Any = None
+class _Waiting(msgspec.Struct, eq=False):
+    request: Request
+    future: asyncio.Future[Any]
+    failure: Exception | None = None  # set by a check; given out when the append is decided
+    result: Any = None
 
     def settle(self) -> None:
         if self.future.done():
@@ -99,10 +96,16 @@ class GroupCommit:
         import asyncio
 
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self.enqueue(request, future)
+        return await future
+
+    def enqueue(self, request: Request, future: asyncio.Future[Any]) -> None:
+        """As `submit`: what that returns or raises is the future's."""
         self._queue.append(_Waiting(request, future))
         if self._draining is None:
+            import asyncio
+
             self._draining = asyncio.create_task(self._drain())
-        return await future
 
     async def close(self) -> None:
         if self._draining is not None:
@@ -230,7 +233,7 @@ class GroupCommit:
         accepted: list[_Waiting] = []
         refused: list[_Waiting] = []  # and those that were carried out before: they need no record
         entries: list[Entry] = []
-        size = 0
+        size, number = 0, self._tail.next
         for position, one in enumerate(batch):
             if size >= RECORD_BYTES_TARGET:
                 return accepted, refused, batch[position:], entries
@@ -241,25 +244,25 @@ class GroupCommit:
                     one.result = entry.result
                     refused.append(one)
                     continue
-                one.result = draft.apply(entry, self._tail.next, time)
+                one.result = draft.apply(entry, number, time)
             except Exception as error:  # a bug in its own check too: it fails alone, the batch goes on
                 one.failure = error
                 refused.append(one)
                 continue
-            size += sum(len(change.payload) for change in entry.changes)
+            size += _size(entry.changes)
             accepted.append(one)
             entries.append(entry)
         return accepted, refused, [], entries
 
     def _entry(self, request: Request, draft: State, time: int) -> Entry | Done:
         """J8 before all else: a re-sent request must not be judged by the state that it made itself."""
-        entry = Entry(request.actor, request.key, request.fingerprint, (), request.pending)
         if request.key and self._rules.checks_keys_at_append():
-            done = draft.keys.look_up(entry, time)
+            asked = Entry(request.actor, request.key, request.fingerprint, (), request.pending)
+            done = draft.keys.look_up(asked, time)
             if done is not None:
                 return done
-        changes = tuple(events.change(event) for event in request.decide(draft))
-        if sum(len(change.payload) for change in changes) > ENTRY_BYTES_MAX:
+        changes = tuple([events.change(event) for event in request.decide(draft)])
+        if _size(changes) > ENTRY_BYTES_MAX:
             raise Invalid("this request is too large for one journal record", hint="write it as a run or in parts")
         return Entry(request.actor, request.key, request.fingerprint, changes, request.pending)
 
@@ -276,6 +279,13 @@ class GroupCommit:
                 entries=tuple(entries),
             )
         )
+
+
+def _size(changes: tuple[Change, ...]) -> int:
+    """In bytes."""
+    if len(changes) == 1:  # nearly always
+        return len(changes[0].payload)
+    return sum([len(change.payload) for change in changes])
 
 
 def _settle_all(requests: list[_Waiting]) -> None:

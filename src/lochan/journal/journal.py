@@ -99,6 +99,10 @@ class Journal:
         """Durable when it returns; see GroupCommit.submit."""
         return await self._writer().submit(request)
 
+    def enqueue(self, request: Request, future: asyncio.Future[Any]) -> None:
+        """As `submit`, for who waits for `future` already."""
+        self._writer().enqueue(request, future)
+
     async def records(self, after: int = 0, *, follow: bool = False) -> AsyncIterator[Sealed]:
         """Every record with a number above `after`, in order; with `follow`, also those to come."""
         chain = Chain(self.journal, after, None)

@@ -6,7 +6,7 @@ checks an event before it changes anything, so an event that does not hold leave
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import msgspec
 
@@ -21,7 +21,7 @@ from lochan.journal.rules import RULES, Rules
 Alarm = Callable[[str], None]
 
 
-class At(NamedTuple):
+class At(msgspec.Struct, frozen=True):
     """Where an event stands: the number is its logical time."""
 
     number: int

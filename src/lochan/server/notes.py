@@ -52,7 +52,7 @@ class Notes:
         if self._usage is not None and request.user:  # what nobody signed has used nothing
             self._note_use(self._usage, request, operation, status, sent, now)
 
-    def read(
+    def plain(
         self,
         operation: str,
         method: str,
@@ -65,16 +65,17 @@ class Notes:
         source: str,
         user: str,
         id: str,
+        received: int = 0,
         /,
     ) -> None:
-        """As `seen`, of an object that was read."""
+        """As `seen`, of an object that was read, or written: `received` is how long it is then."""
         seconds = self._clock.boot() - arrived
         self._metrics.answered(operation, 200, seconds, sent)
         now = self._clock.wall()
         if self._access is not None:
             self._access.add(Line(now, source, user, operation, method, path, 200, sent, seconds, id))
         if self._usage is not None:
-            self._usage.add(Used(now, user, operation, bucket, ref, inside, sent, 200))
+            self._usage.add(Used(now, user, operation, bucket, ref, inside, sent + received, 200))
 
     def _note_use(self, usage: Usage, request: Request, operation: str, status: int, sent: int, now: int) -> None:
         size = _received(request) if request.method in ("PUT", "POST") else sent

@@ -16,16 +16,13 @@ Placed = dict[str, tuple[int, Change]]
 _RATIO = 2  # between neighbouring pieces: 10,000 changes are at most fourteen pieces, each change copied some ten times
 
 
-class Piece:
+class Piece(msgspec.Struct, eq=False):
     """Changes by path, none twice; sorted when first asked for."""
 
-    __slots__ = ("_keys", "changes", "memo", "top")
-
-    def __init__(self, changes: Placed, top: int) -> None:
-        self.changes = changes
-        self.top = top  # the highest position in it
-        self.memo: object = None  # what a reader made of it, for the next one
-        self._keys: list[bytes] | None = None
+    changes: Placed
+    top: int  # the highest position in it
+    memo: object = None  # what a reader made of it, for the next one
+    _keys: list[bytes] | None = None
 
     @property
     def keys(self) -> list[bytes]:
@@ -128,7 +125,7 @@ def _of(first: int, last: int, placed: Placed) -> Inline:
 
 def _stacked(pieces: tuple[Piece, ...], placed: Placed, top: int) -> tuple[Piece, ...]:
     keep = len(pieces)
-    while keep and len(pieces[keep - 1]) <= _RATIO * len(placed):
+    while keep and len(pieces[keep - 1].changes) <= _RATIO * len(placed):
         keep -= 1
         placed = pieces[keep].changes | placed
     return (*pieces[:keep], Piece(placed, top))

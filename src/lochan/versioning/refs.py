@@ -12,7 +12,7 @@ import msgspec
 from lochan.errors import AlreadyExists, ConcurrentCommit, Conflict, Gone, Invalid, NotFound, NothingToDo, Refused
 from lochan.formats.collection_events import Abandoned, Aliased, Expired, Opened, PlanEnded, Planned
 from lochan.formats.commit import Commit
-from lochan.formats.entry import Tombstone
+from lochan.formats.entry import Change, Tombstone
 from lochan.formats.events import Event
 from lochan.formats.guard_events import ProtectionSet, ReadOnlySet
 from lochan.formats.refs_events import (
@@ -140,11 +140,12 @@ class Refs(Part):
 
     # --- folding -----------------------------------------------------------------------------------------------------
     def apply(self, event: Any, at: At) -> Any:
-        if type(event) not in _WHILE_READ_ONLY:
+        kind = type(event)
+        if kind not in _WHILE_READ_ONLY:
             self.guard.check_writable()
         if self.kind == POOL and _stages(event) and self.rules.pools_have_no_staging():
             raise no_staging()
-        result = _HANDLERS[type(event)](self, event, at)
+        result = _HANDLERS[kind](self, event, at)
         self.collection.saw(at.number)
         return result
 
@@ -159,16 +160,21 @@ class Refs(Part):
 
     # --- staging
     def _staged(self, event: Staged, at: At) -> int:
-        paths = [*(entry.path for entry in event.puts), *event.deletes]
-        if len(set(paths)) != len(paths):
-            raise Invalid("a path stands twice in one request")
-        self.collection.check_closes(event.closes)
+        changes: tuple[Change, ...] = event.puts
+        if event.deletes or len(changes) != 1:  # nearly always it is one put
+            changes = (*changes, *map(Tombstone, event.deletes))
+            if len({change.path for change in changes}) != len(changes):
+                raise Invalid("a path stands twice in one request")
+        if event.closes:
+            self.collection.check_closes(event.closes)
         self.collection.check_entries(self.rules, event.puts, event.read_at, event.checked, len(event.closes))
         self.guard.check(event.branch, STAGE)
         if event.completes:
             self.uploads.get(event.completes)
-        self._stage(event.branch, lambda layers: layers.put(*event.puts, *map(Tombstone, event.deletes)))
-        self._ended(event)
+        branch = self.branch(event.branch)
+        self._branches.put(branch.name, msgspec.structs.replace(branch, layers=branch.layers.put(*changes)))
+        if event.closes or event.completes:
+            self._ended(event)
         return at.number
 
     def _ended(self, event: Staged | WorkspaceStaged) -> None:

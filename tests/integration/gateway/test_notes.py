@@ -46,6 +46,7 @@ def test_who_read_and_wrote_what_and_when(noting: LochanServer) -> None:
     with closing(noting.boto3()) as s3, closing(noting.boto3(flat=True)) as flat:
         s3.create_bucket(Bucket="used")
         s3.put_object(Bucket="used", Key="main/a b/ü", Body=b"12345")
+        s3.put_object(Bucket="used", Key="main/the short way", Body=b"1234567")
         s3.get_object(Bucket="used", Key="main/a b/ü")["Body"].read()
         s3.copy_object(Bucket="used", Key="main/c", CopySource={"Bucket": "used", "Key": "main/a b/ü"})
         flat.get_object(Bucket="used", Key="c")["Body"].read()
@@ -53,7 +54,7 @@ def test_who_read_and_wrote_what_and_when(noting: LochanServer) -> None:
             stranger.get_object(Bucket="used", Key="main/a b/ü")
         with pytest.raises(Exception, match="NoSuchKey"):
             s3.get_object(Bucket="used", Key="main/none")
-    found = eventually(noting, "used", 7)
+    found = eventually(noting, "used", 8)
     told = [tuple(row[name] for name in ("operation", "ref", "path", "bytes", "status")) for row in found]
     refused = [row for row in told if row[4] == 404]
     assert [row[:3] for row in refused] == [("GetObject", "main", "none")]
@@ -64,6 +65,7 @@ def test_who_read_and_wrote_what_and_when(noting: LochanServer) -> None:
         ("GetObject", "main", "a b/ü", 5, 200),
         ("GetObject", "main", "c", 5, 200),
         ("PutObject", "main", "a b/ü", 5, 200),
+        ("PutObject", "main", "the short way", 7, 200),
     ]
     assert {row["user"] for row in found} == {"admin"}  # and nothing of the stranger
     assert all(abs(row["time"] / 1e6 - time.time()) < 60 for row in found)

@@ -18,6 +18,7 @@ from lochan.server.gateway.gateway import Gateway
 from lochan.server.gateway.lane.pages import Pages
 from lochan.server.gateway.lane.plans import Plans
 from lochan.server.gateway.request import Request
+from lochan.server.notes import _received
 from lochan.server.settings import S3Settings
 
 ACTOR = Actor("tests", "tests", "")
@@ -40,6 +41,7 @@ class Noted(NamedTuple):
     method: str
     path: str
     source: str
+    used: tuple[str, str, str, int]  # bucket, ref, path inside it, bytes of the body that came or went
 
 
 @dataclass(frozen=True)
@@ -124,12 +126,13 @@ class Place:
         self.lake = lake
         self.short = 0
         self.noted: list[Noted] = []
+        self.is_flat = settings.flat
         self._lane = lane
         self._settings = settings
         self.app = App(self._open, self._seen, self._read if lane else None)
 
-    async def ask(self, asked: Asked) -> Answer:
-        protocol = Protocol(asked.body)
+    async def ask(self, asked: Asked, protocol: Protocol | None = None) -> Answer:
+        protocol = protocol or Protocol(asked.body)
         await self.app.__rsgi__(asked, protocol)
         assert protocol.answer is not None, asked
         return protocol.answer
@@ -141,13 +144,18 @@ class Place:
         return gateway
 
     def _seen(self, request: Request, operation: str, status: int, sent: int) -> None:
-        noted = Noted(operation, status, sent, request.user, request.method, request.path, request.source)
-        self.noted.append(noted)
+        ref, _, inside = ("main", "", request.key) if self.is_flat else request.key.partition("/")
+        size = _received(request) if request.method == "PUT" else sent
+        used = request.bucket, ref, inside, size
+        self.noted.append(
+            Noted(operation, status, sent, request.user, request.method, request.path, request.source, used)
+        )
 
     def _read(self, operation: str, method: str, path: str, *more: Any) -> None:
-        _, _, _, sent, _, source, user, _ = more
+        bucket, ref, inside, sent, _, source, user, _, *received = more
         self.short += 1
-        self.noted.append(Noted(operation, 200, sent, user, method, path, source))
+        used = bucket, ref, inside, sum(received, sent)
+        self.noted.append(Noted(operation, 200, sent, user, method, path, source, used))
 
 
 def signed(

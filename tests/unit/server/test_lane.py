@@ -1,33 +1,28 @@
 """The short way gives the answers of the general way: every request of a corpus goes through both."""
 
 import asyncio
-import re
 from collections.abc import Iterator
 from datetime import timedelta
 from itertools import product
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
-from lochan.access.admin import ensure_admin
 from lochan.access.keys import Credentials, create_key, revoke_key
-from lochan.access.policies import attach, detach, put_policy
+from lochan.access.policies import attach, detach
 from lochan.access.users import create_user
 from lochan.lake import Lake
-from lochan.server.settings import S3Settings
 from lochan.store.local import LocalStore
 from lochan.versioning import objects
-from lochan.versioning.branching import create_branch, create_tag, delete_branch
+from lochan.versioning.branching import delete_branch
 from lochan.versioning.commit import Wish, commit
 from lochan.versioning.workspaces import writing
 from lochan.versioning.workspaces.opening import open_workspace
 from tests.run import run
-from tests.unit.access.place import allow, deny
-from tests.unit.server.gateway_place import ACTOR, Answer, Asked, Place, signed
+from tests.unit.server.gateway_place import ACTOR, Answer, Asked, signed
+from tests.unit.server.two_ways import People, World, chunks, opened
 
 STRANGER = Credentials("nobody", "LKIANOBODYKNOWSTHIS0", "not-the-secret-of-anybody-at-all")
-LARGE = bytes(range(256)) * 400  # more than is read at once
 KEYS = (
     "main/small",
     "main/d/small",
@@ -72,33 +67,12 @@ HEADERS: tuple[dict[str, str], ...] = (
 )
 
 
-class People(NamedTuple):
-    admin: Credentials
-    reader: Credentials  # of all but one folder
-    nothing: Credentials
-
-
-class World(NamedTuple):
-    lake: Lake
-    people: People
-    short: Place
-    general: Place
-
-    async def both(self, asked: Asked) -> Answer:
-        """The answer, which must be the same."""
-        before = len(self.short.noted), len(self.general.noted)
-        one, other = await self.short.ask(asked), await self.general.ask(asked)
-        assert _told(one) == _told(other), asked
-        assert self.short.noted[before[0] :] == self.general.noted[before[1] :], asked
-        return one
-
-
 def test_plain_reads(tmp_path: Path) -> None:
     run(_plain_reads(tmp_path))
 
 
 async def _plain_reads(folder: Path) -> None:
-    world = await _world(folder)
+    world = await opened(folder)
     await world.both(signed(world.people.admin, "GET", "/bucket/main/small"))
     before = world.short.short
     for method, key in product(("HEAD", "GET"), ("small", "d/small", "empty", "told", "sum", "odd & <näme> 100%/+~")):
@@ -115,7 +89,7 @@ def test_requests_of_every_kind(tmp_path: Path, flat: bool) -> None:
 
 
 async def _requests_of_every_kind(folder: Path, flat: bool) -> None:
-    world = await _world(folder, flat=flat)
+    world = await opened(folder, flat=flat)
     count, statuses = 0, set()
     for who in world.people:  # each is known by sight from here on
         await world.both(signed(who, "GET", "/bucket/main/small"))
@@ -132,7 +106,7 @@ def test_what_others_change_is_seen_by_the_next_request(tmp_path: Path) -> None:
 
 
 async def _what_others_change(folder: Path) -> None:
-    world = await _world(folder)
+    world = await opened(folder)
     another = await Lake.open(LocalStore(str(folder / "lake")))
     repository, access = await another.open_repository("bucket"), another.open_access()
     admin, reader = world.people.admin, world.people.reader
@@ -142,7 +116,7 @@ async def _what_others_change(folder: Path) -> None:
 
     for _ in range(2):
         assert (await get(reader, "main/small")).body == b"body of small"
-    await objects.put(repository, "main", "small", _chunks(b"another"), actor=ACTOR)
+    await objects.put(repository, "main", "small", chunks(b"another"), actor=ACTOR)
     assert (await get(reader, "main/small")).body == b"another"
     await commit(repository, "main", Wish("all"), actor=ACTOR)
     assert (await get(reader, "main/small")).body == b"another"
@@ -169,7 +143,7 @@ def test_what_was_answered_is_not_looked_up_again_until_a_journal_goes_on(tmp_pa
 
 
 async def _again(folder: Path) -> None:
-    world = await _world(folder)
+    world = await opened(folder)
     repository, access = await world.lake.open_repository("bucket"), world.lake.open_access()
     await world.both(signed(world.people.admin, "GET", "/bucket/main/small"))  # known by sight from here on
     reads = world.short.app._reads
@@ -189,7 +163,7 @@ async def _again(folder: Path) -> None:
         return len(looks) - before
 
     assert [await asked(), await asked()] == [1, 0]
-    await objects.put(repository, "main", "another", _chunks(b"x"), actor=ACTOR)
+    await objects.put(repository, "main", "another", chunks(b"x"), actor=ACTOR)
     assert [await asked(), await asked()] == [1, 0]
     await create_user(access, "somebody", actor=ACTOR)
     assert [await asked(), await asked()] == [1, 0]
@@ -200,7 +174,7 @@ def test_lists(tmp_path: Path) -> None:
 
 
 async def _lists(folder: Path) -> None:
-    world = await _world(folder)
+    world = await opened(folder)
     repository = await world.lake.open_repository("bucket")
     workspace = await open_workspace(repository, "main", actor=ACTOR)
     queries = (
@@ -224,8 +198,8 @@ async def _lists(folder: Path) -> None:
     before = await both_say()
     assert {200, 400, 403, 404} == set(before)
     assert await both_say() == before
-    await objects.put(repository, "main", "one more", _chunks(b"x"), actor=ACTOR)
-    await writing.put(repository, workspace.id, "in the workspace", _chunks(b"x"), actor=ACTOR)
+    await objects.put(repository, "main", "one more", chunks(b"x"), actor=ACTOR)
+    await writing.put(repository, workspace.id, "in the workspace", chunks(b"x"), actor=ACTOR)
     listed = await world.both(signed(world.people.admin, "GET", "/bucket", queries[0]))
     assert b"<Key>main/one more</Key>" in listed.body
     assert await both_say() == before
@@ -238,7 +212,7 @@ def test_a_body_that_is_gone_or_damaged(tmp_path: Path) -> None:
 
 
 async def _gone_or_damaged(folder: Path) -> None:
-    world = await _world(folder)
+    world = await opened(folder)
     asked = signed(world.people.admin, "GET", "/bucket/main/small")
     for _ in range(2):
         assert (await world.both(asked)).status == 200
@@ -254,7 +228,7 @@ def test_requests_at_once_share_a_look_and_survive_one_that_is_cancelled(tmp_pat
 
 
 async def _at_once(folder: Path) -> None:
-    world = await _world(folder)
+    world = await opened(folder)
     await world.both(signed(world.people.admin, "GET", "/bucket/main/small"))
     looks = _counted_looks(world)
     asked = [signed(world.people.admin, "GET", "/bucket/main/small") for _ in range(50)]
@@ -336,60 +310,3 @@ def _spoiled(people: People) -> Iterator[Asked]:
         yield signed(admin, method, "/main/small", host="bucket.s3.local:8000")
         yield signed(admin, method, "/bucket/main/small", "X-Amz-Signature=abc")
         yield signed(admin, method, "/bucket/main/small", "X-Amz-Algorithm=AWS4-HMAC-SHA256")
-
-
-async def _world(folder: Path, *, flat: bool = False) -> World:
-    lake = await Lake.create(LocalStore(str(folder / "lake"), create=True))
-    people = await _people(lake)
-    await lake.create_repository("bucket", actor=ACTOR)
-    settings = S3Settings(flat=flat)
-    world = World(lake, people, Place(lake, lane=True, settings=settings), Place(lake, lane=False, settings=settings))
-    for place in (world.short, world.general):
-        place.app.__rsgi_init__(asyncio.get_running_loop())
-    await _fill(lake)
-    return world
-
-
-async def _people(lake: Lake) -> People:
-    access = lake.open_access()
-    admin = await ensure_admin(access, actor=ACTOR)
-    assert admin is not None
-    await create_user(access, "reader", actor=ACTOR)
-    await create_user(access, "nothing", actor=ACTOR)
-    everything = "repository/*/object/*"
-    reading = [allow("fs:ReadObject fs:ListRepositories", f"{everything} repository/*")]
-    await put_policy(access, "readers", [*reading, deny("fs:ReadObject", "repository/*/object/secret/*")], actor=ACTOR)
-    await attach(access, "readers", "user/reader", actor=ACTOR)
-    reader = await create_key(access, "reader", actor=ACTOR)
-    return People(admin, reader, await create_key(access, "nothing", actor=ACTOR))
-
-
-async def _fill(lake: Lake) -> None:
-    repository = await lake.open_repository("bucket")
-    for path in ("small", "d/small", "secret/a", "odd & <näme> 100%/+~"):
-        await objects.put(repository, "main", path, _chunks(f"body of {path}".encode()), actor=ACTOR)
-        await objects.put(repository, "main", f"main/{path}", _chunks(b"for the flat listener"), actor=ACTOR)
-    await objects.put(repository, "main", "empty", _chunks(b""), actor=ACTOR)
-    await objects.put(repository, "main", "large", _chunks(LARGE), actor=ACTOR)
-    told = {"headers": {"cache-control": "no-store"}, "metadata": {"colour": "blau", "näme": "ü"}}
-    await objects.put(repository, "main", "told", _chunks(b"body of told"), actor=ACTOR, content_type="text/x", **told)  # type: ignore[arg-type]
-    _, mint = await repository.refs()
-    summed = await repository.bodies.write("sum", _chunks(b"body of sum"), mint=mint, checksums={"CRC32": None})
-    await objects.put_many(repository, "main", [summed], actor=ACTOR)
-    await commit(repository, "main", Wish("first"), actor=ACTOR)
-    await create_branch(repository, "other", "main", actor=ACTOR)
-    await create_tag(repository, "v1", "main", actor=ACTOR)
-    await objects.put(repository, "main", "staged", _chunks(b"body of staged"), actor=ACTOR)
-
-
-async def _chunks(data: bytes):  # type: ignore[no-untyped-def]
-    yield data
-
-
-_ID = re.compile(rb"<(RequestId|HostId)>[^<]*<")
-_TIME = re.compile(rb"<ServerTime>[^<]*<")
-
-
-def _told(answer: Answer) -> tuple[int, dict[str, str], bytes]:
-    headers = {name: value for name, value in answer.headers.items() if name != "x-amz-request-id"}
-    return answer.status, headers, _TIME.sub(b"", _ID.sub(b"", answer.body))

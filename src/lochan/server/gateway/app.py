@@ -2,7 +2,7 @@
 
     scope ──▶ bucket and key ──▶ route ──▶ who asks? ──▶ operation, which asks: may they? ──▶ response
       │              └──────────────┴──────────┴──────────────────┴──▶ an error, in S3's words
-      └─────▶ a plain read: the short way (`lane`)
+      └─────▶ a plain read or write: the short way (`lane`)
 
 Granian decodes the path before we see it, so what a client signed is encoded again; bytes that are no UTF-8 come as
 U+FFFD, fail their signature, and are told so.
@@ -20,7 +20,9 @@ from lochan.server.gateway.authentication import authenticate
 from lochan.server.gateway.failures import as_s3
 from lochan.server.gateway.flow import Flow
 from lochan.server.gateway.gateway import Gateway
-from lochan.server.gateway.lane.reads import Read, Reads
+from lochan.server.gateway.lane.note import Note
+from lochan.server.gateway.lane.reads import Reads
+from lochan.server.gateway.lane.writes import Writes
 from lochan.server.gateway.request import Headers, Request, Response, Stream
 from lochan.server.gateway.routes import find
 from lochan.server.gateway.wire.addressing import located
@@ -36,13 +38,14 @@ _log = logging.getLogger("lochan.server")
 
 class App:
     """`open` is called once in each worker process; `seen` is told of every answer: operation, status, bytes sent. With
-    `read`, plain requests go the short way, and it is told of them."""
+    `note`, plain requests go the short way, and it is told of them."""
 
-    def __init__(self, open: Open, seen: Seen, read: Read | None = None) -> None:
+    def __init__(self, open: Open, seen: Seen, note: Note | None = None) -> None:
         self._open = open
         self._seen = seen
-        self._read = read
+        self._note = note
         self._reads: Reads | None = None
+        self._writes: Writes | None = None
         self._gateway: Gateway | None = None
         self._opening: asyncio.Task[Gateway] | None = None
 
@@ -55,8 +58,9 @@ class App:
 
     async def _begin(self) -> Gateway:
         self._gateway = gateway = await self._open()
-        if self._read is not None and Reads.suit(gateway):
-            self._reads = Reads(gateway, self._read)
+        if self._note is not None and Reads.suit(gateway):
+            self._reads = Reads(gateway, self._note)
+            self._writes = Writes(gateway, self._note, self._answer_failure)
         return gateway
 
     async def __rsgi__(self, scope: Any, protocol: Any) -> None:
@@ -64,9 +68,14 @@ class App:
         if gateway is None:
             assert self._opening is not None, "Granian calls __rsgi_init__ first"
             gateway = await asyncio.shield(self._opening)
-        if self._reads is not None and await self._reads.answered(scope, protocol):
+        arrived = gateway.clock.boot()
+        if self._writes is not None and scope.method == "PUT":
+            protocol = await self._writes.answered(scope, protocol, arrived)
+            if protocol is None:
+                return
+        elif self._reads is not None and await self._reads.answered(scope, protocol, arrived):
             return
-        request = Request(scope, protocol, gateway.request_id(), gateway.clock.boot())
+        request = Request(scope, protocol, gateway.request_id(), arrived)
         request.patience_s = gateway.settings.idle_s
         name = "Unknown"
         try:
@@ -76,14 +85,25 @@ class App:
             name = route.name
             await authenticate(gateway, request, form=route.is_form)
             response = await route.handle(gateway, request)
-        except S3Error as error:
-            response = _failed(request, error)
-        except LochanError as error:
-            response = _failed(request, as_s3(error) or _internal(request, error))
         except Exception as error:
-            response = _failed(request, _internal(request, error))
+            await self._answer_failure(request, name, error)
+            return
+        await self._answer(gateway, request, name, response)
+
+    async def _answer_failure(self, request: Request, name: str, error: Exception) -> None:
+        assert self._gateway is not None, "it has carried out the request"
+        await self._answer(self._gateway, request, name, _failed(request, _as_s3(request, error)))
+
+    async def _answer(self, gateway: Gateway, request: Request, name: str, response: Response) -> None:
         sent = await _send(gateway, request, response)
         self._seen(request, name, response.status, sent)
+
+
+def _as_s3(request: Request, error: Exception) -> S3Error:
+    if isinstance(error, S3Error):
+        return error
+    known = as_s3(error) if isinstance(error, LochanError) else None
+    return known or _internal(request, error)
 
 
 def _failed(request: Request, error: S3Error) -> Response:

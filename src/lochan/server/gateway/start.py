@@ -36,7 +36,7 @@ def gateway_app(listener: Listener) -> App:
         _rarely_collect()
         return gateway
 
-    return App(open, notes.seen, notes.read)
+    return App(open, notes.seen, notes.plain)
 
 
 def _write_beside(store: Store) -> None:

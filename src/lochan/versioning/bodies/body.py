@@ -80,11 +80,19 @@ def ready(
     metadata: Mapping[str, str] = _NONE,
     expected_md5: str | None = None,
     checksums: Mapping[str, str | None] = _NONE,
+    sha256: bytes | None = None,
 ) -> Ready:
-    """Raises what `Bodies.write` would raise before its put: a body that is refused fails alone, not its pack."""
+    """Raises what `Bodies.write` would raise before its put: a body that is refused fails alone, not its pack. `sha256`
+    is that of `data`, where somebody knows it already."""
     if len(data) > PACKED_BYTES_MAX:
         raise Invalid(f"{path!r}: a body of {len(data)} bytes is too large for a pack, {PACKED_BYTES_MAX} is the limit")
-    body = Body(path, content_type, headers, metadata, expected_md5, checksums)
-    for hasher in body.hashers:
-        hasher.update(data)
-    return Ready(data, hashlib.sha256(data).digest(), msgspec.structs.replace(body.entry((), 0), size=len(data)))
+    check_key(path)
+    md5, found = hashlib.md5(data, usedforsecurity=False).hexdigest(), {}
+    if checksums or expected_md5 is not None:
+        declared = Declared(expected_md5, checksums)
+        others = declared.hashers()
+        for hasher in others.values():
+            hasher.update(data)
+        found = declared.verified(path, md5, others)
+    entry = Entry(path, (), len(data), md5, md5, 0, content_type, found, (), dict(headers), dict(metadata))
+    return Ready(data, sha256 or hashlib.sha256(data).digest(), entry)

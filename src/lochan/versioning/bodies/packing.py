@@ -1,13 +1,19 @@
 """Small bodies that come at the same time share a file, and so one sync.
 
 While one pack is being written the next one gathers, as in the journal's group commit: alone a body waits for nobody,
-and under load hundreds pay for one file.
+and under load hundreds pay for one file. Bodies that are to be staged on a branch go on to the journal from here, so
+that each of their senders waits once.
 """
 
 import asyncio
+from typing import Any
 
-from lochan.errors import LochanError
+import msgspec
+
 from lochan.formats.entry import Entry
+from lochan.formats.record import Actor
+from lochan.formats.refs_events import Staged
+from lochan.journal.group import Request
 from lochan.journal.journal import Journal
 from lochan.versioning.bodies.body import Ready
 from lochan.versioning.bodies.write import Bodies
@@ -15,20 +21,37 @@ from lochan.versioning.bodies.write import Bodies
 _PACK_BYTES_MAX = 8 << 20
 
 
+class _Waiting(msgspec.Struct, frozen=True, eq=False):
+    ready: Ready
+    future: asyncio.Future[Any]
+    branch: str = ""  # that it is to be staged on
+    actor: Actor | None = None  # by whom; None: the entry alone is wanted
+
+
 class Packing:
     def __init__(self, bodies: Bodies, journal: Journal) -> None:
         self._bodies = bodies
         self._journal = journal
-        self._waiting: list[tuple[Ready, asyncio.Future[Entry]]] = []
+        self._waiting: list[_Waiting] = []
         self._task: asyncio.Task[None] | None = None
 
     async def write(self, ready: Ready) -> Entry:
         """The entry, when its bytes are durable."""
         future: asyncio.Future[Entry] = asyncio.get_running_loop().create_future()
-        self._waiting.append((ready, future))
+        self._add(_Waiting(ready, future))
+        return await future
+
+    async def stage(self, ready: Ready, branch: str, actor: Actor) -> None:
+        """Durable, and seen by everybody when it returns. Raises what the journal makes of it, or that the bytes could
+        not be written: the journal knows nothing of them then."""
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._add(_Waiting(ready, future, branch, actor))
+        await future
+
+    def _add(self, waiting: _Waiting) -> None:
+        self._waiting.append(waiting)
         if self._task is None:
             self._task = asyncio.create_task(self._work())
-        return await future
 
     async def _work(self) -> None:
         try:
@@ -37,25 +60,34 @@ class Packing:
         finally:
             self._task = None
 
-    def _taken(self) -> list[tuple[Ready, asyncio.Future[Entry]]]:
+    def _taken(self) -> list[_Waiting]:
         size, count = 0, 0
-        for ready, _ in self._waiting:
-            size += len(ready.data)
+        for each in self._waiting:
+            size += each.ready.entry.size
             count += 1
             if size >= _PACK_BYTES_MAX:
                 break
         taken, self._waiting = self._waiting[:count], self._waiting[count:]
         return taken
 
-    async def _one_pack(self, taken: list[tuple[Ready, "asyncio.Future[Entry]"]]) -> None:
+    async def _one_pack(self, taken: list[_Waiting]) -> None:
         mint = self._journal.tail.state.number  # G1: what was folded before the first byte
         try:
-            entries = await self._bodies.write_pack([ready for ready, _ in taken], mint=mint)
-        except (LochanError, OSError) as error:
-            for _, future in taken:
-                if not future.done():
-                    future.set_exception(error)
+            entries = await self._bodies.write_pack([each.ready for each in taken], mint=mint)
+        except Exception as error:  # a bug too: nobody may be left waiting
+            for each in taken:
+                if not each.future.done():
+                    each.future.set_exception(error)
             return
-        for (_, future), entry in zip(taken, entries, strict=True):
-            if not future.done():
-                future.set_result(entry)
+        for each, entry in zip(taken, entries, strict=True):
+            if each.future.done():  # its sender has gone
+                continue
+            if each.actor is None:
+                each.future.set_result(entry)
+            else:
+                self._journal.enqueue(_staged(each.branch, entry, each.actor), each.future)
+
+
+def _staged(branch: str, entry: Entry, actor: Actor) -> Request:
+    events = (Staged(branch, (entry,)),)
+    return Request(actor, lambda state: events)

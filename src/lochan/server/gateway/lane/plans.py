@@ -16,6 +16,7 @@ from operator import itemgetter
 from typing import Final
 
 from lochan.access.state import AccessKey
+from lochan.server.gateway.lane.shapes import Shape
 from lochan.server.gateway.wire.canonical_v4 import ALGORITHM, Signed
 from lochan.server.gateway.wire.dates import parse_iso_basic
 from lochan.server.gateway.wire.identity import NOBODY
@@ -29,32 +30,12 @@ _SHAPES_MAX = 256
 SIGNATURE_DIGITS: Final = 64
 _BLOCK_BYTES = 64  # of SHA-256, for HMAC
 _INNER, _OUTER = bytes(each ^ 0x36 for each in range(256)), bytes(each ^ 0x5C for each in range(256))
-_TOKEN = "x-amz-security-token"  # no key here is one of a session, which is for the general way to say
-
-# Headers that say nothing about a read but who reads, and how. With any other, a read is not a plain one.
-_PLAIN = frozenset(
-    (
-        *("accept", "accept-encoding", "accept-language", "amz-sdk-invocation-id", "amz-sdk-request", "authorization"),
-        *("cache-control", "connection", "content-type", "date", "host", "pragma", "user-agent", "x-amz-api-version"),
-        *("x-amz-checksum-mode", "x-amz-content-sha256", "x-amz-date", "x-amz-user-agent"),
-    )
-)
-
-
-class Shape:
-    """What the names of a request's headers come to."""
-
-    __slots__ = ("is_plain", "is_signed")
-
-    def __init__(self, names: tuple[str, ...], signed: frozenset[str]) -> None:
-        self.is_signed = _TOKEN not in names and all(name in signed for name in names if name.startswith("x-amz-"))
-        self.is_plain = self.is_signed and _PLAIN.issuperset(names)
 
 
 class Plan:
     __slots__ = (
         *("_day", "_form", "_inner", "_outer", "_shapes", "_signed", "_values"),
-        *("key", "region", "scope", "signing_key"),
+        *("key", "region", "scope", "signing_key", "user"),
     )
 
     def __init__(self, signed: Signed, key: AccessKey | None, secret: str) -> None:
@@ -62,6 +43,7 @@ class Plan:
         names, credential = signed.names.split(";"), signed.credential
         lines = "".join([f"{name}:%s\n" for name in (name.replace("%", "%%") for name in names)])
         self.key = key
+        self.user = "" if key is None else key.user
         self.signing_key = signing_key(secret, credential.day, credential.region, credential.service)
         self.region = credential.region
         self.scope = credential.scope

@@ -1,7 +1,7 @@
 """HeadObject and GetObject the short way: of a small object on a branch, by a signature of version 4 in the header,
 with no query and no condition."""
 
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from lochan.access import resources
 from lochan.access.state import AccessKey
@@ -10,6 +10,7 @@ from lochan.server.gateway.authentication import now
 from lochan.server.gateway.gateway import Gateway
 from lochan.server.gateway.lane.answers import Answer, Answers
 from lochan.server.gateway.lane.known import Known
+from lochan.server.gateway.lane.note import Note
 from lochan.server.gateway.lane.plans import SIGNATURE_DIGITS
 from lochan.server.gateway.looking import asks_for_checksums
 from lochan.server.gateway.wire.addressing import KEY_BYTES_MAX, host_bucket
@@ -24,31 +25,13 @@ _EMPTY = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 _PAYLOADS = (_EMPTY, "UNSIGNED-PAYLOAD")
 
 
-class Read(Protocol):
-    def __call__(
-        self,
-        operation: str,
-        method: str,
-        path: str,
-        bucket: str,
-        ref: str,
-        inside: str,
-        sent: int,
-        arrived: float,
-        source: str,
-        user: str,
-        id: str,
-        /,
-    ) -> None: ...
-
-
 class Reads:
-    def __init__(self, gateway: Gateway, read: Read) -> None:
-        """`read` is told of every answer."""
+    def __init__(self, gateway: Gateway, note: Note) -> None:
+        """`note` is told of every answer."""
         self._gateway = gateway
         self._lake = gateway.access.journal
         self._flat = gateway.settings.flat
-        self._read = read
+        self._note = note
         self._moment = gateway.moment
         self._known = Known()
         self._answers = Answers()
@@ -58,9 +41,8 @@ class Reads:
         """On a disk. Elsewhere a request waits for the network, and what it takes here does not matter."""
         return hasattr(gateway.lake.store, "get_range_now")
 
-    async def answered(self, scope: Any, protocol: Any) -> bool:
+    async def answered(self, scope: Any, protocol: Any, arrived: float) -> bool:
         """False: it is not so plain, and nothing has been done."""
-        arrived = self._gateway.clock.boot()
         method, path = scope.method, scope.path
         operation = OPERATIONS.get(method)
         if operation is None or scope.query_string:
@@ -98,7 +80,7 @@ class Reads:
         else:
             protocol.response_empty(200, told)
         _, _, bucket, ref, inside, _, _ = answer
-        self._read(operation, method, path, bucket, ref, inside, len(data), arrived, scope.client, key.user, id)
+        self._note(operation, method, path, bucket, ref, inside, len(data), arrived, scope.client, key.user, id)
         return True
 
     def _signed_by(self, method: str, path: str, headers: dict[str, str]) -> AccessKey | None:
@@ -109,7 +91,7 @@ class Reads:
         signature, signed_path = authorization[-SIGNATURE_DIGITS:], canonical_path(path.replace("%", "%25"))
         if not plan.holds(signature, method, signed_path, "", headers, payload, now(gateway)):
             return None
-        plain = payload in _PAYLOADS and plan.shape(headers).is_plain and path[:1] == "/"
+        plain = payload in _PAYLOADS and plan.shape(headers).is_plain_read and path[:1] == "/"
         return plan.key if plain and not host_bucket(headers["host"], gateway.domains) else None
 
     async def _looked_up(self, key: AccessKey, repository: OpenRepository, path: str) -> Answer | None:
