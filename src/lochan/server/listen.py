@@ -8,7 +8,7 @@ from lochan.server.settings import Listener
 
 STOP_S = 25  # what a worker has for the requests it is answering when it is told to stop
 _HEAD_S = 15.0  # what the head of a request may take, and how long a connection is kept for the next
-_BUFFER_BYTES = 256 << 10  # what is read at once of a body; and a request head may have, Granian answers 431 to more
+_BUFFER_BYTES = 512 << 10  # what is read at once of a body; and a request head may have, Granian answers 431 to more
 
 _NO_LOG_OF_ITS_OWN: Final = {"loggers": {"_granian": {"handlers": [], "propagate": True}}}
 

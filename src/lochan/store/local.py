@@ -34,6 +34,7 @@ PUT: Final = 0  # the verbs of a scribe
 PUT_IF_ABSENT: Final = 1
 SCRIBE_BYTES_MAX: Final = 128 << 10  # what is longer is not worth the copies, and a socket may not take it
 _CHUNK = 4 << 20
+_GATHERED_BYTES = 2 << 20  # of a stream, for each turn through a thread
 _DAY_S = 86_400.0
 _STAMP_NS = 2_000_000_000  # the coarsest times that a file system keeps
 _ROOT_S = 0.05  # how long a folder that has vanished may go unnoticed by who only asks whether there is anything new
@@ -134,16 +135,17 @@ class LocalStore:
 
     async def put_stream(self, path: str, chunks: AsyncIterable[bytes]) -> int:
         name = self._writable(path)
-        size = 0
+        size = gathered_bytes = 0
+        gathered: list[bytes] = []
         with self._temp(path) as file:
             async for chunk in chunks:
-                if len(chunk) > INLINE_BYTES_MAX:
-                    await self._threads.run(self._append, path, file, chunk)
-                else:
-                    self._append(path, file, chunk)
-                size += len(chunk)
-            await self._threads.run(self._replace, path, name, file)
-        return size
+                gathered.append(chunk)
+                gathered_bytes += len(chunk)
+                if gathered_bytes >= _GATHERED_BYTES:
+                    await self._threads.run(self._append, path, file, *gathered)
+                    size, gathered_bytes, gathered = size + gathered_bytes, 0, []
+            await self._threads.run(self._finish, path, name, file, *gathered)
+        return size + gathered_bytes
 
     async def delete(self, path: str) -> None:
         await self._threads.run(self._delete, path)
@@ -207,9 +209,14 @@ class LocalStore:
             self._append(path, file, data)
             self._replace(path, name, file)
 
-    def _append(self, path: str, file: Temp, data: bytes) -> None:
+    def _finish(self, path: str, name: bytes, file: Temp, *rest: bytes) -> None:
+        self._append(path, file, *rest)
+        self._replace(path, name, file)
+
+    def _append(self, path: str, file: Temp, *pieces: bytes) -> None:
         with translated(self._where(path)):
-            file.write(data)
+            for data in pieces:
+                file.write(data)
 
     def _replace(self, path: str, name: bytes, file: Temp) -> None:
         with translated(self._where(path)):

@@ -15,6 +15,7 @@ FOLDER = b".tmp"
 # Larger ones make the kernel take pages of 2 MiB for them, which on a virtual machine are those that it has given back
 # to its host: a first touch of them is ten times as slow as the copy (64 MiB: 150 ms against 17).
 _WRITE_BYTES = 512 << 10
+_AHEAD_BYTES = 16 << 20  # of a longer file the disk gets so much at once, before the sync asks for all of it
 _numbers = count()
 
 
@@ -22,6 +23,7 @@ class Temp:
     def __init__(self, root: bytes) -> None:
         self._lock = Lock()  # a cancelled stream drops the file while a thread may still be writing to it
         self._name, self._fd = _open(root + b"/" + FOLDER)
+        self._written = self._begun = 0  # bytes; and as far as the disk was asked to begin
 
     def write(self, data: bytes) -> None:
         view = memoryview(data)
@@ -30,6 +32,9 @@ class Temp:
                 raise OSError("the temporary file was dropped")
             while view:
                 view = view[os.write(self._fd, view[:_WRITE_BYTES]) :]
+            self._written += len(data)
+            if self._written - self._begun >= _AHEAD_BYTES:
+                self._begin()
 
     def seal(self) -> None:
         """Sync and close. A failed sync is never repeated: the kernel may have forgotten what it could not write."""
@@ -56,6 +61,12 @@ class Temp:
                     os.close(fd)
         with suppress(OSError):
             os.unlink(self._name)
+
+    def _begin(self) -> None:
+        from lochan.store import writeback  # ctypes takes its time to import, and a short command never comes here
+
+        writeback.begin(self._fd, self._begun, self._written - self._begun)
+        self._begun = self._written
 
     def __enter__(self) -> "Temp":
         return self

@@ -7,7 +7,8 @@ never imports asyncio.
 import os
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from threading import Lock
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
@@ -40,10 +41,11 @@ class Threads:
             loop = asyncio.get_running_loop()
         except RuntimeError:
             return work(*arguments)
+        errand = _Errand(work, arguments)
         try:
-            future = loop.run_in_executor(self._executor(), work, *arguments)
+            future = loop.run_in_executor(self._executor(), errand.do)
         except RuntimeError:  # the system gives us no more threads; holding up the loop is better than failing
-            return work(*arguments)
+            return errand.do()
         return await future
 
     def _executor(self) -> "ThreadPoolExecutor":
@@ -52,3 +54,33 @@ class Threads:
 
             self._pool = ThreadPoolExecutor(self._workers, thread_name_prefix="lochan-store")
         return self._pool
+
+
+class _Errand(Generic[T]):
+    """Work that is done once. A pool takes it, and only then finds that it can start no thread: one that it has already
+    may still come to it, while the caller believes that nobody will. Bytes would be appended twice."""
+
+    def __init__(self, work: Callable[..., T], arguments: tuple[object, ...]) -> None:
+        self._work = work
+        self._arguments = arguments
+        self._begun, self._ended = Lock(), Lock()
+        self._ended.acquire()
+        self._result: T
+        self._error: BaseException | None = None
+
+    def do(self) -> T:
+        """What the work has returned or raised, whoever did it."""
+        if self._begun.acquire(blocking=False):
+            try:
+                self._result = self._work(*self._arguments)
+            except BaseException as error:
+                self._error = error
+            finally:
+                self._ended.release()
+        with self._ended:
+            try:
+                if self._error is not None:
+                    raise self._error
+                return self._result
+            finally:
+                del self  # what is raised knows this frame, and would hold the arguments for as long as it is held

@@ -1,13 +1,9 @@
-"""Chunks cut anew, and hashes that lag behind, give what they would give at once."""
+"""Chunks cut anew."""
 
-import hashlib
-
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lochan.versioning.bodies.cut import Cutter
-from lochan.versioning.bodies.hashing import INLINE_BYTES_MAX, Feed, Hashing
 from tests.run import run
 from tests.unit.bodies.making import sent
 
@@ -38,28 +34,39 @@ def test_a_chunk_of_the_right_size_is_not_copied() -> None:
     run(play())
 
 
-@pytest.mark.parametrize(
-    "sizes",
-    [
-        pytest.param([], id="nothing"),
-        pytest.param([1, 0, 2], id="at once"),
-        pytest.param([INLINE_BYTES_MAX, INLINE_BYTES_MAX + 1, 1], id="on either side of the limit"),
-        pytest.param([5 << 20, 1, 5 << 20, 0, 100], id="more than may lag behind"),
-        pytest.param([1 << 20] * 10, id="steadily"),
-    ],
-)
-def test_a_feed_gives_the_digest_of_all_pieces_in_order(sizes: list[int]) -> None:
+@settings(deadline=None)
+@given(st.lists(st.binary(max_size=20)), st.integers(1, 30), st.integers(1, 30))
+def test_some_are_as_many_as_asked_for_but_the_last(chunks: list[bytes], least: int, most: int) -> None:
     async def play() -> None:
-        sha256, md5 = hashlib.sha256(), hashlib.md5()
-        feed = Feed(_HASHING, [sha256, md5])
-        for number, size in enumerate(sizes):
-            await feed.add(bytes([number]) * size)
-        await feed.done()
-        body = b"".join(bytes([number]) * size for number, size in enumerate(sizes))
-        assert sha256.digest() == hashlib.sha256(body).digest()
-        assert md5.digest() == hashlib.md5(body).digest()
+        cutter = Cutter(sent(*chunks))
+        pieces = []
+        while piece := await cutter.take_some(least, most):
+            pieces.append(piece)
+        assert b"".join(pieces) == b"".join(chunks)
+        assert all(min(least, most) <= len(piece) <= most for piece in pieces[:-1])
+        assert all(len(piece) <= most for piece in pieces)
 
     run(play())
 
 
-_HASHING = Hashing()
+def test_a_chunk_that_is_large_enough_is_not_copied() -> None:
+    async def play() -> None:
+        small, large = bytes(10), bytes(1000)
+        cutter = Cutter(sent(large, small, large, large))
+        assert await cutter.take_some(500, 2000) is large
+        assert await cutter.take_some(500, 2000) == small + large
+        assert await cutter.take_some(500, 2000) is large
+
+    run(play())
+
+
+@settings(deadline=None)
+@given(st.lists(st.binary(max_size=20)), st.integers(0, 60))
+def test_to_ask_how_much_there_is_takes_nothing(chunks: list[bytes], than: int) -> None:
+    async def play() -> None:
+        cutter = Cutter(sent(*chunks))
+        whole = b"".join(chunks)
+        assert await cutter.more(than) == (len(whole) > than)
+        assert await cutter.take(1_000) == whole
+
+    run(play())

@@ -111,6 +111,35 @@ def test_a_body_is_cut_into_blocks(store: Store, size: int, block: int, blocks: 
     run(play())
 
 
+def test_a_body_that_says_its_size_is_hashed_and_stored_from_its_first_byte(store: Store) -> None:
+    passed: list[str] = []
+    begun: list[bool] = []
+
+    async def slowly() -> AsyncIterator[bytes]:
+        yield bytes(MIB)
+        yield bytes(MIB)
+        begun.append("body.before_put" in passed)
+        yield bytes(8 * MIB)
+
+    failpoints.arm(passed.append)
+    try:
+        for size in (0, 10 * MIB):
+            passed.clear()
+            entry = run(bodies(store).write("a", slowly(), mint=7, size=size))
+            assert [block.size for block in entry.blocks] == [10 * MIB]
+    finally:
+        failpoints.arm(None)
+    assert begun == [False, True]
+
+
+@pytest.mark.parametrize("size", [0, 3, 9 * MIB])
+def test_a_size_that_is_not_true_changes_nothing_else(store: Store, size: int) -> None:
+    for body in (b"", b"hello", bytes(9 * MIB)):
+        entry = run(bodies(store).write("a", sent(*[body] if body else []), mint=7, size=size))
+        assert (entry.size, entry.checksum) == (len(body), hashlib.md5(body).hexdigest())
+        assert [block.size for block in entry.blocks] == [len(body)]
+
+
 # How large, in blocks of how much, and how many files are left that no entry names: a body that takes a while to be
 # hashed is stored meanwhile.
 REFUSED = pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import resource
 from contextlib import suppress
 
 import pytest
@@ -34,6 +35,26 @@ def test_what_lies_free_between_pieces_in_use_is_given_back() -> None:
         return before - own(os.getpid())
 
     assert run(work()) > 50 << 20, "of 90 MB that are free"
+
+
+def test_what_is_needed_again_at_once_is_not_given_back_in_between() -> None:
+    async def work() -> int:
+        task = asyncio.create_task(trimming.keep_trimming(SystemClock()))
+        await asyncio.sleep(0)
+        _come_and_go()
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+        for _ in range(20):
+            _come_and_go()
+        task.cancel()
+        return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+    assert run(work()) < 8 * 256 * 5, "pages fetched, of 8 MiB that come and go twenty times"
+
+
+def _come_and_go() -> None:
+    pieces = [b"x" * (1 << 20) for _ in range(8)]
+    while pieces:
+        pieces.pop()
 
 
 def test_where_there_is_nothing_of_the_kind_it_ends(monkeypatch: pytest.MonkeyPatch) -> None:

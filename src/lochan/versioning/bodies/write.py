@@ -29,7 +29,8 @@ from lochan.versioning.bodies.tags import path_tags
 
 BLOCK_BYTES = 64 << 20
 _WHOLE_BYTES_MAX = 8 << 20
-_PIECE_BYTES = 2 << 20  # large enough to be worth a thread, small enough to stay in a processor's cache
+# What is hashed and stored at once: large enough to be worth a thread, small enough to stay in a processor's cache.
+_PIECE_BYTES_MIN, _PIECE_BYTES_MAX = 256 << 10, 2 << 20
 _PUTS_AT_ONCE = 32
 
 _NONE: Mapping[str, str] = {}
@@ -74,19 +75,19 @@ class Bodies:
         expected_md5: str | None = None,
         checksums: Mapping[str, str | None] = _NONE,
         whole: Shown | None = None,
+        size: int = 0,
     ) -> Entry:
         """Raises Invalid for a path or a checksum that cannot be taken, BadDigest for a body that is not as declared,
         and whatever the store or the chunks raise. `Declared` tells how checksums are written. `whole` is shown the
-        SHA-256 of all of it, which costs nothing where that is one block, and may raise."""
+        SHA-256 of all of it, which costs nothing where that is one block, and may raise. `size` is what the sender
+        says: a body that will be streamed is so from its first byte, and not from when too many have come."""
         body = Body(path, content_type, headers, metadata, expected_md5, checksums)
         cutter = Cutter(chunks)
-        data = await cutter.take(min(_WHOLE_BYTES_MAX, self._block_bytes))
-        if not await cutter.more():
-            blocks = [await self._whole(body, mint, data, whole)]
-        else:
-            cutter.put_back(data)
-            del data  # 8 MiB that would be held to the end
+        whole_bytes_max = min(_WHOLE_BYTES_MAX, self._block_bytes)
+        if await cutter.more(whole_bytes_max if size <= whole_bytes_max else 0):
             blocks = await self._streamed(body, mint, cutter, whole)
+        else:
+            blocks = [await self._whole(body, mint, await cutter.take(whole_bytes_max), whole)]
         return body.entry(blocks, self._clock.wall())
 
     def address(self, path: str, mint: int) -> str:
@@ -135,7 +136,7 @@ class Bodies:
     async def _pieces(self, cutter: Cutter, feed: Feed) -> AsyncIterator[bytes]:
         """One block of the body, each piece hashed while the store takes it."""
         left = self._block_bytes
-        while piece := await cutter.take(min(_PIECE_BYTES, left)):
+        while left and (piece := await cutter.take_some(_PIECE_BYTES_MIN, min(_PIECE_BYTES_MAX, left))):
             left -= len(piece)
             await feed.add(piece)
             yield piece

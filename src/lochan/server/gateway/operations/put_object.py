@@ -60,6 +60,7 @@ async def written(gateway: Gateway, place: Place, said: Told, incoming: Body) ->
         expected_md5=incoming.expected_md5,
         checksums=incoming.checksums,
         whole=incoming.hand_over(),
+        size=incoming.length,
     )
     incoming.check_trailer(entry.checksums)
     return entry
