@@ -91,18 +91,19 @@ class App:
         await self._answer(gateway, request, name, response)
 
     async def _answer_failure(self, request: Request, name: str, error: Exception) -> None:
-        assert self._gateway is not None, "it has carried out the request"
-        await self._answer(self._gateway, request, name, _failed(request, _as_s3(request, error)))
+        gateway = self._gateway
+        assert gateway is not None, "it has carried out the request"
+        await self._answer(gateway, request, name, _failed(request, _as_s3(gateway, request, error)))
 
     async def _answer(self, gateway: Gateway, request: Request, name: str, response: Response) -> None:
         sent = await _send(gateway, request, response)
         self._seen(request, name, response.status, sent)
 
 
-def _as_s3(request: Request, error: Exception) -> S3Error:
+def _as_s3(gateway: Gateway, request: Request, error: Exception) -> S3Error:
     if isinstance(error, S3Error):
         return error
-    known = as_s3(error) if isinstance(error, LochanError) else None
+    known = as_s3(error, gateway.lake.store.url) if isinstance(error, LochanError) else None
     return known or _internal(request, error)
 
 

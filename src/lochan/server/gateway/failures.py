@@ -33,10 +33,17 @@ CODES: Mapping[str, str] = {
 }
 
 
-def as_s3(error: LochanError) -> S3Error | None:
-    """None: a failure of the server itself, such as a damaged file."""
+def as_s3(error: LochanError, store: str) -> S3Error | None:
+    """None: a failure of the server itself, such as a damaged file. Clients are not told the URL of the store."""
     code = CODES.get(error.kind)
     if code is None:
         return None
-    found = S3Error(code, error.message)
+    found = S3Error(code, _within(error.message, store))
     return found.with_header("retry-after", "1") if code == "ServiceUnavailable" else found
+
+
+def _within(message: str, store: str) -> str:
+    """A file of the store is named by its path in there."""
+    for place in (store, store.removeprefix("file://")):
+        message = message.replace(f"{place}/", "").replace(place, "the store")
+    return message

@@ -34,14 +34,14 @@ async def handle(gateway: Gateway, request: Request) -> Response:
             place = await _place(gateway, request, each)
             by_ref[place.ref].append((each, place))
         except (S3Error, LochanError) as error:
-            failed.append(_failure(each, error))
+            failed.append(_failure(gateway, each, error))
     done: list[Deletion] = []
     for several in by_ref.values():
         try:
             await delete(gateway, request, several[0][1], [place.path for _, place in several])
             done += [each for each, _ in several]
         except LochanError as error:
-            failed += [_failure(each, error) for each, _ in several]
+            failed += [_failure(gateway, each, error) for each, _ in several]
     told = [] if asked.quiet else [Deleted(each.key, each.version) for each in done]
     return xml(deleted(told, failed))
 
@@ -81,6 +81,7 @@ def _check_digests(incoming: Incoming, body: bytes) -> None:
         incoming.checksum.check(b64encode(hasher.digest()).decode())
 
 
-def _failure(asked: Deletion, error: S3Error | LochanError) -> NotDeleted:
-    fault = error if isinstance(error, S3Error) else as_s3(error) or S3Error("InternalError")
+def _failure(gateway: Gateway, asked: Deletion, error: S3Error | LochanError) -> NotDeleted:
+    known = error if isinstance(error, S3Error) else as_s3(error, gateway.lake.store.url)
+    fault = known or S3Error("InternalError")
     return NotDeleted(asked.key, fault.code, fault.message, asked.version)
