@@ -13,10 +13,9 @@ from collections.abc import Callable
 from lochan.clock import Clock
 
 _EVERY_S = 5.0
-# M_TRIM_THRESHOLD: what may lie free at the end of a heap; with half of it a large GET took a sixth more. M_ARENA_MAX:
-# how many heaps there are, for each keeps its own. M_MMAP_THRESHOLD: what is asked of the system by itself, and given
-# back when it is free; the most that it takes.
-_KEPT = ((-1, 32 << 20), (-8, 4), (-3, 32 << 20))
+# M_TRIM_THRESHOLD: what may lie free at the end of each heap; with half of it a large GET took a sixth more.
+# M_MMAP_THRESHOLD: what is asked of the system by itself, and given back when it is free; the most that it takes.
+_KEPT = ((-1, 32 << 20), (-3, 32 << 20))
 
 
 async def keep_trimming(clock: Clock) -> None:
