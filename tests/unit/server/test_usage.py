@@ -18,7 +18,7 @@ ROWS = [
 
 def test_rows_come_back() -> None:
     table = pq.read_table(io.BytesIO(encoded(ROWS)))
-    assert table.column_names == list(Used._fields)
+    assert table.column_names == list(Used.__struct_fields__)
     micros = table["time"].cast("int64").to_pylist()
     assert [Used(*row.values()) for row in table.set_column(0, "time", [micros]).to_pylist()] == ROWS
 
