@@ -1,5 +1,10 @@
-"""What is noted of every answered request: counters, a line in the access log, a row in the log of use."""
+"""What is noted of every answered request: counters, a line in the access log, a row in the log of use.
 
+A request leaves one note, and those of a tenth of a second go to the three of them together: to go through all of it
+at each request took a tenth of what a HEAD takes.
+"""
+
+import asyncio
 from collections.abc import Awaitable, Callable
 from urllib.parse import unquote
 
@@ -13,6 +18,22 @@ from lochan.server.settings import Listener
 from lochan.server.usage import Usage, Used
 
 _COPY = "x-amz-copy-source"
+_TOGETHER_S = 0.1
+
+
+class Noted(Line, frozen=True, gc=False):
+    """A line, with what the log of use asks besides."""
+
+    repository: str
+    ref: str
+    inside: str
+    size: int  # of the body that came or went
+    copied: tuple[str, str, str] | None = None  # the other end of a copy: repository, ref, path
+
+    def used(self) -> Used:
+        return Used(
+            self.time, self.user, self.operation, self.repository, self.ref, self.inside, self.size, self.status
+        )
 
 
 class Notes:
@@ -23,6 +44,8 @@ class Notes:
         self._lake: Lake | None = None
         self._usage: Usage | None = None
         self._access: AccessLog | None = None
+        self._noted: list[Noted] = []
+        self._passing_on: asyncio.TimerHandle | None = None
 
     def start(self, lake: Lake, ids: Ids) -> Callable[[], Awaitable[None]]:
         """In the worker's loop. What is returned writes the last of it."""
@@ -38,19 +61,17 @@ class Notes:
         return self._close
 
     def seen(self, request: Request, operation: str, status: int, sent: int) -> None:
-        seconds = self._clock.boot() - request.arrived
-        self._metrics.answered(operation, status, seconds, sent)
-        if self._access is None and self._usage is None:
-            return
-        now = self._clock.wall()
-        if self._access is not None:
-            line = Line(
-                now, request.source, request.user, operation, request.method, request.path, status, sent, seconds,
-                request.id,
-            )  # fmt: skip
-            self._access.add(line)
-        if self._usage is not None and request.user:  # what nobody signed has used nothing
-            self._note_use(self._usage, request, operation, status, sent, now)
+        copied = None
+        if _COPY in request.headers:
+            bucket, _, key = unquote(request.headers[_COPY].partition("?")[0]).removeprefix("/").partition("/")
+            copied = (bucket, *self._divided(bucket, key))
+        size = _received(request) if request.method in ("PUT", "POST") else sent
+        ref, inside = self._divided(request.bucket, request.key)
+        noted = Noted(
+            self._clock.wall(), request.source, request.user, operation, request.method, request.path, status, sent,
+            self._clock.boot() - request.arrived, request.id, request.bucket, ref, inside, size, copied,
+        )  # fmt: skip
+        self._note(noted)
 
     def plain(
         self,
@@ -69,22 +90,37 @@ class Notes:
         /,
     ) -> None:
         """As `seen`, of an object that was read, or written: `received` is how long it is then."""
-        seconds = self._clock.boot() - arrived
-        self._metrics.answered(operation, 200, seconds, sent)
-        now = self._clock.wall()
-        if self._access is not None:
-            self._access.add(Line(now, source, user, operation, method, path, 200, sent, seconds, id))
-        if self._usage is not None:
-            self._usage.add(Used(now, user, operation, bucket, ref, inside, sent + received, 200))
+        noted = Noted(
+            self._clock.wall(), source, user, operation, method, path, 200, sent,
+            self._clock.boot() - arrived, id, bucket, ref, inside, sent + received,
+        )  # fmt: skip
+        self._note(noted)
 
-    def _note_use(self, usage: Usage, request: Request, operation: str, status: int, sent: int, now: int) -> None:
-        size = _received(request) if request.method in ("PUT", "POST") else sent
-        ref, path = self._divided(request.bucket, request.key)
-        usage.add(Used(now, request.user, operation, request.bucket, ref, path, size, status))
-        if _COPY in request.headers:
-            bucket, _, key = unquote(request.headers[_COPY].partition("?")[0]).removeprefix("/").partition("/")
-            ref, path = self._divided(bucket, key)
-            usage.add(Used(now, request.user, "CopySource", bucket, ref, path, 0, status))
+    def _note(self, noted: Noted) -> None:
+        self._noted.append(noted)
+        if self._passing_on is None:
+            self._passing_on = asyncio.get_running_loop().call_later(_TOGETHER_S, self._pass_on)
+
+    def _pass_on(self) -> None:
+        """All of a moment, one log after the other."""
+        if self._passing_on is not None:
+            self._passing_on.cancel()
+            self._passing_on = None
+        noted, self._noted = self._noted, []
+        for each in noted:
+            self._metrics.answered(each.operation, each.status, each.seconds, each.sent)
+        if self._access is not None:
+            for each in noted:
+                self._access.add(each)
+        if self._usage is not None:
+            for each in noted:
+                if each.user:  # what nobody signed has used nothing
+                    self._use(self._usage, each)
+
+    def _use(self, usage: Usage, noted: Noted) -> None:
+        usage.add(noted.used())
+        if noted.copied is not None:
+            usage.add(Used(noted.time, noted.user, "CopySource", *noted.copied, 0, noted.status))
 
     def _divided(self, bucket: str, key: str) -> tuple[str, str]:
         """The ref and the path."""
@@ -95,6 +131,7 @@ class Notes:
         return found.default_branch if found is not None and key else "", key
 
     async def _close(self) -> None:
+        self._pass_on()
         self._metrics.flush()
         if self._access is not None:
             await self._access.close()
