@@ -48,7 +48,7 @@ def _links_before_writing() -> None:
             file.seal()
             fp("local.after_temp_sync")
 
-    _replace(local.LocalStore, "_create", create)
+    _replace(local.LocalStore, "put_if_absent_now", create)
 
 
 def _skips_writing() -> None:
@@ -125,6 +125,7 @@ def _names_a_repository_before_it_is_opened() -> None:
 
 
 def _replace(owner: type, name: str, by: Callable[..., Any]) -> None:
+    assert hasattr(owner, name), f"{owner.__name__} has no {name} any more, and nothing was planted"
     setattr(owner, name, by)
 
 

@@ -171,21 +171,24 @@ def test_a_jvm_that_has_died_is_started_again(tmp_path: Path) -> None:
         async with query_lake(tmp_path) as lake:
             await _slow(lake)
             result = await lake.lake.query(SLOW, SPARK)
-            threading.Timer(1, _kill_jvm).start()
+            jvm = _jvm()
+            threading.Timer(1, jvm.kill).start()
             with pytest.raises(Refused, match="Spark itself has ended"):
                 list(result.rows())
             result = await lake.lake.query("from pool | count()", SPARK)
             assert list(result.rows()) == [{"count": 2_000}]
+            assert jvm.stdin.closed, "nothing of it is left"
 
     run(asked())
 
 
-def _kill_jvm() -> None:
+def _jvm() -> Any:
+    """Its process."""
     from pyspark import SparkContext
 
     gateway = SparkContext._gateway
     assert gateway is not None
-    gateway.proc.kill()
+    return gateway.proc
 
 
 def test_rows_that_nobody_asks_for_any_more(tmp_path: Path) -> None:

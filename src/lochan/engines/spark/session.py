@@ -142,11 +142,15 @@ def _launched(place: SparkPlace, limits: Limits) -> SparkSession:
 
 
 def _forget_dead() -> None:
-    """pyspark goes on asking a JVM that has died."""
+    """pyspark goes on asking a JVM that has died, and leaves the pipe to it open."""
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
     if _has_died():
+        process = _jvm()
+        if process is not None and process.stdin is not None:
+            with suppress(OSError):
+                process.stdin.close()
         SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
         SparkSession._instantiatedSession = None
         SparkSession._activeSession = None
