@@ -74,7 +74,8 @@ class Scribe:
         with its:
             for end in (ours, its):
                 end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER_BYTES)
-            words = ["-m", "lochan.store.scribe_process", str(its.fileno()), os.fsdecode(root)]
+            # -P: what lies in the folder that the server was started in is not ours to import.
+            words = ["-P", "-m", "lochan.store.scribe_process", str(its.fileno()), os.fsdecode(root)]
             process = subprocess.Popen([sys.executable, *words], pass_fds=[its.fileno()], stdin=subprocess.DEVNULL)
         return cls(ours, process)
 
