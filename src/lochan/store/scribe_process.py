@@ -8,6 +8,7 @@ import signal
 import socket
 import sys
 import threading
+import traceback
 
 from lochan.errors import LochanError
 from lochan.store.local import PUT, SCRIBE_BYTES_MAX, LocalStore
@@ -40,6 +41,11 @@ def work(connection: socket.socket, store: LocalStore) -> None:
             connection.send(answer(number, _failure(store, verb, path, data)))
     except OSError:  # nobody is there to be answered
         return
+    except BaseException:
+        # Whatever it is, nobody knows how far a file has come. When this process has ended, threads do it all again,
+        # and sync what they find; an answer would only be believed.
+        traceback.print_exc()
+        os._exit(1)
 
 
 def _failure(store: LocalStore, verb: int, path: str, data: bytes) -> Failure | None:
@@ -47,8 +53,6 @@ def _failure(store: LocalStore, verb: int, path: str, data: bytes) -> Failure | 
         (store.put_now if verb == PUT else store.put_if_absent_now)(path, data)
     except LochanError as error:
         return Failure(type(error).__name__, error.message, error.hint, store.broken)
-    except Exception as error:  # whatever it is, the one who waits must hear of it
-        return Failure("Unknown", f"{path}: {error!r}", "", store.broken)
     return None
 
 

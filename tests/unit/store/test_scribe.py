@@ -115,6 +115,42 @@ def test_a_killed_one_is_missed_by_nobody(root: Path) -> None:
     assert len(list((root / "a").iterdir())) == 20
 
 
+def test_one_that_does_not_understand_ends_and_is_replaced_by_threads(
+    root: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    async def play() -> None:
+        store = LocalStore(str(root), create=True)
+        end = store.write_beside()
+        await store.put("before", b"1")
+        assert store._scribe is not None
+        store._scribe._socket.send(b"\0" * 8 + b"\0" + b"\x01\0" + b"\xff")  # a path that is no text
+        assert store._scribe._process is not None
+        assert await asyncio.to_thread(store._scribe._process.wait, 20) == 1
+        await store.put_if_absent("after", b"1")
+        end()
+
+    run(play())
+    assert (root / "after").read_bytes() == b"1"
+    assert "UnicodeDecodeError" in capfd.readouterr().err
+
+
+def test_it_imports_nothing_of_the_folder_that_it_is_started_in(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("signal", "socket", "msgspec"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('imported what lies about')")
+    monkeypatch.chdir(tmp_path)
+
+    async def play() -> None:
+        store = LocalStore(str(root), create=True)
+        end = store.write_beside()
+        await store.put("a", b"1")
+        assert store._threads._pool is None, "the scribe did it"
+        end()
+
+    run(play())
+
+
 def test_a_folder_that_it_could_not_sync_is_believed_by_nobody_here(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
