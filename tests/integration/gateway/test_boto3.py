@@ -79,7 +79,7 @@ def test_branches_tags_and_commits_are_refs(server: LochanServer, s3: Any, bucke
     server.lochan("tag", "create", f"{bucket}@v1")
     server.lochan("branch", "create", f"{bucket}@dev")
     s3.put_object(Bucket=bucket, Key="dev/a", Body=b"second")
-    assert prefixes(s3.list_objects_v2(Bucket=bucket)) == ["dev/", "main/"]
+    assert prefixes(s3.list_objects_v2(Bucket=bucket, Delimiter="/")) == ["dev/", "main/"]
     assert prefixes(s3.list_objects_v2(Bucket=bucket, Prefix="de", Delimiter="/")) == ["dev/"]
     for ref, expected in (
         ("main", b"first"),
@@ -330,8 +330,8 @@ def test_signatures_of_both_versions(server: LochanServer, bucket: str, version:
         refused("InvalidAccessKeyId", s3.list_buckets)
 
 
-def test_a_bucket_as_a_whole_lists_its_branches(server: LochanServer, s3: Any, bucket: str) -> None:
-    """Whatever the delimiter: all objects would come once for every branch. Tags and commits are not listed."""
+def test_a_bucket_as_a_whole_shows_its_branches_as_folders(server: LochanServer, s3: Any, bucket: str) -> None:
+    """Tags and commits are not listed."""
     s3.put_object(Bucket=bucket, Key="main/a/b", Body=b"x")
     server.lochan("commit", f"{bucket}@main", "-m", "one")
     server.lochan("tag", "create", f"{bucket}@v1", "--from", "main")
@@ -339,14 +339,56 @@ def test_a_bucket_as_a_whole_lists_its_branches(server: LochanServer, s3: Any, b
         server.lochan("branch", "create", f"{bucket}@{name}", "--from", "main")
     every = ["dev-2/", "dev/", "main/", "other/"]  # by their bytes: a dash comes before a slash
     for list_in in (s3.list_objects, s3.list_objects_v2, s3.list_object_versions):
-        for delimiter in ({}, {"Delimiter": "/"}, {"Delimiter": "-"}):
-            answer = list_in(Bucket=bucket, **delimiter)
-            assert (prefixes(answer), keys(answer), answer.get("Versions")) == (every, [], None)
-            assert prefixes(list_in(Bucket=bucket, Prefix="dev", **delimiter)) == every[:2]
-        assert prefixes(list_in(Bucket=bucket, Prefix="v")) == []
+        answer = list_in(Bucket=bucket, Delimiter="/")
+        assert (prefixes(answer), keys(answer), answer.get("Versions")) == (every, [], None)
+        assert prefixes(list_in(Bucket=bucket, Prefix="dev", Delimiter="/")) == every[:2]
+        assert prefixes(list_in(Bucket=bucket, Prefix="v", Delimiter="/")) == []
     for name in ("list_objects", "list_objects_v2", "list_object_versions"):
-        pages = list(s3.get_paginator(name).paginate(Bucket=bucket, PaginationConfig={"PageSize": 1}))
+        pages = s3.get_paginator(name).paginate(Bucket=bucket, Delimiter="/", PaginationConfig={"PageSize": 1})
         assert [prefixes(page) for page in pages] == [[each] for each in every], name
+
+
+def test_a_bucket_without_a_delimiter_lists_every_branch(server: LochanServer, s3: Any, bucket: str) -> None:
+    """A client that mirrors a bucket deletes what the list does not show."""
+    for name in ("dev", "dev-2", "empty", "zoo"):
+        server.lochan("branch", "create", f"{bucket}@{name}", "--from", "main")
+    every = ["dev-2/a", "dev-2/b/c", "dev/a-x", "dev/b", "main/a", "main/b/c-1", "main/b/c-2", "zoo/ü"]
+    for key in every:
+        s3.put_object(Bucket=bucket, Key=key, Body=b"x")
+    server.lochan("commit", f"{bucket}@dev", "-m", "some are committed, others staged")
+    for prefix in ("", "d", "dev", "main", "none"):
+        for delimiter in ("", "-", "a"):
+            expected = rolled_up([key for key in every if key.startswith(prefix)], prefix, delimiter)
+            for size in (1, 2, 3, 1000):
+                for list_in in ("list_objects", "list_objects_v2"):
+                    asked = {"Bucket": bucket, "Prefix": prefix, "Delimiter": delimiter}
+                    pages = list(s3.get_paginator(list_in).paginate(**asked, PaginationConfig={"PageSize": size}))
+                    found = ([key for page in pages for key in keys(page)], [c for p in pages for c in prefixes(p)])
+                    assert found == expected, (prefix, delimiter, size, list_in)
+                    assert len(pages) == max(1, -(-len(expected[0] + expected[1]) // size)), (prefix, delimiter, size)
+    assert [each["Key"] for each in s3.list_object_versions(Bucket=bucket)["Versions"]] == every
+    assert keys(s3.list_objects_v2(Bucket=bucket, StartAfter="dev/b")) == every[4:]
+    assert prefixes(s3.list_objects_v2(Bucket=bucket, StartAfter="dev/b", Delimiter="/"))[0] == "dev/"
+    refused("NotImplemented", s3.list_objects_v2, Bucket=bucket, Delimiter="/a")
+
+
+def rolled_up(keys: list[str], prefix: str, delimiter: str) -> tuple[list[str], list[str]]:
+    """Keys and common prefixes, as S3 describes them."""
+    contents: list[str] = []
+    common: dict[str, None] = {}
+    for key in keys:
+        at = key.find(delimiter, len(prefix)) if delimiter else -1
+        if at < 0:
+            contents.append(key)
+        else:
+            common[key[: at + len(delimiter)]] = None
+    return contents, list(common)
+
+
+def test_a_ref_that_does_not_exist_lists_as_empty(s3: Any, bucket: str) -> None:
+    for list_in in (s3.list_objects, s3.list_objects_v2, s3.list_object_versions):
+        answer = list_in(Bucket=bucket, Prefix="none/a")
+        assert (keys(answer), prefixes(answer), answer["IsTruncated"]) == ([], [], False)
 
 
 def test_the_flat_listener(server: LochanServer) -> None:

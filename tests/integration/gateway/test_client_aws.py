@@ -57,6 +57,15 @@ def test_a_folder_is_synced_up_and_down(aws: Aws, server: LochanServer, s3: Any,
     same(objects(s3, bucket, "main/data/"), files(here))
 
 
+def test_a_mirror_of_a_whole_bucket_keeps_what_is_there(aws: Aws, s3: Any, bucket: str, folder: Path) -> None:
+    """`--delete` removes locally what the bucket's list does not show."""
+    write(folder / "copy", {"main/a.txt": b"a", "main/sub/b.bin": b"b", "gone.txt": b"was deleted there"})
+    for key in ("main/a.txt", "main/sub/b.bin"):
+        s3.put_object(Bucket=bucket, Key=key, Body=key[-5:-4].encode())
+    aws("s3", "sync", f"s3://{bucket}", folder / "copy", "--delete")
+    assert sorted(files(folder / "copy")) == ["main/a.txt", "main/sub/b.bin"]
+
+
 def test_objects_are_copied_moved_listed_and_removed(
     aws: Aws, server: LochanServer, s3: Any, bucket: str, folder: Path
 ) -> None:

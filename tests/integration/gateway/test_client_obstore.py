@@ -40,6 +40,19 @@ def store(server: LochanServer, bucket: str) -> S3Store:
     )
 
 
+def test_a_whole_bucket_is_listed(server: LochanServer, s3: Any, bucket: str) -> None:
+    s3.put_object(Bucket=bucket, Key="main/a/b", Body=b"x")
+    whole = S3Store(
+        bucket,
+        endpoint=server.endpoint,
+        access_key_id=server.access_key,
+        secret_access_key=server.secret_key,
+        region="us-east-1",
+        client_options={"allow_http": True},
+    )
+    assert [each["path"] for page in obstore.list(whole) for each in page] == ["main/a/b"]
+
+
 def test_objects_byte_for_byte(store: S3Store, server: LochanServer, s3: Any, bucket: str) -> None:
     tree = {**ODD, "large.bin": LARGE}
     for path, data in tree.items():

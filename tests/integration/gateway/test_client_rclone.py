@@ -42,6 +42,14 @@ def _remote(server: LochanServer, endpoint: str, home: Path) -> dict[str, str]:
     }
 
 
+def test_a_whole_bucket_is_counted(rclone: Rclone, s3: Any, bucket: str) -> None:
+    for key in ("main/a", "main/b/c"):
+        s3.put_object(Bucket=bucket, Key=key, Body=b"x")
+    assert json.loads(rclone("size", "--json", f"lake:{bucket}"))["count"] == 2
+    assert json.loads(rclone("size", "--json", "--fast-list", f"lake:{bucket}"))["count"] == 2
+    assert rclone("lsf", "-R", "--files-only", "--fast-list", f"lake:{bucket}").split() == ["main/a", "main/b/c"]
+
+
 def test_a_folder_is_synced_and_checked(
     rclone: Rclone, server: LochanServer, s3: Any, bucket: str, folder: Path
 ) -> None:

@@ -1,21 +1,21 @@
 """What the lists of objects have in common, in all their versions.
 
-prefix = ref/path prefix        the paths of that ref
-prefix without a slash          the branches whose names begin so, as common prefixes; the flat listener has none
+prefix = ref/path prefix        the paths of that ref; a ref that does not exist has none
+prefix without a slash          all branches whose names begin so, each a folder; the flat listener has none of them
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import NamedTuple
 
 from lochan.access import resources
-from lochan.formats.run import column
 from lochan.server.gateway.answers import xml
 from lochan.server.gateway.gateway import Gateway
+from lochan.server.gateway.listing_page import NOTHING, ListingPage, page_of_bucket, page_of_ref
 from lochan.server.gateway.numbers import page_size
-from lochan.server.gateway.places import Place, bucket_place, located, require, require_at
+from lochan.server.gateway.places import Place, bucket_place, located, require, require_at, rights
 from lochan.server.gateway.request import Request, Response
 from lochan.server.gateway.wire.errors import S3Error
-from lochan.server.gateway.wire.xml_listings import Columns, Content, Listing, Owner
+from lochan.server.gateway.wire.xml_listings import Listing, Owner
 
 ACTION = "fs:ListObjects"
 
@@ -25,18 +25,11 @@ class Listed(NamedTuple):
     next: str | None  # the last key or prefix of this page, where there are more
 
 
-class Found(NamedTuple):
-    contents: Sequence[Content] | Columns
-    prefixes: list[str]
-    next: str | None
-    root: str = ""  # what all prefixes begin with; contents have their own
-
-
 Render = Callable[[Listed], bytes]
 
 
 async def answer(gateway: Gateway, request: Request, after: str, render: Render, *, with_owner: bool) -> Response:
-    """`after` is a key: what comes behind it. Raises NoSuchBucket, NoSuchKey for a ref that is not there."""
+    """`after` is a key: what comes behind it. Raises NoSuchBucket."""
     query = request.query
     prefix, delimiter = query.get("prefix", ""), query.get("delimiter", "")
     limit = page_size(request, "max-keys")
@@ -49,7 +42,7 @@ async def answer(gateway: Gateway, request: Request, after: str, render: Render,
         if kept is not None:
             return xml(kept)
     if place is None:
-        found = await _branches(gateway, request, prefix, after, limit)
+        found = await _bucket(gateway, request, prefix, after, delimiter, limit)
     else:
         found = await _page(gateway, place, after, delimiter, limit)
     listing = Listing(
@@ -80,32 +73,22 @@ async def _place(gateway: Gateway, request: Request, prefix: str) -> Place | Non
     return place
 
 
-async def _page(gateway: Gateway, place: Place, after: str, delimiter: str, limit: int) -> Found:
-    root = "" if gateway.settings.flat else f"{place.ref}/"
-    behind = _behind(root, after)
-    if behind is None or limit == 0:
-        return Found([], [], None)
+async def _page(gateway: Gateway, place: Place, after: str, delimiter: str, limit: int) -> ListingPage:
     if place.resolved is None:
-        raise S3Error("NoSuchKey", f"There is no branch, tag or commit {place.ref!r}.")
+        return NOTHING
+    root = "" if gateway.settings.flat else f"{place.ref}/"
     view = await place.repository.view(place.resolved)
-    page = await view.list_columns(place.path, behind, delimiter, limit)
-    next = None if page.next is None else root + page.next
-    if not page.entries.num_rows:
-        return Found([], page.prefixes, next, root)
-    columns = [column(page.entries, name) for name in ("path", "mtime", "etag", "size")]
-    return Found(Columns(root, *columns), page.prefixes, next, root)
+    return await page_of_ref(view, root, place.path, after, delimiter, limit)
 
 
-def _behind(root: str, after: str) -> str | None:
-    """The path to begin behind, where all keys begin with `root`; None: all of them lie before."""
-    if after.startswith(root):
-        return after[len(root) :]
-    return "" if after.encode() < root.encode() else None
-
-
-async def _branches(gateway: Gateway, request: Request, prefix: str, after: str, limit: int) -> Found:
+async def _bucket(
+    gateway: Gateway, request: Request, prefix: str, after: str, delimiter: str, limit: int
+) -> ListingPage:
     repository = await bucket_place(gateway, request, "fs:ListBranches")
+    allowed = await rights(gateway, request)
     refs, _ = await repository.refs()
-    names = [f"{branch.name}/" for branch in refs.branches() if branch.name.startswith(prefix)]
-    names = sorted((name for name in names if name.encode() > after.encode()), key=str.encode)  # `a-b/` before `a/`
-    return Found([], names[:limit], names[limit - 1] if limit and len(names) > limit else None)
+
+    def may_list(branch: str) -> bool:
+        return allowed.allow(ACTION, resources.object_at(resources.branch(request.bucket, branch), ""))
+
+    return await page_of_bucket(repository, refs, prefix, after, delimiter, limit, may_list)

@@ -1,0 +1,159 @@
+"""One page of a listing: of the paths of one ref, or of a whole bucket, where every branch is a folder.
+
+page_of_ref      main/data/a.csv, main/data/b.csv          keys of one ref
+page_of_bucket   dev/x.csv, main/data/a.csv, …             keys of every branch, in the order of their bytes
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lochan.formats.run import column
+from lochan.server.gateway.wire.errors import S3Error
+from lochan.server.gateway.wire.xml_listings import Columns, Content
+from lochan.staging.view import View
+from lochan.versioning.open_repository import OpenRepository
+from lochan.versioning.refs import Refs
+from lochan.versioning.resolve import Resolved
+
+_COLUMNS = ("path", "mtime", "etag", "size")
+
+
+class ListingPage(NamedTuple):
+    contents: Sequence[Content] | Columns
+    prefixes: list[str]
+    next: str | None  # the last key or common prefix of this page, where there are more
+    root: str = ""  # what all prefixes begin with; contents have their own
+
+    def __len__(self) -> int:
+        return len(self.contents) + len(self.prefixes)
+
+
+NOTHING = ListingPage([], [], None)
+
+
+async def page_of_ref(view: View, root: str, path: str, after: str, delimiter: str, limit: int) -> ListingPage:
+    """The keys of one ref behind the key `after`. They begin with `root`, then `path`."""
+    behind = _behind(root, after)
+    if behind is None or limit == 0:
+        return NOTHING
+    page = await view.list_columns(path, behind, delimiter, limit)
+    next = None if page.next is None else root + page.next
+    if not page.entries.num_rows:
+        return ListingPage([], page.prefixes, next, root)
+    columns = [column(page.entries, name) for name in _COLUMNS]
+    return ListingPage(Columns(root, *columns), page.prefixes, next, root)
+
+
+async def page_of_bucket(
+    repository: OpenRepository,
+    refs: Refs,
+    prefix: str,
+    after: str,
+    delimiter: str,
+    limit: int,
+    may_list: Callable[[str], bool],
+) -> ListingPage:
+    """The keys of all branches behind the key `after`; `prefix` has no slash. The paths of a branch that the user may
+    not list are left out. A client that mirrors a bucket deletes what a list does not show, so it shows everything."""
+    if len(delimiter) > 1 and "/" in delimiter:
+        raise S3Error("NotImplemented", "A list of all branches takes no delimiter with a slash and more in it.")
+    page = _Joined(limit)
+    for name in sorted((branch.name for branch in refs.branches()), key=lambda name: f"{name}/".encode()):
+        root = f"{name}/"
+        if limit == 0 or not name.startswith(prefix):
+            continue
+        common = _common_prefix(root, prefix, delimiter)
+        if common is None and not may_list(name):
+            continue
+        if common is not None and not _is_behind(common, after):
+            continue
+        if common is None:
+            found = await page_of_ref(await _view(repository, refs, name), root, "", after, delimiter, page.missing)
+        else:
+            found = ListingPage([], [common], None)
+        page.add(found)
+        if page.is_complete:
+            break
+    return page.joined()
+
+
+def _common_prefix(root: str, prefix: str, delimiter: str) -> str | None:
+    """What a branch and all its paths are shown as, where the delimiter stands in its name or ends it."""
+    at = root.find(delimiter, len(prefix)) if delimiter else -1
+    return None if at < 0 else root[: at + len(delimiter)]
+
+
+def _is_behind(common: str, after: str) -> bool:
+    """A page goes on behind a common prefix that it ended with. A key inside of the folder does not hide it: there may
+    be more behind that key."""
+    return common != after and (common.encode() > after.encode() or after.startswith(common))
+
+
+def _behind(root: str, after: str) -> str | None:
+    """The path to begin behind, where all keys begin with `root`; None: all of them lie before."""
+    if after.startswith(root):
+        return after[len(root) :]
+    return "" if after.encode() < root.encode() else None
+
+
+async def _view(repository: OpenRepository, refs: Refs, name: str) -> View:
+    branch = refs.branch(name)
+    return await repository.view(Resolved(branch.head, refs.commit(branch.head), branch))
+
+
+class _Joined:
+    """A page that is made of the pages of several branches."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._columns: list[Columns] = []
+        self._prefixes: list[str] = []
+        self._count = 0
+        self._last = ""
+        self._next: str | None = None
+
+    @property
+    def missing(self) -> int:
+        """One at least: a full page still has to learn whether anything follows."""
+        return max(1, self._limit - self._count)
+
+    @property
+    def is_complete(self) -> bool:
+        return self._next is not None
+
+    def add(self, page: ListingPage) -> None:
+        prefixes = [prefix for each in page.prefixes if (prefix := page.root + each) != self._last]
+        if not len(page.contents) and not prefixes:
+            return
+        if self._count >= self._limit:
+            self._next = self._last
+            return
+        if isinstance(page.contents, Columns):
+            self._columns.append(page.contents)
+        self._prefixes += prefixes
+        self._count += len(page.contents) + len(prefixes)
+        self._last = max((self._last, *prefixes, *_last_key(page)), key=str.encode)
+        self._next = page.next
+
+    def joined(self) -> ListingPage:
+        if len(self._columns) == 1:
+            return ListingPage(self._columns[0], self._prefixes, self._next)
+        return ListingPage(_concatenated(self._columns), self._prefixes, self._next)
+
+
+def _last_key(page: ListingPage) -> tuple[str, ...]:
+    contents = page.contents
+    if not isinstance(contents, Columns) or not len(contents):
+        return ()
+    return (contents.root + contents.paths[-1].as_py(),)
+
+
+def _concatenated(several: list[Columns]) -> Sequence[Content] | Columns:
+    if not several:
+        return []
+    keys = [pc.binary_join_element_wise(each.root, each.paths, "") for each in several]
+    rest = [pa.concat_arrays([each[at] for each in several]) for at in range(2, len(_COLUMNS) + 1)]
+    return Columns("", pa.concat_arrays(keys), *rest)
