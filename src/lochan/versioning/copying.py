@@ -29,6 +29,7 @@ from lochan.versioning.state.branch import Branch, moved_underneath
 from lochan.versioning.visible import visible
 
 T = TypeVar("T")
+CheckMove = Callable[[Entry | None, Entry | None], None]  # of the source and of the target, as they are
 
 _ATTEMPTS = 10
 
@@ -78,13 +79,18 @@ async def copy(
     return await _again(once)
 
 
-async def move(repository: OpenRepository, branch: str, source: str, target: str, *, actor: Actor) -> Entry:
+async def move(
+    repository: OpenRepository, branch: str, source: str, target: str, *, actor: Actor, check: CheckMove | None = None
+) -> Entry:
     """Copy and delete in one event: nobody sees both, or neither. What somebody puts to the source meanwhile is not
-    lost, but moved instead."""
+    lost, but moved instead. `check` may refuse what stands at the two paths, as it is at that very moment."""
     check_key(target)
     if _is_workspace(branch):
         from lochan.versioning.workspaces import copying
 
+        if check is not None:  # a workspace is one writer's: what they look at is what is there
+            view = await repository.view(await repository.resolve(branch, workspaces=True))
+            check(await view.get(source), await view.get(target))
         return await copying.move(copying.Target(repository, branch, actor), source, target)
     if source == target:
         raise Invalid("source and target are the same")
@@ -92,9 +98,13 @@ async def move(repository: OpenRepository, branch: str, source: str, target: str
     async def once() -> Entry:
         read_at, found, entry = await _read_one(repository, branch, source)
         here = _writable(found, branch)
+        watched = [source]
+        if check is not None:
+            check(entry, await (await repository.view(found)).get(target))
+            watched.append(target)
         moved = msgspec.structs.replace(entry, path=target, mtime=repository.clock.wall())
         changes = bulk.together(table_of([moved]), pa.array([source]))
-        still = _untouched(here, Span(encoded(source), encoded(source) + b"\0"))
+        still = _untouched(here, *(Span(encoded(path), encoded(path) + b"\0") for path in watched))
         await bulk.stage(repository, branch, changes, actor=actor, read_at=read_at, still=still)
         return moved
 
@@ -218,13 +228,15 @@ def _writable(found: Resolved, branch: str) -> Branch:
     return found.branch
 
 
-def _untouched(then: Branch, within: Span) -> Decide:
-    """Refuses where somebody has written to the source since it was read: to delete that would be to lose it."""
+def _untouched(then: Branch, *within: Span) -> Decide:
+    """Refuses where somebody has written there since it was read: to delete a source that has changed would be to lose
+    the change."""
 
     def still(refs: Refs) -> Sequence[Event]:
         now = refs.branch(then.name)
         same = (now.incarnation, now.head) == (then.incarnation, then.head)
-        if not same or _cleared(now.layers, then.layers) or _touches(now.layers.fresh_since(then.layers), within):
+        fresh = now.layers.fresh_since(then.layers)
+        if not same or _cleared(now.layers, then.layers) or any(_touches(fresh, each) for each in within):
             raise moved_underneath(then.name)
         return ()
 

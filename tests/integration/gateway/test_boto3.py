@@ -460,8 +460,40 @@ def test_who_may_not(server: LochanServer, s3: Any, bucket: str) -> None:
         refused("InvalidAccessKeyId", theirs.get_object, Bucket=bucket, Key="main/a")
 
 
-def test_what_a_lake_has_not_is_said_at_once(s3: Any, bucket: str) -> None:
-    refused("NotImplemented", s3.get_bucket_acl, Bucket=bucket)
-    refused("NotImplemented", s3.get_bucket_lifecycle_configuration, Bucket=bucket)
-    refused("NotImplemented", s3.get_object_tagging, Bucket=bucket, Key="main/a")
+def test_what_a_lake_does_not_keep_is_answered_as_by_a_bucket_without_any(s3: Any, bucket: str) -> None:
+    s3.put_object(Bucket=bucket, Key="main/a", Body=b"x")
+    assert s3.get_bucket_acl(Bucket=bucket)["Grants"][0]["Permission"] == "FULL_CONTROL"
+    assert s3.get_object_acl(Bucket=bucket, Key="main/a")["Owner"]["ID"] == "admin"
+    assert s3.get_object_tagging(Bucket=bucket, Key="main/a")["TagSet"] == []
+    assert s3.get_bucket_request_payment(Bucket=bucket)["Payer"] == "BucketOwner"
+    assert "LoggingEnabled" not in s3.get_bucket_logging(Bucket=bucket)
+    for code, ask in (
+        ("NoSuchCORSConfiguration", s3.get_bucket_cors),
+        ("NoSuchLifecycleConfiguration", s3.get_bucket_lifecycle_configuration),
+        ("NoSuchBucketPolicy", s3.get_bucket_policy),
+        ("NoSuchTagSet", s3.get_bucket_tagging),
+        ("ServerSideEncryptionConfigurationNotFoundError", s3.get_bucket_encryption),
+        ("ObjectLockConfigurationNotFoundError", s3.get_object_lock_configuration),
+        ("NoSuchPublicAccessBlockConfiguration", s3.get_public_access_block),
+    ):
+        refused(code, ask, Bucket=bucket)
+        refused("NoSuchBucket", ask, Bucket="no-such-bucket")
+    refused("NoSuchKey", s3.get_object_tagging, Bucket=bucket, Key="main/none")
     refused("NotImplemented", s3.put_bucket_cors, Bucket=bucket, CORSConfiguration={"CORSRules": []})
+    refused("NotImplemented", s3.put_object_tagging, Bucket=bucket, Key="main/a", Tagging={"TagSet": []})
+    refused("NotImplemented", s3.list_bucket_metrics_configurations, Bucket=bucket)
+
+
+def test_an_object_is_renamed(server: LochanServer, s3: Any, bucket: str) -> None:
+    s3.put_object(Bucket=bucket, Key="main/a", Body=b"x", Metadata={"k": "v"})
+    s3.put_object(Bucket=bucket, Key="main/there", Body=b"y")
+    rename = {"Bucket": bucket, "Key": "main/b", "RenameSource": f"{bucket}/main/a"}
+    refused("PreconditionFailed", s3.rename_object, **rename, SourceIfMatch='"0"')
+    refused("PreconditionFailed", s3.rename_object, **{**rename, "Key": "main/there"}, DestinationIfNoneMatch="*")
+    server.lochan("branch", "create", f"{bucket}@dev")
+    refused("InvalidRequest", s3.rename_object, **{**rename, "Key": "dev/b"})
+    refused("NoSuchKey", s3.rename_object, **{**rename, "RenameSource": f"{bucket}/main/none"})
+    assert keys(s3.list_objects_v2(Bucket=bucket, Prefix="main/")) == ["main/a", "main/there"]
+    s3.rename_object(**rename, DestinationIfNoneMatch="*")
+    assert keys(s3.list_objects_v2(Bucket=bucket, Prefix="main/")) == ["main/b", "main/there"]
+    assert s3.head_object(Bucket=bucket, Key="main/b")["Metadata"] == {"k": "v"}

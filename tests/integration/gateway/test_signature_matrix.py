@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from lochan.access.actions import ACTIONS
+from lochan.server.gateway.operations import bucket_configuration, object_configuration
 from lochan.server.gateway.routes import ROUTES
 from tests.integration.gateway.wire import FORMS, Answer, Sent, Wire, signed, unsigned
 from tests.servers.lochan import LochanServer
@@ -44,6 +45,7 @@ ASKS = {
     "ListObjectVersions": Ask("GET", query="prefix=main%2F&versions="),
     "ListObjectsV2": Ask("GET", query="list-type=2&prefix=main%2F"),
     "ListObjects": Ask("GET", query="prefix=main%2F"),
+    **{absent.operation: Ask("GET", query=f"{name}=") for name, absent in bucket_configuration.NAMES.items()},
     "HeadBucket": Ask("HEAD"),
     "CreateBucket": Ask("PUT", "/{bucket}-new"),
     "DeleteBucket": Ask("DELETE"),
@@ -51,16 +53,27 @@ ASKS = {
     "PostObject": Ask("POST", body=b"no form"),
     "ListParts": Ask("GET", KEY, "uploadId={upload}"),
     "GetObjectAttributes": Ask("GET", KEY, "attributes=", {"x-amz-object-attributes": "ETag"}),
+    **{absent.operation: Ask("GET", KEY, f"{name}=") for name, absent in object_configuration.NAMES.items()},
     "GetObject": Ask("GET", KEY),
     "HeadObject": Ask("HEAD", KEY),
     "UploadPartCopy": Ask("PUT", KEY, "partNumber=1&uploadId={upload}", COPY),
     "UploadPart": Ask("PUT", KEY, "partNumber=1&uploadId={upload}", {}, b"part"),
     "CopyObject": Ask("PUT", NEW, "", COPY),
+    "RenameObject": Ask("PUT", "/{bucket}/main/named", "renameObject=", {"x-amz-rename-source": "/{bucket}/main/a"}),
     "PutObject": Ask("PUT", NEW, "", {"x-amz-meta-a": "b", "Content-Type": "x/y"}, b"a body"),
     "CreateMultipartUpload": Ask("POST", NEW, "uploads="),
     "CompleteMultipartUpload": Ask("POST", KEY, "uploadId={upload}", {}, b"{complete}"),
     "AbortMultipartUpload": Ask("DELETE", KEY, "uploadId={upload}"),
     "DeleteObject": Ask("DELETE", KEY),
+}
+
+
+# What is answered by an error although the request is good: there is none of it.
+ABSENT = {
+    absent.operation: absent.error
+    for names in (bucket_configuration.NAMES, object_configuration.NAMES)
+    for absent in names.values()
+    if absent.error
 }
 
 
@@ -124,7 +137,7 @@ def test_unspoiled_they_are_carried_out(server: LochanServer, s3: Any, form: str
     """Else the matrix below would show nothing."""
     own = made(server, s3, f"unspoiled-{form.replace(' ', '-')}")
     last = ("CompleteMultipartUpload", "AbortMultipartUpload", "DeleteObjects", "DeleteObject", "DeleteBucket")
-    expected = {"AbortMultipartUpload": "NoSuchUpload", "DeleteBucket": "BucketNotEmpty"}
+    expected = {"AbortMultipartUpload": "NoSuchUpload", "DeleteBucket": "BucketNotEmpty", **ABSENT}
     with Wire(server.s3) as wire:
         for name in (*(each for each in ASKS if each not in last), *last):
             answer = wire.ask(own.signed(name, form))

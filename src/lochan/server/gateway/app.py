@@ -24,7 +24,7 @@ from lochan.server.gateway.lane.note import Note
 from lochan.server.gateway.lane.reads import Reads
 from lochan.server.gateway.lane.writes import Writes
 from lochan.server.gateway.request import Headers, Request, Response, Stream
-from lochan.server.gateway.routes import find
+from lochan.server.gateway.routes import check_query, find
 from lochan.server.gateway.wire.addressing import located
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.xml_out import error as error_body
@@ -84,6 +84,8 @@ class App:
             route = find(request)
             name = route.name
             await authenticate(gateway, request, form=route.is_form)
+            if request.query:
+                check_query(route, request)
             response = await route.handle(gateway, request)
         except Exception as error:
             await self._answer_failure(request, name, error)

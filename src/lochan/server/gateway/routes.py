@@ -1,14 +1,17 @@
 """Which request is which operation, and what its user must be allowed: the one table of the gateway.
 
 An operation is found by the method, by what is addressed (the service, a bucket, an object), and by a sub-resource in
-the query. A test fails for a route without an action.
+the query. The names that a query may have are listed for each. S3 gives new operations new names on old paths, so a
+name that is not listed may mean anything, and a PUT or DELETE that carries one must not be taken for the plain
+operation. Tests compare the names with the published model of S3, and fail for a route without an action.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from lochan.server.gateway.operations import (
     abort_upload,
+    bucket_configuration,
     complete_upload,
     copy_object,
     create_bucket,
@@ -28,13 +31,15 @@ from lochan.server.gateway.operations import (
     list_parts,
     list_uploads,
     list_versions,
+    object_configuration,
     post_object,
     put_object,
+    rename_object,
     upload_part,
     upload_part_copy,
 )
 from lochan.server.gateway.request import Request, Response
-from lochan.server.gateway.storing import not_here, refuse_unkept
+from lochan.server.gateway.storing import refuse_unkept
 from lochan.server.gateway.wire.errors import S3Error
 
 if TYPE_CHECKING:
@@ -47,26 +52,66 @@ class Route(NamedTuple):
     name: str
     handle: Handle
     action: str  # asked of the bucket, or of the object
+    query: frozenset[str] = frozenset()  # the names that its query may have
     is_form: bool = False  # its signature may stand in the body
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
 
 
 SERVICE, BUCKET, OBJECT = "service", "bucket", "object"
 COPY = "x-amz-copy-source"  # a header that makes another operation of a put
 
 READ, WRITE, DELETE, LIST = "fs:ReadObject", "fs:WriteObject", "fs:DeleteObject", "fs:ListObjects"
+READ_BUCKET = "fs:ReadRepository"
+
+_LIST = _names("delimiter encoding-type max-keys prefix")
+_GET = _names("versionId partNumber") | {
+    f"response-{name}"
+    for name in _names("cache-control content-disposition content-encoding content-language content-type expires")
+}
+# The signature, and the name of the operation that newer SDKs add to a query for people who read logs.
+_ALWAYS = _names("AWSAccessKeyId Signature Expires x-id")
+
+
+def _configurations(names: Mapping[str, bucket_configuration.Absent], handle: Handle, action: str) -> dict[str, Route]:
+    versions = _names("versionId") if action == READ else frozenset()
+    return {name: Route(absent.operation, handle, action, versions) for name, absent in names.items()}
+
 
 # Sub-resources in the order they are looked for; "" is the operation without one.
 ROUTES: dict[tuple[str, str], dict[str, Route]] = {
-    (SERVICE, "GET"): {"": Route("ListBuckets", list_buckets.handle, "fs:ListRepositories")},
-    (BUCKET, "GET"): {
-        "location": Route("GetBucketLocation", get_bucket_location.handle, "fs:ReadRepository"),
-        "versioning": Route("GetBucketVersioning", get_bucket_versioning.handle, "fs:ReadRepository"),
-        "uploads": Route("ListMultipartUploads", list_uploads.handle, LIST),
-        "versions": Route("ListObjectVersions", list_versions.handle, LIST),
-        "list-type": Route("ListObjectsV2", list_objects_v2.handle, LIST),
-        "": Route("ListObjects", list_objects_v1.handle, LIST),
+    (SERVICE, "GET"): {
+        "": Route(
+            "ListBuckets",
+            list_buckets.handle,
+            "fs:ListRepositories",
+            _names("max-buckets continuation-token prefix bucket-region"),
+        )
     },
-    (BUCKET, "HEAD"): {"": Route("HeadBucket", head_bucket.handle, "fs:ReadRepository")},
+    (BUCKET, "GET"): {
+        "location": Route("GetBucketLocation", get_bucket_location.handle, READ_BUCKET),
+        "versioning": Route("GetBucketVersioning", get_bucket_versioning.handle, READ_BUCKET),
+        "uploads": Route(
+            "ListMultipartUploads",
+            list_uploads.handle,
+            LIST,
+            _names("delimiter encoding-type key-marker max-uploads prefix upload-id-marker"),
+        ),
+        "versions": Route(
+            "ListObjectVersions", list_versions.handle, LIST, _LIST | _names("key-marker version-id-marker")
+        ),
+        "list-type": Route(
+            "ListObjectsV2",
+            list_objects_v2.handle,
+            LIST,
+            _LIST | _names("continuation-token fetch-owner start-after"),
+        ),
+        **_configurations(bucket_configuration.NAMES, bucket_configuration.handle, READ_BUCKET),
+        "": Route("ListObjects", list_objects_v1.handle, LIST, _LIST | {"marker"}),
+    },
+    (BUCKET, "HEAD"): {"": Route("HeadBucket", head_bucket.handle, READ_BUCKET)},
     (BUCKET, "PUT"): {"": Route("CreateBucket", create_bucket.handle, "fs:CreateRepository")},
     (BUCKET, "DELETE"): {"": Route("DeleteBucket", delete_bucket.handle, "fs:DeleteRepository")},
     (BUCKET, "POST"): {
@@ -74,16 +119,18 @@ ROUTES: dict[tuple[str, str], dict[str, Route]] = {
         "": Route("PostObject", post_object.handle, WRITE, is_form=True),
     },
     (OBJECT, "GET"): {
-        "uploadId": Route("ListParts", list_parts.handle, READ),
-        "attributes": Route("GetObjectAttributes", get_attributes.handle, READ),
-        "": Route("GetObject", get_object.handle, READ),
+        "uploadId": Route("ListParts", list_parts.handle, READ, _names("max-parts part-number-marker encoding-type")),
+        "attributes": Route("GetObjectAttributes", get_attributes.handle, READ, _names("versionId")),
+        **_configurations(object_configuration.NAMES, object_configuration.handle, READ),
+        "": Route("GetObject", get_object.handle, READ, _GET),
     },
-    (OBJECT, "HEAD"): {"": Route("HeadObject", head_object.handle, READ)},
+    (OBJECT, "HEAD"): {"": Route("HeadObject", head_object.handle, READ, _GET)},
     (OBJECT, "PUT"): {
-        f"uploadId+{COPY}": Route("UploadPartCopy", upload_part_copy.handle, WRITE),
-        "uploadId": Route("UploadPart", upload_part.handle, WRITE),
-        f"+{COPY}": Route("CopyObject", copy_object.handle, WRITE),
-        "": Route("PutObject", put_object.handle, WRITE),
+        f"uploadId+{COPY}": Route("UploadPartCopy", upload_part_copy.handle, WRITE, _names("partNumber")),
+        "uploadId": Route("UploadPart", upload_part.handle, WRITE, _names("partNumber")),
+        "renameObject": Route("RenameObject", rename_object.handle, WRITE),
+        f"+{COPY}": Route("CopyObject", copy_object.handle, WRITE, _names("versionId")),
+        "": Route("PutObject", put_object.handle, WRITE, _names("versionId partNumber")),
     },
     (OBJECT, "POST"): {
         "uploads": Route("CreateMultipartUpload", create_upload.handle, WRITE),
@@ -91,51 +138,52 @@ ROUTES: dict[tuple[str, str], dict[str, Route]] = {
     },
     (OBJECT, "DELETE"): {
         "uploadId": Route("AbortMultipartUpload", abort_upload.handle, WRITE),
-        "": Route("DeleteObject", delete_object.handle, DELETE),
+        "": Route("DeleteObject", delete_object.handle, DELETE, _names("versionId")),
     },
 }
 
-# What S3 has and a lake has not: said at once, and before anything is read.
-_NOT_HERE = frozenset(
-    (
-        *("accelerate", "acl", "analytics", "cors", "encryption", "intelligent-tiering", "inventory", "legal-hold"),
-        *("lifecycle", "logging", "metadataConfiguration", "metadataTable", "metrics", "notification", "object-lock"),
-        *("ownershipControls", "policy", "policyStatus", "publicAccessBlock", "renameObject", "replication"),
-        *("requestPayment", "restore", "retention", "select", "tagging", "torrent", "website"),
-    )
-)
-# Those that are here, each with some methods: with another one they must not be taken for the operation without them.
-_HERE = frozenset(("attributes", "delete", "location", "session", "uploadId", "uploads", "versioning", "versions"))
+for _routes in ROUTES.values():
+    for _mark, _route in _routes.items():
+        _routes[_mark] = _route._replace(query=_route.query | {_mark.partition("+")[0]})
+
+# Sub-resources that are here with some methods. With another method they are no operation at all.
+_HERE = frozenset(
+    mark.partition("+")[0] for routes in ROUTES.values() for mark in routes if mark.partition("+")[0] != "list-type"
+) - {""}
 
 
 def find(request: Request) -> Route:
-    """Raises NotImplemented, MethodNotAllowed, or NoSuchVersion: of every object there is one, which is `null`."""
-    query = request.query
-    if query and not _NOT_HERE.isdisjoint(query):
-        raise not_here()
+    """Raises NotImplemented, MethodNotAllowed. What its query may hold is checked when it is known who asks."""
     refuse_unkept(request.headers)
     level = OBJECT if request.key else BUCKET if request.bucket else SERVICE
     routes = ROUTES.get((level, request.method))
     if routes is None:
         raise S3Error("MethodNotAllowed")
-    if len(routes) > 1:
-        for mark, route in routes.items():
-            if mark and _fits(mark, request):
-                return route
-    found = routes.get("")
-    if found is None or not _HERE.isdisjoint(query):
-        raise not_here() if "versioning" in query else S3Error("MethodNotAllowed")
-    if query:
-        _check_object_query(request, level)
-    return found
+    for mark, route in routes.items():
+        if mark and _fits(mark, request):
+            return route
+    if "" not in routes:
+        raise _unknown(next(iter(request.query), ""), request)
+    return routes[""]
 
 
-def _check_object_query(request: Request, level: str) -> None:
-    """What would make another request of it must not be overlooked."""
-    if level == OBJECT and request.query.get("versionId", "null") not in ("", "null"):
-        raise S3Error("NoSuchVersion", VersionId=request.query["versionId"][:1024])
-    if request.method == "PUT" and "partNumber" in request.query:
+def check_query(route: Route, request: Request) -> None:
+    """What would make another request of it must not be overlooked. Raises NotImplemented, and NoSuchVersion: of every
+    object there is one version, which is `null`."""
+    query = request.query
+    for name in query.keys() - route.query - _ALWAYS:
+        if not name.lower().startswith("x-amz-"):
+            raise _unknown(name, request)
+    if query.get("versionId", "null") not in ("", "null"):
+        raise S3Error("NoSuchVersion", VersionId=query["versionId"][:1024])
+    if route.name == "PutObject" and "partNumber" in query:
         raise S3Error("InvalidArgument", "A part number needs an upload id.", ArgumentName="uploadId")
+
+
+def _unknown(name: str, request: Request) -> S3Error:
+    if not name or (name in _HERE and name not in ("versioning", *bucket_configuration.NAMES)):
+        return S3Error("MethodNotAllowed")
+    return S3Error("NotImplemented", f"The query parameter {name[:64]!r} is not implemented for {request.method} here.")
 
 
 def _fits(mark: str, request: Request) -> bool:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from lochan.server.gateway.wire.errors import S3Error
+from lochan.server.gateway.wire.xml_listings import Owner, owner_element
 from lochan.server.gateway.wire.xml_text import document, element, escaped, readable
 from lochan.server.gateway.wire.xml_uploads import Checksums, UploadedPart, checksum_elements
 
@@ -62,6 +63,14 @@ def location(region: str) -> bytes:
 def versioning(status: str | None = None) -> bytes:
     """None: it was never switched on."""
     return document("VersioningConfiguration", (element("Status", status),))
+
+
+def access_control(owner: Owner) -> bytes:
+    """Of a bucket or an object without a list of its own: the owner may do everything. Policies decide in truth."""
+    schema = 'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:type="CanonicalUser"'
+    grantee = f"{element('ID', owner.id)}{element('DisplayName', owner.name)}"
+    grant = f"<Grant><Grantee {schema}>{grantee}</Grantee><Permission>FULL_CONTROL</Permission></Grant>"
+    return document("AccessControlPolicy", (owner_element(owner), f"<AccessControlList>{grant}</AccessControlList>"))
 
 
 def attributes(
