@@ -96,7 +96,7 @@ ROUTES: dict[tuple[str, str], dict[str, Route]] = {
 }
 
 # What S3 has and a lake has not: said at once, and before anything is read.
-_NOT_HERE = frozenset(
+NOT_HERE = frozenset(
     (
         *("accelerate", "acl", "analytics", "cors", "encryption", "intelligent-tiering", "inventory", "legal-hold"),
         *("lifecycle", "logging", "metadataConfiguration", "metadataTable", "metrics", "notification", "object-lock"),
@@ -105,13 +105,13 @@ _NOT_HERE = frozenset(
     )
 )
 # Those that are here, each with some methods: with another one they must not be taken for the operation without them.
-_HERE = frozenset(("attributes", "delete", "location", "session", "uploadId", "uploads", "versioning", "versions"))
+HERE = frozenset(("attributes", "delete", "location", "session", "uploadId", "uploads", "versioning", "versions"))
 
 
 def find(request: Request) -> Route:
     """Raises NotImplemented, MethodNotAllowed, or NoSuchVersion: of every object there is one, which is `null`."""
     query = request.query
-    if query and not _NOT_HERE.isdisjoint(query):
+    if query and not NOT_HERE.isdisjoint(query):
         raise not_here()
     refuse_unkept(request.headers)
     level = OBJECT if request.key else BUCKET if request.bucket else SERVICE
@@ -123,7 +123,7 @@ def find(request: Request) -> Route:
             if mark and _fits(mark, request):
                 return route
     found = routes.get("")
-    if found is None or not _HERE.isdisjoint(query):
+    if found is None or not HERE.isdisjoint(query):
         raise not_here() if "versioning" in query else S3Error("MethodNotAllowed")
     if query:
         _check_object_query(request, level)
