@@ -137,6 +137,9 @@ class Lake:
         except NotFound as error:
             raise NotFound(f"there is no lake at {store.url}", hint="make one with `lochan init`") from error
         file = lake_file.decode(data, store.url)
+        keep_private = getattr(store, "keep_private", None)
+        if keep_private is not None:  # on a disk, where earlier versions left it open to every user of the machine
+            keep_private()
         settings = Settings(writer=ids.ksuid(clock.wall()), hold_s=hold_ms / 1_000)
         journals = Journals(store, file, journal_url, clock, ids, settings, alarm)
         try:

@@ -12,6 +12,7 @@ from lochan.cli.opened import Opened, work_on
 from lochan.cli.shown import printable, show_record
 from lochan.cli.uri import Uri, ref_uri
 from lochan.errors import Invalid, NotFound
+from lochan.store.private import make_private_folder
 
 if TYPE_CHECKING:
     from lochan.versioning.bisect import Marks, Step
@@ -114,7 +115,7 @@ def under_way(opened: Opened) -> bool:
 
 def _keep(opened: Opened, kept: Kept) -> None:
     file = _file(opened)
-    file.parent.mkdir(parents=True, exist_ok=True)
+    make_private_folder(str(file.parent))
     marks = kept.marks
     said = {"bad": marks.bad, "good": sorted(marks.good), "skipped": sorted(marks.skipped), "test": kept.test}
     new = file.with_suffix(f".{os.getpid()}")

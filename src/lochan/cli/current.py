@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from lochan.cli.uri import Uri, ref_uri
 from lochan.errors import Invalid, NotFound
+from lochan.store.private import make_private_folder
 
 if TYPE_CHECKING:
     from lochan.config.values import Config
@@ -34,7 +35,7 @@ def find_in_use(config: "Config", lake_id: str) -> Uri | None:
 
 def use(lake_id: str, uri: Uri) -> None:
     file = _file(lake_id)
-    file.parent.mkdir(parents=True, exist_ok=True)
+    make_private_folder(str(file.parent))
     new = file.with_suffix(f".{os.getpid()}")
     new.write_text(f"{uri}\n")
     new.replace(file)

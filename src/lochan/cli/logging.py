@@ -1,12 +1,15 @@
 """Logging as the configuration asks: text or JSON lines, at a level, to a file or to the stream the command names."""
 
 import logging
+import os
 import sys
 from collections.abc import Mapping
+from io import TextIOWrapper
 from typing import TextIO
 
 from lochan.config.values import Config
 from lochan.errors import Invalid
+from lochan.store.private import FILE_MODE
 
 _LEVELS: Mapping[str, int] = {
     "DEBUG": logging.DEBUG,
@@ -82,11 +85,22 @@ def _handler(config: Config, stream: TextIO) -> logging.Handler:
         return logging.StreamHandler(stream)
     from logging.handlers import WatchedFileHandler  # a file that was moved away is begun anew
 
+    class PrivateFileHandler(WatchedFileHandler):
+        """A log tells who asked for what: a file that it makes is for its owner alone. One that is there stays as it
+        is, for whoever made it may want others to read it."""
+
+        def _open(self) -> TextIOWrapper:
+            return open(self.baseFilename, self.mode, encoding=self.encoding, opener=_private)  # noqa: PTH123, SIM115
+
     try:
-        return WatchedFileHandler(output, encoding="utf-8")
+        return PrivateFileHandler(output, encoding="utf-8")
     except OSError as error:
         where = config.source("logging.output").text
         raise Invalid(f"{where}: cannot log to {output}: {error.strerror}") from None
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, FILE_MODE)
 
 
 def _level(record: logging.LogRecord) -> str:

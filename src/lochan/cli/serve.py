@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from lochan.access.keys import Credentials
     from lochan.lake import Lake
     from lochan.pools.upkeep import Upkeep
-    from lochan.server.settings import Listener, QuerySettings, Tls
+    from lochan.server.settings import Limits, Listener, QuerySettings, Tls
 
 _LIBRARIES = ("awscrt", "cryptography", "granian", "prometheus_client", "starlette", "uvloop")
 _SPARK_LEAST_MIB = 512  # a JVM with less does not even start Spark
@@ -125,6 +125,7 @@ def _listener(
             config.text("gateways.s3.region"),
             name == "flat",
             config.number("gateways.s3.idle_s"),
+            config.flag("gateways.s3.signature_v2"),
         ),
         SetUpLogging(config),
         tls,
@@ -133,6 +134,20 @@ def _listener(
         upload_days=config.number("gateways.s3.upload_days"),
         upkeep=upkeep if name == "api" else None,
         queries=_queries(config),
+        limits=_limits(config),
+    )
+
+
+def _limits(config: Config) -> "Limits":
+    from lochan.server.settings import Limits
+
+    return Limits(
+        config.count("server.connections"),
+        config.count("server.anonymous_connections"),
+        config.count("server.anonymous_per_address"),
+        config.count("server.requests"),
+        config.number("server.authentication_s"),
+        float(config.size("server.body_rate")),
     )
 
 

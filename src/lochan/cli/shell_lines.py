@@ -1,10 +1,13 @@
 """Lines that are typed, or come in a pipe, as whole queries; with a history and completion where somebody types."""
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 import click
+
+from lochan.store.private import FILE_MODE, make_private_folder
 
 PROMPT, MORE = "lochan> ", "     -> "
 _HISTORY_LINES = 1_000
@@ -74,7 +77,9 @@ def _set_up(complete: Complete) -> None:
         from lochan.cli.session import state_place
 
         file = state_place() / "history"
-        file.parent.mkdir(parents=True, exist_ok=True)
+        make_private_folder(str(file.parent))
+        with suppress(OSError):  # what somebody asks is nobody else's to read
+            os.close(os.open(file, os.O_CREAT | os.O_CLOEXEC, FILE_MODE))
         with suppress(OSError):
             readline.read_history_file(file)
         readline.set_history_length(_HISTORY_LINES)

@@ -90,7 +90,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "gateways.s3.listen",
         kinds.ADDRESS,
-        "0.0.0.0:8000",
+        "127.0.0.1:8000",
         "where the S3 gateway listens",
         also=("gateways.s3.listen_address",),
     ),
@@ -110,16 +110,50 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "gateways.s3.region", kinds.TEXT, "us-east-1", "the region the gateway says it is, as S3 clients sign for it"
     ),
+    Setting(
+        "gateways.s3.signature_v2",
+        kinds.YES_OR_NO,
+        "false",
+        "whether signatures of version 2 are taken, which leave parts of a request unsigned",
+    ),
     Setting("gateways.s3.idle_s", kinds.SECONDS, "60", "how long a client may stand still in the midst of a request"),
     Setting(
         "gateways.s3.upload_days", kinds.DAYS, "7", "after how long an upload in parts that is not ended is aborted"
     ),
+    Setting("server.connections", kinds.COUNT, "4096", "how many connections a process of the server holds at once"),
+    Setting(
+        "server.anonymous_connections",
+        kinds.COUNT,
+        "1024",
+        "how many of them may be of clients that have not shown who they are; of more the oldest are closed",
+    ),
+    Setting(
+        "server.anonymous_per_address",
+        kinds.COUNT,
+        "256",
+        "how many of these may come from one address",
+    ),
+    Setting("server.requests", kinds.COUNT, "1024", "how many requests a process of the server answers at once"),
+    Setting(
+        "server.authentication_s",
+        kinds.SECONDS,
+        "15",
+        "how long a client has to send a request, or a form up to its signature, before it is sent away",
+    ),
+    Setting(
+        "server.body_rate",
+        kinds.SIZE,
+        "1kB",
+        "how much of a body must come in a second, on average and behind the first `gateways.s3.idle_s`",
+    ),
+    Setting("tls.cert", kinds.PATH, None, "the server's certificate, in PEM, with its chain", also=("tls.cert_file",)),
+    Setting("tls.key", kinds.PATH, None, "the private key of the certificate, in PEM", also=("tls.key_file",)),
     Setting("usage.enabled", kinds.YES_OR_NO, "true", "whether the server notes in the lake who read or wrote what"),
     Setting("usage.flush_s", kinds.SECONDS, "60", "how often these notes are written to the lake"),
     Setting(
         "api.listen",
         kinds.ADDRESS,
-        "0.0.0.0:8001",
+        "127.0.0.1:8001",
         "where the REST API and the web page listen",
         also=("api.listen_address",),
     ),

@@ -19,6 +19,18 @@ class S3Settings(NamedTuple):
     region: str = "us-east-1"
     flat: bool = False  # a bucket is the default branch of a repository
     idle_s: float = 60.0  # how long a client may stand still in the midst of a request
+    takes_v2: bool = False  # signatures of version 2
+
+
+class Limits(NamedTuple):
+    """What clients may take of one process of the server."""
+
+    connections: int = 4_096
+    anonymous: int = 1_024  # of these, on which no request was authenticated yet
+    anonymous_per_address: int = 256
+    requests: int = 1_024  # that are answered at once
+    authentication_s: float = 15.0  # for the head of a request, and for a form up to its signature
+    body_bytes_per_s: float = 1_000.0  # the least, on average
 
 
 class QuerySettings(NamedTuple):
@@ -46,3 +58,4 @@ class Listener(NamedTuple):
     upload_days: float = 7.0  # how old an upload in parts may become
     upkeep: Upkeep | None = None  # what keeps pools in order; None: nothing does
     queries: QuerySettings = QuerySettings()
+    limits: Limits = Limits()

@@ -15,6 +15,7 @@ from hashlib import sha256
 from itertools import count
 
 from lochan.clock import Clock
+from lochan.store.private import FILE_MODE, make_private_folder
 
 _MAGIC = b"LOCHANC1"
 _HEADER = len(_MAGIC) + 32
@@ -59,8 +60,8 @@ class CacheFiles:
         temporary = f"{file}.{os.getpid()}-{next(_numbers)}"
         self._verified.pop(file, None)
         try:
-            os.makedirs(os.path.dirname(file), exist_ok=True)  # noqa: PTH103, PTH120
-            fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            make_private_folder(file.rpartition("/")[0])
+            fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE)
             try:
                 _write_all(fd, _MAGIC + _digest(name, span, content))
                 _write_all(fd, content)

@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 
 from lochan.errors import Invalid, NotFound, Refused, Unknown
 from lochan.store.oserrors import translated
+from lochan.store.private import FOLDER_MODE
 
 _REMEMBERED = 10_000  # folders known to be durable; forgetting them costs a few syncs
 
@@ -70,7 +71,7 @@ class Folders:
         self.check_root()
         for at in _below(self.root, _above(name)):
             with suppress(FileExistsError, FileNotFoundError):  # made by another, or its parent removed again
-                os.mkdir(at)
+                os.mkdir(at, FOLDER_MODE)
 
     def sync(self, fd: int, name: bytes) -> None:
         """Make a changed name durable. When that fails nobody can know whether it is, and this process writes no more:
@@ -132,7 +133,7 @@ def _make_root(root: bytes) -> None:
         at = os.path.dirname(at)
     for at in reversed(missing):
         with suppress(FileExistsError):
-            os.mkdir(at)
+            os.mkdir(at, FOLDER_MODE if at == root else 0o777)  # what is above a lake is not ours to close
         _sync_folder(os.path.dirname(at))
 
 

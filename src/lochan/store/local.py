@@ -22,6 +22,7 @@ from lochan.store import temp, walk
 from lochan.store.folders import Folders
 from lochan.store.oserrors import translate, translated
 from lochan.store.paths import check_path, check_span
+from lochan.store.private import close_to_others
 from lochan.store.protocol import Stat
 from lochan.store.reader import Reader
 from lochan.store.temp import Temp
@@ -165,6 +166,10 @@ class LocalStore:
             return lambda: None
         self._scribe = scribe = Scribe.start(self._root)
         return scribe.close
+
+    def keep_private(self) -> None:
+        """For a lake: other users of the machine are kept out of its folder."""
+        close_to_others(self._root)
 
     @property
     def broken(self) -> str:

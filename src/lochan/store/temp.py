@@ -11,6 +11,8 @@ from itertools import count
 from threading import Lock
 from types import TracebackType
 
+from lochan.store.private import FILE_MODE
+
 FOLDER = b".tmp"
 # Larger ones make the kernel take pages of 2 MiB for them, which on a virtual machine are those that it has given back
 # to its host: a first touch of them is ten times as slow as the copy (64 MiB: 150 ms against 17).
@@ -92,4 +94,4 @@ def _open(folder: bytes) -> tuple[bytes, int]:
         # The process id keeps processes apart; where it does not (two containers on one disk), O_EXCL does.
         name = folder + b"/%d-%d" % (os.getpid(), next(_numbers))
         with suppress(FileExistsError):
-            return name, os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+            return name, os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE)

@@ -20,6 +20,7 @@ from zlib import crc32
 import pyarrow as pa
 
 from lochan.clock import Clock
+from lochan.store.private import FILE_MODE, make_private_folder
 
 _TRAILER = Struct("<8sI")
 _MAGIC = b"LOCHANA1"
@@ -68,7 +69,7 @@ class ArrowCache:
         file = self._file(name)
         temporary = f"{file}.{os.getpid()}-{next(_numbers)}"
         try:
-            os.makedirs(os.path.dirname(file), exist_ok=True)  # noqa: PTH103, PTH120
+            make_private_folder(file.rpartition("/")[0])
             size = self._write(temporary, name, batch)
             os.rename(temporary, file)
             self._verified[file] = _identity(os.stat(file))
@@ -81,7 +82,7 @@ class ArrowCache:
 
     def _write(self, file: str, name: str, batch: pa.RecordBatch) -> int:
         """Straight to the disk, and summed on the way: a second copy in memory of a million entries is 300 MB."""
-        fd = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        fd = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE)
         try:
             summed = _Summed(fd)
             with pa.PythonFile(summed, "w") as sink, pa.ipc.new_file(sink, batch.schema) as writer:

@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import pytest
+from botocore.auth import HmacV1Auth
 
 from lochan.access.actions import ACTIONS
 from lochan.server.gateway.operations import bucket_configuration, object_configuration
@@ -132,12 +133,24 @@ def test_every_route_has_an_action_and_a_place_in_this_matrix() -> None:
             assert route.action in ACTIONS, route.name
 
 
+# botocore does not sign the newer sub-resources by version 2; and in a link nobody signs what a list is of.
+LISTS = ("ListMultipartUploads", "ListObjectVersions", "ListObjectsV2", "ListObjects")
+_NEWER = {
+    route.name: "SignatureDoesNotMatch"
+    for routes in ROUTES.values()
+    for mark, route in routes.items()
+    if mark.partition("+")[0] not in ("", "list-type", *HmacV1Auth.QSAOfInterest)
+}
+UNSIGNED_BY_V2 = {"v2 header": _NEWER, "v2 query": {**_NEWER, **dict.fromkeys(LISTS, "AccessDenied")}}
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_unspoiled_they_are_carried_out(server: LochanServer, s3: Any, form: str) -> None:
     """Else the matrix below would show nothing."""
     own = made(server, s3, f"unspoiled-{form.replace(' ', '-')}")
     last = ("CompleteMultipartUpload", "AbortMultipartUpload", "DeleteObjects", "DeleteObject", "DeleteBucket")
     expected = {"AbortMultipartUpload": "NoSuchUpload", "DeleteBucket": "BucketNotEmpty", **ABSENT}
+    expected |= UNSIGNED_BY_V2.get(form, {})
     with Wire(server.s3) as wire:
         for name in (*(each for each in ASKS if each not in last), *last):
             answer = wire.ask(own.signed(name, form))
@@ -294,7 +307,8 @@ def test_spoiled_they_are_refused(target: Target, name: str, form: str) -> None:
         if sent is None:
             continue
         answer = wire.ask(sent)
-        _check(answer, sent, codes, (spoil.__name__, name, form))
+        unsigned_by_v2 = {code for key, code in UNSIGNED_BY_V2.get(form, {}).items() if key == name}
+        _check(answer, sent, codes | unsigned_by_v2, (spoil.__name__, name, form))
         cells += 1
         if answer.headers.get("connection") == "close":
             assert wire.is_closed(), spoil
@@ -332,6 +346,26 @@ def test_a_body_is_asked_for_only_when_its_sender_is_known(target: Target, form:
         with Wire(target.server.s3) as wire:
             wire.send(signed(target.server, form, "PUT", path, "", {"Expect": "100-continue"}, body, **spoil).head())
             assert wire.interim() == 403  # and not 100 before it
+
+
+@pytest.mark.parametrize("name", ["%64elete", "delet%65="])
+@pytest.mark.parametrize("form", FORMS)
+def test_a_signed_form_cannot_be_made_into_a_deletion(target: Target, form: str, name: str) -> None:
+    """Operations are found by decoded names, so signatures are of decoded names."""
+    sent = signed(target.server, form, "POST", f"/{target.bucket}", "", MD5, DELETION)
+    with Wire(target.server.s3) as wire:
+        answer = wire.ask(replace(sent, query="&".join(filter(None, (sent.query, name)))))
+        assert answer.code == "SignatureDoesNotMatch", answer
+        good = wire.ask(signed(target.server, "v4 header", "GET", f"/{target.bucket}/main/a"))
+        assert (good.status, good.body) == (200, b"kept")
+
+
+@pytest.mark.parametrize("query", ["uploadId=a&uploadId=b", "uploadId=b&upload%49d=a", "prefix=a&prefix=b"])
+def test_a_parameter_that_comes_twice_is_refused(target: Target, query: str) -> None:
+    """A signature of version 4 sorts them, so it does not say which is the first."""
+    with Wire(target.server.s3) as wire:
+        answer = wire.ask(signed(target.server, "v4 header", "GET", f"/{target.bucket}/main/a", query))
+        assert (answer.status, answer.code) == (400, "InvalidArgument")
 
 
 def test_a_body_is_not_asked_for_if_it_could_not_be_taken(target: Target) -> None:

@@ -81,7 +81,7 @@ def test_defaults_are_what_the_table_says() -> None:
     defaults = config()
     assert defaults["logging.level"] == "INFO"
     assert defaults.size("spark.threshold") == 256_000_000
-    assert defaults.address("api.listen") == ("0.0.0.0", 8001)
+    assert defaults.address("api.listen") == ("127.0.0.1", 8001)
     assert defaults.number("journal.hold_ms") == 0
     assert defaults.optional_text("lake") is None
     assert defaults.source("lake").text == "default"

@@ -29,6 +29,7 @@ class Scope:
 
 def asked(level: str, method: str, query: str = "", headers: dict[str, str] | None = None) -> Request:
     request = Request(Scope(method, query, headers or {}), None, "", 0.0)
+    request.read_query()
     request.bucket = "" if level == SERVICE else "bucket"
     request.key = "main/a" if level == OBJECT else ""
     return request

@@ -16,6 +16,7 @@ from itertools import count
 
 from lochan.errors import Corrupt, NotFound
 from lochan.query.sources.snapshot import DataObject
+from lochan.store.private import FILE_MODE, make_private_folder
 from lochan.store.protocol import Store
 from lochan.store.threads import Threads
 
@@ -51,7 +52,7 @@ class CopiedFiles:
         name = hashlib.sha256(f"{self._store.url}\0{each.address}".encode()).hexdigest()
         kept = f"{self._folder}/{name[:2]}/{name[:40]}.parquet"
         if not _linked(kept, own, each.size):
-            os.makedirs(os.path.dirname(kept), exist_ok=True)  # noqa: PTH103, PTH120
+            make_private_folder(kept.rpartition("/")[0])
             if not await self._copy(each, kept):
                 return ""
             if not _linked(kept, own, each.size):
@@ -75,7 +76,7 @@ class CopiedFiles:
 
     async def _written(self, chunks: AsyncIterator[bytes], part: str) -> bytes:
         digest = hashlib.sha256()
-        file = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        file = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE)
 
         def take(chunk: bytes) -> None:
             digest.update(chunk)

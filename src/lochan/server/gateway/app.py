@@ -79,6 +79,7 @@ class App:
         request.patience_s = gateway.settings.idle_s
         name = "Unknown"
         try:
+            request.read_query()
             address = located(request.headers.get("host", ""), request.path, gateway.domains)
             request.bucket, request.key, request.bucket_in_host = address
             route = find(request)

@@ -27,7 +27,7 @@ class Gateway:
         self.lake = lake
         self.access = lake.open_access()
         self.settings = settings
-        self.realm = Realm(settings.region)
+        self.realm = Realm(settings.region, takes_v2=settings.takes_v2)
         self.domains = (settings.domain,) if settings.domain else ()
         self.clock = clock
         self.ids = ids

@@ -10,6 +10,7 @@ from granian.rsgi import ProtocolClosed  # type: ignore[attr-defined]
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.identity import Identity
 from lochan.server.gateway.wire.signed_request import joined
+from lochan.server.gateway.wire.uri import meant_name, query_pairs
 
 Headers = list[tuple[str, str]]
 
@@ -58,7 +59,7 @@ class Request:
         self.raw_query: str = scope.query_string
         self.raw_headers: Headers = scope.headers.items()
         self.headers: Mapping[str, str] = joined(self.raw_headers)
-        self.query = parse_query(self.raw_query) if self.raw_query else {}
+        self.query: dict[str, str] = {}  # until `read_query`
         self.bucket = ""
         self.key = ""
         self.bucket_in_host = False
@@ -67,6 +68,11 @@ class Request:
         self.body_taken = False  # whether somebody has begun to read it
         self.body_ended = False  # and has come to its end
         self.patience_s = 60.0  # how long it may stand still
+
+    def read_query(self) -> None:
+        """Raises InvalidArgument."""
+        if self.raw_query:
+            self.query = parse_query(self.raw_query)
 
     @property
     def has_unread_body(self) -> bool:
@@ -105,10 +111,12 @@ class Request:
 
 
 def parse_query(text: str) -> dict[str, str]:
-    """The first of several values counts."""
+    """Raises InvalidArgument for a name that comes twice: the order of its values is not signed, so somebody on the
+    way could choose the one that counts."""
     found: dict[str, str] = {}
-    for pair in text.split("&"):
-        if pair:
-            name, _, value = pair.partition("=")
-            found.setdefault(unquote_plus(name), unquote_plus(value))
+    for name, value in query_pairs(text):
+        name = meant_name(name)
+        if name in found:
+            raise S3Error("InvalidArgument", "A parameter was given more than once.", ArgumentName=name[:256])
+        found[name] = unquote_plus(value)
     return found

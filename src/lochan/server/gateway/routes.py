@@ -71,8 +71,8 @@ _GET = _names("versionId partNumber") | {
     f"response-{name}"
     for name in _names("cache-control content-disposition content-encoding content-language content-type expires")
 }
-# The signature, and the name of the operation that newer SDKs add to a query for people who read logs.
-_ALWAYS = _names("AWSAccessKeyId Signature Expires x-id")
+# The signature, headers that a link signs in its query, and the operation's name, which newer SDKs add.
+_ALWAYS = _names("AWSAccessKeyId Signature Expires x-id content-type Content-Type content-md5 Content-MD5")
 
 
 def _configurations(names: Mapping[str, bucket_configuration.Absent], handle: Handle, action: str) -> dict[str, Route]:

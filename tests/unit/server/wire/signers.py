@@ -19,7 +19,7 @@ KEY_ID = "AKIAIOSFODNN7EXAMPLE"
 SECRET = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"
 REGION = "us-east-1"
 NOW = int(datetime(2026, 5, 24, 10, 30, tzinfo=UTC).timestamp())
-REALM = Realm(REGION)
+REALM = Realm(REGION, takes_v2=True)
 HOST = "s3.lake.example:8000"
 
 
@@ -46,6 +46,9 @@ class Sent:
 
     def adding(self, name: str, value: str) -> "Sent":
         return replace(self, headers=(*self.headers, (name, value)))
+
+    def adding_query(self, more: str) -> "Sent":
+        return replace(self, query="&".join(filter(None, (self.query, more))))
 
     def header(self, name: str) -> str:
         return next(value for key, value in self.headers if key.lower() == name.lower())

@@ -14,7 +14,7 @@ from botocore.credentials import Credentials
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.identity import Form, Identity, Payload
 from lochan.server.gateway.wire.post_policy import ANY_LENGTH, LengthRange, post_claimed, post_form
-from lochan.server.gateway.wire.realm import Realm
+from lochan.server.gateway.wire.realm import V2_SETTING, Realm
 from tests.unit.server.wire.signers import KEY_ID, NOW, REALM, REGION, SECRET, secrets
 
 EXPIRATION = "2026-05-24T11:30:00.000Z"
@@ -66,6 +66,21 @@ def test_a_form_of_botocore_is_taken_until_it_ends(form: str, expected: Form) ->
         assert found.payload is Payload.UNSIGNED and length == ANY_LENGTH
     error = refused(signed_fields(form), END + 1)
     assert (error.code, error.status) == ("AccessDenied", 403) and "expired" in error.message
+
+
+def test_a_form_is_good_for_a_week() -> None:
+    week, far = 7 * 24 * 3600, "2030-01-01T00:00:00.000Z"
+    assert check(signed_fields("v4", expiration=far), NOW + week)[0] is not None
+    assert "good for a week" in refused(signed_fields("v4", expiration=far), NOW + week + 1).message
+    assert refused(signed_fields("v4", expiration=far), NOW - 901).code == "AccessDenied"
+    assert "more than a week ahead" in refused(signed_fields("v2", expiration=far)).message
+
+
+def test_a_form_of_version_2_is_refused_unless_a_setting_takes_it() -> None:
+    assert check(signed_fields("v4"), realm=Realm(REGION))[0] is not None
+    with pytest.raises(S3Error) as caught:
+        check(signed_fields("v2"), realm=Realm(REGION))
+    assert caught.value.code == "InvalidRequest" and V2_SETTING in caught.value.message
 
 
 def test_a_form_that_nobody_signed_is_nobodys() -> None:

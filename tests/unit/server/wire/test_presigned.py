@@ -38,6 +38,29 @@ def test_a_link_works_for_its_whole_life(make: Callable[..., Sent], expires: int
     assert late.fields["Expires"] and late.fields["ServerTime"]
 
 
+def test_an_old_link_ends_within_a_week() -> None:
+    """With what clocks may differ by: the week is counted from when the link was made, which only its maker knows."""
+    assert check(old_link(expires=WEEK + 900)) is not None
+    error = refused(old_link(expires=WEEK + 901))
+    assert error.code == "AccessDenied" and "less than a week" in error.message
+
+
+@pytest.mark.parametrize("name", ["prefix=other", "list-type=2", "max-keys=5", "%70refix=other"])
+def test_an_old_link_has_nothing_that_it_does_not_sign(name: str) -> None:
+    for sent in (old_link().adding_query(name), old_link(query=name)):
+        error = refused(sent)
+        assert error.code == "AccessDenied" and error.fields["ParametersNotSigned"]
+
+
+@pytest.mark.parametrize("make", [link, old_link], ids=["V4", "V2"])
+def test_the_parameters_of_a_signature_are_known_by_their_decoded_names(make: Callable[..., Sent]) -> None:
+    """One that is encoded must neither be overlooked nor count beside the other."""
+    sent = make()
+    encoded = sent.query.replace("Signature=", "%53ignature=")
+    assert encoded != sent.query and check(sent.having(query=encoded)) is not None
+    assert refused(sent.adding_query("%45xpires=1&X-Amz-%45xpires=1")).code == "AuthorizationQueryParametersError"
+
+
 def test_the_forms_are_told_apart() -> None:
     assert [found and found.form for found in (check(link()), check(old_link()))] == [Form.V4_QUERY, Form.V2_QUERY]
 

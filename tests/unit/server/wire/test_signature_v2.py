@@ -2,10 +2,13 @@
 
 import pytest
 
+from lochan.config.settings import SETTINGS
+from lochan.server.gateway.routes import ROUTES
 from lochan.server.gateway.wire.authenticate import authenticate
 from lochan.server.gateway.wire.dates import parse_http_date
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.identity import Form, Payload
+from lochan.server.gateway.wire.realm import V2_SETTING, Realm
 from lochan.server.gateway.wire.signature_v2 import SIGNED_PARAMETERS
 from lochan.server.gateway.wire.signed_request import SignedRequest
 from tests.unit.server.wire.signers import KEY_ID, NOW, REALM, Sent, check, secrets, sign
@@ -113,6 +116,41 @@ def test_an_empty_value_is_signed_with_its_sign_or_without() -> None:
     assert check(sign("v2 header", "POST", query="uploads=")) is not None
     # But a sign that is part of a value is part of it.
     assert refused(sign("v2 header", query="uploadId=a").having(query="uploadId=a=")).code == "SignatureDoesNotMatch"
+
+
+@pytest.mark.parametrize(
+    "name", ["%64elete", "delet%65", "%75ploads", "uploadI%64=x", "attributes", "response-expires=x"]
+)
+def test_an_encoded_name_is_the_name_that_is_carried_out(name: str) -> None:
+    """What is routed by its decoded name is signed by it: otherwise any signed POST could be made into a deletion."""
+    assert refused(sign("v2 header", "POST", path="/bucket").having(query=name)).code == "SignatureDoesNotMatch"
+    assert refused(sign("v2 query", "POST", path="/bucket").adding_query(name)).code == "SignatureDoesNotMatch"
+
+
+def test_an_encoded_name_is_signed_as_the_name_that_it_is() -> None:
+    assert check(sign("v2 header", "POST", query="uploads").having(query="%75ploads")) is not None
+
+
+def test_all_that_makes_another_operation_is_signed() -> None:
+    marks = {mark.partition("+")[0] for routes in ROUTES.values() for mark in routes}
+    unsigned = {"", "list-type"}  # the same list, by the same right, in another form
+    assert marks - unsigned <= SIGNED_PARAMETERS
+
+
+def test_two_parameters_are_not_signed_as_one() -> None:
+    """The text that is signed holds decoded values, in which an ampersand would look like another parameter."""
+    sent = sign("v2 header", "PUT", query="partNumber=1&uploadId=a")
+    assert refused(sent.having(query="partNumber=1%26uploadId%3Da")).code == "AccessDenied"
+    assert refused(sent.having(query="partNumber=1%0AuploadId%3Da")).code == "AccessDenied"
+
+
+@pytest.mark.parametrize("form", ["v2 header", "v2 query"])
+def test_it_is_refused_unless_a_setting_takes_it(form: str) -> None:
+    with pytest.raises(S3Error) as caught:
+        check(sign(form), realm=Realm("us-east-1"))
+    assert (caught.value.code, caught.value.status) == ("InvalidRequest", 400)
+    assert "Please use AWS4-HMAC-SHA256" in caught.value.message and V2_SETTING in caught.value.message
+    assert V2_SETTING in {setting.key for setting in SETTINGS}
 
 
 def test_what_botocore_signs_of_a_query_is_signed_here() -> None:

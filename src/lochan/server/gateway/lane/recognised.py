@@ -6,7 +6,7 @@ from lochan.server.gateway.request import Request
 from lochan.server.gateway.wire.identity import ChunkSeed, Form, Identity, declared_payload
 from lochan.server.gateway.wire.presigned import is_v2, is_v4
 from lochan.server.gateway.wire.signed_request import canonical_query
-from lochan.server.gateway.wire.uri import canonical_path, query_pairs
+from lochan.server.gateway.wire.uri import canonical_path, meant_name, query_pairs
 
 
 async def recognised(gateway: Gateway, request: Request, now: float) -> bool:
@@ -15,7 +15,7 @@ async def recognised(gateway: Gateway, request: Request, now: float) -> bool:
     headers = request.headers
     authorization, payload = headers.get("authorization", ""), headers.get("x-amz-content-sha256", "")
     pairs = query_pairs(request.raw_query) if request.raw_query else []
-    names = {name for name, _ in pairs}
+    names = {meant_name(name) for name, _ in pairs}
     plan = gateway.plans.find(authorization)
     signature, path = authorization[-SIGNATURE_DIGITS:], canonical_path(request.path.replace("%", "%25"))
     if not plan.holds(signature, request.method, path, canonical_query(pairs), headers, payload, now):

@@ -23,13 +23,13 @@ def authenticate(
 def claimed(request: SignedRequest, realm: Realm, now: float) -> Claim | None:
     """The same in two steps, for a caller who must wait for the secret between them. `now` in seconds since 1970."""
     authorization = request.headers.get("authorization")
-    names = {name for name, _ in request.pairs}
-    v4, v2 = is_v4(names), is_v2(names)
+    v4, v2 = is_v4(request.names), is_v2(request.names)
     if (authorization is not None) + v4 + v2 > 1:
         raise _several()
     if v4:
         return QueryV4(request, realm, now)
     if v2:
+        realm.refuse_v2()
         return QueryV2(request, now)
     if authorization is None:
         return None
@@ -37,6 +37,7 @@ def claimed(request: SignedRequest, realm: Realm, now: float) -> Claim | None:
     if scheme == ALGORITHM:
         return HeaderV4(request, authorization, realm, now)
     if scheme == "AWS":
+        realm.refuse_v2()
         return HeaderV2(request, authorization, now)
     raise S3Error(
         "InvalidArgument",

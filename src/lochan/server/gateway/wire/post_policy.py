@@ -7,6 +7,7 @@ before the conditions are judged, so that they see the key that will be written.
 import re
 from base64 import b64decode
 from collections.abc import Iterable, Mapping
+from math import inf
 from typing import Final, NamedTuple
 
 import msgspec
@@ -18,10 +19,12 @@ from lochan.server.gateway.wire.identity import NOBODY, Form, Identity, Payload
 from lochan.server.gateway.wire.realm import Realm
 from lochan.server.gateway.wire.signature_v2 import sign_v2
 from lochan.server.gateway.wire.signing_key import same, sign, signing_key
+from lochan.server.gateway.wire.skew import SKEW_SECONDS_MAX
 
 POLICY_BYTES_MAX: Final = 20 * 1024
 
 _FREE = frozenset(("policy", "x-amz-signature", "signature", "awsaccesskeyid", "file"))
+_WEEK_S = 7 * 24 * 3600
 _SLASH = re.compile(r"[/\\]")
 
 
@@ -81,13 +84,15 @@ class PostClaim:
         self._policy = form.fields.get("policy", "")
         self._is_v4 = "x-amz-algorithm" in form.fields or "x-amz-signature" in form.fields
         if self._is_v4:
-            self._read_v4(realm)
+            self._read_v4(realm, now)
         else:
+            realm.refuse_v2()
             self._signature, self.access_key_id = (
                 _needed(form.fields, "signature"),
                 _needed(form.fields, "awsaccesskeyid"),
             )
-        self.length = conforming(form, self._policy, now)
+        # Version 2 has no date of its own, so only the policy's end can be bounded.
+        self.length = conforming(form, self._policy, now, inf if self._is_v4 else now + _WEEK_S + SKEW_SECONDS_MAX)
 
     def verify(self, secret: str | None) -> Identity:
         if not same(self._computed(NOBODY if secret is None else secret), self._signature) or secret is None:
@@ -96,15 +101,18 @@ class PostClaim:
         token = self._fields.get("x-amz-security-token")
         return Identity(self.access_key_id, form, Payload.UNSIGNED, None, region, token)
 
-    def _read_v4(self, realm: Realm) -> None:
+    def _read_v4(self, realm: Realm, now: float) -> None:
         fields = self._fields
         if _needed(fields, "x-amz-algorithm") != ALGORITHM:
             raise S3Error("InvalidArgument", f"x-amz-algorithm must be {ALGORITHM}", ArgumentName="x-amz-algorithm")
         date = _needed(fields, "x-amz-date")
-        if parse_iso_basic(date) is None:
+        signed_at = parse_iso_basic(date)
+        if signed_at is None:
             raise S3Error("InvalidArgument", "x-amz-date is not a date", ArgumentName="x-amz-date")
         text = _needed(fields, "x-amz-credential")
         credential = realm.credential(text, date, "InvalidArgument", "Error parsing the x-amz-credential field; ")
+        if not -SKEW_SECONDS_MAX <= now - signed_at <= _WEEK_S:
+            raise S3Error("AccessDenied", "A form is good for a week from its x-amz-date, and this one has expired.")
         self._signature = _needed(fields, "x-amz-signature")
         self._scope = (credential.day, credential.region, credential.service)
         self.access_key_id = credential.access_key_id
@@ -126,14 +134,17 @@ def post_claimed(form: PostForm, realm: Realm, now: float) -> PostClaim | None:
     return PostClaim(form, realm, now) if signed & form.fields.keys() else None
 
 
-def conforming(form: PostForm, policy: str, now: float) -> LengthRange:
-    """How long the file may be. Raises AccessDenied where the form is not what the policy allows, or is too late."""
+def conforming(form: PostForm, policy: str, now: float, end_max: float = inf) -> LengthRange:
+    """How long the file may be. Raises AccessDenied where the form is not what the policy allows, or is too late, or
+    the policy ends after `end_max`."""
     decoded = _decoded(policy)
     end = parse_iso_extended(decoded.expiration)
     if end is None:
         raise _invalid(f"Invalid 'expiration' value: '{decoded.expiration[:64]}'")
     if now > end:
         raise S3Error("AccessDenied", "Invalid according to Policy: Policy expired.")
+    if end > end_max:
+        raise S3Error("AccessDenied", "Invalid according to Policy: its expiration is more than a week ahead.")
     values = {**form.fields, "bucket": form.bucket}
     length, named = ANY_LENGTH, set()
     for condition in decoded.conditions:

@@ -7,10 +7,10 @@ from lochan.server.gateway.wire.dates import iso_extended, parse_iso_basic
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.identity import Form, Identity, declared_payload, seedless, undeclared_payload
 from lochan.server.gateway.wire.realm import Realm
-from lochan.server.gateway.wire.signature_v2 import SignedV2
+from lochan.server.gateway.wire.signature_v2 import SIGNED_PARAMETERS, SignedV2
 from lochan.server.gateway.wire.signed_request import SignedRequest
 from lochan.server.gateway.wire.skew import SKEW_SECONDS_MAX
-from lochan.server.gateway.wire.uri import Pairs, decoded
+from lochan.server.gateway.wire.uri import Pairs, decoded, meant_name
 
 EXPIRES_SECONDS_MAX = 7 * 24 * 3600
 
@@ -25,6 +25,8 @@ _V4 = (
 )
 _V4_OPTIONAL = ("X-Amz-Security-Token", "X-Amz-Content-Sha256")
 _V2 = ("AWSAccessKeyId", "Signature", "Expires")
+_V2_TOKEN = "x-amz-security-token"
+_V2_ECHOES = ("content-md5", "content-type")  # which botocore adds for the reader, as it does `x-amz-…`: no one here is
 
 
 class QueryV4:
@@ -58,7 +60,7 @@ class QueryV4:
 
 class QueryV2:
     def __init__(self, request: SignedRequest, now: float) -> None:
-        found = _once(request.pairs, {*_V2, "x-amz-security-token"})
+        found = _once(request.pairs, {*_V2, _V2_TOKEN})
         if not all(found.get(name) for name in _V2):
             raise S3Error("AccessDenied", f"Query-string authentication requires the {', '.join(_V2)} parameters")
         expires = found["Expires"]
@@ -66,9 +68,12 @@ class QueryV2:
             raise S3Error("AccessDenied", "Invalid date (should be seconds since epoch): " + expires[:64])
         if now > int(expires):
             raise _expired(int(expires), now)
-        token = {name: value for name, value in found.items() if name == "x-amz-security-token"}
+        if int(expires) - now > EXPIRES_SECONDS_MAX + SKEW_SECONDS_MAX:
+            raise S3Error("AccessDenied", f"Expires must be less than a week ahead (in seconds): {EXPIRES_SECONDS_MAX}")
+        _refuse_open(request.names)
+        token = {name: value for name, value in found.items() if name == _V2_TOKEN}
         self._payload = undeclared_payload(request.headers)
-        self._token = found.get("x-amz-security-token") or request.headers.get("x-amz-security-token")
+        self._token = found.get(_V2_TOKEN) or request.headers.get("x-amz-security-token")
         self._request = request
         self._signed = SignedV2(found["AWSAccessKeyId"], found["Signature"], expires, token)
         self.access_key_id = found["AWSAccessKeyId"]
@@ -76,6 +81,18 @@ class QueryV2:
     def verify(self, secret: str | None) -> Identity:
         self._signed.check(self._request, secret)
         return Identity(self.access_key_id, Form.V2_QUERY, *self._payload, session_token=self._token)
+
+
+def _refuse_open(names: frozenset[str]) -> None:
+    """Whoever holds a link could add or alter what its signature does not cover, such as the prefix of a list."""
+    known = {*_V2, *_V2_ECHOES} | SIGNED_PARAMETERS
+    loose = sorted(name for name in names if name not in known and not name.startswith("x-amz-"))
+    if loose:
+        raise S3Error(
+            "AccessDenied",
+            "There were parameters in the query which a link of version 2 does not sign; make the link by version 4.",
+            ParametersNotSigned=", ".join(loose)[:512],
+        )
 
 
 def is_v4(names: Collection[str]) -> bool:
@@ -89,7 +106,8 @@ def is_v2(names: Collection[str]) -> bool:
 def _once(pairs: Pairs, wanted: Collection[str]) -> Mapping[str, str]:
     """The parameters of the signature itself: one that comes twice could be read in two ways."""
     found: dict[str, str] = {}
-    for name, value in pairs:
+    for raw, value in pairs:
+        name = meant_name(raw)
         if name in wanted:
             if name in found:
                 raise S3Error(_CODE, f"The parameter {name} was given more than once.")

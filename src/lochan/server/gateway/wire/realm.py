@@ -1,9 +1,11 @@
-"""What a V4 credential must name here: the region, the service and how it ends."""
+"""What a signature must be here: which versions are taken, and what a V4 credential must name."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from lochan.server.gateway.wire.errors import S3Error
+
+V2_SETTING: Final = "gateways.s3.signature_v2"
 
 
 class Credential(NamedTuple):
@@ -24,6 +26,16 @@ class Realm:
 
     region: str | None = None
     service: str = "s3"
+    takes_v2: bool = False
+
+    def refuse_v2(self) -> None:
+        """Raises InvalidRequest, in the words by which old clients know that they are to sign by version 4."""
+        if not self.takes_v2:
+            raise S3Error(
+                "InvalidRequest",
+                "The authorization mechanism you have provided is not supported. Please use AWS4-HMAC-SHA256. "
+                f"Signatures of version 2 are turned off on this server; the setting {V2_SETTING} turns them on.",
+            )
 
     def credential(self, text: str, timestamp: str, code: str, prefix: str) -> Credential:
         """Raises an error of this code. `timestamp` is the request's, whose day must be the credential's."""

@@ -1,6 +1,7 @@
 """A signature of version 2 in the Authorization header, and the string that its query form signs as well."""
 
 import hmac
+import re
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from operator import itemgetter
@@ -13,48 +14,24 @@ from lochan.server.gateway.wire.identity import NOBODY, Form, Identity, undeclar
 from lochan.server.gateway.wire.signed_request import SignedRequest, wire_bytes
 from lochan.server.gateway.wire.signing_key import same
 from lochan.server.gateway.wire.skew import refuse_skewed_seconds
+from lochan.server.gateway.wire.uri import meant_name
 
-# The parameters of a query that version 2 signs; it leaves the others (prefix, marker, …) open.
+# Of a query version 2 signs what makes another operation of a request, or another answer about an object; a test
+# compares this with the routes. It leaves the parameters of a list (prefix, marker, …) open: a link has none of those.
 SIGNED_PARAMETERS: Final = frozenset(
     (
-        "accelerate",
-        "acl",
-        "analytics",
-        "cors",
-        "defaultObjectAcl",
-        "delete",
-        "encryption",
-        "inventory",
-        "lifecycle",
-        "location",
-        "logging",
-        "metrics",
-        "notification",
-        "object-lock",
-        "partNumber",
-        "policy",
-        "replication",
-        "requestPayment",
-        "restore",
-        "select",
-        "select-type",
-        "storageClass",
-        "tagging",
-        "torrent",
-        "uploadId",
-        "uploads",
-        "versionId",
-        "versioning",
-        "versions",
-        "website",
-        "response-cache-control",
-        "response-content-disposition",
-        "response-content-encoding",
-        "response-content-language",
-        "response-content-type",
-        "response-expires",
+        *("accelerate", "acl", "analytics", "attributes", "cors", "defaultObjectAcl", "delete", "encryption"),
+        *("intelligent-tiering", "inventory", "legal-hold", "lifecycle", "location", "logging"),
+        *("metadataConfiguration", "metadataTable", "metrics", "notification", "object-lock", "ownershipControls"),
+        *("partNumber", "policy", "policyStatus", "publicAccessBlock", "renameObject", "replication"),
+        *("requestPayment", "restore", "retention", "select", "select-type", "session", "storageClass", "tagging"),
+        *("torrent", "uploadId", "uploads", "versionId", "versioning", "versions", "website"),
+        *("response-cache-control", "response-content-disposition", "response-content-encoding"),
+        *("response-content-language", "response-content-type", "response-expires"),
     )
 )
+# In a value that is signed decoded, these would read as another parameter, or as another line.
+_AMBIGUOUS = re.compile(r"[&\x00-\x1f\x7f]")
 
 
 class HeaderV2:
@@ -137,15 +114,30 @@ def _amz_headers(headers: Mapping[str, str], parameters: Mapping[str, str]) -> s
 
 def _signed_parameters(query: str) -> tuple[str, str]:
     """Sorted by name; a value is signed as it is meant, not as it is encoded. Then without a `=` before nothing."""
-    pairs = [pair.partition("=") for pair in query.split("&")]
+    pairs = [(meant_name(name), equals, value) for name, equals, value in _divided(query)]
     found = sorted((pair for pair in pairs if pair[0] in SIGNED_PARAMETERS), key=itemgetter(0))
     if not found:
         return "", ""
     # Byte by byte, as headers come: the string to sign is made of bytes.
-    meant = [(name, equals, unquote(value, "latin-1")) for name, equals, value in found]
+    meant = [(name, equals, _meant_value(name, value)) for name, equals, value in found]
     written = [f"{name}{equals}{value}" for name, equals, value in meant]
     bare = [f"{name}={value}" if value else name for name, _, value in meant]
     return "?" + "&".join(written), "?" + "&".join(bare)
+
+
+def _divided(query: str) -> Iterator[tuple[str, str, str]]:
+    return (pair.partition("=") for pair in query.split("&"))
+
+
+def _meant_value(name: str, value: str) -> str:
+    """Raises AccessDenied where the text to sign could be that of another request."""
+    meant = unquote(value, "latin-1")
+    if _AMBIGUOUS.search(meant):
+        raise S3Error(
+            "AccessDenied",
+            f"A signature of version 2 cannot cover an ampersand or a control character in {name}; sign by version 4.",
+        )
+    return meant
 
 
 def _seconds(headers: Mapping[str, str]) -> int:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 
-from lochan.server.gateway.wire.uri import Pairs, canonical_part, canonical_path, query_pairs
+from lochan.server.gateway.wire.uri import Pairs, canonical_part, canonical_path, meant_name, query_pairs
 
 
 class SignedRequest:
@@ -33,13 +33,18 @@ class SignedRequest:
         """Of the query, as on the wire."""
         return query_pairs(self.query) if self.query else []
 
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """Of the parameters, decoded."""
+        return frozenset(meant_name(name) for name, _ in self.pairs)
+
     def canonical_query(self, without: str = "") -> str:
         """Sorted by the encoded name, then by the encoded value."""
-        return canonical_query([pair for pair in self.pairs if pair[0] != without])
+        return canonical_query([pair for pair in self.pairs if meant_name(pair[0]) != without])
 
     def raw_query(self, without: str = "") -> str:
         """Sorted, but encoded as the client did."""
-        return _assembled([pair for pair in self.pairs if pair[0] != without])
+        return _assembled([pair for pair in self.pairs if meant_name(pair[0]) != without])
 
     @property
     def canonical_path(self) -> str:

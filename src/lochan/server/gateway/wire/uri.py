@@ -4,7 +4,7 @@ A client may have encoded more or less than that, so what came is decoded and en
 """
 
 import re
-from urllib.parse import quote, unquote_to_bytes
+from urllib.parse import quote, unquote_plus, unquote_to_bytes
 
 from lochan.server.gateway.wire.errors import S3Error
 
@@ -32,6 +32,12 @@ def canonical_part(text: str) -> str:
 def query_pairs(query: str) -> Pairs:
     """Names and values as on the wire, in their order; a name alone has an empty value."""
     return [(name, value) for name, _, value in (pair.partition("=") for pair in query.split("&") if pair)]
+
+
+def meant_name(name: str) -> str:
+    """The name of a parameter as the operations read it: `%64elete` is `delete`. Whoever looks for a name looks for
+    this one, or a signature would be of another request than the one that is carried out."""
+    return unquote_plus(name) if "%" in name or "+" in name else name
 
 
 def decoded(text: str) -> str:
