@@ -15,6 +15,16 @@ KNOWN = {
     "CRC64NVME": b64encode(bytes.fromhex("ae8b14860a799888")).decode(),
     "SHA1": b64encode(bytes.fromhex("f7c3bc1d808e04732adf679965ccc34ca7ae3441")).decode(),
     "SHA256": b64encode(bytes.fromhex("15e2b0d3c33891ebb0f1ef609ec419420c20e320ce94c65fbc8c3312448eb225")).decode(),
+    "SHA512": b64encode(
+        bytes.fromhex(
+            "d9e6762dd1c8eaf6d61b3c6192fc408d4d6d5f1176d0c29169bc24e71c3f274a"
+            "d27fcd5811b313d681f7e55ec02d73d499c95455b6b5bb503acf574fba8ffe85"
+        )
+    ).decode(),
+    "MD5": b64encode(bytes.fromhex(MD5)).decode(),
+    "XXHASH64": b64encode(bytes.fromhex("8cb841db40e6ae83")).decode(),
+    "XXHASH3": b64encode(bytes.fromhex("72dcb18b67a17dff")).decode(),
+    "XXHASH128": b64encode(bytes.fromhex("33119477ede5dcd5e9716427681d5860")).decode(),
 }
 
 

@@ -54,6 +54,7 @@ class Asked:
     pairs: Pairs
     body: bytes = b""
     client: str = "127.0.0.1:40000"
+    scheme: str = "http"
     headers: "AskedHeaders" = field(init=False)
 
     def __post_init__(self) -> None:
@@ -73,7 +74,14 @@ class AskedHeaders:
     pairs: Pairs
 
     def items(self) -> list[tuple[str, str]]:
-        return list(self.pairs)
+        """Granian drops a value that is not ASCII, and tells its name all the same."""
+        return [pair for pair in self.pairs if pair[1].isascii()]
+
+    def keys(self) -> list[str]:
+        return list(dict.fromkeys(name for name, _ in self.pairs))
+
+    def __len__(self) -> int:
+        return len(self.pairs)
 
 
 class Protocol:

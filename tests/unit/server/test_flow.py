@@ -62,6 +62,25 @@ async def slow_client(ours: socket.socket, client: socket.socket, name: str) -> 
     assert client.recv(1) == b"x"
 
 
+def test_a_client_that_goes_away_in_a_pause_is_noticed_long_before_its_time_is_up() -> None:
+    async def work() -> None:
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            client = socket.create_connection(server.getsockname())
+            ours, address = server.accept()
+            with ours:
+                flow = Flows().begin(f"127.0.0.1:{address[1]}", 1 << 30, 3_600.0)
+                ours.sendall(b"x" * 1_000)
+                waiting = asyncio.create_task(flow.room(FIRST_BYTES << 2))
+                await asyncio.sleep(0.05)
+                assert not waiting.done()
+                client.close()  # with bytes that it has not read
+                with pytest.raises(S3Error, match="RequestTimeout"):
+                    await asyncio.wait_for(waiting, 60)
+                flow.close()
+
+    run(work())
+
+
 def test_a_connection_is_found_again_and_not_taken_for_another() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         flows = Flows()

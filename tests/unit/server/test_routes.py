@@ -24,7 +24,7 @@ EXTRA = {  # sent by clients, and without a meaning here
 class Scope:
     def __init__(self, method: str, query: str, headers: dict[str, str]) -> None:
         self.method, self.query_string, self.path, self.client = method, query, "/", "127.0.0.1:1"
-        self.headers = headers
+        self.headers, self.scheme = headers, "http"
 
 
 def asked(level: str, method: str, query: str = "", headers: dict[str, str] | None = None) -> Request:

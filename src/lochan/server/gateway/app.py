@@ -79,6 +79,7 @@ class App:
         request.patience_s = gateway.settings.idle_s
         name = "Unknown"
         try:
+            request.check_headers()
             request.read_query()
             address = located(request.headers.get("host", ""), request.path, gateway.domains)
             request.bucket, request.key, request.bucket_in_host = address
@@ -96,7 +97,10 @@ class App:
     async def _answer_failure(self, request: Request, name: str, error: Exception) -> None:
         gateway = self._gateway
         assert gateway is not None, "it has carried out the request"
-        await self._answer(gateway, request, name, _failed(request, _as_s3(gateway, request, error)))
+        fault = _as_s3(gateway, request, error)
+        if fault.status == 403 and request.bucket:  # of buckets that are not there too, so it tells nothing
+            fault = fault.with_header("x-amz-bucket-region", gateway.settings.region)
+        await self._answer(gateway, request, name, _failed(request, fault))
 
     async def _answer(self, gateway: Gateway, request: Request, name: str, response: Response) -> None:
         sent = await _send(gateway, request, response)

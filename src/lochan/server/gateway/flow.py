@@ -12,6 +12,7 @@ import asyncio
 import socket
 import struct
 import sys
+from contextlib import suppress
 from typing import Final
 
 from lochan.server.connections import address, opened, peer, search
@@ -25,7 +26,8 @@ FIRST_BYTES: Final = 1 << 20  # for a client that has not taken anything yet
 _FIRST_NAP_S, _LONGEST_NAP_S, _NAP_OF_EACH_S = 0.002, 0.05, 0.001
 _FILES_MAX = 4_096
 # Of the kernel's `struct tcp_info`, whose fields never move.
-_BYTES_ACKED = struct.Struct("=120xQ")
+_BYTES_ACKED = struct.Struct("=B119xQ")  # the state, and what the other side has confirmed
+_CLOSED = 7  # TCP_CLOSE
 _OUT_QUEUE = 0x5411  # TIOCOUTQ: what the kernel holds that the other side has not taken
 
 
@@ -104,7 +106,8 @@ class Flow:
             if gone != before:
                 nap, waited, before = _FIRST_NAP_S, 0.0, gone
             elif waited > self._patience_s:
-                self._socket.shutdown(socket.SHUT_RDWR)
+                with suppress(OSError):  # it may have ended in this very moment
+                    self._socket.shutdown(socket.SHUT_RDWR)
                 raise S3Error("RequestTimeout")
             await asyncio.sleep(nap)
             waited += nap
@@ -127,7 +130,9 @@ class Flow:
             queued = fcntl.ioctl(self._socket, _OUT_QUEUE, b"\0\0\0\0")
         except OSError:
             raise S3Error("RequestTimeout") from None
-        (acked,) = _BYTES_ACKED.unpack(info)
+        state, acked = _BYTES_ACKED.unpack(info)
+        if state == _CLOSED:  # a client that goes away with bytes unread resets the connection
+            raise S3Error("RequestTimeout")
         (waiting,) = struct.unpack("=i", queued)
         return int(acked) + int(waiting)
 

@@ -7,7 +7,7 @@ from lochan.formats.entry import Entry
 from lochan.pools.objects import users_metadata
 from lochan.server.gateway.places import Place
 from lochan.server.gateway.request import Headers, Request
-from lochan.server.gateway.wire.checksums import HASHERS
+from lochan.server.gateway.wire.checksums import HASHERS, type_of
 from lochan.server.gateway.wire.conditions import Current
 from lochan.server.gateway.wire.dates import http_date
 from lochan.server.gateway.wire.errors import S3Error
@@ -48,7 +48,7 @@ def _root(place: Place) -> Entry:
 
 
 def current(entry: Entry) -> Current:
-    return Current(entry.etag, entry.mtime // _SECOND)
+    return Current(entry.etag, entry.mtime // _SECOND, entry.size)
 
 
 def entry_headers(entry: Entry, request: Request, *, whole: bool = True) -> Headers:
@@ -81,9 +81,8 @@ def checksum_headers(entry: Entry) -> Headers:
     found = {name: value for name, value in entry.checksums.items() if name in HASHERS}
     if not found:
         return []
-    composite = any("-" in value for value in found.values())
     headers = [(f"x-amz-checksum-{name.lower()}", value) for name, value in found.items()]
-    return [*headers, ("x-amz-checksum-type", "COMPOSITE" if composite else "FULL_OBJECT")]
+    return [*headers, ("x-amz-checksum-type", type_of(found) or "")]
 
 
 def _override(request: Request, name: str) -> str:

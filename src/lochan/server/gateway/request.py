@@ -29,6 +29,7 @@ class Request:
     """`bucket` and `key` as the client means them; `query` decoded, an empty value for a name alone."""
 
     __slots__ = (
+        "_names",
         "arrived",
         "body_ended",
         "body_taken",
@@ -45,6 +46,7 @@ class Request:
         "query",
         "raw_headers",
         "raw_query",
+        "scheme",
         "source",
         "user",
     )
@@ -59,6 +61,8 @@ class Request:
         self.raw_query: str = scope.query_string
         self.raw_headers: Headers = scope.headers.items()
         self.headers: Mapping[str, str] = joined(self.raw_headers)
+        self.scheme: str = scope.scheme
+        self._names = scope.headers.keys
         self.query: dict[str, str] = {}  # until `read_query`
         self.bucket = ""
         self.key = ""
@@ -68,6 +72,17 @@ class Request:
         self.body_taken = False  # whether somebody has begun to read it
         self.body_ended = False  # and has come to its end
         self.patience_s = 60.0  # how long it may stand still
+
+    def check_headers(self) -> None:
+        """Raises InvalidArgument for a header that is not ASCII: the server in front of us gives its name and drops its
+        value, and an object must not be stored without what was said of it."""
+        dropped = {name.lower() for name in self._names()} - self.headers.keys()
+        if dropped:
+            raise S3Error(
+                "InvalidArgument",
+                f"The header {min(dropped)[:256]} has characters outside of ASCII. Encode its value, as RFC 2047 says.",
+                ArgumentName=min(dropped)[:256],
+            )
 
     def read_query(self) -> None:
         """Raises InvalidArgument."""

@@ -154,6 +154,8 @@ _HERE = frozenset(
 
 def find(request: Request) -> Route:
     """Raises NotImplemented, MethodNotAllowed. What its query may hold is checked when it is known who asks."""
+    if request.method == "OPTIONS":
+        raise _preflight(request)
     refuse_unkept(request.headers)
     level = OBJECT if request.key else BUCKET if request.bucket else SERVICE
     routes = ROUTES.get((level, request.method))
@@ -178,6 +180,14 @@ def check_query(route: Route, request: Request) -> None:
         raise S3Error("NoSuchVersion", VersionId=query["versionId"][:1024])
     if route.name == "PutObject" and "partNumber" in query:
         raise S3Error("InvalidArgument", "A part number needs an upload id.", ArgumentName="uploadId")
+
+
+def _preflight(request: Request) -> S3Error:
+    """A browser asks before it sends; nobody has allowed other sites here."""
+    for name in ("origin", "access-control-request-method"):
+        if name not in request.headers:
+            return S3Error("BadRequest", f"Insufficient information. {name.title()} request header needed.")
+    return S3Error("AccessForbidden")
 
 
 def _unknown(name: str, request: Request) -> S3Error:

@@ -51,8 +51,8 @@ def told(headers: Mapping[str, str]) -> Told:
     """Raises MetadataTooLarge, and InvalidArgument for what no header could say: the fields of a form can hold it."""
     kept = {name: headers[name] for name in _KEPT if name in headers}
     if "content-encoding" in kept:
-        codings = [coding.strip() for coding in kept["content-encoding"].split(",")]
-        left = ",".join(coding for coding in codings if coding and coding.lower() != "aws-chunked")
+        codings = kept["content-encoding"].split(",")
+        left = ",".join(coding for coding in codings if coding.strip().lower() != "aws-chunked").strip()
         kept["content-encoding"] = left
         if not left:
             del kept["content-encoding"]
@@ -86,12 +86,13 @@ class Body(Protocol):
 class Incoming:
     """The body of a request: how long it is, what was declared of it, and its bytes, proven at their end."""
 
-    def __init__(self, request: Request, bytes_max: int = OBJECT_BYTES_MAX) -> None:
+    def __init__(self, request: Request, bytes_max: int = OBJECT_BYTES_MAX, *, is_object: bool = True) -> None:
+        """A document that is not itself the `object` may come with the object's checksum in its headers."""
         self._request = request
         identity = request.identity
         assert identity is not None, "every request is authenticated first"
         self.md5 = content_md5(request.headers)
-        self.checksum = declared_checksum(request.headers)
+        self.checksum = declared_checksum(request.headers) if is_object else None
         self.expected_md5 = None if self.md5 is None else self.md5.hex()
         self.checksums = {} if self.checksum is None else {self.checksum.algorithm: self.checksum.value}
         chunked = identity.payload.is_chunked

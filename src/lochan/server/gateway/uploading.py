@@ -10,11 +10,12 @@ from lochan.server.gateway.wire.errors import S3Error
 from lochan.versioning.state.uploads import Upload
 
 
-def found_upload(place: Place, request: Request) -> Upload:
-    """Raises NoSuchUpload, also for one of another object: the refs are of this request's moment."""
+def found_upload(place: Place, request: Request, *, to_abort: bool = False) -> Upload:
+    """Raises NoSuchUpload, also for one of another object, and of a branch that is gone, unless it is to be aborted.
+    The refs are of this request's moment."""
     id = request.query["uploadId"]
     upload = place.repository.folded().uploads.find(id)
-    if upload is None or not is_of(upload, place):
+    if upload is None or not is_of(upload, place) or not (place.resolved or to_abort):
         raise S3Error("NoSuchUpload", UploadId=id[:128])
     return upload
 

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from lochan.errors import BadDigest, Invalid
 from lochan.versioning.bodies.crc import Crc32, Crc32c, Crc64Nvme
+from lochan.versioning.bodies.xxhash import XxHash3, XxHash64, XxHash128
 
 _MD5 = re.compile(r"[0-9a-f]{32}")
 
@@ -24,6 +25,11 @@ ALGORITHMS: Mapping[str, Callable[[], Hasher]] = {
     "CRC64NVME": Crc64Nvme,
     "SHA1": hashlib.sha1,
     "SHA256": hashlib.sha256,
+    "SHA512": hashlib.sha512,
+    "MD5": lambda: hashlib.md5(usedforsecurity=False),
+    "XXHASH64": XxHash64,
+    "XXHASH3": XxHash3,
+    "XXHASH128": XxHash128,
 }
 
 

@@ -51,7 +51,7 @@ class Crc32(Crc):
 
     @classmethod
     def _joiner(cls) -> Callable[[int, int, int], int]:
-        return _awscrt().combine_crc32  # type: ignore[no-any-return]
+        return awscrt().combine_crc32  # type: ignore[no-any-return]
 
 
 class Crc32c(Crc):
@@ -59,11 +59,11 @@ class Crc32c(Crc):
 
     @classmethod
     def step(cls) -> Callable[[bytes, int], int]:
-        return _awscrt().crc32c  # type: ignore[no-any-return]
+        return awscrt().crc32c  # type: ignore[no-any-return]
 
     @classmethod
     def _joiner(cls) -> Callable[[int, int, int], int]:
-        return _awscrt().combine_crc32c  # type: ignore[no-any-return]
+        return awscrt().combine_crc32c  # type: ignore[no-any-return]
 
 
 class Crc64Nvme(Crc):
@@ -71,19 +71,19 @@ class Crc64Nvme(Crc):
 
     @classmethod
     def step(cls) -> Callable[[bytes, int], int]:
-        return _awscrt().crc64nvme  # type: ignore[no-any-return]
+        return awscrt().crc64nvme  # type: ignore[no-any-return]
 
     @classmethod
     def _joiner(cls) -> Callable[[int, int, int], int]:
-        return _awscrt().combine_crc64nvme  # type: ignore[no-any-return]
+        return awscrt().combine_crc64nvme  # type: ignore[no-any-return]
 
 
 @cache
-def _awscrt() -> Any:
+def awscrt() -> Any:
     try:
         from awscrt import checksums
     except ImportError:
         raise Refused(
-            "CRC32C and CRC64NVME need the awscrt package", hint="pip install 'lochan[server]' brings it"
+            "CRC32C, CRC64NVME and xxHash need the awscrt package", hint="pip install 'lochan[server]' brings it"
         ) from None
     return checksums

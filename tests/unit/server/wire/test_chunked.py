@@ -273,7 +273,7 @@ def test_a_request_says_how_its_body_is_framed() -> None:
         ({"x-amz-decoded-content-length": "-1"}, "InvalidArgument"),
         ({"x-amz-decoded-content-length": "1e3"}, "InvalidArgument"),
         ({"x-amz-decoded-content-length": "9" * 30}, "InvalidArgument"),
-        ({"x-amz-decoded-content-length": "5", "x-amz-trailer": "x-amz-checksum-md5"}, "InvalidRequest"),
+        ({"x-amz-decoded-content-length": "5", "x-amz-trailer": "x-amz-checksum-crc99"}, "InvalidRequest"),
         ({"x-amz-decoded-content-length": "5", "x-amz-trailer": "x-amz-meta-a"}, "InvalidRequest"),
     ],
 )

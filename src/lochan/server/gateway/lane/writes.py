@@ -114,7 +114,7 @@ class Writes:
         size = int(length)
         if plan is None or write is None or not 0 < size <= PACKED_BYTES_MAX:
             return None
-        if len(pairs) != len(headers):  # several of one name are joined there
+        if not len(pairs) == len(headers) == len(scope.headers):  # several of one name, or one that is not ASCII
             return None
         try:
             kept = self._kept(write, headers)

@@ -9,7 +9,7 @@ from lochan.versioning.uploads import abort
 
 async def handle(gateway: Gateway, request: Request) -> Response:
     place = await object_place(gateway, request, "fs:WriteObject")
-    upload = found_upload(place, request)
+    upload = found_upload(place, request, to_abort=True)
     with still_open(upload):
         await abort(place.repository, upload.id, actor=gateway.actor(request))
     return Response(204, [])

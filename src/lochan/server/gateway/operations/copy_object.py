@@ -7,12 +7,14 @@ from msgspec.structs import replace
 from lochan.formats.entry import Entry
 from lochan.formats.entry_table import table_of
 from lochan.server.gateway.answers import xml
+from lochan.server.gateway.digests import digests
 from lochan.server.gateway.gateway import Gateway
 from lochan.server.gateway.looking import current, find, look_up
 from lochan.server.gateway.places import Place, check_writable, object_place
 from lochan.server.gateway.request import Request, Response
 from lochan.server.gateway.storing import told
 from lochan.server.gateway.wire.addressing import copy_source
+from lochan.server.gateway.wire.checksums import HASHERS
 from lochan.server.gateway.wire.conditions import COPY_PREFIX, conditions
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.xml_uploads import copied
@@ -34,7 +36,7 @@ async def handle(gateway: Gateway, request: Request) -> Response:
     wanted = conditions(request.headers)
     if wanted.match is not None or wanted.none_match is not None:
         check(wanted, await find(target))  # before bytes are moved; and again when it is appended
-    entry = await _copied(gateway, source, target, said)
+    entry = await _copied(gateway, source, target, await _summed(request, source, said))
     await stage(gateway, request, target, entry, read_at=source.read_at if _same(source.place, target) else 0)
     return xml(copied(entry.etag, entry.mtime, entry.checksums))
 
@@ -68,6 +70,18 @@ def _said(request: Request, source: Source, target: Place) -> Entry:
     return replace(
         entry, path=target.path, content_type=said.content_type, headers=said.headers, metadata=said.metadata
     )
+
+
+async def _summed(request: Request, source: Source, said: Entry) -> Entry:
+    """With the checksum that the request asks for, of the whole object. Unless it is known, the source is read."""
+    name = request.headers.get("x-amz-checksum-algorithm", "").upper()
+    if not name or "-" not in said.checksums.get(name, "-"):
+        return said
+    if name not in HASHERS:
+        raise S3Error("InvalidRequest", f"Checksum algorithm provided is unsupported: {name[:32]}")
+    _, sums = await digests(source.place.repository.reader.read(source.entry), (name,))
+    kept = {other: value for other, value in said.checksums.items() if other not in HASHERS}
+    return replace(said, checksums={**kept, **sums})
 
 
 async def _copied(gateway: Gateway, source: Source, target: Place, said: Entry) -> Entry:

@@ -15,6 +15,8 @@ _BODY_BYTES_MAX = 64 << 10
 
 async def handle(gateway: Gateway, request: Request) -> Response:
     name = checked_bucket(request.bucket)
+    if name.endswith(("-", ".")):  # repositories may be called so, buckets of S3 may not
+        raise S3Error("InvalidBucketName", BucketName=name)
     await require(gateway, request, "fs:CreateRepository", resources.repository(name))
     if "content-length" in request.headers and (body := await Incoming(request, _BODY_BYTES_MAX).whole()):
         parse_create_bucket(body)

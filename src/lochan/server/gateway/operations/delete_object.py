@@ -1,12 +1,18 @@
 """DeleteObject: what is not there counts as deleted."""
 
+from lochan.formats.entry import Entry
 from lochan.formats.refs_events import Staged
 from lochan.server.gateway.gateway import Gateway
-from lochan.server.gateway.looking import find
+from lochan.server.gateway.looking import current, find
 from lochan.server.gateway.places import Place, check_writable, object_place
 from lochan.server.gateway.request import Request, Response
-from lochan.server.gateway.wire.conditions import conditions
-from lochan.server.gateway.writing import check
+from lochan.server.gateway.wire.conditions import (
+    ANY,
+    MATCH_MODIFIED,
+    MATCH_SIZE,
+    DeleteConditions,
+    delete_conditions,
+)
 from lochan.versioning import objects
 from lochan.versioning.conditional import submit_if
 from lochan.versioning.workspaces import writing as workspaces
@@ -17,21 +23,27 @@ ACTION = "fs:DeleteObject"
 async def handle(gateway: Gateway, request: Request) -> Response:
     place = await object_place(gateway, request, ACTION, root=True, blind=True)
     check_writable(place)
-    wanted = conditions(request.headers)
-    if wanted.match is not None and place.path and not place.workspace:
-        await submit_if(
-            place.repository,
-            place.branch,
-            place.path,
-            lambda there: check(wanted, there),
-            (Staged(place.branch, deletes=(place.path,)),),
-            actor=gateway.actor(request),
-        )
-    else:
-        if wanted.match is not None and place.path:
-            check(wanted, await find(place))
+    headers = request.headers
+    wanted = delete_conditions(headers.get("if-match"), headers.get(MATCH_MODIFIED), headers.get(MATCH_SIZE))
+    if wanted == ANY or not place.path:
         await delete(gateway, request, place, [place.path])
+    else:
+        await delete_if(gateway, request, place, wanted)
     return Response(204, [])
+
+
+async def delete_if(gateway: Gateway, request: Request, place: Place, wanted: DeleteConditions) -> None:
+    """Only what is as it should be at the very moment of the deletion. Raises PreconditionFailed, NoSuchKey."""
+
+    def check(there: Entry | None) -> None:
+        wanted.check(None if there is None else current(there))
+
+    if place.workspace:  # one writer's: what they look at is what is there
+        check(await find(place))
+        await delete(gateway, request, place, [place.path])
+        return
+    event = Staged(place.branch, deletes=(place.path,))
+    await submit_if(place.repository, place.branch, place.path, check, (event,), actor=gateway.actor(request))
 
 
 async def delete(gateway: Gateway, request: Request, place: Place, paths: list[str]) -> None:

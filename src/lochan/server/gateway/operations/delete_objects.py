@@ -7,13 +7,13 @@ from lochan.errors import LochanError
 from lochan.server.gateway.answers import xml
 from lochan.server.gateway.failures import as_s3
 from lochan.server.gateway.gateway import Gateway
-from lochan.server.gateway.looking import find
-from lochan.server.gateway.operations.delete_object import ACTION, delete
+from lochan.server.gateway.operations.delete_object import ACTION, delete, delete_if
 from lochan.server.gateway.places import Place, check_writable, object_place, rights
 from lochan.server.gateway.request import Request, Response
 from lochan.server.gateway.storing import Incoming
 from lochan.server.gateway.wire.addressing import checked_key
 from lochan.server.gateway.wire.checksums import refuse_other_md5
+from lochan.server.gateway.wire.conditions import ANY, delete_conditions
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.xml_in import Deletion, parse_delete
 from lochan.server.gateway.wire.xml_out import Deleted, NotDeleted, deleted
@@ -29,13 +29,18 @@ async def handle(gateway: Gateway, request: Request) -> Response:
     asked = parse_delete(body)
     failed: list[NotDeleted] = []
     by_ref: dict[str, list[tuple[Deletion, Place]]] = defaultdict(list)
+    done: list[Deletion] = []
     for each in asked.objects:
         try:
             place = await _place(gateway, request, each)
-            by_ref[place.ref].append((each, place))
+            wanted = delete_conditions(each.etag, each.modified, each.size)
+            if wanted == ANY or not place.path:
+                by_ref[place.ref].append((each, place))
+            else:
+                await delete_if(gateway, request, place, wanted)
+                done.append(each)
         except (S3Error, LochanError) as error:
             failed.append(_failure(gateway, each, error))
-    done: list[Deletion] = []
     for several in by_ref.values():
         try:
             await delete(gateway, request, several[0][1], [place.path for _, place in several])
@@ -61,10 +66,6 @@ async def _place(gateway: Gateway, request: Request, asked: Deletion) -> Place:
         raise S3Error("NoSuchVersion")
     place = await object_place(gateway, request, ACTION, key=checked_key(asked.key), root=True)
     check_writable(place)
-    if asked.etag is not None:
-        there = await find(place)
-        if there is None or there.etag != asked.etag:
-            raise S3Error("PreconditionFailed")
     return place
 
 

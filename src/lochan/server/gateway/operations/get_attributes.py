@@ -8,7 +8,7 @@ from lochan.server.gateway.numbers import PAGE_MAX
 from lochan.server.gateway.operations.get_object import ACTION
 from lochan.server.gateway.places import object_place
 from lochan.server.gateway.request import Request, Response
-from lochan.server.gateway.wire.checksums import HASHERS
+from lochan.server.gateway.wire.checksums import HASHERS, type_of
 from lochan.server.gateway.wire.conditions import conditions
 from lochan.server.gateway.wire.dates import http_date
 from lochan.server.gateway.wire.errors import S3Error
@@ -25,12 +25,11 @@ async def handle(gateway: Gateway, request: Request) -> Response:
     if not wanted or not wanted <= _KNOWN:
         raise S3Error("InvalidArgument", "Invalid attribute name specified.", ArgumentName="x-amz-object-attributes")
     sums = {name: value for name, value in entry.checksums.items() if name in HASHERS}
-    composite = any("-" in value for value in sums.values())
     answer = xml(
         attributes(
             etag=entry.etag if "ETag" in wanted else None,
             checksums=sums if "Checksum" in wanted else None,
-            checksum_type="COMPOSITE" if composite else "FULL_OBJECT",
+            checksum_type=type_of(sums),
             parts=_parts(entry, request) if "ObjectParts" in wanted and entry.parts else None,
             size=entry.size if "ObjectSize" in wanted else None,
             storage="StorageClass" in wanted,

@@ -3,9 +3,10 @@
 from lochan.formats.entry import Entry
 from lochan.server.gateway.gateway import Gateway
 from lochan.server.gateway.looking import current, entry_headers, look_up
+from lochan.server.gateway.numbers import PART_NUMBERS
 from lochan.server.gateway.places import object_place
 from lochan.server.gateway.request import Request, Response
-from lochan.server.gateway.wire.conditions import conditions
+from lochan.server.gateway.wire.conditions import conditions, if_range_holds
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.ranges import Span, requested_span
 
@@ -38,7 +39,7 @@ def wanted(entry: Entry, request: Request) -> tuple[Span | None, list[tuple[str,
         if "range" in request.headers:
             raise S3Error("InvalidRequest", "Cannot specify both Range header and partNumber query parameter.")
         return part_span(entry, request.query["partNumber"])
-    if "range" not in request.headers:
+    if "range" not in request.headers or not if_range_holds(request.headers.get("if-range"), current(entry)):
         return None, []
     span = requested_span(request.headers["range"], entry.size)
     return span, [] if span is None else [("content-range", span.content_range(entry.size))]
@@ -47,7 +48,7 @@ def wanted(entry: Entry, request: Request) -> tuple[Span | None, list[tuple[str,
 def part_span(entry: Entry, text: str) -> tuple[Span | None, list[tuple[str, str]]]:
     sizes = entry.parts or (entry.size,)
     if not text.isdecimal() or not text.isascii() or not 1 <= int(text[:6]) <= 10_000:
-        raise S3Error("InvalidArgument", "Part number must be an integer between 1 and 10000, inclusive")
+        raise S3Error("InvalidArgument", PART_NUMBERS, ArgumentName="partNumber", ArgumentValue=text[:64])
     number = int(text)
     if number > len(sizes):
         raise S3Error("InvalidPartNumber", PartNumberRequested=text, ActualPartCount=str(len(sizes)))

@@ -68,7 +68,9 @@ async def handle(gateway: Gateway, request: Request) -> Response:
 
 
 def _key(gateway: Gateway, repository: OpenRepository, opened: UploadOpened) -> str | None:
-    """None: this listener does not show it."""
+    """None: this listener does not show it, or its branch is gone and it cannot be completed."""
+    if repository.folded().find_branch(opened.branch) is None:
+        return None
     if gateway.settings.flat:
         is_here = opened.branch == repository.repository.default_branch and not opened.workspace
         return opened.path if is_here else None

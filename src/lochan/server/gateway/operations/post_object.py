@@ -46,7 +46,7 @@ async def handle(gateway: Gateway, request: Request) -> Response:
 def _answer(request: Request, form: PostForm, entry: Entry) -> Response:
     """As the form wants it: sent on to another page, or one of three statuses."""
     path = form.key if request.bucket_in_host else f"{form.bucket}/{form.key}"
-    location = f"http://{request.headers.get('host', '')}/{quote(path)}"
+    location = f"{request.scheme}://{request.headers.get('host', '')}/{quote(path)}"
     headers: Headers = [("etag", f'"{entry.etag}"'), *checksum_headers(entry)]
     onward = _onward(form, entry)
     if onward:

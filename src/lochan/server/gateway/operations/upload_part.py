@@ -1,17 +1,17 @@
 """UploadPart: a body that becomes some blocks of an object, once the upload is completed."""
 
 from lochan.server.gateway.gateway import Gateway
-from lochan.server.gateway.numbers import number
+from lochan.server.gateway.numbers import part_number
 from lochan.server.gateway.places import object_place
 from lochan.server.gateway.request import Request, Response
 from lochan.server.gateway.storing import Incoming
 from lochan.server.gateway.uploading import found_upload, still_open
-from lochan.versioning.uploads import PARTS_MAX, put_part
+from lochan.versioning.uploads import put_part
 
 
 async def handle(gateway: Gateway, request: Request) -> Response:
     place = await object_place(gateway, request, "fs:WriteObject")
-    which = number(request, "partNumber", None, 1, PARTS_MAX)
+    which = part_number(request)
     upload = found_upload(place, request)
     incoming = Incoming(request)
     wanted = incoming.checksums or ({upload.opened.checksum: None} if upload.opened.checksum else {})

@@ -1,27 +1,22 @@
 """UploadPartCopy: a part from an object that is there. Its bytes are read, for the ETag; within a repository they are
 not written again."""
 
-import hashlib
-from base64 import b64encode
-from collections.abc import AsyncIterable, Sequence
-
 from lochan.server.gateway.answers import xml
+from lochan.server.gateway.digests import digests
 from lochan.server.gateway.gateway import Gateway
-from lochan.server.gateway.numbers import number
+from lochan.server.gateway.numbers import part_number
 from lochan.server.gateway.operations.copy_object import found_source
 from lochan.server.gateway.places import object_place
 from lochan.server.gateway.request import Request, Response
 from lochan.server.gateway.uploading import found_upload, still_open
-from lochan.server.gateway.wire.checksums import HASHERS
 from lochan.server.gateway.wire.ranges import Span, copied_span
 from lochan.server.gateway.wire.xml_uploads import copied
-from lochan.versioning.bodies.hashing import Feed, Hashing
-from lochan.versioning.uploads import PARTS_MAX, copy_part, put_part
+from lochan.versioning.uploads import copy_part, put_part
 
 
 async def handle(gateway: Gateway, request: Request) -> Response:
     place = await object_place(gateway, request, "fs:WriteObject")
-    which = number(request, "partNumber", None, 1, PARTS_MAX)
+    which = part_number(request)
     upload = found_upload(place, request)
     source = await found_source(gateway, request)
     text = request.headers.get("x-amz-copy-source-range")
@@ -31,7 +26,7 @@ async def handle(gateway: Gateway, request: Request) -> Response:
     read = source.place.repository.reader.read(source.entry, span.start, span.end)
     with still_open(upload):
         if source.place.repository is place.repository:
-            etag, sums = await _digests(read, algorithms)
+            etag, sums = await digests(read, algorithms)
             part = await copy_part(
                 place.repository,
                 id,
@@ -48,17 +43,3 @@ async def handle(gateway: Gateway, request: Request) -> Response:
             wanted = dict.fromkeys(algorithms)
             part = await put_part(place.repository, id, which, read, actor=actor, checksums=wanted)
     return xml(copied(part.etag, part.time, part.checksums, of_part=True))
-
-
-async def _digests(read: AsyncIterable[bytes], algorithms: Sequence[str]) -> tuple[str, dict[str, str]]:
-    """The MD5 in hex, and the additional checksums that the upload wants, in base64."""
-    md5 = hashlib.md5(usedforsecurity=False)
-    hashers = {name: HASHERS[name]() for name in algorithms}
-    feed = Feed(_hashing, [md5, *hashers.values()])
-    async for piece in read:
-        await feed.add(piece)
-    await feed.done()
-    return md5.hexdigest(), {name: b64encode(hasher.digest()).decode() for name, hasher in hashers.items()}
-
-
-_hashing = Hashing()

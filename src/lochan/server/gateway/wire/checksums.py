@@ -5,24 +5,34 @@ Values are base64. An upload in parts has either a COMPOSITE checksum (the hash 
 FULL_OBJECT one, which only CRCs allow: they can be joined without reading the bodies again.
 """
 
-import hashlib
 import re
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import Final, NamedTuple
 
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.signing_key import same
-from lochan.versioning.bodies.checksums import Hasher
+from lochan.versioning.bodies.checksums import ALGORITHMS
 from lochan.versioning.bodies.crc import Crc, Crc32, Crc32c, Crc64Nvme
 
 COMPOSITE: Final = "COMPOSITE"
 FULL_OBJECT: Final = "FULL_OBJECT"
 
 _CRCS: Final[Mapping[str, type[Crc]]] = {"CRC32": Crc32, "CRC32C": Crc32c, "CRC64NVME": Crc64Nvme}
-HASHERS: Final[Mapping[str, Callable[[], Hasher]]] = {**_CRCS, "SHA1": hashlib.sha1, "SHA256": hashlib.sha256}
-DIGEST_BYTES: Final[Mapping[str, int]] = {"CRC32": 4, "CRC32C": 4, "CRC64NVME": 8, "SHA1": 20, "SHA256": 32}
+HASHERS: Final = ALGORITHMS
+DIGEST_BYTES: Final[Mapping[str, int]] = {
+    "CRC32": 4,
+    "CRC32C": 4,
+    "CRC64NVME": 8,
+    "SHA1": 20,
+    "SHA256": 32,
+    "SHA512": 64,
+    "MD5": 16,
+    "XXHASH64": 8,
+    "XXHASH3": 8,
+    "XXHASH128": 16,
+}
 HEADERS: Final[Mapping[str, str]] = {f"x-amz-checksum-{name.lower()}": name for name in HASHERS}
 
 _PREFIX = "x-amz-checksum-"
@@ -150,6 +160,13 @@ def of_parts(algorithm: str, type: str, parts: Sequence[tuple[str, int]]) -> str
     if type == FULL_OBJECT:
         return full_object(algorithm, parts)
     return composite(algorithm, [value for value, _ in parts])
+
+
+def type_of(sums: Mapping[str, str]) -> str | None:
+    """COMPOSITE or FULL_OBJECT, as the values themselves show; None without any."""
+    if not sums:
+        return None
+    return COMPOSITE if any("-" in value for value in sums.values()) else FULL_OBJECT
 
 
 def _named_algorithm(text: str | None) -> str | None:

@@ -7,7 +7,7 @@ If-Modified-Since true does not. A date that is none is ignored.
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from lochan.server.gateway.wire.dates import parse_http_date
+from lochan.server.gateway.wire.dates import parse_http_date, parse_iso_extended
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.etags import unquoted
 
@@ -19,6 +19,7 @@ class Current(NamedTuple):
 
     etag: str
     modified: int
+    size: int = 0
 
 
 class Conditions(NamedTuple):
@@ -68,6 +69,39 @@ class Conditions(NamedTuple):
 NONE = Conditions()
 
 
+class DeleteConditions(NamedTuple):
+    """What an object must be for it to be deleted; None: whatever it is."""
+
+    etag: str | None = None
+    modified: int | None = None
+    size: int | None = None
+
+    def check(self, current: Current | None) -> None:
+        """Raises PreconditionFailed, or NoSuchKey where there is none."""
+        if current is None:
+            raise S3Error("NoSuchKey")
+        if self.etag is not None and not _listed(self.etag, current.etag, weakly=False):
+            raise _failed("If-Match")
+        if self.modified is not None and self.modified != current.modified:
+            raise _failed(MATCH_MODIFIED)
+        if self.size is not None and self.size != current.size:
+            raise _failed(MATCH_SIZE)
+
+
+ANY = DeleteConditions()
+MATCH_MODIFIED, MATCH_SIZE = "x-amz-if-match-last-modified-time", "x-amz-if-match-size"
+
+
+def delete_conditions(etag: str | None, modified: str | None, size: str | None) -> DeleteConditions:
+    """Raises InvalidArgument for a time or a size that is none: to overlook it would be to delete whatever is there."""
+    seconds = None if not modified else parse_http_date(modified) or parse_iso_extended(modified)
+    if modified and seconds is None:
+        raise S3Error("InvalidArgument", "This is no time.", ArgumentName=MATCH_MODIFIED, ArgumentValue=modified[:64])
+    if size and not (size.isascii() and size.isdecimal() and len(size) < 20):
+        raise S3Error("InvalidArgument", "This is no size.", ArgumentName=MATCH_SIZE, ArgumentValue=size[:64])
+    return DeleteConditions(etag or None, seconds, int(size) if size else None)
+
+
 def conditions(headers: Mapping[str, str], prefix: str = "") -> Conditions:
     """Of headers with names in lower case; COPY_PREFIX for those about a copy's source."""
     found = Conditions(
@@ -77,6 +111,15 @@ def conditions(headers: Mapping[str, str], prefix: str = "") -> Conditions:
         headers.get(f"{prefix}if-unmodified-since"),
     )
     return NONE if found == NONE else found
+
+
+def if_range_holds(header: str | None, current: Current) -> bool:
+    """Whether a range is of the object that the client has a part of already; otherwise it is sent the whole. A date
+    must be the very one that it was told, and a weak tag proves nothing."""
+    if header is None:
+        return True
+    date = parse_http_date(header)
+    return current.modified == date if date is not None else _listed(header, current.etag, weakly=False)
 
 
 def _listed(header: str, etag: str, weakly: bool) -> bool:

@@ -123,6 +123,7 @@ CODES: Final[Mapping[str, tuple[int, str]]] = {
     "InvalidRequest": (400, "Invalid Request"),
     "InvalidStorageClass": (400, "The storage class you specified is not valid."),
     "InvalidURI": (400, "Couldn't parse the specified URI."),
+    "BadRequest": (400, "Bad Request"),
     "AccessForbidden": (403, "CORSResponse: CORS is not enabled for this bucket."),
     "MethodNotAllowed": (405, "The specified method is not allowed against this resource."),
     "NotImplemented": (501, "A header you provided implies functionality that is not implemented."),

@@ -29,6 +29,8 @@ class Deletion(NamedTuple):
     key: str
     version: str | None = None
     etag: str | None = None  # delete only this one
+    modified: str | None = None
+    size: str | None = None
 
 
 @dataclass(slots=True)
@@ -103,7 +105,8 @@ class DeleteReader(XmlReader):
             if not found.get("Key") or len(self._found.objects) == DELETES_MAX:
                 raise malformed()
             etag = unquoted(found["ETag"]) if found.get("ETag") else None
-            self._found.objects.append(Deletion(found["Key"], found.get("VersionId") or None, etag))
+            rest = (found.get(name) or None for name in ("LastModifiedTime", "Size"))
+            self._found.objects.append(Deletion(found["Key"], found.get("VersionId") or None, etag, *rest))
 
 
 class CreateBucketReader(XmlReader):
