@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from lochan.access.state import Access
 from lochan.clock import Clock, SystemClock
-from lochan.errors import AlreadyExists, NotFound
+from lochan.errors import AlreadyExists, Invalid, NotFound
 from lochan.formats import lake_file
 from lochan.formats.lake_file import LakeFile
 from lochan.formats.record import Actor
 from lochan.ids import Ids
 from lochan.journal.journal import Journal, Settings
-from lochan.journal.lines import EventLine, lines
 from lochan.journal.open import Journals
 from lochan.journal.state import Alarm, Part
 from lochan.store.create import settle
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from lochan.formats.pool_settings import PoolSettings
     from lochan.jobs.diffing import How as RowHow
     from lochan.jobs.record import JobRun
+    from lochan.journal.lines import EventLine
     from lochan.pools.joining import RowMerge
     from lochan.store.place import StorePlace
     from lochan.tree.cache import ArrowCache
@@ -333,13 +333,38 @@ class Lake:
         return self._outside
 
     async def events(
-        self, repository: str | None = None, *, after: int = 0, follow: bool = False
+        self, repository: str | None = None, *, last: int | None = None, after: int | None = None, follow: bool = False
     ) -> AsyncIterator[EventLine]:
-        """The lake's own events, or a repository's: who, when, what, from where."""
-        journal = await self.journal((await self.repository(repository)).id if repository else LAKE_JOURNAL)
-        async for sealed in journal.records(after, follow=follow):
-            for line in lines(sealed):
+        """Who did what, when, from where: in one repository, in the lake's own journal (`_lake`), or in all of them.
+        The newest come last. Either the `last` so many, or those of records `after` a number, for which one journal
+        must be named; with `follow`, also those to come."""
+        from lochan.journal.feed import events_after, follow_events, last_events
+
+        if after is not None:
+            if repository is None:
+                raise Invalid("records are numbered in each repository", hint="name one to begin after a record of it")
+            (journal,) = await self._journals_of(repository)
+            seen = {journal.journal: after}
+            if not follow:
+                async for line in events_after(journal, after):
+                    yield line
+        else:
+            journals = await self._journals_of(repository)
+            found, seen = await last_events(journals, last)
+            for line in found:
                 yield line
+        if follow:
+            async for line in follow_events(lambda: self._journals_of(repository), seen, self._clock):
+                yield line
+
+    async def _journals_of(self, repository: str | None) -> list[Journal]:
+        if repository == LAKE_JOURNAL:
+            ids = [LAKE_JOURNAL]
+        elif repository is not None:
+            ids = [(await self.repository(repository)).id]
+        else:
+            ids = [LAKE_JOURNAL, *(each.id for each in await self.repositories())]
+        return [await self.journal(id) for id in ids]
 
     async def load(
         self,

@@ -10,17 +10,24 @@ if TYPE_CHECKING:
     from lochan.journal.lines import EventLine
     from lochan.lake import Lake
 
+_LIMIT = 100
+_LAKE = "_lake"
+
 
 @click.command("events")
 @click.argument("repository", required=False)
+@click.option("-n", "--limit", type=click.IntRange(min=1), metavar="N", help=f"The last N events.  [default: {_LIMIT}]")
+@click.option("--all", "everything", is_flag=True, help="All events from the beginning.")
+@click.option("--after", type=click.IntRange(min=0), metavar="N", help="Events of the repository after record N.")
 @click.option("--follow", is_flag=True, help="Wait for new events until interrupted.")
-@click.option("--after", type=click.IntRange(min=0), default=0, metavar="N", help="Only events of records after N.")
-@click.option("-n", "--limit", type=click.IntRange(min=1), default=None, metavar="N", help="At most N events.")
 @format_option
-def command(repository: str | None, follow: bool, after: int, limit: int | None, form: str) -> None:
-    """Print the events of REPOSITORY, or of the lake itself, oldest first.
+def command(
+    repository: str | None, limit: int | None, everything: bool, after: int | None, follow: bool, form: str
+) -> None:
+    """Print the last events of REPOSITORY, or of the whole lake, the newest last.
 
-    With -f json, each event is one JSON object on a line of its own.
+    REPOSITORY may be _lake: repositories, users and rights. With -f json, each event is one JSON object on a line of
+    its own.
     """
     from lochan.cli.session import configuration, open_lake, run
 
@@ -28,26 +35,40 @@ def command(repository: str | None, follow: bool, after: int, limit: int | None,
 
     async def work() -> None:
         async with open_lake(config) as lake:
-            await _print(lake, repository, follow=follow, after=after, limit=limit, form=form)
+            last = None if everything else limit or _LIMIT
+            names = {each.id: each.name for each in await lake.repositories()}
+            await _print(lake, repository, names, last=last, limit=limit, after=after, follow=follow, form=form)
 
     run(config, work())
 
 
 async def _print(
-    lake: "Lake", repository: str | None, *, follow: bool, after: int, limit: int | None, form: str
+    lake: "Lake",
+    repository: str | None,
+    names: dict[str, str],
+    *,
+    last: int | None,
+    limit: int | None,
+    after: int | None,
+    follow: bool,
+    form: str,
 ) -> None:
+    """After a record, or with `follow`, the limit ends the list; otherwise it says how many to begin with."""
     count = 0
-    async for event in lake.events(repository, after=after, follow=follow):
+    async for event in lake.events(repository, last=last, after=after, follow=follow):
+        if event.repository not in names and event.repository != _LAKE:  # it was created while we follow
+            names.update({each.id: each.name for each in await lake.repositories()})
+        name = names.get(event.repository, event.repository)
         if form == "json":
-            show_line(event_record(event))
+            show_line(event_record(event, name))
         else:
-            click.echo(_line(event))
+            click.echo(_line(event, name if repository is None else ""))
         count += 1
         if count == limit:
             return
 
 
-def event_record(event: "EventLine") -> dict[str, Any]:
+def event_record(event: "EventLine", name: str) -> dict[str, Any]:
     return {
         "number": event.number,
         "index": event.index,
@@ -55,12 +76,15 @@ def event_record(event: "EventLine") -> dict[str, Any]:
         "user": event.user,
         "client": event.client,
         "source": event.source,
-        "repository": event.repository,
+        "repository": name,
+        "repository_id": event.repository,
         "type": event.type,
+        "text": event.text,
         "payload": event.payload,
     }
 
 
-def _line(event: "EventLine") -> str:
+def _line(event: "EventLine", name: str) -> str:
     where = f"{event.number}.{event.index}"
-    return f"{where:>8}  {instant(event.time)}  {cell(event.user)}  {cell(event.type)}  {cell(event.payload)}".rstrip()
+    words = (f"{where:>8}", instant(event.time), cell(event.user), cell(name), cell(event.text))
+    return "  ".join(word for word in words if word)

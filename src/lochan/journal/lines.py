@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
-
+from lochan.formats import event_types
 from lochan.formats.record import Sealed
+from lochan.journal.event_text import describe
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,8 @@ class EventLine:
     source: str
     repository: str  # id, or _lake
     type: str
-    payload: dict[str, Any]
+    payload: dict[str, Any]  # the event's fields by name, without secrets
+    text: str  # one line that says what happened
 
 
 def lines(sealed: Sealed) -> list[EventLine]:
@@ -34,19 +35,8 @@ def lines(sealed: Sealed) -> list[EventLine]:
             entry.actor.source,
             record.journal,
             change.type,
-            _readable(msgspec.msgpack.decode(change.payload)),
+            event_types.named(change),
+            describe(event_types.read(change), change.type),
         )
         for index, (entry, change) in enumerate(changes)
     ]
-
-
-def _readable(value: Any) -> Any:
-    """Hashes and ids as hex digits, for people and for JSON."""
-    match value:
-        case bytes():
-            return value.hex()
-        case dict():
-            return {key: _readable(each) for key, each in value.items()}
-        case list():
-            return [_readable(each) for each in value]
-    return value

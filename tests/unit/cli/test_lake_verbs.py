@@ -7,7 +7,13 @@ import pytest
 
 from lochan import __version__
 from lochan.cli import repo_create
+from lochan.formats.event_types import EVENT_TYPES
+from lochan.formats.record import Actor
+from lochan.journal import event_text
+from lochan.lake import Lake
+from lochan.store.local import LocalStore
 from lochan.versioning.repositories import KINDS
+from tests.run import run
 from tests.unit.cli.invoke import lochan
 
 
@@ -28,7 +34,7 @@ def test_a_first_hour(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     title, row = lochan("ls").output.splitlines()
     assert title.split() == ["NAME", "KIND", "DEFAULT_BRANCH", "CREATED", "CREATED_BY"]
     assert row.split()[:3] == ["demo-repo", "files", "main"]
-    assert "repository-created" in lochan("events").output
+    assert "created repository demo-repo" in lochan("events").output
     assert lochan("repo", "delete", "demo-repo", "--yes").output == "deleted repository demo-repo\n"
     assert lochan("ls", "-f", "json").output == "[]\n"
 
@@ -163,21 +169,79 @@ def test_kinds_are_those_of_the_engine() -> None:
 def test_events(lake: Path) -> None:
     for name in ("one", "two", "three"):
         lochan("-s", "user=ada", "repo", "create", name)
-    lines = [json.loads(line) for line in lochan("events", "-f", "json").output.splitlines()]
+    lines = [json.loads(line) for line in lochan("events", "_lake", "-f", "json").output.splitlines()]
     assert [(line["number"], line["payload"]["name"]) for line in lines] == [(1, "one"), (2, "two"), (3, "three")]
     assert {(line["user"], line["client"], line["repository"], line["type"]) for line in lines} == {
         ("ada", f"lochan-cli/{__version__}", "_lake", "repository-created")
     }
-    later = lochan("events", "--after", "1", "-n", "1", "-f", "json").output
+    later = lochan("events", "_lake", "--after", "1", "-n", "1", "-f", "json").output
     assert [json.loads(line) for line in later.splitlines()] == lines[1:2]
-    assert "name=one" in lochan("events", "--limit", "1").output
-    assert "repository-opened" in lochan("events", "one").output
+    assert lochan("events", "--after", "1").exit_code == 6
+    assert lochan("events", "one").output.endswith("  ada  began with branch main\n")
     assert lochan("events", "none").exit_code == 3
+
+
+def test_events_of_all_repositories_in_one_list(lake: Path) -> None:
+    for name in ("one", "two"):
+        lochan("repo", "create", name)
+    whole = [line.split(maxsplit=3)[2:] for line in lochan("events").output.splitlines()]
+    assert [" ".join(rest) for rest in whole] == [
+        "root one  began with branch main",
+        "root _lake  created repository one",
+        "root two  began with branch main",
+        "root _lake  created repository two",
+    ]
+    assert lochan("events", "-n", "1").output.endswith("created repository two\n")
+    assert lochan("events", "--all", "-f", "json").output.count("\n") == 4
+
+
+def test_events_have_named_fields_and_no_secrets(lake: Path) -> None:
+    lochan("repo", "create", "demo")
+    lochan("fs", "upload", "-", "demo@main/a.csv", stdin="1,2\n")
+    lochan("commit", "demo@main", "-m", "one")
+    lochan("auth", "users", "create", "ada")
+    lochan("auth", "keys", "create", "ada")
+    events = [json.loads(line) for line in lochan("events", "-f", "json").output.splitlines()]
+    by_type = {event["type"]: event for event in events}
+    (put,) = by_type["staged"]["payload"]["puts"]
+    assert (put["path"], put["size"], put["blocks"][0]["size"]) == ("a.csv", 4, 4)
+    assert by_type["staged"]["text"] == "on main: put a.csv"
+    commit = by_type["committed"]["payload"]["commit"]
+    assert (commit["message"], by_type["committed"]["repository"]) == ("one", "demo")
+    assert set(by_type["key-created"]["payload"]) == {"user", "id"}
+
+
+def test_every_type_of_event_has_words() -> None:
+    """A type without a case of its own would be told by its bare name."""
+    source = Path(event_text.__file__).read_text()
+    for type in EVENT_TYPES.values():
+        module = type.__module__.rpartition(".")[2].removesuffix("_events")
+        assert f"case {module}.{type.__name__}():" in source, type
 
 
 def test_follow_stops_at_the_limit(lake: Path) -> None:
     lochan("repo", "create", "one")
     assert lochan("events", "--follow", "-n", "1").output.count("\n") == 1
+
+
+def test_who_follows_is_not_told_again_what_was_left_out_at_first(lake: Path) -> None:
+    async def follow() -> list[str]:
+        opened = await Lake.open(LocalStore(str(lake)))
+        found = []
+        async for line in opened.events(last=1, follow=True):
+            found.append(line.text)
+            if len(found) == 1:
+                await opened.create_repository("three", actor=Actor("ada", "test", "here"))
+            if len(found) == 3:
+                break
+        await opened.close()
+        return found
+
+    for name in ("one", "two"):
+        lochan("repo", "create", name)
+    first, *rest = run(follow())
+    assert first == "created repository two"
+    assert sorted(rest) == ["began with branch main", "created repository three"]
 
 
 def test_a_store_that_does_not_answer_is_told_at_once() -> None:
