@@ -64,6 +64,8 @@ FUNCTIONS: dict[str, Signature] = {
     "ip": Signature("ip(e)", 1, 1, "as an address, in canonical form"),
 }
 
+CONDITIONS = ("has", "missing", "is", "is_error", "grep", "cidr_match", "bool")  # they give true or false
+
 CASTS = ("int64", "float64", "string", "time", "duration", "bool", "ip")
 
 AGGREGATES: dict[str, Signature] = {

@@ -111,7 +111,8 @@ class Cursor:
         token = self.peek()
         if token.kind not in (WORD, QUOTED_NAME):
             raise self.unexpected(what)
-        return self.take().text
+        self.take()
+        return self.text[token.start : token.stop] if token.kind == WORD else token.text  # as it is written
 
     def literal(self, kind: str, what: str) -> Literal:
         token = self.peek()

@@ -264,7 +264,9 @@ def _word(cursor: Cursor, token: Token) -> Expr:
         kind, value = _LITERAL_WORDS[token.text]
         return Literal(kind, value, span=token.span)
     if token.text in RESERVED:
-        raise cursor.unexpected("a value", hint=f"a field of this name is written `{token.text}`, in backticks")
+        raise cursor.unexpected(
+            "a value", hint=f"a field of this name is written `{cursor.text[token.start : token.stop]}`, in backticks"
+        )
     cursor.take()
     return Name(token.text, span=token.span)
 

@@ -28,6 +28,20 @@ _ELSEWHERE = {  # what others call it
     "explode": "over",
     "flatten": "over",
 }
+# Operators of the Zed lake that are not here: to search for such a word in silence would find nothing.
+_NOT_HERE = {
+    "combine": "the branches of a fork come together by themselves",
+    "merge": "the branches of a fork come together by themselves; to order them: sort ts",
+    "shape": "cast single fields: put x:=int64(x)",
+    "crop": "name the fields to keep: cut a, b",
+    "fill": "give every row the same fields: fuse",
+    "assert": "look at the rows that break it: where not (…)",
+    "debug": "look at the rows with head",
+    "get": "name a source: from …",
+    "file": "name a source: from repository@branch/path",
+    "tee": "use fork (=> … => …)",
+    "output": "rows are printed at the end of the query",
+}
 
 
 def refuse_misspelt(cursor: Cursor, operators: Iterable[str]) -> None:
@@ -37,14 +51,20 @@ def refuse_misspelt(cursor: Cursor, operators: Iterable[str]) -> None:
     token = cursor.peek()
     word = token.text
     fits = _what_follows(cursor, token.stop)
+    if word in _NOT_HERE and fits("sort"):
+        raise cursor.error(f"there is no operator `{word}` here: {_NOT_HERE[word]}", token.span, hint=_search_for(word))
     near = [_ELSEWHERE[word]] if word in _ELSEWHERE and fits(_ELSEWHERE[word]) else []
     near += [name for name in operators if _near(word, name) and fits(name)]
     if near:
         raise cursor.error(
             f"unknown operator `{word}`; did you mean `{near[0]}`?",
             token.span,
-            hint=f"to look for the word: search {word}",
+            hint=_search_for(word),
         )
+
+
+def _search_for(word: str) -> str:
+    return f"to look for the word: search {word}"
 
 
 def _what_follows(cursor: Cursor, stop: int) -> Callable[[str], bool]:

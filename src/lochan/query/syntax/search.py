@@ -10,6 +10,7 @@ import re
 
 from lochan.query.ast import Between, Binary, Call, Conditional, Expr, Glob, Literal, Regexp, Span, Term, Unary
 from lochan.query.errors import QueryError
+from lochan.query.functions import CONDITIONS
 from lochan.query.syntax.cursor import Cursor
 from lochan.query.syntax.expressions import COMPARE, LEVELS, expression, joined, predicate
 from lochan.query.syntax.literals import regexp_at
@@ -96,7 +97,7 @@ def _decides(value: Expr) -> bool:
             return LEVELS[value.op] == COMPARE
         case Unary(op="not"):
             return _decides(value.of)
-    return isinstance(value, Between | Call)
+    return isinstance(value, Between) or (isinstance(value, Call) and value.name in CONDITIONS)
 
 
 def _regexp(cursor: Cursor) -> Term:
@@ -123,7 +124,11 @@ def _word(cursor: Cursor, value: Expr | None, failed: QueryError | None) -> Term
     start = cursor.at
     word = word_at(cursor.text, start)
     span = Span(start, start + len(word))
-    if not word or word in _JOINING or (failed is not None and not _goes_on(cursor, span.stop) and not is_glob(word)):
+    if (
+        not word
+        or word in (*_JOINING, *map(str.upper, _JOINING))
+        or (failed is not None and not _goes_on(cursor, span.stop) and not is_glob(word))
+    ):
         if failed is not None and (word or failed.start > start or cursor.unreadable()):
             raise failed
         raise _no_condition(cursor, value) or cursor.unexpected("a condition or a search term")

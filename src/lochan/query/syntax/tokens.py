@@ -44,7 +44,7 @@ def token_at(text: str, start: int) -> Token:
         literal, stop = literals.number_at(text, start)
         return _literal(literal, text, start, stop)
     if word := _WORD.match(text, start):
-        return Token(WORD, word[0], start, word.end())
+        return Token(WORD, _IN_CAPITALS.get(word[0], word[0]), start, word.end())
     if symbol := _SYMBOL.match(text, start):
         return Token(SYMBOL, symbol[0], start, symbol.end())
     raise QueryError(f"unexpected {first!r}", text, Span(start, start + 1), hint=_FOREIGN.get(first, ""))
@@ -61,10 +61,14 @@ def after_blanks(text: str, start: int) -> int:
 
 def is_bare(name: str) -> bool:
     """Whether a field's name can be written without backticks."""
-    return _WORD.fullmatch(name) is not None and name not in RESERVED and name not in ("case", "default")
+    taken = name in RESERVED or name in _IN_CAPITALS or name in ("case", "default")
+    return _WORD.fullmatch(name) is not None and not taken
 
 
 RESERVED = frozenset({"and", "or", "not", "in", "like", "between", "true", "false", "null", "this"})
+
+# As SQL's keywords are often written. A search for such a word, or a field of that name, stands in quotes.
+_IN_CAPITALS = {word.upper(): word for word in ("and", "or", "not", "in", "like", "between")}
 
 _WORD = re.compile(r"[^\W\d]\w*")
 _SYMBOL = re.compile(r":=|==|!=|<=|>=|=>|\.\.\.|[<>=+\-*/%()\[\]{},.:?!~|]")

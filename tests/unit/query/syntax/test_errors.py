@@ -13,6 +13,13 @@ from lochan.query.syntax.parse import parse
     [
         ("from logs | srot ts", "srot", "unknown operator `srot`; did you mean `sort`?", "search srot"),
         ("from logs | srot", "srot", "did you mean `sort`?", ""),
+        ("from logs | shape", "shape", "there is no operator `shape` here: cast single fields", "search shape"),
+        ("from logs | merge ts", "merge", "there is no operator `merge` here", "search merge"),
+        ("from logs | combine", "combine", "there is no operator `combine` here", "search combine"),
+        ("from logs | assert ms > 1", "assert", "there is no operator `assert` here", "search assert"),
+        ("from logs | debug", "debug", "there is no operator `debug` here", "search debug"),
+        ("from logs | upper(host)", "upper(host)", "this is a value, and no condition", "compare it"),
+        ("from logs | cut OR", "OR", "expected a value", "a field of this name is written `OR`"),
         ("from logs | limit 10", "limit", "did you mean `head`?", ""),
         ("from logs | Head 10", "Head", "did you mean `head`?", ""),
         ("from logs | sort by ms", "by", "expected what to sort by", "leave it out: sort ms"),

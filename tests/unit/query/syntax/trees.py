@@ -1,14 +1,16 @@
 """Trees of the pipe language, any that a text can mean."""
 
+from collections.abc import Collection
+
 from hypothesis import strategies as st
 
-from lochan.query import ast
+from lochan.query import ast, functions
 from lochan.query.functions import AGGREGATES, FUNCTIONS
 from lochan.query.syntax.sources import LAKE_META, POOL_META
 
 NAMES = st.one_of(
     st.sampled_from(
-        ["a", "b", "ts", "by", "where", "every", "case", "desc", "from", "count", "in", "über", "a b", "`", ""]
+        ["a", "b", "ts", "by", "where", "every", "case", "desc", "from", "count", "in", "OR", "über", "a b", "`", ""]
     ),
     st.text(min_size=1, max_size=4),
 )
@@ -59,8 +61,8 @@ def _larger(below: st.SearchStrategy[ast.Expr]) -> st.SearchStrategy[ast.Expr]:
 
 
 @st.composite
-def _calls(draw: st.DrawFn, below: st.SearchStrategy[ast.Expr]) -> ast.Call:
-    name = draw(st.sampled_from(sorted(set(FUNCTIONS) - set(PATTERN_TAKERS))))
+def _calls(draw: st.DrawFn, below: st.SearchStrategy[ast.Expr], names: Collection[str] = tuple(FUNCTIONS)) -> ast.Call:
+    name = draw(st.sampled_from(sorted(set(names) - set(PATTERN_TAKERS))))
     least, most = FUNCTIONS[name].least, FUNCTIONS[name].most
     return ast.Call(name, tuple(draw(st.lists(below, min_size=least, max_size=3 if most is None else most))))
 
@@ -70,7 +72,7 @@ EXPRESSIONS: st.SearchStrategy[ast.Expr] = st.recursive(LITERALS | FIELDS | st.j
 CONDITIONS = st.one_of(
     st.builds(ast.Binary, st.sampled_from(COMPARED), EXPRESSIONS, EXPRESSIONS),
     st.builds(ast.Between, EXPRESSIONS, EXPRESSIONS, EXPRESSIONS),
-    _calls(EXPRESSIONS),
+    _calls(EXPRESSIONS, functions.CONDITIONS),
 )
 TERMS = st.builds(ast.Term, st.text(min_size=1, max_size=5) | REGEXPS | GLOBS)
 SEARCHES = st.recursive(
