@@ -90,7 +90,7 @@ def _handler(config: Config, stream: TextIO) -> logging.Handler:
         is, for whoever made it may want others to read it."""
 
         def _open(self) -> TextIOWrapper:
-            return open(self.baseFilename, self.mode, encoding=self.encoding, opener=_private)  # noqa: PTH123, SIM115
+            return open(self.baseFilename, self.mode, encoding=self.encoding, opener=_private)
 
     try:
         return PrivateFileHandler(output, encoding="utf-8")

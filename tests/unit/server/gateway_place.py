@@ -54,6 +54,7 @@ class Asked:
     pairs: Pairs
     body: bytes = b""
     client: str = "127.0.0.1:40000"
+    http_version: str = "1.1"
     headers: "AskedHeaders" = field(init=False)
 
     def __post_init__(self) -> None:
