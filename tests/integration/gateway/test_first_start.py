@@ -65,7 +65,7 @@ def test_a_certificate_that_cannot_be_used_is_told_in_words(tmp_path: Path, miss
 
 def started(lake: Path, s3: str, api: str) -> str:
     """What it says until it is ready."""
-    command = [LOCHAN, "--lake", str(lake), "serve", "--s3-listen", s3, "--api-listen", api]
+    command = [str(LOCHAN), "--lake", str(lake), "serve", "--s3-listen", s3, "--api-listen", api]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment()) as server:
         assert server.stdout is not None
         said = ""
