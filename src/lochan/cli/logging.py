@@ -90,17 +90,14 @@ def _handler(config: Config, stream: TextIO) -> logging.Handler:
         is, for whoever made it may want others to read it."""
 
         def _open(self) -> TextIOWrapper:
-            return open(self.baseFilename, self.mode, encoding=self.encoding, opener=_private)
+            file = os.open(self.baseFilename, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)
+            return os.fdopen(file, "a", encoding=self.encoding)
 
     try:
         return PrivateFileHandler(output, encoding="utf-8")
     except OSError as error:
         where = config.source("logging.output").text
         raise Invalid(f"{where}: cannot log to {output}: {error.strerror}") from None
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, FILE_MODE)
 
 
 def _level(record: logging.LogRecord) -> str:

@@ -22,12 +22,14 @@ ADMIN_ID, ADMIN_SECRET = "LOCHAN_ADMIN_ACCESS_KEY_ID", "LOCHAN_ADMIN_SECRET_ACCE
 
 
 @click.command("serve")
-@click.option("--s3-listen", metavar="HOST:PORT", help="Where the S3 gateway listens.")
+@click.option("--s3-listen", metavar="HOST:PORT", help="Where the S3 gateway listens [default: 127.0.0.1:8000].")
 @click.option("--flat-listen", metavar="HOST:PORT", help="Where the flat S3 gateway listens; nowhere unless told.")
-@click.option("--api-listen", metavar="HOST:PORT", help="Where the API and the page listen.")
+@click.option("--api-listen", metavar="HOST:PORT", help="Where the API and the page listen [default: 127.0.0.1:8001].")
 @click.option("--workers", type=click.IntRange(1, 256), default=1, show_default=True, help="Processes of a gateway.")
-@click.option("--tls-cert", type=click.Path(exists=True, dir_okay=False), help="A certificate, in PEM.")
-@click.option("--tls-key", type=click.Path(exists=True, dir_okay=False), help="Its private key, in PEM.")
+@click.option(
+    "--tls-cert", type=click.Path(exists=True, dir_okay=False), help="A certificate, in PEM; or the setting tls.cert."
+)
+@click.option("--tls-key", type=click.Path(exists=True, dir_okay=False), help="Its private key, in PEM; or tls.key.")
 def command(
     s3_listen: str | None,
     flat_listen: str | None,
@@ -45,16 +47,18 @@ def command(
 
     config = configuration()
     run(config, probe_place(config))
-    credentials = run(config, _admin(config))
+    run(config, _check_keys(config))
     addresses = {
         "s3": s3_listen or config.text("gateways.s3.listen"),
         "flat": flat_listen or config.optional_text("gateways.s3.flat_listen"),
         "api": api_listen or config.text("api.listen"),
     }
-    tls = _tls(tls_cert, tls_key)
+    tls = _tls(tls_cert or config.optional_text("tls.cert"), tls_key or config.optional_text("tls.key"))
     upkeep = policy(config) if config["manage.policy"] is not None else None
     listeners = [_listener(name, at, config, workers, tls, upkeep) for name, at in addresses.items() if at]
-    serve(listeners, lambda: _greet(listeners, credentials))
+    # The administrator is made when all listeners have their addresses: its secret is shown once, and a server that
+    # cannot listen shows nothing.
+    serve(listeners, lambda: _greet(listeners, run(config, _admin(config))))
 
 
 def _check_installed() -> None:
@@ -69,17 +73,28 @@ def _check_installed() -> None:
         )
 
 
-async def _admin(config: Config) -> "Credentials | None":
-    from lochan.access.admin import ensure_admin
+async def _check_keys(config: Config) -> None:
+    """Raises Invalid for what was given as the first administrator's key, before anything is started."""
+    from lochan.access.admin import admin_credentials
     from lochan.access.keys import check_encryption
-    from lochan.cli.session import actor
 
     async with open_lake(config) as lake:
         access = lake.open_access()
+        admin_credentials(access, *_given())
         for id in await check_encryption(access):
             click.echo(f"the secret of access key {id} cannot be decrypted, so it cannot be used", err=True)
-        given = os.environ.get(ADMIN_ID, ""), os.environ.get(ADMIN_SECRET, "")
-        return await ensure_admin(access, *given, actor=actor(config))
+
+
+async def _admin(config: Config) -> "Credentials | None":
+    from lochan.access.admin import ensure_admin
+    from lochan.cli.session import actor
+
+    async with open_lake(config) as lake:
+        return await ensure_admin(lake.open_access(), *_given(), actor=actor(config))
+
+
+def _given() -> tuple[str, str]:
+    return os.environ.get(ADMIN_ID, ""), os.environ.get(ADMIN_SECRET, "")
 
 
 class OpenLake:
@@ -173,11 +188,32 @@ def _tls(certificate: str | None, key: str | None) -> "Tls | None":
     from lochan.server.settings import Tls
 
     if bool(certificate) != bool(key):
-        raise Invalid("of --tls-cert and --tls-key only one was given", hint="give both, or neither")
-    return Tls(Path(certificate), Path(key)) if certificate and key else None
+        raise Invalid(
+            "only one of the certificate and its key was given",
+            hint="give both --tls-cert and --tls-key (or the settings tls.cert and tls.key), or neither",
+        )
+    if not certificate or not key:
+        return None
+    _check_pair(certificate, key)
+    return Tls(Path(certificate), Path(key))
+
+
+def _check_pair(certificate: str, key: str) -> None:
+    """Raises Invalid, before a process is started that could only fail."""
+    import ssl
+
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key, password="")
+    except (OSError, ValueError) as error:  # an SSLError is an OSError
+        raise Invalid(
+            f"the certificate {certificate} and the key {key} cannot be used: {error}",
+            hint="both are files in PEM that belong together; the key has no password",
+        ) from None
 
 
 def _greet(listeners: "list[Listener]", credentials: "Credentials | None") -> None:
+    from lochan.server.addresses import is_loopback
+
     scheme = "https" if listeners[0].tls else "http"
     names = {"s3": "S3 gateway", "flat": "flat S3 gateway", "api": "API"}
     for each in listeners:
@@ -187,4 +223,7 @@ def _greet(listeners: "list[Listener]", credentials: "Credentials | None") -> No
         click.echo("an administrator was made; its keys are shown this once:")
         click.echo(f"  access key id      {credentials.access_key_id}")
         click.echo(f"  secret access key  {credentials.secret_access_key}")
+        click.echo(f"if they are lost, this makes others: lochan auth keys create {credentials.user}")
+    if not listeners[0].tls and not all(is_loopback(each.host) for each in listeners):
+        click.echo("other machines can connect, and there is no TLS: what they send can be read on the way", err=True)
     click.echo("ready; Ctrl-C stops it")

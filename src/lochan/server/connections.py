@@ -3,6 +3,7 @@ by the addresses of their clients."""
 
 import os
 import socket
+import struct
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -14,6 +15,25 @@ def hang_up(client: str) -> None:
     if found is not None:
         with found, suppress(OSError):  # it has left meanwhile
             found.shutdown(socket.SHUT_RDWR)
+
+
+# Of the kernel's `struct tcp_info`, whose fields never move.
+_BYTES_ACKED = struct.Struct("=B119xQ")  # the state, and what the other side has confirmed
+_CLOSED = 7  # TCP_CLOSE: a client that goes away with bytes unread resets the connection
+_OUT_QUEUE = 0x5411  # TIOCOUTQ: what the kernel holds that the other side has not taken
+
+
+def sent_bytes(found: socket.socket) -> tuple[int, int]:
+    """How many the other side has taken, and how many the kernel still holds for it. Raises OSError for a dead one."""
+    import fcntl
+
+    info = found.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _BYTES_ACKED.size)
+    queued = fcntl.ioctl(found, _OUT_QUEUE, b"\0\0\0\0")
+    state, acked = _BYTES_ACKED.unpack(info)
+    if state == _CLOSED:
+        raise ConnectionResetError("the other side has reset the connection")
+    (waiting,) = struct.unpack("=i", queued)
+    return int(acked), int(waiting)
 
 
 def address(client: str) -> tuple[str, int] | None:

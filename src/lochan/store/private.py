@@ -1,5 +1,6 @@
-"""Folders and files of this user alone, whatever the umask says. A lake on a disk holds the key of its secrets, and what
-policies keep from others; a cache holds copies of it."""
+"""Folders and files of this user alone, whatever the umask says.
+
+A lake on a disk holds the key of its secrets, and what policies keep from others; a cache holds copies of it."""
 
 # ruff: noqa: PTH101, PTH102, PTH112, PTH116, PTH120
 # Paths are text or bytes here.

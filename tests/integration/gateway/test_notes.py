@@ -13,6 +13,7 @@ import pandas  # type: ignore[import-untyped]
 import pytest
 
 from lochan.server.metrics import FLUSH_S
+from tests.integration.api.asking import Client
 from tests.servers.lochan import LochanServer, lochan_server
 
 SOON = {"LOCHAN_USAGE__FLUSH_S": "0.3"}
@@ -95,7 +96,7 @@ def test_it_can_be_turned_off(tmp_path: Path) -> None:
 
 
 def test_a_line_for_each_request_without_its_secrets(noting: LochanServer) -> None:
-    with closing(noting.boto3()) as s3:
+    with closing(noting.boto3(signature_version="s3v4")) as s3:
         s3.create_bucket(Bucket="lines")
         key = 'main/a"b\nCANARY 1.2.3.4 forged'
         s3.put_object(Bucket="lines", Key=key, Body=b"x")
@@ -116,8 +117,7 @@ def test_counters_of_all_processes(noting: LochanServer) -> None:
     with closing(noting.boto3()) as s3:
         s3.list_buckets()
     time.sleep(2 * FLUSH_S)
-    with urllib.request.urlopen(f"http://{noting.api}/_metrics") as answer:
-        text = answer.read().decode()
+    text = Client(noting.api, noting.access_key, noting.secret_key).ask("GET", "/_metrics").body.decode()
     assert 'lochan_s3_requests_total{operation="ListBuckets",status="200"} 1.0' in text
     assert 'lochan_s3_seconds_bucket{le="+Inf",operation="ListBuckets"} 1.0' in text
     assert "lochan_usage_dropped_rows_total 0.0" in text

@@ -28,7 +28,9 @@ def named(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LochanServer]:
     lake = tmp_path_factory.mktemp("named") / "lake"
     with (
         pytest.MonkeyPatch.context() as patched,
-        lochan_server(lake, env={"LOCHAN_GATEWAYS__S3__DOMAIN": DOMAIN}) as it,
+        lochan_server(
+            lake, env={"LOCHAN_GATEWAYS__S3__DOMAIN": DOMAIN, "LOCHAN_GATEWAYS__S3__SIGNATURE_V2": "true"}
+        ) as it,
     ):
         patched.setattr(socket, "getaddrinfo", resolve)
         yield it

@@ -55,6 +55,7 @@ class Asked:
     body: bytes = b""
     client: str = "127.0.0.1:40000"
     scheme: str = "http"
+    http_version: str = "1.1"
     headers: "AskedHeaders" = field(init=False)
 
     def __post_init__(self) -> None:

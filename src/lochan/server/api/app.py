@@ -19,6 +19,7 @@ from lochan.server.api.query.queries import Queries
 from lochan.server.api.routes import ROUTES
 from lochan.server.api.serving import Api
 from lochan.server.api.spark import ServerSpark
+from lochan.server.connection_guard import ConnectionGuard
 from lochan.server.expiring import keep_expiring
 from lochan.server.managing import keep_managing
 from lochan.server.settings import Listener
@@ -28,16 +29,17 @@ from lochan.server.usage import Usage
 
 def api(listener: Listener) -> Around:
     clock, ids = SystemClock(), Ids()
+    guard = ConnectionGuard(listener.limits, clock, listener.port)
     log = AccessLog(listener.access_log) if listener.access_log else None
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        app.state.api = opened = await _opened(listener)
+        app.state.api = opened = await _opened(listener, guard)
         _tell_of_the_end(opened.queries.wind_up)
         for each in (log, opened.usage):
             if each is not None:
                 each.start()
-        chores = [asyncio.create_task(chore) for chore in _chores(opened.lake, listener)]
+        chores = [asyncio.create_task(chore) for chore in _chores(opened.lake, listener, guard)]
         try:
             yield
         finally:
@@ -51,7 +53,7 @@ def api(listener: Listener) -> Around:
             await opened.lake.close()
 
     app = Starlette(routes=routes(ROUTES), lifespan=lifespan, exception_handlers={HTTPException: no_route})
-    return Around(app, clock, ids, log)
+    return Around(app, clock, ids, log, guard)
 
 
 def _tell_of_the_end(told: Callable[[], None]) -> None:
@@ -67,14 +69,14 @@ def _tell_of_the_end(told: Callable[[], None]) -> None:
     signal.signal(signal.SIGTERM, handle)
 
 
-async def _opened(listener: Listener) -> Api:
+async def _opened(listener: Listener, guard: ConnectionGuard) -> Api:
     lake = await listener.open_lake()
     metrics, spark = QueryMetrics(), ServerSpark(listener.queries)
     if listener.queries.warm:
         spark.warm_up()
     usage = _usage(listener, lake, metrics)
     queries = Queries(listener.open_lake, listener.queries, SystemClock(), Ids(), metrics, usage)
-    return Api(listener, lake, lake.open_access(), queries, spark, metrics, usage)
+    return Api(listener, lake, lake.open_access(), queries, spark, metrics, guard, usage)
 
 
 def _usage(listener: Listener, lake: Lake, metrics: QueryMetrics) -> Usage | None:
@@ -84,8 +86,9 @@ def _usage(listener: Listener, lake: Lake, metrics: QueryMetrics) -> Usage | Non
     return Usage(lake.store, SystemClock(), process, flush_s=listener.usage_s, dropped=metrics.usage_dropped)
 
 
-def _chores(lake: Lake, listener: Listener) -> Iterator[Coroutine[object, object, None]]:
+def _chores(lake: Lake, listener: Listener, guard: ConnectionGuard) -> Iterator[Coroutine[object, object, None]]:
     """What one process of a server does beside answering."""
+    yield guard.keep()
     yield keep_trimming(SystemClock())
     yield keep_expiring(lake, SystemClock(), Ids(), listener.upload_days)
     if listener.upkeep is not None:

@@ -1,5 +1,6 @@
 """What is around every request: its id, who asks, what its failures look like, and a line in the log."""
 
+import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
@@ -13,10 +14,14 @@ from lochan.clock import Clock
 from lochan.errors import LochanError
 from lochan.ids import Ids
 from lochan.server.access_log import AccessLog, Line
+from lochan.server.addresses import client_text
 from lochan.server.api.authentication import authenticate
+from lochan.server.api.body import checked
 from lochan.server.api.failures import Failure, failed, message
 from lochan.server.api.routes import OPEN, Row
 from lochan.server.api.serving import ASKED, Api, Asked
+from lochan.server.connection_guard import ConnectionGuard
+from lochan.server.pace import Pace
 
 BASE = "/api/v1/"
 _log = logging.getLogger("lochan.server")
@@ -39,16 +44,35 @@ def _guarded(rows: Mapping[str, Row]) -> Callable[[Request], Awaitable[Response]
         asked.operation = row.name
         api: Api = request.app.state.api
         try:
-            if row.action != OPEN:
-                await authenticate(api, request)
-            return await row.handle(api, request)
+            return await row.handle(api, await _let_in(api, request, row))
         except (Failure, LochanError) as error:
-            return failed(error)
+            return _in_its_form(request, failed(error))
         except Exception as error:
             _log.error("request %s %s %s failed", asked.id, request.method, request.url.path, exc_info=error)
-            return message(500, f"the server has failed; its log tells more, by the request id {asked.id}")
+            words = f"the server has failed; its log tells more, by the request id {asked.id}"
+            return _in_its_form(request, message(500, words))
 
     return handle
+
+
+async def _let_in(api: Api, request: Request, row: Row) -> Request:
+    """The request, with a body that is looked at while it comes."""
+    sha256 = ""
+    if row.action != OPEN:
+        sha256 = await authenticate(api, request)
+        asked: Asked = request.scope[ASKED]
+        api.guard.authenticated(asked.source)
+    pace = Pace(api.listener.s3.idle_s, api.listener.limits.body_bytes_per_s)
+    return Request(request.scope, checked(request.receive, pace, sha256))
+
+
+def _in_its_form(request: Request, answer: Response) -> Response:
+    """Only below the base of the API is JSON spoken."""
+    if request.url.path.startswith(BASE):
+        return answer
+    words = json.loads(bytes(answer.body))["message"]
+    kept = {name: value for name, value in answer.headers.items() if name not in ("content-length", "content-type")}
+    return PlainTextResponse(f"{words}\n", answer.status_code, kept)
 
 
 async def no_route(request: Request, error: Exception) -> Response:
@@ -63,8 +87,9 @@ async def no_route(request: Request, error: Exception) -> Response:
 class Around:
     """The application, as Granian calls it."""
 
-    def __init__(self, app: ASGIApp, clock: Clock, ids: Ids, log: AccessLog | None) -> None:
+    def __init__(self, app: ASGIApp, clock: Clock, ids: Ids, log: AccessLog | None, guard: ConnectionGuard) -> None:
         self._app = app
+        self._guard = guard
         self._clock = clock
         self._log = log
         self._process = ids.put_id().hex()[:8].upper()
@@ -85,15 +110,30 @@ class Around:
             await send(told)
             sent += len(told.get("body", b""))
 
+        client = self._guard.begin(asked.source)
         try:
-            await self._app(scope, receive, sending)
+            await (self._refusal(scope) or self._app)(scope, receive, sending)
         finally:
+            self._guard.end(client)
             self._note(scope, asked, status, sent)
+
+    def _refusal(self, scope: Scope) -> Response | None:
+        """Of what is no request to look at."""
+        hosts = [value for name, value in scope["headers"] if name == b"host"]  # Granian makes an empty one of none
+        if len(hosts) > 1 or (not any(hosts) and scope["http_version"] == "1.1"):
+            return PlainTextResponse("a request of HTTP/1.1 names its host, once\n", 400)
+        if self._guard.is_full:
+            headers = (
+                {"retry-after": "1", "connection": "close"} if scope["http_version"] < "2" else {"retry-after": "1"}
+            )
+            words = "the server answers as many requests as it can; try again"
+            return _in_its_form(Request(scope), message(503, words, headers))
+        return None
 
     def _asked(self, scope: Scope) -> Asked:
         self._requests += 1
         client = scope.get("client")
-        source = f"{client[0]}:{client[1]}" if client else ""
+        source = client_text(client[0], client[1]) if client else ""
         return Asked(f"{self._process}{self._requests:08X}", self._clock.boot(), source)
 
     def _note(self, scope: Scope, asked: Asked, status: int, sent: int) -> None:

@@ -1,4 +1,7 @@
-"""Who asks: an access key and its secret, by HTTP's Basic scheme, in a state of the lake that is new enough (A1)."""
+"""Who asks, in a state of the lake that is new enough (A1).
+
+By a signature of version 4, as the gateway takes it; or by an access key and its secret in HTTP's Basic scheme, where
+nobody can read them on the way."""
 
 import binascii
 from base64 import b64decode
@@ -7,32 +10,99 @@ from typing import NoReturn
 
 from starlette.requests import Request
 
+from lochan.server.addresses import is_loopback
 from lochan.server.api.failures import Failure
 from lochan.server.api.serving import ASKED, Api, Asked
+from lochan.server.gateway.wire.canonical_v4 import ALGORITHM
+from lochan.server.gateway.wire.errors import S3Error
+from lochan.server.gateway.wire.identity import Identity, Payload
+from lochan.server.gateway.wire.signature_v4 import HeaderV4
+from lochan.server.gateway.wire.signed_request import SignedRequest
 
-_REALM = 'Basic realm="Lochan", charset="UTF-8"'
+_SCHEMES = f'Basic realm="Lochan", charset="UTF-8", {ALGORITHM}'
+_WRONG = "the access key or its secret is wrong"
+_MICROSECONDS = 1_000_000
 
 
-async def authenticate(api: Api, request: Request) -> None:
-    """Who it is, is noted. Raises 401, in the same words for a key that is not there and a secret that is wrong."""
+async def authenticate(api: Api, request: Request) -> str:
+    """Who it is, is noted; returns the SHA-256 that the body must have, in hex, or nothing. Raises 401, in the same
+    words for a key that is not there and a secret that is wrong."""
+    header = request.headers.get("authorization", "")
+    scheme, _, rest = header.partition(" ")
+    if not header:
+        _refuse("who asks? sign the request (AWS4-HMAC-SHA256), or give an access key and its secret (Basic)")
+    if scheme == ALGORITHM:
+        return await _by_signature(api, request, header)
+    if scheme.lower() != "basic":
+        _refuse(f"the scheme {scheme[:20]!r} is not known here: sign the request ({ALGORITHM}), or use Basic")
+    _refuse_in_the_clear(request)
+    await _by_secret(api, request, *_given(rest))
+    return ""
+
+
+def _refuse_in_the_clear(request: Request) -> None:
+    """Before the secret is looked at: an answer must not tell whether it was right."""
+    client = request.scope.get("client")
+    if request.scope.get("scheme") == "https" or (client and is_loopback(client[0])):
+        return
+    raise Failure(
+        403,
+        "Basic authentication sends the secret as it is, so it is only taken over TLS, or from this machine itself: "
+        f"call the server by https, or sign the request ({ALGORITHM}). Replace this key: others may have seen it",
+    )
+
+
+async def _by_secret(api: Api, request: Request, id: str, secret: str) -> None:
     asked: Asked = request.scope[ASKED]
-    id, secret = _given(request.headers.get("authorization", ""))
     user = await _user(api, id, secret, asked.arrived)
     if not user and await api.access.freshness.catch_up(asked.arrived):  # it may be a moment old
         user = await _user(api, id, secret, asked.arrived)
     if not user:
-        _refuse("the access key or its secret is wrong")
+        _refuse(_WRONG)
     asked.user = user
 
 
-def _given(header: str) -> tuple[str, str]:
-    scheme, _, rest = header.partition(" ")
-    if not header:
-        _refuse("who asks? give an access key and its secret (Basic authentication)")
-    if scheme.lower() != "basic":
-        _refuse(f"the scheme {scheme[:20]!r} is not known here: give an access key and its secret by Basic")
+async def _by_signature(api: Api, request: Request, authorization: str) -> str:
+    asked: Asked = request.scope[ASKED]
     try:
-        id, colon, secret = b64decode(rest.strip(), validate=True).decode().partition(":")
+        claim = HeaderV4(_as_signed(request), authorization, api.realm, api.lake.clock.wall() / _MICROSECONDS)
+        try:
+            identity, asked.user = await _verified(api, claim, asked.arrived)
+        except S3Error:  # the state may be a moment old
+            if not await api.access.freshness.catch_up(asked.arrived):
+                raise
+            identity, asked.user = await _verified(api, claim, asked.arrived)
+    except S3Error as error:
+        if error.code in ("SignatureDoesNotMatch", "InvalidAccessKeyId"):
+            _refuse("the access key or its signature is wrong")
+        raise Failure(401 if error.status == 403 else error.status, error.message) from None
+    if identity.session_token:
+        asked.user = ""
+        _refuse("no key here is one of a session: sign without x-amz-security-token")
+    if identity.payload is not Payload.HASHED or identity.sha256 is None:
+        asked.user = ""
+        raise Failure(400, "the signature must cover the body: x-amz-content-sha256 is its SHA-256 in hex")
+    return identity.sha256
+
+
+async def _verified(api: Api, claim: HeaderV4, arrived: float) -> tuple[Identity, str]:
+    found = await api.access.find_key(claim.access_key_id, arrived)
+    identity = claim.verify(None if found is None else found.secret)
+    assert found is not None, "without a secret no signature holds"
+    return identity, found.user
+
+
+def _as_signed(request: Request) -> SignedRequest:
+    scope = request.scope
+    headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
+    return SignedRequest.of_decoded_path(
+        request.method, scope["path"], scope["query_string"].decode("latin-1"), headers
+    )
+
+
+def _given(credentials: str) -> tuple[str, str]:
+    try:
+        id, colon, secret = b64decode(credentials.strip(), validate=True).decode().partition(":")
     except (binascii.Error, UnicodeDecodeError):
         colon = id = secret = ""
     if not colon:
@@ -48,4 +118,4 @@ async def _user(api: Api, id: str, secret: str, arrived: float) -> str:
 
 
 def _refuse(message: str) -> NoReturn:
-    raise Failure(401, message, www_authenticate=_REALM)
+    raise Failure(401, message, www_authenticate=_SCHEMES)

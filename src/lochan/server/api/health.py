@@ -1,12 +1,19 @@
-"""What watches a server asks for, of nobody in particular."""
+"""What watches a server asks for. Whether it runs is told to everybody, and nothing else is."""
+
+import logging
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from lochan import __version__
+from lochan.access import resources
+from lochan.access.denied import Denied
 from lochan.errors import LochanError
-from lochan.server.api.serving import Api
+from lochan.server.api.serving import ASKED, Api, Asked
 from lochan.server.metrics import exposition
+
+METRICS = "lake:ReadMetrics"
+_log = logging.getLogger("lochan.server")
 
 
 async def alive(api: Api, request: Request) -> Response:
@@ -18,11 +25,16 @@ async def ready(api: Api, request: Request) -> Response:
     try:
         await api.lake.repositories()
     except LochanError as error:
-        return PlainTextResponse(f"not ready: {error.message}\n", 503)
+        _log.warning("not ready: %s", error.message)  # it names places, which are nothing for a stranger
+        return PlainTextResponse("not ready: the lake cannot be read now; the server's log tells why\n", 503)
     return PlainTextResponse("ready\n")
 
 
 async def metrics(api: Api, request: Request) -> Response:
+    asked: Asked = request.scope[ASKED]
+    access = await api.access.authorised_state(asked.arrived)
+    if not access.rights(asked.user).allow(METRICS, resources.LAKE):
+        raise Denied("you may not read what the server measures", hint=f"it takes {METRICS} on the lake")
     api.metrics.warm(api.spark.is_warm())
     return Response(exposition(), media_type="text/plain; version=0.0.4")
 

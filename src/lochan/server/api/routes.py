@@ -28,7 +28,7 @@ class Row(NamedTuple):
 ROUTES = (
     Row("Alive", "GET", "/_health/alive", health.alive, OPEN),
     Row("Ready", "GET", "/_health/ready", health.ready, OPEN),
-    Row("Metrics", "GET", "/_metrics", health.metrics, OPEN),
+    Row("Metrics", "GET", "/_metrics", health.metrics, health.METRICS),
     Row("HealthCheck", "GET", "/api/v1/healthcheck", health.healthcheck, OPEN),
     Row("Version", "GET", "/api/v1/config/version", health.version, OPEN),
     # Asked of each source that it names, while it is planned (access/reading.py).

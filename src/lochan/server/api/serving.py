@@ -1,12 +1,15 @@
 """What all resources of the API share, in the one process that serves it; and what is known of each request."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from lochan.access.open_access import OpenAccess
 from lochan.lake import Lake
 from lochan.server.api.query.metrics import QueryMetrics
 from lochan.server.api.query.queries import Queries
 from lochan.server.api.spark import ServerSpark
+from lochan.server.connection_guard import ConnectionGuard
+from lochan.server.gateway.wire.realm import Realm
 from lochan.server.settings import Listener
 from lochan.server.usage import Usage
 
@@ -30,4 +33,10 @@ class Api:
     queries: Queries
     spark: ServerSpark
     metrics: QueryMetrics
+    guard: ConnectionGuard
     usage: Usage | None = None
+
+    @cached_property
+    def realm(self) -> Realm:
+        """What a signature must name: the same as at the gateway, so that a client signs for both alike."""
+        return Realm(self.listener.s3.region)

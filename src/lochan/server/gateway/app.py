@@ -68,7 +68,19 @@ class App:
         if gateway is None:
             assert self._opening is not None, "Granian calls __rsgi_init__ first"
             gateway = await asyncio.shield(self._opening)
+        guard = gateway.guard
+        client = guard.begin(scope.client)
+        try:
+            await self._respond(gateway, scope, protocol)
+        finally:
+            guard.end(client)
+
+    async def _respond(self, gateway: Gateway, scope: Any, protocol: Any) -> None:
         arrived = gateway.clock.boot()
+        if gateway.guard.is_full:
+            request = Request(scope, protocol, gateway.request_id(), arrived)
+            await self._answer_failure(request, "Unknown", S3Error("SlowDown"))
+            return
         if self._writes is not None and scope.method == "PUT":
             protocol = await self._writes.answered(scope, protocol, arrived)
             if protocol is None:
@@ -77,9 +89,11 @@ class App:
             return
         request = Request(scope, protocol, gateway.request_id(), arrived)
         request.patience_s = gateway.settings.idle_s
+        request.body_bytes_per_s = gateway.limits.body_bytes_per_s
         name = "Unknown"
         try:
             request.check_headers()
+            _check_host(scope, request)
             request.read_query()
             address = located(request.headers.get("host", ""), request.path, gateway.domains)
             request.bucket, request.key, request.bucket_in_host = address
@@ -128,13 +142,21 @@ def _internal(request: Request, error: Exception) -> S3Error:
     return S3Error("InternalError")
 
 
-async def _drained(request: Request) -> bool:
+def _check_host(scope: Any, request: Request) -> None:
+    """As HTTP asks: without a host, or with two, nobody knows which bucket is meant. Raises InvalidRequest."""
+    hosts = [value for name, value in request.raw_headers if name == "host"]
+    if len(hosts) > 1 or (not any(hosts) and scope.http_version == "1.1"):
+        raise S3Error("InvalidRequest", "A request of HTTP/1.1 names its host, once.")
+
+
+async def _drained(gateway: Gateway, request: Request) -> bool:
     """A body that nobody wanted must not be taken for the next request. A small one is read; before a large one, or one
     that its sender still holds back, the connection is closed."""
     length = request.headers.get("content-length", "")
     small = length.isascii() and length.isdecimal() and len(length) < 7 and int(length) <= _DRAINED_BYTES_MAX
     if request.body_taken or not small or "expect" in request.headers:
         return False
+    request.patience_s = min(request.patience_s, gateway.limits.authentication_s)
     try:
         await request.whole_body()
     except S3Error:
@@ -151,7 +173,7 @@ def _unasked(request: Request) -> bool:
 async def _send(gateway: Gateway, request: Request, response: Response) -> int:
     """How many bytes of body went out."""
     headers = [("x-amz-request-id", request.id), ("server", "Lochan"), *response.headers]
-    if _unasked(request) or (request.has_unread_body and not await _drained(request)):
+    if _unasked(request) or (request.has_unread_body and not await _drained(gateway, request)):
         headers.append(("connection", "close"))
     if response.stream is None:
         if response.body:

@@ -17,6 +17,7 @@ async def authenticate(gateway: Gateway, request: Request, *, form: bool = False
     """Who it is, is noted in the request. Raises AccessDenied for an anonymous one, and what the signature deserves.
     A `form` may carry its signature inside, for its operation to check: until then it is nobody's, who may nothing."""
     if await recognised(gateway, request, now(gateway)):
+        gateway.guard.authenticated(request.source)
         return
     bucket = request.bucket if request.bucket_in_host else None
     signed = SignedRequest.of_decoded_path(request.method, request.path, request.raw_query, request.raw_headers, bucket)
@@ -43,6 +44,7 @@ async def identify(gateway: Gateway, request: Request, claim: Claim) -> None:
         await _verify(gateway, request, claim)
     if request.identity is not None and request.identity.session_token:
         raise S3Error("InvalidToken")
+    gateway.guard.authenticated(request.source)
 
 
 async def _verify(gateway: Gateway, request: Request, claim: Claim) -> None:

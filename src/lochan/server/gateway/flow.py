@@ -10,12 +10,11 @@ given ahead of that. Elsewhere, or where the connection cannot be found, the bod
 
 import asyncio
 import socket
-import struct
 import sys
 from contextlib import suppress
 from typing import Final
 
-from lochan.server.connections import address, opened, peer, search
+from lochan.server.connections import address, opened, peer, search, sent_bytes
 from lochan.server.gateway.wire.errors import S3Error
 
 ALL_BYTES: Final = 64 << 20
@@ -25,10 +24,6 @@ FIRST_BYTES: Final = 1 << 20  # for a client that has not taken anything yet
 
 _FIRST_NAP_S, _LONGEST_NAP_S, _NAP_OF_EACH_S = 0.002, 0.05, 0.001
 _FILES_MAX = 4_096
-# Of the kernel's `struct tcp_info`, whose fields never move.
-_BYTES_ACKED = struct.Struct("=B119xQ")  # the state, and what the other side has confirmed
-_CLOSED = 7  # TCP_CLOSE
-_OUT_QUEUE = 0x5411  # TIOCOUTQ: what the kernel holds that the other side has not taken
 
 
 class Flows:
@@ -123,18 +118,10 @@ class Flow:
         """Raises RequestTimeout for a connection that is no more."""
         if self._socket is None:
             return 0
-        import fcntl
-
         try:
-            info = self._socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _BYTES_ACKED.size)
-            queued = fcntl.ioctl(self._socket, _OUT_QUEUE, b"\0\0\0\0")
+            return sum(sent_bytes(self._socket))
         except OSError:
             raise S3Error("RequestTimeout") from None
-        state, acked = _BYTES_ACKED.unpack(info)
-        if state == _CLOSED:  # a client that goes away with bytes unread resets the connection
-            raise S3Error("RequestTimeout")
-        (waiting,) = struct.unpack("=i", queued)
-        return int(acked) + int(waiting)
 
 
 def _within(bounds: range, size: int) -> int:

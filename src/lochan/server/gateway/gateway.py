@@ -7,6 +7,7 @@ from lochan.errors import NotFound
 from lochan.formats.record import Actor
 from lochan.ids import Ids
 from lochan.lake import Lake
+from lochan.server.connection_guard import ConnectionGuard
 from lochan.server.gateway.flow import Flows
 from lochan.server.gateway.lane.moment import Moment
 from lochan.server.gateway.lane.pages import Pages
@@ -15,16 +16,27 @@ from lochan.server.gateway.request import Request
 from lochan.server.gateway.wire.addressing import checked_bucket
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.realm import Realm
-from lochan.server.settings import S3Settings
+from lochan.server.settings import Limits, S3Settings
 from lochan.versioning.bodies.packing import Packing
 from lochan.versioning.open_repository import OpenRepository
 
 CLIENT = "s3"
+LIMITS = Limits()
 
 
 class Gateway:
-    def __init__(self, lake: Lake, settings: S3Settings, clock: Clock, ids: Ids) -> None:
+    def __init__(
+        self,
+        lake: Lake,
+        settings: S3Settings,
+        clock: Clock,
+        ids: Ids,
+        limits: Limits = LIMITS,
+        guard: ConnectionGuard | None = None,
+    ) -> None:
         self.lake = lake
+        self.limits = limits
+        self.guard = guard or ConnectionGuard(limits, clock)
         self.access = lake.open_access()
         self.settings = settings
         self.realm = Realm(settings.region, takes_v2=settings.takes_v2)

@@ -11,6 +11,7 @@ from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.identity import Identity
 from lochan.server.gateway.wire.signed_request import joined
 from lochan.server.gateway.wire.uri import meant_name, query_pairs
+from lochan.server.pace import Pace
 
 Headers = list[tuple[str, str]]
 
@@ -31,6 +32,7 @@ class Request:
     __slots__ = (
         "_names",
         "arrived",
+        "body_bytes_per_s",
         "body_ended",
         "body_taken",
         "bucket",
@@ -72,6 +74,7 @@ class Request:
         self.body_taken = False  # whether somebody has begun to read it
         self.body_ended = False  # and has come to its end
         self.patience_s = 60.0  # how long it may stand still
+        self.body_bytes_per_s = 1.0  # how fast it must come at the least, on average
 
     def check_headers(self) -> None:
         """Raises InvalidArgument for a header that is not ASCII: the server in front of us gives its name and drops its
@@ -105,13 +108,18 @@ class Request:
     async def body(self) -> AsyncIterator[bytes]:
         """As it comes. Raises IncompleteBody, RequestTimeout."""
         self.body_taken = True
-        pieces = aiter(self.protocol)
+        pieces, pace = aiter(self.protocol), Pace(self.patience_s, self.body_bytes_per_s)
         while True:
             try:
-                data = await self.patiently(anext(pieces))
+                data: bytes = bytes(await pace.wait(anext(pieces)))
             except StopAsyncIteration:
                 break
-            yield bytes(data)
+            except TimeoutError:
+                raise S3Error("RequestTimeout") from None
+            except ProtocolClosed:
+                raise S3Error("IncompleteBody") from None
+            pace.got(len(data))
+            yield data
         self.body_ended = True
 
     async def patiently(self, step: Awaitable[Any]) -> Any:

@@ -6,6 +6,7 @@ import gc
 from lochan.clock import SystemClock
 from lochan.ids import Ids
 from lochan.server.arrow import arrow_without_pandas
+from lochan.server.connection_guard import ConnectionGuard
 from lochan.server.gateway.app import App
 from lochan.server.gateway.gateway import Gateway
 from lochan.server.notes import Notes
@@ -25,11 +26,14 @@ def gateway_app(listener: Listener) -> App:
         arrow_without_pandas()
         lake = await listener.open_lake()
         _write_beside(lake.store)
-        gateway = Gateway(lake, listener.s3, clock, ids)
-        closing, trimming = notes.start(lake, ids), asyncio.create_task(keep_trimming(clock))
+        guard = ConnectionGuard(listener.limits, clock, listener.port)
+        gateway = Gateway(lake, listener.s3, clock, ids, listener.limits, guard)
+        closing = notes.start(lake, ids)
+        chores = [asyncio.create_task(chore) for chore in (keep_trimming(clock), guard.keep())]
 
         async def close() -> None:
-            trimming.cancel()
+            for chore in chores:
+                chore.cancel()
             await closing()
 
         gateway.closing = close

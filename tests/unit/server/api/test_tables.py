@@ -10,7 +10,7 @@ from lochan.server.api.around import routes
 from lochan.server.api.failures import STATUSES
 from lochan.server.api.routes import OPEN, ROUTES
 
-FOR_EVERYBODY = {"/_health/alive", "/_health/ready", "/_metrics", "/api/v1/healthcheck", "/api/v1/config/version"}
+FOR_EVERYBODY = {"/_health/alive", "/_health/ready", "/api/v1/healthcheck", "/api/v1/config/version"}
 
 
 def test_every_route_names_an_action_that_there_is() -> None:

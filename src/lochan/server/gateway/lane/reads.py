@@ -68,6 +68,7 @@ class Reads:
             return False
         if answer is None:
             return False
+        self._gateway.guard.authenticated(scope.client)
         seen = answer.seen
         data = repository.reader.read_now(seen.entry) if method == "GET" and seen.entry.size else b""
         if data is None:

@@ -81,6 +81,7 @@ class Writes:
         target = self._targets.find(said.plan, said.path)
         if target is None:
             return protocol
+        self._gateway.guard.authenticated(scope.client)  # before the body, which may be slow
         try:
             data = await self._patience.body(protocol)
         except (TimeoutError, ProtocolClosed) as error:

@@ -3,6 +3,7 @@
 The signature stands in the form, so it is checked here, as soon as the fields have come and before the file is read.
 """
 
+import asyncio
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from lochan.formats.entry import Entry
@@ -28,7 +29,7 @@ async def handle(gateway: Gateway, request: Request) -> Response:
     posted = Posted(request)
     if request.identity is not None:
         raise S3Error("InvalidArgument", "Only one auth mechanism allowed; a form carries its signature in its fields.")
-    form = await posted.form()
+    form = await _fields(gateway, posted)
     refuse_unkept(form.fields)
     claim = post_claimed(form, gateway.realm, now(gateway))
     if claim is None:
@@ -41,6 +42,15 @@ async def handle(gateway: Gateway, request: Request) -> Response:
     entry = await written(gateway, place, told(form.fields), posted)
     await stage(gateway, request, place, entry)
     return _answer(request, form, entry)
+
+
+async def _fields(gateway: Gateway, posted: Posted) -> PostForm:
+    """Until these have come it is a stranger's. Raises RequestTimeout."""
+    try:
+        async with asyncio.timeout(gateway.limits.authentication_s):
+            return await posted.form()
+    except TimeoutError:
+        raise S3Error("RequestTimeout") from None
 
 
 def _answer(request: Request, form: PostForm, entry: Entry) -> Response:

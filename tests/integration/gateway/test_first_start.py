@@ -1,0 +1,130 @@
+"""The first start of a server: its administrator, its addresses, its certificate."""
+
+import os
+import re
+import signal
+import socket
+import ssl
+import subprocess
+from base64 import b64encode
+from collections.abc import Iterator
+from http.client import HTTPSConnection
+from pathlib import Path
+
+import pytest
+
+from tests.servers.certificate import Identity, identity
+from tests.servers.lochan import LOCHAN, LochanServer, free_ports, lochan_server
+
+
+def environment(**more: str) -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if not name.startswith(("LOCHAN_", "AWS_"))} | more
+
+
+def lochan(lake: Path, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [LOCHAN, "--lake", str(lake), *words], capture_output=True, text=True, env=environment(**more), timeout=120
+    )
+
+
+def test_the_secret_of_the_first_administrator_is_not_lost_where_a_port_is_taken(tmp_path: Path) -> None:
+    """It is shown once, so it is made when there is somebody to show it."""
+    lake = tmp_path / "lake"
+    assert lochan(lake, "init").returncode == 0
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        s3, api = f"127.0.0.1:{free_ports(1)[0]}", f"127.0.0.1:{taken.getsockname()[1]}"
+        refused = lochan(lake, "serve", "--s3-listen", s3, "--api-listen", api)
+    assert refused.returncode != 0 and "cannot use" in refused.stderr and "Traceback" not in refused.stderr
+    assert "admin" not in lochan(lake, "auth", "users", "list").stdout
+    said = started(lake, s3, api)
+    assert re.search(r"secret access key  \S{20,}", said), said
+    assert "lochan auth keys create admin" in said
+    other = lochan(lake, "auth", "keys", "create", "admin")
+    assert other.returncode == 0 and "secret_access_key" in other.stdout
+
+
+def test_half_of_a_key_is_refused_before_anything_listens(tmp_path: Path) -> None:
+    lake = tmp_path / "lake"
+    assert lochan(lake, "init").returncode == 0
+    s3, api = (f"127.0.0.1:{port}" for port in free_ports(2))
+    words = ("serve", "--s3-listen", s3, "--api-listen", api)
+    refused = lochan(lake, *words, LOCHAN_ADMIN_ACCESS_KEY_ID="LOCHANTESTADMIN00001")
+    assert refused.returncode != 0 and "only one half" in refused.stderr
+    assert "S3 gateway" not in refused.stdout
+
+
+@pytest.mark.parametrize("missing", ["cert", "key"])
+def test_a_certificate_that_cannot_be_used_is_told_in_words(tmp_path: Path, missing: str) -> None:
+    lake, found = tmp_path / "lake", identity(tmp_path)
+    assert lochan(lake, "init").returncode == 0
+    files = {"cert": str(found.certificate), "key": str(found.key)} | {missing: str(tmp_path / "nowhere.pem")}
+    settings = {f"LOCHAN_TLS__{name.upper()}": file for name, file in files.items()}
+    refused = lochan(lake, "serve", **settings)
+    assert refused.returncode != 0 and "cannot be used" in refused.stderr and "Traceback" not in refused.stderr
+
+
+def started(lake: Path, s3: str, api: str) -> str:
+    """What it says until it is ready."""
+    command = [str(LOCHAN), "--lake", str(lake), "serve", "--s3-listen", s3, "--api-listen", api]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment()) as server:
+        assert server.stdout is not None
+        said = ""
+        for line in server.stdout:
+            said += line
+            if line.startswith("ready"):
+                break
+        server.send_signal(signal.SIGTERM)
+    return said
+
+
+@pytest.fixture(scope="module")
+def trusted(tmp_path_factory: pytest.TempPathFactory) -> Identity:
+    return identity(tmp_path_factory.mktemp("identity"))
+
+
+@pytest.fixture(scope="module")
+def secure(tmp_path_factory: pytest.TempPathFactory, trusted: Identity) -> Iterator[LochanServer]:
+    """By settings alone."""
+    env = {"LOCHAN_TLS__CERT": str(trusted.certificate), "LOCHAN_TLS__KEY": str(trusted.key)}
+    with lochan_server(tmp_path_factory.mktemp("secure") / "lake", env=env) as running:
+        yield running
+
+
+def context(trusted: Identity, version: ssl.TLSVersion) -> ssl.SSLContext:
+    made = ssl.create_default_context(cafile=str(trusted.authority))
+    made.set_ciphers("DEFAULT:@SECLEVEL=0")
+    made.minimum_version = made.maximum_version = version
+    return made
+
+
+@pytest.mark.parametrize("listener", ["s3", "flat", "api"])
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_both_versions_of_tls_are_spoken(
+    secure: LochanServer, trusted: Identity, listener: str, version: ssl.TLSVersion
+) -> None:
+    host, _, port = getattr(secure, listener).rpartition(":")
+    connection = HTTPSConnection(host, int(port), timeout=60, context=context(trusted, version))
+    connection.request("GET", "/_health/alive")
+    assert connection.getresponse().status == (200 if listener == "api" else 403)
+    connection.close()
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1, ssl.TLSVersion.TLSv1_1])
+def test_older_versions_are_not(secure: LochanServer, trusted: Identity, version: ssl.TLSVersion) -> None:
+    host, _, port = secure.s3.rpartition(":")
+    old = context(trusted, version)
+    with (
+        socket.create_connection((host, int(port)), timeout=60) as plain,
+        pytest.raises((ssl.SSLError, ConnectionError)),
+    ):
+        old.wrap_socket(plain, server_hostname=host)
+
+
+def test_basic_is_taken_over_tls(secure: LochanServer, trusted: Identity) -> None:
+    host, _, port = secure.api.rpartition(":")
+    connection = HTTPSConnection(host, int(port), timeout=60, context=context(trusted, ssl.TLSVersion.TLSv1_3))
+    basic = b64encode(f"{secure.access_key}:{secure.secret_key}".encode()).decode()
+    connection.request("GET", "/api/v1/query", headers={"authorization": f"Basic {basic}"})
+    assert connection.getresponse().status == 200
+    connection.close()
