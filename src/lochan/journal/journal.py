@@ -91,6 +91,11 @@ class Journal:
         state = await Checkpoints(store, journal).newest_state(schema, journal)
         return cls(journal, schema, slots, store, clock, ids, settings or Settings(), state, rules, behind)
 
+    @property
+    def writer(self) -> str:
+        """This process, as its records name it."""
+        return self._settings.writer
+
     async def fresh(self) -> State:
         """Every write that was acknowledged before this call, by any process, is in it. Use before the next await."""
         return await self.tail.fresh()

@@ -298,16 +298,18 @@ class Refs(Part):
     def _turned(self, event: Turned, at: At) -> int:
         """Returns how many are in front."""
         branch = self.branch(event.branch)
-        for place, turn in enumerate(branch.turns):
-            if turn.request == event.request:
-                return place
-        turns = (*branch.turns, Turn(event.request, event.patience))
+        entry = Turn(event.request, event.patience, event.writer, at.number, at.user)
+        place = next((at for at, turn in enumerate(branch.turns) if turn.request == event.request), len(branch.turns))
+        turns = (*branch.turns[:place], entry, *branch.turns[place + 1 :])
         self._branches.put(branch.name, msgspec.structs.replace(branch, turns=turns))
-        return len(turns) - 1
+        return place
 
     def _turn_over(self, event: TurnOver, at: At) -> None:
         branch = self.branch(event.branch)
-        self._branches.put(branch.name, branch.without_turn(event.request))
+        left = branch.without_writer(event.writer) if event.writer else branch.without_turn(event.request)
+        if event.upto and any(turn.renewed > event.upto for turn in branch.turns if turn not in left.turns):
+            raise Conflict(f"those who wait to move branch {branch.name!r} have shown themselves", hint="wait for them")
+        self._branches.put(branch.name, left)
 
     # --- branches and tags
     def _branch_created(self, event: BranchCreated, at: At) -> str:
