@@ -7,10 +7,9 @@ from tests.sim import lives, plants, scenarios
 from tests.sim.explore import Result, Run
 from tests.sim.pools import plants as pool_plants
 from tests.sim.pools import scenes as pool_scenes
-from tests.sim.versioning import dead_queues
+from tests.sim.versioning import dead_queues, scenes, steady
 from tests.sim.versioning import lives as versioning_lives
 from tests.sim.versioning import plants as versioning_plants
-from tests.sim.versioning import scenes, steady
 
 Lives = tuple[str, Callable[[range], Result], Run]
 

@@ -134,10 +134,12 @@ class TurnOver(Event, frozen=True):
 
 
 # --- refs ------------------------------------------------------------------------------------------------------------
+# Version 2 of what makes a branch: a second one of that name in one record is another incarnation.
 class BranchCreated(Event, frozen=True):
     """Valid while the name is free among branches and tags, and the commit is there."""
 
     type: ClassVar[str] = "branch-created"
+    version: ClassVar[int] = 2
 
     name: str
     commit: str
@@ -154,6 +156,7 @@ class BranchRestored(Event, frozen=True):
     """A deleted branch with its staging, as a new incarnation. Valid while that deleted one is kept (G6)."""
 
     type: ClassVar[str] = "branch-restored"
+    version: ClassVar[int] = 2
 
     name: str
     incarnation: int  # of the deleted one
@@ -163,6 +166,7 @@ class BranchRenamed(Event, frozen=True):
     """Valid while the new name is free. What is staged goes along; it is a new incarnation."""
 
     type: ClassVar[str] = "branch-renamed"
+    version: ClassVar[int] = 2
 
     name: str
     incarnation: int

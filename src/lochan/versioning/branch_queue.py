@@ -151,7 +151,7 @@ class Queue:
             return False
         for each in over:
             who = f"writer {each.writer}" if each.writer else f"request {each.request}"
-            _log.warning("branch %r: %s did not go on and was dropped from the queue", self._branch, who)
+            _log.warning("branch %r: %s was silent for too long and is dropped from the queue", self._branch, who)
         return True
 
     def _tell(self, turns: Sequence[Turn], place: int, waited_s: float) -> None:
@@ -159,8 +159,8 @@ class Queue:
         who = f"{front.user or 'somebody'} (writer {front.writer or 'unknown'})"
         silent_s = self._ages.silent_s([front], self._now())
         _log.warning(
-            "branch %r: waiting for %d requests in front of this one, for %.0f s now; the first is of %s, last heard of "
-            "%.0f s ago; who is silent for %.0f s is dropped",
+            "branch %r: waiting for %d requests in front of this one, for %.0f s now; the first is of %s, last heard "
+            "of %.0f s ago; a writer that is silent for %.0f s is dropped",
             self._branch,
             place,
             waited_s,

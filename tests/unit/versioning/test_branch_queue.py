@@ -86,7 +86,7 @@ def test_who_waits_for_the_dead_is_told_and_lands(
     run(play())
     assert "waiting for 10 requests in front of this one" in caplog.text
     assert "the first is of ann (writer killed)" in caplog.text
-    assert "writer killed 2 did not go on and was dropped" in caplog.text
+    assert "writer killed 2 was silent for too long and is dropped" in caplog.text
 
 
 def test_a_request_that_has_left_does_not_come_back_by_showing_itself() -> None:

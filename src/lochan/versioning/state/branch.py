@@ -18,7 +18,7 @@ class Turn(msgspec.Struct, frozen=True, array_like=True):
 
 class Branch(msgspec.Struct, frozen=True):
     name: str
-    incarnation: int  # number of the event that made it: one deleted and made again is another
+    incarnation: int  # number of the record that made it, plus AGAIN for each of that name that it made before this one
     head: str
     layers: Layers = EMPTY
     turns: tuple[Turn, ...] = ()
