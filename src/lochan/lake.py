@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from lochan.formats.pool_settings import PoolSettings
     from lochan.jobs.diffing import How as RowHow
     from lochan.jobs.record import JobRun
+    from lochan.journal.trim import JournalTrim, Trimmed
     from lochan.pools.joining import RowMerge
     from lochan.store.place import StorePlace
     from lochan.tree.cache import ArrowCache
@@ -337,6 +338,23 @@ class Lake:
         async for sealed in journal.records(after, follow=follow):
             for line in lines(sealed):
                 yield line
+
+    async def trim(self, *repositories: str) -> AsyncIterator[JournalTrim]:
+        """What whoever writes to a journal does behind itself, for all journals of the lake, or for those of these
+        repositories: full groups of records are packed, and what they replace goes with old checkpoints. One that
+        fails does not stop the rest. Safe beside everybody else. Raises NotFound."""
+        from lochan.journal.trim import JournalTrim
+
+        names = repositories or [each.name for each in await self.repositories()]
+        if not repositories:
+            yield await JournalTrim.of(LAKE_JOURNAL, self._own.trim())
+        for name in names:
+            yield await JournalTrim.of(name, self._trim_repository(await self.repository(name)))
+
+    async def _trim_repository(self, repository: Repository) -> Trimmed:
+        from lochan.versioning.refs import Refs
+
+        return await self._journals.trim(repository.id, (Refs,))
 
     async def load(
         self,

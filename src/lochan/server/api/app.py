@@ -20,6 +20,7 @@ from lochan.server.api.routes import ROUTES
 from lochan.server.api.serving import Api
 from lochan.server.api.spark import ServerSpark
 from lochan.server.expiring import keep_expiring
+from lochan.server.journal_upkeep import keep_journals_trimmed
 from lochan.server.managing import keep_managing
 from lochan.server.settings import Listener
 from lochan.server.trimming import keep_trimming
@@ -88,5 +89,6 @@ def _chores(lake: Lake, listener: Listener) -> Iterator[Coroutine[object, object
     """What one process of a server does beside answering."""
     yield keep_trimming(SystemClock())
     yield keep_expiring(lake, SystemClock(), Ids(), listener.upload_days)
+    yield keep_journals_trimmed(lake, SystemClock(), Ids())
     if listener.upkeep is not None:
         yield keep_managing(lake, SystemClock(), Ids(), listener.upkeep)
