@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from lochan.clock import Clock
-from lochan.errors import LochanError
+from lochan.errors import Corrupt, LochanError
 from lochan.formats.record import Sealed
 from lochan.ids import Ids
 from lochan.journal.chain import Chain
@@ -198,8 +198,10 @@ class Journal:
                 await self._trim_behind()
             else:
                 await self._trimmer().delete_checkpoints()
-        except LochanError as error:  # nobody's request has failed by it
-            self.schema.alarm(f"{self.journal} was not trimmed: {error}")
+        except Corrupt as error:
+            self.schema.alarm(f"{self.journal} is damaged, and nothing of it is trimmed: {error}")
+        except LochanError as error:  # nobody's request has failed by it, and the next trim makes up for it
+            self.schema.alarm(f"{self.journal} was not trimmed this time: {error}")
 
     def _is_trim_due(self) -> bool:
         pause_s = _TRIM_AGED_S if self.slots.aged else _TRIM_S
