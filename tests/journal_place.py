@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any
 
 from lochan.clock import SystemClock
@@ -132,8 +132,8 @@ class Interposed:
     def ends_at(self, number: int) -> bool:
         return False  # so that every question goes through what a test has put in its way
 
-    async def delete(self, number: int) -> None:
-        await self.slots.delete(number)
+    async def delete_many(self, numbers: Sequence[int]) -> None:
+        await self.slots.delete_many(numbers)
 
     async def first_after(self, number: int) -> int | None:
         return await self.slots.first_after(number)

@@ -684,6 +684,22 @@ class TrimSuite(_Suite):
         assert not await place.slots().has_segment(0)
 
     @story
+    async def test_whoever_writes_trims_behind_itself(self, place: Place) -> None:
+        journal, slots = await place.journal(settings=Settings("test", checkpoint_every=4)), place.slots()
+        await fill(journal, 35)
+        await journal.close()
+        journal._trimmed_at = float("-inf")  # long ago
+        await fill(journal, 1, "last")
+        await journal.close()
+        assert await slots.has_segment(8)
+        assert len(await journal.checkpoints.found()) <= 4 or slots.aged
+        left = [listed.number async for listed in slots.listed(100)]
+        assert left == ([36] if not slots.aged else list(range(1, 37)))
+        cold = await place.journal()
+        assert (await cold.fresh()).checkpoint() == journal.tail.state.checkpoint()
+        assert place.alarms == []
+
+    @story
     async def test_old_checkpoints_go(self, place: Place) -> None:
         journal = await place.journal()
         for index in range(6):

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from lochan.jobs.diffing import How as RowHow
     from lochan.jobs.record import JobRun
     from lochan.journal.lines import EventLine
+    from lochan.journal.trim import JournalTrim, Trimmed
     from lochan.pools.joining import RowMerge
     from lochan.store.place import StorePlace
     from lochan.tree.cache import ArrowCache
@@ -365,6 +366,23 @@ class Lake:
         else:
             ids = [LAKE_JOURNAL, *(each.id for each in await self.repositories())]
         return [await self.journal(id) for id in ids]
+
+    async def trim(self, *repositories: str) -> AsyncIterator[JournalTrim]:
+        """What whoever writes to a journal does behind itself, for all journals of the lake, or for those of these
+        repositories: full groups of records are packed, and what they replace goes with old checkpoints. One that
+        fails does not stop the rest. Safe beside everybody else. Raises NotFound."""
+        from lochan.journal.trim import JournalTrim
+
+        names = repositories or [each.name for each in await self.repositories()]
+        if not repositories:
+            yield await JournalTrim.of(LAKE_JOURNAL, self._own.trim())
+        for name in names:
+            yield await JournalTrim.of(name, self._trim_repository(await self.repository(name)))
+
+    async def _trim_repository(self, repository: Repository) -> Trimmed:
+        from lochan.versioning.refs import Refs
+
+        return await self._journals.trim(repository.id, (Refs,))
 
     async def load(
         self,

@@ -1,5 +1,6 @@
 """`lochan manage`, and the same inside a server."""
 
+import asyncio
 import json
 import os
 import signal
@@ -11,6 +12,13 @@ from typing import Any
 
 import pytest
 
+from lochan.formats.lake_events import RepositoryCreated, RepositoryDeleted
+from lochan.formats.record import Actor
+from lochan.journal.group import Request
+from lochan.journal.journal import Journal
+from lochan.lake import Lake
+from lochan.store.local import LocalStore
+from lochan.versioning import branching
 from tests.integration.cli import fine, lochan, wrong
 from tests.servers.lochan import LOCHAN, lochan_server
 
@@ -28,6 +36,44 @@ def newcomer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     Path("rows.ndjson").write_text(ROWS)
     Path("policy.yaml").write_text(EAGER)
+
+
+def test_a_round_trims_the_journals(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a lake where nobody did so behind the writers."""
+
+    async def keep(self: Journal) -> None:
+        await self.checkpoint()
+
+    fine("init")
+    fine("create", "logs", "--key", "k")
+    monkeypatch.setattr(Journal, "_keep_small", keep)
+    asyncio.run(_fill_journals(260))
+    assert len(_slots()) > 2 * 256
+    said = fine("manage", "--once")
+    assert "journal of _lake: trimmed: 1 segments made, 255 slots deleted" in said
+    assert "journal of logs: trimmed: 1 segments made, 255 slots deleted" in said
+    assert len(_slots()) < 40
+    assert "journal" not in fine("manage", "--once")
+    assert fine("branch", "list", "logs")
+
+
+def _slots() -> list[Path]:
+    return [path for path in Path(".lochan").rglob("journal/*") if path.name.isdigit()]
+
+
+async def _fill_journals(count: int) -> None:
+    lake = await Lake.open(LocalStore(".lochan"))
+    actor = Actor("ann", "test", "")
+    journal = await lake.journal()
+    for number in range(count):
+        id = f"id-{number}"
+        made = RepositoryCreated(id, f"repo-{number}", "files", "main"), RepositoryDeleted(id)
+        await journal.submit(Request(actor, lambda state, made=made: made))  # type: ignore[misc]
+    pool = await lake.open_repository("logs")
+    for number in range(count):
+        await branching.create_tag(pool, f"tag-{number}", "main", actor=actor)
+    await pool.close()
+    await lake.close()
 
 
 def records(text: str) -> list[dict[str, Any]]:

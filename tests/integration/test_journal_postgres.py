@@ -51,7 +51,7 @@ def test_a_delete_need_not_be_synced_and_an_append_after_it_is(postgres_server: 
         connection = place.connection()
         slots = place.slots(connection)
         await slots.create(1, b"one")
-        await slots.delete(1)
+        await slots.delete_many([1])
         assert await slots.read(1) is None
         assert await connection.read("SHOW synchronous_commit", ()) == [("on",)]
         await place.close()

@@ -1,6 +1,8 @@
 """The lake that is killed: shipped modules only, with small groups and frequent checkpoints so that little work passes
 every step."""
 
+from dataclasses import replace
+
 from lochan.access.state import Access
 from lochan.clock import SystemClock
 from lochan.errors import AlreadyExists
@@ -18,7 +20,7 @@ from lochan.versioning.repositories import Repositories
 GROUP = 4
 CLOCK = SystemClock()
 IDS = Ids()
-_SETTINGS = Settings(writer="kill", patience_s=3.0, checkpoint_every=3, mirror_every=3, mirror_s=0.02)
+_SETTINGS = Settings(patience_s=3.0, checkpoint_every=3, mirror_every=3, mirror_s=0.02)
 
 
 async def make_lake(store: Store, url: str) -> None:
@@ -32,7 +34,8 @@ async def make_lake(store: Store, url: str) -> None:
 
 async def open_lake(store: Store, url: str, alarm: Alarm, world: World = ALONE) -> Lake:
     file = lake_file.decode(await store.get(lake_file.PATH), store.url)
-    journals = Journals(store, file, url, CLOCK, IDS, _SETTINGS, alarm, group=GROUP)
+    settings = replace(_SETTINGS, writer=IDS.ksuid(CLOCK.wall()))  # a queue tells the living from the dead by it
+    journals = Journals(store, file, url, CLOCK, IDS, settings, alarm, group=GROUP)
     own = await journals.open(LAKE_JOURNAL, (Repositories, Access))
     return Lake(store, file, journals, own, CLOCK, IDS, world)
 

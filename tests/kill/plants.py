@@ -79,7 +79,7 @@ def _deletes_slots_before_the_segment() -> None:
 
     async def reversed_order(self: trim.Trimmer, segment: Segment) -> None:
         for number in range(segment.first, segment.first + len(segment.records)):
-            await self._slots.delete(number)
+            await self._slots.delete_many([number])
         await put_segment(self, segment)
 
     _replace(trim.Trimmer, "_put_segment", reversed_order)

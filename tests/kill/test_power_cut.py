@@ -16,6 +16,7 @@ from lochan.formats.lake_events import RepositoryCreated
 from lochan.formats.record import Actor
 from lochan.journal.group import Request
 from lochan.journal.journal import Journal, Settings
+from lochan.journal.rules import Rules
 from lochan.journal.slots import ObjectSlots
 from lochan.journal.state import Schema
 from lochan.store.folders import Folders
@@ -99,6 +100,50 @@ async def _work_behind(folder: Path, disk: Disk, meanwhile: str) -> None:
         await quick.close()
 
 
+def test_a_trimmer_deletes_no_slot_whose_segment_is_not_synced(tmp_path: Path) -> None:
+    """Another trimmer has given the segment its name, and has not come to sync the folder: it can be seen, and lost."""
+    disk = Disk(tmp_path / "lake")
+    with disk.watched():
+        asyncio.run(_trim_behind(tmp_path / "lake", disk))
+    _judge_all(tmp_path, disk)
+
+
+def test_a_slot_deleted_under_a_segment_that_is_not_synced_is_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Rules, "segments_are_synced", lambda self: False)
+    disk = Disk(tmp_path / "lake")
+    with disk.watched():
+        asyncio.run(_trim_behind(tmp_path / "lake", disk))
+    with pytest.raises(Violation):
+        _judge_all(tmp_path, disk)
+
+
+async def _trim_behind(folder: Path, disk: Disk) -> None:
+    slow, quick = await _open(folder, create=True, trims=False), await _open(folder, trims=False)
+    for index in range(GROUP):
+        await _send(slow, f"before-{index}", disk.note)
+    await slow.close()  # its checkpoint is written: what it links next is the segment
+    linked, go_on = Event(), Event()
+
+    def wait(name: str) -> None:
+        if name == "local.after_link" and not linked.is_set():
+            linked.set()
+            go_on.wait()
+
+    failpoints.arm(wait)
+    try:
+        trimming = asyncio.create_task(slow.trim())
+        await asyncio.to_thread(linked.wait)
+        assert (await quick.trim()).deleted == GROUP - 1
+        go_on.set()
+        await trimming
+    finally:
+        go_on.set()
+        failpoints.arm(None)
+        await quick.close()
+
+
 def _survives(folder: Path) -> int:
     """Judges every folder that a power cut at any moment may leave; returns how many there were."""
     disk = Disk(folder / "lake")
@@ -157,10 +202,10 @@ async def _judge(folder: Path, told: list[Line]) -> None:
     check(sum(isinstance(line, Told) for line in lines) >= 2, "nothing more could be written")
 
 
-async def _open(folder: Path, *, create: bool = False) -> Journal:
+async def _open(folder: Path, *, create: bool = False, trims: bool = True) -> Journal:
     store = LocalStore(str(folder), create=create)
     slots = ObjectSlots(store, "_lake", aged=False, group=GROUP)
-    settings = Settings(writer="cut", patience_s=0.1, checkpoint_every=3)
+    settings = Settings(writer="cut", patience_s=0.1, checkpoint_every=3, trims=trims)
     return await Journal.open("_lake", Schema(Repositories, Access), slots, store, CLOCK, IDS, settings)
 
 

@@ -1,6 +1,7 @@
 """`make sim SEEDS=200`: random lives under faults, then every small scene; a violation is printed and can be replayed.
 
-There are three worlds: the journal, the versioning that stands on it, and pools, which have scenes alone.
+There are four worlds: the journal, the versioning that stands on it, pools, which have scenes alone, and the queue of a
+branch with dead writers in it, which has lives alone.
 
 python -m tests.sim --seeds 200                     seeds 0 to 199 of each, and the explorer
 python -m tests.sim --seed 17                       one life again, with its trace
@@ -16,7 +17,7 @@ from tests.sim.explore import Result
 from tests.sim.shrink import shrink
 from tests.sim.worlds import WORLDS, Both
 
-PLANT_SEEDS = {"journal": 500, "versioning": 200, "pools": 0}  # what no life catches a scene does
+PLANT_SEEDS = {"journal": 500, "versioning": 200, "pools": 0, "queues": 60}  # what no life catches a scene does
 
 
 def main() -> int:

@@ -99,13 +99,13 @@ class _ChecksOnce(group.GroupCommit):
 class _DeletesFirst(trim.Trimmer):
     async def _put_segment(self, segment: Any) -> None:
         for number in range(segment.first, segment.first + len(segment.records)):
-            await self._slots.delete(number)
+            await self._slots.delete_many([number])
         await super()._put_segment(segment)
 
 
 class _DropsSegments(trim.Trimmer):
-    async def _delete_checkpoints(self, now: float) -> None:
-        await super()._delete_checkpoints(now)
+    async def delete_checkpoints(self) -> None:
+        await super().delete_checkpoints()
         for group_ in range(self._tail.next // self._slots.group - 1):
             await self._store.delete(f"{self._prefix}/journal/seg/{group_:020d}")
 

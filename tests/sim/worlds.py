@@ -7,9 +7,9 @@ from tests.sim import lives, plants, scenarios
 from tests.sim.explore import Result, Run
 from tests.sim.pools import plants as pool_plants
 from tests.sim.pools import scenes as pool_scenes
+from tests.sim.versioning import dead_queues, scenes, steady
 from tests.sim.versioning import lives as versioning_lives
 from tests.sim.versioning import plants as versioning_plants
-from tests.sim.versioning import scenes, steady
 
 Lives = tuple[str, Callable[[range], Result], Run]
 
@@ -70,5 +70,12 @@ WORLDS: dict[str, Both] = {
         lambda name, seconds: pool_scenes.explore_scene(name, seconds=seconds),
         pool_plants.PLANTS,
         _catch_in_pools,
+    ),
+    "queues": Both(
+        (("lives with dead writers", dead_queues.live_with_dead_queues, dead_queues.dead_queue()),),
+        (),
+        lambda name, seconds: Result(),
+        dead_queues.PLANTS,
+        lambda name, seeds: _by_life(dead_queues.live_with_dead_queues(range(seeds), dead_queues.PLANTS[name])),
     ),
 }

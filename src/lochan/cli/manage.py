@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from lochan.config.values import Config
     from lochan.engines.compacting import Compacted, Wish
     from lochan.engines.upkeep import Kept
+    from lochan.journal.trim import JournalTrim
     from lochan.lake import Lake
     from lochan.pools.upkeep import Upkeep
     from lochan.versioning.open_repository import OpenRepository
@@ -31,7 +32,7 @@ def command(
     pools: tuple[str, ...], file: str | None, once: bool, every: str | None, form: str, **options: str | None
 ) -> None:
     """Keep pools in order: all of them, or these. Compact a branch when more of its data objects overlap, or are small
-    side by side, than the policy allows.
+    side by side, than the policy allows. Trim the journals, of the whole lake or of these pools.
 
     It goes on until it is stopped (Ctrl-C or SIGTERM), unless --once is given. With -f json, each branch is one JSON
     object on a line of its own.
@@ -135,13 +136,25 @@ class _Rounds:
     async def _round(self) -> list[Exception]:
         from lochan.engines.upkeep import keep
 
-        errors = []
+        errors = await self._trim()
         kept = keep(self._lake.queries(), self._upkeep, self._names, actor=self._actor, by=self._compact)
         async for each in kept:
             if self._form == "json":
                 show_line(_record(each))
             else:
                 click.echo(_line(each))
+            errors += [] if each.error is None else [each.error]
+        return errors
+
+    async def _trim(self) -> list[Exception]:
+        errors: list[Exception] = []
+        async for each in self._lake.trim(*self._names):
+            if each.error is None and not any(each.trimmed):
+                continue
+            if self._form == "json":
+                show_line(_trim_record(each))
+            else:
+                click.echo(_trim_line(each))
             errors += [] if each.error is None else [each.error]
         return errors
 
@@ -163,6 +176,19 @@ def _record(kept: "Kept") -> dict[str, Any]:
     done = {} if kept.compacted is None else kept.compacted._asdict()
     said = {} if kept.error is None else {"error": str(kept.error)}
     return {"pool": kept.pool, "branch": kept.branch or None, "outcome": kept.outcome, **done, **said}
+
+
+def _trim_record(each: "JournalTrim") -> dict[str, Any]:
+    if each.error is not None:
+        return {"journal": each.name, "outcome": "failed", "error": str(each.error)}
+    return {"journal": each.name, "outcome": "trimmed", **each.trimmed._asdict()}
+
+
+def _trim_line(each: "JournalTrim") -> str:
+    if each.error is not None:
+        return f"journal of {cell(each.name)}: failed: {cell(str(each.error))}"
+    packed, deleted = each.trimmed
+    return f"journal of {cell(each.name)}: trimmed: {packed:,} segments made, {deleted:,} slots deleted"
 
 
 def _line(kept: "Kept") -> str:

@@ -109,29 +109,37 @@ class Moved(Event, frozen=True):
 
 
 class Turned(Event, frozen=True):
-    """A head move that was refused once queues: while anybody does, only the first may land one (S1)."""
+    """A head move that was refused once queues: while anybody does, only the first may land one (S1). Of a request that
+    is in the queue already: it shows that it is still there."""
 
     type: ClassVar[str] = "turned"
 
     branch: str
     request: str
     patience: int = 0  # how often it was sent away before; each time it may stay at the front twice as long
+    writer: str = ""  # the process whose request it is
 
 
 class TurnOver(Event, frozen=True):
-    """That request leaves the queue: it gave up, or has stayed at the front for too long."""
+    """That request leaves the queue, or every request of that writer: given up, or silent for too long. With `upto`,
+    valid only while none of them has shown itself in a record after that one. Version 1 knew no writers."""
 
     type: ClassVar[str] = "turn-over"
+    version: ClassVar[int] = 2
 
     branch: str
-    request: str
+    request: str = ""
+    writer: str = ""
+    upto: int = 0
 
 
 # --- refs ------------------------------------------------------------------------------------------------------------
+# Version 2 of what makes a branch: a second one of that name in one record is another incarnation.
 class BranchCreated(Event, frozen=True):
     """Valid while the name is free among branches and tags, and the commit is there."""
 
     type: ClassVar[str] = "branch-created"
+    version: ClassVar[int] = 2
 
     name: str
     commit: str
@@ -148,6 +156,7 @@ class BranchRestored(Event, frozen=True):
     """A deleted branch with its staging, as a new incarnation. Valid while that deleted one is kept (G6)."""
 
     type: ClassVar[str] = "branch-restored"
+    version: ClassVar[int] = 2
 
     name: str
     incarnation: int  # of the deleted one
@@ -157,6 +166,7 @@ class BranchRenamed(Event, frozen=True):
     """Valid while the new name is free. What is staged goes along; it is a new incarnation."""
 
     type: ClassVar[str] = "branch-renamed"
+    version: ClassVar[int] = 2
 
     name: str
     incarnation: int

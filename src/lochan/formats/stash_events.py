@@ -6,9 +6,11 @@ from lochan.formats.events import Event
 
 
 class Stashed(Event, frozen=True):
-    """Moves the staging that the branch has at this number, whatever it is: the event carries no list."""
+    """Moves the staging that the branch has at this number, whatever it is: the event carries no list. Version 2: no
+    two stashes of one record have the same id, also where the first is gone already."""
 
     type: ClassVar[str] = "stashed"
+    version: ClassVar[int] = 2
 
     branch: str
     message: str = ""

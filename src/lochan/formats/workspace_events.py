@@ -24,6 +24,7 @@ class WorkspaceStaged(Event, frozen=True):
     """Puts and deletes in a workspace; no path twice."""
 
     type: ClassVar[str] = "workspace-staged"
+    version: ClassVar[int] = 2
 
     workspace: str
     puts: tuple[Entry, ...] = ()
@@ -38,6 +39,7 @@ class WorkspaceAdded(Event, frozen=True):
     """What fits these patterns is to be committed, now or when it is there."""
 
     type: ClassVar[str] = "workspace-added"
+    version: ClassVar[int] = 2
 
     workspace: str
     patterns: tuple[str, ...]
@@ -47,6 +49,7 @@ class WorkspaceReverted(Event, frozen=True):
     """What fits these patterns is staged no more. Files written out of band were deleted before."""
 
     type: ClassVar[str] = "workspace-reverted"
+    version: ClassVar[int] = 2
 
     workspace: str
     patterns: tuple[str, ...]
@@ -57,6 +60,7 @@ class WorkspaceSealed(Event, frozen=True):
     followed by an event, so that the commit looks again: plain files have none of their own."""
 
     type: ClassVar[str] = "workspace-sealed"
+    version: ClassVar[int] = 2
 
     workspace: str
 

@@ -27,11 +27,16 @@ class Checkpoints:
         self._folder = f"{prefix}/checkpoints/"
 
     async def newest_state(self, schema: Schema, journal: str) -> State:
-        """The newest state that can be read, or the empty one."""
-        for found in reversed(await self.found()):
-            checkpoint = await self._read(found.number, journal)
-            if checkpoint is not None:
-                return schema.restore(checkpoint)
+        """The newest state that can be read, or the empty one. Listed once more where all that were listed are gone: a
+        trimmer was at work, and there are newer ones."""
+        for _ in range(2):
+            listed = await self.found()
+            for found in reversed(listed):
+                checkpoint = await self._read(found.number, journal)
+                if checkpoint is not None:
+                    return schema.restore(checkpoint)
+            if not listed:
+                break
         return schema.empty(journal)
 
     async def write(self, checkpoint: Checkpoint) -> None:

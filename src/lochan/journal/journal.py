@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from lochan.clock import Clock
-from lochan.errors import LochanError
+from lochan.errors import Corrupt, LochanError
 from lochan.formats.record import Sealed
 from lochan.ids import Ids
 from lochan.journal.chain import Chain
@@ -22,10 +22,13 @@ if TYPE_CHECKING:  # what only a writer needs is loaded when something is writte
     import asyncio
 
     from lochan.journal.group import GroupCommit, Request
-    from lochan.journal.trim import Trimmed
+    from lochan.journal.trim import Trimmed, Trimmer
 
 CHECKPOINT_EVERY = 256
 _FOLLOW_PAUSE_S = 0.25
+# How long a process leaves a journal alone between two trims behind its own appends. In a bucket nothing goes before it
+# is a day old, and the slots of a day have to be listed.
+_TRIM_S, _TRIM_AGED_S = 2.0, 600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,7 @@ class Settings:
     hold_s: float = 0.0  # how long a batch waits for company
     patience_s: float = 30.0  # how long an append is tried before its outcome is called unknown
     checkpoint_every: int = CHECKPOINT_EVERY
+    trims: bool = True  # behind its own appends
     mirror_every: int = 64  # records, where a journal is mirrored to the bucket
     mirror_s: float = 5.0  # or seconds after the first that is not, whichever is sooner
 
@@ -73,6 +77,8 @@ class Journal:
         self._behind = behind
         self._group: GroupCommit | None = None
         self._background: set[asyncio.Task[None]] = set()
+        self._trimmed_at = float("-inf")  # boot time
+        self._trimming = False
 
     @classmethod
     async def open(
@@ -90,6 +96,11 @@ class Journal:
         """A cold start: the newest checkpoint that can be read. The first read or write brings it up to date."""
         state = await Checkpoints(store, journal).newest_state(schema, journal)
         return cls(journal, schema, slots, store, clock, ids, settings or Settings(), state, rules, behind)
+
+    @property
+    def writer(self) -> str:
+        """This process, as its records name it."""
+        return self._settings.writer
 
     async def fresh(self) -> State:
         """Every write that was acknowledged before this call, by any process, is in it. Use before the next await."""
@@ -127,12 +138,15 @@ class Journal:
         return checkpoint.number
 
     async def trim(self) -> Trimmed:
+        """Full groups become segments, their slots and old checkpoints go. Safe beside everybody else."""
+        return await self._trimmer().trim()
+
+    def _trimmer(self) -> Trimmer:
         from lochan.journal.trim import Trimmer
 
-        trimmer = Trimmer(
+        return Trimmer(
             self.slots, self.tail, self.checkpoints, self._store, self.journal, self._clock, self._ids, self._rules
         )
-        return await trimmer.trim()
 
     async def close(self) -> None:
         if self._group is not None:
@@ -168,12 +182,34 @@ class Journal:
             return
         import asyncio
 
-        task = asyncio.create_task(self._checkpoint_in_background())
+        task = asyncio.create_task(self._keep_small())
         self._background.add(task)
         task.add_done_callback(self._background.discard)
 
-    async def _checkpoint_in_background(self) -> None:
+    async def _keep_small(self) -> None:
+        """Behind whoever writes, a server or a command: what was written is bounded without anybody else."""
         try:
             await self.checkpoint()
         except LochanError as error:  # a shortcut that could not be taken; the next one may
             self.schema.alarm(f"no checkpoint of {self.journal} at {self.tail.state.number}: {error}")
+            return
+        try:
+            if self._settings.trims and self._is_trim_due():
+                await self._trim_behind()
+            else:
+                await self._trimmer().delete_checkpoints()
+        except Corrupt as error:
+            self.schema.alarm(f"{self.journal} is damaged, and nothing of it is trimmed: {error}")
+        except LochanError as error:  # nobody's request has failed by it, and the next trim makes up for it
+            self.schema.alarm(f"{self.journal} was not trimmed this time: {error}")
+
+    def _is_trim_due(self) -> bool:
+        pause_s = _TRIM_AGED_S if self.slots.aged else _TRIM_S
+        return not self._trimming and self._clock.boot() - self._trimmed_at >= pause_s
+
+    async def _trim_behind(self) -> None:
+        self._trimming = True
+        try:
+            await self.trim()
+        finally:
+            self._trimming, self._trimmed_at = False, self._clock.boot()

@@ -10,12 +10,13 @@ from lochan.errors import Invalid
 from lochan.formats.lake_file import LakeFile
 from lochan.ids import Ids
 from lochan.journal.journal import Journal, Settings
-from lochan.journal.slots import GROUP, ObjectSlots
+from lochan.journal.slots import GROUP, ObjectSlots, Slots
 from lochan.journal.state import Alarm, Part, Schema
 from lochan.store.protocol import Store
 
 if TYPE_CHECKING:  # loaded only for a lake that has its journals there
     from lochan.journal.postgres import PostgresConnection
+    from lochan.journal.trim import Trimmed
 
 JOURNALS = ("store", "postgres")
 
@@ -55,13 +56,35 @@ class Journals:
 
     async def open(self, journal: str, parts: tuple[type[Part], ...]) -> Journal:
         schema = Schema(*parts, alarm=self._alarm)
+        slots = await self._slots(journal)
         if self._file.journal == "postgres":
-            opened = await self._open_postgres(journal, schema)
+            opened = await self._open_postgres(journal, schema, slots)
         else:
-            slots = ObjectSlots(self._store, journal, aged=not self._store.url.startswith("file:"), group=self._group)
             opened = await Journal.open(journal, schema, slots, self._store, self._clock, self._ids, self._settings)
         self._opened.add(opened)
         return opened
+
+    async def _slots(self, journal: str) -> Slots:
+        if self._file.journal != "postgres":
+            return ObjectSlots(self._store, journal, aged=not self._store.url.startswith("file:"), group=self._group)
+        database = self._connection()
+        await database.check_registered(self._file.lake)
+        from lochan.journal.postgres import PostgresSlots
+
+        bucket = ObjectSlots(self._store, journal, aged=False, group=self._group)
+        return PostgresSlots(database, self._file.lake, journal, bucket)
+
+    async def trim(self, journal: str, parts: tuple[type[Part], ...]) -> Trimmed:
+        """Of one that nobody here has open. Where there is nothing to do, that is found out without a fold."""
+        from lochan.journal.trim import NOTHING, has_work
+
+        if not await has_work(await self._slots(journal)):
+            return NOTHING
+        opened = await self.open(journal, parts)
+        try:
+            return await opened.trim()
+        finally:
+            await opened.close()
 
     async def close(self) -> None:
         for journal in list(self._opened):
@@ -69,14 +92,9 @@ class Journals:
         if self._database is not None:
             await self._database.close()
 
-    async def _open_postgres(self, journal: str, schema: Schema) -> Journal:
+    async def _open_postgres(self, journal: str, schema: Schema, slots: Slots) -> Journal:
         from lochan.journal.mirror import Mirror, Mirroring, check_holds
-        from lochan.journal.postgres import PostgresSlots
 
-        database = self._connection()
-        await database.check_registered(self._file.lake)
-        bucket = ObjectSlots(self._store, journal, aged=False, group=self._group)
-        slots = PostgresSlots(database, self._file.lake, journal, bucket)
         mirroring = Mirroring(
             Mirror(slots, self._store, journal, self._clock),
             self._alarm,

@@ -11,7 +11,7 @@ import asyncio
 import os
 import re
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -81,13 +81,14 @@ class PostgresSlots:
             found.append(data)
         return found if len(found) == count else [*found, None]
 
-    async def delete(self, number: int) -> None:
+    async def delete_many(self, numbers: Sequence[int]) -> None:
         # Not synced: a row that a crash brings back has its segment, so it says nothing, and is deleted again.
         await self._database.write(
             "WITH unsynced AS (SELECT set_config('synchronous_commit', 'off', true))"
-            " DELETE FROM lochan.records USING unsynced WHERE lake = %s AND journal = %s AND number = %s",
-            (*self._key, number),
+            " DELETE FROM lochan.records USING unsynced WHERE lake = %s AND journal = %s AND number = ANY(%s)",
+            (*self._key, list(numbers)),
         )
+        fp("trim.deleted_slot")
 
     async def first_after(self, number: int) -> int | None:
         rows = await self._database.read(

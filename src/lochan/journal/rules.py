@@ -37,6 +37,10 @@ class Rules:
         """Only a full group is packed: a number without its record would be closed to its writer."""
         return next_number > last_of_group
 
+    def segments_are_synced(self) -> bool:
+        """A slot goes only when its segment is durable; that it can be seen is not enough on a disk."""
+        return True
+
     # --- J5 and J6: what a slot says counts only with its segment absent ---------------------------------------------
     def consults_segments(self) -> bool:
         return True

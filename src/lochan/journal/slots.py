@@ -4,16 +4,18 @@ Two implementations: objects of the store (here) and rows of PostgreSQL (`postgr
 decision about what an answer means is in `tail.py`, `append.py` and `trim.py`.
 """
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import NamedTuple, Protocol
 
 from lochan.errors import NotFound
+from lochan.failpoints import fp
 from lochan.store.protocol import Store
 
 GROUP = (
     256  # records in a segment: group g holds numbers g*256 to g*256+255; numbers begin at 1. On disk, never changes.
 )
 _DIGITS = 20
+_DELETED_AT_ONCE = 16
 
 
 class Listed(NamedTuple):
@@ -48,7 +50,8 @@ class Slots(Protocol):
         """Whether it can be seen, without waiting, that slot `number` is absent, and then its segment too (J5). False
         says nothing: ask."""
 
-    async def delete(self, number: int) -> None: ...
+    async def delete_many(self, numbers: Sequence[int]) -> None:
+        """Those that are not there are none's loss. Some may be gone when it fails."""
 
     async def first_after(self, number: int) -> int | None:
         """The lowest slot with a greater number, to find a gap; may be stale."""
@@ -118,8 +121,19 @@ class ObjectSlots:
             self._is_end = self._absence(self.slot_path(number), self.segment_path(number // self._group))
         return self._is_end()
 
-    async def delete(self, number: int) -> None:
+    async def delete_many(self, numbers: Sequence[int]) -> None:
+        if not self._aged:
+            for number in numbers:
+                await self._delete(number)
+            return
+        import asyncio
+
+        for at in range(0, len(numbers), _DELETED_AT_ONCE):  # far away
+            await asyncio.gather(*map(self._delete, numbers[at : at + _DELETED_AT_ONCE]))
+
+    async def _delete(self, number: int) -> None:
         await self._store.delete(self.slot_path(number))
+        fp("trim.deleted_slot")
 
     async def first_after(self, number: int) -> int | None:
         async for slot in self._slots_after(number):

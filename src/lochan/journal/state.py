@@ -22,11 +22,12 @@ Alarm = Callable[[str], None]
 
 
 class At(msgspec.Struct, frozen=True):
-    """Where an event stands: the number is its logical time."""
+    """Where an event stands: the number is its logical time, which all events of one record share."""
 
     number: int
     time: int
     user: str
+    version: int = 1  # of the event, as it was written: an older one goes on meaning what it meant
 
 
 class Part(ABC):
@@ -127,10 +128,10 @@ class State:
     def apply(self, entry: Entry, number: int, time: int) -> Any:
         """Carry out one request: whole or, with an error raised, not at all. Returns its result."""
         if not entry.key:
-            return self._apply(entry.changes, At(number, time, entry.actor.user))
+            return self._apply(entry.changes, number, time, entry.actor.user)
         if self.schema.rules.checks_keys_in_fold() and isinstance(self.keys.look_up(entry, time), Done):
             raise Invalid(f"idempotency key {entry.key!r} was carried out before")
-        result = self._apply(entry.changes, At(number, time, entry.actor.user))
+        result = self._apply(entry.changes, number, time, entry.actor.user)
         self.keys.remember(entry, time, result)
         return result
 
@@ -148,11 +149,11 @@ class State:
         parts["keys"] = msgspec.Raw(_encoder.encode(self.keys.dump()))
         return Checkpoint(self.journal, self.number, self.digest, parts)
 
-    def _apply(self, changes: tuple[Change, ...], at: At) -> Any:
+    def _apply(self, changes: tuple[Change, ...], number: int, time: int, user: str) -> Any:
         if len(changes) == 1:  # nearly always; a part checks before it changes, so no fork is needed
-            return self._apply_one(changes[0], at)
+            return self._apply_one(changes[0], At(number, time, user, changes[0].version))
         fork = self.fork()
-        results = [fork._apply_one(change, at) for change in changes]
+        results = [fork._apply_one(change, At(number, time, user, change.version)) for change in changes]
         fork.join()
         return results
 

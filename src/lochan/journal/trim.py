@@ -2,13 +2,16 @@
 
     slots 256…511 ──pack──▶ seg/1 (put-if-absent, never deleted) ──a day later──▶ slots 256…511 deleted
 
-A segment is packed from a fold that is checked link by link up to the tail, for what it says is final.
+A segment is packed from a fold that is checked link by link up to the tail, for what it says is final. Old checkpoints
+go too. What events name (runs, ranges, data) is no concern of the trimmer: that is left to garbage collection.
 """
 
-from typing import NamedTuple
+import asyncio
+from collections.abc import Awaitable
+from typing import Final, NamedTuple
 
 from lochan.clock import Clock
-from lochan.errors import AlreadyExists, Corrupt, Retry
+from lochan.errors import AlreadyExists, Corrupt, LochanError, Retry
 from lochan.failpoints import fp
 from lochan.formats import record as records
 from lochan.formats import segment as segments
@@ -26,11 +29,30 @@ from lochan.store.protocol import Store
 _CHECKPOINTS_KEPT = 4
 _HOUR_S = 3_600.0
 _KEPT_HOURLY_S = 48 * _HOUR_S
+_LITTER_S = 24 * _HOUR_S
 
 
 class Trimmed(NamedTuple):
     packed: int  # segments made
     deleted: int  # slots deleted
+
+
+NOTHING: Final = Trimmed(0, 0)
+
+
+class JournalTrim(NamedTuple):
+    """What became of one journal of several."""
+
+    name: str  # of the repository, or of the lake's own journal
+    trimmed: Trimmed = NOTHING
+    error: LochanError | None = None
+
+    @classmethod
+    async def of(cls, name: str, trim: Awaitable[Trimmed]) -> "JournalTrim":
+        try:
+            return cls(name, await trim)
+        except LochanError as error:
+            return cls(name, error=error)
 
 
 class Trimmer:
@@ -61,8 +83,17 @@ class Trimmer:
         await self._pack_all(first, full)
         now = await self._store_time() if self._slots.aged else 0.0
         deleted = await self._delete_slots(max(first, full) * self._slots.group, now)
-        await self._delete_checkpoints(now)
+        await self.delete_checkpoints()
         return Trimmed(max(0, full - first), deleted)
+
+    async def delete_checkpoints(self) -> None:
+        """All but those that somebody may still want. Their age is that before the newest: a store's own clock too, and
+        if a listing misses the newest, less is deleted."""
+        found = await self._checkpoints.found()
+        now = max((each.modified for each in found), default=0.0)
+        for number in superfluous(found, now if self._slots.aged else None):
+            await self._checkpoints.delete(number)
+            fp("checkpoint.deleted_old")
 
     # --- packing -----------------------------------------------------------------------------------------------------
     async def _unpacked(self) -> tuple[int, int]:
@@ -103,6 +134,7 @@ class Trimmer:
             done = await tail.advance(until)
             for sealed in chain.take():
                 ends[sealed.record.number // self._slots.group] = sealed.digest
+            await asyncio.sleep(0)  # a disk answers at once, and requests are answered beside us
         if chain.digest != goal:
             raise Corrupt(f"the records of {self._slots.name} do not lead to the state that was folded from them")
         return ends
@@ -112,8 +144,8 @@ class Trimmer:
         chain = Chain(self._tail.state.journal, first - 1, digest)
         tail = Tail(self._slots, chain, self._clock, self._rules)
         last = (group + 1) * self._slots.group - 1
-        while not await tail.advance(last):
-            pass
+        while not await tail.advance(last):  # noqa: ASYNC110 - it waits for nothing, but lets others have their turn
+            await asyncio.sleep(0)
         return Segment(group, first, tuple(sealed.data for sealed in chain.take()))
 
     async def _end_before(self, group: int) -> bytes:
@@ -144,8 +176,8 @@ class Trimmer:
     async def _delete_slots(self, below: int, now: float) -> int:
         """Only slots whose segment is durable; where the fast path of J6 is in use, only a day later."""
         checkpoints = await self._checkpoints.found()
+        deletable: dict[int, list[int]] = {}  # by group
         segment_modified: dict[int, float | None] = {}
-        deleted = 0
         async for slot in self._slots.listed(below):
             group = slot.number // self._slots.group
             if group not in segment_modified:
@@ -157,26 +189,47 @@ class Trimmer:
                 segment=segment_modified[group],
                 checkpoint=_oldest_past(checkpoints, (group + 1) * self._slots.group - 1),
             ):
-                await self._slots.delete(slot.number)
-                deleted += 1
-                fp("trim.deleted_slot")
-        return deleted
+                deletable.setdefault(group, []).append(slot.number)
+        for group, numbers in deletable.items():
+            await self._make_durable(group)
+            await self._slots.delete_many(numbers)
+        return sum(map(len, deletable.values()))
+
+    async def _make_durable(self, group: int) -> None:
+        """J4. On a disk a segment can be seen before the trimmer that made it has synced its name, or when that one was
+        killed just there; deleted slots and a lost name would be lost records. To create it once more finds the name
+        taken, and syncs its folder before it says so. Its bytes were synced before it had a name."""
+        if self._slots.aged or not self._rules.segments_are_synced():
+            return
+        data = await self._slots.read_segment(group)
+        if data is None:
+            raise Corrupt(f"segment {group} of {self._slots.name} is gone", hint="restore it from a copy of the lake")
+        try:
+            await self._slots.create_segment(group, data)
+        except AlreadyExists:
+            fp("trim.segment_durable")
 
     async def _store_time(self) -> float:
         """The store's own clock, by an object just written; the trimmer's wall clock may be days off."""
         if not self._rules.trims_by_store_clock():
             return self._clock.wall() / 1e6
-        path = f"{self._prefix}/journal/trim/{self._ids.ksuid(self._clock.wall())}"
+        folder = f"{self._prefix}/journal/trim/"
+        path = f"{folder}{self._ids.ksuid(self._clock.wall())}"
         await self._store.put(path, b"")
         modified = (await self._store.head(path)).modified
         await self._store.delete(path)
+        async for left in self._store.list(folder):  # by trimmers that were killed
+            if modified - left.modified > _LITTER_S:
+                await self._store.delete(left.path)
         return modified
 
-    async def _delete_checkpoints(self, now: float) -> None:
-        found = await self._checkpoints.found()
-        for number in superfluous(found, now if self._slots.aged else None):
-            await self._checkpoints.delete(number)
-            fp("checkpoint.deleted_old")
+
+async def has_work(slots: Slots) -> bool:
+    """Whether there are slots of a full group: two listings, and nothing is folded."""
+    first = await slots.first_after(0)
+    if first is None:
+        return False
+    return await slots.first_after((first // slots.group + 1) * slots.group - 1) is not None
 
 
 def superfluous(found: list[Found], now: float | None) -> list[int]:

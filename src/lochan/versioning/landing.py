@@ -4,27 +4,22 @@ Whoever was refused once takes a turn (S1): while anybody waits, only the first 
 commit lands under any stream of writes and moves. Puts and deletes never wait. Safety does not rest on the turn: the
 events are valid only where they were computed.
 
-    refused ──▶ turned ──▶ wait to be first ──▶ compute, append ──▶ landed: out of the queue
-                                  └── the first has been there for too long ──▶ turn-over of the first
+    refused ──▶ queued (`branch_queue.py`) ──▶ first ──▶ computed, appended ──▶ landed: out of the queue
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 from typing import Any, NamedTuple
 
-from lochan.errors import ConcurrentCommit, LochanError
+from lochan.errors import ConcurrentCommit
 from lochan.failpoints import fp
 from lochan.formats.events import Event
 from lochan.formats.record import Actor
-from lochan.formats.refs_events import Turned, TurnOver
+from lochan.versioning.branch_queue import Queue
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.path_test import PathTest
 from lochan.versioning.refs import Busy, Refs
 
-FRONT_S = 10.0  # how long a request may be the first in the queue; twice as long each time it is sent away
 _TRIES_MAX = 1_000  # the first in the queue needs one, unless it is sent away; this ends what would go on for ever
-_POLL_S = 0.02
-_POLL_S_MAX = 0.5
 
 
 class Prepared(NamedTuple):
@@ -86,60 +81,3 @@ async def _append(
 
 class Final(ConcurrentCommit):
     """What no second try can mend: the changes no longer apply."""
-
-
-class Queue:
-    """One request's place in the queue of a branch."""
-
-    def __init__(self, repository: OpenRepository, branch: str, actor: Actor) -> None:
-        self._repository = repository
-        self._branch = branch
-        self._actor = actor
-        self._request = ""
-        self._sent_away = 0
-        self._front = ""  # who is first, as far as we saw
-        self._since = 0.0  # when we saw that
-
-    @property
-    def turn(self) -> str:
-        """To be named by the events of this request; empty while it never was refused."""
-        return self._request
-
-    def landed(self) -> None:
-        self._request = ""
-
-    async def leave(self) -> None:
-        if self._request:
-            with suppress(LochanError):  # then the others send us away when our time is over
-                await self._repository.submit(self._actor, TurnOver(self._branch, self._request))
-
-    async def wait(self) -> None:
-        """Until this request is the first. Raises NotFound when the branch is gone."""
-        pause = _POLL_S
-        while True:
-            refs, _ = await self._repository.refs()
-            turns = refs.branch(self._branch).turns
-            if not any(turn.request == self._request for turn in turns):
-                await self._enter()
-                continue
-            if turns[0].request == self._request:
-                return
-            if self._has_waited(turns[0].request, turns[0].patience):
-                await self._repository.submit(self._actor, TurnOver(self._branch, turns[0].request))
-                continue
-            await self._repository.clock.sleep(pause)
-            pause = min(2 * pause, _POLL_S_MAX)
-
-    async def _enter(self) -> None:
-        if self._request:
-            self._sent_away += 1
-        else:
-            self._request = self._repository.ids.ksuid(self._repository.clock.wall())
-        await self._repository.submit(self._actor, Turned(self._branch, self._request, self._sent_away))
-        fp("land.turned")
-
-    def _has_waited(self, front: str, patience: int) -> bool:
-        now = self._repository.clock.boot()
-        if front != self._front:
-            self._front, self._since = front, now
-        return now - self._since > FRONT_S * (1 << patience)

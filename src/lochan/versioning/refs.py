@@ -52,13 +52,15 @@ from lochan.versioning.rules import RULES, Rules
 from lochan.versioning.state.branch import Branch, DumpedBranch, Turn, dirty, loaded, moved_underneath
 from lochan.versioning.state.collection import LINK, Collection, DumpedCollection, mint_of
 from lochan.versioning.state.guard import COMMIT, REWRITE, STAGE, DumpedGuard, Guard
-from lochan.versioning.state.stashes import DumpedStash, Stash, Stashes
+from lochan.versioning.state.record_names import AGAIN, RecordNames, record_of
+from lochan.versioning.state.stashes import DumpedStash, Stash, Stashes, stash_id
 from lochan.versioning.state.uploads import KeptUpload, Uploads
 from lochan.versioning.state.workspaces import DROPPED, DumpedWorkspaces, Workspace, Workspaces
 
 SEALS_MAX = 8  # a ninth commit of one branch waits: to evict the oldest would let them evict each other for ever
 CLEAN = ("merge", "revert", "cherry-pick", "rebase")  # refused on a branch with anything staged (S5)
 _COMMITS = ("import", "ingest", "workspace", "load", "delete")  # a compaction changes no row
+_BRANCH, _STASH = "branch ", "stash"  # what a record can make twice
 _BLOCKED = {"reset": REWRITE, "rebase": REWRITE} | dict.fromkeys(_COMMITS, COMMIT)
 
 
@@ -85,6 +87,7 @@ class Refs(Part):
         self.stashes = Stashes()
         self.workspaces = Workspaces()
         self.uploads = Uploads()
+        self._made = RecordNames()
         self._kind: Table[str, str] = Table()  # of the repository, under no name
         self._brought: Table[str, bool] = Table()  # of a pool: commits that may hold what other histories hold
 
@@ -124,7 +127,7 @@ class Refs(Part):
     def deleted(self, name: str) -> list[Branch]:
         """Deleted branches of that name that can be restored, the last one first."""
         found = (branch for (of, _), branch in self._deleted.items() if of == name)
-        return sorted(found, key=lambda b: -b.incarnation)
+        return sorted(found, key=lambda b: (record_of(b.incarnation), b.incarnation), reverse=True)
 
     @property
     def kind(self) -> str:
@@ -298,22 +301,24 @@ class Refs(Part):
     def _turned(self, event: Turned, at: At) -> int:
         """Returns how many are in front."""
         branch = self.branch(event.branch)
-        for place, turn in enumerate(branch.turns):
-            if turn.request == event.request:
-                return place
-        turns = (*branch.turns, Turn(event.request, event.patience))
+        entry = Turn(event.request, event.patience, event.writer, at.number, at.user)
+        place = next((at for at, turn in enumerate(branch.turns) if turn.request == event.request), len(branch.turns))
+        turns = (*branch.turns[:place], entry, *branch.turns[place + 1 :])
         self._branches.put(branch.name, msgspec.structs.replace(branch, turns=turns))
-        return len(turns) - 1
+        return place
 
     def _turn_over(self, event: TurnOver, at: At) -> None:
         branch = self.branch(event.branch)
-        self._branches.put(branch.name, branch.without_turn(event.request))
+        left = branch.without_writer(event.writer) if event.writer else branch.without_turn(event.request)
+        if event.upto and any(turn.renewed > event.upto for turn in branch.turns if turn not in left.turns):
+            raise Conflict(f"those who wait to move branch {branch.name!r} have shown themselves", hint="wait for them")
+        self._branches.put(branch.name, left)
 
     # --- branches and tags
     def _branch_created(self, event: BranchCreated, at: At) -> str:
         self._check_free(event.name)
         self.commit(event.commit)
-        self._point(Branch(event.name, at.number, event.commit), at)
+        self._point(Branch(event.name, self._incarnation(event.name, at), event.commit), at)
         return event.commit
 
     def _branch_deleted(self, event: BranchDeleted, at: At) -> None:
@@ -329,7 +334,7 @@ class Refs(Part):
             raise NotFound(f"no deleted branch {event.name!r} is kept")
         self._check_free(event.name)
         self._deleted.drop((event.name, event.incarnation))
-        again = msgspec.structs.replace(branch, incarnation=at.number, turns=())
+        again = msgspec.structs.replace(branch, incarnation=self._incarnation(event.name, at), turns=())
         self._move(again, branch.head, branch.layers, at)
         return branch.head
 
@@ -339,7 +344,8 @@ class Refs(Part):
         self._check_free(event.to)
         self._branches.drop(branch.name)
         self.reflog.moved(branch.name, at.time, "")
-        again = msgspec.structs.replace(branch, name=event.to, incarnation=at.number, turns=())
+        incarnation = self._incarnation(event.to, at)
+        again = msgspec.structs.replace(branch, name=event.to, incarnation=incarnation, turns=())
         self._move(again, branch.head, branch.layers, at)
         return branch.head
 
@@ -359,7 +365,8 @@ class Refs(Part):
         branch = self.branch(event.branch)
         if branch.layers.empty:
             raise NothingToDo(f"nothing is staged on branch {branch.name!r}", hint="there is nothing to put aside")
-        id = self.stashes.new_id(at.number)
+        before = self._made.count(_STASH, at.number)
+        id = stash_id(at.number, before) if at.version > 1 else self.stashes.old_id(at.number)
         kept = branch.layers.unsealed()
         self.stashes.push(Stash(id, branch.name, branch.head, kept, event.message, at.user, at.time))
         layers = branch.layers.cleared() if self.rules.stashes_take_the_staging_along() else branch.layers
@@ -453,6 +460,10 @@ class Refs(Part):
             raise moved_underneath(branch.name)
         return branch
 
+    def _incarnation(self, name: str, at: At) -> int:
+        before = self._made.count(f"{_BRANCH}{name}", at.number)
+        return at.number + AGAIN * before if at.version > 1 else at.number
+
     def _check_turn(self, branch: Branch, request: str) -> None:
         if branch.turns and not branch.is_front(request) and self.rules.turns_are_kept():
             raise NotYourTurn(f"others wait to move branch {branch.name!r}", hint="try again in a moment")
@@ -482,7 +493,7 @@ class Refs(Part):
         fork.reflog = self.reflog.fork()
         fork.guard, fork.collection = self.guard.fork(), self.collection.fork()
         fork.stashes, fork.workspaces = self.stashes.fork(), self.workspaces.fork()
-        fork.uploads = self.uploads.fork()
+        fork.uploads, fork._made = self.uploads.fork(), self._made.fork()
         fork._kind, fork._brought = self._kind.fork(), self._brought.fork()
         return fork
 
@@ -491,7 +502,7 @@ class Refs(Part):
             table.join()
         self._commits.join()
         self.reflog.join()
-        for piece in (self.guard, self.collection, self.stashes, self.workspaces, self.uploads):
+        for piece in (self.guard, self.collection, self.stashes, self.workspaces, self.uploads, self._made):
             piece.join()
 
     def dump(self) -> "_Dumped":

@@ -251,7 +251,7 @@ def test_a_database_that_forgot_what_the_mirror_holds(mirrored: int, forgotten: 
         await same.mirror()
         kept = await world.files()
         for number in range(mirrored - forgotten + 1, mirrored + 1):
-            await world.slots.delete(number)
+            await world.slots.delete_many([number])
         for mirror in (same, world.mirror()):
             with pytest.raises(Corrupt, match="forgotten"):
                 await mirror.mirror()

@@ -21,6 +21,7 @@ from lochan.server.api.serving import Api
 from lochan.server.api.spark import ServerSpark
 from lochan.server.connection_guard import ConnectionGuard
 from lochan.server.expiring import keep_expiring
+from lochan.server.journal_upkeep import keep_journals_trimmed
 from lochan.server.managing import keep_managing
 from lochan.server.settings import Listener
 from lochan.server.trimming import keep_trimming
@@ -91,5 +92,6 @@ def _chores(lake: Lake, listener: Listener, guard: ConnectionGuard) -> Iterator[
     yield guard.keep()
     yield keep_trimming(SystemClock())
     yield keep_expiring(lake, SystemClock(), Ids(), listener.upload_days)
+    yield keep_journals_trimmed(lake, SystemClock(), Ids())
     if listener.upkeep is not None:
         yield keep_managing(lake, SystemClock(), Ids(), listener.upkeep)

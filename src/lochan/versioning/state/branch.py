@@ -11,11 +11,14 @@ class Turn(msgspec.Struct, frozen=True, array_like=True):
 
     request: str
     patience: int
+    writer: str = ""  # the process that it is a request of; empty in journals from before entries named it
+    renewed: int = 0  # number of the record in which it last showed itself
+    user: str = ""
 
 
 class Branch(msgspec.Struct, frozen=True):
     name: str
-    incarnation: int  # number of the event that made it: one deleted and made again is another
+    incarnation: int  # number of the record that made it, plus AGAIN for each of that name that it made before this one
     head: str
     layers: Layers = EMPTY
     turns: tuple[Turn, ...] = ()
@@ -23,6 +26,9 @@ class Branch(msgspec.Struct, frozen=True):
     def without_turn(self, request: str) -> "Branch":
         left = tuple(turn for turn in self.turns if turn.request != request)
         return msgspec.structs.replace(self, turns=left)
+
+    def without_writer(self, writer: str) -> "Branch":
+        return msgspec.structs.replace(self, turns=tuple(turn for turn in self.turns if turn.writer != writer))
 
     def is_front(self, request: str) -> bool:
         return bool(self.turns) and self.turns[0].request == request

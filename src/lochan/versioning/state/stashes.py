@@ -30,6 +30,16 @@ class DumpedStash(msgspec.Struct, frozen=True, array_like=True):
     time: int
 
 
+def stash_id(number: int, before: int) -> str:
+    """The number of the record; those that the same record pushed before it are counted."""
+    return f"{number}.{before}" if before else str(number)
+
+
+def _place(stash: Stash) -> tuple[int, int]:
+    number, _, before = stash.id.partition(".")
+    return int(number), int(before or 0)
+
+
 class Stashes:
     def __init__(self) -> None:
         self._by_id: Table[str, Stash] = Table()
@@ -43,7 +53,7 @@ class Stashes:
     def all(self, branch: str = "") -> list[Stash]:
         """The newest first."""
         found = (stash for _, stash in self._by_id.items() if not branch or stash.branch == branch)
-        return sorted(found, key=lambda stash: -int(stash.id.partition(".")[0]))
+        return sorted(found, key=_place, reverse=True)
 
     def push(self, stash: Stash) -> None:
         self._by_id.put(stash.id, stash)
@@ -51,8 +61,8 @@ class Stashes:
     def drop(self, id: str) -> None:
         self._by_id.drop(id)
 
-    def new_id(self, number: int) -> str:
-        """The number of the event; two pushes of one record are told apart."""
+    def old_id(self, number: int) -> str:
+        """As version 1 of the event named it: the id of one that the same record dropped again was given once more."""
         at = 0
         id = str(number)
         while id in self._by_id:

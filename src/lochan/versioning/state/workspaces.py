@@ -12,6 +12,7 @@ from lochan.journal.table import Table
 from lochan.staging import layers as staging
 from lochan.staging.layers import EMPTY, Layers
 from lochan.versioning.globs import regex
+from lochan.versioning.state.record_names import AGAIN, record_of
 
 
 class Workspace(msgspec.Struct, frozen=True):
@@ -19,7 +20,7 @@ class Workspace(msgspec.Struct, frozen=True):
     branch: str
     incarnation: int  # of the branch
     fork: str  # the commit that it was opened on
-    last: int  # number of its last event
+    last: int  # number of its last event; one that came after it in the same record counts on by AGAIN
     user: str
     time: int
     note: str = ""
@@ -111,15 +112,19 @@ class Workspaces:
         return at.number
 
     def seal(self, event: WorkspaceSealed, at: At) -> int:
-        self._put(self.get(event.workspace), at, sealed=True)
-        return at.number
+        return self._put(self.get(event.workspace), at, sealed=True)
 
     def close(self, id: str, became: str) -> None:
         self._open.drop(id)
         self._closed.put(id, became)
 
-    def _put(self, found: Workspace, at: At, sealed: bool = False, **changed: object) -> None:
-        self._open.put(found.id, msgspec.structs.replace(found, last=at.number, sealed=sealed, **changed))
+    def _put(self, found: Workspace, at: At, sealed: bool = False, **changed: object) -> int:
+        """Returns what is its last event now. A write that came after a commit's last look, in the very record of that
+        look, has another than the look (version 1 of these events had not, and lost such a write)."""
+        same_record = record_of(found.last) == at.number
+        last = found.last + AGAIN if same_record and at.version > 1 else at.number
+        self._open.put(found.id, msgspec.structs.replace(found, last=last, sealed=sealed, **changed))
+        return last
 
     # --- forks and checkpoints ---------------------------------------------------------------------------------------
     def fork(self) -> "Workspaces":

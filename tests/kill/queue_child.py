@@ -1,0 +1,35 @@
+"""The process that dies in the queue of a branch, or is stopped there: see `test_dead_queue.py`."""
+
+import asyncio
+import sys
+
+import msgspec
+
+from lochan import failpoints
+from lochan.formats.record import Actor
+from lochan.lake import Lake
+from lochan.store.open import open_store
+from lochan.versioning.branch_queue import Queue
+from lochan.versioning.commit import Wish, commit
+from tests.kill.child import Order, Trap
+
+REPOSITORY = "demo-repo"
+
+
+async def _main(order: Order) -> None:
+    lake = await Lake.open(open_store(order.folder))
+    repository = await lake.open_repository(REPOSITORY)
+    actor = Actor(f"life {order.life}", "kill", "")
+    if order.stop:
+        print(await commit(repository, "main", Wish(f"of life {order.life}"), actor=actor))
+    else:
+        await asyncio.gather(*(Queue(repository, "main", actor)._enter() for _ in range(order.passing)))
+        await asyncio.Event().wait()
+    await repository.close()
+    await lake.close()
+
+
+if __name__ == "__main__":
+    given = msgspec.json.decode(sys.argv[1], type=Order)
+    failpoints.arm(Trap(given))
+    asyncio.run(_main(given))
