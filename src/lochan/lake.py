@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from lochan.access.state import Access
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from lochan.jobs.record import JobRun
     from lochan.pools.joining import RowMerge
     from lochan.store.place import StorePlace
+    from lochan.store.verified import Verified
     from lochan.tree.cache import ArrowCache
     from lochan.versioning.bodies.outside import Outside
     from lochan.versioning.bodies.settings import BodySettings
@@ -64,6 +66,7 @@ class World:
     secret: Callable[[], bytes] | None = None  # what the secrets of access keys are encrypted with; None: in the lake
     cache: Cache | None = None  # of trees; None: what is not in memory is read from the store each time
     options: Mapping[str, str] = field(default_factory=dict, repr=False)  # that the lake's store was opened with
+    verified: str = ""  # a folder that tells which files were checked; "": each process checks them itself
 
 
 ALONE = World()
@@ -152,6 +155,14 @@ class Lake:
         from lochan.store.place import StorePlace
 
         return StorePlace(self.url, self._world.options)
+
+    @cached_property
+    def verified(self) -> Verified:
+        """Which of its files were read as a whole, and were right."""
+        from lochan.store.verified import Verified
+
+        folder = self._world.verified
+        return Verified(self.url, self._clock, f"{folder}/{self.id}" if folder else "")
 
     @property
     def clock(self) -> Clock:
@@ -386,7 +397,7 @@ class Lake:
 
             cache = self._world.cache
             kept = (f"{cache.folder}/objects/{self.id}", cache.bytes_max) if cache else (None, 0)
-            files = files_of(self.store, *kept)
+            files = files_of(self.store, *kept, verified=self.verified)
             self._queries = Surroundings(
                 self, files, Snapshots(), self._clock, self.store, self.place, Instances(), self._tell
             )
