@@ -300,6 +300,7 @@ class Lake:
             outside=self.outside(),
             settings=self._world.bodies or STANDARD,
             cache=self._cache(found.id),
+            verified=self.verified,
         )
         if found.kind == POOL:
             from lochan.pools.joining import PoolJoins
@@ -399,7 +400,7 @@ class Lake:
             kept = (f"{cache.folder}/objects/{self.id}", cache.bytes_max) if cache else (None, 0)
             files = files_of(self.store, *kept, verified=self.verified)
             self._queries = Surroundings(
-                self, files, Snapshots(), self._clock, self.store, self.place, Instances(), self._tell
+                self, files, Snapshots(), self._clock, self.store, self.place, self.verified, Instances(), self._tell
             )
         return self._queries
 

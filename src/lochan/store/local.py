@@ -26,7 +26,7 @@ from lochan.store.protocol import Stat
 from lochan.store.reader import Reader
 from lochan.store.temp import Temp
 from lochan.store.threads import INLINE_BYTES_MAX, Threads
-from lochan.store.verified import stamp_of
+from lochan.store.verified import identity_of, stamp_of
 
 if TYPE_CHECKING:
     from lochan.store.scribe import Scribe  # only a server has one
@@ -82,6 +82,13 @@ class LocalStore:
         except OSError:
             return None
         return stamp_of(stat, self._clock.wall())
+
+    def identity(self, path: str) -> tuple[int, ...] | None:
+        """As `stamp`, also of a file that is new."""
+        try:
+            return identity_of(os.stat(self._name(path)))
+        except OSError:
+            return None
 
     async def get_stream(self, path: str) -> AsyncIterator[bytes]:
         file = self._open(path)

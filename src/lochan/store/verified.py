@@ -36,6 +36,10 @@ def stamp_of(stat: os.stat_result, wall_us: int) -> tuple[int, ...] | None:
     written to it now could leave the same stamp."""
     if abs(wall_us * 1_000 - stat.st_ctime_ns) < YOUNG_NS:
         return None
+    return identity_of(stat)
+
+
+def identity_of(stat: os.stat_result) -> tuple[int, ...]:
     return stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns
 
 

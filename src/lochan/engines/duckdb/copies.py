@@ -16,7 +16,7 @@ from contextlib import suppress
 from itertools import count
 
 from lochan.engines.duckdb.object_check import ObjectCheck, PlacedObject, damaged
-from lochan.errors import Corrupt, NotFound
+from lochan.errors import Corrupt, LochanError, NotFound
 from lochan.query.sources.snapshot import DataObject
 from lochan.store.protocol import Store
 from lochan.store.threads import Threads
@@ -52,8 +52,8 @@ class CopiedFiles:
             await self._threads.run(_evict, self._folder, self._bytes_max)
         return paths
 
-    def damage(self, placed: Sequence[PlacedObject]) -> Corrupt | None:
-        return self._check.damage(placed)
+    def failure(self, placed: Sequence[PlacedObject]) -> LochanError | None:
+        return self._check.failure(placed)
 
     async def _placed(self, each: DataObject, work: str, recheck: bool) -> str:
         own = f"{work}/{each.id}.parquet"

@@ -13,7 +13,8 @@ from urllib.parse import unquote
 
 from lochan.clock import SystemClock
 from lochan.engines.duckdb.object_check import ObjectCheck, PlacedObject
-from lochan.errors import Corrupt, Gone
+from lochan.engines.duckdb.object_check import gone as gone
+from lochan.errors import LochanError
 from lochan.query.sources.snapshot import DataObject
 from lochan.store.protocol import Store
 from lochan.store.verified import Verified
@@ -29,8 +30,9 @@ class Files(Protocol):
         when it is done. Each is checked, once for each stamp of its file; with `recheck` each time, which whoever
         copies rows into new files asks for. Raises Corrupt, and whatever the store says."""
 
-    def damage(self, placed: Sequence[PlacedObject]) -> Corrupt | None:
-        """What is wrong with the first that is damaged. They are read as a whole, in the caller's thread."""
+    def failure(self, placed: Sequence[PlacedObject]) -> LochanError | None:
+        """Why an engine could not read them: one is gone, or damaged. They are read as a whole, in the caller's
+        thread. None: nothing is wrong with them."""
 
 
 def files_of(store: Store, cache: str | None = None, bytes_max: int = 0, *, verified: Verified | None = None) -> Files:
@@ -62,12 +64,5 @@ class LocalFiles:
         placed = [PlacedObject(each, f"{self._root}/{each.address}") for each in objects]
         return await self._check.check(placed, recheck=recheck)
 
-    def damage(self, placed: Sequence[PlacedObject]) -> Corrupt | None:
-        return self._check.damage(placed)
-
-
-def gone(object: DataObject) -> Gone:
-    return Gone(
-        f"{object} is gone: {object.address} is not on the store any more",
-        hint="was it purged, or deleted by hand? with --go-on the query reads what is left",
-    )
+    def failure(self, placed: Sequence[PlacedObject]) -> LochanError | None:
+        return self._check.failure(placed)

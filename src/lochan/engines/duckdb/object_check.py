@@ -10,10 +10,9 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
-from lochan.errors import Corrupt
-from lochan.query.sources.snapshot import DataObject
+from lochan.errors import Corrupt, Gone, LochanError
 from lochan.store.oserrors import translate
 from lochan.store.threads import for_tables, running_loop
 from lochan.store.verified import Stamp, Verified, stamp_of
@@ -24,8 +23,19 @@ _LOT_BYTES = 16 << 20  # of small files that one turn through a thread checks
 _threads = for_tables()
 
 
+class StoredObject(Protocol):
+    """A data object, or another file of the lake; its text is what it is called in a message."""
+
+    @property
+    def address(self) -> str: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def sha256(self) -> bytes: ...
+
+
 class PlacedObject(NamedTuple):
-    object: DataObject
+    object: StoredObject
     path: str  # "": it is gone
 
 
@@ -45,16 +55,18 @@ class ObjectCheck:
                 self._verified.save()
         return ["" if each.path in gone else each.path for each in placed]
 
-    def damage(self, placed: Iterable[PlacedObject]) -> Corrupt | None:
-        """What is wrong with the first that is damaged, in the caller's thread: for who got an error from an engine
-        that had read them."""
+    def failure(self, placed: Iterable[PlacedObject]) -> LochanError | None:
+        """What is wrong with the first that is gone or damaged, in the caller's thread: for who got an error from an
+        engine that was to read them."""
         for each in placed:
             try:
                 self.check_now(each)
             except FileNotFoundError:
-                continue
+                return gone(each.object)
             except Corrupt as error:
                 return error
+            except OSError as error:
+                return translate(error, each.path)
         return None
 
     def check_now(self, placed: PlacedObject) -> None:
@@ -121,10 +133,17 @@ class _Suspended:
         yield
 
 
-def damaged(object: DataObject, how: str) -> Corrupt:
+def damaged(object: StoredObject, how: str) -> Corrupt:
     return Corrupt(
         f"{object} is damaged, at {object.address}: {how}",
         hint="restore this file from a copy of the lake; nothing was changed",
+    )
+
+
+def gone(object: StoredObject) -> Gone:
+    return Gone(
+        f"{object} is gone: {object.address} is not on the store any more",
+        hint="was it purged, or deleted by hand? with --go-on the query reads what is left",
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -61,8 +60,8 @@ async def start(
         sql = duckdb_sql(prepared, paths)
         for name, table in scans.tables.items():
             session.connection.register(name, table)
-        why = partial(why_unread, scans, files, paths, missing)
-        return Run(session, work, sql, _streamed(session, sql, why), missing)
+        placed = placed_objects(scans, paths, missing)
+        return Run(session, work, sql, _streamed(session, sql, partial(files.failure, placed)), missing)
     except BaseException:
         session.close()
         raise
@@ -96,20 +95,19 @@ async def _paths(scan: FileScan, files: Files, work: str) -> list[str]:
     return await files.place(scan.objects, work)
 
 
-def why_unread(
-    scans: Scans, files: Files, paths: Mapping[str, Sequence[str]], missing: Sequence[DataObject]
-) -> LochanError | None:
-    """An engine's error while it reads is the objects' if one of them has gone meanwhile, or is damaged."""
+def placed_objects(
+    scans: Scans, paths: Mapping[str, Sequence[str]], missing: Sequence[DataObject]
+) -> list[PlacedObject]:
+    """What `place_files` has placed; without objects that the query made for itself."""
     placed: list[PlacedObject] = []
     for name, there in paths.items():
         objects = [each for each in scans.files[name].objects if each not in missing]
         placed += map(PlacedObject, objects, there)
-    lost = next((object for object, path in placed if not os.path.exists(path)), None)  # noqa: PTH110
-    return files.damage([each for each in placed if each.object.sha256]) if lost is None else gone(lost)
+    return [each for each in placed if each.object.sha256]
 
 
 def _streamed(session: Session, sql: str, why: Callable[[], LochanError | None]) -> Iterator[pa.RecordBatch]:
-    """`why` may know better than the engine what has failed."""
+    """An engine's error while it reads is the objects' if one of them has gone meanwhile, or is damaged: `why` tells."""
 
     def explained(error: Exception) -> Exception:
         return error if isinstance(error, LochanError) else why() or error
