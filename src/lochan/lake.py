@@ -20,6 +20,7 @@ from lochan.journal.open import Journals
 from lochan.journal.state import Alarm, Part
 from lochan.store.create import settle
 from lochan.store.protocol import Store
+from lochan.store.reread import get_decoded
 from lochan.versioning.repositories import POOL, Repositories, Repository
 
 if TYPE_CHECKING:
@@ -136,10 +137,9 @@ class Lake:
         """Raises NotFound when there is no lake, FutureFormat, Corrupt."""
         clock, ids = clock or SystemClock(), ids or Ids()
         try:
-            data = await store.get(lake_file.PATH)
+            file = await get_decoded(store, lake_file.PATH, lambda data: lake_file.decode(data, store.url))
         except NotFound as error:
             raise NotFound(f"there is no lake at {store.url}", hint="make one with `lochan init`") from error
-        file = lake_file.decode(data, store.url)
         settings = Settings(writer=ids.ksuid(clock.wall()), hold_s=hold_ms / 1_000)
         journals = Journals(store, file, journal_url, clock, ids, settings, alarm)
         try:

@@ -19,6 +19,7 @@ from lochan.engines.duckdb.object_check import ObjectCheck, PlacedObject, damage
 from lochan.errors import Corrupt, LochanError, NotFound
 from lochan.query.sources.snapshot import DataObject
 from lochan.store.protocol import Store
+from lochan.store.reread import Doubt
 from lochan.store.threads import Threads
 from lochan.store.verified import YOUNG_NS, Stamp, Verified
 
@@ -87,11 +88,11 @@ class CopiedFiles:
         """False: it is gone."""
         part = f"{to}.{os.getpid()}-{next(_numbers)}"
         try:
-            if await self._written(self._store.get_stream(each.address), part) != each.sha256:
-                os.unlink(part)
-                # The damage may have come on the way.
-                if await self._written(self._store.get_stream(each.address), part) != each.sha256:
+            doubt = Doubt()
+            while (digest := await self._written(self._store.get_stream(each.address), part)) != each.sha256:
+                if not doubt.again(digest):
                     raise damaged(each, "its SHA-256 is not the one it was written with")
+                os.unlink(part)
             os.rename(part, to)
         except NotFound:
             return False

@@ -22,6 +22,7 @@ from lochan.errors import LochanError, NotFound
 from lochan.ids import Ids
 from lochan.store.place import StorePlace
 from lochan.store.protocol import Stat, Store
+from lochan.store.reread import Doubt
 from lochan.store.threads import for_tables
 from lochan.store.verified import Verified
 
@@ -66,11 +67,11 @@ class BucketCheck:
         ]
         lost: set[str] = set()
         try:
-            wrong = await self._read(doubtful, lost)
-            for each in await self._read(wrong, lost):  # the damage may have come on the way
-                raise damaged(each, "its SHA-256 is not the one it was written with")
+            wrong = await self._wrong(doubtful, lost)
         finally:
             self._verified.save()
+        if wrong:
+            raise damaged(wrong[0], "its SHA-256 is not the one it was written with")
         return [stat is not None and each.address not in lost for each, stat in zip(objects, stats, strict=True)]
 
     def failure(self, objects: Sequence[StoredObject]) -> LochanError | None:
@@ -78,7 +79,7 @@ class BucketCheck:
 
         async def read() -> LochanError | None:
             lost: set[str] = set()
-            wrong = await self._read(await self._read(objects, lost), lost)
+            wrong = await self._wrong(objects, lost)
             if lost:
                 return gone(next(each for each in objects if each.address in lost))
             return damaged(wrong[0], "its SHA-256 is not the one it was written with") if wrong else None
@@ -86,10 +87,20 @@ class BucketCheck:
         with ThreadPoolExecutor(1, "lochan") as threads:
             return threads.submit(lambda: asyncio.run(read())).result()
 
-    async def _read(self, objects: Sequence[StoredObject], lost: set[str]) -> list[StoredObject]:
-        """Those that are not as they were written."""
-        if not objects:
-            return []
+    async def _wrong(self, objects: Sequence[StoredObject], lost: set[str]) -> list[StoredObject]:
+        """Those that are not as they were written: the same wrong bytes came twice."""
+        doubts = {each.address: Doubt() for each in objects}
+        wrong: list[StoredObject] = []
+        left = objects
+        while left:
+            again = []
+            for each, digest in await self._read(left, lost):
+                (again if doubts[each.address].again(digest) else wrong).append(each)
+            left = again
+        return wrong
+
+    async def _read(self, objects: Sequence[StoredObject], lost: set[str]) -> list[tuple[StoredObject, bytes]]:
+        """Those that have another digest, with that."""
         if self._tasks is None:
             seen = await _at_once(_READ_AT_ONCE, [_digest(self._store, each.address) for each in objects])
         else:
@@ -99,7 +110,7 @@ class BucketCheck:
             if not digest:
                 lost.add(each.address)
             elif digest != each.sha256:
-                wrong.append(each)
+                wrong.append((each, digest))
             else:
                 self._verified.add(each.address, etag or None, each.sha256)
         return wrong

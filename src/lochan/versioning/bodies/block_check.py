@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from lochan.errors import Corrupt
 from lochan.formats.entry import Block
 from lochan.store.protocol import Store
+from lochan.store.reread import Doubt
 from lochan.store.threads import running_loop
 from lochan.versioning.bodies.hashing import Feed, Hashing
 from lochan.versioning.bodies.trusted import Stamp, Trusted
@@ -56,14 +57,16 @@ class BlockCheck:
             done.set_result(None)
 
     async def _checked(self, block: Block, start: int, stop: int) -> bytes:
-        for _ in range(2):  # before a block is called damaged it is read once more
+        doubt = Doubt()
+        while True:
             stamp = self._trusted.stamp(block)
             part, digest = await self._hashed(block, start, stop)
             if digest == block.sha256:
                 if self._trusted.stamp(block) == stamp:
                     self._trusted.was_right(block, stamp)
                 return part
-        raise Corrupt("its SHA-256 is not the one it was written with")
+            if not doubt.again(digest):
+                raise Corrupt("its SHA-256 is not the one it was written with")
 
     async def _hashed(self, block: Block, start: int, stop: int) -> tuple[bytes, bytes]:
         """These bytes of the block, and the digest of all."""
