@@ -64,10 +64,7 @@ def convert(unsealed: Unsealed, type: type[T], what: str, hint: str) -> T:
 
 def _last(data: bytes) -> re.Match[bytes] | None:
     """Values may hold anything, but the checksum comes last."""
-    found = None
-    for found in _FIELD.finditer(data):
-        pass
-    return found
+    return max(_FIELD.finditer(data), key=re.Match.start, default=None)
 
 
 def _without(data: bytes, found: re.Match[bytes]) -> bytes:

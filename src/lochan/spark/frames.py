@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from lochan.engines.duckdb.scanning import used
 from lochan.engines.spark.scan import Views
-from lochan.query.dialects import render
 from lochan.lake import Lake
+from lochan.query.dialects import render
 from lochan.spark.lakes import LakePlace, found_lake, on_lake
 from lochan.spark.paths import check_objects, hadoop_options, path_at
 from lochan.spark.planned import Planned, Wanted, plan

@@ -19,9 +19,7 @@ OLD = msgspec.json.format(msgspec.json.encode(LAKE)) + b"\n"
 
 
 def _flips(data: bytes) -> list[bytes]:
-    return [
-        data[:at] + bytes([data[at] ^ (1 << bit)]) + data[at + 1 :] for at in range(len(data)) for bit in range(0, 8)
-    ]
+    return [data[:at] + bytes([data[at] ^ (1 << bit)]) + data[at + 1 :] for at in range(len(data)) for bit in range(8)]
 
 
 def test_they_come_back_as_they_were() -> None:

@@ -107,7 +107,7 @@ def placed_objects(
 
 
 def _streamed(session: Session, sql: str, why: Callable[[], LochanError | None]) -> Iterator[pa.RecordBatch]:
-    """An engine's error while it reads is the objects' if one of them has gone meanwhile, or is damaged: `why` tells."""
+    """An engine's error while it reads is the objects' if one of them is gone, or damaged: `why` tells."""
 
     def explained(error: Exception) -> Exception:
         return error if isinstance(error, LochanError) else why() or error

@@ -20,6 +20,7 @@ from lochan.store.verified import Verified
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+
 class Bucket:
     """Objects are read from it by whoever needs them: not a row comes by this machine."""
 

@@ -118,9 +118,7 @@ async def start(
         raise _explained(error, prepared, limits) from error
 
 
-def _streamed(
-    batches: Iterator[pa.RecordBatch], why: Callable[[str], LochanError | None]
-) -> Iterator[pa.RecordBatch]:
+def _streamed(batches: Iterator[pa.RecordBatch], why: Callable[[str], LochanError | None]) -> Iterator[pa.RecordBatch]:
     """`why` may know better than Spark what has failed."""
     try:
         yield from batches

@@ -148,7 +148,9 @@ class BodyReader:
     def _is_part(self, span: _Span) -> bool:
         """Of a block that can be checked."""
         block = span.block
-        return bool(block.sha256) and not _is_checked(span) and self._trusted.has_stamps and not is_outside(block.address)
+        return (
+            bool(block.sha256) and not _is_checked(span) and self._trusted.has_stamps and not is_outside(block.address)
+        )
 
     async def _part(self, entry: Entry, piece: _Piece, data: bytes, seen: Stamp | None) -> tuple[bytes, Stamp | None]:
         """The bytes of a piece, when all of its block is known to be right."""
