@@ -33,10 +33,10 @@ def test_every_flipped_bit_is_found() -> None:
         with pytest.raises(Corrupt, match=r"^file:///x/lake.json "):
             lake_file.decode(damaged, "file:///x")
     for damaged in _flips(job.encode(JOB)):
-        with pytest.raises(Corrupt, match="^x "):
+        with pytest.raises(Corrupt, match=r"^x "):
             job.decode(damaged, "x")
     for damaged in _flips(key_file.encode(b"k" * 32)):
-        with pytest.raises(Corrupt, match="^x is not the key"):
+        with pytest.raises(Corrupt, match=r"^x is not the key"):
             key_file.decode(damaged, "x")
 
 
