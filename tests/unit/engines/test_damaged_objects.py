@@ -31,7 +31,7 @@ from lochan.versioning.moving import merge
 from tests.run import run
 from tests.unit.engines.lake import ANN, QueryLake
 
-ROWS = [{"k": number, "x": number * 7, "text": f"row {number}"} for number in range(400)]
+ROWS: list[dict[str, Any]] = [{"k": number, "x": number * 7, "text": f"row {number}"} for number in range(400)]
 
 
 class Later(SystemClock):

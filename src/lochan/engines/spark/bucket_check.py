@@ -93,7 +93,7 @@ class BucketCheck:
         wrong: list[StoredObject] = []
         left = objects
         while left:
-            again = []
+            again: list[StoredObject] = []
             for each, digest in await self._read(left, lost):
                 (again if doubts[each.address].again(digest) else wrong).append(each)
             left = again
