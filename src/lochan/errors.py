@@ -20,7 +20,8 @@
     │   ├── Refused               the rules of the lake or the store forbid it
     │   │   ├── Dirty               there are uncommitted changes
     │   │   ├── Protected           the branch is protected against it
-    │   │   └── ReadOnly            nothing in the repository may change
+    │   │   ├── ReadOnly            nothing in the repository may change
+    │   │   └── Unavailable         the store does not let us in, takes no writes, or is gone: whoever runs it must act
     │   └── FutureFormat          written by a newer Lochan than this one
     ├── Conflict                somebody else was first
     │   ├── AlreadyExists         the name is taken
@@ -128,6 +129,10 @@ class Protected(Refused):
 
 class ReadOnly(Refused):
     kind = "read-only"
+
+
+class Unavailable(Refused):
+    kind = "unavailable"
 
 
 class FutureFormat(Mistake):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from lochan.access.state import Access
@@ -18,6 +19,7 @@ from lochan.journal.open import Journals
 from lochan.journal.state import Alarm, Part
 from lochan.store.create import settle
 from lochan.store.protocol import Store
+from lochan.store.reread import get_decoded
 from lochan.versioning.repositories import POOL, Repositories, Repository
 
 if TYPE_CHECKING:
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from lochan.journal.trim import JournalTrim, Trimmed
     from lochan.pools.joining import RowMerge
     from lochan.store.place import StorePlace
+    from lochan.store.verified import Verified
     from lochan.tree.cache import ArrowCache
     from lochan.versioning.bodies.outside import Outside
     from lochan.versioning.bodies.settings import BodySettings
@@ -65,6 +68,7 @@ class World:
     secret: Callable[[], bytes] | None = None  # what the secrets of access keys are encrypted with; None: in the lake
     cache: Cache | None = None  # of trees; None: what is not in memory is read from the store each time
     options: Mapping[str, str] = field(default_factory=dict, repr=False)  # that the lake's store was opened with
+    verified: str = ""  # a folder that tells which files were checked; "": each process checks them itself
 
 
 ALONE = World()
@@ -134,10 +138,9 @@ class Lake:
         """Raises NotFound when there is no lake, FutureFormat, Corrupt."""
         clock, ids = clock or SystemClock(), ids or Ids()
         try:
-            data = await store.get(lake_file.PATH)
+            file = await get_decoded(store, lake_file.PATH, lambda data: lake_file.decode(data, store.url))
         except NotFound as error:
             raise NotFound(f"there is no lake at {store.url}", hint="make one with `lochan init`") from error
-        file = lake_file.decode(data, store.url)
         keep_private = getattr(store, "keep_private", None)
         if keep_private is not None:  # on a disk, where earlier versions left it open to every user of the machine
             keep_private()
@@ -156,6 +159,14 @@ class Lake:
         from lochan.store.place import StorePlace
 
         return StorePlace(self.url, self._world.options)
+
+    @cached_property
+    def verified(self) -> Verified:
+        """Which of its files were read as a whole, and were right."""
+        from lochan.store.verified import Verified
+
+        folder = self._world.verified
+        return Verified(self.url, self._clock, f"{folder}/{self.id}" if folder else "")
 
     @property
     def clock(self) -> Clock:
@@ -293,6 +304,7 @@ class Lake:
             outside=self.outside(),
             settings=self._world.bodies or STANDARD,
             cache=self._cache(found.id),
+            verified=self.verified,
         )
         if found.kind == POOL:
             from lochan.pools.joining import PoolJoins
@@ -432,9 +444,9 @@ class Lake:
 
             cache = self._world.cache
             kept = (f"{cache.folder}/objects/{self.id}", cache.bytes_max) if cache else (None, 0)
-            files = files_of(self.store, *kept)
+            files = files_of(self.store, *kept, verified=self.verified)
             self._queries = Surroundings(
-                self, files, Snapshots(), self._clock, self.store, self.place, Instances(), self._tell
+                self, files, Snapshots(), self._clock, self.store, self.place, self.verified, Instances(), self._tell
             )
         return self._queries
 

@@ -10,10 +10,12 @@ from hashlib import scrypt
 
 from lochan.access.sealing import KEY_BYTES
 from lochan.clock import Clock
-from lochan.errors import Corrupt, Invalid, NotFound
+from lochan.errors import Invalid, NotFound
+from lochan.formats import key_file
 from lochan.ids import Ids
 from lochan.store.create import settle
 from lochan.store.protocol import Store
+from lochan.store.reread import get_decoded
 
 PATH = "_lake/keys/secrets"
 GIVEN_BYTES_MIN = 16
@@ -39,14 +41,15 @@ class EncryptionKey:
         return self._key
 
     async def _read_or_make(self) -> bytes:
+        def decode(data: bytes) -> bytes:
+            return key_file.decode(data, f"{PATH} in {self._store.url}")
+
         try:
-            key = await self._store.get(PATH)
+            return await get_decoded(self._store, PATH, decode)
         except NotFound:
             deadline = self._clock.boot() + _PATIENCE_S
-            key = await settle(self._store, PATH, self._ids.signing_key(), self._clock, self._ids, deadline)
-        if len(key) != KEY_BYTES:
-            raise Corrupt(f"{PATH} in {self._store.url} is not the key that was written", hint="restore this file")
-        return key
+            made = key_file.encode(self._ids.signing_key())
+            return decode(await settle(self._store, PATH, made, self._clock, self._ids, deadline))
 
 
 def derived(given: bytes, lake: str) -> bytes:

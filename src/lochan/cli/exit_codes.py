@@ -37,6 +37,7 @@ BY_KIND: Mapping[str, int] = {
     "dirty": REFUSED,
     "protected": REFUSED,
     "read-only": REFUSED,
+    "unavailable": REFUSED,
     "future-format": FUTURE_FORMAT,
     "conflict": CONFLICT,
     "already-exists": CONFLICT,

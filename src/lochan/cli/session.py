@@ -158,7 +158,8 @@ def _world(config: Config, lasting: bool) -> "World":
     kept = lasting or lake_place(config).folder is None
     cache = Cache(str(cache_place(config)), config.count("cache.size")) if kept else None
     options = store_options(config, lake_place(config).url, os.environ)
-    return World(open_other, None, bodies, encryption_secret(config), cache, options)
+    verified = str(cache_place(config) / "verified")
+    return World(open_other, None, bodies, encryption_secret(config), cache, options, verified)
 
 
 async def create_lake(config: Config, found: Found) -> "Lake":

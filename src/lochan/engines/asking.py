@@ -101,7 +101,7 @@ async def _start_spark(
 ) -> SparkRun:
     from lochan.engines.spark.run import Lying, start
 
-    lying = Lying(at.files, at.place, at.store)
+    lying = Lying(at.files, at.place, at.store, at.verified)
     return await start(
         plan, lying, work, how.limits, how.spark, about=f"query of {about}", go_on=how.go_on, listener=listener
     )

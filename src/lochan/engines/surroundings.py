@@ -12,6 +12,7 @@ from lochan.query.sources.catalog import Catalog
 from lochan.query.sources.snapshot import Snapshots
 from lochan.store.place import StorePlace
 from lochan.store.protocol import Store
+from lochan.store.verified import Verified
 
 
 @dataclass(frozen=True)
@@ -22,5 +23,6 @@ class Surroundings:
     clock: Clock
     store: Store
     place: StorePlace  # what opens the same store elsewhere
+    verified: Verified  # which files were checked
     instances: Instances  # of DuckDB, that one query after the other uses
     tell: Tell | None = None  # who keeps a record of what runs on Spark

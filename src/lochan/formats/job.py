@@ -5,7 +5,8 @@ It tells of work, never of data: no value of a row is in it.
 
 import msgspec
 
-from lochan.errors import Corrupt, FutureFormat
+from lochan.errors import FutureFormat
+from lochan.formats import json_file
 
 PREFIX = "_lake/jobs/"
 FORMAT = 1
@@ -63,18 +64,16 @@ def id_of(path: str) -> str:
 
 
 def encode(record: JobRecord) -> bytes:
-    return msgspec.json.encode(record)
+    return json_file.seal(record)
 
 
 def decode(data: bytes, path: str) -> JobRecord:
-    try:
-        version = msgspec.json.decode(data, type=_OnlyFormat).format
-        if version <= FORMAT:
-            return msgspec.json.decode(data, type=JobRecord)
-    except msgspec.DecodeError as error:
-        raise Corrupt(f"{path} cannot be read: {error}", hint="it tells of a job only, and may be deleted") from error
-    raise FutureFormat(f"{path} has format {version}; this Lochan reads up to {FORMAT}", hint="upgrade Lochan")
+    """Raises Corrupt, FutureFormat."""
+    unsealed = json_file.unseal(data, path, _HINT)
+    version = unsealed.fields.get("format")
+    if type(version) is int and version > FORMAT:
+        raise FutureFormat(f"{path} has format {version}; this Lochan reads up to {FORMAT}", hint="upgrade Lochan")
+    return json_file.convert(unsealed, JobRecord, path, _HINT)
 
 
-class _OnlyFormat(msgspec.Struct):
-    format: int
+_HINT = "it tells of a job only, and may be deleted"

@@ -1,11 +1,21 @@
-"""lake.json: the one file that makes a folder or a prefix a lake. Written once, by put-if-absent."""
+"""lake.json: the one file that makes a folder or a prefix a lake. Written once, by put-if-absent.
+
+Lakes that were made before the file had a checksum have none, and are opened as ever.
+"""
+
+import re
 
 import msgspec
 
 from lochan.errors import Corrupt, FutureFormat
+from lochan.formats import json_file
 
 PATH = "lake.json"
 FORMAT = 1
+JOURNALS = ("store", "postgres")
+
+_ID = re.compile(r"[0-9A-Za-z]{27}")
+_RESTORE = "restore it from a copy of the lake"
 
 
 class LakeFile(msgspec.Struct, frozen=True):
@@ -16,20 +26,31 @@ class LakeFile(msgspec.Struct, frozen=True):
 
 
 def encode(lake: LakeFile) -> bytes:
-    return msgspec.json.format(msgspec.json.encode(lake)) + b"\n"
+    return json_file.seal(lake, indented=True)
 
 
 def decode(data: bytes, url: str) -> LakeFile:
-    try:
-        version = msgspec.json.decode(data, type=_OnlyFormat).format
-        if version <= FORMAT:
-            return msgspec.json.decode(data, type=LakeFile)
-    except msgspec.DecodeError as error:
-        raise Corrupt(f"{url}/{PATH} cannot be read: {error}", hint="restore it from a copy of the lake") from error
-    raise FutureFormat(
-        f"the lake at {url} has format {version}; this Lochan reads up to {FORMAT}", hint="upgrade Lochan"
-    )
+    """Raises Corrupt, and FutureFormat for a lake that a newer Lochan has made."""
+    what = f"{url}/{PATH}"
+    unsealed = json_file.unseal(data, what, _RESTORE)
+    version = unsealed.fields.get("format")
+    if type(version) is int and version > FORMAT:
+        raise FutureFormat(
+            f"the lake at {url} has format {version}; this Lochan reads up to {FORMAT}", hint="upgrade Lochan"
+        )
+    lake = json_file.convert(unsealed, LakeFile, what, _RESTORE)
+    wrong = _wrong(lake)
+    if wrong:
+        raise Corrupt(f"{what} is damaged: {wrong}", hint=_RESTORE)
+    return lake
 
 
-class _OnlyFormat(msgspec.Struct):
-    format: int
+def _wrong(lake: LakeFile) -> str:
+    """What no lake has; empty: nothing."""
+    if lake.format < 1:
+        return f"there is no format {lake.format}"
+    if not _ID.fullmatch(lake.lake):
+        return f"{lake.lake!r} is not the id of a lake"
+    if lake.journal not in JOURNALS:
+        return f"{lake.journal!r} is not where journals can be"
+    return f"it cannot be made at {lake.created}" if lake.created < 0 else ""

@@ -9,6 +9,7 @@ import msgspec
 from lochan.errors import Ambiguous, LochanError, NotFound
 from lochan.formats.job import PREFIX, RUNNING, JobRecord, decode, id_of, path_of
 from lochan.store.protocol import Store
+from lochan.store.reread import get_decoded
 
 LOST = "lost"
 LOST_S = 60.0  # many beats; clocks of machines may differ by some seconds
@@ -32,7 +33,7 @@ async def job(store: Store, id: str, now: int) -> JobRecord:
     if len(ids) > 1 and id not in ids:
         raise Ambiguous(f"{len(ids)} jobs begin with {id}", hint="give more of its id")
     path = path_of(ids[0])
-    return _as_of(now, decode(await store.get(path), path))
+    return _as_of(now, await get_decoded(store, path, lambda data: decode(data, path)))
 
 
 def _as_of(now: int, record: JobRecord) -> JobRecord:
@@ -44,6 +45,6 @@ def _as_of(now: int, record: JobRecord) -> JobRecord:
 
 async def _read(store: Store, path: str) -> JobRecord | None:
     try:
-        return decode(await store.get(path), path)
+        return await get_decoded(store, path, lambda data: decode(data, path))
     except LochanError:
         return None

@@ -17,6 +17,7 @@ from lochan.ids import Ids
 from lochan.jobs.landing import Landed
 from lochan.jobs.record import JobPlace, forget_old, why
 from lochan.store.counting import counts_of
+from lochan.store.reread import get_decoded
 
 _PATIENCE_S = 5.0
 _HOUR_US = 3_600_000_000
@@ -67,7 +68,7 @@ async def _read(place: JobPlace, id: str) -> JobRecord | None:
     path = path_of(id)
     with suppress(Exception):
         async with asyncio.timeout(_PATIENCE_S):
-            return decode(await place.store.get(path), path)
+            return await get_decoded(place.store, path, lambda data: decode(data, path))
     return None
 
 

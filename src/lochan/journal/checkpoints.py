@@ -12,6 +12,7 @@ from lochan.formats import checkpoint as checkpoints
 from lochan.formats.checkpoint import Checkpoint
 from lochan.journal.state import Schema, State
 from lochan.store.protocol import Store
+from lochan.store.reread import get_decoded
 
 _DIGITS = 20
 
@@ -61,7 +62,9 @@ class Checkpoints:
     async def _read(self, number: int, journal: str) -> Checkpoint | None:
         path = self._path(number)
         try:
-            checkpoint = checkpoints.decode(await self._store.get(path), f"checkpoint {path}")
+            checkpoint = await get_decoded(
+                self._store, path, lambda data: checkpoints.decode(data, f"checkpoint {path}")
+            )
         except (NotFound, Corrupt, FutureFormat):
             return None
         fits = checkpoint.journal == journal and checkpoint.number == number

@@ -25,8 +25,9 @@ from lochan.formats.segment import Segment
 from lochan.journal.chain import Chain
 from lochan.journal.slots import GROUP, ObjectSlots, Slots
 from lochan.journal.state import Alarm
-from lochan.journal.tail import Tail
+from lochan.journal.tail import Tail, read_segment
 from lochan.store.protocol import Store
+from lochan.store.reread import get_decoded
 
 _DIGITS = 20
 _RESTORE = "restore its file from a copy of the lake"
@@ -264,19 +265,21 @@ class _Files:
         try:
             await self._store.put_if_absent(path, data)
         except AlreadyExists:
-            with suppress(NotFound):  # a batch that was superseded meanwhile
-                if await self._store.get(path) != data:
+
+            def check(found: bytes) -> None:
+                if found != data:
                     raise Corrupt(
-                        f"{path} in {self._store.url} holds other records than the journal",
-                        hint=_TWO_DATABASES,
-                    ) from None
+                        f"{path} in {self._store.url} holds other records than the journal", hint=_TWO_DATABASES
+                    )
+
+            with suppress(NotFound):  # a batch that was superseded meanwhile
+                await get_decoded(self._store, path, check)
 
     async def has_segment(self, group: int) -> bool:
         return await self._slots.has_segment(group)
 
     async def segment(self, group: int) -> Segment | None:
-        data = await self._slots.read_segment(group)
-        return None if data is None else segments.decode(data, f"segment {group} of {self.name}")
+        return await read_segment(self._slots, group)
 
     async def batches(self) -> list[_Batch]:
         found = []
@@ -303,10 +306,14 @@ class _Files:
 
     async def read(self, batch: _Batch) -> Segment:
         path = self.batch_path(batch)
-        segment = segments.decode(await self._store.get(path), f"{path} in {self._store.url}")
-        if segment.first != batch.first or len(segment.records) != batch.last - batch.first + 1:
-            raise Corrupt(f"{path} in {self._store.url} does not hold what its name says", hint="report this")
-        return segment
+
+        def decode(data: bytes) -> Segment:
+            segment = segments.decode(data, f"{path} in {self._store.url}")
+            if segment.first != batch.first or len(segment.records) != batch.last - batch.first + 1:
+                raise Corrupt(f"{path} in {self._store.url} does not hold what its name says", hint="report this")
+            return segment
+
+        return await get_decoded(self._store, path, decode)
 
     async def delete(self, batch: _Batch) -> None:
         await self._store.delete(self.batch_path(batch))

@@ -19,7 +19,17 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import TransactionStatus
 
-from lochan.errors import AlreadyExists, Corrupt, DiskFull, Invalid, LochanError, NotFound, Refused, Transient
+from lochan.errors import (
+    AlreadyExists,
+    Corrupt,
+    DiskFull,
+    Invalid,
+    LochanError,
+    NotFound,
+    Refused,
+    Transient,
+    Unavailable,
+)
 from lochan.failpoints import fp
 from lochan.journal.slots import Listed, ObjectSlots
 
@@ -322,9 +332,9 @@ def _no_connection(told: str) -> LochanError:
     if re.search('database ".*" does not exist', told):
         return NotFound(told, hint="create the database, or correct journal.postgres.url")
     if _NOT_LET_IN.search(told):
-        return Refused(told, hint="check the user, the password and the server's pg_hba.conf")
+        return Unavailable(told, hint="check the user, the password and the server's pg_hba.conf")
     if "session is read-only" in told:
-        return Refused(told, hint="journals need the primary server, open for writing")
+        return Unavailable(told, hint="journals need the primary server, open for writing")
     return Transient(told, hint="is the server running, and journal.postgres.url right?")
 
 
@@ -347,7 +357,7 @@ def _refusal(error: psycopg.Error, told: str) -> LochanError:
     if state[:2] in _MAY_PASS:
         return Transient(told)
     if state == "25006":
-        return Refused(told, hint="journals need the primary server, open for writing")
+        return Unavailable(told, hint="journals need the primary server, open for writing")
     if state == "42501":
-        return Refused(told, hint="let the user create the schema lochan, or create it and give it to the user")
-    return Refused(told)
+        return Unavailable(told, hint="let the user create the schema lochan, or create it and give it to the user")
+    return Unavailable(told)

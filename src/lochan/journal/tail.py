@@ -9,7 +9,7 @@ stalled writer's put may have landed in it after that. So the slot is read first
 from typing import Generic, TypeVar
 
 from lochan.clock import Clock
-from lochan.errors import Corrupt
+from lochan.errors import Corrupt, FutureFormat, NotFound
 from lochan.formats import record as records
 from lochan.formats import segment as segments
 from lochan.formats.segment import Segment
@@ -17,6 +17,7 @@ from lochan.journal.chain import Folder
 from lochan.journal.rules import RULES, Anchor, Rules
 from lochan.journal.slots import Slots
 from lochan.journal.turns import Turns
+from lochan.store.reread import Doubt, read_checked
 
 F = TypeVar("F", bound=Folder)
 
@@ -30,7 +31,7 @@ class Tail(Generic[F]):
         self._rules = rules
         self._turns = Turns()
         self._window = 1
-        self._damaged = 0
+        self._damaged, self._doubt = 0, Doubt()
         self._looked_ahead = False
         self.state = state
         self.anchor = rules.anchor_of_checkpoint(self.next, self.now())
@@ -126,29 +127,20 @@ class Tail(Generic[F]):
         return await self.segment(number // self._slots.group)
 
     async def segment(self, group: int) -> Segment | None:
-        data = await self._slots.read_segment(group)
-        if data is None:
-            return None
-        what = f"segment {group} of {self._slots.name}"
-        try:
-            segment = segments.decode(data, what)
-        except Corrupt:  # damaged on the way, or at rest? A second reading tells.
-            segment = segments.decode(await self._slots.read_segment(group) or b"", what)
-        if segment.group != group:
-            raise Corrupt(f"{what} says it is segment {segment.group}", hint="restore it from a copy of the lake")
-        return segment
+        return await read_segment(self._slots, group)
 
     def _fold_slot(self, number: int, data: bytes) -> bool:
         """False: the bytes are damaged, perhaps only on the way; the whole question is asked once more, for the slot
-        may be gone meanwhile. Raises Corrupt if they are damaged again."""
+        may be gone meanwhile. Raises Corrupt if the same bytes come again."""
         if number != self.next:
             return True  # our own append was adopted while we waited
         try:
             sealed = records.decode(data, f"record {number} of {self._slots.name}")
-        except Corrupt:
-            if self._damaged == number:
+        except (Corrupt, FutureFormat):
+            if self._damaged != number:
+                self._damaged, self._doubt = number, Doubt()
+            if not self._doubt.again(data):
                 raise
-            self._damaged = number
             return False
         self.state.fold(sealed)
         return True
@@ -159,6 +151,31 @@ class Tail(Generic[F]):
         for number, data in enumerate(segment.records, segment.first):
             if number == self.next and (until is None or number <= until):
                 self.state.fold(records.decode(data, f"record {number} of {self._slots.name}"))
+
+
+async def read_segment(slots: Slots, group: int) -> Segment | None:
+    """None: there is none. Raises Corrupt, after a second reading; FutureFormat."""
+    what = f"segment {group} of {slots.name}"
+    is_there = False
+
+    async def read() -> bytes:
+        nonlocal is_there
+        data = await slots.read_segment(group)
+        if data is None and not is_there:
+            raise NotFound(what)
+        is_there = True  # for ever: nobody deletes a segment, and a store that says so later is wrong
+        return data or b""
+
+    async def decode(data: bytes) -> Segment:
+        segment = segments.decode(data, what)
+        if segment.group != group:
+            raise Corrupt(f"{what} says it is segment {segment.group}", hint="restore it from a copy of the lake")
+        return segment
+
+    try:
+        return await read_checked(read, decode)
+    except NotFound:
+        return None
 
 
 def ends_early(segment: Segment, number: int, name: str) -> Corrupt:

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 from lochan.engines.duckdb.scanning import used
 from lochan.engines.spark.scan import Views
+from lochan.lake import Lake
 from lochan.query.dialects import render
 from lochan.spark.lakes import LakePlace, found_lake, on_lake
-from lochan.spark.paths import hadoop_options, object_paths
+from lochan.spark.paths import check_objects, hadoop_options, path_at
 from lochan.spark.planned import Planned, Wanted, plan
 from lochan.spark.typed import select_list
 from lochan.versioning.uri import prefix_uri
@@ -49,7 +50,21 @@ def read(
 
         return read_table(spark, place, at, where, columns)
     wanted = Wanted(at, where, columns)
-    return framed(spark, place, on_lake(place, lambda lake: plan(lake, wanted)))
+    return framed(spark, place, on_lake(place, lambda lake: checked_plan(spark, lake, place, wanted)))
+
+
+async def checked_plan(spark: SparkSession, lake: Lake, place: LakePlace, wanted: Wanted) -> Planned:
+    planned = await plan(lake, wanted)
+    await check_plan(spark, lake, place, planned)
+    return planned
+
+
+async def check_plan(spark: SparkSession, lake: Lake, place: LakePlace, planned: Planned) -> None:
+    """Raises Gone, Corrupt for an object that is not as it was written."""
+    objects = [each for name in used(planned.query, planned.scans) for each in planned.scans.files[name].objects]
+    if objects:
+        path_at(place.store, "")  # is it a store that Spark can read?
+    await check_objects(spark, lake, place.store, objects)
 
 
 def framed(spark: SparkSession, place: LakePlace, planned: Planned) -> DataFrame:
@@ -58,7 +73,7 @@ def framed(spark: SparkSession, place: LakePlace, planned: Planned) -> DataFrame
     with _meaning(spark):
         for name in used(planned.query, scans):
             scan = scans.files[name]
-            views.add_files(scan, name, object_paths(place.store, scan.objects), options)
+            views.add_files(scan, name, [path_at(place.store, each.address) for each in scan.objects], options)
         sql = render(views.named(planned.query.copy()), "spark")
         frame = spark.sql(f"SELECT {', '.join(select_list(planned.row)) or '1 AS `_`'} FROM ({sql})")
         if not is_remote(spark):

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from lochan import __version__
 from lochan.clock import SystemClock
-from lochan.config.find import find_lake
+from lochan.config.find import cache_folder, find_lake
 from lochan.config.load import Flag, load
 from lochan.config.store_options import store_options
 from lochan.errors import NotFound, Retry
@@ -37,6 +37,7 @@ class LakePlace:
     store: StorePlace
     journal_url: str = field(default="", repr=False)
     actor: Actor = field(default_factory=lambda: _actor(None))
+    verified: str = ""  # the folder of what this machine has checked
 
     async def open(self, counts: Counts | None = None) -> Lake:
         """`counts`: of what is asked of its store."""
@@ -46,7 +47,7 @@ class LakePlace:
             """Of files that were imported or linked, and lie elsewhere."""
             return StorePlace(url, {} if url.startswith("file://") else self.store.options).open(clock=clock, ids=ids)
 
-        world = World(open_store=other, options=self.store.options)
+        world = World(open_store=other, options=self.store.options, verified=self.verified)
         try:
             store = self.store.open(clock=clock, ids=ids)
         except NotFound as error:
@@ -67,7 +68,8 @@ def found_lake(lake: str | os.PathLike[str] | None = None, options: Mapping[str,
     url = found.url if found.folder is None else str(found.folder.absolute())
     place = StorePlace(url, {**store_options(config, url, env), **(options or {})})
     journal = config.optional_text("journal.postgres.url") or ""
-    return LakePlace(place, journal, _actor(config.optional_text("user")))
+    verified = str(cache_folder(config, env=env, home=home) / "verified")
+    return LakePlace(place, journal, _actor(config.optional_text("user")), verified)
 
 
 def on_lake(place: LakePlace, work: Callable[[Lake], Awaitable[T]], counts: Counts | None = None) -> T:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from lochan.engines.duckdb.files import gone
+from lochan.engines.duckdb.object_check import ObjectCheck, PlacedObject, StoredObject, gone
 from lochan.engines.spark import s3a
+from lochan.engines.spark.bucket_check import BucketCheck
 from lochan.errors import Refused
-from lochan.query.sources.snapshot import DataObject
+from lochan.lake import Lake
 from lochan.store.place import StorePlace
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 _NONE: Mapping[str, str] = {}
 
@@ -39,11 +43,20 @@ def hadoop_options(place: StorePlace) -> Mapping[str, str]:
     return s3a.options_of(place) if s3a.is_bucket(place) else _NONE
 
 
-def object_paths(place: StorePlace, objects: Sequence[DataObject]) -> list[str]:
-    """Raises Gone, where that shows at a glance."""
-    paths = [path_at(place, each.address) for each in objects]
-    if local_root(place) is not None:
-        lost = next((each for each, path in zip(objects, paths, strict=True) if not Path(path).exists()), None)
-        if lost is not None:
-            raise gone(lost)
-    return paths
+async def check_objects(spark: SparkSession, lake: Lake, place: StorePlace, objects: Sequence[StoredObject]) -> None:
+    """Before Spark reads them by itself, from a store that it can read. Raises Gone, Corrupt."""
+    root = local_root(place)
+    if root is not None:
+        check = ObjectCheck(lake.verified)
+        found = await check.check([PlacedObject(each, f"{root}/{each.address}") for each in objects])
+        there = [bool(path) for path in found]
+    else:
+        tasks = None if _runs_here(spark) else spark
+        there = await BucketCheck(place, lake.store, lake.verified, tasks).check(objects)
+    for each, is_there in zip(objects, there, strict=True):
+        if not is_there:
+            raise gone(each)
+
+
+def _runs_here(spark: SparkSession) -> bool:
+    return (spark.conf.get("spark.master", "") or "").partition("[")[0] == "local"

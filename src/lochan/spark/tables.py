@@ -16,7 +16,7 @@ from lochan.errors import Invalid
 from lochan.formats.entry import Entry
 from lochan.lake import Lake
 from lochan.spark.lakes import LakePlace, on_lake
-from lochan.spark.paths import hadoop_options, path_at
+from lochan.spark.paths import check_objects, hadoop_options, path_at
 from lochan.spark.table_files import FileReading, file_schema, table_entries
 from lochan.store.place import StorePlace
 from lochan.versioning.open_repository import OpenRepository
@@ -39,7 +39,7 @@ def read_table(spark: SparkSession, place: LakePlace, uri: Uri, where: str, colu
     """Raises NotFound where there is no such file."""
     if where:
         raise Invalid("files are read without a test", hint="test the frame itself: read(…).where(…)")
-    table = on_lake(place, lambda lake: _table(lake, uri))
+    table = on_lake(place, lambda lake: _table(spark, lake, place, uri))
     frames = []
     if table.whole:
         read = spark.read.options(**hadoop_options(place.store))
@@ -50,13 +50,33 @@ def read_table(spark: SparkSession, place: LakePlace, uri: Uri, where: str, colu
     return frame.select(*columns) if columns else frame
 
 
-async def _table(lake: Lake, uri: Uri) -> Table:
+class _File(NamedTuple):
+    """A file that lies on the store as it is."""
+
+    path: str
+    repository: str
+    address: str
+    size: int
+    sha256: bytes
+
+    def __str__(self) -> str:
+        return f"{self.path!r} of {self.repository}"
+
+
+async def _table(spark: SparkSession, lake: Lake, place: LakePlace, uri: Uri) -> Table:
     repository = await lake.open_repository(uri.repository)
     try:
         entries = await table_entries(repository, uri)
         gate = asyncio.Semaphore(_HEADS_AT_ONCE)
         is_whole = await asyncio.gather(*(_is_whole(repository, entry, gate) for entry in entries))
-        whole = [entry.blocks[0].address for entry, yes in zip(entries, is_whole, strict=True) if yes]
+        found = [entry for entry, yes in zip(entries, is_whole, strict=True) if yes]
+        files = [
+            _File(entry.path, uri.repository, entry.blocks[0].address, entry.size, entry.blocks[0].sha256)
+            for entry in found
+        ]
+        # A file of a workspace that is not committed has no SHA-256 yet.
+        await check_objects(spark, lake, place.store, [each for each in files if each.sha256])
+        whole = [each.address for each in files]
         others = [entry for entry, yes in zip(entries, is_whole, strict=True) if not yes]
         return Table(whole, others, await file_schema(repository.reader, others[0]) if others else None)
     finally:

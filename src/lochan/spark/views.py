@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from lochan.errors import Refused
 from lochan.lake import Lake
-from lochan.spark.frames import framed
-from lochan.spark.lakes import found_lake, on_lake
+from lochan.spark.frames import check_plan, framed
+from lochan.spark.lakes import LakePlace, found_lake, on_lake
 from lochan.spark.planned import Planned, Wanted, plan
 from lochan.versioning.repositories import POOL
 from lochan.versioning.uri import Uri
@@ -22,14 +22,21 @@ _OTHER = re.compile(r"[^a-z0-9_]", re.IGNORECASE)
 
 
 def register_views(
-    spark: SparkSession, lake: str | os.PathLike[str] | None = None, *, options: Mapping[str, str] | None = None
+    spark: SparkSession,
+    lake: str | os.PathLike[str] | None = None,
+    *,
+    options: Mapping[str, str] | None = None,
+    check: bool = True,
 ) -> dict[str, str]:
     """A temporary view for each branch of each pool, `pool_branch`, at the commit of this moment: called again, they
     are there anew. Returns what each stands for. Pools whose rows make no table are left out, and so is a name that two
-    branches would have."""
+    branches would have.
+
+    Every data object of the lake that was not checked before is read, to compare it with its SHA-256, unless `check`
+    is False: then damage may go unnoticed. Raises Gone, Corrupt."""
     place = found_lake(lake, options)
     views: dict[str, list[tuple[Uri, Planned]]] = {}
-    for uri, planned in on_lake(place, _planned):
+    for uri, planned in on_lake(place, lambda lake: _planned(spark, lake, place, check=check)):
         views.setdefault(view_name(uri), []).append((uri, planned))
     made = {}
     for name, [(uri, planned), *others] in views.items():
@@ -44,7 +51,7 @@ def view_name(uri: Uri) -> str:
     return _OTHER.sub("_", f"{uri.repository}_{uri.ref}")
 
 
-async def _planned(lake: Lake) -> list[tuple[Uri, Planned]]:
+async def _planned(spark: SparkSession, lake: Lake, place: LakePlace, *, check: bool) -> list[tuple[Uri, Planned]]:
     found = []
     for about in await lake.repositories():
         if about.kind != POOL:
@@ -57,7 +64,10 @@ async def _planned(lake: Lake) -> list[tuple[Uri, Planned]]:
         for branch in branches:
             uri = Uri(about.name, branch, "")
             try:
-                found.append((uri, await plan(lake, Wanted(uri))))
+                planned = await plan(lake, Wanted(uri))
             except Refused:  # rows that make no table
                 continue
+            if check:
+                await check_plan(spark, lake, place, planned)
+            found.append((uri, planned))
     return found

@@ -19,6 +19,7 @@ from lochan.formats.entry_table import Rows, as_batch
 from lochan.formats.run import RunRef, Summary
 from lochan.ids import Ids
 from lochan.store.protocol import Store
+from lochan.store.reread import get_checked, read_checked
 from lochan.store.threads import INLINE_BYTES_MAX, Threads, for_tables
 from lochan.tree.cache import ArrowCache
 
@@ -203,11 +204,19 @@ class Runs:
             return found
         self.heads += 1
         size = min(ref.bytes, run.footer_bytes_likely(ref.count))
-        end = await self._store.get_range(path, ref.bytes - size, ref.bytes)
-        if run.footer_bytes(end) > size:
-            end = await self._store.get_range(path, max(0, ref.bytes - run.footer_bytes(end)), ref.bytes)
-        head = run.head(end, self._what(ref))
-        _check(ref, head, self._what(ref))
+
+        async def read() -> bytes:
+            end = await self._store.get_range(path, ref.bytes - size, ref.bytes)
+            if run.footer_bytes(end) > size:
+                end = await self._store.get_range(path, max(0, ref.bytes - run.footer_bytes(end)), ref.bytes)
+            return end
+
+        async def decode(end: bytes) -> Summary:
+            head = run.head(end, self._what(ref))
+            _check(ref, head, self._what(ref))
+            return head
+
+        head = await read_checked(read, decode)
         self._held.hold_head(path, head)
         return head
 
@@ -254,10 +263,7 @@ class Runs:
         return kept, _MAPPED_WEIGHT
 
     async def _fetch(self, ref: RunRef, path: str) -> pa.RecordBatch:
-        try:
-            return await self._decoded(ref, await self._store.get(path))
-        except Corrupt:  # the damage may have come on the way
-            return await self._decoded(ref, await self._store.get(path))
+        return await get_checked(self._store, path, lambda data: self._decoded(ref, data))
 
     async def _decoded(self, ref: RunRef, data: bytes) -> pa.RecordBatch:
         what = self._what(ref)

@@ -1,6 +1,6 @@
 """Counts what is asked of a store, by verb. Tests and benchmarks expect the cost as well as the answer."""
 
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -49,6 +49,15 @@ class CountingStore(Wrapper):
     def __init__(self, inner: Store, counts: Counts) -> None:
         super().__init__(inner)
         self.counts = counts
+
+    @property
+    def stamp(self) -> Callable[[str], tuple[int, ...] | None] | None:
+        """As the store inside tells it; None where that has none."""
+        return getattr(self.inner, "stamp", None)
+
+    @property
+    def identity(self) -> Callable[[str], tuple[int, ...] | None] | None:
+        return getattr(self.inner, "identity", None)
 
     async def get(self, path: str) -> bytes:
         data = await _counted(self.counts.get, self.inner.get(path))

@@ -22,7 +22,7 @@ async def settle(store: Store, path: str, data: bytes, clock: Clock, ids: Ids, d
             return data
         except AlreadyExists:
             doubtful = True  # this may be our own write, by an attempt whose answer was lost
-            found = await _read(store, path)
+            found = await _read(store, path, data)
             if found is not None:
                 return found
         except (Transient, Unknown):
@@ -34,10 +34,12 @@ async def settle(store: Store, path: str, data: bytes, clock: Clock, ids: Ids, d
         await backoff.pause(_unknown(store, path))
 
 
-async def _read(store: Store, path: str) -> bytes | None:
-    """None: it cannot be told now. NotFound after AlreadyExists is a 409 that came to nothing, or a delete since."""
+async def _read(store: Store, path: str, ours: bytes) -> bytes | None:
+    """None: it cannot be told now. NotFound after AlreadyExists is a 409 that came to nothing, or a delete since. What
+    looks like a rival's may be ours, changed on the way: it is believed when it comes twice."""
     try:
-        return await store.get(path)
+        found = await store.get(path)
+        return found if found == ours or found == await store.get(path) else None
     except LochanError:
         return None
 

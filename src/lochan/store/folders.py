@@ -11,10 +11,11 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from lochan.errors import Invalid, NotFound, Refused, Unknown
+from lochan.errors import Invalid, NotFound, Unavailable, Unknown
 from lochan.store.oserrors import translated
 from lochan.store.private import FOLDER_MODE
 
+_BACK = "is a disk unmounted? mount it again, or restore the folder, and start again"
 _REMEMBERED = 10_000  # folders known to be durable; forgetting them costs a few syncs
 
 
@@ -32,18 +33,18 @@ class Folders:
         self.failure = ""  # why nothing can be written any more
 
     def check_root(self) -> None:
-        """Raises Refused when the root is gone or is another folder now. An empty folder where a disk was mounted must
-        not look like an empty lake; nor may it be NotFound, which says that one object is absent."""
+        """Raises Unavailable when the root is gone or is another folder now. An empty folder where a disk was mounted
+        must not look like an empty lake; nor may it be NotFound, which says that one object is absent."""
         try:
             inode = os.stat(self.root).st_ino
         except OSError as error:
-            raise Refused(f"the folder {os.fsdecode(self.root)} is gone: {error.strerror}") from error
+            raise Unavailable(f"the folder {os.fsdecode(self.root)} is gone: {error.strerror}", hint=_BACK) from error
         if inode != self._inode:
-            raise Refused(f"the folder {os.fsdecode(self.root)} is not the one that was opened (is a disk unmounted?)")
+            raise Unavailable(f"the folder {os.fsdecode(self.root)} is not the one that was opened", hint=_BACK)
 
     def check_writable(self) -> None:
         if self.failure:
-            raise Refused(self.failure, hint="check the disk, then start again")
+            raise Unavailable(self.failure, hint="check the disk, then start again")
 
     def check_readable(self, name: bytes) -> None:
         """Raises Unknown where a failed sync left open what is on the disk: what the cache shows proves nothing."""

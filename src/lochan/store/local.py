@@ -27,6 +27,7 @@ from lochan.store.protocol import Stat
 from lochan.store.reader import Reader
 from lochan.store.temp import Temp
 from lochan.store.threads import INLINE_BYTES_MAX, Threads
+from lochan.store.verified import identity_of, stamp_of
 
 if TYPE_CHECKING:
     from lochan.store.scribe import Scribe  # only a server has one
@@ -37,7 +38,6 @@ SCRIBE_BYTES_MAX: Final = 128 << 10  # what is longer is not worth the copies, a
 _CHUNK = 4 << 20
 _GATHERED_BYTES = 2 << 20  # of a stream, for each turn through a thread
 _DAY_S = 86_400.0
-_STAMP_NS = 2_000_000_000  # the coarsest times that a file system keeps
 _ROOT_S = 0.05  # how long a folder that has vanished may go unnoticed by who only asks whether there is anything new
 _ATTEMPTS = 16  # others may remove an empty folder between our making it and our writing into it
 
@@ -82,9 +82,14 @@ class LocalStore:
             stat = os.stat(self._name(path))
         except OSError:
             return None
-        if abs(self._clock.wall() * 1_000 - stat.st_ctime_ns) < _STAMP_NS:
+        return stamp_of(stat, self._clock.wall())
+
+    def identity(self, path: str) -> tuple[int, ...] | None:
+        """As `stamp`, also of a file that is new."""
+        try:
+            return identity_of(os.stat(self._name(path)))
+        except OSError:
             return None
-        return stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns
 
     async def get_stream(self, path: str) -> AsyncIterator[bytes]:
         file = self._open(path)

@@ -4,7 +4,7 @@ import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from lochan.errors import DiskFull, Invalid, LochanError, Refused, Transient
+from lochan.errors import DiskFull, Invalid, LochanError, Transient, Unavailable
 
 
 @contextmanager
@@ -26,10 +26,10 @@ def translate(error: OSError, where: str) -> LochanError:
 _MEANING: dict[int, tuple[type[LochanError], str]] = {
     errno.ENOSPC: (DiskFull, "free some space; nothing that was stored before is touched"),
     errno.EDQUOT: (DiskFull, "the disk quota is used up; nothing that was stored before is touched"),
-    errno.EACCES: (Refused, "let this user read and write that folder, or run as the user who owns it"),
-    errno.EPERM: (Refused, "let this user write there; the file system must also allow hard links"),
-    errno.EOPNOTSUPP: (Refused, "this file system has no hard links, which a lake needs"),
-    errno.EROFS: (Refused, "the file system is mounted read-only"),
+    errno.EACCES: (Unavailable, "let this user read and write that folder, or run as the user who owns it"),
+    errno.EPERM: (Unavailable, "let this user write there; the file system must also allow hard links"),
+    errno.EOPNOTSUPP: (Unavailable, "this file system has no hard links, which a lake needs"),
+    errno.EROFS: (Unavailable, "the file system is mounted read-only"),
     errno.ENAMETOOLONG: (Invalid, "each segment of a path has at most 255 bytes on a local disk"),
     errno.EILSEQ: (Invalid, "this file system does not take that name"),
     errno.ENOTDIR: (Invalid, "on a local disk a path cannot be both an object and a folder of others"),

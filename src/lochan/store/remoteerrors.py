@@ -8,7 +8,7 @@ import re
 
 from obstore import exceptions
 
-from lochan.errors import AlreadyExists, Invalid, LochanError, NotFound, Refused, Transient
+from lochan.errors import AlreadyExists, Invalid, LochanError, NotFound, Transient, Unavailable
 
 RAISED = (exceptions.BaseError, OSError, ValueError)  # a missing object is a FileNotFoundError, a bad path a ValueError
 
@@ -34,7 +34,7 @@ def translate(error: Exception, url: str, path: str, *, writing: bool = False, c
     what = f"{url}/{path}: {_summary(text, status, code)}"
     if any(name in text for name in _NO_BUCKET) or (writing and isinstance(error, FileNotFoundError)):
         # Not NotFound: that says that one object is absent, and a lake whose bucket is gone must not look empty.
-        return Refused(f"{url}: the bucket does not exist", hint="make the bucket, or correct the lake's URL")
+        return Unavailable(f"{url}: the bucket does not exist", hint="make the bucket, or correct the lake's URL")
     if isinstance(error, FileNotFoundError):
         return NotFound(f"{path} is not in {url}")
     if isinstance(error, exceptions.AlreadyExistsError | exceptions.PreconditionError):
@@ -59,13 +59,13 @@ def _conflict(what: str, url: str, path: str, status: int, code: str) -> LochanE
 
 def _by_status(what: str, text: str, status: int, code: str) -> LochanError:
     if status in (401, 403) or any(name in code for name in _BAD_CREDENTIALS):
-        return Refused(what, hint=_SKEWED if "Skewed" in code else _CREDENTIALS)
+        return Unavailable(what, hint=_SKEWED if "Skewed" in code else _CREDENTIALS)
     if status == 400 and any(name in code for name in _BAD_REQUEST):
         return Invalid(what)
     if status in (404, 405, 501):
-        return Refused(what, hint="check the lake's URL and endpoint; the store must know conditional writes")
+        return Unavailable(what, hint="check the lake's URL and endpoint; the store must know conditional writes")
     if "redirect" in text:
-        return Refused(what, hint="check the region and the endpoint of the store")
+        return Unavailable(what, hint="check the region and the endpoint of the store")
     return Transient(what, hint=_CREDENTIALS if _METADATA_SERVICE in text else "")
 
 

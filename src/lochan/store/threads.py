@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Callable
 from threading import Lock
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
@@ -33,20 +33,15 @@ class Threads:
 
     async def run(self, work: Callable[..., T], *arguments: object) -> T:
         """The result of `work(*arguments)`. A cancelled caller leaves the work running to its end."""
-        if "asyncio" not in sys.modules:
-            return work(*arguments)
-        import asyncio
-
-        try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:
+        loop = running_loop()
+        if loop is None:
             return work(*arguments)
         errand = _Errand(work, arguments)
         try:
             future = loop.run_in_executor(self._executor(), errand.do)
         except RuntimeError:  # the system gives us no more threads; holding up the loop is better than failing
             return errand.do()
-        return await future
+        return await future  # type: ignore[no-any-return]
 
     def _executor(self) -> "ThreadPoolExecutor":
         if self._pool is None:
@@ -54,6 +49,18 @@ class Threads:
 
             self._pool = ThreadPoolExecutor(self._workers, thread_name_prefix="lochan-store")
         return self._pool
+
+
+def running_loop() -> Any:
+    """None without one: there is nobody to hold up then, and no reason to import asyncio."""
+    if "asyncio" not in sys.modules:
+        return None
+    import asyncio
+
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
 
 
 class _Errand(Generic[T]):

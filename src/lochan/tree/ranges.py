@@ -1,7 +1,7 @@
 """A repository's range files: written to the store, read from it, kept opened and on the local disk.
 
 What comes back from `load` is what was written, or an error: a range is checked against its name when it is fetched,
-fetched a second time if that fails, and Corrupt if it fails again.
+fetched again if that fails, and Corrupt if the same bytes come (`store/reread.py`).
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -10,11 +10,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from lochan.errors import Corrupt
 from lochan.formats import range as ranges
 from lochan.formats.entry_table import Rows
 from lochan.formats.range import RangeRef
 from lochan.store.protocol import Store
+from lochan.store.reread import get_checked
 from lochan.store.threads import Threads
 from lochan.tree.ahead import both, running_loop
 from lochan.tree.cache import ArrowCache
@@ -117,10 +117,11 @@ class Ranges:
     async def _from_store(self, ref: RangeRef) -> pa.RecordBatch:
         path = self._path(ref.file)
         what = f"range {path} in {self._store.url}"
-        try:
-            return await self._threads.run(ranges.decode, await self._store.get(path), ref, what)
-        except Corrupt:  # the damage may have come on the way
-            return await self._threads.run(ranges.decode, await self._store.get(path), ref, what)
+
+        async def decode(data: bytes) -> pa.RecordBatch:
+            return await self._threads.run(ranges.decode, data, ref, what)
+
+        return await get_checked(self._store, path, decode)
 
     def _tell(self, what: str, ref: RangeRef) -> None:
         if self._seen is not None:

@@ -9,13 +9,14 @@ from typing import TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lochan.errors import Corrupt, Invalid
+from lochan.errors import Invalid
 from lochan.formats import metarange
 from lochan.formats.entry import ENTRY_SCHEMA, RUN_SCHEMA
 from lochan.formats.entry_table import as_batch, canonical
 from lochan.formats.metarange import EMPTY, TreeRef
 from lochan.formats.range import RangeRef
 from lochan.store.protocol import Store
+from lochan.store.reread import get_checked
 from lochan.store.threads import Threads, for_tables
 from lochan.tree.ahead import both
 from lochan.tree.assemble import Assembler
@@ -127,10 +128,11 @@ class Trees:
     async def _read(self, ref: TreeRef) -> tuple[RangeRef, ...]:
         path = f"{self._prefix}/{ref.file}"
         what = f"metarange {path} in {self._store.url}"
-        try:
-            return await self.threads.run(metarange.decode, await self._store.get(path), ref, what)
-        except Corrupt:  # the damage may have come on the way
-            return await self.threads.run(metarange.decode, await self._store.get(path), ref, what)
+
+        async def decode(data: bytes) -> tuple[RangeRef, ...]:
+            return await self.threads.run(metarange.decode, data, ref, what)
+
+        return await get_checked(self._store, path, decode)
 
     def _tree(self, ref: TreeRef, ranges: tuple[RangeRef, ...]) -> Tree:
         return Tree(ref, ranges, self.ranges, self.width)

@@ -17,6 +17,7 @@ from lochan.staging.layers import EMPTY, Layers
 from lochan.staging.runs import Runs
 from lochan.staging.view import View
 from lochan.store.protocol import Store
+from lochan.store.verified import Verified
 from lochan.tree.cache import ArrowCache
 from lochan.tree.cut import POOLS
 from lochan.tree.cut import STANDARD as STANDARD_CUT
@@ -50,6 +51,7 @@ class OpenRepository:
         outside: Outside | None,
         settings: BodySettings = STANDARD,
         cache: ArrowCache | None = None,
+        verified: Verified | None = None,
     ) -> None:
         id = repository.id
         self.repository = repository
@@ -70,7 +72,7 @@ class OpenRepository:
         )
         self.token_key = TokenKey(store, clock, ids)
         self.outside = outside
-        self.reader = BodyReader(store, outside)
+        self.reader = BodyReader(store, outside, verified=verified)
         self.joins: Joins | None = None  # how trees are joined, if not path by path
         self.staged: Callable[[str], None] = lambda branch: None  # told of every branch that was written to
         self.closing: Callable[[], Awaitable[None]] | None = None

@@ -6,15 +6,18 @@ import socket
 import threading
 import zipfile
 from contextlib import closing
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 from sqlglot import parse_one
 
+from lochan.clock import SystemClock
 from lochan.engines.duckdb.limits import Limits
 from lochan.engines.duckdb.workplace import Workplace
 from lochan.engines.spark import s3a
 from lochan.engines.spark.answering import check_answers
+from lochan.engines.spark.bucket_check import BucketCheck
 from lochan.engines.spark.explaining import explained
 from lochan.engines.spark.handoff import Handoff
 from lochan.engines.spark.package import package
@@ -26,6 +29,8 @@ from lochan.query.sources.snapshot import DataObject
 from lochan.store.local import LocalStore
 from lochan.store.memory import MemoryStore
 from lochan.store.place import StorePlace
+from lochan.store.protocol import Store
+from lochan.store.verified import Verified
 from tests.run import run
 
 GIB = 1 << 30
@@ -179,13 +184,16 @@ def test_all_of_lochan_is_in_the_package() -> None:
     assert {name.removesuffix("c") for name in names} == {name for name in names if name.endswith(".py")}
 
 
-def test_objects_of_a_bucket_are_looked_for_only_where_that_matters(tmp_path: Path) -> None:
+def test_objects_of_a_bucket_are_read_where_they_lie(tmp_path: Path) -> None:
     store = LocalStore(str(tmp_path), create=True)
     run(store.put("x", b""))
-    objects = [DataObject("1", address, 0, b"", 0, "pool", "commit") for address in ("x", "y")]
+    objects = [DataObject("1", address, 0, sha256(b"").digest(), 0, "pool", "commit") for address in ("x", "y")]
+    assert run(_bucket(store).place(objects, "")) == ["s3a://bucket/lake/x", ""]
+
+
+def _bucket(store: Store) -> Bucket:
     place = StorePlace("s3://bucket/lake")
-    for look, paths in ((True, ["s3a://bucket/lake/x", ""]), (False, ["s3a://bucket/lake/x", "s3a://bucket/lake/y"])):
-        assert run(Bucket(place, store, look=look).place(objects, "")) == paths
+    return Bucket(place, BucketCheck(place, store, Verified(store.url, SystemClock())))
 
 
 @pytest.mark.parametrize(
@@ -199,7 +207,7 @@ def test_objects_of_a_bucket_are_looked_for_only_where_that_matters(tmp_path: Pa
     ids=["a folder", "a bucket", "a bucket without S3A", "files that were read here"],
 )
 def test_what_a_cluster_reaches(lake: str, folders: list[str], made: list[str], reaches: bool) -> None:
-    files = Bucket(StorePlace("s3://bucket"), MemoryStore("none"), look=False)
+    files = _bucket(MemoryStore("none"))
     files.folders = folders
     work = Workplace()
     work.folders = made

@@ -44,7 +44,7 @@ def test_events_that_are_too_new_are_refused() -> None:
 
 
 def test_lake_json_is_read_back_and_a_newer_one_refused() -> None:
-    file = lake_file.LakeFile(1, "id", "store", 7)
+    file = lake_file.LakeFile(1, "2YbqGSxjZ1ZrbNTLhGzTPuOjz8X", "store", 7)
     assert lake_file.decode(lake_file.encode(file), "file:///x") == file
     with pytest.raises(FutureFormat, match="has format 9; this Lochan reads up to 1"):
         lake_file.decode(b'{"format": 9, "whatever": []}', "file:///x")

@@ -6,7 +6,7 @@ import psycopg
 import pytest
 from psycopg import errors
 
-from lochan.errors import AlreadyExists, DiskFull, LochanError, NotFound, Refused, Transient
+from lochan.errors import AlreadyExists, DiskFull, LochanError, NotFound, Refused, Transient, Unavailable
 from lochan.journal.postgres import _no_connection, _refusal
 
 
@@ -47,12 +47,12 @@ def test_a_command_that_failed(error: psycopg.Error, meaning: type[LochanError])
     "words, meaning",
     [
         ('FATAL: database "lochan" does not exist', NotFound),
-        ('FATAL: role "lochan" does not exist', Refused),
-        ('FATAL: password authentication failed for user "lochan"', Refused),
-        ("fe_sendauth: no password supplied", Refused),
-        ('FATAL: no pg_hba.conf entry for host "10.0.0.1"', Refused),
-        ('FATAL: permission denied for database "lochan"', Refused),
-        ("session is read-only", Refused),
+        ('FATAL: role "lochan" does not exist', Unavailable),
+        ('FATAL: password authentication failed for user "lochan"', Unavailable),
+        ("fe_sendauth: no password supplied", Unavailable),
+        ('FATAL: no pg_hba.conf entry for host "10.0.0.1"', Unavailable),
+        ('FATAL: permission denied for database "lochan"', Unavailable),
+        ("session is read-only", Unavailable),
         ("Connection refused", Transient),
         ("FATAL: the database system is starting up", Transient),
         ("FATAL: sorry, too many clients already", Transient),

@@ -1,6 +1,7 @@
 """Objects of other stores, copied once into a folder on this machine.
 
-Each is checked against its SHA-256 and kept as long as the folder has room. A query holds its own links to what it
+Each is checked against its SHA-256 while it is copied, and again when the copy on the disk has changed since; a copy
+that is damaged is made anew. They are kept as long as the folder has room. A query holds its own links to what it
 reads, so that nobody can take a file away from under it.
 """
 
@@ -14,11 +15,14 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from itertools import count
 
-from lochan.errors import Corrupt, NotFound
+from lochan.engines.duckdb.object_check import ObjectCheck, PlacedObject, damaged
+from lochan.errors import Corrupt, LochanError, NotFound
 from lochan.query.sources.snapshot import DataObject
 from lochan.store.private import FILE_MODE, make_private_folder
 from lochan.store.protocol import Store
+from lochan.store.reread import Doubt
 from lochan.store.threads import Threads
+from lochan.store.verified import YOUNG_NS, Stamp, Verified
 
 _AT_ONCE = 8
 _numbers = count()
@@ -27,45 +31,69 @@ _numbers = count()
 class CopiedFiles:
     folders: list[str] = []  # noqa: RUF012  each query has its own links
 
-    def __init__(self, store: Store, folder: str | None, bytes_max: int) -> None:
+    def __init__(self, store: Store, folder: str | None, bytes_max: int, verified: Verified) -> None:
         self._store = store
         self._folder = folder
         self._bytes_max = bytes_max
         self._threads = Threads()
+        self._verified = verified
+        self._check = _CopyCheck(verified)
 
-    async def place(self, objects: Sequence[DataObject], work: str) -> list[str]:
+    async def place(self, objects: Sequence[DataObject], work: str, *, recheck: bool = False) -> list[str]:
         gate = asyncio.Semaphore(_AT_ONCE)
 
         async def placed(each: DataObject) -> str:
             async with gate:
-                return await self._placed(each, work)
+                return await self._placed(each, work, recheck)
 
-        paths = list(await asyncio.gather(*map(placed, objects)))
+        try:
+            paths = list(await asyncio.gather(*map(placed, objects)))
+        finally:
+            self._verified.save()
         if self._folder is not None:
             await self._threads.run(_evict, self._folder, self._bytes_max)
         return paths
 
-    async def _placed(self, each: DataObject, work: str) -> str:
+    def failure(self, placed: Sequence[PlacedObject]) -> LochanError | None:
+        return self._check.failure(placed)
+
+    async def _placed(self, each: DataObject, work: str, recheck: bool) -> str:
         own = f"{work}/{each.id}.parquet"
         if self._folder is None:
             return own if await self._copy(each, own) else ""
         name = hashlib.sha256(f"{self._store.url}\0{each.address}".encode()).hexdigest()
         kept = f"{self._folder}/{name[:2]}/{name[:40]}.parquet"
-        if not _linked(kept, own, each.size):
+        if not await self._linked(each, kept, own, recheck):
             make_private_folder(kept.rpartition("/")[0])
             if not await self._copy(each, kept):
                 return ""
-            if not _linked(kept, own, each.size):
+            if not _linked(kept, own, self._verified.clock.wall()):
                 return own if await self._copy(each, own) else ""
         return own
+
+    async def _linked(self, each: DataObject, kept: str, own: str, recheck: bool) -> bool:
+        """Whether there is a copy that can be believed, now held under a name of our own. A bad one is removed."""
+        if not _linked(kept, own, self._verified.clock.wall()):
+            return False
+        try:
+            if await self._check.check([PlacedObject(each, own)], recheck=recheck) == [own]:
+                return True
+        except Corrupt:
+            pass
+        for path in (own, kept):
+            with suppress(OSError):
+                os.unlink(path)
+        return False
 
     async def _copy(self, each: DataObject, to: str) -> bool:
         """False: it is gone."""
         part = f"{to}.{os.getpid()}-{next(_numbers)}"
         try:
-            digest = await self._written(self._store.get_stream(each.address), part)
-            if digest != each.sha256:
-                raise Corrupt(f"{each} is damaged: its SHA-256 is not the one it was written with")
+            doubt = Doubt()
+            while (digest := await self._written(self._store.get_stream(each.address), part)) != each.sha256:
+                if not doubt.again(digest):
+                    raise damaged(each, "its SHA-256 is not the one it was written with")
+                os.unlink(part)
             os.rename(part, to)
         except NotFound:
             return False
@@ -92,21 +120,29 @@ class CopiedFiles:
         return digest.digest()
 
 
-def _linked(kept: str, own: str, size: int) -> bool:
-    """Whether there is a whole copy, now held under a name of our own."""
+class _CopyCheck(ObjectCheck):
+    """Of copies, which queries hold by links of their own: a link changes the file's ctime, so that is no part of the
+    stamp. Who writes to a copy and sets its mtime back is not found out; the cache folder is for its owner alone."""
+
+    def _name(self, placed: PlacedObject) -> str:
+        return f"{placed.object.address}\0copy"
+
+    def _stamp(self, stat: os.stat_result) -> Stamp | None:
+        if abs(self._verified.clock.wall() * 1_000 - stat.st_mtime_ns) < YOUNG_NS:
+            return None
+        return stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns
+
+
+def _linked(kept: str, own: str, now_us: int) -> bool:
+    """Whether there is a copy, now held under a name of our own. Its atime tells when it was last used."""
     try:
-        os.link(kept, own)
-    except FileExistsError:
-        pass
+        with suppress(FileExistsError):
+            os.link(kept, own)
+        stat = os.stat(kept)
+        os.utime(kept, ns=(now_us * 1_000, stat.st_mtime_ns))
     except OSError:
         return False
-    with suppress(OSError):
-        if os.stat(own).st_size == size:
-            os.utime(kept)
-            return True
-        os.unlink(own)
-        os.unlink(kept)
-    return False
+    return True
 
 
 def _evict(folder: str, bytes_max: int) -> None:
@@ -115,7 +151,7 @@ def _evict(folder: str, bytes_max: int) -> None:
     with suppress(OSError), os.scandir(folder) as folders:
         for each in folders:
             with suppress(OSError), os.scandir(each.path) as files:
-                found += [(file.stat().st_mtime, file.stat().st_size, file.path) for file in files]
+                found += [(file.stat().st_atime, file.stat().st_size, file.path) for file in files]
     total = sum(size for _, size, _ in found)
     for _, size, path in sorted(found):
         if total <= bytes_max:

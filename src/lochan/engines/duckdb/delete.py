@@ -68,12 +68,13 @@ async def _decided(
     tested = row_test(source, test, text, now)
     with sessions(files, limits) as engines:
         indices = source.objects.tolist()
-        paths = await placed(files, snapshot, indices, engines.main.folder)
+        paths = await placed(files, snapshot, indices, engines.main.folder, recheck=False)
         by_form = {form: [paths[index] for index in each] for form, each in source.read.items()}
         counts = dict(await engines.apart(partial(matched, engines.main, source.knowledge, tested, by_form)))
         hit = [index for index in indices if paths[index] in counts]
         if not hit:
             raise NothingToDo("no row is like that", hint="nothing was changed")
+        await placed(files, snapshot, hit, engines.main.folder)  # once more, before they are written anew
         size = int(snapshot.sizes[hit].sum())
         rewriting = Rewriting(*engines, snapshot.settings, source.knowledge, size)
         for form, each in source.read.items():

@@ -139,14 +139,14 @@ def _of_files(parts: Sequence[Part], keys: Sequence[KeyPath], limits: Limits) ->
 async def place_parts(
     sides: Sides, side: int, entries: Sequence[Entry], reader: BodyReader, files: Files, folder: Path
 ) -> list[Part]:
-    """Raises Gone. Data objects are where `files` has them, copies of files in the folder."""
+    """Raises Gone, Corrupt. Data objects are where `files` has them, copies of files in the folder."""
     if not sides.is_pool:
         bodies = [folder / f"body-{side}-{number}" for number in range(len(entries))]
         return [
             Part(side, entry, await copied(reader, entry, body)) for entry, body in zip(entries, bodies, strict=True)
         ]
     objects = [_data_object(entry, sides, side) for entry in entries]
-    paths = await files.place(objects, str(folder))
+    paths = await files.place(objects, str(folder), recheck=True)
     for object, path in zip(objects, paths, strict=True):
         if not path:
             raise gone(object)

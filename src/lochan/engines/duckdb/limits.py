@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import NamedTuple
 
 from lochan.errors import Refused
+from lochan.store.threads import running_loop
 
 MEMORY_BYTES = 1 << 30
 
@@ -53,6 +56,24 @@ def out_of_time(limits: Limits) -> OutOfTime:
         f"the query has not ended within its {limits.seconds:g} seconds",
         hint="give it longer with --timeout, or let it read less",
     )
+
+
+@asynccontextmanager
+async def in_time(limits: Limits) -> AsyncIterator[None]:
+    """Raises OutOfTime where what is waited for inside takes longer than the query may. Without an event loop nothing
+    is waited for."""
+    if limits.seconds is None or running_loop() is None:
+        yield
+        return
+    import asyncio
+
+    try:
+        async with asyncio.timeout(limits.seconds) as bound:
+            yield
+    except TimeoutError as error:
+        if not bound.expired():
+            raise
+        raise out_of_time(limits) from error
 
 
 def cancelled() -> Cancelled:

@@ -56,10 +56,13 @@ def entries_at(snapshot: Snapshot, indices: Sequence[int]) -> list[Entry]:
     return entries_of(snapshot.taken(indices))
 
 
-async def placed(files: Files, snapshot: Snapshot, indices: Sequence[int], work: str) -> dict[int, str]:
-    """The path of each. Raises Gone."""
+async def placed(
+    files: Files, snapshot: Snapshot, indices: Sequence[int], work: str, *, recheck: bool = True
+) -> dict[int, str]:
+    """The path of each. Raises Gone, Corrupt. They are checked, whatever was found out before: rows that are copied
+    into new files must not take damage along."""
     objects = snapshot.objects(indices)
-    paths = await files.place(objects, work)
+    paths = await files.place(objects, work, recheck=recheck)
     for object, path in zip(objects, paths, strict=True):
         if not path:
             raise gone(object)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import pyarrow as pa
 
 from lochan.engines.duckdb.files import Files, gone
 from lochan.engines.duckdb.instances import Instances
-from lochan.engines.duckdb.limits import STANDARD, Limits
+from lochan.engines.duckdb.limits import STANDARD, Limits, in_time
+from lochan.engines.duckdb.object_check import PlacedObject
 from lochan.engines.duckdb.scanning import used, with_files
 from lochan.engines.duckdb.session import Session
 from lochan.engines.duckdb.workplace import Workplace
@@ -49,15 +51,17 @@ async def start(
     go_on: bool = False,
     instances: Instances | None = None,
 ) -> Run:
-    """Raises Gone where a data object is not there any more, unless told to go on without it."""
+    """Raises Gone where a data object is not there any more, unless told to go on without it; Corrupt."""
     scans = prepared.opening.scans
     session = Session(limits, folders=[*files.folders, *work.folders], instances=instances)
     try:
-        paths, missing = await place_files(prepared, files, session.folder, go_on=go_on)
+        async with in_time(limits):
+            paths, missing = await place_files(prepared, files, session.folder, go_on=go_on)
         sql = duckdb_sql(prepared, paths)
         for name, table in scans.tables.items():
             session.connection.register(name, table)
-        return Run(session, work, sql, _streamed(session, sql, scans, paths), missing)
+        placed = placed_objects(scans, paths, missing)
+        return Run(session, work, sql, _streamed(session, sql, partial(files.failure, placed)), missing)
     except BaseException:
         session.close()
         raise
@@ -91,19 +95,22 @@ async def _paths(scan: FileScan, files: Files, work: str) -> list[str]:
     return await files.place(scan.objects, work)
 
 
-def _streamed(session: Session, sql: str, scans: Scans, paths: Mapping[str, Sequence[str]]) -> Iterator[pa.RecordBatch]:
-    """An error while reading is the objects' if one of them has gone meanwhile."""
+def placed_objects(
+    scans: Scans, paths: Mapping[str, Sequence[str]], missing: Sequence[DataObject]
+) -> list[PlacedObject]:
+    """What `place_files` has placed; without objects that the query made for itself."""
+    placed: list[PlacedObject] = []
+    for name, there in paths.items():
+        objects = [each for each in scans.files[name].objects if each not in missing]
+        placed += map(PlacedObject, objects, there)
+    return [each for each in placed if each.object.sha256]
+
+
+def _streamed(session: Session, sql: str, why: Callable[[], LochanError | None]) -> Iterator[pa.RecordBatch]:
+    """An engine's error while it reads is the objects' if one of them is gone, or damaged: `why` tells."""
 
     def explained(error: Exception) -> Exception:
-        if isinstance(error, LochanError):
-            return error
-        from pathlib import Path
-
-        for name, placed in paths.items():
-            for object, path in zip(scans.files[name].objects, placed, strict=False):
-                if not Path(path).exists():
-                    return gone(object)
-        return error
+        return error if isinstance(error, LochanError) else why() or error
 
     try:
         batches = session.stream(sql)

@@ -12,6 +12,10 @@ class SparkEnded(Refused):
     """In the midst of it. The next piece of work finds another."""
 
 
+class SparkFailed(Refused):
+    """By what it says itself."""
+
+
 def explained(error: Exception, limits: Limits) -> LochanError:
     said = str(error)
     if "maxResultSize" in said or "OutOfMemoryError" in said:
@@ -23,7 +27,7 @@ def explained(error: Exception, limits: Limits) -> LochanError:
         hint = "Spark needs Hadoop's S3A: see `spark.jars.packages`, or put hadoop-aws on its class path"
     elif "AccessDenied" in said or "403" in said:
         hint = "may the lake's credentials read its objects from the machines that Spark runs on?"
-    return Refused(f"Spark has failed: {first_line(said)}", hint=hint)
+    return SparkFailed(f"Spark has failed: {first_line(said)}", hint=hint)
 
 
 def is_missing_file(error: Exception) -> bool:

@@ -2,53 +2,43 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lochan.engines.duckdb.files import Files
+from lochan.engines.duckdb.object_check import PlacedObject
 from lochan.engines.duckdb.workplace import Workplace
 from lochan.engines.spark import s3a
+from lochan.engines.spark.bucket_check import BucketCheck
 from lochan.engines.spark.place import SparkPlace
-from lochan.errors import NotFound, Refused
+from lochan.errors import LochanError, Refused
 from lochan.query.sources.snapshot import DataObject
 from lochan.store.place import StorePlace
 from lochan.store.protocol import Store
+from lochan.store.verified import Verified
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_AT_ONCE = 32
-
 
 class Bucket:
-    """Objects are read from it by whoever needs them: not a byte comes by this machine."""
+    """Objects are read from it by whoever needs them: not a row comes by this machine."""
 
     folders: list[str] = []  # noqa: RUF012
 
-    def __init__(self, place: StorePlace, store: Store, *, look: bool) -> None:
+    def __init__(self, place: StorePlace, check: BucketCheck) -> None:
         self._place = place
-        self._store = store
-        self._look = look
+        self._check = check
         self.options = s3a.options_of(place)
 
-    async def place(self, objects: Sequence[DataObject], work: str) -> list[str]:
-        """Whether each is there is asked only if that matters before Spark asks for it."""
+    async def place(self, objects: Sequence[DataObject], work: str, *, recheck: bool = False) -> list[str]:
+        """Nobody copies rows into new files by way of this, so nobody asks to `recheck`."""
+        found = await self._check.check(objects)
         paths = [s3a.path_of(self._place, each.address) for each in objects]
-        if not self._look:
-            return paths
-        gate = asyncio.Semaphore(_AT_ONCE)
-
-        async def there(each: DataObject) -> bool:
-            async with gate:
-                try:
-                    await self._store.head(each.address)
-                except NotFound:
-                    return False
-                return True
-
-        found = await asyncio.gather(*map(there, objects))
         return [path if is_there else "" for path, is_there in zip(paths, found, strict=True)]
+
+    def failure(self, placed: Sequence[PlacedObject]) -> LochanError | None:
+        return self._check.failure([each.object for each in placed])
 
 
 def check_reach(files: Files, work: Workplace, spark: SparkPlace, lake: StorePlace) -> None:
@@ -63,13 +53,13 @@ def check_reach(files: Files, work: Workplace, spark: SparkPlace, lake: StorePla
 
 
 def files_for(
-    spark: SparkSession, files: Files, where: SparkPlace, lake: StorePlace, store: Store, *, look: bool
+    spark: SparkSession, files: Files, where: SparkPlace, lake: StorePlace, store: Store, verified: Verified
 ) -> Files:
     """Copies, where Spark runs here and has no S3A."""
     if files.folders or not s3a.is_bucket(lake):
         return files
     if s3a.has_s3a(spark):
-        return Bucket(lake, store, look=look)
+        return Bucket(lake, BucketCheck(lake, store, verified, None if where.is_here else spark))
     if where.is_here:
         return files
     raise Refused(

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
 from lochan.engines.duckdb.files import Files, gone
-from lochan.engines.duckdb.limits import Limits, cancelled
-from lochan.engines.duckdb.run import place_files
+from lochan.engines.duckdb.limits import Limits, cancelled, in_time
+from lochan.engines.duckdb.object_check import PlacedObject
+from lochan.engines.duckdb.run import place_files, placed_objects
 from lochan.engines.duckdb.workplace import Workplace
-from lochan.engines.spark.explaining import explained, is_missing_file
+from lochan.engines.spark.explaining import SparkFailed, explained, is_missing_file
 from lochan.engines.spark.job import Job, Tagged
 from lochan.engines.spark.place import SparkPlace
 from lochan.engines.spark.reach import Bucket, check_reach, files_for
@@ -29,6 +31,7 @@ from lochan.query.prepare import Prepared
 from lochan.query.sources.snapshot import DataObject
 from lochan.store.place import StorePlace
 from lochan.store.protocol import Store
+from lochan.store.verified import Verified
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -40,6 +43,7 @@ class Lying(NamedTuple):
     files: Files
     place: StorePlace
     store: Store
+    verified: Verified
 
 
 @dataclass
@@ -94,15 +98,18 @@ async def start(
     views = Views(spark)
     folder = tempfile.mkdtemp(prefix="lochan-")
     try:
-        files = files_for(spark, lying.files, place, lying.place, lying.store, look=go_on)
-        missing = await _look_at(prepared, files, views, folder, go_on=go_on)
+        files = files_for(spark, lying.files, place, lying.place, lying.store, lying.verified)
+        async with in_time(limits):
+            paths, missing = await place_files(prepared, files, folder, go_on=go_on)
+        _add_views(prepared, files, views, paths)
         sizes = sizes_for(prepared.plan.query, limits)
         sizes.fit(spark, _read_bytes(prepared))
         sql = render(views.named(prepared.plan.query.copy()), "spark")
         tagged = Tagged(spark, folder.rpartition("/")[2], about)
         job = Job(tagged, _rows(spark.sql(sql), sizes), limits)
         watch = None if listener is None else Watch(spark, tagged.tag, listener)
-        return SparkRun(job, views, work, folder, sql, job.batches(), missing, watch)
+        why = partial(_why_unread, files, placed_objects(prepared.opening.scans, paths, missing))
+        return SparkRun(job, views, work, folder, sql, _streamed(job.batches(), why), missing, watch)
     except BaseException as error:
         views.drop()
         shutil.rmtree(folder, ignore_errors=True)
@@ -111,16 +118,29 @@ async def start(
         raise _explained(error, prepared, limits) from error
 
 
-async def _look_at(prepared: Prepared, files: Files, views: Views, folder: str, *, go_on: bool) -> list[DataObject]:
-    """Makes the views; what is returned is gone."""
-    paths, missing = await place_files(prepared, files, folder, go_on=go_on)
+def _streamed(batches: Iterator[pa.RecordBatch], why: Callable[[str], LochanError | None]) -> Iterator[pa.RecordBatch]:
+    """`why` may know better than Spark what has failed."""
+    try:
+        yield from batches
+    except SparkFailed as error:
+        raise why(f"{error} {error.__cause__}") or error from error.__cause__
+
+
+def _why_unread(files: Files, placed: Sequence[PlacedObject], said: str) -> LochanError | None:
+    """Of the objects that Spark names where it has failed. In a folder all are looked at, if it names none."""
+    named = [each for each in placed if each.object.address in said]
+    if not named and not files.folders:
+        return None
+    return files.failure(named or placed)
+
+
+def _add_views(prepared: Prepared, files: Files, views: Views, paths: Mapping[str, Sequence[str]]) -> None:
     scans = prepared.opening.scans
     options = files.options if isinstance(files, Bucket) else {}
     for name, there in paths.items():
         views.add_files(scans.files[name], name, there, options)
     for name, table in used_tables(prepared.plan.query, scans).items():
         views.add_table(name, table)
-    return missing
 
 
 def _rows(frame: DataFrame, sizes: Sizes) -> Callable[[], Iterator[Wave]]:

@@ -30,6 +30,7 @@ STATUSES: Mapping[str, int] = {
     "dirty": 400,
     "protected": 403,
     "read-only": 403,
+    "unavailable": 503,
     "future-format": 500,
     "conflict": 409,
     "already-exists": 409,

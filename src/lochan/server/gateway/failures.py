@@ -24,6 +24,7 @@ CODES: Mapping[str, str] = {
     "dirty": "OperationAborted",
     "protected": "AccessDenied",
     "read-only": "AccessDenied",
+    "unavailable": "ServiceUnavailable",
     "conflict": "OperationAborted",
     "already-exists": "BucketAlreadyExists",
     "key-reused": "InvalidRequest",

@@ -3,7 +3,7 @@
 from collections.abc import AsyncGenerator, Coroutine, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from lochan.versioning.bodies.hashing import running_loop
+from lochan.store.threads import running_loop
 
 if TYPE_CHECKING:
     from asyncio import Task

@@ -4,11 +4,11 @@ hashlib gives up the interpreter lock for more than 2 KiB, so the hashers of one
 and at its own pace: MD5 takes more than twice as long as SHA-256, and waits for nobody.
 """
 
-import sys
 from collections.abc import Sequence
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
+from lochan.store.threads import running_loop
 from lochan.versioning.bodies.checksums import Hasher
 
 if TYPE_CHECKING:
@@ -154,18 +154,6 @@ class _Lane:
             self._feed.failed = self._feed.failed or failed
             self.lag -= len(piece)
             self._feed.advanced()
-
-
-def running_loop() -> Any:
-    """None without one: there is nobody to hold up then, and no reason to import asyncio."""
-    if "asyncio" not in sys.modules:
-        return None
-    import asyncio
-
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None
 
 
 def _wake(waiting: Any) -> None:

@@ -1,8 +1,11 @@
 """Bodies read back: any span of bytes across the blocks of an entry, in bounded memory, one piece ahead.
 
 A block that is read as a whole is checked against its SHA-256, unless it was a short while ago (`trusted.py`). When
-that fails it is read once more; what then agrees is handed out, and otherwise nothing more is. The last piece of a
+that fails it is read again; what then agrees is handed out, and otherwise nothing more is. The last piece of a
 block is held back until the check is passed, so a body that was read to its end without an error is right.
+
+Of a block on a disk that is read in part all is read first, once for each stamp of its file (`block_check.py`). On
+other stores a part is handed out as it comes: nothing is known of it but what the network's own checksums tell.
 """
 
 import hashlib
@@ -14,12 +17,15 @@ from lochan.errors import Conflict, Corrupt, Gone, Invalid, LochanError, NotFoun
 from lochan.formats.entry import STORE_ETAG, Block, Entry
 from lochan.store.paths import check_span
 from lochan.store.protocol import Stat, Store
+from lochan.store.reread import Doubt
+from lochan.store.verified import Verified
 from lochan.versioning.bodies.address import is_outside, is_workspace_file
 from lochan.versioning.bodies.ahead import one_ahead
+from lochan.versioning.bodies.block_check import BlockCheck
 from lochan.versioning.bodies.hashing import Feed, Hashing
 from lochan.versioning.bodies.listed import plain_etag
 from lochan.versioning.bodies.outside import Outside
-from lochan.versioning.bodies.trusted import NOBODY, Trusted
+from lochan.versioning.bodies.trusted import NOBODY, Stamp, Trusted
 
 _PIECE_BYTES = 4 << 20
 _SMALL_BYTES = 64 << 10  # hashed at once: a thread would cost more
@@ -51,12 +57,20 @@ class _Piece(NamedTuple):
 class BodyReader:
     """Without `outside`, entries whose bytes lie outside the lake cannot be read."""
 
-    def __init__(self, store: Store, outside: Outside | None = None, *, piece_bytes: int = _PIECE_BYTES) -> None:
+    def __init__(
+        self,
+        store: Store,
+        outside: Outside | None = None,
+        *,
+        piece_bytes: int = _PIECE_BYTES,
+        verified: Verified | None = None,
+    ) -> None:
         self._store = store
         self._outside = outside
         self._piece_bytes = piece_bytes
         self._hashing = Hashing()
-        self._trusted = Trusted(getattr(store, "stamp", None))
+        self._trusted = Trusted(getattr(store, "stamp", None), verified, getattr(store, "identity", None))
+        self._blocks = BlockCheck(store, self._hashing, self._trusted, piece_bytes)
         self._now: Callable[[str, int, int], bytes] | None = getattr(store, "get_range_now", None)  # of a disk
 
     async def read(
@@ -69,12 +83,15 @@ class BodyReader:
         size = piece_bytes or (lambda: self._piece_bytes)
         pieces = (piece for span in spans for piece in _pieces(span, span.stop, size))
         check = _Check(self._hashing)
+        seen: Stamp | None = None  # of a block that is read in part
         async with aclosing(one_ahead(self._fetch(entry, piece) for piece in pieces)) as fetched:
             async for piece, data in fetched:
                 if piece.is_first:
                     check = _Check(self._hashing, self._trusted, piece.span)
                     if not piece.is_last and not _tells_by_itself(piece.span):
                         await self._check_unchanged(entry, piece.span)
+                if self._is_part(piece.span):
+                    data, seen = await self._part(entry, piece, data, None if piece.is_first else seen)
                 if piece.is_last:
                     data = await self._ended(entry, piece, data, check)
                 elif _is_checked(piece.span):
@@ -128,6 +145,26 @@ class BodyReader:
                 raise _changed(entry, block, "it is shorter") from error
             raise Corrupt(f"{_name(entry, piece.span)} is damaged: {error.message}") from error
 
+    def _is_part(self, span: _Span) -> bool:
+        """Of a block that can be checked."""
+        block = span.block
+        return (
+            bool(block.sha256) and not _is_checked(span) and self._trusted.has_stamps and not is_outside(block.address)
+        )
+
+    async def _part(self, entry: Entry, piece: _Piece, data: bytes, seen: Stamp | None) -> tuple[bytes, Stamp | None]:
+        """The bytes of a piece, when all of its block is known to be right."""
+        block = piece.span.block
+        try:
+            return await self._blocks.part(block, piece.start, data, seen)
+        except NotFound as error:
+            raise _gone(entry, piece.span) from error
+        except Invalid as error:
+            raise Corrupt(f"{_name(entry, piece.span)} is damaged: {error.message}") from error
+        except Corrupt as error:
+            await self._check_unchanged(entry, piece.span)
+            raise Corrupt(f"{_name(entry, piece.span)} is damaged: {error.message}") from error
+
     async def _ended(self, entry: Entry, piece: _Piece, data: bytes, check: "_Check") -> bytes:
         """The last piece of a block, when all of the block is known to be right."""
         if not _tells_by_itself(piece.span):
@@ -138,15 +175,21 @@ class BodyReader:
             return data
         before = await check.digest()
         await check.add(data)
-        if await check.digest() == piece.span.block.sha256:
+        digest = await check.digest()
+        if digest == piece.span.block.sha256:
             check.passed()
             return data
         await self._check_unchanged(entry, piece.span)
-        return await self._once_more(entry, piece, before)
+        doubt = Doubt()
+        while doubt.again(digest):
+            data, digest = await self._once_more(entry, piece, before)
+            if digest == piece.span.block.sha256:
+                return data
+        raise Corrupt(f"{_name(entry, piece.span)} is damaged: its SHA-256 is not the one it was written with")
 
-    async def _once_more(self, entry: Entry, last: _Piece, before: bytes) -> bytes:
-        """The last piece again, after the whole block was read again and is right. `before` is the digest of all that
-        was handed out of it."""
+    async def _once_more(self, entry: Entry, last: _Piece, before: bytes) -> tuple[bytes, bytes]:
+        """The last piece and the digest of the whole block, which was read again. `before` is the digest of all that
+        was handed out of it. Raises Transient where that was damaged, and the block is right now."""
         forget = getattr(self._store, "forget", None)
         if forget is not None:  # a cache, which may have kept the damaged bytes
             forget(last.span.block.address)
@@ -158,12 +201,11 @@ class BodyReader:
                 agreed = await check.digest() == before
             _, data = await self._fetch(entry, piece)
             await check.add(data)
-        name = _name(entry, last.span)
-        if await check.digest() != last.span.block.sha256:
-            raise Corrupt(f"{name} is damaged: its SHA-256 is not the one it was written with")
-        if not agreed:
+        digest = await check.digest()
+        if digest == last.span.block.sha256 and not agreed:
+            name = _name(entry, last.span)
             raise Transient(f"{name} came damaged the first time, and part of it was handed out", hint="read it again")
-        return data
+        return data, digest
 
     async def _check_unchanged(self, entry: Entry, span: _Span) -> None:
         """Raises Conflict when a file that others can write to has changed. Only an entry that is the whole file knows

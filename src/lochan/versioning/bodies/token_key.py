@@ -2,11 +2,12 @@
 which one process has given is taken by every other. No verb shows it; whoever may read the lake's bucket can."""
 
 from lochan.clock import Clock
-from lochan.errors import Corrupt, NotFound
+from lochan.errors import NotFound
+from lochan.formats import key_file
 from lochan.ids import Ids
 from lochan.store.create import settle
 from lochan.store.protocol import Store
-from lochan.versioning.bodies.tokens import KEY_BYTES_MIN
+from lochan.store.reread import get_decoded
 
 PATH = "_lake/keys/address-tokens"
 _PATIENCE_S = 30.0
@@ -26,11 +27,12 @@ class TokenKey:
         return self._key
 
     async def _read_or_make(self) -> bytes:
+        def decode(data: bytes) -> bytes:
+            return key_file.decode(data, f"{PATH} in {self._store.url}")
+
         try:
-            key = await self._store.get(PATH)
+            return await get_decoded(self._store, PATH, decode)
         except NotFound:
             deadline = self._clock.boot() + _PATIENCE_S
-            key = await settle(self._store, PATH, self._ids.signing_key(), self._clock, self._ids, deadline)
-        if len(key) < KEY_BYTES_MIN:
-            raise Corrupt(f"{PATH} in {self._store.url} is not the key that was written", hint="restore this file")
-        return key
+            made = key_file.encode(self._ids.signing_key())
+            return decode(await settle(self._store, PATH, made, self._clock, self._ids, deadline))

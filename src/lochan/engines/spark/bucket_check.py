@@ -1,0 +1,172 @@
+"""Objects in a bucket that Spark reads by itself: each is read as a whole and compared with its SHA-256 before that,
+once for each ETag.
+
+Where Spark runs on this machine, this process reads them; else tasks of Spark do, and only digests come back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Coroutine, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import pyarrow as pa
+
+from lochan.clock import SystemClock
+from lochan.engines.duckdb.object_check import StoredObject, damaged, gone
+from lochan.engines.spark.package import ship
+from lochan.errors import LochanError, NotFound
+from lochan.ids import Ids
+from lochan.store.place import StorePlace
+from lochan.store.protocol import Stat, Store
+from lochan.store.reread import Doubt
+from lochan.store.threads import for_tables
+from lochan.store.verified import Verified
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+T = TypeVar("T")
+
+_HEADS_AT_ONCE = 32
+_READ_AT_ONCE = 8
+_TASK_BYTES = 256 << 20  # that one task reads
+_SCHEMA = pa.schema([("number", pa.int64()), ("etag", pa.string()), ("digest", pa.binary())])
+_SPARK_SCHEMA = "number bigint, etag string, digest binary"
+
+
+class _Seen(NamedTuple):
+    """As an object was read. Empty: it is gone."""
+
+    etag: str
+    digest: bytes
+
+
+class BucketCheck:
+    """`tasks`: the session whose tasks read what must be read; None: this process does."""
+
+    def __init__(self, place: StorePlace, store: Store, verified: Verified, tasks: SparkSession | None = None) -> None:
+        self._place = place
+        self._store = store
+        self._verified = verified
+        self._tasks = tasks
+
+    async def check(self, objects: Sequence[StoredObject]) -> list[bool]:
+        """Whether each is there. Raises Corrupt."""
+        stats = await _at_once(_HEADS_AT_ONCE, [self._head(each.address) for each in objects])
+        for each, stat in zip(objects, stats, strict=True):
+            if stat is not None and stat.size != each.size:
+                raise damaged(each, f"it has {stat.size} bytes instead of {each.size}")
+        doubtful = [
+            each
+            for each, stat in zip(objects, stats, strict=True)
+            if stat is not None and not self._verified.has(each.address, stat.etag or None, each.sha256)
+        ]
+        lost: set[str] = set()
+        try:
+            wrong = await self._wrong(doubtful, lost)
+        finally:
+            self._verified.save()
+        if wrong:
+            raise damaged(wrong[0], "its SHA-256 is not the one it was written with")
+        return [stat is not None and each.address not in lost for each, stat in zip(objects, stats, strict=True)]
+
+    def failure(self, objects: Sequence[StoredObject]) -> LochanError | None:
+        """What is wrong with the first that is gone or damaged. From any thread, also one that has an event loop."""
+
+        async def read() -> LochanError | None:
+            lost: set[str] = set()
+            wrong = await self._wrong(objects, lost)
+            if lost:
+                return gone(next(each for each in objects if each.address in lost))
+            return damaged(wrong[0], "its SHA-256 is not the one it was written with") if wrong else None
+
+        with ThreadPoolExecutor(1, "lochan") as threads:
+            return threads.submit(lambda: asyncio.run(read())).result()
+
+    async def _wrong(self, objects: Sequence[StoredObject], lost: set[str]) -> list[StoredObject]:
+        """Those that are not as they were written: the same wrong bytes came twice."""
+        doubts = {each.address: Doubt() for each in objects}
+        wrong: list[StoredObject] = []
+        left = objects
+        while left:
+            again: list[StoredObject] = []
+            for each, digest in await self._read(left, lost):
+                (again if doubts[each.address].again(digest) else wrong).append(each)
+            left = again
+        return wrong
+
+    async def _read(self, objects: Sequence[StoredObject], lost: set[str]) -> list[tuple[StoredObject, bytes]]:
+        """Those that have another digest, with that."""
+        if self._tasks is None:
+            seen = await _at_once(_READ_AT_ONCE, [_digest(self._store, each.address) for each in objects])
+        else:
+            seen = await asyncio.to_thread(_by_tasks, self._tasks, self._place, objects)
+        wrong = []
+        for each, (etag, digest) in zip(objects, seen, strict=True):
+            if not digest:
+                lost.add(each.address)
+            elif digest != each.sha256:
+                wrong.append((each, digest))
+            else:
+                self._verified.add(each.address, etag or None, each.sha256)
+        return wrong
+
+    async def _head(self, address: str) -> Stat | None:
+        try:
+            return await self._store.head(address)
+        except NotFound:
+            return None
+
+
+async def _digest(store: Store, address: str) -> _Seen:
+    hashed = hashlib.sha256()
+    try:
+        before = await store.head(address)
+        async for chunk in store.get_stream(address):
+            await _threads.run(hashed.update, chunk)
+        after = await store.head(address)
+    except NotFound:
+        return _Seen("", b"")
+    return _Seen(after.etag if before.etag == after.etag else "", hashed.digest())
+
+
+def _by_tasks(spark: SparkSession, place: StorePlace, objects: Sequence[StoredObject]) -> list[_Seen]:
+    ship(spark)
+    lots = max(1, min(len(objects), sum(each.size for each in objects) // _TASK_BYTES + 1))
+    table = pa.table(
+        {
+            "number": pa.array(range(len(objects)), pa.int64()),
+            "lot": pa.array((number % lots for number in range(len(objects))), pa.int32()),
+            "address": pa.array([each.address for each in objects], pa.string()),
+        }
+    )
+    frame = spark.createDataFrame(table).repartitionById(lots, "lot")
+    found = frame.mapInArrow(partial(_digests, place.for_others()), _SPARK_SCHEMA).toArrow().sort_by("number")
+    return [_Seen(each["etag"], each["digest"]) for each in found.to_pylist()]
+
+
+def _digests(place: StorePlace, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """On an executor."""
+    store = place.open(clock=SystemClock(), ids=Ids())
+    for batch in batches:
+        addresses = batch.column("address").to_pylist()
+        seen = asyncio.run(_at_once(_READ_AT_ONCE, [_digest(store, each) for each in addresses]))
+        columns = [[each.etag for each in seen], [each.digest for each in seen]]
+        yield pa.RecordBatch.from_arrays([batch.column("number"), *map(pa.array, columns)], schema=_SCHEMA)
+
+
+async def _at_once(most: int, calls: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
+    gate = asyncio.Semaphore(most)
+
+    async def one(call: Coroutine[Any, Any, T]) -> T:
+        async with gate:
+            return await call
+
+    return list(await asyncio.gather(*map(one, calls)))
+
+
+_threads = for_tables()

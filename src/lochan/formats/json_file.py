@@ -1,0 +1,71 @@
+"""Small files of JSON whose last field is a checksum of the others. On somebody's disk: never changes.
+
+    {"format": 1, …, "checksum": "<SHA-256, hex>"}
+
+The checksum is that of the file's own bytes with the 64 digits left out. Files of old have none, and are read as long
+as every field is one that they could have.
+"""
+
+import re
+from hashlib import sha256
+from typing import Any, NamedTuple, TypeVar
+
+import msgspec
+
+from lochan.errors import Corrupt
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+_FIELD = re.compile(rb'"checksum": ?"([0-9a-f]{64})"')
+_NAME = "checksum"
+
+
+def seal(fields: msgspec.Struct, *, indented: bool = False) -> bytes:
+    """REQUIRES: no field is called checksum."""
+    plain: dict[str, Any] = {**msgspec.to_builtins(fields), _NAME: "0" * 64}
+    data = msgspec.json.encode(plain)
+    if indented:
+        data = msgspec.json.format(data) + b"\n"
+    found = _last(data)
+    assert found is not None
+    return data[: found.start(1)] + sha256(_without(data, found)).hexdigest().encode() + data[found.end(1) :]
+
+
+class Unsealed(NamedTuple):
+    fields: dict[str, Any]  # without the checksum
+    has_checksum: bool
+
+
+def unseal(data: bytes, what: str, hint: str) -> Unsealed:
+    """Raises Corrupt."""
+    try:
+        fields = msgspec.json.decode(data, type=dict[str, Any])
+    except (msgspec.MsgspecError, ValueError) as error:
+        raise Corrupt(f"{what} cannot be read: {error}", hint=hint) from error
+    if fields.pop(_NAME, None) is None:
+        return Unsealed(fields, has_checksum=False)
+    found = _last(data)
+    if found is None or sha256(_without(data, found)).hexdigest().encode() != found[1]:
+        raise Corrupt(f"{what} fails its checksum", hint=hint)
+    return Unsealed(fields, has_checksum=True)
+
+
+def convert(unsealed: Unsealed, type: type[T], what: str, hint: str) -> T:
+    """Raises Corrupt for fields that do not fit, and for one that no file without a checksum has: the name of the
+    checksum itself may be what is damaged."""
+    unknown = [name for name in unsealed.fields if name not in type.__struct_fields__]
+    if unknown and not unsealed.has_checksum:
+        raise Corrupt(f"{what} has no checksum, and a field that no such file has: {unknown[0]!r}", hint=hint)
+    try:
+        return msgspec.convert(unsealed.fields, type)
+    except msgspec.ValidationError as error:
+        raise Corrupt(f"{what} cannot be read: {error}", hint=hint) from error
+
+
+def _last(data: bytes) -> re.Match[bytes] | None:
+    """Values may hold anything, but the checksum comes last."""
+    return max(_FIELD.finditer(data), key=re.Match.start, default=None)
+
+
+def _without(data: bytes, found: re.Match[bytes]) -> bytes:
+    return data[: found.start(1)] + data[found.end(1) :]

@@ -1,0 +1,28 @@
+"""A key of the lake, as it lies on the store. On somebody's disk: never changes.
+
+    key 32 | SHA-256 of "lochan key" and the key 32
+
+Keys that were made before there was a checksum are the 32 bytes alone.
+"""
+
+from hashlib import sha256
+
+from lochan.errors import Corrupt
+
+KEY_BYTES = 32
+
+
+def encode(key: bytes) -> bytes:
+    return key + _checksum(key)
+
+
+def decode(data: bytes, what: str) -> bytes:
+    """Raises Corrupt."""
+    key = data[:KEY_BYTES]
+    if len(key) < KEY_BYTES or data[KEY_BYTES:] not in (b"", _checksum(key)):
+        raise Corrupt(f"{what} is not the key that was written", hint="restore this file from a copy of the lake")
+    return key
+
+
+def _checksum(key: bytes) -> bytes:
+    return sha256(b"lochan key" + key).digest()
