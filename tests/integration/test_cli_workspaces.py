@@ -232,10 +232,24 @@ def test_names_that_no_file_can_have(workspace: str) -> None:
     assert paths(ref) == ["a//b", "data/a.csv", "data/b.csv"]
 
 
-def test_on_a_disk_a_file_is_no_folder(workspace: str) -> None:
+def test_on_a_disk_what_lies_below_a_file_is_staged(workspace: str) -> None:
     file_of(workspace, "a").write_text("1")
-    said = wrong(6, "fs", "upload", __file__, f"demo@main+{workspace}/a/b")
-    assert "cannot be both an object and a folder" in said
+    fine("fs", "upload", __file__, f"demo@main+{workspace}/a/b")
+    assert not file_of(workspace, "a").is_dir()
+    assert paths(f"main+{workspace}") == ["a", "a/b", "data/a.csv", "data/b.csv"]
+
+
+def test_nothing_that_a_file_held_is_lost_by_an_upload_or_a_delete(workspace: str) -> None:
+    ref = f"demo@main+{workspace}"
+    file_of(workspace, "a").write_text("first")
+    fine("fs", "upload", __file__, f"{ref}/a")
+    assert fine("fs", "cat", f"{ref}/a") == Path(__file__).read_text()
+    fine("fs", "rm", f"{ref}/a")
+    assert file_of(workspace, "a").read_text() == "first"
+    assert paths(f"main+{workspace}") == ["data/a.csv", "data/b.csv"]
+    file_of(workspace, "a").write_text("second")
+    fine("workspace", "commit", "demo", workspace, "-m", "x", "--all")
+    assert fine("fs", "cat", "demo@main/a") == "second"
 
 
 def test_a_file_with_a_name_that_is_no_text_is_not_lost_in_silence(workspace: str) -> None:

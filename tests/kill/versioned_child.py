@@ -16,7 +16,6 @@ from lochan.lake import Lake, World
 from lochan.store.open import open_store
 from lochan.versioning import branch_queue
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.workspaces import removing
 from tests.kill import place
 from tests.kill.child import Order, Trap
 from tests.kill.story import story
@@ -39,7 +38,7 @@ class Line(msgspec.Struct, frozen=True):
 
 
 # What waits for the dead waits for long, and a test has little time.
-HASTENED = ((branch_queue, "SILENT_S", 0.4), (branch_queue, "RENEW_S", 0.1), (removing, "_EXPIRES_S", 0.2))
+HASTENED = ((branch_queue, "SILENT_S", 0.4), (branch_queue, "RENEW_S", 0.1))
 
 
 async def live(life: int, repositories: list[OpenRepository], told: FileIO) -> None:

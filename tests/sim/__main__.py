@@ -1,7 +1,7 @@
 """`make sim SEEDS=200`: random lives under faults, then every small scene; a violation is printed and can be replayed.
 
-There are four worlds: the journal, the versioning that stands on it, pools, which have scenes alone, and the queue of a
-branch with dead writers in it, which has lives alone.
+The worlds are the journal, the versioning that stands on it, files (bodies that are bytes, and their garbage), the queue
+of a branch with dead writers in it, which has lives alone, and, with scenes alone, pools, access and long jobs.
 
 python -m tests.sim --seeds 200                     seeds 0 to 199 of each, and the explorer
 python -m tests.sim --seed 17                       one life again, with its trace
@@ -17,7 +17,7 @@ from tests.sim.explore import Result
 from tests.sim.shrink import shrink
 from tests.sim.worlds import WORLDS, Both
 
-PLANT_SEEDS = {"journal": 500, "versioning": 200, "pools": 0, "queues": 60}  # what no life catches a scene does
+PLANT_SEEDS = {"journal": 500, "versioning": 200, "queues": 60}  # what no life catches a scene does
 
 
 def main() -> int:
@@ -32,8 +32,9 @@ def main() -> int:
     seeds = range(chosen.first, chosen.first + chosen.seeds)
     if chosen.seed is not None:
         seeds = range(chosen.seed, chosen.seed + 1)
+    names = list(chosen.world or WORLDS)
     failed = 0
-    for name in chosen.world or WORLDS:
+    for name in names:
         world = WORLDS[name]
         if chosen.plants:
             failed |= _plants(name, world)
@@ -41,7 +42,20 @@ def main() -> int:
         failed |= _live(name, world, seeds)
         if chosen.seed is None:
             failed |= _explore(world, chosen.scene_seconds)
+    print(_closing(names, plants=chosen.plants, failed=bool(failed)))
     return failed
+
+
+def _closing(names: list[str], *, plants: bool, failed: bool) -> str:
+    """What was played, and how it went."""
+    scenes = sum(len(list(WORLDS[name].scenes)) for name in names)
+    planted = sum(len(list(WORLDS[name].plants)) for name in names)
+    lives = sum(len(WORLDS[name].lives) for name in names)
+    if plants:
+        how = "NOT ALL WERE CAUGHT" if failed else "all were caught"
+        return f"{planted} plants: {how}"
+    how = "A RULE WAS BROKEN" if failed else "no rule was broken"
+    return f"{len(names)} worlds, {lives} kinds of lives, {scenes} scenes ({planted} plants with --plants): {how}"
 
 
 def _live(name: str, world: Both, seeds: range) -> int:
@@ -78,7 +92,7 @@ def _judge(result: Result, what: str, begun: float) -> int:
 def _plants(name: str, world: Both) -> int:
     missed = 0
     for plant in world.plants:
-        how = world.catch(plant, PLANT_SEEDS[name])
+        how = world.catch(plant, PLANT_SEEDS.get(name, 0))
         missed += not how
         print(f"{name}: {plant}: {how or 'MISSED'}", flush=True)
     return int(missed > 0)

@@ -14,6 +14,7 @@ from tests.sim.chooser import WALK_BUDGETS, WALK_RATES, Chooser, Replay, Walk
 from tests.sim.violation import Diverged, Prune, Violation
 
 Run = Callable[[Chooser], None]
+_SMALLEST_S = 60.0
 Budgets = Mapping[str, int]
 
 
@@ -56,15 +57,16 @@ def explore(run: Run, budgets: Budgets, *, seconds: float = 20.0, max_runs: int 
 
 
 def deepen(run: Run, rungs: Iterable[Budgets], *, seconds: float = 60.0) -> Result:
-    """`explore` with one budget after the other, so that the first violation is one of the simplest."""
+    """`explore` with one budget after the other, so that the first violation is one of the simplest. The smallest one
+    is tried completely on a machine that is busy, too."""
     total = Result(complete=True)
     end = time.monotonic() + seconds
-    for budgets in rungs:
+    for rung, budgets in enumerate(rungs):
         left = end - time.monotonic()
-        if left <= 0:
+        if rung and left <= 0:
             total.complete = False
             break
-        result = explore(run, budgets, seconds=left)
+        result = explore(run, budgets, seconds=left if rung else max(left, _SMALLEST_S))
         total.runs += result.runs
         total.pruned += result.pruned
         if result.complete:

@@ -3,8 +3,14 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from tests.sim import lives, plants, scenarios
+from tests.sim import lives, pending_scenes, plants, scenarios
+from tests.sim.access import plants as access_plants
+from tests.sim.access import scenes as access_scenes
 from tests.sim.explore import Result, Run
+from tests.sim.files import life as files_life
+from tests.sim.files import plants as files_plants
+from tests.sim.files import scenes as files_scenes
+from tests.sim.plants import Plant
 from tests.sim.pools import plants as pool_plants
 from tests.sim.pools import scenes as pool_scenes
 from tests.sim.versioning import dead_queues, scenes, steady
@@ -46,6 +52,18 @@ def _catch_in_pools(name: str, seeds: int) -> str:
     return f"run {explored.runs} of {where!r}" if explored.violation is not None else ""
 
 
+def _by_scene(
+    catches: dict[str, str], planted: dict[str, Plant], explore_scene: Callable[..., Result]
+) -> Callable[[str, int], str]:
+    """Where a scene was written for each plant, it alone is asked."""
+
+    def catch(name: str, seeds: int) -> str:
+        explored = explore_scene(catches[name], planted[name], seconds=60)
+        return f"run {explored.runs} of {catches[name]!r}" if explored.violation is not None else ""
+
+    return catch
+
+
 WORLDS: dict[str, Both] = {
     "journal": Both(
         (("lives", lives.live, lives.life()),),
@@ -77,5 +95,26 @@ WORLDS: dict[str, Both] = {
         lambda name, seconds: Result(),
         dead_queues.PLANTS,
         lambda name, seeds: _by_life(dead_queues.live_with_dead_queues(range(seeds), dead_queues.PLANTS[name])),
+    ),
+    "files": Both(
+        (("lives with bodies and garbage collection", files_life.live, files_life.life()),),
+        files_scenes.SCENES,
+        lambda name, seconds: files_scenes.explore_scene(name, seconds=seconds),
+        files_plants.PLANTS,
+        _by_scene(files_scenes.CATCHES, files_plants.PLANTS, files_scenes.explore_scene),
+    ),
+    "access": Both(
+        (),
+        access_scenes.SCENES,
+        lambda name, seconds: access_scenes.explore_scene(name, seconds=seconds),
+        access_plants.PLANTS,
+        _by_scene(access_scenes.CATCHES, access_plants.PLANTS, access_scenes.explore_scene),
+    ),
+    "long jobs": Both(
+        (),
+        pending_scenes.SCENES,
+        lambda name, seconds: pending_scenes.explore_scene(name, seconds=seconds),
+        pending_scenes.PLANTS,
+        _by_scene(pending_scenes.CATCHES, pending_scenes.PLANTS, pending_scenes.explore_scene),
     ),
 }

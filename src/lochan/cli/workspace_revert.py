@@ -15,7 +15,7 @@ from lochan.cli.workspace_record import named
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @format_option
 def command(repository: str, id: str, globs: tuple[str, ...], yes: bool, form: str) -> None:
-    """Take back what fits one of the globs, or everything: files are deleted, deletions forgotten.
+    """Take back what fits one of the globs, or everything: files are hidden, deletions forgotten.
 
     On a terminal it asks first; in a script it wants --yes.
     """

@@ -5,6 +5,8 @@ A workspace is closed by its commit (`moved` with `workspace` and `upto`) or by 
 
 from typing import ClassVar
 
+import msgspec
+
 from lochan.formats.entry import Entry
 from lochan.formats.events import Event
 
@@ -21,7 +23,8 @@ class WorkspaceOpened(Event, frozen=True):
 
 
 class WorkspaceStaged(Event, frozen=True):
-    """Puts and deletes in a workspace; no path twice."""
+    """Puts and deletes in a workspace; no path twice. `hides` names plain files by path and stamp, which are seen no
+    more and never deleted: a commit may name them already. Version 1 knew nothing of hidden files."""
 
     type: ClassVar[str] = "workspace-staged"
     version: ClassVar[int] = 2
@@ -33,6 +36,7 @@ class WorkspaceStaged(Event, frozen=True):
     checked: int = 0
     closes: tuple[str, ...] = ()
     completes: str = ""
+    hides: dict[str, str] = msgspec.field(default_factory=dict)
 
 
 class WorkspaceAdded(Event, frozen=True):
@@ -46,18 +50,20 @@ class WorkspaceAdded(Event, frozen=True):
 
 
 class WorkspaceReverted(Event, frozen=True):
-    """What fits these patterns is staged no more. Files written out of band were deleted before."""
+    """What fits these patterns is staged no more, and the plain files that `hides` names are seen no more. Before
+    version 2 the files were deleted instead."""
 
     type: ClassVar[str] = "workspace-reverted"
     version: ClassVar[int] = 2
 
     workspace: str
     patterns: tuple[str, ...]
+    hides: dict[str, str] = msgspec.field(default_factory=dict)
 
 
 class WorkspaceSealed(Event, frozen=True):
-    """A commit has computed what it will hold, and looks at the folder a last time. A file that is put from now on is
-    followed by an event, so that the commit looks again: plain files have none of their own."""
+    """A commit has computed what it will hold, and looks at the folder a last time. A plain file that is put from now
+    on is followed by an event, so that the commit looks again: plain files have none of their own."""
 
     type: ClassVar[str] = "workspace-sealed"
     version: ClassVar[int] = 2

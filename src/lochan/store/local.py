@@ -13,7 +13,7 @@ import errno
 import os
 import stat as modes
 from collections.abc import AsyncIterable, AsyncIterator, Callable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from lochan.clock import Clock, SystemClock
 from lochan.errors import AlreadyExists, NotFound, Transient, Unknown
@@ -39,7 +39,10 @@ _CHUNK = 4 << 20
 _GATHERED_BYTES = 2 << 20  # of a stream, for each turn through a thread
 _DAY_S = 86_400.0
 _ROOT_S = 0.05  # how long a folder that has vanished may go unnoticed by who only asks whether there is anything new
+_IN_THE_WAY = (errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG)  # no file can have that name here, now or ever
 _ATTEMPTS = 16  # others may remove an empty folder between our making it and our writing into it
+
+T = TypeVar("T")
 
 
 class LocalStore:
@@ -141,6 +144,37 @@ class LocalStore:
 
     async def put_stream(self, path: str, chunks: AsyncIterable[bytes]) -> int:
         name = self._writable(path)
+
+        def finish(file: Temp, *rest: bytes) -> None:
+            self._append(path, file, *rest)
+            self._replace(path, name, file)
+
+        _, size = await self._stream(path, chunks, finish)
+        return size
+
+    async def put_stream_if_absent(self, path: str, otherwise: str, chunks: AsyncIterable[bytes]) -> tuple[str, int]:
+        """At `path`, if nothing is there and no file or folder is in the way; else at `otherwise`, a name that nobody
+        else uses. Which of the two, and the size. The stream is read once, so that nothing of it has to come again."""
+        name, other = self._writable(path), self._writable(otherwise)
+
+        def finish(file: Temp, *rest: bytes) -> str:
+            self._append(path, file, *rest)
+            with translated(self._where(path)):
+                file.seal()
+                fp("local.after_temp_sync")
+                try:
+                    if self._publish(name, file.link):
+                        return path
+                except OSError as error:
+                    if error.errno not in _IN_THE_WAY:
+                        raise
+                self._publish(other, file.rename)
+            return otherwise
+
+        return await self._stream(path, chunks, finish)
+
+    async def _stream(self, path: str, chunks: AsyncIterable[bytes], finish: Callable[..., T]) -> tuple[T, int]:
+        """Into a temporary file, to which `finish` gives its name."""
         size = gathered_bytes = 0
         gathered: list[bytes] = []
         with self._temp(path) as file:
@@ -150,8 +184,7 @@ class LocalStore:
                 if gathered_bytes >= _GATHERED_BYTES:
                     await self._threads.run(self._append, path, file, *gathered)
                     size, gathered_bytes, gathered = size + gathered_bytes, 0, []
-            await self._threads.run(self._finish, path, name, file, *gathered)
-        return size + gathered_bytes
+            return await self._threads.run(finish, file, *gathered), size + gathered_bytes
 
     async def delete(self, path: str) -> None:
         await self._threads.run(self._delete, path)
@@ -218,10 +251,6 @@ class LocalStore:
         with self._temp(path) as file:
             self._append(path, file, data)
             self._replace(path, name, file)
-
-    def _finish(self, path: str, name: bytes, file: Temp, *rest: bytes) -> None:
-        self._append(path, file, *rest)
-        self._replace(path, name, file)
 
     def _append(self, path: str, file: Temp, *pieces: bytes) -> None:
         with translated(self._where(path)):

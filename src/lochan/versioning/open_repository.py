@@ -115,11 +115,17 @@ class OpenRepository:
         return View(layers, base, self.runs, await over.opened(layers, base, self.trees))
 
     async def view_in(self, workspace: Workspace, fork: Commit) -> View:
-        """A file, where there is one; else what is staged in the workspace; else the commit that it was opened on."""
-        return View(workspace.layers, await self.tree(fork), self.runs, above=self.folder(workspace.id))
+        """A file, where there is one that is not hidden; else what is staged in the workspace; else the commit that it
+        was opened on."""
+        return View(workspace.layers, await self.tree(fork), self.runs, above=self.shown_folder(workspace))
 
     def folder(self, workspace: str) -> Folder:
+        """All its files, hidden or not."""
         return Folder(self.store, self.repository.id, workspace)
+
+    def shown_folder(self, workspace: Workspace) -> Folder:
+        """The files that a reader of the workspace sees at that moment."""
+        return Folder(self.store, self.repository.id, workspace.id, workspace.hidden)
 
     async def close(self) -> None:
         if self.closing is not None:

@@ -23,8 +23,7 @@ from lochan.versioning.conditional import Check, submit_if
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.refs import Refs
 from lochan.versioning.state.uploads import Part, Upload
-from lochan.versioning.workspaces.removing import remove
-from lochan.versioning.workspaces.writing import files_at
+from lochan.versioning.workspaces.writing import check_hidden
 
 PARTS_MAX = 10_000
 PART_BYTES_MIN = 5 << 20  # of every part but the last
@@ -125,7 +124,7 @@ async def complete(
     parts = _chosen(refs, id, wanted)
     entry = msgspec.structs.replace(_entry(upload, parts, repository.clock.wall()), checksums=dict(checksums))
     if upload.opened.workspace:
-        return await _into_workspace(repository, upload, entry, read_at, actor)
+        return await _into_workspace(repository, upload, entry, read_at, wanted, _unchanged(id, parts), actor)
     event = Staged(upload.opened.branch, puts=(entry,), read_at=read_at, completes=id)
     await submit_if(
         repository,
@@ -143,14 +142,26 @@ async def complete(
 
 
 async def _into_workspace(
-    repository: OpenRepository, upload: Upload, entry: Entry, read_at: int, actor: Actor
+    repository: OpenRepository,
+    upload: Upload,
+    entry: Entry,
+    read_at: int,
+    wanted: Sequence[Wanted],
+    unchanged: Callable[[Refs], None],
+    actor: Actor,
 ) -> Entry:
-    """A file at that path would hide the entry, so it goes first."""
+    """A file that lies at that path is hidden by the entry."""
     workspace = upload.opened.workspace
-    event = WorkspaceStaged(workspace, (entry,), read_at=read_at, completes=upload.id)
     found = repository.folded().workspaces.get(workspace)
-    files = await files_at(repository, workspace, [entry.path])
-    await remove(repository, found, list(files.values()), [event], actor=actor)
+    files = await repository.shown_folder(found).stamps([entry.path])
+    check_hidden(found, len(files))
+    event = WorkspaceStaged(workspace, (entry,), read_at=read_at, completes=upload.id, hides=files)
+
+    def decide(refs: Refs) -> Sequence[Event]:
+        unchanged(refs)
+        return [event]
+
+    await repository.submit_decided(actor, decide, key=upload.id, fingerprint=_fingerprint(wanted))
     return entry
 
 

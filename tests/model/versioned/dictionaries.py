@@ -52,12 +52,7 @@ class Workspace(NamedTuple):
     branch: str
     is_stale: bool  # its branch is gone, whatever has its name now
     fork: str
-    files: Files = NOTHING  # over what is staged
-    staged: Changes = NOTHING
-
-    @property
-    def changes(self) -> Changes:
-        return {**self.staged, **self.files}
+    changes: Changes = NOTHING  # files and what is staged: which of the two a put becomes makes no difference
 
 
 @dataclass(frozen=True)

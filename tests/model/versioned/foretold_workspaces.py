@@ -5,7 +5,7 @@ from typing import Any
 
 from tests.model.versioned.dictionaries import No, State, Workspace, applied
 from tests.model.versioned.foretold_moves import On
-from tests.model.versioned.result import HALF, Result, guard
+from tests.model.versioned.result import Result, guard
 from tests.sim.versioning.three_way import Clash, three_way
 
 
@@ -36,26 +36,27 @@ def _see_writable_workspace(state: State, *_: object) -> str:
 
 def _put_workspace(state: State, seen: str, name: str, path: str, data: str) -> list[Result]:
     found = _workspace(state, seen)
-    return [Result(state.with_workspace(found._replace(files={**found.files, path: data})))]
+    return [Result(state.with_workspace(found._replace(changes={**found.changes, path: data})))]
 
 
-def _see_file(state: State, path: str) -> tuple[str, bool, bool]:
-    """Whether there is such a file, and something below it."""
+def _see_path(state: State, path: str) -> tuple[str, str | None]:
+    """What is there."""
     found = _workspace(state, _see_workspace(state))
-    return found.note, path in found.files, path in applied(state.files(found.fork), found.staged)
+    return found.note, applied(state.files(found.fork), found.changes).get(path)
 
 
-def _delete_workspace(state: State, seen: tuple[str, bool, bool], name: str, path: str) -> list[Result]:
-    """The one that is not done as a whole: first the file goes, and then what it lay over."""
-    note, is_file, is_below = seen
-    if not is_file and not is_below:
+def _delete_workspace(state: State, seen: tuple[str, str | None], name: str, path: str) -> list[Result]:
+    """What came since it was looked for may stay: it was put at the same time."""
+    note, there = seen
+    if there is None:
         return [Result(state, ())]
     state.check_writable()
     found = _workspace(state, note)
-    left = {each: data for each, data in found.files.items() if each != path} if is_file else found.files
-    staged = {**found.staged, path: None} if is_below else found.staged
-    half = state.with_workspace(found._replace(files=left))
-    return [Result(half.with_workspace(found._replace(files=left, staged=staged)), (path,)), Result(half, HALF)]
+    fork = state.files(found.fork)
+    left = {each: data for each, data in found.changes.items() if each != path}
+    after = state.with_workspace(found._replace(changes={**left, path: None} if path in fork else left))
+    now = applied(fork, found.changes).get(path)
+    return [Result(after, (path,)), *([Result(state, (path,))] if now != there else [])]
 
 
 def _commit_workspace(state: State, seen: str, name: str) -> list[Result]:
@@ -82,7 +83,7 @@ def _drop_workspace(state: State, seen: str, name: str) -> list[Result]:
 
 BEGIN: Mapping[str, Callable[..., Any]] = {
     "put_workspace": _see_writable_workspace,
-    "delete_workspace": _see_file,
+    "delete_workspace": _see_path,
     "commit_workspace": _see_workspace,
     "drop_workspace": _see_workspace,
 }

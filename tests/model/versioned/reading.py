@@ -61,16 +61,20 @@ class Reading:
         ), number
 
     async def _workspace(self, at: OpenRepository, refs: Refs, found: workspaces.Workspace) -> Workspace:
-        folder = at.folder(found.id)
+        folder = at.shown_folder(found)
         files = {stat.path[len(folder.root) :]: stat.path async for stats in folder.stats() for stat in stats}
+        staged = await self._staged(at, refs, found.fork, found.layers)
+        below = await self.files(at, found.fork)
         branch = refs.find_branch(found.branch)
         return Workspace(
             found.note,
             found.branch,
             branch is None or branch.incarnation != found.incarnation,
             await self.name(at, refs, found.fork),
-            {path: (await at.store.get(address)).decode() for path, address in files.items()},
-            await self._staged(at, refs, found.fork, found.layers),
+            {
+                **{path: data for path, data in staged.items() if data is not None or path in below},
+                **{path: (await at.store.get(address)).decode() for path, address in files.items()},
+            },
         )
 
     async def answer(self, at: OpenRepository, answer: Answer) -> Answer:

@@ -5,8 +5,6 @@ from typing import NamedTuple
 
 from tests.model.versioned.dictionaries import No, State
 
-HALF = "half"  # what nobody is ever told, but what may be left by somebody who failed
-
 
 class Result(NamedTuple):
     state: State

@@ -33,7 +33,7 @@ def _reason(model: Model, wish: Wish, error: LochanError, now: Now) -> bool:
             return _clashes(model, wish)
         case AlreadyExists():
             return (wish.to or wish.branch) in now
-        case NotFound() if wish.verb in ("restore", "pop", "forget"):
+        case NotFound() if wish.verb in ("restore", "pop", "forget", "copy"):
             return True
         case NotFound():
             return branch is None or (wish.source != "" and wish.source not in now)

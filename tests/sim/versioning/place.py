@@ -51,7 +51,7 @@ class Place:
 
     async def open(self, machine: Machine, slow_s: float = 0.0) -> OpenRepository:
         """`slow_s`: how long this machine takes to write or read a file, beside what the world makes it wait."""
-        store: Store = Instant(machine) if self.instant else RetryStore(machine.store, machine.clock, machine.ids)
+        store = self.store_of(machine)
         if slow_s:
             store = Sluggish(store, machine.clock, lambda verb: slow_s if verb in ("put", _FILE) else 0.0)
         schema = Schema(Refs, alarm=self.truth.alarm)
@@ -70,6 +70,9 @@ class Place:
         repository.trees = Trees(store, ID, threads=Here(), cut=self.cut, width=1)
         repository.runs = Runs(store, ID, machine.clock, machine.ids, threads=Here())
         return repository
+
+    def store_of(self, machine: Machine) -> Store:
+        return Instant(machine) if self.instant else RetryStore(machine.store, machine.clock, machine.ids)
 
     async def begin(self, machine: Machine) -> OpenRepository:
         """The repository's first event."""

@@ -18,7 +18,7 @@ from lochan.versioning.landing import Final
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.state.collection import REMOVAL
 from lochan.versioning.state.workspaces import Workspace
-from lochan.versioning.workspaces import committing, opening, removing, selection, writing
+from lochan.versioning.workspaces import committing, opening, selection, writing
 from lochan.versioning.workspaces.committing import BothChanged
 from tests.run import run
 from tests.unit.versioning.workspace_place import (
@@ -344,43 +344,18 @@ def test_a_put_that_is_too_late_says_so() -> None:
     run(play())
 
 
-def test_nothing_is_committed_while_files_are_being_removed() -> None:
-    """A commit that lists a file, and lands while somebody deletes it, would name what is gone."""
+def test_a_removal_that_an_older_version_left_is_given_up() -> None:
+    """They held a workspace open for a minute while they deleted its files; nobody waits for that any more."""
 
-    async def play() -> None:
-        store, one, other = await watched()
-        workspace = await opened(one)
-        await write_file(one, workspace, "a", "1")
-        await write_file(one, workspace, "b", "2")
-        root = one.folder(workspace.id).root
-        commits: list[asyncio.Task[str]] = []
-
-        class Slow(Wrapper):
-            async def delete(self, path: str) -> None:
-                commits.append(asyncio.create_task(commit_all(one, workspace)))
-                await asyncio.wait(commits, timeout=1.0)
-                await self.inner.delete(path)
-
-        other.store = Slow(store)
-        await writing.delete(other, workspace.id, ["a"], actor=BOB)
-        await commits[0]
-        assert await read(one, "main") == {"b": "2"}
-        assert root in (await objects.stat(one, "main", "b")).blocks[0].address
-
-    run(play())
-
-
-def test_a_removal_that_was_broken_off_is_given_up_after_a_while() -> None:
     async def play() -> None:
         repository = await repository_with(a="1")
         workspace = await opened(repository)
         await write_file(repository, workspace, "x", "1")
         root = repository.folder(workspace.id).root
-        long_ago = repository.clock.wall() - 1
-        await repository.submit(BOB, Opened("held", REMOVAL, root, "main", expires=long_ago))
-        refs, _ = await removing.settled(repository, workspace.id, actor=ANN)
-        assert refs.collection.held("held") is None
+        later = repository.clock.wall() + 3_600_000_000
+        await repository.submit(BOB, Opened("held", REMOVAL, root, "main", expires=later))
         await commit_all(repository, workspace)
+        assert repository.folded().collection.held("held") is None
         assert await read(repository, "main") == {"a": "1", "x": "1"}
 
     run(play())

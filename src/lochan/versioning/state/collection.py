@@ -19,7 +19,7 @@ from lochan.versioning.rules import Rules
 _CUT, _PLAN, _RUNNING, _LAST = "cut", "plan", "running", "last"
 _HOW = ("reported", "abandoned")
 LINK = "link"  # what is held open is a file that a client puts itself
-REMOVAL = "removal"  # what is held open is a deletion of a workspace's files
+REMOVAL = "removal"  # a deletion of a workspace's files, as older versions did; nothing makes one any more
 
 
 class Stale(ConcurrentCommit):

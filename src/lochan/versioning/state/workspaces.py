@@ -12,6 +12,7 @@ from lochan.journal.table import Table
 from lochan.staging import layers as staging
 from lochan.staging.layers import EMPTY, Layers
 from lochan.versioning.globs import regex
+from lochan.versioning.state.hidden_files import NO_FILES, HiddenFiles
 from lochan.versioning.state.record_names import AGAIN, record_of
 
 
@@ -27,6 +28,7 @@ class Workspace(msgspec.Struct, frozen=True):
     layers: Layers = EMPTY
     added: tuple[str, ...] = ()  # patterns
     sealed: bool = False  # its last event says that a commit looks at its folder
+    hidden: HiddenFiles = NO_FILES
 
     @property
     def ref(self) -> str:
@@ -48,6 +50,7 @@ class DumpedWorkspace(msgspec.Struct, frozen=True, array_like=True):
     layers: staging.Dumped
     added: tuple[str, ...]
     sealed: bool = False
+    hidden: dict[str, str] = {}  # by path, the stamp of a plain file
 
 
 class DumpedWorkspaces(msgspec.Struct, frozen=True, array_like=True):
@@ -92,7 +95,7 @@ class Workspaces:
         if len(set(paths)) != len(paths):
             raise Invalid("a path stands twice in one request")
         layers = found.layers.put(*event.puts, *map(Tombstone, event.deletes))
-        self._put(found, at, layers=layers)
+        self._put(found, at, layers=layers, hidden=found.hidden.with_files(event.hides))
         return at.number
 
     def add(self, event: WorkspaceAdded, at: At) -> int:
@@ -108,7 +111,8 @@ class Workspaces:
         kept = [change for change in changes if not gone.fullmatch(change.path)]
         everything = "**" in event.patterns
         added = () if everything else tuple(each for each in found.added if each not in event.patterns)
-        self._put(found, at, layers=found.layers.cleared().put(*kept), added=added)
+        hidden = found.hidden.with_files(event.hides)
+        self._put(found, at, layers=found.layers.cleared().put(*kept), added=added, hidden=hidden)
         return at.number
 
     def seal(self, event: WorkspaceSealed, at: At) -> int:
@@ -141,7 +145,8 @@ class Workspaces:
 
     def load(self, dumped: DumpedWorkspaces) -> None:
         for each in dumped.open:
-            fields = {**msgspec.structs.asdict(each), "layers": staging.load(each.layers)}
+            hidden = NO_FILES.with_files(each.hidden)
+            fields = {**msgspec.structs.asdict(each), "layers": staging.load(each.layers), "hidden": hidden}
             self._open.put(each.id, Workspace(**fields))
         for id, became in dumped.closed.items():
             self._closed.put(id, became)
@@ -163,4 +168,5 @@ def _dumped(one: Workspace) -> DumpedWorkspace:
         one.layers.dump(),
         one.added,
         one.sealed,
+        one.hidden.merged(),
     )

@@ -16,12 +16,13 @@ import pyarrow as pa
 
 from lochan.errors import ConcurrentCommit, LochanError, NothingToDo, Refused
 from lochan.failpoints import fp
+from lochan.formats.collection_events import Abandoned
 from lochan.formats.commit import Commit
 from lochan.formats.entry_table import table_of
 from lochan.formats.events import Event
 from lochan.formats.record import Actor
 from lochan.formats.refs_events import Moved
-from lochan.formats.workspace_events import WorkspaceSealed
+from lochan.formats.workspace_events import WorkspaceSealed, WorkspaceStaged
 from lochan.staging.merge import merged as newest
 from lochan.store.protocol import Stat
 from lochan.tree import merge as trees_merge
@@ -39,7 +40,6 @@ from lochan.versioning.state.branch import Branch
 from lochan.versioning.state.workspaces import Workspace
 from lochan.versioning.workspaces.files import Files, Vanished
 from lochan.versioning.workspaces.opening import find
-from lochan.versioning.workspaces.removing import settled
 from lochan.versioning.workspaces.selection import fits
 
 _LISTINGS_MAX = 10  # a folder that has changed so often is still being written to
@@ -125,7 +125,7 @@ class _Commit:
     async def prepare(self, turn: str) -> Prepared:
         """The event is of a folder that was the same before the files were read and after the trees were written."""
         for _ in range(_LISTINGS_MAX):
-            refs, mint = await settled(self._repository, self._id, actor=self._actor)
+            refs, mint = await self._refs()
             workspace = refs.workspaces.get(self._id)
             branch, fork = _branch(refs, workspace), refs.commit(workspace.fork)
             head, against_fork = refs.commit(branch.head), refs.rules.workspaces_merge_against_their_fork()
@@ -150,6 +150,20 @@ class _Commit:
             hint="commit it when all its writers have ended",
         )
 
+    async def _refs(self) -> tuple[Refs, int]:
+        """As of now. Older versions deleted files of a workspace, and kept it from being committed meanwhile; what they
+        left behind when they were killed is given up here."""
+        refs, number = await self._repository.refs()
+        if refs.collection.removals(self._id):
+            await self._repository.submit_decided(self._actor, self._given_up)
+            refs, number = await self._repository.refs()
+        return refs, number
+
+    def _given_up(self, refs: Refs) -> Sequence[Event]:
+        """The workspace's last event is another then: what was computed before is computed anew."""
+        removals = tuple(id for id, _ in refs.collection.removals(self._id))
+        return [WorkspaceStaged(self._id), *([Abandoned(removals)] if removals else [])]
+
     async def _seal(self, workspace: Workspace) -> int:
         """What is put through us from now on asks for another look; what was put before, the last look will see."""
 
@@ -165,14 +179,15 @@ class _Commit:
         """Of the files that are to be committed."""
         if self._folder.is_local:  # a listing passes over them, and so a commit would lose them
             await self._repository.trees.threads.run(check_names, self._folder.place().strip("/"))
-        found = [stat async for stats in self._folder.stats() for stat in stats]
+        folder = self._repository.shown_folder(workspace)
+        found = [stat async for stats in folder.stats() for stat in stats]
         if self._everything or not found:
             return found
         paths = pa.array([stat.path[len(self._folder.root) :] for stat in found], pa.string())
         return [stat for stat, fit in zip(found, fits(paths, workspace.added).to_pylist(), strict=True) if fit]
 
     async def _theirs(self, workspace: Workspace, fork: Commit, files: Sequence[Stat], mint: int) -> Tree:
-        """The fork with all changes. A file wins over what is staged."""
+        """The fork with all changes. A file that is not hidden wins over what is staged."""
         staged = await (await self._repository.view_of(fork, workspace.layers)).changes()
         if not self._everything:
             staged = staged.filter(fits(staged["path"], workspace.added))

@@ -9,12 +9,14 @@ import pyarrow.compute as pc
 from lochan.errors import Invalid
 from lochan.formats.record import Actor
 from lochan.formats.run import column
-from lochan.formats.workspace_events import WorkspaceAdded, WorkspaceReverted
+from lochan.formats.workspace_events import WorkspaceAdded, WorkspaceReverted, WorkspaceStaged
 from lochan.versioning.globs import regex
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.workspaces.removing import remove
+from lochan.versioning.state.hidden_files import file_stamp
+from lochan.versioning.workspaces.writing import check_hidden
 
 EVERYTHING = ("**",)
+_HIDDEN_AT_ONCE = 500  # files in one event
 
 
 async def add(repository: OpenRepository, workspace: str, patterns: Sequence[str], *, actor: Actor) -> None:
@@ -26,17 +28,26 @@ async def add(repository: OpenRepository, workspace: str, patterns: Sequence[str
 async def revert(
     repository: OpenRepository, workspace: str, patterns: Sequence[str] = EVERYTHING, *, actor: Actor
 ) -> int:
-    """What fits is changed no more: its files are deleted, and nothing of it is staged. How many paths that were."""
+    """What fits is changed no more: its files are hidden, and nothing of it is staged. How many paths that were. More
+    files than fit one event are hidden by several, of which the last one takes away what is staged."""
     check(patterns)
     refs, _ = await repository.refs()
     found = refs.workspaces.get(workspace)
-    folder = repository.folder(workspace)
-    paths = [stat.path[len(folder.root) :] async for stats in folder.stats() for stat in stats]
-    files = fitting(pa.array(paths, pa.string()), patterns).to_pylist()
+    folder = repository.shown_folder(found)
+    stamps = {stat.path[len(folder.root) :]: file_stamp(stat) async for stats in folder.stats() for stat in stats}
+    files = fitting(pa.array(list(stamps), pa.string()), patterns).to_pylist()
     staged = column(await (await repository.view_of(refs.commit(found.fork), found.layers)).changes(), "path")
-    event = WorkspaceReverted(workspace, tuple(patterns))
-    await remove(repository, found, [folder.root + path for path in files], [event], actor=actor)
+    check_hidden(found, len(files))
+    hides = [{path: stamps[path] for path in batch} for batch in _batches(files)]
+    for batch in hides[:-1]:
+        await repository.submit(actor, WorkspaceStaged(workspace, hides=batch))
+    last = hides[-1] if hides else {}
+    await repository.submit(actor, WorkspaceReverted(workspace, tuple(patterns), last))
     return len({*files, *fitting(staged, patterns).to_pylist()})
+
+
+def _batches(paths: Sequence[str]) -> list[Sequence[str]]:
+    return [paths[start : start + _HIDDEN_AT_ONCE] for start in range(0, len(paths), _HIDDEN_AT_ONCE)]
 
 
 def fitting(paths: pa.StringArray, patterns: Sequence[str]) -> pa.StringArray:

@@ -1,0 +1,129 @@
+"""Planted bugs of workspaces' files and of garbage collection: each takes one rule away. All must be caught."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from lochan.errors import AlreadyExists, Invalid, Refused, Transient
+from lochan.formats.entry import Block, Entry
+from lochan.formats.record import Actor
+from lochan.formats.workspace_events import WorkspaceReverted, WorkspaceStaged
+from lochan.versioning.bodies.body import Body
+from lochan.versioning.bodies.cut import Cutter
+from lochan.versioning.open_repository import OpenRepository
+from lochan.versioning.refs import Refs
+from lochan.versioning.rules import Rules
+from lochan.versioning.state.collection import Collection
+from lochan.versioning.state.hidden_files import HiddenFiles
+from lochan.versioning.state.workspaces import Workspace
+from lochan.versioning.workspaces import selection, writing
+from tests.sim.files import collector
+from tests.sim.plants import Plant, ShortDay
+
+
+def _without(*names: str) -> Plant:
+    """All rules but these."""
+    planted = type("Planted", (Rules,), {name: lambda self: False for name in names})()
+    return Plant(ShortDay(), ((Refs, "rules", planted),))
+
+
+def _changed(*patches: tuple[Any, str, Any]) -> Plant:
+    return Plant(ShortDay(), patches)
+
+
+# --- S8 --------------------------------------------------------------------------------------------------------------
+async def _put_over(
+    repository: OpenRepository, workspace: Workspace, body: Body, cutter: Cutter, mint: int
+) -> Entry | None:
+    """Onto the workspace's own path, whatever lies there."""
+    data = await cutter.take(1 << 20)
+    for hasher in body.hashers:
+        hasher.update(data)
+    address = repository.folder(workspace.id).address(body.path)
+    await repository.store.put(address, data)
+    block = Block(address, 0, len(data), hashlib.sha256(data).digest())
+    return body.entry([block], repository.clock.wall())
+
+
+async def _delete(repository: OpenRepository, workspace: str, paths: Sequence[str], actor: Actor) -> list[str]:
+    """The file goes, and then what it lay over."""
+    refs, _ = await repository.refs()
+    found = refs.workspaces.get(workspace)
+    folder = repository.folder(workspace)
+    files = await folder.stamps(paths)
+    below = await repository.view_of(refs.commit(found.fork), found.layers)
+    deletes = tuple([path for path in paths if await below.get(path) is not None])
+    for path in files:
+        await repository.store.delete(folder.address(path))
+    if files or deletes:
+        await repository.submit(actor, WorkspaceStaged(workspace, deletes=deletes))
+    return [path for path in paths if path in files or path in deletes]
+
+
+async def _revert(repository: OpenRepository, workspace: str, patterns: Sequence[str], *, actor: Actor) -> int:
+    refs, _ = await repository.refs()
+    refs.workspaces.get(workspace)
+    folder = repository.folder(workspace)
+    files = await folder.stamps(patterns)
+    for path in files:
+        await repository.store.delete(folder.address(path))
+    await repository.submit(actor, WorkspaceReverted(workspace, tuple(patterns)))
+    return len(files)
+
+
+async def _put_small(repository: OpenRepository, file: str, data: bytes, body: Body, feed: Any) -> bool:
+    """Where nobody answers it is written under another name, and so perhaps twice."""
+    await feed.add(data)
+    await feed.done()
+    try:
+        await repository.store.put_if_absent(file, data)
+    except (AlreadyExists, Invalid, Transient):
+        return False
+    return True
+
+
+def _dead(refs: Refs, store: Any, id: str, cut: int) -> list[str]:
+    """Files of workspaces count as dead until a commit names them."""
+    closed = _plain_dead(refs, store, id, cut)
+    return [*closed, *(path for path in store.paths(f"{id}/workspaces/") if path not in closed)]
+
+
+_plain_dead = collector._dead
+
+
+# --- G7 --------------------------------------------------------------------------------------------------------------
+def _alias_where(refuses: Callable[[Collection, Any], bool]) -> Callable[[Collection, Rules, Any], None]:
+    def add_alias(self: Collection, rules: Rules, event: Any) -> None:
+        if refuses(self, event):
+            raise Refused("an alias leads straight to where the bytes are")
+        self._aliases.put(event.address, event.target)
+        self._targets.put(event.target, event.address)
+
+    return add_alias
+
+
+_any_alias = _alias_where(lambda self, event: False)
+_alias_of_a_target = _alias_where(lambda self, event: event.target in self._aliases)
+_alias_to_an_alias = _alias_where(lambda self, event: event.address in self._targets)
+
+
+PLANTS: dict[str, Plant] = {
+    "S8: a put overwrites a file": _changed((writing, "_put_file", _put_over)),
+    "S8: a slow put overwrites a file": _changed((writing, "_put_file", _put_over)),
+    "S8: a delete removes a file": _changed((writing, "_delete", _delete)),
+    "S8: a revert removes files": _changed((selection, "revert", _revert)),
+    "S8: what is staged does not hide the file": _changed((HiddenFiles, "hides", lambda self, path, stamp: False)),
+    "S8: what is hidden stays so when others write": _changed(
+        (HiddenFiles, "hides", lambda self, path, stamp: self.get(path) is not None)
+    ),
+    "S8: a put without an answer is written elsewhere": _changed((writing, "_put_small", _put_small)),
+    "S8: files of an open workspace are collected": _changed((collector, "_dead", _dead)),
+    "G3: a first reference to any file": _without("first_references_are_young"),
+    "G4: what was read before a plan lands after it": _without("derived_events_are_fresh"),
+    "G6: a branch is made from an expired commit": _changed((Refs, "commit", Refs.recorded)),
+    "G7: anything may be an alias": _changed((Collection, "add_alias", _any_alias)),
+    "G7: an alias may lead to an alias": _changed((Collection, "add_alias", _alias_to_an_alias)),
+    "G7: what an alias leads to may become one": _changed((Collection, "add_alias", _alias_of_a_target)),
+}

@@ -1,0 +1,27 @@
+"""Long jobs in the simulator: a job that is under way can be closed, once, whatever the keys of others do."""
+
+import pytest
+
+from tests.sim.explore import replay
+from tests.sim.pending_scenes import CATCHES, PLANTS, SCENES, explore_scene, scene
+
+
+@pytest.mark.parametrize("name", PLANTS)
+def test_a_planted_bug_is_caught_by_a_scene(name: str) -> None:
+    where = CATCHES[name]
+    found = explore_scene(where, PLANTS[name], seconds=60).violation
+    assert found is not None
+    assert replay(scene(where), found.choices, found.budgets) is None
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_every_schedule_of_a_small_scene(name: str) -> None:
+    result = explore_scene(name, seconds=1).check()
+    assert result.exhausted, "not even the smallest budget was tried completely"
+
+
+@pytest.mark.full
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("name", SCENES)
+def test_every_schedule_of_a_small_scene_for_long(name: str) -> None:
+    explore_scene(name, seconds=300).check()
