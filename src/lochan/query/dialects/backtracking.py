@@ -1,7 +1,7 @@
 """How long a regular expression may take where it is matched by trying one way after another, as Java and Python do.
 
-A text of n letters that can be cut in two ways at every step has 2ⁿ ways: `(a+)+`, `(a|a)*`, `(a?b?)*`. One that can be
-cut anywhere between two loops has n, between three n²: `.*.*`, `a*b?a*`. All of them are tried before a text is refused.
+A text of n letters that can be cut in two ways at every step has 2ⁿ ways: `(a+)+`, `(a|a)*`, `(a?b?)*`. One that can
+be cut anywhere between two loops has n ways, between three n²: `.*.*`, `a*b?a*`. All are tried before it is refused.
 
     growth(r"(a+)+b")      EXPONENTIAL
     growth(r".*b.*c.*d")   2: the number of ways grows with the square of the length
