@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from lochan.errors import Refused
+from lochan.query.checkpoint import checkpoint
 from lochan.query.dialects.form import Forms
 from lochan.query.dialects.neutral import Neutral
 
@@ -21,6 +22,7 @@ def written(query: exp.Expr, dialect: str) -> exp.Expr:
     if dialect == "spark":
         query = _with_plain_texts(query)
     for node in reversed(list(query.find_all(Neutral))):
+        checkpoint()
         form = forms.get(node.this)
         if form is None:
             raise Refused(f"{dialect} cannot carry out this query: it has no form for `{node.this}`")
