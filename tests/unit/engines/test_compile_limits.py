@@ -61,7 +61,7 @@ def test_a_sum_over_many_kinds_is_as_long_as_its_terms(tmp_path: Path) -> None:
         async with query_lake(tmp_path) as lake:
             await lake.pool("pool", SEVEN)
             sizes = []
-            for terms in (5, 9):
+            for terms in (6, 12):
                 explained = await explain(lake.lake.queries(), "from pool | put x := " + "+".join(["a"] * terms), How())
                 sizes.append(len(str(explained)))
             assert sizes[1] < 3 * sizes[0]

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 
 from sqlglot import exp
 
@@ -29,7 +30,7 @@ _COMPARED = {exp.EQ: "==", exp.NEQ: "!=", exp.LT: "<", exp.LTE: "<=", exp.GT: ">
 
 def found_sources(text: Text, tree: exp.Query) -> ast.Pipe:
     """A pipe that reads every table of the query, to be opened; each table remembers its source."""
-    tables = list(_tables(tree))
+    tables = list(islice(_tables(tree), SOURCES_MAX + 1))
     if len(tables) > SOURCES_MAX:
         hint = "a pattern such as logs-* reads many pools as one"
         raise text.refused(tables[SOURCES_MAX], f"the query reads more than {SOURCES_MAX} tables", hint)
