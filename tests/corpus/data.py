@@ -31,6 +31,7 @@ def pools() -> list[Pool]:
         Pool("words", (), tuple(_words())),
         Pool("sparse", ("k",), tuple(_sparse())),
         Pool("nothing", ("k",), ()),
+        Pool("dollars", ("k",), tuple(_dollars())),
         Pool("in-quotes", ("k",), ({"k": 1}, {"k": 2, "v": "two"})),
     ]
 
@@ -155,6 +156,16 @@ def _sparse() -> list[Row]:
         if number % 12 == 11:
             row["late"] = _unless(number % 8 == 3, number)
         rows.append(row)
+    return rows
+
+
+def _dollars() -> list[Row]:
+    """Texts and names that an engine may take for something to be put in their place, or for the end of a text."""
+    texts = ("${env:HOME}", "${system:user.home}", "${spark:spark.app.name}", "${hivevar:x}", "${HOME}", "$HOME", "$")
+    odd = ("\\${env:HOME}", "\\u0024{env:HOME}", "it's", "'; SELECT 1 --", "/*+ BROADCAST(a) */", "`x`", "{0}", "%s")
+    rows: list[Row] = [{"k": number, "t": text} for number, text in enumerate(texts + odd)]
+    rows += [{"k": 100, "${env:HOME}": "by name", "o": {"${env:PATH}": 1, "${k}": [1, 2]}}]
+    rows += [{"k": 101, "`t`": 1, "a'b": 2, "a--b": 3, "/*+ x */": 4, "read_text('/etc/hostname')": 5}]
     return rows
 
 

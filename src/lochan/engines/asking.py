@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
+from lochan.clock import Clock
 from lochan.engines.choosing import SPARK, chosen
 from lochan.engines.duckdb.files import gone
-from lochan.engines.duckdb.limits import STANDARD, Limits
+from lochan.engines.duckdb.limits import STANDARD, Limits, cancelled, out_of_time
 from lochan.engines.duckdb.run import Run, start
 from lochan.engines.duckdb.workplace import Workplace
 from lochan.engines.result import Result, Stats
@@ -15,8 +17,9 @@ from lochan.engines.spark.place import SparkPlace
 from lochan.engines.spark.telling import listener_of, tell_of
 from lochan.engines.spark.watching import Listener
 from lochan.engines.surroundings import Surroundings
-from lochan.errors import Refused
+from lochan.errors import Invalid, Refused
 from lochan.formats.record import Actor
+from lochan.query.checkpoint import checked_by
 from lochan.query.prepare import Prepared, prepare
 from lochan.query.sources.permits import EVERYTHING, Permits
 
@@ -25,6 +28,10 @@ if TYPE_CHECKING:
 
 NOBODY = Actor("", "", "")
 ENGINES = ("auto", "duckdb", "spark")
+
+
+def _always() -> bool:
+    return True
 
 
 class How(NamedTuple):
@@ -40,6 +47,22 @@ class How(NamedTuple):
     permits: Permits = EVERYTHING  # what whoever asks may read
     ref: str = ""  # where sources are read that name none
     reads_only: bool = False  # a query that would change a pool is refused
+    wanted: Callable[[], bool] = _always  # looked at while it is compiled: False gives it up
+
+
+class _Limit:
+    """Of time while a query is compiled, which nothing can interrupt."""
+
+    def __init__(self, clock: Clock, how: How) -> None:
+        self._clock = clock
+        self._how = how
+        self._until = None if how.limits.seconds is None else clock.boot() + how.limits.seconds
+
+    def __call__(self) -> None:
+        if not self._how.wanted():
+            raise cancelled()
+        if self._until is not None and self._clock.boot() > self._until:
+            raise out_of_time(self._how.limits)
 
 
 async def prepared(at: Surroundings, text: str, how: How, work: Workplace) -> Prepared:
@@ -61,14 +84,18 @@ async def ask(at: Surroundings, text: str, how: How) -> Result:
     begun = at.clock.boot()
     work = Workplace()
     try:
-        plan = await prepared(at, text, how, work)
-        try:
-            if how.reads_only and plan.plan.load is not None:
-                raise Refused("this query would change a pool, and may only read", hint="leave out `load`")
-            engine = chosen(how.engine, plan, how.spark)
-            run = await _start(at, plan, engine, how, work)
-        finally:
-            await plan.opening.close()
+        with checked_by(_Limit(at.clock, how)):
+            plan = await prepared(at, text, how, work)
+            try:
+                if how.reads_only and plan.plan.load is not None:
+                    raise Refused("this query would change a pool, and may only read", hint="leave out `load`")
+                engine = chosen(how.engine, plan, how.spark)
+                run = await _start(at, plan, engine, how, work)
+            finally:
+                await plan.opening.close()
+    except RecursionError:
+        work.close()
+        raise Invalid("the query is nested too deeply", hint="compute it in several steps") from None
     except BaseException:
         work.close()
         raise

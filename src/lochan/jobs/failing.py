@@ -16,8 +16,7 @@ import msgspec
 from lochan import errors
 from lochan.errors import LochanError, Refused
 
-_RAISED = re.compile(r"^(?:\w+\.)*\w*(?:Error|Exception|Failed|Exit): .*$", re.MULTILINE)  # of Python
-_LOST = re.compile(r"ExecutorLostFailure .*? Reason: ([^\n]*?)\.?\s*(?:\n|$)")
+_RAISED = re.compile(r"^[\w.]*(?:Error|Exception|Failed|Exit): .*$", re.MULTILINE)  # of Python
 _SAID = re.compile(r"lochan-said:([A-Za-z0-9+/=]+):")
 
 
@@ -44,10 +43,11 @@ def explained(error: Exception) -> LochanError:
     if found is not None:
         kind, message, hint = msgspec.msgpack.decode(base64.b64decode(found[1]))
         return _kinds().get(kind, Refused)(message, hint=hint)
-    lost = _LOST.search(text)
-    if lost is not None:
+    _, lost, behind = text.partition("ExecutorLostFailure ")
+    why = behind.partition("\n")[0].partition(" Reason: ")[2].strip().removesuffix(".")
+    if lost and why:
         return Refused(
-            f"Spark has failed: executors died with one and the same task, the last of them by: {lost[1]}",
+            f"Spark has failed: executors died with one and the same task, the last of them by: {why}",
             hint="nothing was changed; most often they lack memory: raise spark.executor.memory, or its overhead",
         )
     raised = _RAISED.findall(text.partition("\n\tat ")[0])

@@ -20,6 +20,8 @@ from lochan.query.sources.snapshot import Snapshots
 from lochan.query.sql.beginning import is_sql
 from lochan.query.syntax.parse import parse
 
+LENGTH_MAX = 500_000  # letters: a longer one takes longer to be read than most queries take to run
+
 
 @dataclass(frozen=True)
 class Prepared:
@@ -41,7 +43,10 @@ async def prepare(
 ) -> Prepared:
     """`current` is the source that a query without `from` means, `pool` or `pool@branch`; `ref` is where sources are
     read that name none. Raises QueryError. What it opens is closed by whoever closes `opening`."""
-    read = _read(text, current, now)
+    try:
+        read = _read(text, current, now)
+    except RecursionError:
+        raise _too_deep() from None
     opening = Opening(catalog, snapshots, text, now, read_files, permits, ref)
     try:
         sources = await opening.open(read.pipe)
@@ -53,10 +58,17 @@ async def prepare(
             if not await opening.widen():
                 raise
             plan = read.plan(sources)
+    except RecursionError:
+        await opening.close()
+        raise _too_deep() from None
     except BaseException:
         await opening.close()
         raise
     return Prepared(text, plan, opening)
+
+
+def _too_deep() -> Invalid:
+    return Invalid("the query is nested too deeply", hint="compute it in several steps")
 
 
 class _Read(NamedTuple):
@@ -68,6 +80,11 @@ class _Read(NamedTuple):
 
 
 def _read(text: str, current: str, now: int) -> _Read:
+    if len(text) > LENGTH_MAX:
+        raise Invalid(
+            f"the query has {len(text):,} letters, and may have {LENGTH_MAX:,}",
+            hint="load long lists of values into a pool, and join with it",
+        )
     if is_sql(text):
         from lochan.query.sql.query import read
 

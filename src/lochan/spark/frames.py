@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from lochan.engines.duckdb.scanning import used
 from lochan.engines.spark.scan import Views
+from lochan.engines.spark.session import SUBSTITUTE, check_is_literal
 from lochan.lake import Lake
 from lochan.query.dialects import render
 from lochan.spark.lakes import LakePlace, found_lake, on_lake
@@ -27,6 +28,8 @@ _MEANING = {
     "spark.sql.ansi.enabled": "true",
     "spark.sql.caseSensitive": "true",
     "spark.sql.timestampType": "TIMESTAMP_LTZ",
+    "spark.sql.parser.escapedStringLiterals": "false",
+    SUBSTITUTE: "false",
 }
 
 
@@ -70,6 +73,8 @@ async def check_plan(spark: SparkSession, lake: Lake, place: LakePlace, planned:
 def framed(spark: SparkSession, place: LakePlace, planned: Planned) -> DataFrame:
     views, scans = Views(spark), planned.scans
     options = hadoop_options(place.store)
+    if is_remote(spark):  # it is parsed once more when it runs, and then by the user's own settings
+        check_is_literal(spark, " ".join([render(planned.query, "spark"), *select_list(planned.row)]))
     with _meaning(spark):
         for name in used(planned.query, scans):
             scan = scans.files[name]

@@ -16,6 +16,15 @@ def regex(patterns: Sequence[str]) -> str:
     return "(?s)^(?:" + "|".join("".join(map(_part, _TOKENS.findall(pattern))) for pattern in patterns) + ")$"
 
 
+def fitting_paths(paths: Sequence[str], patterns: Sequence[str]) -> set[str]:
+    """Those that fit any of the patterns; by RE2, which takes no longer for many stars than for few."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    column = pa.array(paths, pa.string())
+    return set(column.filter(pc.match_substring_regex(column, regex(patterns))).to_pylist())
+
+
 def _part(token: str) -> str:
     match token:
         case "**/":

@@ -80,3 +80,10 @@ def test_a_mistake_in_sql_is_found_before_any_row_is_asked_for() -> None:
 
 def test_sizes_as_people_write_them() -> None:
     assert [shown(each) for each in (5, 1 << 10, 3 << 19, 1 << 30)] == ["5 bytes", "1 KiB", "1.5 MiB", "1 GiB"]
+
+
+def test_a_variable_of_this_program_is_no_table() -> None:
+    secrets = pa.table({"a": [1]})
+    with Session() as session, pytest.raises(duckdb.CatalogException, match="secrets"):
+        session.execute("FROM secrets")
+    assert secrets.num_rows == 1

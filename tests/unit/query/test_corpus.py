@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from lochan.query import ast
@@ -121,6 +123,13 @@ def test_duckdb_answers_as_the_reference_does() -> None:
             wrong.append((case.id, case.query, *found))
     assert wrong == []
     assert asked >= 400
+
+
+def test_no_text_of_a_query_is_expanded_by_spark() -> None:
+    """In texts the notation is another; a name has only one, and is refused by a session that would expand it."""
+    for case in (case for case in cases() if case.file == "literal"):
+        text = compile(parse(case.query), _toy, text=case.query, now=NOW.us).sql("spark")
+        assert "${" not in re.sub(r"`[^`]*`", "", text), case.id
 
 
 def _toy(source: ast.Source) -> ToySource:

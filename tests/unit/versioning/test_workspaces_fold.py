@@ -121,3 +121,17 @@ def test_deleting_and_reverting_very_many() -> None:
         assert await read(repository, workspace.ref) == {}
 
     run(play())
+
+
+def test_a_pattern_of_many_stars_is_folded_at_once() -> None:
+    """Tried one way after another it would take until the end of the world, in every process that reads the lake."""
+
+    async def play() -> None:
+        repository = await repository_with()
+        workspace = await opened(repository)
+        await writing.put(repository, workspace.id, "a" * 200, once(b"1"), actor=ANN, metadata={"k": "v"})
+        await writing.put(repository, workspace.id, "b", once(b"2"), actor=ANN)
+        assert await selection.revert(repository, workspace.id, ["*a" * 40 + "c", "**/b"], actor=ANN) == 1
+        assert await read(repository, workspace.ref) == {"a" * 200: "1"}
+
+    run(play())

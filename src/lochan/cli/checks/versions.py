@@ -78,7 +78,7 @@ def check_java(env: Mapping[str, str], *, needed: bool) -> Check:
         return Check("java", bad, f"{program} is not there", install)
     except (OSError, subprocess.SubprocessError) as error:
         return Check("java", bad, f"{program} -version failed: {error}", install)
-    match = re.search(r'version "(?:1\.)?(\d+)[^"]*"', (ran.stderr + ran.stdout).decode(errors="replace"))
+    match = re.search(r'version "(?:1\.)?(\d+)(?:[^\d"][^"]*)?"', (ran.stderr + ran.stdout).decode(errors="replace"))
     if match is None:
         return Check("java", bad, f"{program} -version said nothing that looks like a version", install)
     if int(match[1]) < JAVA_NEEDED:

@@ -105,6 +105,7 @@ def _config(wish: Wish, folder: str) -> dict[str, str | bool | int | float | lis
         "enable_external_file_cache": "false",  # the kernel has one
         "memory_limit": f"{limits.memory_bytes}B",
         "temp_directory": f"{folder}/{_SPILL}",
+        "python_enable_replacements": "false",  # a table is what was registered, never a variable of this program
         "preserve_insertion_order": "true" if wish.ordered else "false",
     }
     if limits.threads is not None:

@@ -21,7 +21,7 @@ from lochan.engines.spark.job import Job, Tagged
 from lochan.engines.spark.place import SparkPlace
 from lochan.engines.spark.reach import Bucket, check_reach, files_for
 from lochan.engines.spark.scan import Views, used_tables
-from lochan.engines.spark.session import session_at
+from lochan.engines.spark.session import check_is_literal, session_at
 from lochan.engines.spark.sizes import Sizes, sizes_for
 from lochan.engines.spark.watching import Listener, Watch
 from lochan.engines.spark.waves import Wave, waves, whole
@@ -105,6 +105,7 @@ async def start(
         sizes = sizes_for(prepared.plan.query, limits)
         sizes.fit(spark, _read_bytes(prepared))
         sql = render(views.named(prepared.plan.query.copy()), "spark")
+        check_is_literal(spark, sql)
         tagged = Tagged(spark, folder.rpartition("/")[2], about)
         job = Job(tagged, _rows(spark.sql(sql), sizes), limits)
         watch = None if listener is None else Watch(spark, tagged.tag, listener)

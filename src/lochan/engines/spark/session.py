@@ -18,6 +18,7 @@ from lochan.errors import Refused
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+SUBSTITUTE = "spark.sql.variable.substitute"  # `${env:…}` in a statement becomes what the server's environment has
 # What rows mean must not depend on how somebody has set up Spark.
 MEANING = {
     "spark.sql.session.timeZone": "UTC",
@@ -32,6 +33,8 @@ MEANING = {
     "spark.sql.orderByOrdinal": "false",
     "spark.sql.groupByOrdinal": "false",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+    "spark.sql.parser.escapedStringLiterals": "false",
+    SUBSTITUTE: "false",
 }
 _QUIET = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
 _HERE = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
@@ -58,6 +61,16 @@ def session_at(place: SparkPlace, limits: Limits) -> SparkSession:
         if found is None:
             found = _sessions[key] = _started(place, limits)
         return found
+
+
+def check_is_literal(spark: SparkSession, sql: str) -> None:
+    """Raises Refused where Spark would read more out of a statement than stands in it. In texts nothing is expanded, as
+    they are written; a name has no such notation, and files of users say what fields are called."""
+    if "${" in sql and spark.conf.get(SUBSTITUTE) != "false":
+        raise Refused(
+            "a field's name has `${` in it, and this Spark would put its own settings in its place",
+            hint=f"set {SUBSTITUTE} to false, or run the query with --engine duckdb",
+        )
 
 
 def is_there(place: SparkPlace) -> bool:

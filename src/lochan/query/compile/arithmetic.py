@@ -9,9 +9,13 @@ duration ± duration     duration; also duration * int, duration / int
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from itertools import product
 
 from lochan.pools.shape import FLOAT, INT, NULL, STRING, TIME
+from lochan.query.checkpoint import checkpoint
+from lochan.query.compile.alternates import Alternates
+from lochan.query.compile.size import check_value
 from lochan.query.compile.sql import (
     DURATION,
     ERROR,
@@ -26,6 +30,7 @@ from lochan.query.compile.sql import (
     flag,
     is_null,
     is_set,
+    null_of,
     text,
 )
 from lochan.query.compile.value import MISSING, Value, nulled, present
@@ -38,20 +43,19 @@ _OVERFLOW = {"/": "division by zero", "%": "division by zero"}
 
 def arithmetic(op: str, left: Value, right: Value) -> Value:
     found: dict[str, list[Sql]] = {}
-    done: list[Sql] = []
+    done: list[tuple[Sql, Sql] | None] = []
     for kind, sql, both in _results(op, left, right):
         found.setdefault(kind, []).append(sql)
         done.append(both)
-    alts = {kind: coalesce(*each) for kind, each in found.items()}
+    alts: dict[str, Sql] = {kind: coalesce(*each) for kind, each in found.items()}
+    check_value(alts.values())
     null = any_of([all_of([nulled(left), present(right)]), all_of([nulled(right), present(left)])])
     if null != FALSE:
         alts[NULL] = flag(null)
-    failed = _failed(op, left, right, alts, done)
-    if failed is not None:
-        alts[ERROR] = failed
+    all = _with_error(op, left, right, alts, done)
     if not left.nothing and not right.nothing:
-        return Value(alts)
-    return Value(alts, MISSING, there=all_of([present(left), present(right)]))
+        return Value(all)
+    return Value(all, MISSING, there=all_of([present(left), present(right)]))
 
 
 def negative(value: Value) -> Value:
@@ -67,16 +71,18 @@ def negative(value: Value) -> Value:
     return Value(alts, value.nothing)
 
 
-def _results(op: str, left: Value, right: Value) -> Iterator[tuple[str, Sql, Sql]]:
-    """For each pair of kinds that go together: the kind and the SQL of the result, and where it should not be NULL."""
-    for one, mine in left.alts.items():
-        for other, theirs in right.alts.items():
-            if (one, other) == (INT, INT) and op in _SAFE and _divides_all(right.constant):
-                yield INT, neutral(_SAFE[op], mine, theirs), FALSE
-                continue
-            result = _result(op, one, mine, other, theirs)
-            if result is not None:
-                yield *result, all_of([is_set(mine), is_set(theirs)])
+def _results(op: str, left: Value, right: Value) -> Iterator[tuple[str, Sql, tuple[Sql, Sql] | None]]:
+    """For each pair of kinds that go together: the kind and the SQL of the result, and what must be there for it not to
+    be NULL; None: it never is by itself."""
+    for one, other in product(*([kind for kind in each.alts if kind not in (NULL, ERROR)] for each in (left, right))):
+        checkpoint()
+        mine, theirs = left.alts[one], right.alts[other]
+        if (one, other) == (INT, INT) and op in _SAFE and _divides_all(right.constant):
+            yield INT, neutral(_SAFE[op], mine, theirs), None
+            continue
+        result = _result(op, one, mine, other, theirs)
+        if result is not None:
+            yield *result, (mine, theirs)
 
 
 def _divides_all(by: object) -> bool:
@@ -114,10 +120,23 @@ def _moved(op: str, time: Sql, by: Sql) -> Sql:
     return neutral("from_micros", neutral(_NAMES[op], neutral("micros", time), by, options=(INT,)))
 
 
-def _failed(op: str, left: Value, right: Value, alts: dict[str, Sql], done: list[Sql]) -> Sql | None:
+Done = list[tuple[Sql, Sql] | None]
+
+
+def _with_error(op: str, left: Value, right: Value, alts: dict[str, Sql], done: Done) -> Mapping[str, Sql]:
+    """What it says is made when it is asked for; that it may say something is known before."""
+    comes_in = any(ERROR in each.alts for each in (left, right))
+    mixed = not done or _mixed(left, right, done)
+    if not (comes_in or any(done) or (mixed and _there(left) != FALSE and _there(right) != FALSE)):
+        return alts
+    return Alternates(alts, {ERROR: lambda: _failed(op, left, right, alts, done)})
+
+
+def _failed(op: str, left: Value, right: Value, alts: dict[str, Sql], done: Done) -> Sql:
     """Errors that come in, then results that there are not, then kinds that do not go together."""
+    checkpoint()
     errors: list[Sql] = [each.alts[ERROR] for each in (left, right) if ERROR in each.alts]
-    some = any_of(done)
+    some = any_of(all_of([is_set(each[0]), is_set(each[1])]) for each in done if each is not None)
     nothing = [is_null(each) for kind, each in alts.items() if kind != NULL]
     arms = [(all_of([some, *nothing]), text(_OVERFLOW.get(op, "the result has more than 64 bits")))]
     if not done or _mixed(left, right, done):
@@ -125,13 +144,13 @@ def _failed(op: str, left: Value, right: Value, alts: dict[str, Sql], done: list
         arms.append((both, text(f"`{op}` does not go with these kinds")))
     if any(test != FALSE for test, _ in arms):
         errors.append(case(*arms))
-    return coalesce(*errors) if errors else None
+    return coalesce(*errors) if errors else null_of(ERROR)
 
 
-def _mixed(left: Value, right: Value, done: list[Sql]) -> bool:
+def _mixed(left: Value, right: Value, done: Done) -> bool:
     kinds = [len([kind for kind in each.alts if kind not in (NULL, ERROR)]) for each in (left, right)]
     return len(done) < kinds[0] * kinds[1]
 
 
 def _there(value: Value) -> Sql:
-    return any_of(is_set(each) for kind, each in value.alts.items() if kind not in (NULL, ERROR))
+    return any_of(is_set(value.alts[kind]) for kind in value.alts if kind not in (NULL, ERROR))

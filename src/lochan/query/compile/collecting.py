@@ -44,7 +44,7 @@ def _at_end(each: Aggregated, name: str) -> Value:
     value = each.value
     tests = _there(value)
     if value.kinds <= {*SIMPLE, ARRAY, JSON, NULL, ERROR}:
-        kept = {kind: sql for kind, sql in value.alts.items() if kind not in (ERROR, NULL)}
+        kept = {kind: value.alts[kind] for kind in value.alts if kind not in (ERROR, NULL)}
         picked = {kind: each.over(neutral(name, sql, each.place), *tests) for kind, sql in kept.items()}
         return Value(picked, NULL, value.element, None, one_format(value))
     return Value({JSON: each.over(neutral(name, json_text(value), each.place), *tests)}, NULL)

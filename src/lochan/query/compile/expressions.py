@@ -8,6 +8,7 @@ from sqlglot import exp
 
 from lochan.pools.shape import ARRAY, BOOL, INT, JSON, NULL, OBJECT, STRING
 from lochan.query import ast
+from lochan.query.checkpoint import checkpoint
 from lochan.query.compile.arithmetic import arithmetic, negative
 from lochan.query.compile.choosing import chosen
 from lochan.query.compile.comparing import OPERATORS, compared, total
@@ -23,6 +24,10 @@ from lochan.query.errors import did_you_mean
 
 
 def value_of(e: ast.Expr, scope: Scope) -> Value:
+    checkpoint()
+    known = scope.bound.get(id(e))
+    if known is not None:
+        return known
     match e:
         case ast.Literal(kind, value):
             return literal(STRING if kind == "net" else kind, value)

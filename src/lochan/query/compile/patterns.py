@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Sequence
 
 _SAME = frozenset("dDwWtnrf")  # escapes that mean the same to both
 _SPACES = " \\t\\n\\f\\r"
@@ -49,7 +50,22 @@ def quoted(text: str) -> str:
     return "".join(f"\\{letter}" if letter in _ODD else letter for letter in text)
 
 
-def python_pattern(shared: str) -> re.Pattern[str]:
+def groups_of(shared: str) -> int:
+    """How many it has."""
+    return _python_pattern(shared).groups
+
+
+def matching(texts: Sequence[str], shared: str) -> list[str]:
+    """Those that it is found in; by RE2, which takes no longer for one pattern than for another."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    column = pa.array(texts, pa.string())
+    found: list[str] = column.filter(pc.match_substring_regex(column, shared)).to_pylist()
+    return found
+
+
+def _python_pattern(shared: str) -> re.Pattern[str]:
     return re.compile(shared.replace("\\z", "\\Z"))
 
 
@@ -155,11 +171,16 @@ def _is_letter(letter: str) -> bool:
 
 
 def _checked(pattern: str) -> str:
-    """Python's own reader finds what is simply wrong."""
+    """Python's own reader finds what is simply wrong, RE2 what it does not take."""
+    import pyarrow as pa
+
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            python_pattern(pattern)
+            _python_pattern(pattern)
+        matching([""], pattern)
     except (re.error, OverflowError, RecursionError) as error:
         raise Unsupported(str(error)) from None
+    except (pa.ArrowInvalid, UnicodeEncodeError) as error:
+        raise Unsupported(str(error).removeprefix("Invalid regular expression: ")) from None
     return pattern

@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from lochan.errors import Refused
 from lochan.query import ast
+from lochan.query.compile.binding import bound
 from lochan.query.compile.expressions import test_of
 from lochan.query.compile.fields import row_of
 from lochan.query.compile.operators import ordering, shaping
@@ -19,6 +20,7 @@ from lochan.query.compile.outcome import shown
 from lochan.query.compile.relations import Names, Picked, Scan
 from lochan.query.compile.rows import Rows
 from lochan.query.compile.scope import Query, Scope, refused
+from lochan.query.compile.size import check_plan
 from lochan.query.dialects import render
 from lochan.query.leaves import Source
 from lochan.query.output.columns import Column
@@ -54,7 +56,9 @@ def compile(
     rows = compiler.pipe(ast.Pipe(operators[:-1], span=pipe.span) if load is not None else pipe, None)
     final = Picked(rows.relation, compiler.query.names.next(), rows.tests, rows.order)
     row = shown(rows.this, final.columns)
-    return Plan(final.query(list(final.columns), ordered=ordered), row, tuple(compiler.sources), load)
+    query = final.query(list(final.columns), ordered=ordered)
+    check_plan(query)
+    return Plan(query, row, tuple(compiler.sources), load)
 
 
 @dataclass
@@ -99,7 +103,7 @@ class _Compiler:
         return Scope(self.query, rows.this, rows.key)
 
     def _operator(self, operator: ast.Operator, rows: Rows) -> Rows:
-        scope = self._scope(rows)
+        rows, scope = bound(operator, rows, self._scope(rows))
         match operator:
             case ast.Where(test):
                 return rows.where(test_of(test, scope))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from lochan.query.ast import Node
 from lochan.query.compile.relations import Names
@@ -26,6 +27,7 @@ class Scope:
     this: Value
     key: Path | None = None  # the first field of the pool's key
     lenient: bool = False  # a field that no row has is missing, and no mistake
+    bound: Mapping[int, Value] = field(default_factory=dict)  # parts of expressions that are computed, by their ids
 
     def forgiving(self) -> Scope:
         return replace(self, lenient=True)

@@ -3,14 +3,14 @@ only there the engines agree; patterns fold none."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import orjson
 from sqlglot import exp
 
 from lochan.pools.shape import ARRAY, FLOAT, INT, JSON, OBJECT, STRING, Array, Object, Type
 from lochan.query import ast
-from lochan.query.compile.patterns import Unsupported, glob_regexp, python_pattern, shared_regexp
+from lochan.query.compile.patterns import Unsupported, glob_regexp, matching, shared_regexp
 from lochan.query.compile.scope import Scope, refused
 from lochan.query.compile.sql import IP, Sql, all_of, any_of, eq, is_set, number
 from lochan.query.compile.value import Record, Shaped, Value, present
@@ -48,7 +48,7 @@ class Searched:
         """`flag` is set where the record is there."""
         if record.body is not None:
             yield self.in_json(record.body.text)
-        names = [name for name in record.names if self.in_name(name)]
+        names = self.in_names(record.names)
         if names and record.shaped is not None:
             yield all_of([*([] if record.shaped.sure else [is_set(flag)]), _has_one(record.shaped, names)])
         else:
@@ -77,10 +77,11 @@ class Searched:
             return neutral("list_contains", array, number(self._int() or 0))
         return exp.false()
 
-    def in_name(self, name: str) -> bool:
+    def in_names(self, names: Sequence[str]) -> list[str]:
         if self.word is not None:
-            return _folded(self.word) in _folded(name)
-        return python_pattern(self.regexp).search(name) is not None
+            word = _folded(self.word)
+            return [name for name in names if word in _folded(name)]
+        return matching(names, self.regexp)
 
     def _numbers(self, value: Value) -> Iterator[Sql]:
         """A word that is a number finds the fields that are that number."""

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, JSON, NULL, OBJECT, STRING, TIME, Type
+from lochan.query.compile.alternates import Alternates
 from lochan.query.compile.sql import (
     DURATION,
     ERROR,
@@ -244,10 +245,9 @@ def guarded(value: Value, test: Sql) -> Value:
 
 def mapped(value: Value, change: Callable[[Sql, str], Sql], alts: Mapping[str, Sql] | None = None) -> Value:
     """With every expression changed, down to the last member."""
-    found = {kind: change(each, kind) for kind, each in (value.alts if alts is None else alts).items()}
     return replace(
         value,
-        alts=found,
+        alts=changed(value.alts if alts is None else alts, change),
         record=value.record and mapped_record(value.record, change),
         format=_mapped_format(value.format, change),
         constant=None,
@@ -255,6 +255,12 @@ def mapped(value: Value, change: Callable[[Sql, str], Sql], alts: Mapping[str, S
         shaped=value.shaped and replace(value.shaped, number=change(value.shaped.number, INT)),
         there=None if value.there is None else change(value.there, BOOL),
     )
+
+
+def changed(alts: Mapping[str, Sql], change: Callable[[Sql, str], Sql]) -> Mapping[str, Sql]:
+    """What is an error is made when it is asked for."""
+    made = {kind: change(alts[kind], kind) for kind in alts if kind != ERROR}
+    return Alternates(made, {ERROR: lambda: change(alts[ERROR], ERROR)}) if ERROR in alts else made
 
 
 def mapped_record(record: Record, change: Callable[[Sql, str], Sql]) -> Record:
@@ -289,7 +295,7 @@ def settled(value: Value) -> Value:
     """What could not be computed is null from here on."""
     if ERROR not in value.alts:
         return value
-    alts = {kind: sql for kind, sql in value.alts.items() if kind not in (ERROR, NULL)}
+    alts = {kind: value.alts[kind] for kind in value.alts if kind not in (ERROR, NULL)}
     if value.nothing != MISSING:
         return replace(value, alts=alts, nothing=NULL)
     null = any_of([nulled(value), is_set(value.alts[ERROR])])

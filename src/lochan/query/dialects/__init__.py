@@ -5,28 +5,45 @@ from __future__ import annotations
 from sqlglot import exp
 
 from lochan.errors import Refused
+from lochan.query.checkpoint import checkpoint
 from lochan.query.dialects.form import Forms
 from lochan.query.dialects.neutral import Neutral
 
 
 def render(query: exp.Expr, dialect: str) -> str:
     """Raises Refused where the engine has no form for a part."""
-    return written(query, dialect).sql(dialect=dialect)
+    return written(query, dialect).sql(dialect=dialect, comments=False)
 
 
 def written(query: exp.Expr, dialect: str) -> exp.Expr:
     """The tree with every Neutral replaced by its text in this engine, the innermost first."""
     forms = _forms(dialect)
     query = query.copy()
+    if dialect == "spark":
+        query = _with_plain_texts(query)
     for node in reversed(list(query.find_all(Neutral))):
+        checkpoint()
         form = forms.get(node.this)
         if form is None:
             raise Refused(f"{dialect} cannot carry out this query: it has no form for `{node.this}`")
-        text = form([each.sql(dialect=dialect) for each in node.expressions], node.options)
+        text = form([each.sql(dialect=dialect, comments=False) for each in node.expressions], node.options)
         made = exp.Var(this=text)
         if node is query:
             return made
         node.replace(made)
+    return query
+
+
+def _with_plain_texts(query: exp.Expr) -> exp.Expr:
+    """With all texts in our own notation: nothing in them is expanded."""
+    from lochan.query.dialects.spark_words import quoted
+
+    for node in list(query.find_all(exp.Literal)):
+        if node.is_string and "$" in node.this:
+            made = exp.Var(this=quoted(node.this))
+            if node is query:
+                return made
+            node.replace(made)
     return query
 
 

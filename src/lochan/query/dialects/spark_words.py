@@ -25,7 +25,9 @@ _WORD_INSIDE = r"(?:(?<=\w)(?=\w)|(?<!\w)(?!\w))"
 
 
 def quoted(value: str) -> str:
-    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    """Spark puts the server's environment and settings in the place of `${env:…}`, wherever it stands in a text that it
+    parses; a dollar in this notation it sees only afterwards."""
+    return "'" + value.replace("\\", "\\\\").replace("'", "\\'").replace("${", "\\u0024{") + "'"
 
 
 def pattern(regexp: str) -> str:

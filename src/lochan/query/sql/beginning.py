@@ -2,9 +2,13 @@
 
 import re
 
-_BEGINNING = re.compile(r"(?:\s+|--[^\n]*\n|/\*.*?\*/)*(?:select|with)\b", re.IGNORECASE | re.DOTALL)
+_BLANK = re.compile(r"\s+|--[^\n]*\n|/\*.*?\*/", re.DOTALL)
+_WORD = re.compile(r"(?:select|with)\b", re.IGNORECASE)
 
 
 def is_sql(text: str) -> bool:
     """All else is the pipe language."""
-    return _BEGINNING.match(text) is not None
+    at = 0
+    while blank := _BLANK.match(text, at):  # one after the other: a repetition of repetitions tries all ways to cut
+        at = blank.end()
+    return _WORD.match(text, at) is not None

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from sqlglot import exp
 
 from lochan.pools.shape import BOOL, FLOAT, INT, NULL, STRING, Type
+from lochan.query.checkpoint import checkpoint
 from lochan.query.compile.arithmetic import arithmetic, negative
 from lochan.query.compile.choosing import agreed
 from lochan.query.compile.fields import element
@@ -48,6 +49,7 @@ NOTHING = Value({}, NULL)
 
 def value_of(node: exp.Expr, scope: Scope) -> Value:
     """Raises QueryError for whatever is not known here."""
+    checkpoint()
     handler = _HANDLERS.get(type(node))
     if handler is not None:
         return handler(node, scope)

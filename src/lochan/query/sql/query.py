@@ -12,6 +12,7 @@ from lochan.query.compile.outcome import shown
 from lochan.query.compile.plan import OpenSource, Plan
 from lochan.query.compile.relations import Names, Scan
 from lochan.query.compile.scope import Query
+from lochan.query.compile.size import check_plan
 from lochan.query.compile.value import fixed
 from lochan.query.leaves import Source
 from lochan.query.sql.parts import check_parts
@@ -43,6 +44,7 @@ class SqlQuery:
             query = planner.filled(planner.with_named(made.query))
         except RecursionError:
             raise self.text.error("the query is nested too deeply", 0, 1) from None
+        check_plan(query)
         columns: dict[str, exp.Expr] = {}
         row = shown(fixed(dict(made.columns)), columns)
         return Plan(query, row, tuple(planner.sources))

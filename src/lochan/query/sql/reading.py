@@ -16,9 +16,10 @@ from lochan.query.errors import QueryError
 _SOURCE = r"[A-Za-z_*?][\w*?-]*(?:\.\$nokey)?"
 _REF = r"@(?:\{[^}\n]*\}|[\w.~^@+-])+"
 _BEHIND = r"(?:/[^\s,();]+|:(?!:)\w+(?:@\{[^}\n]*\})?)?"
+# What is never closed goes on to the end, and no source begins within another: so no letter is looked at twice.
 _TOKEN = re.compile(
-    rf"""(?P<skip>'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|/\*.*?\*/)
-    |(?<![\w@.$])(?P<ref>{_SOURCE}{_REF}{_BEHIND})
+    rf"""(?P<skip>'[^']*(?:'|\Z)|"[^"]*(?:"|\Z)|--[^\n]*|/\*.*?(?:\*/|\Z))
+    |(?<![\w@.$*?-])(?P<ref>{_SOURCE}{_REF}{_BEHIND})
     |\b(?:from|join)\s+(?P<named>:(?!:)\w+(?:@\{{[^}}\n]*\}})?|{_SOURCE}:(?!:)\w+(?:@\{{[^}}\n]*\}})?|\w+\.\$nokey|\w+[*?]+(?=\s|$))
     """,
     re.VERBOSE | re.DOTALL | re.IGNORECASE,

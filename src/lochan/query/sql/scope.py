@@ -118,7 +118,7 @@ class Scope:
 
 def plain(value: Value) -> Value:
     """As SQL sees it: missing and null are NULL, and so is what could not be computed."""
-    alts = {kind: sql for kind, sql in value.alts.items() if kind not in (NULL, ERROR)}
+    alts = {kind: value.alts[kind] for kind in value.alts if kind not in (NULL, ERROR)}
     same = len(alts) == len(value.alts)
     return replace(value, alts=alts, nothing=value.nothing and NULL if same else NULL)
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 
 from sqlglot import exp
 
@@ -17,6 +18,7 @@ from lochan.query.syntax.expressions import joined
 from lochan.query.syntax.sources import source as read_source
 
 SOURCE = "source"  # in a table's meta
+SOURCES_MAX = 200
 UNITS = {"WEEK": 604_800_000_000, "DAY": 86_400_000_000, "HOUR": 3_600_000_000, "MINUTE": 60_000_000}
 UNITS |= {"SECOND": 1_000_000, "MILLISECOND": 1_000, "MICROSECOND": 1}
 _NULL = ast.Literal("null", None)
@@ -28,7 +30,11 @@ _COMPARED = {exp.EQ: "==", exp.NEQ: "!=", exp.LT: "<", exp.LTE: "<=", exp.GT: ">
 
 def found_sources(text: Text, tree: exp.Query) -> ast.Pipe:
     """A pipe that reads every table of the query, to be opened; each table remembers its source."""
-    arms = [ast.Union(_arm(text, table)) for table in _tables(tree)]
+    tables = list(islice(_tables(tree), SOURCES_MAX + 1))
+    if len(tables) > SOURCES_MAX:
+        hint = "a pattern such as logs-* reads many pools as one"
+        raise text.refused(tables[SOURCES_MAX], f"the query reads more than {SOURCES_MAX} tables", hint)
+    arms = [ast.Union(_arm(text, table)) for table in tables]
     return ast.Pipe(tuple(arms))
 
 

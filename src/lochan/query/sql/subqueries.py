@@ -86,4 +86,4 @@ def _one_column(node: exp.Expr, made: Made, scope: Scope) -> Value:
     value = made.columns[0][1]
     if not set(value.alts) <= {*SIMPLE, "error"}:
         raise scope.refused(node, "the column is a record or an array", "take a field of it")
-    return Value({kind: sql for kind, sql in value.alts.items() if kind != "error"}, NULL)
+    return Value({kind: value.alts[kind] for kind in value.alts if kind != "error"}, NULL)

@@ -50,7 +50,7 @@ def order_of(order: exp.Order | None, value: Callable[[exp.Ordered], Value]) -> 
     keys: list[exp.Ordered] = []
     for each in order.expressions if order is not None else []:
         found = value(each)
-        found = replace(found, alts={kind: sql for kind, sql in found.alts.items() if kind != ERROR})
+        found = replace(found, alts={kind: found.alts[kind] for kind in found.alts if kind != ERROR})
         if all(is_constant(sql) for sql in found.alts.values()):
             continue  # it orders nothing, and engines mind
         keys += order_keys(

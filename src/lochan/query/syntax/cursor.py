@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from lochan.query.ast import Literal, Span
+from lochan.query.checkpoint import checkpoint
 from lochan.query.errors import QueryError
 from lochan.query.syntax.tokens import END, LITERAL, QUOTED_NAME, SYMBOL, WORD, Token, after_blanks, token_at
 
@@ -68,6 +69,7 @@ class Cursor:
     # ── taking ──
 
     def take(self) -> Token:
+        checkpoint()
         token = self.peek()
         self.jump(token.stop)
         return token

@@ -7,7 +7,6 @@ import re
 # What separates tokens everywhere else ends a word too. A comma does not: it is refused by whoever finds it.
 _PART = r"[^\s\x00-\x1f\x7f|()\"'`,=<>!~\[\]{};]"
 _WORD = re.compile(rf"{_PART}+")
-_GLOB = re.compile(rf"{_PART}*[*?]{_PART}*")
 _LETTER = re.compile(r"\w")
 _STARS = re.compile(r"[*?]+")
 
@@ -20,8 +19,9 @@ def word_at(text: str, start: int) -> str:
 
 def glob_at(text: str, start: int) -> str:
     """A word with a star or a question mark, and something beside; empty where none begins."""
-    found = _GLOB.match(text, start)
-    return found[0] if found and not _STARS.fullmatch(found[0]) and not found[0].startswith(("/", "-", "*/")) else ""
+    found = _WORD.match(text, start)
+    word = found[0] if found and is_glob(found[0]) else ""
+    return word if not _STARS.fullmatch(word) and not word.startswith(("/", "-", "*/")) else ""
 
 
 def is_glob(word: str) -> bool:

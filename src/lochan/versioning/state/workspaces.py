@@ -1,7 +1,5 @@
 """Workspaces: open ones with what is staged in them, closed ones with what became of them (S8)."""
 
-import re
-
 import msgspec
 
 from lochan.errors import Invalid, NotFound, Refused
@@ -11,7 +9,7 @@ from lochan.journal.state import At
 from lochan.journal.table import Table
 from lochan.staging import layers as staging
 from lochan.staging.layers import EMPTY, Layers
-from lochan.versioning.globs import regex
+from lochan.versioning.globs import fitting_paths
 from lochan.versioning.state.hidden_files import NO_FILES, HiddenFiles
 from lochan.versioning.state.record_names import AGAIN, record_of
 
@@ -106,9 +104,9 @@ class Workspaces:
 
     def revert(self, event: WorkspaceReverted, at: At) -> int:
         found = self.get(event.workspace)
-        gone = re.compile(regex(event.patterns))
         changes = [change for layer in found.layers.layers for _, change in layer.by_position()]  # type: ignore[union-attr]
-        kept = [change for change in changes if not gone.fullmatch(change.path)]
+        gone = fitting_paths([change.path for change in changes], event.patterns)
+        kept = [change for change in changes if change.path not in gone]
         everything = "**" in event.patterns
         added = () if everything else tuple(each for each in found.added if each not in event.patterns)
         hidden = found.hidden.with_files(event.hides)

@@ -62,7 +62,7 @@ def fits(paths: pa.StringArray | pa.ChunkedArray, patterns: Sequence[str]) -> pa
 
 
 def check(patterns: Sequence[str]) -> None:
-    """Raises Invalid. By both readers of it: columns are matched by one, single paths in the fold by the other."""
+    """Raises Invalid. By RE2, which matches them, and by Python, which did: a lake may be read by either."""
     if not patterns or not all(patterns):
         raise Invalid("no pattern was given", hint="such as 'data/*.parquet', or '**' for everything")
     for pattern in patterns:

@@ -249,3 +249,15 @@ def test_the_mistake_names_what_is_near() -> None:
 def test_refused(query: str, message: str) -> None:
     with pytest.raises(Invalid, match=message):
         ask(query, [ROW])
+
+
+def test_names_are_searched_by_an_expression_that_would_be_tried_in_very_many_ways() -> None:
+    row = {"a" * 60 + "!": 1, "b": "x"}
+    assert ask("from p | search /^(a+)+b/", [row]) == []
+    assert ask("from p | search /^(a|a)+!$/", [row]) == [row]
+
+
+@pytest.mark.parametrize("pattern", ["a{2000}", "(a{1000}){1000}"])
+def test_an_expression_that_no_engine_takes(pattern: str) -> None:
+    with pytest.raises(QueryError, match="this pattern cannot be taken"):
+        ask(f"from p | search /{pattern}/", [ROW])

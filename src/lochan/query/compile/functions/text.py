@@ -8,7 +8,7 @@ from lochan.pools.shape import ARRAY, INT, JSON, NULL, OBJECT, STRING
 from lochan.query import ast
 from lochan.query.compile.expressions import value_of
 from lochan.query.compile.functions.call import Call, Function, by_kind
-from lochan.query.compile.patterns import python_pattern
+from lochan.query.compile.patterns import groups_of
 from lochan.query.compile.searching import found, pattern_of
 from lochan.query.compile.sql import Sql, all_of, any_of, case, cast, is_set, number, surely
 from lochan.query.compile.value import MISSING, Value, boolean, nulled, present
@@ -63,7 +63,7 @@ def matched(call: Call) -> Value:
         call.refuse("`regexp` takes a pattern", "such as regexp(/a(b)/, s)", at=0)
     regexp = pattern_of(pattern, call.scope, pattern)
     value = value_of(call.arguments[1], call.scope)
-    groups = 1 + _groups(regexp)
+    groups = 1 + groups_of(regexp)
     made = by_kind(call, value, {STRING: (ARRAY, lambda sql: neutral("groups", sql, options=(regexp, groups)))})
     nothing = any_of([nulled(value), all_of([present(value), _no_match(made)])])
     alts = {**made.alts, NULL: exp.Case(ifs=[exp.If(this=nothing, true=exp.true())])}
@@ -135,10 +135,6 @@ def _fields(value: Value) -> Sql:
 
 def _no_match(made: Value) -> Sql:
     return all_of([exp.Is(this=each.copy(), expression=exp.Null()) for each in made.alts.values()])
-
-
-def _groups(regexp: str) -> int:
-    return python_pattern(regexp).groups
 
 
 TABLE: dict[str, Function] = {

@@ -104,6 +104,9 @@ class Running:
     def count(self, rows: int) -> None:
         self.rows += rows
 
+    def is_wanted(self) -> bool:
+        return self._wanted
+
     def watch(self, stages: Sequence[JobStage]) -> None:
         self._tasks = sum(each.done for each in stages), sum(each.total for each in stages)
 

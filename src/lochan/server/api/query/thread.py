@@ -122,6 +122,7 @@ class QueryThread:
             permits=may,
             ref=wish.at,
             reads_only=True,
+            wanted=running.is_wanted,
         )
 
 
