@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import TypeVar
-
-from lochan.engines.duckdb.session import Session
+from typing import Protocol, TypeVar
 
 T = TypeVar("T")
+
+
+class Stoppable(Protocol):
+    """A session, or a decoder."""
+
+    def cancel(self) -> None: ...
+
 
 _AGAIN_S = 0.05
 
 
-async def apart(work: Callable[[], T], *sessions: Session) -> T:
+async def apart(work: Callable[[], T], *sessions: Stoppable) -> T:
     """Who is cancelled stops the sessions too, and waits for the thread: they are closed next."""
     task = asyncio.ensure_future(asyncio.to_thread(work))
     try:
