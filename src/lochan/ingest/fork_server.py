@@ -1,8 +1,8 @@
 """The process that decoders are forked from: `python -m lochan.ingest.fork_server FD MODULE`.
 
-It has imported MODULE, whose function `run` is a decoder's whole life, and has one thread: to fork a process with
-several would leave locks in the decoder that nobody ever opens. It never sees a file of a user, so a decoder begins
-without a trace of an earlier one.
+It has imported MODULE, whose function `run` is a decoder's whole life, and `prepare` comes before the first one. It has
+one thread: to fork a process with several would leave locks in the decoder that nobody ever opens. It never sees a
+file of a user, so a decoder begins without a trace of an earlier one.
 
 On FD come pairs of sockets. The first is the decoder's channel. On the second the exit status is written when the
 decoder has ended, and when the other side closes its half the decoder is killed. Without a reader at FD all end.
@@ -13,6 +13,7 @@ from __future__ import annotations
 import ctypes
 import gc
 import importlib
+import importlib.abc
 import os
 import selectors
 import signal
@@ -33,10 +34,20 @@ _PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS = 1, 38
 Job = Callable[[Channel], None]
 
 
+class _WithoutPandas(importlib.abc.MetaPathFinder):
+    """Arrow looks for it at the first value, and a third of a second of every decoder's life would be gone."""
+
+    def find_spec(self, fullname: str, path: object, target: object = None) -> None:
+        if fullname == "pandas":
+            raise ModuleNotFoundError(name=fullname)
+
+
 def main() -> None:
+    sys.meta_path.insert(0, _WithoutPandas())
     control, module = socket.socket(fileno=int(sys.argv[1])), sys.argv[2]
-    job: Job = importlib.import_module(module).run
-    _ForkServer(control, job).serve()
+    decoder = importlib.import_module(module)
+    decoder.prepare()
+    _ForkServer(control, decoder.run).serve()
 
 
 class _ForkServer:

@@ -10,7 +10,7 @@ import logging
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -70,7 +70,7 @@ def warm() -> None:
 
 def decoded_chunks(
     input: Input, format: str, how: How, folder: Path | None = None, session: Session | None = None
-) -> Iterator[pa.RecordBatch | list[Row]]:
+) -> Generator[pa.RecordBatch | list[Row], None, None]:
     """Of a file on this machine's disk, of a format that is no text. A session that is cancelled ends it. Raises
     Invalid, LimitReached."""
     with _scratch(folder) as room, _opened(input.file) as (file, size):
@@ -278,7 +278,8 @@ class _Talk:
         except msgspec.MsgspecError:
             return self.lied()
         if failure.kind == UNEXPECTED:
-            _log.warning("a file could not be read: %s\n%s", failure.message, failure.trace)
+            _log.warning("a file could not be read: %s", _plain(failure.message))
+            _log.debug("%s", failure.trace)
         kind = LimitReached if failure.kind == LIMIT else Invalid
         return kind(_plain(failure.message), hint=_plain(failure.hint) or _HINT)
 

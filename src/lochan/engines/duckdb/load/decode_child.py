@@ -8,8 +8,10 @@ Whatever a file leads to ends in a message: a reader's error, a limit, or someth
 
 from __future__ import annotations
 
+import io
 import os
 import traceback
+from decimal import Decimal
 from functools import partial
 from pathlib import Path
 
@@ -21,7 +23,7 @@ import pyarrow.parquet as pq
 from lochan.engines.duckdb.limits import LimitReached, Limits, shown
 from lochan.engines.duckdb.load.load import How
 from lochan.engines.duckdb.load.loader import Loader
-from lochan.engines.duckdb.load.reading import LocalRoom, local_chunks, take
+from lochan.engines.duckdb.load.reading import LocalRoom, local_chunks, possible_values, take
 from lochan.engines.duckdb.load.streams import Input
 from lochan.engines.duckdb.session import Session
 from lochan.errors import LochanError
@@ -50,7 +52,7 @@ from lochan.ingest.rows import packed
 from lochan.pools.faults import FAIL, Faults
 
 # A key that no row has: rows stay in the order in which they come.
-AS_THEY_COME = PoolSettings((PoolKey(("\0",)),))
+AS_THEY_COME = PoolSettings((PoolKey(("\x01 no key",)),))
 THREADS_MAX = 4  # each takes memory for its stack, whether it has work or not
 _ROWS_MAX = 10_000  # of a message
 _READ_BYTES = 1 << 20  # are told of at a time
@@ -83,7 +85,20 @@ CHUNKS, OBJECTS = "chunks", "objects"
 TASKS = (CHUNKS, OBJECTS)
 
 
+def prepare() -> None:
+    """Before anything is forked: what libraries import at their first use. None of it may start a thread."""
+    import encodings.utf_8_sig
+    from xml.etree import ElementTree
+
+    import pyarrow.orc
+
+    pa.array([Decimal(1)])
+    ElementTree.fromstring("<a/>")
+    del encodings, pyarrow
+
+
 def run(channel: Channel) -> None:
+    """The life of a decoder."""
     request = _requests.decode(channel.receive(REQUEST_BYTES_MAX).data)
     request.process.apply()
     pa.set_cpu_count(2)
@@ -129,7 +144,8 @@ class _Job:
             loader = Loader(session, AS_THEY_COME, Faults(FAIL))
             while (input := self._next_file()) is not None:
                 for chunk in local_chunks(loader, input, self._how()):
-                    take(loader, chunk)
+                    with possible_values(input.name):
+                        take(loader, chunk)
                 self._channel.send(TAKEN)
             for written in loader.objects():
                 self._channel.send(OBJECT, encode(written.facts))
@@ -158,7 +174,7 @@ class _Job:
         asked = _files.decode(message.data)
         self._name = asked.name
         path = f"/dev/fd/{file}"
-        return Input(asked.name, partial(Path(path).open, "rb"), asked.size, path)
+        return Input(asked.name, partial(io.FileIO, path), asked.size, path)
 
     def _how(self) -> How:
         request = self._request

@@ -17,7 +17,7 @@ from lochan.engines.duckdb.load.elements import elements
 from lochan.engines.duckdb.load.lines import Lines, lines
 from lochan.engines.duckdb.load.loader import Loader
 from lochan.engines.duckdb.load.streams import Growth, Input, Unpacked
-from lochan.engines.duckdb.load.tabular import BATCH_ROWS, batches_of
+from lochan.engines.duckdb.load.tabular import BATCH_ROWS, batches_of, checked
 from lochan.engines.duckdb.load.xml_rows import xml_rows
 from lochan.engines.duckdb.session import Session
 from lochan.errors import Invalid
@@ -44,8 +44,11 @@ Chunk: TypeAlias = Lines | Plain | pa.RecordBatch | list[Row]
 class Room(Protocol):
     """What reading needs beside the bytes."""
 
-    session: Session
-    faults: Faults
+    @property
+    def session(self) -> Session: ...
+
+    @property
+    def faults(self) -> Faults: ...
 
     @property
     def folder(self) -> Path:
@@ -70,7 +73,18 @@ class LocalRoom:
 def read_input(loader: Loader, input: Input, how: How) -> None:
     """Raises Invalid."""
     for chunk in chunks(loader, input, how):
-        take(loader, chunk)
+        with possible_values(input.name):
+            take(loader, chunk)
+
+
+@contextmanager
+def possible_values(name: str) -> Iterator[None]:
+    """Raises Invalid where a file has values that no row of a pool can have."""
+    try:
+        yield
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ArithmeticError, UnicodeError) as error:
+        said = str(error).partition("\n")[0]
+        raise Invalid(f"{name}: it has a value that no row can have: {said}", hint="nothing was loaded") from error
 
 
 def take(loader: Loader, chunk: Chunk) -> None:
@@ -141,17 +155,6 @@ def _binary_chunks(
             yield from xml_rows(input.name, _on_disk(input, stream, room.folder), how.row_tag)
         case _:
             yield from _batches(format, input, stream, room.folder, how.row_groups)
-
-
-def checked(name: str, batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The batch, once all of it was found to lie within its own bytes. Raises Invalid."""
-    try:
-        batch.validate(full=True)
-        _ = batch.schema.names
-    except (pa.ArrowException, UnicodeDecodeError) as error:
-        said = str(error).partition("\n")[0]
-        raise Invalid(f"{name}: it holds values that cannot be: {said}", hint="nothing was loaded") from error
-    return batch
 
 
 def _but_for(count: int, advance: Callable[[int], None]) -> Callable[[int], None]:

@@ -102,12 +102,21 @@ class Unpacked:
         self._took(count)
         return count
 
+    def head_line(self, size_max: int) -> bytes:
+        """The first bytes, with all of the first line, unless that is longer than so many."""
+        while b"\n" not in self.head and len(self.head) < size_max:
+            before = len(self.head)
+            self.head = self._fill(2 * before)
+            if len(self.head) == before:
+                break
+        return self.head
+
     def close(self) -> None:
         """For Arrow, which closes what it reads; ours is closed by who opened it."""
         self.closed = True
 
     def _fill(self, size: int) -> bytes:
-        pieces: list[bytes] = []
+        pieces, self._head = [self._head], b""
         while (left := size - sum(map(len, pieces))) > 0 and (piece := self.read(left)):
             pieces.append(piece)
         self._head = b"".join(pieces)
