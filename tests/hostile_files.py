@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import random
 import struct
 import zlib
 from collections.abc import Callable, Iterator
@@ -253,7 +254,7 @@ def xml() -> Iterator[Hostile]:
 def csv() -> Iterator[Hostile]:
     yield Hostile("zeros.csv", b"a,b\n1,\0\0\n2,x\n", None)
     yield Hostile("quotes.csv", b'a,b\n1,"x\n2,y\n' * 50, None)
-    yield Hostile("long-line.csv", b"a,b\n1," + b"x" * (100 << 20) + b"\n", "more than 8 MiB")
+    yield Hostile("long-line.csv", b"a,b\n1," + b"x" * (20 << 20) + b"\n", "more than 8 MiB")
     yield Hostile("columns.csv", b",".join(b"c%d" % n for n in range(100_000)) + b"\n" + b"," * 99_999 + b"\n", None)
     yield Hostile("utf16.csv", "a,b\n1,x\n".encode("utf-16"))
     yield Hostile("not-utf8.csv", b"a,b\n1,\xff\xfe\n", "UTF")
@@ -311,3 +312,69 @@ def every() -> list[Hostile]:
         arrow, parquet, orc_files, avro, xml, csv, json_files, packed, wide,
     ]  # fmt: skip
     return [each for make in makers for each in make()]
+
+
+def fast() -> list[Hostile]:
+    """Those that are small, and quickly found out."""
+    slow = {"columns.csv", "keys.ndjson", "wide.avro", "wide.parquet", "wide.csv", "wide.arrow"}
+    return [each for each in every() if each.path not in slow]
+
+
+def valid_files() -> list[tuple[str, bytes]]:
+    """One of each format, with nothing wrong."""
+    rows = 200
+    table = pa.table({
+        "n": list(range(rows)),
+        "t": [f"text {n}" for n in range(rows)],
+        "l": [[n, n + 1] for n in range(rows)],
+        "d": pa.array([f"kind {n % 3}" for n in range(rows)]).dictionary_encode(),
+        "s": [{"x": n / 2, "y": None} for n in range(rows)],
+    })  # fmt: skip
+    flat = table.drop_columns(["d"])
+    sink = io.BytesIO()
+    orc.write_table(flat.drop_columns(["s"]), sink)
+    schema = record(n="long", t="string", a={"type": "array", "items": "long"}, u=["null", "string", "long"])
+    values = b"".join(avro_long(n) + b"\x08text" + b"\x04\x02\x04\0" + b"\x04\x06" for n in range(rows))
+    simple = b"".join(avro_long(n) + b"\x08text" for n in range(rows))
+    lines = "".join(json.dumps(row) + "\n" for row in flat.to_pylist())
+    elements = "".join(f'<r n="{n}"><t>text</t><l>1</l><l>2</l></r>' for n in range(rows))
+    return [
+        ("a.arrow", arrow_file(table)),
+        ("a.arrows", arrow_stream(table, "zstd")),
+        ("a.parquet", parquet_file(table)),
+        ("plain.parquet", parquet_file(flat, compression="none", use_dictionary=False)),
+        ("a.orc", sink.getvalue()),
+        ("a.avro", avro_file(schema, rows, values)),
+        ("simple.avro", avro_file(record(n="long", t="string"), rows, simple)),
+        ("a.xml", f"<?xml version='1.0'?><a>{elements}</a>".encode()),
+        ("a.csv", b"n,t\n" + b"".join(b'%d,"text, %d"\n' % (n, n) for n in range(rows))),
+        ("a.ndjson", lines.encode()),
+        ("a.json", json.dumps(flat.to_pylist()).encode()),
+        ("a.ndjson.gz", gzip.compress(lines.encode())),
+        ("a.ndjson.zst", pa.compress(lines.encode(), "zstd", asbytes=True)),
+    ]
+
+
+def changed(name: str, data: bytes, count: int) -> Iterator[bytes]:
+    """The same ones whenever they are made."""
+    dice = random.Random(name)
+    for _ in range(count):
+        found = bytearray(data)
+        for _ in range(dice.choice((1, 1, 1, 2, 5))):
+            at = dice.randrange(len(found))
+            match dice.randrange(6):
+                case 0:
+                    found[at] ^= 1 << dice.randrange(8)
+                case 1:
+                    found[at : at + 4] = struct.pack(
+                        "<i", dice.choice((-1, 0, 1 << 30, -(1 << 31), 0x7FFFFFFF, 65_536))
+                    )
+                case 2:
+                    found[at : at + 8] = struct.pack("<q", dice.choice((-1, 1 << 40, -(1 << 63), (1 << 63) - 1)))
+                case 3:
+                    del found[at : at + dice.randrange(1, 20)]
+                case 4:
+                    found[at:at] = found[max(0, at - 50) : at]
+                case _:
+                    found[at] = dice.choice(b"\x00\xff\x7f\x80")
+        yield bytes(found[: dice.randrange(1, len(found))] if dice.random() < 0.1 else found)

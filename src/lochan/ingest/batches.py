@@ -9,6 +9,15 @@ import pyarrow as pa
 
 PIECE_BYTES = 4 << 20  # of a batch; larger ones are sent in pieces
 _DEPTH_MAX = 64
+_FOLDED = (  # types in which few bytes may mean many
+    pa.types.is_union,
+    pa.types.is_run_end_encoded,
+    pa.types.is_dictionary,
+    pa.types.is_string_view,
+    pa.types.is_binary_view,
+    pa.types.is_list_view,
+    pa.types.is_large_list_view,
+)
 
 
 class NotValid(Exception):
@@ -52,12 +61,10 @@ def believed(data: pa.Buffer) -> pa.RecordBatch:
 
 
 def _check_type(type: pa.DataType, depth: int) -> None:
-    """Raises NotValid. Types that readers make rows of; what else there is a decoder has taken apart."""
+    """Raises NotValid. What folds its values a decoder has unfolded."""
     if depth > _DEPTH_MAX:
         raise NotValid("nested too deeply")
-    if isinstance(type, pa.BaseExtensionType) or pa.types.is_union(type) or pa.types.is_run_end_encoded(type):
+    if isinstance(type, pa.BaseExtensionType) or any(each(type) for each in _FOLDED):
         raise NotValid(f"a column of the type {type}")
-    if pa.types.is_dictionary(type):
-        _check_type(type.value_type, depth + 1)
     for number in range(type.num_fields):
         _check_type(type.field(number).type, depth + 1)

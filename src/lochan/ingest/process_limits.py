@@ -32,14 +32,14 @@ class ProcessLimits(msgspec.Struct, frozen=True, array_like=True):
         _limit(resource.RLIMIT_NOFILE, OPEN_FILES)
         _limit(resource.RLIMIT_CORE, 0)
         if self.cpu_seconds is not None:
-            _limit(resource.RLIMIT_CPU, self.cpu_seconds)
+            _limit(resource.RLIMIT_CPU, self.cpu_seconds, 1)  # at the first it is told by a signal of its own
 
 
-def _limit(what: int, most: int) -> None:
+def _limit(what: int, most: int, more: int = 0) -> None:
     _, hard = resource.getrlimit(what)
     value = most if hard == resource.RLIM_INFINITY else min(most, hard)
     with suppress(ValueError, OSError):  # a system that has no such limit
-        resource.setrlimit(what, (value, value))
+        resource.setrlimit(what, (value, value + more))
 
 
 def _data_bytes() -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Protocol, TypeVar
 
 T = TypeVar("T")
@@ -27,6 +28,7 @@ async def apart(work: Callable[[], T], *sessions: Stoppable) -> T:
         while not task.done():  # again and again: DuckDB forgets what comes just before a statement begins
             for session in sessions:
                 session.cancel()
-            await asyncio.wait([task], timeout=_AGAIN_S)
+            with suppress(asyncio.CancelledError):  # once more: two limits of time may end at one moment
+                await asyncio.wait([task], timeout=_AGAIN_S)
         task.exception()  # it was stopped, and what it says of that is nobody's concern
         raise

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
@@ -290,8 +291,9 @@ class _Talk:
                 f"or takes far more than {shown(self._memory)} of memory",
                 hint=_HINT,
             )
+        what = "processor time" if died.signal == signal.SIGXCPU else "memory"
         return LimitReached(
-            f"{self.name}: to read it takes more memory or processor time than it may have ({died.name})",
+            f"{self.name}: to read it takes more {what} than it may have",
             hint="give it more with --memory or --timeout",
         )
 

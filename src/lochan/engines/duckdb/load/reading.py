@@ -14,10 +14,11 @@ import pyarrow.parquet as pq
 from lochan.engines.duckdb.load.avro import avro_rows
 from lochan.engines.duckdb.load.csv_table import CsvTable
 from lochan.engines.duckdb.load.elements import elements
+from lochan.engines.duckdb.load.expand import expanded
 from lochan.engines.duckdb.load.lines import Lines, lines
 from lochan.engines.duckdb.load.loader import Loader
 from lochan.engines.duckdb.load.streams import Growth, Input, Unpacked
-from lochan.engines.duckdb.load.tabular import BATCH_ROWS, batches_of, checked
+from lochan.engines.duckdb.load.tabular import BATCH_ROWS, checked
 from lochan.engines.duckdb.load.xml_rows import xml_rows
 from lochan.engines.duckdb.session import Session
 from lochan.errors import Invalid
@@ -127,10 +128,16 @@ def local_chunks(room: Room, input: Input, how: How) -> Iterator[Chunk]:
         for chunk in _binary_chunks(room, input, stream, format, how):
             if isinstance(chunk, pa.RecordBatch):
                 growth.take(chunk.num_rows, chunk.nbytes)
-                yield from batches_of(checked(input.name, chunk))
+                yield from _grown(growth, expanded(checked(input.name, chunk)))
             else:
                 growth.take(len(chunk), 0)
                 yield chunk
+
+
+def _grown(growth: Growth, parts: Iterator[pa.RecordBatch | list[Row]]) -> Iterator[Chunk]:
+    for part in parts:
+        growth.take(0, part.nbytes if isinstance(part, pa.RecordBatch) else 0)
+        yield part
 
 
 def _text_chunks(room: Room, input: Input, stream: Unpacked, format: str, how: How) -> Iterator[Chunk]:

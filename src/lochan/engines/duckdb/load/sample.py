@@ -27,7 +27,7 @@ _STREAM_BYTES = 1 << 20  # a stream gives no more of itself twice
 def sample(input: Input, format: str | None) -> list[Row]:
     """None where they cannot be read: who reads all of them will say why."""
     with (
-        suppress(LochanError, OSError, pa.ArrowException, csv.Error),
+        suppress(LochanError, OSError, ValueError, ArithmeticError, pa.ArrowException, csv.Error),
         Unpacked(input, lambda _: None) as stream,
     ):
         match format or detect(input.name, stream.head):
