@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -80,9 +82,7 @@ def test_a_query_that_is_given_up_leaves_no_decoder(hostile: LochanServer, admin
     assert decoders(hostile.process.pid) == []
 
 
-def _until_planning(admin: Client) -> list[dict[str, object]]:
-    import time
-
+def _until_planning(admin: Client) -> list[dict[str, Any]]:
     for _ in range(600):
         found = [each for each in admin.running() if "slow" in each["query"] and each["state"] == "planning"]
         if found:

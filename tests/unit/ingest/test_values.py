@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -50,7 +51,7 @@ def test_more_rows_than_bytes_are_not_believed() -> None:
 
 
 def test_rows_come_back_as_they_were() -> None:
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"a": 1, "b": None, "d": date(2020, 1, 2), "t": datetime(1960, 1, 2, 3, 4, 5, 6, UTC), "x": Decimal("0.10")},
         {"l": [1, "x", {"y": 2.5, "d": [date(1, 1, 1)]}], "least": -(1 << 63), "most": (1 << 63) - 1, "": True},
     ]

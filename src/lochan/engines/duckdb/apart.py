@@ -20,7 +20,12 @@ _AGAIN_S = 0.05
 
 
 async def apart(work: Callable[[], T], *sessions: Stoppable) -> T:
-    """Who is cancelled stops the sessions too, and waits for the thread: they are closed next."""
+    """Who is cancelled stops the sessions too, and waits for the thread: they are closed next. Without an event loop
+    there is nobody to hold up, and the work is done at once."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return work()
     task = asyncio.ensure_future(asyncio.to_thread(work))
     try:
         return await asyncio.shield(task)

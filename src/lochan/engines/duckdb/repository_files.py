@@ -7,7 +7,6 @@ there.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
 from functools import partial
@@ -17,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lochan.engines.duckdb.apart import apart
-from lochan.engines.duckdb.limits import Limits, out_of_time
+from lochan.engines.duckdb.limits import Limits
 from lochan.engines.duckdb.load.decode import DecodedFiles
 from lochan.errors import NotFound
 from lochan.formats.entry import Block, Entry
@@ -48,11 +47,7 @@ async def read_files(
             f"no file of {name}@{ref} is called like {glob}", hint=f"`lochan fs ls {name}@{ref}/` lists them"
         )
     await check([entry.path for entry in found])
-    try:
-        async with asyncio.timeout(limits.seconds):
-            objects = await _objects(repository.reader, found, Path(work), limits)
-    except TimeoutError:
-        raise out_of_time(limits) from None
+    objects = await _objects(repository.reader, found, Path(work), limits)
     owner = Owner(repository.repository.name, resolved.commit_id)
     return Snapshot([owner], PoolSettings(), [table_of(objects)], in_order=False)
 

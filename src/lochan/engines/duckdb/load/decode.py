@@ -11,6 +11,7 @@ import os
 import shutil
 import signal
 import tempfile
+import threading
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,7 +22,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lochan.engines.duckdb.limits import LimitReached, Limits, cancelled, shown
+from lochan.engines.duckdb.limits import LimitReached, Limits, cancelled, out_of_time, shown
 from lochan.engines.duckdb.load.decode_child import CHUNKS, OBJECTS, DecodeRequest, FileRequest
 from lochan.engines.duckdb.load.objects import Written
 from lochan.engines.duckdb.load.streams import Growth, Input
@@ -123,7 +124,8 @@ def _opened(path: str) -> Iterator[tuple[int, int]]:
 
 
 class DecodedFiles:
-    """Data objects of the rows of some files, in `folder`. For one thread, but for `cancel`."""
+    """Data objects of the rows of some files, in `folder`, within the limits; the clock runs from the start. For one
+    thread, but for `cancel`."""
 
     def __init__(self, folder: Path, limits: Limits, size: int, *, typed: bool = True) -> None:
         """`size` is of all the files, in bytes."""
@@ -140,6 +142,11 @@ class DecodedFiles:
         except BaseException:
             shutil.rmtree(self._scratch, ignore_errors=True)
             raise
+        self._timer: threading.Timer | None = None
+        if limits.seconds is not None:
+            self._timer = threading.Timer(limits.seconds, self._talk.kill, (out_of_time(limits),))
+            self._timer.daemon = True
+            self._timer.start()
 
     def __enter__(self) -> DecodedFiles:
         return self
@@ -149,6 +156,8 @@ class DecodedFiles:
 
     def close(self) -> None:
         """The decoder is dead then. May be called twice."""
+        if self._timer is not None:
+            self._timer.cancel()
         self._talk.close()
         shutil.rmtree(self._scratch, ignore_errors=True)
 
@@ -214,6 +223,7 @@ class _Talk:
         self.name = "the file"
         self._memory = request.memory_bytes
         self._session = session
+        self._why: LochanError | None = None  # it was killed
         self._decoder: Decoder = fork_server(MODULE).start()
         if session is not None:
             session.stops.append(self._decoder.kill)
@@ -230,7 +240,9 @@ class _Talk:
             self._session.stops.remove(self._decoder.kill)
         self._decoder.close()
 
-    def kill(self) -> None:
+    def kill(self, why: LochanError | None = None) -> None:
+        """From any thread: what runs raises that, else Cancelled."""
+        self._why = self._why or why
         self._decoder.kill()
 
     def send_file(self, file: int, size: int) -> None:
@@ -244,7 +256,7 @@ class _Talk:
         try:
             message = self._decoder.receive(MESSAGE_BYTES_MAX)
         except DecoderKilled:
-            raise (self._session and self._session.why) or cancelled() from None
+            raise self._why or (self._session and self._session.why) or cancelled() from None
         except DecoderDied as died:
             raise self._explained(died) from None
         except TooLong:

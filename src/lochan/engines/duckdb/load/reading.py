@@ -225,7 +225,7 @@ def no_whole_file(format: str, name: str) -> Iterator[None]:
     """Raises Invalid for what is damaged."""
     try:
         yield
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, UnicodeError, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
         said = str(error).partition("\n")[0]
