@@ -5,6 +5,7 @@ from typing import Any
 import click
 
 from lochan.cli.opened import Opened, work_on
+from lochan.cli.request_key import request_key
 from lochan.cli.shown import format_option, printable, show_record, size
 from lochan.cli.uri import prefix_uri, writable
 
@@ -15,6 +16,7 @@ from lochan.cli.uri import prefix_uri, writable
 @click.option("-r", "--recursive", is_flag=True, help="SOURCE is a folder; all its files go into the folder PATH.")
 @click.option("--metadata", multiple=True, metavar="KEY=VALUE", help="A note kept with each object; may be repeated.")
 @click.option("--content-type", metavar="TYPE", help="Such as text/csv; guessed from the name unless told.")
+@request_key
 @format_option
 def command(
     source: str, target: str, recursive: bool, metadata: tuple[str, ...], content_type: str | None, form: str

@@ -9,6 +9,7 @@ from lochan.cli.boundary import say
 from lochan.cli.commit_record import SHORT
 from lochan.cli.current import in_use
 from lochan.cli.job_options import JobOptions, job_options
+from lochan.cli.request_key import request_key_beside_sort_key
 from lochan.cli.said import said, said_options
 from lochan.cli.shown import format_option, printable, show_record, size
 from lochan.cli.uri import Uri, branch_uri, on_branch
@@ -49,6 +50,7 @@ FORMATS = ("ndjson", "json", "csv", "tsv", "parquet", "arrow", "orc", "avro", "x
 @click.option("--time", "times", multiple=True, metavar="PATH", help="With --create: a field whose texts are times.")
 @click.option("--unpacked-max", metavar="SIZE", help="How large a packed input may become.")
 @job_options
+@request_key_beside_sort_key
 @format_option
 def command(
     pool: str,

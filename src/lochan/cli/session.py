@@ -13,6 +13,7 @@ import click
 
 from lochan import __version__
 from lochan.cli.flags import Flags, flags
+from lochan.cli.request_key import keyed_actor
 from lochan.config.find import FOLDER, MARK, Found, cache_folder, configured_lake, find_lake, state_folder
 from lochan.config.load import Flag, load
 from lochan.config.values import Config, without_password
@@ -86,7 +87,8 @@ def read(config: Config, work: Callable[[], Coroutine[object, object, T]]) -> T:
 def actor(config: Config) -> "Actor":
     from lochan.formats.record import Actor
 
-    return Actor(user=_user(config), client=f"lochan-cli/{__version__}", source=os.uname().nodename)
+    who = Actor(user=_user(config), client=f"lochan-cli/{__version__}", source=os.uname().nodename)
+    return keyed_actor(click.get_current_context(), who)
 
 
 def open_store(config: Config, found: Found, *, create: bool = False) -> "Store":

@@ -108,38 +108,52 @@ class Upload:
         self._advance = advance
 
     async def all(self, files: Sequence[Source]) -> int:
-        """How many bytes they had."""
+        """How many bytes they had. Asked again with its key when all was staged, nothing is sent."""
+        from lochan.journal.request_key import CarriedOut, without_key
         from lochan.versioning.objects import put_many
+        from lochan.versioning.once import check_first
 
         total = 0
+        try:
+            await check_first(self._repository, self._actor)
+        except CarriedOut:
+            return sum(file.size for file in files)
         if "+" in self._branch:
             return await self._to_workspace(files)
+        left = len(files)
         for batch in _batches(files):
             refs, mint = await self._repository.refs()
             refs.branch(self._branch)  # before the bytes are sent
             entries = await self._write(batch, mint)
-            await put_many(self._repository, self._branch, entries, actor=self._actor)
+            left -= len(batch)
+            by = without_key(self._actor) if left else self._actor  # the last append decides
+            await put_many(self._repository, self._branch, entries, actor=by)
             total += sum(entry.size for entry in entries)
         return total
 
     async def _to_workspace(self, files: Sequence[Source]) -> int:
         """Where they are plain files, and nothing is staged, unless there is more to be said of them."""
+        from lochan.journal.request_key import without_key
         from lochan.versioning.objects import put
         from lochan.versioning.workspaces.several import several
 
         async def one(source: Source) -> int:
+            return await each(source, without_key(self._actor))
+
+        async def each(source: Source, by: "Actor") -> int:
             entry = await put(
                 self._repository,
                 self._branch,
                 source.path,
                 self._pieces(source.file),
-                actor=self._actor,
+                actor=by,
                 content_type=self._content_type or "",
                 metadata=self._metadata,
             )
             return entry.size
 
-        return sum(await several(one, files, _WIDTH))
+        first = sum(await several(one, files[:-1], _WIDTH))
+        return first + sum([await each(last, self._actor) for last in files[-1:]])  # the last append decides
 
     async def _write(self, sources: Sequence[Source], mint: int) -> "list[Entry]":
         from lochan.versioning.bodies.batch import Batch

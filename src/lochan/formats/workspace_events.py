@@ -6,7 +6,7 @@ A workspace is closed by its commit (`moved` with `workspace` and `upto`) or by 
 from typing import ClassVar
 
 from lochan.formats.entry import Entry
-from lochan.formats.events import Event
+from lochan.formats.events import Event, Preparing
 
 
 class WorkspaceOpened(Event, frozen=True):
@@ -33,6 +33,10 @@ class WorkspaceStaged(Event, frozen=True):
     closes: tuple[str, ...] = ()
     completes: str = ""
 
+    @property
+    def prepares(self) -> bool:
+        return not (self.puts or self.deletes)
+
 
 class WorkspaceAdded(Event, frozen=True):
     """What fits these patterns is to be committed, now or when it is there."""
@@ -52,7 +56,7 @@ class WorkspaceReverted(Event, frozen=True):
     patterns: tuple[str, ...]
 
 
-class WorkspaceSealed(Event, frozen=True):
+class WorkspaceSealed(Preparing, frozen=True):
     """A commit has computed what it will hold, and looks at the folder a last time. A file that is put from now on is
     followed by an event, so that the commit looks again: plain files have none of their own."""
 

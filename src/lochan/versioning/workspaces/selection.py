@@ -10,23 +10,32 @@ from lochan.errors import Invalid
 from lochan.formats.record import Actor
 from lochan.formats.run import column
 from lochan.formats.workspace_events import WorkspaceAdded, WorkspaceReverted
+from lochan.journal.request_key import CarriedOut
 from lochan.versioning.globs import regex
+from lochan.versioning.once import nothing, once
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.workspaces.removing import remove
 
 EVERYTHING = ("**",)
 
 
+@once(nothing)
 async def add(repository: OpenRepository, workspace: str, patterns: Sequence[str], *, actor: Actor) -> None:
     """What fits is to be committed, whether it is there already or comes later."""
     check(patterns)
     await repository.submit(actor, WorkspaceAdded(workspace, tuple(patterns)))
 
 
+async def _not_counted(repository: OpenRepository, before: CarriedOut) -> int | None:
+    return None
+
+
+@once(_not_counted)
 async def revert(
     repository: OpenRepository, workspace: str, patterns: Sequence[str] = EVERYTHING, *, actor: Actor
-) -> int:
-    """What fits is changed no more: its files are deleted, and nothing of it is staged. How many paths that were."""
+) -> int | None:
+    """What fits is changed no more: its files are deleted, and nothing of it is staged. How many paths that were; None
+    where it was done before, under the same key."""
     check(patterns)
     refs, _ = await repository.refs()
     found = refs.workspaces.get(workspace)

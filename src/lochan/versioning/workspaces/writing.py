@@ -12,6 +12,7 @@ from lochan.formats.entry import Block, Entry
 from lochan.formats.events import Event
 from lochan.formats.record import Actor
 from lochan.formats.workspace_events import WorkspaceStaged
+from lochan.journal.request_key import without_key
 from lochan.versioning.bodies.body import Body
 from lochan.versioning.bodies.hashing import Feed, Hashing
 from lochan.versioning.bodies.paths import check_key
@@ -72,7 +73,8 @@ async def delete(repository: OpenRepository, workspace: str, paths: Sequence[str
     paths = list(dict.fromkeys(paths))
     gone: list[str] = []
     for start in range(0, max(len(paths), 1), _STAGED_AT_ONCE):
-        gone += await _delete(repository, workspace, paths[start : start + _STAGED_AT_ONCE], actor)
+        by = actor if start + _STAGED_AT_ONCE >= len(paths) else without_key(actor)  # the last append decides
+        gone += await _delete(repository, workspace, paths[start : start + _STAGED_AT_ONCE], by)
     return gone
 
 
@@ -104,7 +106,8 @@ async def stage(
         batch = tuple(entries[start : start + _STAGED_AT_ONCE])
         files = await files_at(repository, workspace, [entry.path for entry in batch])
         events: list[Event] = [WorkspaceStaged(workspace, batch, read_at=read_at)]
-        await remove(repository, found, list(files.values()), events, actor=actor)
+        by = actor if start + _STAGED_AT_ONCE >= len(entries) else without_key(actor)  # the last append decides
+        await remove(repository, found, list(files.values()), events, actor=by)
 
 
 async def _put_entry(
