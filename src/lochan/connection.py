@@ -11,7 +11,6 @@ Whoever writes asynchronous code uses `lochan.lake.Lake` itself.
 from __future__ import annotations
 
 import asyncio
-import getpass
 import os
 import threading
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
@@ -19,6 +18,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from lochan.clock import SystemClock
+from lochan.config.system_user import system_user
 from lochan.engines.asking import How
 from lochan.engines.duckdb.limits import MEMORY_BYTES, Limits
 from lochan.formats.record import Actor
@@ -42,10 +42,13 @@ def connect(
     place: str | os.PathLike[str], options: Mapping[str, str] | None = None, *, user: str | None = None
 ) -> Connection:
     """The lake in a folder or at a URL such as `s3://bucket/prefix`, whose store is opened with these options (keys,
-    endpoint, region). Raises NotFound where there is none."""
+    endpoint, region). `user` is the author of commits; the journal and the committer name the system's user beside it.
+    Raises NotFound where there is none."""
     from lochan import __version__
 
-    actor = Actor(user or getpass.getuser(), f"lochan-python/{__version__}", os.uname().nodename)
+    own = system_user()
+    author = user if user and user != own else ""
+    actor = Actor(own, f"lochan-python/{__version__}", os.uname().nodename, author)
     return Connection(_store(os.fspath(place), options or {}), actor, World(options=options or {}))
 
 

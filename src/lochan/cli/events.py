@@ -53,6 +53,7 @@ def event_record(event: "EventLine") -> dict[str, Any]:
         "index": event.index,
         "time": instant(event.time),
         "user": event.user,
+        "author": event.author,
         "client": event.client,
         "source": event.source,
         "repository": event.repository,
@@ -63,4 +64,5 @@ def event_record(event: "EventLine") -> dict[str, Any]:
 
 def _line(event: "EventLine") -> str:
     where = f"{event.number}.{event.index}"
-    return f"{where:>8}  {instant(event.time)}  {cell(event.user)}  {cell(event.type)}  {cell(event.payload)}".rstrip()
+    who = f"{event.user} for {event.author}" if event.author else event.user
+    return f"{where:>8}  {instant(event.time)}  {cell(who)}  {cell(event.type)}  {cell(event.payload)}".rstrip()

@@ -19,6 +19,7 @@ class EventLine:
     repository: str  # id, or _lake
     type: str
     payload: dict[str, Any]
+    author: str = ""  # whom the user says to speak for, if anybody
 
 
 def lines(sealed: Sealed) -> list[EventLine]:
@@ -35,6 +36,7 @@ def lines(sealed: Sealed) -> list[EventLine]:
             record.journal,
             change.type,
             _readable(msgspec.msgpack.decode(change.payload)),
+            entry.actor.author,
         )
         for index, (entry, change) in enumerate(changes)
     ]

@@ -19,9 +19,9 @@ KEY_LENGTH_MAX = 255
 
 
 class KeyedActor(Actor, frozen=True, array_like=True):
-    key: str
-    fingerprint: bytes
-    is_new: bool  # drawn by this process a moment ago: nobody can have used it before
+    key: str = ""
+    fingerprint: bytes = b""
+    is_new: bool = False  # drawn by this process a moment ago: nobody can have used it before
 
 
 class CarriedOut(LochanError):
@@ -43,12 +43,12 @@ def keyed(actor: Actor, key: str, *request: object, is_new: bool = False) -> Act
         return actor
     check_key_text(key)
     fingerprint = sha256(msgspec.msgpack.encode(request)).digest()
-    return KeyedActor(actor.user, actor.client, actor.source, key, fingerprint, is_new)
+    return KeyedActor(*_of(actor), key, fingerprint, is_new)
 
 
 def without_key(actor: Actor) -> Actor:
     """For appends that are not the request's own: those before its last one, and what tidies up after it."""
-    return Actor(actor.user, actor.client, actor.source) if isinstance(actor, KeyedActor) else actor
+    return Actor(*_of(actor)) if isinstance(actor, KeyedActor) else actor
 
 
 def part_of(actor: Actor, name: str) -> Actor:
@@ -56,6 +56,10 @@ def part_of(actor: Actor, name: str) -> Actor:
     if not isinstance(actor, KeyedActor):
         return actor
     return msgspec.structs.replace(actor, key=f"{actor.key}/{sha256(name.encode()).hexdigest()[:16]}")
+
+
+def _of(actor: Actor) -> tuple[str, str, str, str]:
+    return actor.user, actor.client, actor.source, actor.author
 
 
 def check_key_text(key: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import getpass
 import os
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +16,7 @@ from lochan.clock import SystemClock
 from lochan.config.find import find_lake
 from lochan.config.load import Flag, load
 from lochan.config.store_options import store_options
+from lochan.config.system_user import system_user
 from lochan.errors import NotFound, Retry
 from lochan.formats.record import Actor
 from lochan.ids import Ids
@@ -92,9 +92,8 @@ def patient(work: Callable[[], T]) -> T:
     return work()
 
 
-def _actor(user: str | None) -> Actor:
-    try:
-        name = user or getpass.getuser()
-    except (KeyError, OSError):
-        name = f"uid-{os.getuid()}"
-    return Actor(name, f"lochan-spark/{__version__}", os.uname().nodename)
+def _actor(said: str | None) -> Actor:
+    """`said` is whom the user says to speak for."""
+    user = system_user()
+    author = said if said and said != user else ""
+    return Actor(user, f"lochan-spark/{__version__}", os.uname().nodename, author)

@@ -98,7 +98,7 @@ async def _check_something(repository: OpenRepository, branch: str, wish: Wish) 
 def _record(tree: Tree, head: str, parent: Commit, wish: Wish, actor: Actor, now: int) -> Commit:
     return Commit(
         parents=(head,),
-        author=wish.author or actor.user,
+        author=wish.author or actor.name,
         committer=actor.user,
         message=wish.message,
         date=now if wish.date is None else wish.date,

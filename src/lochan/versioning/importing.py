@@ -151,7 +151,7 @@ def _said(gathered: Gathered, said: Said) -> Said:
 def _commit(tree: Tree, id: str, head: Commit, said: Said, actor: Actor, now: int) -> Commit:
     return Commit(
         parents=(id,),
-        author=said.author or actor.user,
+        author=said.author or actor.name,
         committer=actor.user,
         message=said.message,
         date=now if said.date is None else said.date,

@@ -272,7 +272,7 @@ async def _computed(
     fp("move.computed")
     commit = Commit(
         parents=plan.parents,
-        author=said.author or plan.author or actor.user,
+        author=said.author or plan.author or actor.name,
         committer=actor.user,
         message=said.message or plan.message,
         date=repository.clock.wall() if said.date is None else said.date,

@@ -214,7 +214,7 @@ class _Commit:
         wish = self._wish
         return Commit(
             parents=(head,),
-            author=wish.author or self._actor.user,
+            author=wish.author or self._actor.name,
             committer=self._actor.user,
             message=wish.message,
             date=self._repository.clock.wall() if wish.date is None else wish.date,

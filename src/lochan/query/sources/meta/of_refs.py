@@ -14,7 +14,7 @@ from lochan.versioning.refs import Refs
 BRANCH_FIELDS = ("name", "commit", "date", "author", "message", "staged")
 TAG_FIELDS = ("name", "commit", "date", "author", "message")
 _LOG_FIELDS = ("number", "time", "user", "ref", "kind", "action", "before", "after")
-_EVENT_FIELDS = ("number", "index", "time", "user", "client", "source", "type", "payload")
+_EVENT_FIELDS = ("number", "index", "time", "user", "author", "client", "source", "type", "payload")
 
 
 async def refs_of(journal: Journal, time: int | None) -> Refs:
@@ -51,6 +51,7 @@ def _line(line: EventLine) -> dict[str, Any]:
         "index": line.index,
         "time": Instant(line.time),
         "user": line.user,
+        "author": line.author,
         "client": line.client,
         "source": line.source,
         "type": line.type,
