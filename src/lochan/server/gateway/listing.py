@@ -8,12 +8,14 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from lochan.access import resources
+from lochan.access.visible_objects import VisibleObjects
 from lochan.formats.run import column
 from lochan.server.gateway.answers import xml
 from lochan.server.gateway.gateway import Gateway
 from lochan.server.gateway.numbers import page_size
-from lochan.server.gateway.places import Place, bucket_place, located, require, require_at
+from lochan.server.gateway.places import Place, bucket_place, located, ref_resource, require, require_at, rights
 from lochan.server.gateway.request import Request, Response
+from lochan.server.gateway.visible_page import visible_page
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.xml_listings import Columns, Content, Listing, Owner
 
@@ -44,14 +46,19 @@ async def answer(gateway: Gateway, request: Request, after: str, render: Render,
     if encoding is not None and encoding != "url":
         raise S3Error("InvalidArgument", "Invalid Encoding Method specified in Request", ArgumentName="encoding-type")
     place = await _place(gateway, request, prefix)
+    filtered: VisibleObjects | None = None  # None: all of it is shown
+    if place is not None:
+        visible = VisibleObjects(await rights(gateway, request), ref_resource(place))
+        filtered = None if visible.below(place.path) else visible
+    judged_by = None if filtered is None else filtered.rights
     if place is not None and place.resolved is not None:
-        kept = gateway.pages.find(place.repository, place.resolved, request)
+        kept = gateway.pages.find(place.repository, place.resolved, request, judged_by)
         if kept is not None:
             return xml(kept)
     if place is None:
         found = await _branches(gateway, request, prefix, after, limit)
     else:
-        found = await _page(gateway, place, after, delimiter, limit)
+        found = await _page(gateway, place, after, delimiter, limit, filtered)
     listing = Listing(
         bucket=request.bucket,
         contents=found.contents,
@@ -66,7 +73,7 @@ async def answer(gateway: Gateway, request: Request, after: str, render: Render,
     )
     body = render(Listed(listing, found.next))
     if place is not None and place.resolved is not None:
-        gateway.pages.keep(place.repository, place.resolved, request, body)
+        gateway.pages.keep(place.repository, place.resolved, request, body, judged_by)
     return xml(body)
 
 
@@ -80,7 +87,9 @@ async def _place(gateway: Gateway, request: Request, prefix: str) -> Place | Non
     return place
 
 
-async def _page(gateway: Gateway, place: Place, after: str, delimiter: str, limit: int) -> Found:
+async def _page(
+    gateway: Gateway, place: Place, after: str, delimiter: str, limit: int, filtered: VisibleObjects | None
+) -> Found:
     root = "" if gateway.settings.flat else f"{place.ref}/"
     behind = _behind(root, after)
     if behind is None or limit == 0:
@@ -88,7 +97,10 @@ async def _page(gateway: Gateway, place: Place, after: str, delimiter: str, limi
     if place.resolved is None:
         raise S3Error("NoSuchKey", f"There is no branch, tag or commit {place.ref!r}.")
     view = await place.repository.view(place.resolved)
-    page = await view.list_columns(place.path, behind, delimiter, limit)
+    if filtered is None:
+        page = await view.list_columns(place.path, behind, delimiter, limit)
+    else:
+        page = await visible_page(view, filtered, place.path, behind, delimiter, limit)
     next = None if page.next is None else root + page.next
     if not page.entries.num_rows:
         return Found([], page.prefixes, next, root)

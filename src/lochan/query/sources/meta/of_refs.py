@@ -17,6 +17,15 @@ _LOG_FIELDS = ("number", "time", "user", "ref", "kind", "action", "before", "aft
 _EVENT_FIELDS = ("number", "index", "time", "user", "author", "client", "source", "type", "payload")
 
 
+# What of an event's payload names objects, or the files of some.
+ABOUT_OBJECTS = frozenset(
+    (
+        *("puts", "deletes", "runs", "leftovers", "inputs", "outputs", "spans", "over", "path", "address", "blocks"),
+        *("patterns", "size", "etag", "checksums", "metadata", "headers", "content_type"),
+    )
+)
+
+
 async def refs_of(journal: Journal, time: int | None) -> Refs:
     return (await journal.fresh()).of(Refs) if time is None else (await state_at(journal, (Refs,), time)).of(Refs)
 
