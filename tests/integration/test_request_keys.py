@@ -9,7 +9,6 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,12 +16,12 @@ import click
 import pytest
 
 import lochan as lochan_python
-from lochan import failpoints
 from lochan.cli.request_key import OPTION
 from lochan.cli.root import cli
 from lochan.connection import Connection
 from lochan.errors import KeyReused, Unknown
 from tests.integration.test_cli_versioning import fine, lochan, newcomer
+from tests.lost_answer import lost_answer
 
 __all__ = ["newcomer"]  # a fixture
 
@@ -173,24 +172,6 @@ def events(place: Path) -> Counter[str]:
         for line in fine("events", *([name] if name else []), "-f", "json").splitlines():
             found[json.loads(line)["type"]] += 1
     return Counter({kind: count for kind, count in found.items() if kind not in PREPARING})
-
-
-@contextmanager
-def lost_answer(number: int) -> Iterator[list[str]]:
-    """Of the append of that number, as if the process had been killed behind it; 0: of none. Yields what was passed."""
-    passed: list[str] = []
-
-    def act(name: str) -> None:
-        if name == "append.decided":
-            passed.append(name)
-            if len(passed) == number:
-                raise RuntimeError("the answer is lost")
-
-    failpoints.arm(act)
-    try:
-        yield passed
-    finally:
-        failpoints.arm(None)
 
 
 def bare(said: str) -> str:

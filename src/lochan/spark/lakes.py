@@ -7,7 +7,7 @@ import os
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -20,6 +20,7 @@ from lochan.config.system_user import system_user
 from lochan.errors import NotFound, Retry
 from lochan.formats.record import Actor
 from lochan.ids import Ids
+from lochan.journal.request_key import keyed
 from lochan.lake import Lake, World
 from lochan.store.counting import CountingStore, Counts
 from lochan.store.place import StorePlace
@@ -37,6 +38,10 @@ class LakePlace:
     store: StorePlace
     journal_url: str = field(default="", repr=False)
     actor: Actor = field(default_factory=lambda: _actor(None))
+
+    def keyed(self, key: str, *request: object) -> LakePlace:
+        """For a request with that idempotency key, if there is one. Raises Invalid for what is no key."""
+        return replace(self, actor=keyed(self.actor, key, *request))
 
     async def open(self, counts: Counts | None = None) -> Lake:
         """`counts`: of what is asked of its store."""

@@ -26,7 +26,7 @@ CODES: Mapping[str, str] = {
     "read-only": "AccessDenied",
     "conflict": "OperationAborted",
     "already-exists": "BucketAlreadyExists",
-    "key-reused": "InvalidRequest",
+    "key-reused": "IdempotentParameterMismatch",
     "concurrent-commit": "OperationAborted",
     "precondition-failed": "PreconditionFailed",
     "paths-in-the-way": "OperationAborted",
