@@ -11,7 +11,6 @@ Whoever writes asynchronous code uses `lochan.lake.Lake` itself.
 from __future__ import annotations
 
 import asyncio
-import getpass
 import os
 import threading
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
@@ -19,10 +18,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from lochan.clock import SystemClock
+from lochan.config.system_user import system_user
 from lochan.engines.asking import How
 from lochan.engines.duckdb.limits import MEMORY_BYTES, Limits
 from lochan.formats.record import Actor
 from lochan.ids import Ids
+from lochan.journal.request_key import keyed
 from lochan.lake import ALONE, Lake, World
 from lochan.store.open import open_store
 from lochan.store.stack import stack
@@ -41,10 +42,13 @@ def connect(
     place: str | os.PathLike[str], options: Mapping[str, str] | None = None, *, user: str | None = None
 ) -> Connection:
     """The lake in a folder or at a URL such as `s3://bucket/prefix`, whose store is opened with these options (keys,
-    endpoint, region). Raises NotFound where there is none."""
+    endpoint, region). `user` is the author of commits; the journal and the committer name the system's user beside it.
+    Raises NotFound where there is none."""
     from lochan import __version__
 
-    actor = Actor(user or getpass.getuser(), f"lochan-python/{__version__}", os.uname().nodename)
+    own = system_user()
+    author = user if user and user != own else ""
+    actor = Actor(own, f"lochan-python/{__version__}", os.uname().nodename, author)
     return Connection(_store(os.fspath(place), options or {}), actor, World(options=options or {}))
 
 
@@ -69,11 +73,18 @@ class Connection:
         self.close()
 
     def query(
-        self, text: str, *, memory_bytes: int = MEMORY_BYTES, seconds: float | None = None, go_on: bool = False
+        self,
+        text: str,
+        *,
+        memory_bytes: int = MEMORY_BYTES,
+        seconds: float | None = None,
+        go_on: bool = False,
+        key: str = "",
     ) -> Result:
-        """In the pipe language or SQL. Its rows: `.to_pandas()`, `.to_arrow()`, `.rows()`, `.ndjson()`. Raises
-        QueryError, whose text shows the place."""
-        how = How(limits=Limits(memory_bytes, seconds), go_on=go_on, actor=self._actor)
+        """In the pipe language or SQL. Its rows: `.to_pandas()`, `.to_arrow()`, `.rows()`, `.ndjson()`. `key` is the
+        idempotency key of a query that ends in `load`. Raises QueryError, whose text shows the place."""
+        actor = keyed(self._actor, key, "query", text)
+        how = How(limits=Limits(memory_bytes, seconds), go_on=go_on, actor=actor)
         return self._wait(self._lake.query(text, how))
 
     def diff_rows(
@@ -93,9 +104,16 @@ class Connection:
         Raises Invalid for rows that the key does not tell apart."""
         return self._wait(self._diff_rows(left, right, key, engine, memory_bytes, sample))
 
-    def load(self, pool: str, rows: Iterable[Mapping[str, Any]], *, branch: str = "", message: str = "") -> str:
-        """One commit, whose id it returns."""
-        return self._wait(self._load(pool, rows, branch, message))
+    def load(
+        self, pool: str, rows: Iterable[Mapping[str, Any]], *, branch: str = "", message: str = "", key: str = ""
+    ) -> str:
+        """One commit, whose id it returns. Whoever does not learn whether it was made (an error `Unknown`, a killed
+        process) asks again with the same `key`, of which `new_key()` makes one: nothing is loaded twice."""
+        return self._wait(self._load(pool, rows, branch, message, key))
+
+    def new_key(self) -> str:
+        """An idempotency key, which begins with the time it was made."""
+        return self._lake.ids.idempotency_key(self._lake.clock.wall())
 
     def close(self) -> None:
         """May be called twice."""
@@ -113,16 +131,10 @@ class Connection:
         how = RowHow(engine, Limits(memory_bytes), sample=sample, actor=self._actor)
         return await self._lake.diff_rows(repository, wish, how)
 
-    async def _load(self, pool: str, rows: Iterable[Mapping[str, Any]], branch: str, message: str) -> str:
-        from lochan.engines.duckdb.load.load import load_rows
+    async def _load(self, pool: str, rows: Iterable[Mapping[str, Any]], branch: str, message: str, key: str) -> str:
         from lochan.versioning.moving import Said
 
-        repository = await self._lake.open_repository(pool)
-        try:
-            at = branch or repository.repository.default_branch
-            return (await load_rows(repository, at, rows, Said(message), actor=self._actor)).commit
-        finally:
-            await repository.close()
+        return (await self._lake.load(pool, rows, Said(message), branch=branch, actor=self._actor, key=key)).commit
 
     def _wait(self, work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()

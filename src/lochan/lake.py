@@ -405,12 +405,16 @@ class Lake:
         branch: str = "",
         actor: Actor,
         how: LoadHow | None = None,
+        key: str = "",
     ) -> Loaded:
-        """Dicts, an Arrow table or batches, the path of a file or several: as one commit, all of it or nothing. Raises
-        Invalid for what is no rows, NothingToDo where there are none."""
+        """Dicts, an Arrow table or batches, the path of a file or several: as one commit, all of it or nothing. With an
+        idempotency `key`, a load that is asked for again is not loaded twice, and gives the first result. Raises
+        Invalid for what is no rows, NothingToDo where there are none, KeyReused for a key of another request."""
         from lochan.engines.duckdb.load.load import STANDARD, load_rows
+        from lochan.journal.request_key import keyed
         from lochan.versioning.moving import NOTHING
 
+        actor = keyed(actor, key, "load", pool, branch, said or NOTHING)
         repository = await self.open_repository(pool)
         try:
             at = branch or repository.repository.default_branch

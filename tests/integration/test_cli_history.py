@@ -12,6 +12,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from lochan.cli.root import cli
+from lochan.config.system_user import system_user
+from lochan.connection import connect
 
 LOCHAN = Path(sys.executable).parent / "lochan"
 
@@ -276,3 +278,25 @@ def test_time_travel() -> None:
     assert "no time" in wrong(6, "log", "demo@main@{soon}")
     fine("branch", "delete", "demo@old")
     assert "had been deleted" in wrong(3, "fs", "cat", "demo@old@{now}/data/a")
+
+
+def test_an_author_may_be_claimed_but_a_committer_is_who_it_is(tmp_path: Path) -> None:
+    """By every verb that makes a commit, and from Python."""
+    own = system_user()
+    claim = ("-s", "user=somebody-else")
+    fine("fs", "upload", "-", "demo/b", *claim, stdin=b"x")
+    made = answer("commit", "demo", "-m", "claimed", *claim)
+    assert (made["author"], made["committer"]) == ("somebody-else", own)
+    fine("revert", "demo", "main", *claim)
+    fine("create", "logs", "--key", "k")
+    fine("load", "logs", "-", *claim, stdin=b'{"k": 1}')
+    with connect(tmp_path / ".lochan", user="somebody-else") as lake:
+        lake.load("logs", [{"k": 2}])
+    for name, count in (("demo", 2), ("logs", 2)):
+        log = answer("log", name)
+        assert {(each["author"], each["committer"]) for each in log[:count]} == {("somebody-else", own)}
+        assert f"somebody-else (committed by {own})" in fine("log", name)
+        assert f"somebody-else (committed by {own})" in fine("log", name, "--graph")
+        events = [json.loads(line) for line in fine("events", name, "-f", "json").splitlines()]
+        assert {each["user"] for each in events} == {own}
+        assert events[-1]["author"] == "somebody-else"

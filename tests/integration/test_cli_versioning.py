@@ -162,7 +162,7 @@ def story(tmp_path: Path) -> None:
     fine("cherry-pick", "demo@main", merged)
     assert fine("fs", "cat", "demo/data/a.csv") == "theirs\n"
 
-    assert answer("fs", "download", "-r", "demo@v1/data", "out") == uploaded
+    assert answer("fs", "download", "-r", "demo@v1/data", "out") == {**uploaded, "skipped": 0}
     assert contents(tmp_path / "out") == before
     fine("reset", "demo@main", "--hard", "v1", "--yes")
     assert answer("branch", "list", "demo")[1]["head"] == first["id"]
@@ -219,16 +219,29 @@ def test_the_lake_is_not_uploaded_into_itself(demo: None, tmp_path: Path) -> Non
 
 
 def test_an_object_and_a_folder_of_one_name(demo: None, tmp_path: Path) -> None:
-    """A repository can hold both, a disk cannot."""
-    fine("fs", "upload", "-", "demo/data/a.csv/inner", stdin=b"x")
-    wrong(1, "fs", "download", "-r", "demo", "out")
+    """A repository can hold both, a disk cannot; what comes between the two in order changes nothing."""
+    for path in ("data/a.csv/inner/deep", "data/a.csv-more", "data/a.csv/inner"):
+        fine("fs", "upload", "-", f"demo/{path}", stdin=b"x")
+    done = lochan("fs", "download", "-r", "demo", "out")
+    assert done.exit_code == 5
+    said = done.stderr.splitlines()
+    assert [line for line in said if "is an object too" in line] == [
+        f"lochan: '{path}' was not downloaded: 'data/a.csv' is an object too, and no file can be a folder"
+        for path in ("data/a.csv/inner", "data/a.csv/inner/deep")
+    ]
+    assert "lochan: 2 objects were not downloaded" in said
+    assert contents(tmp_path / "out") == {"data/a.csv": b"one\n", "data/a.csv-more": b"x"}
 
 
-@pytest.mark.parametrize("path", ["../evil", "a/../../evil", "/etc/evil", "a//b", "./a", "a/."])
+@pytest.mark.parametrize("path", ["../evil", "a/../../evil", "/etc/evil", "a//b", "./a", "a/.", ".", "..", "k" * 300])
 def test_nothing_is_downloaded_to_elsewhere(path: str, demo: None, tmp_path: Path) -> None:
     fine("fs", "upload", "-", f"demo/{path}", stdin=b"x")
-    assert "was not downloaded" in wrong(5, "fs", "download", "-r", "demo", "out")
-    assert not (tmp_path / "out").exists()
+    done = lochan("fs", "download", "-r", "demo", "out", "-f", "json")
+    assert done.exit_code == 5
+    assert f"lochan: {path!r} was not downloaded" in done.stderr
+    assert "lochan: 1 object was not downloaded" in done.stderr
+    assert json.loads(done.stdout) == {"objects": 1, "bytes": 4, "skipped": 1}
+    assert contents(tmp_path / "out") == {"data/a.csv": b"one\n"}, "the rest is there"
     assert not (tmp_path / "evil").exists()
     assert fine("fs", "cat", f"demo/{path}") == "x"
 
@@ -237,8 +250,36 @@ def test_nothing_is_downloaded_through_a_link_to_elsewhere(demo: None, tmp_path:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "data").symlink_to(tmp_path / "elsewhere")
-    assert "a link leads out of" in wrong(5, "fs", "download", "-r", "demo", "out", "--force")
+    done = lochan("fs", "download", "-r", "demo", "out", "--force")
+    assert (done.exit_code, "a link leads out of" in done.stderr) == (5, True)
     assert contents(tmp_path / "elsewhere") == {}
+
+
+def test_links_out_of_a_folder_are_followed_only_when_told(demo: None, tmp_path: Path) -> None:
+    outside, folder = tmp_path / "outside", tmp_path / "in"
+    for each in (outside, folder):
+        (each / "deep").mkdir(parents=True)
+        (each / "deep" / "rows.json").write_text('{"k": 1}\n')
+    (folder / "secret.json").symlink_to(outside / "deep" / "rows.json")
+    (folder / "own.json").symlink_to("deep/rows.json")
+    (folder / "linked").symlink_to(outside)
+    (folder / "deep" / "loop").symlink_to(folder)
+    done = lochan("fs", "upload", "-r", "in", "demo@main/up/")
+    assert done.exit_code == 0
+    assert [line for line in done.stderr.splitlines() if line.startswith("lochan:")] == [
+        "lochan: left out in/linked: it is a link to a folder that leads out of the folder",
+        "lochan: left out in/secret.json: it is a link that leads out of the folder",
+        "lochan: left out in/deep/loop: it is a link to a folder",
+    ]
+    assert [each["path"] for each in answer("status", "demo")["staged"]] == ["up/deep/rows.json", "up/own.json"]
+    done = lochan("fs", "upload", "-r", "--follow-links", "in", "demo@main/all/")
+    assert done.stderr.splitlines() == ["lochan: left out in/deep/loop: it is a link to a folder that it lies in"]
+    staged = [each["path"] for each in answer("status", "demo")["staged"]]
+    assert [path for path in staged if path.startswith("all/")] == [
+        "all/deep/rows.json", "all/linked/deep/rows.json", "all/own.json", "all/secret.json"
+    ]  # fmt: skip
+    for words, rows in (((), 2), (("--follow-links",), 4)):
+        assert answer("load", f"rows{rows}", "in", "--create", *words)["rows"] == rows
 
 
 def test_a_file_that_is_there_is_replaced_only_by_force(demo: None, tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """`make sim SEEDS=200`: random lives under faults, then every small scene; a violation is printed and can be replayed.
 
-The worlds are the journal, the versioning that stands on it, files (bodies that are bytes, and their garbage), the queue
-of a branch with dead writers in it, which has lives alone, and, with scenes alone, pools, access and long jobs.
+The worlds are the journal, the versioning that stands on it, files (bodies that are bytes, and their garbage), the
+queue of a branch with dead writers in it, which has lives alone, and, with scenes alone, pools, access and long jobs.
 
 python -m tests.sim --seeds 200                     seeds 0 to 199 of each, and the explorer
 python -m tests.sim --seed 17                       one life again, with its trace

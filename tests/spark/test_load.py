@@ -24,6 +24,7 @@ from lochan.jobs.load.files import local_file
 from lochan.jobs.load.load import Cutting, Where, load_files
 from lochan.jobs.load.tasks import cut, load_part
 from lochan.pools.facts import from_metadata
+from tests.lost_answer import lost_answer
 from tests.run import run
 from tests.spark.here import HERE, LEFT_SOCKETS
 from tests.unit.cli.invoke import lochan
@@ -187,3 +188,26 @@ def test_on_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert here.exit_code == 0, here.stderr
     found = lochan("query", "from logs", "-f", "json", "--engine", "duckdb")
     assert [row["k"] for row in json.loads(found.stdout)] == [1, 1, 2, 2]
+
+
+def test_sent_again_with_its_key_nothing_comes_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whichever answer was lost: of the pool that is made, of the key that is held, of the commit."""
+    (rows,) = written(tmp_path, {"a.ndjson": ndjson([{"k": 2}, {"k": 1}])})
+    monkeypatch.chdir(tmp_path)
+    for lake, before in (("new", []), ("there", ["create", "logs", "--key", "k"])):
+        for number in range(1, 5 - len(before[:1])):
+            monkeypatch.setenv("LOCHAN_LAKE", str(tmp_path / f"{lake}-{number}"))
+            assert lochan("init").exit_code == 0
+            assert not before or lochan(*before).exit_code == 0
+            words = ["load", "logs", str(rows), "--key", "k", "--engine", "spark", "--master", AGAIN.master]
+            words += ["--request-key", "mine", "-f", "json"]
+            with lost_answer(number) as appends:
+                broken = lochan(*words)
+            assert broken.exit_code == (9 if len(appends) >= number else 0), (lake, number, broken.stderr)
+            assert broken.exit_code == 0 or "--request-key mine" in broken.stderr
+            again = [lochan(*words) for _ in range(2)]
+            assert [each.exit_code for each in again] == [0, 0], [each.stderr for each in again]
+            first, second = (json.loads(each.stdout) for each in again)
+            assert first["rows"] == 2 and first == second
+            found = lochan("query", "from logs", "-f", "json", "--engine", "duckdb")
+            assert [row["k"] for row in json.loads(found.stdout)] == [1, 2], (lake, number)

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from datetime import date, datetime
 from decimal import Decimal
 from itertools import pairwise
@@ -22,12 +23,13 @@ import lochan.spark
 from lochan.clock import SystemClock
 from lochan.engines.duckdb.limits import STANDARD
 from lochan.engines.spark import session
-from lochan.errors import Invalid, NotFound
+from lochan.errors import Invalid, KeyReused, NotFound, Unknown
 from lochan.formats.job import PREFIX, JobRecord
 from lochan.jobs.listing import jobs
 from lochan.lake import Lake
 from lochan.store.local import LocalStore
 from lochan.versioning.guarding import set_read_only
+from tests.lost_answer import lost_answer
 from tests.run import run
 from tests.spark.here import HERE, LEFT_SOCKETS
 from tests.unit.engines.lake import ANN, QueryLake, query_lake
@@ -157,6 +159,24 @@ def test_append_append_overwrite(spark: SparkSession, lake: str) -> None:
     assert len(commits(lake)) == 4  # nothing came, and nothing is said
     with pytest.raises(Exception, match="SAVE_MODE"):
         numbers(spark, 1).write.format("lochan").option("lake", lake).save("pool")
+
+
+def test_written_again_with_its_key_nothing_comes_twice(spark: SparkSession, lake: str) -> None:
+    """From Python, where the answer of each append is lost in turn, and as a data source."""
+    count = 0
+    for number in (1, 2, 3):
+        key = f"write-{number}"
+        with lost_answer(number) as appends, suppress(Unknown):
+            lochan.spark.write(numbers(spark, 5), "pool", lake=lake, key=key)
+        first = lochan.spark.write(numbers(spark, 5), "pool", lake=lake, key=key)
+        count += 5
+        assert asked(lake, "from pool | count()") == [{"count": count}], (number, len(appends))
+        assert lochan.spark.write(numbers(spark, 5), "pool", lake=lake, key=key).commit == first.commit
+        with pytest.raises(KeyReused):
+            lochan.spark.write(numbers(spark, 5), "pool", mode="overwrite", lake=lake, key=key)
+    for _ in range(2):
+        save(numbers(spark, 2), lake, request_key="as-a-source")
+    assert asked(lake, "from pool | count()") == [{"count": count + 2}]
 
 
 def test_writes_are_jobs_that_count_what_is_put(spark: SparkSession, lake: str) -> None:

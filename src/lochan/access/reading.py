@@ -42,7 +42,7 @@ OF_REF: Mapping[str, str] = {
     "rawlog": "fs:ReadCommit",
     "changes": "fs:ReadCommit",
     "staged": "fs:ReadBranch",
-}
+}  # of whose paths those are shown that may be read
 # Asked of all objects at the ref. What a pool's objects hold at the least and the most are values of rows.
 OF_OBJECTS: Mapping[str, str] = {
     "objects": READ,
@@ -104,8 +104,15 @@ class MayRead:
 
     async def readable(self, repository: OpenRepository, ref: str, paths: pa.Array) -> pa.Array:
         front = resources.object_at(await ref_resource(repository, ref), "")
-        on = pc.binary_join_element_wise(front, paths, "")
-        return (await self._rights()).allow_each(READ, on)
+        rights = await self._rights()
+        certain = rights.allow_below(READ, front)
+        if certain is not None:
+            return pa.repeat(pa.scalar(certain), len(paths))
+        return rights.allow_each(READ, pc.binary_join_element_wise(front, paths, ""))
+
+    async def reads_all(self, repository: OpenRepository, ref: str) -> bool:
+        front = resources.object_at(await ref_resource(repository, ref), "")
+        return (await self._rights()).allow_below(READ, front) is True
 
     async def shown(self, meta: str, all: Sequence[Repository]) -> Sequence[Repository]:
         """Those of a moment past by the names they have now, if they are still there."""

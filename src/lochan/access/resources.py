@@ -40,6 +40,12 @@ def object_at(ref: str, path: str) -> str:
     return f"{ref}/object/{path}"
 
 
+def at_any_ref(object: str) -> str:
+    """The same object, or beginning of one, as patterns of every ref name it."""
+    parts = object.split("/", 5)
+    return f"{parts[0]}/{parts[1]}/object/{parts[5]}" if len(parts) == 6 else object
+
+
 def user(name: str) -> str:
     return f"user/{name}"
 

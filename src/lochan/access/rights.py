@@ -27,11 +27,12 @@ class _Of(NamedTuple):
 
 
 class Rights:
-    __slots__ = ("_of", "_policies")
+    __slots__ = ("_below", "_of", "_policies")
 
     def __init__(self, policies: Sequence[Policy]) -> None:
         self._policies = policies
         self._of: dict[str, _Of] = {}
+        self._below: dict[tuple[str, str], bool | None] = {}
 
     def allow(self, action: str, resource: str) -> bool:
         """Deny wins; where nothing fits, it is denied. Raises Invalid for an action that there is not."""
@@ -46,6 +47,32 @@ class Rights:
 
         denied, allowed = self._patterns(action)
         return pc.and_not(_each(allowed, on), _each(denied, on))
+
+    def deny_each(self, action: str, on: "pa.Array") -> "pa.Array":
+        """Which of them a statement denies, whatever is allowed."""
+        return _each(self._patterns(action)[0], on)
+
+    def allow_below(self, action: str, front: str) -> bool | None:
+        """Of all objects whose resources begin so: True, all of them are allowed, whatever their names; False, none is;
+        None, it depends. Quick, so that who may read everything pays nothing for what others may not."""
+        asked = action, front
+        if asked not in self._below:
+            if len(self._below) >= _BELOW_MAX:
+                self._below.clear()
+            self._below[asked] = self._worked_out(action, front)
+        return self._below[asked]
+
+    def denies_below(self, action: str, front: str) -> bool:
+        """Whether a statement may deny some of them."""
+        return any(_may_meet(each, front) for each in self._patterns(action)[0])
+
+    def _worked_out(self, action: str, front: str) -> bool | None:
+        denied, allowed = self._patterns(action)
+        if any(_covers(each, front) for each in denied) or not any(_may_meet(each, front) for each in allowed):
+            return False
+        if any(_covers(each, front) for each in allowed) and not any(_may_meet(each, front) for each in denied):
+            return True
+        return None
 
     def _compile(self, action: str) -> _Of:
         denied, allowed = self._patterns(action)
@@ -65,11 +92,28 @@ class Rights:
 
 
 NOTHING = Rights(())
+_WILD = re.compile(r"[*?]")
+_BELOW_MAX = 1_000
 
 
 def allows(statement: Statement) -> bool:
     """What does not say so denies."""
     return statement.effect == "allow"
+
+
+def _covers(pattern: str, front: str) -> bool:
+    """Whether it fits whatever begins so: a star at the end takes in the rest of a path, slashes too."""
+    return pattern == "*" or (
+        pattern.endswith("*") and re.fullmatch(resources.regex(pattern), front, re.DOTALL) is not None
+    )
+
+
+def _may_meet(pattern: str, front: str) -> bool:
+    """Whether it might fit something that begins so. By what stands in front of its first wildcard; so it may say yes
+    for nothing."""
+    head = _WILD.split(pattern, maxsplit=1)[0]
+    fronts = (front, resources.at_any_ref(front))
+    return any(head.startswith(each) or each.startswith(head) for each in fronts)
 
 
 def _one(patterns: Sequence[str]) -> Fits | None:

@@ -3,12 +3,14 @@
 import click
 
 from lochan.cli.auth_work import OpenedAccess, change
+from lochan.cli.request_key import request_key
 from lochan.cli.shown import format_option, printable, show_record
 
 
 @click.command("attach")
 @click.argument("user")
 @click.argument("policy")
+@request_key
 @format_option
 def command(user: str, policy: str, form: str) -> None:
     """Attach POLICY to USER."""

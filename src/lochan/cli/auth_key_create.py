@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from lochan.cli.auth_work import OpenedAccess, change
+from lochan.cli.request_key import request_key
 from lochan.cli.shown import format_option, show_record
 from lochan.errors import Invalid
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     metavar="SECRET",
     help="Its secret, or - to read it from standard input, which no list of processes shows; drawn unless told.",
 )
+@request_key
 @format_option
 def command(user: str, id: str | None, secret: str | None, form: str) -> None:
     """Create an access key for USER. The secret is shown now, and never again."""

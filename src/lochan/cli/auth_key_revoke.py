@@ -4,12 +4,14 @@ import click
 
 from lochan.cli.auth_work import OpenedAccess, change, look
 from lochan.cli.confirm import confirm
+from lochan.cli.request_key import request_key
 from lochan.cli.shown import format_option, printable, show_record
 
 
 @click.command("revoke")
 @click.argument("id", metavar="KEY-ID")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@request_key
 @format_option
 def command(id: str, yes: bool, form: str) -> None:
     """Revoke the access key KEY-ID. When this is answered, no server lets it in any more.

@@ -3,11 +3,13 @@
 import click
 
 from lochan.cli.auth_work import OpenedAccess, change
+from lochan.cli.request_key import request_key
 from lochan.cli.shown import format_option, printable, show_record
 
 
 @click.command("delete")
 @click.argument("name")
+@request_key
 @format_option
 def command(name: str, form: str) -> None:
     """Delete the policy NAME. It is refused while the policy is attached to somebody."""

@@ -8,12 +8,14 @@ import click
 
 from lochan.cli.auth_records import policy_record
 from lochan.cli.auth_work import OpenedAccess, change
+from lochan.cli.request_key import request_key
 from lochan.cli.shown import format_option, printable, show_record
 
 
 @click.command("put")
 @click.argument("name")
 @click.argument("file")
+@request_key
 @format_option
 def command(name: str, file: str, form: str) -> None:
     """Put the policy NAME as FILE says, in JSON or YAML; - is standard input.

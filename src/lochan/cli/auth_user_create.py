@@ -6,11 +6,13 @@ import click
 
 from lochan.cli.auth_records import user_record
 from lochan.cli.auth_work import OpenedAccess, change
+from lochan.cli.request_key import request_key
 from lochan.cli.shown import format_option, printable, show_record
 
 
 @click.command("create")
 @click.argument("name")
+@request_key
 @format_option
 def command(name: str, form: str) -> None:
     """Create the user NAME. Nothing is allowed to it until a policy is attached."""

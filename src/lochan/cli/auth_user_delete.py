@@ -4,12 +4,14 @@ import click
 
 from lochan.cli.auth_work import OpenedAccess, change, look
 from lochan.cli.confirm import confirm
+from lochan.cli.request_key import request_key
 from lochan.cli.shown import format_option, printable, show_record
 
 
 @click.command("delete")
 @click.argument("name")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@request_key
 @format_option
 def command(name: str, yes: bool, form: str) -> None:
     """Delete the user NAME and revoke its keys, which work nowhere any more when this is answered.

@@ -12,7 +12,8 @@ from contextlib import contextmanager
 import click
 
 from lochan.cli import exit_codes
-from lochan.errors import DiskFull, LochanError, Refused
+from lochan.cli.request_key import OPTION, key_of
+from lochan.errors import DiskFull, LochanError, Refused, Unknown
 
 
 @contextmanager
@@ -21,20 +22,21 @@ def boundary(ctx: click.Context) -> Iterator[None]:
         yield
         sys.stdout.flush()
     except LochanError as error:
-        ctx.exit(_report(error))
+        ctx.exit(_report(error, ctx))
     except ExceptionGroup as group:
         # Tasks that ran side by side: the first error of ours speaks for all of them.
         ours = group.subgroup((LochanError, OSError))
         if ours is None:
             raise
-        ctx.exit(_report(_first(ours)))
+        ctx.exit(_report(_first(ours), ctx))
     except (KeyboardInterrupt, click.Abort):  # Abort: Ctrl-C or the end of the input, where something was asked
+        _say_how_to_repeat(ctx)
         ctx.exit(exit_codes.INTERRUPTED)
     except BrokenPipeError:
         _forget_stdout()
         ctx.exit(exit_codes.BROKEN_PIPE)
     except OSError as error:
-        ctx.exit(_report(explained(error)))
+        ctx.exit(_report(explained(error), ctx))
 
 
 def say(message: str, hint: str = "", place: str = "") -> None:
@@ -47,9 +49,20 @@ def say(message: str, hint: str = "", place: str = "") -> None:
             click.echo(f"  {printable(line)}", err=True)
 
 
-def _report(error: LochanError) -> int:
+def _report(error: LochanError, ctx: click.Context) -> int:
     say(error.message, error.hint, error.place)
+    if isinstance(error, Unknown):
+        _say_how_to_repeat(ctx)
     return exit_codes.BY_KIND.get(error.kind, exit_codes.ERROR)
+
+
+def _say_how_to_repeat(ctx: click.Context) -> None:
+    """Where nobody can tell whether the change was made."""
+    key = key_of(ctx)
+    if key is not None and key.used:
+        click.echo(
+            f"  the change may have been made; to be sure, repeat the command with {OPTION} {key.used}", err=True
+        )
 
 
 def explained(error: OSError) -> LochanError:

@@ -3,12 +3,14 @@
 import click
 
 from lochan.cli.opened import Opened, work_on
+from lochan.cli.request_key import request_key
 from lochan.cli.shown import printable
 from lochan.cli.uri import named_uri
 
 
 @click.command("delete")
 @click.argument("branch", metavar="REPO@NAME")
+@request_key
 def command(branch: str) -> None:
     """Delete a branch. `lochan branch restore` brings it back, with what was staged on it."""
     uri = named_uri(branch)

@@ -6,6 +6,7 @@ import click
 
 from lochan.cli.opened import Opened, work_on
 from lochan.cli.protection_record import show_rules
+from lochan.cli.request_key import request_key
 from lochan.cli.shown import format_option
 from lochan.cli.uri import repository_uri
 
@@ -25,6 +26,7 @@ ACTIONS = ("stage", "commit", "rewrite")
     type=click.Choice(ACTIONS),
     help="What is blocked; may be repeated. All of it unless told.",
 )
+@request_key
 @format_option
 def command(repository: str, pattern: str, blocked: tuple[str, ...], form: str) -> None:
     """Protect branches of REPOSITORY whose names fit PATTERN, in which * and ? stand for any letters.

@@ -4,6 +4,7 @@ import click
 
 from lochan.cli.commit_record import SHORT
 from lochan.cli.opened import Opened, work_on
+from lochan.cli.request_key import request_key
 from lochan.cli.shown import format_option, printable, show_record
 from lochan.cli.uri import named_uri
 
@@ -11,6 +12,7 @@ from lochan.cli.uri import named_uri
 @click.command("rename")
 @click.argument("branch", metavar="REPO@NAME")
 @click.argument("to", metavar="NEW-NAME")
+@request_key
 @format_option
 def command(branch: str, to: str, form: str) -> None:
     """Rename a branch. What is staged on it goes along."""

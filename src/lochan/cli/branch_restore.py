@@ -4,12 +4,14 @@ import click
 
 from lochan.cli.commit_record import SHORT
 from lochan.cli.opened import Opened, work_on
+from lochan.cli.request_key import request_key
 from lochan.cli.shown import format_option, printable, show_record
 from lochan.cli.uri import named_uri
 
 
 @click.command("restore")
 @click.argument("branch", metavar="REPO@NAME")
+@request_key
 @format_option
 def command(branch: str, form: str) -> None:
     """Bring back the branch of that name that was deleted last, with what was staged on it."""

@@ -6,6 +6,7 @@ import click
 
 from lochan.cli.opened import Opened, work_on
 from lochan.cli.protection_record import show_rules
+from lochan.cli.request_key import request_key
 from lochan.cli.shown import format_option
 from lochan.cli.uri import repository_uri
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 @click.command("unprotect")
 @click.argument("repository")
 @click.argument("pattern")
+@request_key
 @format_option
 def command(repository: str, pattern: str, form: str) -> None:
     """Remove the rule of exactly that PATTERN, and list those that are left."""

@@ -8,6 +8,7 @@ from lochan.cli.commit_record import SHORT, commit_record, title
 from lochan.cli.moments import microseconds
 from lochan.cli.notes import notes
 from lochan.cli.opened import Opened, work_on
+from lochan.cli.request_key import request_key
 from lochan.cli.shown import format_option, printable, show_record
 from lochan.cli.uri import branch_uri
 
@@ -20,6 +21,7 @@ from lochan.cli.uri import branch_uri
 @click.option("--allow-empty", is_flag=True, help="Commit even if nothing changes.")
 @click.option("--author", default="", metavar="NAME", help="Who did it, if not you.")
 @click.option("--date", metavar="TIME", help="When it was done, in ISO 8601; now unless told.")
+@request_key
 @format_option
 def command(
     branch: str,

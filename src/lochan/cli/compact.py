@@ -8,6 +8,7 @@ from lochan.cli.commit_record import SHORT
 from lochan.cli.job_options import JobOptions, job_options
 from lochan.cli.moments import microseconds
 from lochan.cli.opened import Opened, work_on
+from lochan.cli.request_key import request_key
 from lochan.cli.said import said, said_options
 from lochan.cli.shown import format_option, show_record, size
 from lochan.cli.uri import branch_uri
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 @click.option("--dry-run", is_flag=True, help="Only say what would be merged.")
 @job_options
 @said_options
+@request_key
 @format_option
 def command(
     branch: str,

@@ -6,6 +6,7 @@ import click
 
 from lochan.cli.notes import notes
 from lochan.cli.repo_record import repository_record
+from lochan.cli.request_key import request_key_beside_sort_key
 from lochan.cli.shown import format_option, printable, show_record
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 @click.option("--size", default="256MiB", show_default=True, metavar="SIZE", help="How large data objects are to be.")
 @click.option("--default-branch", default="main", show_default=True, metavar="BRANCH", help="Its first branch.")
 @click.option("--metadata", multiple=True, metavar="KEY=VALUE", help="A note kept with it; may be repeated.")
+@request_key_beside_sort_key
 @format_option
 def command(
     name: str,

@@ -6,6 +6,7 @@ import click
 
 from lochan.cli.commit_record import SHORT
 from lochan.cli.opened import Opened, work_on
+from lochan.cli.request_key import request_key
 from lochan.cli.said import said, said_options
 from lochan.cli.shown import format_option, show_record
 from lochan.cli.uri import branch_uri
@@ -16,6 +17,7 @@ from lochan.cli.uri import branch_uri
 @click.argument("ids", nargs=-1, metavar="[ID...]")
 @click.option("--where", metavar="EXPRESSION", help="Delete the rows for which this is true, such as 'status < 400'.")
 @said_options
+@request_key
 @format_option
 def command(
     branch: str,

@@ -3,13 +3,15 @@
 import click
 
 from lochan.cli.confirm import confirm
+from lochan.cli.request_key import is_repeated, request_key
 from lochan.cli.shown import format_option, printable, show_record
-from lochan.errors import Refused
+from lochan.errors import NotFound, Refused
 
 
 @click.command("drop")
 @click.argument("pool")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@request_key
 @format_option
 def command(pool: str, yes: bool, form: str) -> None:
     """Drop POOL: its rows, its branches, tags and history.
@@ -24,7 +26,13 @@ def command(pool: str, yes: bool, form: str) -> None:
         from lochan.versioning.repositories import POOL
 
         async with open_lake(config) as lake:
-            if (await lake.repository(pool)).kind != POOL:
+            try:
+                there = await lake.repository(pool)
+            except NotFound:
+                if is_repeated(click.get_current_context()):
+                    return  # the journal knows whether this is the drop that was asked for before
+                raise
+            if there.kind != POOL:
                 raise Refused(f"{pool!r} is no pool", hint=f"`lochan repo delete {pool}` deletes a repository of files")
 
     async def drop() -> None:

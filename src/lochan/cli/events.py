@@ -74,6 +74,7 @@ def event_record(event: "EventLine", name: str) -> dict[str, Any]:
         "index": event.index,
         "time": instant(event.time),
         "user": event.user,
+        "author": event.author,
         "client": event.client,
         "source": event.source,
         "repository": name,
@@ -86,5 +87,6 @@ def event_record(event: "EventLine", name: str) -> dict[str, Any]:
 
 def _line(event: "EventLine", name: str) -> str:
     where = f"{event.number}.{event.index}"
-    words = (f"{where:>8}", instant(event.time), cell(event.user), cell(name), cell(event.text))
+    who = f"{event.user} for {event.author}" if event.author else event.user
+    words = (f"{where:>8}", instant(event.time), cell(who), cell(name), cell(event.text))
     return "  ".join(word for word in words if word)

@@ -5,6 +5,7 @@ from typing import Any
 import click
 
 from lochan.cli.opened import Opened, work_on
+from lochan.cli.request_key import request_key
 from lochan.cli.shown import format_option, instant, show_record
 from lochan.cli.uri import object_uri, on_branch
 
@@ -19,6 +20,7 @@ from lochan.cli.uri import object_uri, on_branch
     metavar="HOURS",
     help="How long the token can be used.",
 )
+@request_key
 @format_option
 def command(where: str, expires: float, form: str) -> None:
     """Ask for an address in the lake, to put bytes there with another program.

@@ -9,6 +9,7 @@ import click
 from lochan.cli.listed import folder, last_name
 from lochan.cli.object_record import object_record
 from lochan.cli.opened import Opened, work_on
+from lochan.cli.request_key import request_key
 from lochan.cli.shown import format_option, printable, show_record, size
 from lochan.cli.uri import Uri, object_uri, prefix_uri, writable
 from lochan.errors import Invalid
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 @click.option("-r", "--recursive", is_flag=True, help="All objects in the folder PATH, into the folder PATH.")
 @click.option("--metadata", multiple=True, metavar="KEY=VALUE", help="Notes instead of the source's; may be repeated.")
 @click.option("--content-type", metavar="TYPE", help="Such as text/csv, instead of the source's.")
+@request_key
 @format_option
 def command(
     source: str, target: str, recursive: bool, metadata: tuple[str, ...], content_type: str | None, form: str

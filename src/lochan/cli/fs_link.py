@@ -6,6 +6,7 @@ import click
 
 from lochan.cli.object_record import object_record
 from lochan.cli.opened import Opened, work_on
+from lochan.cli.request_key import request_key
 from lochan.cli.shown import format_option, printable, show_record
 from lochan.cli.uri import Uri, object_uri, on_branch
 from lochan.errors import Invalid
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 @click.option("--checksum", metavar="MD5", help="With --token: the MD5 there must be, in hex.")
 @click.option("--metadata", multiple=True, metavar="KEY=VALUE", help="A note kept with the object; may be repeated.")
 @click.option("--content-type", metavar="TYPE", help="Such as text/csv.")
+@request_key
 @format_option
 def command(
     words: tuple[str, ...],

@@ -7,6 +7,7 @@ import click
 from lochan.cli.fs_cp import folder_uris, same_repository, show_done, target_uri
 from lochan.cli.object_record import object_record
 from lochan.cli.opened import Opened, work_on
+from lochan.cli.request_key import request_key
 from lochan.cli.shown import format_option
 from lochan.cli.uri import object_uri, writable
 from lochan.errors import Invalid
@@ -16,6 +17,7 @@ from lochan.errors import Invalid
 @click.argument("source", metavar="REPO[@BRANCH]/PATH")
 @click.argument("target", metavar="REPO[@BRANCH]/PATH")
 @click.option("-r", "--recursive", is_flag=True, help="All objects in the folder PATH, into the folder PATH.")
+@request_key
 @format_option
 def command(source: str, target: str, recursive: bool, form: str) -> None:
     """Move an object, or with -r a folder, on one branch: nobody sees it twice, or nowhere.

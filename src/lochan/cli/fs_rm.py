@@ -5,6 +5,7 @@ import click
 from lochan.cli.confirm import confirm
 from lochan.cli.listed import folder
 from lochan.cli.opened import Opened, work_on
+from lochan.cli.request_key import request_key
 from lochan.cli.shown import format_option, printable, show_record
 from lochan.cli.uri import object_uri, prefix_uri, writable
 from lochan.errors import NotFound
@@ -14,6 +15,7 @@ from lochan.errors import NotFound
 @click.argument("where", metavar="REPO[@BRANCH]/PATH")
 @click.option("-r", "--recursive", is_flag=True, help="All objects in the folder PATH.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@request_key
 @format_option
 def command(where: str, recursive: bool, yes: bool, form: str) -> None:
     """Remove an object, or with -r all objects in a folder, from a branch.

@@ -5,6 +5,7 @@ from typing import Any
 import click
 
 from lochan.cli.opened import Opened, work_on
+from lochan.cli.request_key import request_key
 from lochan.cli.shown import format_option, printable, show_record, size
 from lochan.cli.uri import prefix_uri, writable
 
@@ -15,14 +16,23 @@ from lochan.cli.uri import prefix_uri, writable
 @click.option("-r", "--recursive", is_flag=True, help="SOURCE is a folder; all its files go into the folder PATH.")
 @click.option("--metadata", multiple=True, metavar="KEY=VALUE", help="A note kept with each object; may be repeated.")
 @click.option("--content-type", metavar="TYPE", help="Such as text/csv; guessed from the name unless told.")
+@click.option("--follow-links", is_flag=True, help="With a folder: take in what links lead to, wherever that is.")
+@request_key
 @format_option
 def command(
-    source: str, target: str, recursive: bool, metadata: tuple[str, ...], content_type: str | None, form: str
+    source: str,
+    target: str,
+    recursive: bool,
+    metadata: tuple[str, ...],
+    content_type: str | None,
+    follow_links: bool,
+    form: str,
 ) -> None:
     """Upload a file, a folder (with -r) or standard input (-) to a branch, where it is staged until it is committed.
 
-    Without a PATH, or where it ends with a slash, a file keeps its name. Links to files are followed, links to
-    folders are not; what is left out is said.
+    Without a PATH, or where it ends with a slash, a file keeps its name. Of a folder, links to
+    files in it are followed, links to folders and links that lead out of it are not, unless --follow-links is given;
+    what is left out is said.
     """
     from lochan.cli.notes import notes
     from lochan.cli.progress import progress
@@ -30,7 +40,8 @@ def command(
     from lochan.cli.uploading import Upload, sources
 
     uri = writable(prefix_uri(target))
-    files = sources(source, uri.path, recursive=recursive, lake=lake_place(configuration()).folder)
+    lake = lake_place(configuration()).folder
+    files = sources(source, uri.path, recursive=recursive, lake=lake, follow_links=follow_links)
     said = notes(metadata)
     total = None if source == "-" else sum(each.size for each in files)
 

@@ -8,6 +8,7 @@ import click
 from lochan.cli.commit_record import SHORT
 from lochan.cli.listed import folder
 from lochan.cli.opened import Opened, work_on
+from lochan.cli.request_key import request_key
 from lochan.cli.shown import format_option, printable, show_record, size
 from lochan.cli.uri import Uri, on_branch, prefix_uri
 from lochan.errors import Invalid
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 @click.option("-m", "--message", default="", help="What the commit is to say.")
 @click.option("--metadata", multiple=True, metavar="KEY=VALUE", help="A note of the commit; may be repeated.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be imported.")
+@request_key
 @format_option
 def command(
     source: str,

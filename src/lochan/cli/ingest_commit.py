@@ -7,6 +7,7 @@ import click
 from lochan.cli.import_ import brought_in, show_brought_in
 from lochan.cli.ingest_places import gathered, ingest_uri, places
 from lochan.cli.opened import Opened, work_on
+from lochan.cli.request_key import request_key
 from lochan.cli.shown import format_option
 
 
@@ -14,6 +15,7 @@ from lochan.cli.shown import format_option
 @places
 @click.option("-m", "--message", default="", help="What the commit is to say.")
 @click.option("--metadata", multiple=True, metavar="KEY=VALUE", help="A note of the commit; may be repeated.")
+@request_key
 @format_option
 def command(source: str, target: str, keep_removed: bool, message: str, metadata: tuple[str, ...], form: str) -> None:
     """Make what a branch has under PREFIX the same as what is at the source, as one commit.

@@ -9,6 +9,7 @@ from lochan.cli.boundary import say
 from lochan.cli.commit_record import SHORT
 from lochan.cli.current import in_use
 from lochan.cli.job_options import JobOptions, job_options
+from lochan.cli.request_key import request_key_beside_sort_key
 from lochan.cli.said import said, said_options
 from lochan.cli.shown import format_option, printable, show_record, size
 from lochan.cli.uri import Uri, branch_uri, on_branch
@@ -49,6 +50,8 @@ FORMATS = ("ndjson", "json", "csv", "tsv", "parquet", "arrow", "orc", "avro", "x
 @click.option("--time", "times", multiple=True, metavar="PATH", help="With --create: a field whose texts are times.")
 @click.option("--unpacked-max", metavar="SIZE", help="How large a packed input may become.")
 @job_options
+@click.option("--follow-links", is_flag=True, help="With a folder: take in what links lead to, wherever that is.")
+@request_key_beside_sort_key
 @format_option
 def command(
     pool: str,
@@ -67,6 +70,7 @@ def command(
     engine: str,
     master: str | None,
     memory: str | None,
+    follow_links: bool,
     form: str,
 ) -> None:
     """Load rows into POOL: files, folders, globs, URLs such as s3://bucket/logs/, or standard input (-).
@@ -89,7 +93,7 @@ def command(
         from lochan.engines.duckdb.load.load import How
 
         async with open_lake(config, counted=True) as lake:
-            found = await found_sources(lake, given, lake_place(config).folder)
+            found = await found_sources(lake, given, lake_place(config).folder, follow_links=follow_links)
             uri = at or on_branch(in_use(config, lake.id))
             how = How(input_format, on_error, options.limits(), unpacked, row_tag=row_tag or "")
             wish = Wish(uri, words, actor(config), Wanted(create, keys, times), how, wants_progress=form != "json")

@@ -1,13 +1,12 @@
 """What `lochan load` is to read: files, folders, globs, URLs and standard input, found before the first is opened."""
 
-import os
 import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Union, cast
 
-from lochan.cli.boundary import say
+from lochan.cli.local_files import files_in
 from lochan.cli.places import place_url
 from lochan.errors import Invalid, NotFound
 
@@ -37,7 +36,9 @@ class Stream:
 Source = Union["File", Stream]
 
 
-async def sources(lake: "Lake", given: Sequence[str], left_out: Path | None) -> list[Source]:
+async def sources(
+    lake: "Lake", given: Sequence[str], left_out: Path | None, *, follow_links: bool = False
+) -> list[Source]:
     """`left_out` is the folder of the lake itself. Raises NotFound, Invalid."""
     if given.count(STANDARD_INPUT) > 1:
         raise Invalid("standard input can be read once", hint="give - once")
@@ -48,7 +49,7 @@ async def sources(lake: "Lake", given: Sequence[str], left_out: Path | None) -> 
         elif "://" in source and not source.startswith("file://"):
             found += await _stored(lake, place_url(source))
         else:
-            found += _local(source, left_out)
+            found += _local(source, left_out, follow_links)
     return found
 
 
@@ -99,7 +100,7 @@ class _Reading:
         pass
 
 
-def _local(source: str, left_out: Path | None) -> list["File"]:
+def _local(source: str, left_out: Path | None, follow_links: bool) -> list["File"]:
     from lochan.jobs.load.files import local_file
 
     paths = [_path(source)]
@@ -108,7 +109,7 @@ def _local(source: str, left_out: Path | None) -> list["File"]:
         paths = sorted(Path(whole.anchor).glob(str(whole.relative_to(whole.anchor))))
         if not paths:
             raise NotFound(f"no file matches {source}")
-    files = [file for path in paths for file in _files(path, left_out)]
+    files = [file for path in paths for file in _files(path, left_out, follow_links)]
     if not files:
         raise NotFound(f"no files in {source}", hint="nothing was loaded")
     return [local_file(each) for each in files]
@@ -122,21 +123,13 @@ def _path(source: str) -> Path:
     return Path(unquote(source.removeprefix("file://").removeprefix("localhost")))
 
 
-def _files(path: Path, left_out: Path | None) -> Iterator[Path]:
+def _files(path: Path, left_out: Path | None, follow_links: bool) -> Iterator[Path]:
     if not path.exists():
         raise NotFound(f"no file {path}")
     if not path.is_dir():
         yield path
         return
-    lake = None if left_out is None else left_out.resolve()
-    for where, folders, names in os.walk(path):
-        folders[:] = sorted(each for each in folders if each[0] != "." and (Path(where) / each).resolve() != lake)
-        for name in sorted(names):
-            file = Path(where) / name
-            if file.is_file() and not name.startswith((".", "_")):
-                yield file
-            else:
-                say(f"left out {file}: {'it is hidden' if file.is_file() else 'it is no file'}")
+    yield from files_in(path, lake=left_out, follow_links=follow_links, with_hidden=False)
 
 
 async def _stored(lake: "Lake", url: str) -> list["File"]:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from lochan.engines.duckdb.load.load import Loaded
     from lochan.engines.spark.place import SparkPlace
+    from lochan.formats.record import Actor
     from lochan.jobs.load.files import File
     from lochan.jobs.record import JobRun
     from lochan.lake import Lake
@@ -30,6 +31,10 @@ async def load_on_spark(lake: "Lake", found: Sequence[Source], wish: Wish, place
     files = _files(found)
     pool = await existing(lake, wish)
     settings = None if pool is not None else await settings_of_new(files[0].as_input(), wish)
+    if pool is not None:
+        before = await _loaded_before(lake, pool.name, wish.by)
+        if before is not None:
+            return before
     spark = await asyncio.to_thread(session_at, place, wish.how.limits)
     branch = wish.uri.ref or (pool.default_branch if pool is not None else "main")
     about = f"{wish.uri.repository}@{branch}"
@@ -44,6 +49,22 @@ async def load_on_spark(lake: "Lake", found: Sequence[Source], wish: Wish, place
             loaded = await _load(lake, repository, branch, files, wish, spark, run)
     say(settings[1])
     return loaded
+
+
+async def _loaded_before(lake: "Lake", pool: str, actor: "Actor") -> "Loaded | None":
+    """By the same request: then no Spark is started."""
+    from lochan.engines.duckdb.load.load import loaded_first
+    from lochan.journal.request_key import CarriedOut
+    from lochan.versioning.once import check_first
+
+    repository = await lake.open_repository(pool)
+    try:
+        await check_first(repository, actor)
+    except CarriedOut as before:
+        return await loaded_first(repository, before)
+    finally:
+        await repository.close()
+    return None
 
 
 def _files(found: Sequence[Source]) -> "list[File]":

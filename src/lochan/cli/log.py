@@ -53,7 +53,7 @@ def command(
             await _draw(opened, wish, limit)
             return
         await show_lines(
-            _records(opened, wish, limit),
+            _records(opened, wish, limit, both=form != "json"),
             form,
             columns=("id", "date", "author", "message"),
             cells={"id": lambda id: id[:SHORT], "message": lambda message: printable(title(message))},
@@ -62,13 +62,15 @@ def command(
     work_on(uri, work)
 
 
-async def _records(opened: Opened, wish: "LogWish", limit: int | None) -> AsyncIterator[dict[str, Any]]:
+async def _records(opened: Opened, wish: "LogWish", limit: int | None, *, both: bool) -> AsyncIterator[dict[str, Any]]:
+    """`both`: where the committer is another than the author, the author's column names both."""
     from lochan.versioning.history import history
 
     count = 0
     async with aclosing(history(opened.repository, opened.ref, wish)) as found:
         async for id, commit in found:
-            yield commit_record(id, commit)
+            record = commit_record(id, commit)
+            yield {**record, "author": _who(commit)} if both else record
             count += 1
             if count == limit:
                 return
@@ -94,7 +96,14 @@ async def _draw(opened: Opened, wish: "LogWish", limit: int | None) -> None:
 
 
 def _text(id: str, commit: "Commit") -> str:
-    return f"{id[:SHORT]}  {instant(commit.date)}  {printable(commit.author)}  {printable(title(commit.message))}"
+    return f"{id[:SHORT]}  {instant(commit.date)}  {printable(_who(commit))}  {printable(title(commit.message))}"
+
+
+def _who(commit: "Commit") -> str:
+    """An author may be claimed; the committer is who it is."""
+    if commit.author == commit.committer:
+        return commit.author
+    return f"{commit.author} (committed by {commit.committer})"
 
 
 def _echo(*lines: str) -> None:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lochan.cli.job_options import JobOptions, job_options
+from lochan.cli.request_key import is_repeated, request_key
 from lochan.cli.shown import cell, format_option, show_line, size
 from lochan.cli.uri import repository_uri
 from lochan.errors import Invalid, LochanError, Refused
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 @click.option("--once", is_flag=True, help="One round, and no more.")
 @click.option("--every", metavar="TIME", help="How long to wait between two rounds, such as 5m.")
 @job_options
+@request_key
 @format_option
 def command(
     pools: tuple[str, ...], file: str | None, once: bool, every: str | None, form: str, **options: str | None
@@ -42,6 +44,8 @@ def command(
 
     if once and every is not None:
         raise Invalid("--once and --every exclude each other", hint="give one of the two")
+    if is_repeated(click.get_current_context()) and not once:
+        raise Invalid("--key is for one round", hint="give --once too")
     names = tuple(repository_uri(name).repository for name in pools)
     job = JobOptions(**options)  # type: ignore[arg-type]
     job.limits()  # before anything is opened
@@ -100,6 +104,13 @@ class _Rounds:
             raise errors[0]
 
     async def until_stopped(self) -> None:
+        """Each round is work of its own, so none has the key of the command."""
+        from lochan.journal.request_key import without_key
+
+        self._actor = without_key(self._actor)
+        await self._until_stopped()
+
+    async def _until_stopped(self) -> None:
         import asyncio
         import signal
 
@@ -160,9 +171,11 @@ class _Rounds:
 
     async def _compact(self, repository: "OpenRepository", branch: str, wish: "Wish") -> "Compacted":
         from lochan.jobs.compact.compact import compact
+        from lochan.journal.request_key import part_of
 
         at = self._lake.queries().files, self._lake.place
-        return await compact(repository, branch, *at, wish, actor=self._actor, how=self._how)
+        actor = part_of(self._actor, f"{repository.repository.id}@{branch}")
+        return await compact(repository, branch, *at, wish, actor=actor, how=self._how)
 
 
 async def _check(lake: "Lake", names: tuple[str, ...]) -> None:

@@ -6,6 +6,7 @@ import click
 
 from lochan.cli.commit_record import SHORT
 from lochan.cli.opened import Opened, work_on
+from lochan.cli.request_key import request_key
 from lochan.cli.shown import format_option, printable, show_record, size
 from lochan.cli.uri import branch_uri, ref_uri
 from lochan.errors import Invalid
@@ -37,6 +38,7 @@ STRATEGIES = ("default", "source-wins", "dest-wins")
     "--commit-staged", metavar="MESSAGE", help="Commit first, with this message, what is staged on the branch."
 )
 @click.option("--leave-staged", is_flag=True, help="Merge what the source has committed, whatever is staged on it.")
+@request_key
 @format_option
 def command(
     source: str,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from lochan.cli.query_options import QueryOptions, query_options
+from lochan.cli.request_key import changes_nothing, request_key
 from lochan.cli.without_pandas import without_pandas
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ FORMATS = ("table", "json", "ndjson", "csv", "parquet", "arrow", "text")
 @click.option("-o", "--output", type=click.Path(dir_okay=False), metavar="FILE", help="Write the rows to FILE.")
 @click.option("--stats", is_flag=True, help="Say on stderr what was read, what was not, and why.")
 @query_options
+@request_key
 def command(
     text: str | None, include: str | None, form: str | None, output: str | None, stats: bool, **options: object
 ) -> None:
@@ -47,6 +49,9 @@ def run_query(text: str, form: str | None, output: str | None, stats: bool, opti
     from lochan.cli.session import configuration, open_lake, read, run
 
     config = configuration()
+    writes = "load" in text  # perhaps: then an event loop is there in time
+    if not writes:
+        changes_nothing(click.get_current_context())
     if options.engine != "spark":
         without_pandas()
 
@@ -54,7 +59,6 @@ def run_query(text: str, form: str | None, output: str | None, stats: bool, opti
         async with open_lake(config) as lake:
             return await lake.query(text, options.how(config, lake, bar.show))
 
-    writes = "load" in text  # perhaps: then an event loop is there in time
     with StageBar("query") as bar, run(config, work()) if writes else read(config, work) as result:
         for warning in result.warnings:
             say(warning)

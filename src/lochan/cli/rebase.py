@@ -4,6 +4,7 @@ import click
 
 from lochan.cli.commit_record import SHORT
 from lochan.cli.opened import Opened, work_on
+from lochan.cli.request_key import request_key
 from lochan.cli.shown import format_option, printable, show_record
 from lochan.cli.uri import branch_uri, ref_uri
 from lochan.errors import Invalid
@@ -12,6 +13,7 @@ from lochan.errors import Invalid
 @click.command("rebase")
 @click.argument("branch", metavar="REPO[@BRANCH]")
 @click.argument("onto", metavar="REPO@ONTO")
+@request_key
 @format_option
 def command(branch: str, onto: str, form: str) -> None:
     """Replay the commits that BRANCH has and ONTO has not on top of ONTO, and move BRANCH there."""
@@ -29,8 +31,7 @@ def command(branch: str, onto: str, form: str) -> None:
             show_record(done._asdict(), form)
         else:
             dropped = f", {done.dropped} dropped" if done.dropped else ""
-            click.echo(
-                f"rebased {printable(opened.ref)}: {done.replayed} commits replayed{dropped}: {done.head[:SHORT]}"
-            )
+            replayed = "" if done.replayed is None else f": {done.replayed} commits replayed{dropped}"
+            click.echo(f"rebased {printable(opened.ref)}{replayed}: {done.head[:SHORT]}")
 
     work_on(one, work)

@@ -2,12 +2,14 @@
 
 import click
 
+from lochan.cli.request_key import request_key
 from lochan.cli.shown import format_option, printable, show_record
 
 
 @click.command("rename")
 @click.argument("name")
 @click.argument("to")
+@request_key
 @format_option
 def command(name: str, to: str, form: str) -> None:
     """Rename the pool or repository NAME to TO. All that it holds stays as it is, its history too."""

@@ -6,6 +6,7 @@ import click
 
 from lochan.cli.notes import notes
 from lochan.cli.repo_record import repository_record
+from lochan.cli.request_key import request_key
 from lochan.cli.shown import format_option, printable, show_record
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 @click.option("--kind", type=click.Choice(["files", "pool"]), default="files", show_default=True, help="What it holds.")
 @click.option("--default-branch", default="main", show_default=True, metavar="BRANCH", help="Its first branch.")
 @click.option("--metadata", multiple=True, metavar="KEY=VALUE", help="A note kept with it; may be repeated.")
+@request_key
 @format_option
 def command(name: str, kind: str, default_branch: str, metadata: tuple[str, ...], form: str) -> None:
     """Create the repository NAME."""

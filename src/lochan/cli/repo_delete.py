@@ -3,12 +3,14 @@
 import click
 
 from lochan.cli.confirm import confirm
+from lochan.cli.request_key import is_repeated, request_key
 from lochan.cli.shown import printable
 
 
 @click.command("delete")
 @click.argument("name")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@request_key
 def command(name: str, yes: bool) -> None:
     """Delete the repository NAME: its branches, tags and history.
 
@@ -26,8 +28,9 @@ def command(name: str, yes: bool) -> None:
         async with open_lake(config) as lake:
             await lake.delete_repository(name, actor=actor(config))
 
-    if not yes:
+    if not yes and not is_repeated(click.get_current_context()):
         read(config, look)  # so that nobody is asked about a name that is not there
+    if not yes:
         confirm(f"Delete repository {name} with all its history?", f"repository {name} was not deleted")
     run(config, delete())
     click.echo(f"deleted repository {printable(name)}")

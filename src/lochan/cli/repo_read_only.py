@@ -3,6 +3,7 @@
 import click
 
 from lochan.cli.opened import Opened, work_on
+from lochan.cli.request_key import request_key
 from lochan.cli.shown import format_option, printable, show_record
 from lochan.cli.uri import repository_uri
 
@@ -10,6 +11,7 @@ from lochan.cli.uri import repository_uri
 @click.command("read-only")
 @click.argument("name")
 @click.option("--on/--off", "on", default=True, help="Only to be read (the default), or to be changed again.")
+@request_key
 @format_option
 def command(name: str, on: bool, form: str) -> None:
     """Make the repository NAME read-only: every change of its branches, tags and objects is refused."""

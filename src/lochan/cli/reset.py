@@ -5,6 +5,7 @@ import click
 from lochan.cli.commit_record import SHORT
 from lochan.cli.confirm import confirm
 from lochan.cli.opened import Opened, work_on
+from lochan.cli.request_key import request_key
 from lochan.cli.shown import format_option, printable, show_record
 from lochan.cli.uri import branch_uri
 
@@ -13,6 +14,7 @@ from lochan.cli.uri import branch_uri
 @click.argument("branch", metavar="REPO[@BRANCH]")
 @click.option("--hard", "target", metavar="REF", help="Move the branch to that commit as well.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@request_key
 @format_option
 def command(branch: str, target: str | None, yes: bool, form: str) -> None:
     """Drop what is staged on a branch, and with --hard move the branch to REF.

@@ -3,6 +3,7 @@
 import click
 
 from lochan.cli.one_commit import commit_staged_option, make_commit, parent_option
+from lochan.cli.request_key import request_key
 from lochan.cli.shown import format_option
 
 
@@ -12,6 +13,7 @@ from lochan.cli.shown import format_option
 @click.option("-m", "--message", default="", help="What the new commit is to say.")
 @parent_option
 @commit_staged_option
+@request_key
 @format_option
 def command(branch: str, ref: str, message: str, parent: int, commit_staged: str | None, form: str) -> None:
     """Take back, with a new commit on a branch, what the commit REF changed."""

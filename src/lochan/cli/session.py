@@ -13,8 +13,10 @@ import click
 
 from lochan import __version__
 from lochan.cli.flags import Flags, flags
+from lochan.cli.request_key import keyed_actor
 from lochan.config.find import FOLDER, MARK, Found, cache_folder, configured_lake, find_lake, state_folder
 from lochan.config.load import Flag, load
+from lochan.config.system_user import system_user
 from lochan.config.values import Config, without_password
 from lochan.errors import AlreadyExists, Invalid, NotFound, Transient
 
@@ -86,7 +88,11 @@ def read(config: Config, work: Callable[[], Coroutine[object, object, T]]) -> T:
 def actor(config: Config) -> "Actor":
     from lochan.formats.record import Actor
 
-    return Actor(user=_user(config), client=f"lochan-cli/{__version__}", source=os.uname().nodename)
+    user = system_user()
+    said = config.optional_text("user") or ""
+    who = Actor(user, f"lochan-cli/{__version__}", os.uname().nodename, said if said != user else "")
+    ctx = click.get_current_context(silent=True)
+    return who if ctx is None else keyed_actor(ctx, who)
 
 
 def open_store(config: Config, found: Found, *, create: bool = False) -> "Store":
@@ -274,12 +280,3 @@ def _home() -> Path:
         return Path.home()
     except RuntimeError:  # neither HOME nor an entry in the system's list of users, as in a bare container
         return Path("/")
-
-
-def _user(config: Config) -> str:
-    from getpass import getuser
-
-    try:
-        return config.optional_text("user") or getuser()
-    except (KeyError, OSError):
-        return f"uid-{os.getuid()}"

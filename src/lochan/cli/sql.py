@@ -4,6 +4,7 @@ import click
 
 from lochan.cli.query import FORMATS, query_text, run_query
 from lochan.cli.query_options import QueryOptions, query_options
+from lochan.cli.request_key import request_key
 from lochan.errors import Invalid
 
 _VERBS = {
@@ -22,6 +23,7 @@ _VERBS = {
 @click.option("-o", "--output", type=click.Path(dir_okay=False), metavar="FILE", help="Write the rows to FILE.")
 @click.option("--stats", is_flag=True, help="Say on stderr what was read, what was not, and why.")
 @query_options
+@request_key
 def command(
     text: str | None, include: str | None, form: str | None, output: str | None, stats: bool, **options: object
 ) -> None:

@@ -4,6 +4,7 @@ import click
 
 from lochan.cli.confirm import confirm
 from lochan.cli.opened import Opened, work_on
+from lochan.cli.request_key import request_key
 from lochan.cli.shown import format_option, show_record
 from lochan.cli.uri import branch_uri
 
@@ -12,6 +13,7 @@ from lochan.cli.uri import branch_uri
 @click.argument("branch", metavar="REPO[@BRANCH]")
 @click.argument("stash", required=False, default="")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@request_key
 @format_option
 def command(branch: str, stash: str, yes: bool, form: str) -> None:
     """Drop a stash: the one named, or the branch's newest.

@@ -3,6 +3,7 @@
 import click
 
 from lochan.cli.opened import Opened, work_on
+from lochan.cli.request_key import request_key
 from lochan.cli.shown import format_option, printable, show_record
 from lochan.cli.uri import branch_uri
 
@@ -10,6 +11,7 @@ from lochan.cli.uri import branch_uri
 @click.command("pop")
 @click.argument("branch", metavar="REPO[@BRANCH]")
 @click.argument("stash", required=False, default="")
+@request_key
 @format_option
 def command(branch: str, stash: str, form: str) -> None:
     """Stage on a branch what a stash holds: the one named, or the branch's newest.

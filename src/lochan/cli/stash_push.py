@@ -3,6 +3,7 @@
 import click
 
 from lochan.cli.opened import Opened, work_on
+from lochan.cli.request_key import request_key
 from lochan.cli.shown import format_option, printable, show_record
 from lochan.cli.uri import branch_uri
 
@@ -10,6 +11,7 @@ from lochan.cli.uri import branch_uri
 @click.command("push")
 @click.argument("branch", metavar="REPO[@BRANCH]")
 @click.option("-m", "--message", default="", help="What it is, for later.")
+@request_key
 @format_option
 def command(branch: str, message: str, form: str) -> None:
     """Put aside all that is staged on a branch."""

@@ -4,6 +4,7 @@ import click
 
 from lochan.cli.commit_record import SHORT
 from lochan.cli.opened import Opened, work_on
+from lochan.cli.request_key import request_key
 from lochan.cli.shown import format_option, printable, show_record
 from lochan.cli.uri import named_uri
 
@@ -11,6 +12,7 @@ from lochan.cli.uri import named_uri
 @click.command("create")
 @click.argument("tag", metavar="REPO@NAME")
 @click.option("--from", "source", metavar="REF", help="What it names; the head of the default branch unless told.")
+@request_key
 @format_option
 def command(tag: str, source: str | None, form: str) -> None:
     """Give a commit a name."""

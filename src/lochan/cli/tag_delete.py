@@ -3,12 +3,14 @@
 import click
 
 from lochan.cli.opened import Opened, work_on
+from lochan.cli.request_key import request_key
 from lochan.cli.shown import printable
 from lochan.cli.uri import named_uri
 
 
 @click.command("delete")
 @click.argument("tag", metavar="REPO@NAME")
+@request_key
 def command(tag: str) -> None:
     """Delete a tag."""
     uri = named_uri(tag)

@@ -1,15 +1,14 @@
 """Files on their way into a branch: eight at a time, and staged in batches, so that no upload is one huge event."""
 
 import asyncio
-import os
 import sys
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from mimetypes import guess_type
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from lochan.cli.boundary import say
 from lochan.cli.listed import folder
+from lochan.cli.local_files import files_in
 from lochan.cli.progress import Advance
 from lochan.errors import Invalid, NotFound
 from lochan.versioning.bodies.paths import check_key
@@ -31,10 +30,12 @@ class Source(NamedTuple):
     size: int
 
 
-def sources(source: str, path: str, *, recursive: bool, lake: Path | None = None) -> list[Source]:
+def sources(
+    source: str, path: str, *, recursive: bool, lake: Path | None = None, follow_links: bool = False
+) -> list[Source]:
     """What is to be uploaded, checked before the first byte is sent. The folder of the lake itself is left out, or it
     would grow while it is read. Raises NotFound, Invalid."""
-    found = list(_sources(source, path, recursive, lake))
+    found = list(_sources(source, path, recursive, lake, follow_links))
     if not found:
         raise NotFound(f"no files in {source}", hint="nothing was uploaded")
     for each in found:
@@ -42,7 +43,7 @@ def sources(source: str, path: str, *, recursive: bool, lake: Path | None = None
     return found
 
 
-def _sources(source: str, path: str, recursive: bool, lake: Path | None) -> Iterator[Source]:
+def _sources(source: str, path: str, recursive: bool, lake: Path | None, follow_links: bool) -> Iterator[Source]:
     if source == "-":
         if recursive or not path or path.endswith("/"):
             raise Invalid("standard input becomes one object, and its path is missing", hint="such as demo@main/a.csv")
@@ -60,34 +61,8 @@ def _sources(source: str, path: str, recursive: bool, lake: Path | None) -> Iter
         named = path if path and not path.endswith("/") else path + file.name
         yield Source(file, named, file.stat().st_size)
         return
-    for each in _files(file, lake):
+    for each in files_in(file, lake=lake, follow_links=follow_links):
         yield Source(each, folder(path) + each.relative_to(file).as_posix(), each.stat().st_size)
-
-
-def _files(top: Path, lake: Path | None) -> Iterator[Path]:
-    """All files of a folder, in order. What is left out is said."""
-
-    def fail(error: OSError) -> None:
-        raise error  # a folder that cannot be read is not an empty one
-
-    left_out = None if lake is None else lake.resolve()
-    for where, folders, names in os.walk(top, onerror=fail):
-        here = [Path(where, name) for name in sorted(folders)]
-        folders[:] = [each.name for each in here if not each.is_symlink() and each.resolve() != left_out]
-        for each in (
-            *(each for each in here if each.name not in folders),
-            *sorted(Path(where, name) for name in names),
-        ):
-            if each.is_file():
-                yield each
-            else:
-                say(f"left out {each}: {_why(each)}")
-
-
-def _why(left_out: Path) -> str:
-    if left_out.is_symlink():
-        return "it is a link to a folder" if left_out.is_dir() else "it is a link to nothing"
-    return "it is the lake itself" if left_out.is_dir() else "it is no file"
 
 
 class Upload:
@@ -108,38 +83,52 @@ class Upload:
         self._advance = advance
 
     async def all(self, files: Sequence[Source]) -> int:
-        """How many bytes they had."""
+        """How many bytes they had. Asked again with its key when all was staged, nothing is sent."""
+        from lochan.journal.request_key import CarriedOut, without_key
         from lochan.versioning.objects import put_many
+        from lochan.versioning.once import check_first
 
         total = 0
+        try:
+            await check_first(self._repository, self._actor)
+        except CarriedOut:
+            return sum(file.size for file in files)
         if "+" in self._branch:
             return await self._to_workspace(files)
+        left = len(files)
         for batch in _batches(files):
             refs, mint = await self._repository.refs()
             refs.branch(self._branch)  # before the bytes are sent
             entries = await self._write(batch, mint)
-            await put_many(self._repository, self._branch, entries, actor=self._actor)
+            left -= len(batch)
+            by = without_key(self._actor) if left else self._actor  # the last append decides
+            await put_many(self._repository, self._branch, entries, actor=by)
             total += sum(entry.size for entry in entries)
         return total
 
     async def _to_workspace(self, files: Sequence[Source]) -> int:
         """Where they are plain files, and nothing is staged, unless there is more to be said of them."""
+        from lochan.journal.request_key import without_key
         from lochan.versioning.objects import put
         from lochan.versioning.workspaces.several import several
 
         async def one(source: Source) -> int:
+            return await each(source, without_key(self._actor))
+
+        async def each(source: Source, by: "Actor") -> int:
             entry = await put(
                 self._repository,
                 self._branch,
                 source.path,
                 self._pieces(source.file),
-                actor=self._actor,
+                actor=by,
                 content_type=self._content_type or "",
                 metadata=self._metadata,
             )
             return entry.size
 
-        return sum(await several(one, files, _WIDTH))
+        first = sum(await several(one, files[:-1], _WIDTH))
+        return first + sum([await each(last, self._actor) for last in files[-1:]])  # the last append decides
 
     async def _write(self, sources: Sequence[Source], mint: int) -> "list[Entry]":
         from lochan.versioning.bodies.batch import Batch

@@ -3,6 +3,7 @@
 import click
 
 from lochan.cli.opened import Opened, work_on
+from lochan.cli.request_key import request_key
 from lochan.cli.shown import format_option, printable, show_record
 from lochan.cli.workspace_record import named
 
@@ -11,6 +12,7 @@ from lochan.cli.workspace_record import named
 @click.argument("repository", metavar="REPO")
 @click.argument("id", metavar="ID")
 @click.argument("globs", nargs=-1, required=True, metavar="GLOB...")
+@request_key
 @format_option
 def command(repository: str, id: str, globs: tuple[str, ...], form: str) -> None:
     """Say what is to be committed: whatever fits one of the globs, now or when it is written.

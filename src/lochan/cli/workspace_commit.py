@@ -7,6 +7,7 @@ import click
 from lochan.cli.commit_record import SHORT, commit_record, title
 from lochan.cli.notes import notes
 from lochan.cli.opened import Opened, work_on
+from lochan.cli.request_key import request_key
 from lochan.cli.shown import format_option, printable, show_record
 from lochan.cli.workspace_record import named
 
@@ -17,11 +18,9 @@ from lochan.cli.workspace_record import named
 @click.option("-m", "--message", required=True, help="What was done, and why.")
 @click.option("--all", "everything", is_flag=True, help="Everything, and not only what was added.")
 @click.option("--meta", "--metadata", "metadata", multiple=True, metavar="KEY=VALUE", help="A note; may be repeated.")
-@click.option("--key", default="", metavar="KEY", help="Asked again with the same key, it answers the first commit.")
+@request_key
 @format_option
-def command(
-    repository: str, id: str, message: str, everything: bool, metadata: tuple[str, ...], key: str, form: str
-) -> None:
+def command(repository: str, id: str, message: str, everything: bool, metadata: tuple[str, ...], form: str) -> None:
     """Commit what was added to a workspace, or with --all everything, on top of its branch.
 
     Where the branch has changed the same paths since, nothing is moved, and each of them is listed. What is not
@@ -44,7 +43,6 @@ def command(
                     Wish(message, said),
                     actor=opened.actor,
                     everything=everything,
-                    key=key,
                 )
         return commit_record(*made)
 

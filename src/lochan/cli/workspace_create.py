@@ -5,6 +5,7 @@ from typing import Any
 import click
 
 from lochan.cli.opened import Opened, work_on
+from lochan.cli.request_key import request_key
 from lochan.cli.shown import format_option, printable, show_record
 from lochan.cli.uri import branch_uri
 from lochan.cli.workspace_record import workspace_record
@@ -13,6 +14,7 @@ from lochan.cli.workspace_record import workspace_record
 @click.command("create")
 @click.argument("branch", metavar="REPO[@BRANCH]")
 @click.option("--note", default="", help="What it is for.")
+@request_key
 @format_option
 def command(branch: str, note: str, form: str) -> None:
     """Open a workspace on the head of a branch, and say how it is named and where its files go."""

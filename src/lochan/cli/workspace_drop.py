@@ -4,6 +4,7 @@ import click
 
 from lochan.cli.confirm import confirm
 from lochan.cli.opened import Opened, work_on
+from lochan.cli.request_key import request_key
 from lochan.cli.shown import format_option, show_record
 from lochan.cli.workspace_record import named
 
@@ -12,6 +13,7 @@ from lochan.cli.workspace_record import named
 @click.argument("repository", metavar="REPO")
 @click.argument("id", metavar="ID")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@request_key
 @format_option
 def command(repository: str, id: str, yes: bool, form: str) -> None:
     """Drop a workspace with all changes in it. Garbage collection removes its files.

@@ -4,7 +4,8 @@ import click
 
 from lochan.cli.confirm import confirm
 from lochan.cli.opened import Opened, work_on
-from lochan.cli.shown import format_option, show_record
+from lochan.cli.request_key import request_key
+from lochan.cli.shown import format_option, printable, show_record
 from lochan.cli.workspace_record import named
 
 
@@ -13,6 +14,7 @@ from lochan.cli.workspace_record import named
 @click.argument("id", metavar="ID")
 @click.argument("globs", nargs=-1, metavar="[GLOB]...")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@request_key
 @format_option
 def command(repository: str, id: str, globs: tuple[str, ...], yes: bool, form: str) -> None:
     """Take back what fits one of the globs, or everything: files are hidden, deletions forgotten.
@@ -21,10 +23,10 @@ def command(repository: str, id: str, globs: tuple[str, ...], yes: bool, form: s
     """
     uri, workspace = named(repository, id)
     if not yes:
-        what = " ".join(globs) if globs else "everything"
+        what = _named(globs)
         confirm(f"Revert {what} in workspace {workspace}?", f"workspace {workspace} was not reverted")
 
-    async def work(opened: Opened) -> int:
+    async def work(opened: Opened) -> int | None:
         from lochan.versioning.workspaces.selection import EVERYTHING, revert
 
         return await revert(opened.repository, workspace, globs or EVERYTHING, actor=opened.actor)
@@ -33,4 +35,9 @@ def command(repository: str, id: str, globs: tuple[str, ...], yes: bool, form: s
     if form == "json":
         show_record({"reverted": count}, form)
     else:
-        click.echo(f"reverted {count} path{'' if count == 1 else 's'}")
+        what = _named(globs) if count is None else f"{count} path{'' if count == 1 else 's'}"
+        click.echo(f"reverted {printable(what)}")
+
+
+def _named(globs: tuple[str, ...]) -> str:
+    return " ".join(globs) if globs else "everything"

@@ -3,12 +3,13 @@
 Pure, but for looking whether a file exists.
 """
 
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from lochan.config.values import Config
-from lochan.errors import Invalid
+from lochan.errors import Invalid, Refused
 
 FOLDER = ".lochan"
 MARK = "lake.json"  # the file that makes a folder a lake
@@ -59,7 +60,7 @@ def configured_lake(config: Config) -> Found | None:
 
 def nearest_folder(cwd: Path) -> Path | None:
     for folder in (cwd, *cwd.parents):
-        if _is_file(folder / FOLDER / MARK):
+        if _is_lake(folder / FOLDER):
             return folder / FOLDER
     return None
 
@@ -96,8 +97,16 @@ def _xdg(env: Mapping[str, str], name: str, otherwise: Path) -> Path:
     return (Path(given) if given.startswith("/") else otherwise) / "lochan"
 
 
-def _is_file(path: Path) -> bool:
+def _is_lake(folder: Path) -> bool:
+    """Only what is not there is absent. Whatever else keeps us from looking is an error: the lake that would be taken
+    instead is another one, and it would be written to."""
     try:
-        return path.is_file()
-    except OSError:  # a folder above that we may not look into
+        mark = (folder / MARK).stat()
+    except FileNotFoundError:
         return False
+    except OSError as error:
+        why = f"{folder}: {error.strerror}, so nobody can tell whether it is a lake"
+        raise Refused(why, hint=f"let this user read {folder}, or name the lake with --lake or LOCHAN_LAKE") from error
+    if not stat.S_ISREG(mark.st_mode):
+        raise Refused(f"{folder / MARK} is no file", hint="move it away, or name the lake with --lake or LOCHAN_LAKE")
+    return True

@@ -20,7 +20,12 @@ class Setting(NamedTuple):
 
 SETTINGS: tuple[Setting, ...] = (
     Setting("lake", kinds.LOCATION, None, "the lake: a folder or a URL"),
-    Setting("user", kinds.TEXT, None, "who the journal names for what is done; by default the system's user name"),
+    Setting(
+        "user",
+        kinds.TEXT,
+        None,
+        "who the author of commits is; the system's user stands beside it in the journal, and is the committer",
+    ),
     Setting("pool", kinds.TEXT, None, "the pool in use, such as logs@main; by default what `lochan use` was told"),
     Setting(
         "logging.format", one_of("text", "json"), "text", "how log lines look: for people, or one JSON object each"

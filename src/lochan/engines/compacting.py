@@ -18,7 +18,9 @@ from lochan.engines.duckdb.limits import STANDARD, Limits
 from lochan.errors import NothingToDo
 from lochan.formats.entry import Entry
 from lochan.formats.record import Actor
+from lochan.journal.request_key import CarriedOut
 from lochan.pools.compaction import Group, plan
+from lochan.pools.first_result import landed_first
 from lochan.pools.histories import held
 from lochan.pools.keys import Span
 from lochan.pools.landing import Swap, replace_objects
@@ -27,6 +29,7 @@ from lochan.pools.upkeep import ALWAYS, Policy
 from lochan.query.sources.snapshot import Snapshot
 from lochan.tree.tree import Tree
 from lochan.versioning.moving import NOTHING, Said
+from lochan.versioning.once import once
 from lochan.versioning.open_repository import OpenRepository
 
 
@@ -73,6 +76,13 @@ class Planned(NamedTuple):
         return [[at[path] for path in group.paths] for group in self.groups]
 
 
+async def compacted_first(repository: OpenRepository, before: CarriedOut) -> Compacted:
+    done = await landed_first(repository, before)
+    sizes = _size(done.removed), _size(done.added)
+    return Compacted(done.commit, len(done.removed), len(done.added), done.rows_added, *sizes)
+
+
+@once(compacted_first)
 async def compact(
     repository: OpenRepository,
     branch: str,

@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from lochan.formats.events import Event
+from lochan.formats.events import Event, Preparing
 
 
 class Opened(Event, frozen=True):
@@ -18,8 +18,12 @@ class Opened(Event, frozen=True):
     path: str = ""
     expires: int = 0  # microseconds since 1970; 0: never by itself
 
+    @property
+    def prepares(self) -> bool:
+        return self.kind != "link"  # whoever asks for an address has it by this event; all else goes on
 
-class Abandoned(Event, frozen=True):
+
+class Abandoned(Preparing, frozen=True):
     type: ClassVar[str] = "abandoned"
 
     ids: tuple[str, ...]

@@ -16,7 +16,7 @@ from lochan.formats import (
     upload_events,
     workspace_events,
 )
-from lochan.formats.events import Event
+from lochan.formats.events import Event, Preparing
 from lochan.formats.record import Change
 
 _MODULES = (
@@ -34,7 +34,7 @@ EVENT_TYPES: Mapping[str, type[Event]] = {
     each.type: each
     for module in _MODULES
     for each in vars(module).values()
-    if isinstance(each, type) and issubclass(each, Event) and each is not Event
+    if isinstance(each, type) and issubclass(each, Event) and each not in (Event, Preparing)
 }
 # Secrets that are encrypted with the lake's key: nobody needs to see them, and a stolen key would open them.
 SECRETS = frozenset(("sealed",))

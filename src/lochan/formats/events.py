@@ -19,6 +19,19 @@ class Event(msgspec.Struct, frozen=True):
     type: ClassVar[str]
     version: ClassVar[int] = 1
 
+    @property
+    def prepares(self) -> bool:
+        """Whether the request that appends it has its deciding event still before it (rule J8)."""
+        return False
+
+
+class Preparing(Event, frozen=True):
+    """One that never decides a request."""
+
+    @property
+    def prepares(self) -> bool:
+        return True
+
 
 def change(event: Event) -> Change:
     return Change(event.type, event.version, msgspec.Raw(_encoder.encode(event)))

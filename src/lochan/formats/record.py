@@ -18,11 +18,20 @@ GENESIS = bytes(32)  # the predecessor of record 1
 
 
 class Actor(msgspec.Struct, frozen=True, array_like=True):
-    """Who asks: the user, the program (name/version), and where it called from."""
+    """Who asks: the user, the program (name/version), and where it called from.
+
+    The user is who it is: a server's authenticated user, or on the command line the system's. Whom the user says to
+    speak for is the author, and nothing but a claim."""
 
     user: str
     client: str
     source: str
+    author: str = ""
+
+    @property
+    def name(self) -> str:
+        """The author of a commit for which nobody is named."""
+        return self.author or self.user
 
 
 class Change(msgspec.Struct, frozen=True, array_like=True):

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from lochan.formats.commit import Commit
 from lochan.formats.entry import Entry
-from lochan.formats.events import Event
+from lochan.formats.events import Event, Preparing
 from lochan.formats.over import Over
 from lochan.formats.run import RunRef
 
@@ -43,7 +43,7 @@ class RunsStaged(Event, frozen=True):
     closes: tuple[str, ...] = ()
 
 
-class Compacted(Event, frozen=True):
+class Compacted(Preparing, frozen=True):
     """The outputs stand in place of the inputs. Valid while all of them are there, side by side, in that incarnation,
     with no seal between them; and, if tombstones were dropped, while `head` is the head (S2, S3). With `over`, which
     may come alone, only while the runs that it names are the lowest layers."""
@@ -62,7 +62,7 @@ class Compacted(Event, frozen=True):
 
 
 # --- commits ---------------------------------------------------------------------------------------------------------
-class Sealed(Event, frozen=True):
+class Sealed(Preparing, frozen=True):
     """A commit begins: what is staged below this event is what it will hold. Its own number names it (S1)."""
 
     type: ClassVar[str] = "sealed"
@@ -108,7 +108,7 @@ class Moved(Event, frozen=True):
     closes: tuple[str, ...] = ()  # jobs that held those files open
 
 
-class Turned(Event, frozen=True):
+class Turned(Preparing, frozen=True):
     """A head move that was refused once queues: while anybody does, only the first may land one (S1). Of a request that
     is in the queue already: it shows that it is still there."""
 
@@ -120,7 +120,7 @@ class Turned(Event, frozen=True):
     writer: str = ""  # the process whose request it is
 
 
-class TurnOver(Event, frozen=True):
+class TurnOver(Preparing, frozen=True):
     """That request leaves the queue, or every request of that writer: given up, or silent for too long. With `upto`,
     valid only while none of them has shown itself in a record after that one. Version 1 knew no writers."""
 

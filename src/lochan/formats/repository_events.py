@@ -3,10 +3,10 @@
 from typing import ClassVar
 
 from lochan.formats.commit import Commit
-from lochan.formats.events import Event
+from lochan.formats.events import Preparing
 
 
-class RepositoryOpened(Event, frozen=True):
+class RepositoryOpened(Preparing, frozen=True):
     """The repository is there, with its default branch and first commit, from this record on."""
 
     type: ClassVar[str] = "repository-opened"

@@ -9,7 +9,7 @@ from typing import ClassVar
 import msgspec
 
 from lochan.formats.entry import Block
-from lochan.formats.events import Event
+from lochan.formats.events import Event, Preparing
 
 
 class UploadOpened(Event, frozen=True):
@@ -26,7 +26,7 @@ class UploadOpened(Event, frozen=True):
     workspace: str = ""
 
 
-class PartPut(Event, frozen=True):
+class PartPut(Preparing, frozen=True):
     """A part of that number, instead of one that may have been put before."""
 
     type: ClassVar[str] = "part-put"

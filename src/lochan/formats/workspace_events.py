@@ -8,7 +8,7 @@ from typing import ClassVar
 import msgspec
 
 from lochan.formats.entry import Entry
-from lochan.formats.events import Event
+from lochan.formats.events import Event, Preparing
 
 
 class WorkspaceOpened(Event, frozen=True):
@@ -38,6 +38,10 @@ class WorkspaceStaged(Event, frozen=True):
     completes: str = ""
     hides: dict[str, str] = msgspec.field(default_factory=dict)
 
+    @property
+    def prepares(self) -> bool:
+        return not (self.puts or self.deletes or self.hides)
+
 
 class WorkspaceAdded(Event, frozen=True):
     """What fits these patterns is to be committed, now or when it is there."""
@@ -61,7 +65,7 @@ class WorkspaceReverted(Event, frozen=True):
     hides: dict[str, str] = msgspec.field(default_factory=dict)
 
 
-class WorkspaceSealed(Event, frozen=True):
+class WorkspaceSealed(Preparing, frozen=True):
     """A commit has computed what it will hold, and looks at the folder a last time. A plain file that is put from now
     on is followed by an event, so that the commit looks again: plain files have none of their own."""
 

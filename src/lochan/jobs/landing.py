@@ -18,6 +18,7 @@ from lochan.formats.entry import Entry
 from lochan.formats.entry_table import table_of
 from lochan.formats.record import Actor
 from lochan.jobs.messages import Message, together
+from lochan.journal.request_key import CarriedOut
 from lochan.pools.faults import Fault
 from lochan.pools.landing import Swap, new, swapped
 from lochan.tree.tree import Tree
@@ -89,6 +90,8 @@ async def land(
         commit = await move(repository, branch, why, compute, said, actor=actor)
     except _Again as again:
         return Landed(again.commit, again=True, put_bytes=done.put_bytes)
+    except CarriedOut as before:
+        return Landed(before.result, again=True, put_bytes=done.put_bytes)
     return Landed(
         commit,
         done.rows,

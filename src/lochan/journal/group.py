@@ -22,6 +22,7 @@ from lochan.formats.record import Actor, Change, Entry, Record, Sealed
 from lochan.ids import Ids
 from lochan.journal.append import Appender
 from lochan.journal.keys import Done
+from lochan.journal.request_key import CarriedOut, KeyedActor, without_key
 from lochan.journal.rules import NEVER, RULES, Anchor, Rules
 from lochan.journal.state import State
 from lochan.journal.tail import Tail
@@ -50,6 +51,11 @@ class _Waiting(msgspec.Struct, eq=False):
     future: asyncio.Future[Any]
     failure: Exception | None = None  # set by a check; given out when the append is decided
     result: Any = None
+
+    @property
+    def was_refused(self) -> bool:
+        """Not so one that was carried out before, or earlier in the batch."""
+        return self.failure is not None and not isinstance(self.failure, CarriedOut)
 
     def settle(self) -> None:
         if self.future.done():
@@ -168,7 +174,7 @@ class GroupCommit:
             won = await self._append(sealed, deadline)
         except LochanError as error:
             for one in accepted + refused:  # a key that came twice was not refused, and shares the first one's fate
-                one.fail(error if one.failure is None else _not_sent(error))
+                one.fail(_not_sent(error) if one.was_refused else error)
             for one in rest:
                 one.fail(_not_sent(error))
             return []
@@ -214,7 +220,7 @@ class GroupCommit:
             state = await self._tail.fresh()
         except LochanError as error:
             for one in refused:
-                if one.failure is None:  # carried out before, and decided: no probe is needed to say so
+                if not one.was_refused:  # carried out before, and decided: no probe is needed to say so
                     one.settle()
                 else:
                     one.fail(_not_sent(error))
@@ -256,15 +262,24 @@ class GroupCommit:
 
     def _entry(self, request: Request, draft: State, time: int) -> Entry | Done:
         """J8 before all else: a re-sent request must not be judged by the state that it made itself."""
-        if request.key and self._rules.checks_keys_at_append():
-            asked = Entry(request.actor, request.key, request.fingerprint, (), request.pending)
-            done = draft.keys.look_up(asked, time)
+        actor, key, fingerprint, carried = request.actor, request.key, request.fingerprint, False
+        if isinstance(actor, KeyedActor):
+            if not key:
+                key, fingerprint, carried = actor.key, actor.fingerprint, True
+            actor = without_key(actor)
+        if key and self._rules.checks_keys_at_append():
+            done = draft.keys.look_up(Entry(actor, key, fingerprint, (), request.pending), time)
             if done is not None:
+                if carried and not request.pending:  # its verb has more to do than this append, and must not do it
+                    raise CarriedOut(key, done.result)
                 return done
-        changes = tuple([events.change(event) for event in request.decide(draft)])
+        decided = request.decide(draft)
+        if carried and not request.pending and all(event.prepares for event in decided):
+            key, fingerprint = "", b""
+        changes = tuple([events.change(event) for event in decided])
         if _size(changes) > ENTRY_BYTES_MAX:
             raise Invalid("this request is too large for one journal record", hint="write it as a run or in parts")
-        return Entry(request.actor, request.key, request.fingerprint, changes, request.pending)
+        return Entry(actor, key, fingerprint, changes, request.pending)
 
     def _seal(self, entries: list[Entry], time: int) -> Sealed:
         state = self._tail.state

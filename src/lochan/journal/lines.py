@@ -20,6 +20,7 @@ class EventLine:
     type: str
     payload: dict[str, Any]  # the event's fields by name, without secrets
     text: str  # one line that says what happened
+    author: str = ""  # whom the user says to speak for, if anybody
 
 
 def lines(sealed: Sealed) -> list[EventLine]:
@@ -37,6 +38,7 @@ def lines(sealed: Sealed) -> list[EventLine]:
             change.type,
             event_types.named(change),
             describe(event_types.read(change), change.type),
+            entry.actor.author,
         )
         for index, (entry, change) in enumerate(changes)
     ]

@@ -21,6 +21,7 @@ from lochan.tree.tree import Tree
 from lochan.versioning.joins import New, On
 from lochan.versioning.landing import Final
 from lochan.versioning.moving import NOTHING, Plan, Said, move
+from lochan.versioning.once import once, same
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.state.collection import mint_of
 
@@ -99,6 +100,7 @@ async def change_objects(
     return await move(repository, branch, why, compute, said, actor=actor)
 
 
+@once(same)
 async def delete_objects(
     repository: OpenRepository, branch: str, ids: Iterable[str], said: Said = NOTHING, *, actor: Actor
 ) -> str:

@@ -15,10 +15,12 @@ from lochan.jobs import silent
 from lochan.jobs.landing import Landed, Once, land
 from lochan.jobs.messages import Message
 from lochan.jobs.target import Target, target_of
+from lochan.journal.request_key import CarriedOut
 from lochan.lake import Lake
 from lochan.spark.lakes import LakePlace, on_lake, patient
 from lochan.store.counting import Counts
 from lochan.versioning.moving import Said
+from lochan.versioning.once import check_first, hold_key
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.repositories import POOL
 from lochan.versioning.uri import Uri, on_branch
@@ -99,6 +101,22 @@ def begin_told(place: LakePlace, uri: Uri, said: Said, *, replace: bool) -> tupl
     return on_lake(place, both, Counts())
 
 
+def landed_by_key(place: LakePlace, uri: Uri, counts: Counts | None = None) -> Landed | None:
+    """What the same request came to, if it was carried out before: asked before the work is done, it saves it."""
+
+    async def look(lake: Lake) -> Landed | None:
+        repository = await lake.open_repository(uri.repository)
+        try:
+            await check_first(repository, place.actor)
+        except CarriedOut as before:
+            return Landed(before.result, again=True)
+        finally:
+            await repository.close()
+        return None
+
+    return on_lake(place, look, counts)
+
+
 def landed_at(
     place: LakePlace, land: Callable[[Lake], Awaitable[Landed]], counts: Counts | None, tell: Tell | None
 ) -> Landed:
@@ -120,6 +138,7 @@ def landed_at(
 async def _begin(lake: Lake, place: LakePlace, uri: Uri, said: Said, replace: bool) -> Job:
     repository = await lake.open_repository(uri.repository)
     try:
+        await hold_key(repository, place.actor)
         if repository.repository.kind == POOL:
             return await _begin_pool(lake, repository, place, uri, said, replace)
         from lochan.spark.table_job import begin_table

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import getpass
 import os
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -17,9 +16,11 @@ from lochan.clock import SystemClock
 from lochan.config.find import cache_folder, find_lake
 from lochan.config.load import Flag, load
 from lochan.config.store_options import store_options
+from lochan.config.system_user import system_user
 from lochan.errors import NotFound, Retry
 from lochan.formats.record import Actor
 from lochan.ids import Ids
+from lochan.journal.request_key import keyed
 from lochan.lake import Lake, World
 from lochan.store.counting import CountingStore, Counts
 from lochan.store.place import StorePlace
@@ -38,6 +39,10 @@ class LakePlace:
     journal_url: str = field(default="", repr=False)
     actor: Actor = field(default_factory=lambda: _actor(None))
     verified: str = ""  # the folder of what this machine has checked
+
+    def keyed(self, key: str, *request: object) -> LakePlace:
+        """For a request with that idempotency key, if there is one. Raises Invalid for what is no key."""
+        return replace(self, actor=keyed(self.actor, key, *request))
 
     async def open(self, counts: Counts | None = None) -> Lake:
         """`counts`: of what is asked of its store."""
@@ -94,9 +99,8 @@ def patient(work: Callable[[], T]) -> T:
     return work()
 
 
-def _actor(user: str | None) -> Actor:
-    try:
-        name = user or getpass.getuser()
-    except (KeyError, OSError):
-        name = f"uid-{os.getuid()}"
-    return Actor(name, f"lochan-spark/{__version__}", os.uname().nodename)
+def _actor(said: str | None) -> Actor:
+    """`said` is whom the user says to speak for."""
+    user = system_user()
+    author = said if said and said != user else ""
+    return Actor(user, f"lochan-spark/{__version__}", os.uname().nodename, author)

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from lochan.spark.table_reader import TableParts
 
 NAME = "lochan"
-_OURS = frozenset(("path", "lake", "where", "from", "to", "columns", "message", "checkpointlocation"))
+KEY = "request_key"  # the option that is an idempotency key
+_OURS = frozenset(("path", "lake", "where", "from", "to", "columns", "message", "checkpointlocation", KEY))
 _OF_POOLS = ("where", "from", "to", "columns")
 _META = "metadata."  # what a commit is to carry
 
@@ -75,7 +76,9 @@ class LochanSource(DataSource):
         from lochan.spark.source_writer import JobWriter
 
         check_schema(schema)
-        return JobWriter(*begin_told(self._place(), self._uri(), said(self.options), replace=overwrite))
+        words, uri = said(self.options), self._uri()
+        place = self._place().keyed(self.options.get(KEY, ""), "write", str(uri), overwrite, words)
+        return JobWriter(*begin_told(place, uri, words, replace=overwrite))
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
         from lochan.spark.job import begin

@@ -11,6 +11,7 @@ import pyarrow as pa
 from lochan.jobs.files import FilesTarget, files_target, write_files
 from lochan.jobs.landing import Landed, Once, land
 from lochan.jobs.messages import Message, together
+from lochan.journal.request_key import without_key
 from lochan.lake import Lake
 from lochan.spark.job import Tell, landed_at
 from lochan.spark.lakes import LakePlace
@@ -57,7 +58,7 @@ class TableJob:
         actor = self.place.actor
         try:
             if self.workspace:
-                return await self._land_in_workspace(repository, messages, actor)
+                return await self._land_in_workspace(repository, messages, without_key(actor))
             under = self.target.prefix
             how = {"once": self.once, "replace": self.replace, "under": under, "why": "ingest"}
             return await land(repository, self.ref, messages, self.said, actor=actor, **how)  # type: ignore[arg-type]

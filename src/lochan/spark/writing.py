@@ -10,7 +10,7 @@ from lochan.errors import Invalid
 from lochan.formats.pool_settings import Path, PoolSettings
 from lochan.jobs.landing import Landed
 from lochan.jobs.tasks import run_tasks
-from lochan.spark.job import PoolJob, begin
+from lochan.spark.job import PoolJob, begin, landed_by_key
 from lochan.spark.lakes import found_lake
 from lochan.spark.schemas import check_schema
 from lochan.spark.telling import told
@@ -37,16 +37,22 @@ def write(
     parts: int | None = None,
     lake: str | os.PathLike[str] | None = None,
     options: Mapping[str, str] | None = None,
+    key: str = "",
 ) -> Landed:
     """Into a pool (`logs@main`), or as Parquet files of a repository (`sales@main/2026/`). `overwrite` puts the rows in
     place of all that is there, in the same commit. Without `spread` rows stay where they are: no shuffle, and objects
-    that overlap; `parts` is how many tasks they are spread over, if Spark is not to say. Raises what keeps the rows
-    from being kept; then nothing has changed."""
+    that overlap; `parts` is how many tasks they are spread over, if Spark is not to say. Whoever does not learn whether
+    it was written (a driver that was killed, an answer that was lost) writes again with the same idempotency `key`, and
+    nothing comes twice. Raises what keeps the rows from being kept; then nothing has changed."""
     if mode not in MODES:
         raise Invalid(f"{mode!r} is no way to write", hint=f"there are {' and '.join(MODES)}")
     check_schema(frame.schema)
-    place, said, counts = found_lake(lake, options), Said(message, metadata or {}), Counts()
-    job = begin(place, prefix_uri(uri), said, replace=mode == OVERWRITE, counts=counts)
+    said, counts, at = Said(message, metadata or {}), Counts(), prefix_uri(uri)
+    place = found_lake(lake, options).keyed(key, "write", uri, mode, said)
+    before = landed_by_key(place, at, counts) if key else None
+    if before is not None:
+        return before
+    job = begin(place, at, said, replace=mode == OVERWRITE, counts=counts)
     if spread and isinstance(job, PoolJob):
         frame = spread_by_key(frame, job.target.settings, parts)
     with told(frame.sparkSession, place, "write", job.about, counts) as run:

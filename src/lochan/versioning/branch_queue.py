@@ -20,6 +20,7 @@ from lochan.failpoints import fp
 from lochan.formats.events import Event
 from lochan.formats.record import Actor
 from lochan.formats.refs_events import Turned, TurnOver
+from lochan.journal.request_key import without_key
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.refs import Refs
 from lochan.versioning.state.branch import Turn
@@ -44,7 +45,7 @@ class Queue:
     def __init__(self, repository: OpenRepository, branch: str, actor: Actor) -> None:
         self._repository = repository
         self._branch = branch
-        self._actor = actor
+        self._actor = without_key(actor)  # it also leaves the queue for a twin that has landed
         self._request = ""
         self._sent_away = 0
         self._ages = Ages()

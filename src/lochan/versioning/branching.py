@@ -16,11 +16,13 @@ from lochan.formats.refs_events import (
 )
 from lochan.versioning.landing import Prepared, land
 from lochan.versioning.names import check_ref_name
+from lochan.versioning.once import nothing, once, same
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.refs import Refs
 from lochan.versioning.resolve import resolve
 
 
+@once(same)
 async def create_branch(repository: OpenRepository, name: str, source: str, *, actor: Actor) -> str:
     """From any ref; what is staged on a source branch stays there. Returns the commit."""
     check_ref_name(name)
@@ -32,6 +34,7 @@ async def create_branch(repository: OpenRepository, name: str, source: str, *, a
     return id
 
 
+@once(nothing)
 async def delete_branch(repository: OpenRepository, name: str, default: str, *, actor: Actor) -> None:
     """It can be restored, with what was staged on it."""
     if name == default:
@@ -43,6 +46,7 @@ async def delete_branch(repository: OpenRepository, name: str, default: str, *, 
     await repository.submit_decided(actor, decide)
 
 
+@once(same)
 async def restore_branch(repository: OpenRepository, name: str, *, actor: Actor) -> str:
     """The one of that name that was deleted last."""
 
@@ -56,6 +60,7 @@ async def restore_branch(repository: OpenRepository, name: str, *, actor: Actor)
     return id
 
 
+@once(same)
 async def rename_branch(repository: OpenRepository, name: str, to: str, default: str, *, actor: Actor) -> str:
     """What is staged goes along. Commits of it that are under way start over, and find no such branch."""
     check_ref_name(to)
@@ -69,6 +74,7 @@ async def rename_branch(repository: OpenRepository, name: str, to: str, default:
     return id
 
 
+@once(same)
 async def hard_reset(repository: OpenRepository, name: str, target: str, *, actor: Actor) -> str:
     """The branch goes to that commit, and what was staged on it is gone, in one event."""
 
@@ -82,6 +88,7 @@ async def hard_reset(repository: OpenRepository, name: str, target: str, *, acto
     return id
 
 
+@once(nothing)
 async def reset_staged(repository: OpenRepository, name: str, *, actor: Actor) -> None:
     """All that is staged is dropped; the head stays."""
 
@@ -94,6 +101,7 @@ async def reset_staged(repository: OpenRepository, name: str, *, actor: Actor) -
     await repository.submit_decided(actor, decide)
 
 
+@once(same)
 async def create_tag(repository: OpenRepository, name: str, source: str, *, actor: Actor) -> str:
     check_ref_name(name)
 
@@ -104,5 +112,6 @@ async def create_tag(repository: OpenRepository, name: str, source: str, *, acto
     return id
 
 
+@once(nothing)
 async def delete_tag(repository: OpenRepository, name: str, *, actor: Actor) -> None:
     await repository.submit(actor, TagDeleted(name))

@@ -7,6 +7,7 @@ from hashlib import sha256
 import msgspec
 
 from lochan.clock import Clock
+from lochan.errors import AlreadyExists
 from lochan.failpoints import fp
 from lochan.formats.commit import Commit
 from lochan.formats.lake_events import RepositoryCreated, RepositoryDeleted, RepositoryRenamed
@@ -17,6 +18,7 @@ from lochan.formats.repository_events import RepositoryOpened
 from lochan.ids import Ids
 from lochan.journal.group import Request
 from lochan.journal.journal import Journal
+from lochan.journal.request_key import KeyedActor, without_key
 from lochan.journal.state import State
 from lochan.versioning.names import check_repository_name
 from lochan.versioning.repositories import POOL, Repositories, Repository, check_new
@@ -49,6 +51,7 @@ async def create_repository(
     created = RepositoryCreated(ids.ksuid(clock.wall()), name, kind, default_branch, dict(metadata), pool)
     request = "create", name, kind, default_branch, dict(metadata)
     fingerprint = _fingerprint(*request) if pool is None else _fingerprint(*request, pool)
+    actor, key, fingerprint = _own_key(actor, key, fingerprint)
 
     async def open_own() -> None:
         await _open_own(open_journal, clock, created, actor)
@@ -99,7 +102,10 @@ async def name_repository(lake: Journal, prepared: Repository, *, actor: Actor) 
     """The second half: with all that was written to it, it is there at once. Raises AlreadyExists where the name was
     taken meanwhile."""
     made = prepared.id, prepared.name, prepared.kind, prepared.default_branch, prepared.metadata, prepared.pool
-    await lake.submit(Request(actor, lambda state: [RepositoryCreated(*made)]))
+    by, key, fingerprint = _own_key(actor, "", b"")
+    id = await lake.submit(Request(by, lambda state: [RepositoryCreated(*made)], key, fingerprint))
+    if id != prepared.id:
+        raise AlreadyExists(f"{prepared.name!r} was created by the same request, sent twice", hint="use it as it is")
     fp("repository.named")
 
 
@@ -118,7 +124,8 @@ async def rename_repository(lake: Journal, *, name: str, to: str, actor: Actor, 
     def decide(state: State) -> list[RepositoryRenamed]:
         return [RepositoryRenamed(state.of(Repositories).get(name).id, to)]
 
-    await lake.submit(Request(actor, decide, key, _fingerprint("rename", name, to)))
+    actor, key, fingerprint = _own_key(actor, key, _fingerprint("rename", name, to))
+    await lake.submit(Request(actor, decide, key, fingerprint))
 
 
 async def delete_repository(lake: Journal, *, name: str, actor: Actor, key: str = "") -> None:
@@ -127,11 +134,19 @@ async def delete_repository(lake: Journal, *, name: str, actor: Actor, key: str 
     def decide(state: State) -> list[RepositoryDeleted]:
         return [RepositoryDeleted(state.of(Repositories).get(name).id)]
 
-    await lake.submit(Request(actor, decide, key, _fingerprint("delete", name)))
+    actor, key, fingerprint = _own_key(actor, key, _fingerprint("delete", name))
+    await lake.submit(Request(actor, decide, key, fingerprint))
 
 
 class _FreeAgain(Exception):
     """The name was taken when we looked, so no journal was opened; its repository has been deleted since."""
+
+
+def _own_key(actor: Actor, key: str, fingerprint: bytes) -> tuple[Actor, str, bytes]:
+    """A key that came with the actor, where the verb was given none."""
+    if isinstance(actor, KeyedActor) and not key:
+        key, fingerprint = actor.key, actor.fingerprint
+    return without_key(actor), key, fingerprint
 
 
 def _fingerprint(*request: object) -> bytes:

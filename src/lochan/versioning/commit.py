@@ -16,12 +16,14 @@ from lochan.failpoints import fp
 from lochan.formats.commit import Commit
 from lochan.formats.record import Actor
 from lochan.formats.refs_events import Committed, Sealed
+from lochan.journal.request_key import CarriedOut
 from lochan.staging import over
 from lochan.staging.layers import Layers
 from lochan.staging.view import View
 from lochan.tree.tree import Tree
 from lochan.versioning.globs import regex
 from lochan.versioning.landing import Prepared, land
+from lochan.versioning.once import once
 from lochan.versioning.open_repository import OpenRepository
 
 
@@ -36,6 +38,11 @@ class Wish(NamedTuple):
     paths: Sequence[str] = ()  # only these, exact or as globs; nothing: all
 
 
+async def _committed_first(repository: OpenRepository, before: CarriedOut) -> tuple[str, Commit]:
+    return before.result, repository.folded().recorded(before.result)
+
+
+@once(_committed_first)
 async def commit(repository: OpenRepository, branch: str, wish: Wish, *, actor: Actor) -> tuple[str, Commit]:
     """Raises NothingToDo if there is nothing to commit."""
 
@@ -91,7 +98,7 @@ async def _check_something(repository: OpenRepository, branch: str, wish: Wish) 
 def _record(tree: Tree, head: str, parent: Commit, wish: Wish, actor: Actor, now: int) -> Commit:
     return Commit(
         parents=(head,),
-        author=wish.author or actor.user,
+        author=wish.author or actor.name,
         committer=actor.user,
         message=wish.message,
         date=now if wish.date is None else wish.date,

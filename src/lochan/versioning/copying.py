@@ -17,11 +17,13 @@ from lochan.formats.entry_table import table_of
 from lochan.formats.events import Event
 from lochan.formats.record import Actor
 from lochan.formats.run import RunRef
+from lochan.journal.request_key import CarriedOut
 from lochan.staging.layers import Fresh, Layers
 from lochan.tree.bounds import Span, encoded, span
 from lochan.versioning import bulk
 from lochan.versioning.bodies.paths import KEY_BYTES_MAX, check_key
 from lochan.versioning.bodies.presence import Seen, check_present, silent
+from lochan.versioning.once import count_first, entry_first, once, staged_first
 from lochan.versioning.open_repository import Decide, OpenRepository
 from lochan.versioning.refs import Refs
 from lochan.versioning.resolve import Resolved, resolve
@@ -50,6 +52,15 @@ class Count(NamedTuple):
     bytes: int
 
 
+async def _count_first(repository: OpenRepository, before: CarriedOut) -> Count:
+    return Count(*await count_first(repository, before))
+
+
+async def _count_deleted_first(repository: OpenRepository, before: CarriedOut) -> Count:
+    return Count(len((await staged_first(repository, before)).deleted), 0)
+
+
+@once(entry_first)
 async def copy(
     repository: OpenRepository,
     source_ref: str,
@@ -79,6 +90,7 @@ async def copy(
     return await _again(once)
 
 
+@once(entry_first)
 async def move(
     repository: OpenRepository, branch: str, source: str, target: str, *, actor: Actor, check: CheckMove | None = None
 ) -> Entry:
@@ -111,6 +123,7 @@ async def move(
     return await _again(once)
 
 
+@once(_count_first)
 async def copy_folder(
     repository: OpenRepository,
     source_ref: str,
@@ -139,6 +152,7 @@ async def copy_folder(
     return await _again(once)
 
 
+@once(_count_first)
 async def move_folder(repository: OpenRepository, branch: str, prefix: str, to: str, *, actor: Actor) -> Count:
     if prefix == to:
         raise Invalid("source and target are the same")
@@ -160,6 +174,7 @@ async def move_folder(repository: OpenRepository, branch: str, prefix: str, to: 
     return await _again(once)
 
 
+@once(_count_deleted_first)
 async def delete_folder(repository: OpenRepository, branch: str, prefix: str, *, actor: Actor) -> Count:
     """Perhaps of nothing. What somebody puts meanwhile to another path stays."""
     if _is_workspace(branch):

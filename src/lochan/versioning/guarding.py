@@ -6,11 +6,18 @@ from lochan.errors import NotFound
 from lochan.formats.events import Event
 from lochan.formats.guard_events import Protection, ProtectionSet, ReadOnlySet
 from lochan.formats.record import Actor
+from lochan.journal.request_key import CarriedOut
+from lochan.versioning.once import nothing, once
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.refs import Refs
 from lochan.versioning.state.guard import ACTIONS
 
 
+async def _rules_now(repository: OpenRepository, before: CarriedOut) -> tuple[Protection, ...]:
+    return repository.folded().guard.rules
+
+
+@once(_rules_now)
 async def protect(
     repository: OpenRepository, pattern: str, blocked: Sequence[str] = ACTIONS, *, actor: Actor
 ) -> tuple[Protection, ...]:
@@ -25,6 +32,7 @@ async def protect(
     return repository.folded().guard.rules
 
 
+@once(_rules_now)
 async def unprotect(repository: OpenRepository, pattern: str, *, actor: Actor) -> tuple[Protection, ...]:
     def decide(refs: Refs) -> Sequence[Event]:
         others = tuple(each for each in refs.guard.rules if each.pattern != pattern)
@@ -41,5 +49,6 @@ async def protections(repository: OpenRepository) -> tuple[Protection, ...]:
     return refs.guard.rules
 
 
+@once(nothing)
 async def set_read_only(repository: OpenRepository, on: bool, *, actor: Actor) -> None:
     await repository.submit(actor, ReadOnlySet(on))

@@ -19,11 +19,13 @@ from lochan.formats.commit import Commit
 from lochan.formats.entry import RUN_SCHEMA
 from lochan.formats.record import Actor
 from lochan.formats.refs_events import Moved
-from lochan.tree.diff import ADDED, CHANGED, REMOVED
+from lochan.journal.request_key import CarriedOut
+from lochan.tree.diff import ADDED, CHANGED, REMOVED, count
 from lochan.tree.tree import Tree
 from lochan.versioning.gathering import Seen, Source, gather
 from lochan.versioning.landing import Prepared, land
 from lochan.versioning.moving import NOTHING, Said
+from lochan.versioning.once import once
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.path_test import PathTest
 from lochan.versioning.subtree import Part, Wish, common_prefix, compare, same_file
@@ -82,6 +84,14 @@ async def differences(repository: OpenRepository, branch: str, gathered: Gathere
         yield part
 
 
+async def _landed_first(repository: OpenRepository, before: CarriedOut) -> Landed:
+    made = repository.folded().recorded(before.result)
+    trees = await repository.tree(repository.folded().recorded(made.parents[0])), await repository.tree(made)
+    found = await count(repository.trees, *trees)
+    return Landed(before.result, Counts(found.added, found.changed, found.removed, found.bytes_added))
+
+
+@once(_landed_first)
 async def bring_in(
     repository: OpenRepository, branch: str, gathered: Gathered, said: Said = NOTHING, *, actor: Actor
 ) -> Landed:
@@ -141,7 +151,7 @@ def _said(gathered: Gathered, said: Said) -> Said:
 def _commit(tree: Tree, id: str, head: Commit, said: Said, actor: Actor, now: int) -> Commit:
     return Commit(
         parents=(id,),
-        author=said.author or actor.user,
+        author=said.author or actor.name,
         committer=actor.user,
         message=said.message,
         date=now if said.date is None else said.date,

@@ -10,18 +10,20 @@ import hashlib
 import re
 from typing import NamedTuple
 
-from lochan.errors import BadDigest, Invalid, NotFound, Refused, Transient
+from lochan.errors import BadDigest, Gone, Invalid, NotFound, Refused, Transient
 from lochan.failpoints import fp
 from lochan.formats.collection_events import Opened
 from lochan.formats.entry import Block, Entry
 from lochan.formats.record import Actor
 from lochan.formats.refs_events import Staged
+from lochan.journal.request_key import CarriedOut
 from lochan.store.protocol import Stat
 from lochan.versioning.bodies import tokens
 from lochan.versioning.bodies.listed import plain_etag
 from lochan.versioning.bodies.paths import check_key
 from lochan.versioning.bodies.tokens import Token
 from lochan.versioning.copying import SAME, Told, retold
+from lochan.versioning.once import entry_first, once
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.state.collection import LINK
 
@@ -47,6 +49,14 @@ class Declared(NamedTuple):
 NOTHING = Declared()
 
 
+async def _address_first(repository: OpenRepository, before: CarriedOut) -> Address:
+    held = repository.folded().collection.held(before.result)
+    if held is None:
+        raise Gone("the address that this key was used for has been linked or has expired", hint="ask for a new one")
+    return await _issued(repository, before.result, held.branch, held.path, held.address, held.expires)
+
+
+@once(_address_first)
 async def physical_address(
     repository: OpenRepository, branch: str, path: str, *, actor: Actor, expires_s: float = EXPIRES_S
 ) -> Address:
@@ -57,13 +67,18 @@ async def physical_address(
     now = repository.clock.wall()
     id = repository.ids.ksuid(now)
     address, expires = repository.bodies.address(path, mint), now + int(expires_s * 1e6)
-    key = await repository.token_key.get()
+    await repository.token_key.get()  # while nothing is held open yet
     await repository.submit(actor, Opened(id, LINK, address, branch, path, expires))
     fp("link.opened")
-    token = tokens.issue(key, Token(id, repository.repository.id, branch, path, address, expires))
-    return Address(token, address, _url(repository, address), expires)
+    return await _issued(repository, id, branch, path, address, expires)
 
 
+async def _issued(repository: OpenRepository, id: str, branch: str, path: str, address: str, expires: int) -> Address:
+    token = Token(id, repository.repository.id, branch, path, address, expires)
+    return Address(tokens.issue(await repository.token_key.get(), token), address, _url(repository, address), expires)
+
+
+@once(entry_first)
 async def link(
     repository: OpenRepository,
     branch: str,
@@ -93,6 +108,7 @@ async def link(
     return entry
 
 
+@once(entry_first)
 async def stage(
     repository: OpenRepository, branch: str, path: str, url: str, *, actor: Actor, told: Told = SAME
 ) -> Entry:

@@ -31,6 +31,7 @@ from lochan.versioning.joins import Joined, New
 from lochan.versioning.joins import On as On
 from lochan.versioning.landing import Prepared, land
 from lochan.versioning.merge_base import base_tree
+from lochan.versioning.once import once, same
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.path_test import LookAgain, PathTest
 from lochan.versioning.resolve import Resolved, resolve
@@ -78,6 +79,7 @@ class Plan(NamedTuple):
 Compute = Callable[[On], Awaitable[Plan]]
 
 
+@once(same)
 async def merge(
     repository: OpenRepository,
     source: str,
@@ -116,6 +118,7 @@ async def rehearse_merge(
     return await repository.tree(head), joined.tree
 
 
+@once(same)
 async def revert(
     repository: OpenRepository,
     branch: str,
@@ -143,6 +146,7 @@ async def revert(
     return await move(repository, branch, "revert", compute, said, actor=actor, commit_first=commit_first)
 
 
+@once(same)
 async def cherry_pick(
     repository: OpenRepository,
     branch: str,
@@ -268,7 +272,7 @@ async def _computed(
     fp("move.computed")
     commit = Commit(
         parents=plan.parents,
-        author=said.author or plan.author or actor.user,
+        author=said.author or plan.author or actor.name,
         committer=actor.user,
         message=said.message or plan.message,
         date=repository.clock.wall() if said.date is None else said.date,

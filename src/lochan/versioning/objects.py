@@ -9,14 +9,21 @@ from lochan.errors import NotFound, Refused
 from lochan.formats.entry import Entry
 from lochan.formats.record import Actor
 from lochan.formats.refs_events import Staged
+from lochan.journal.request_key import CarriedOut
 from lochan.staging.listing import Page
 from lochan.versioning.bodies.paths import check_key
+from lochan.versioning.once import entry_first, once, staged_first
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.workspaces import writing
 
 _NONE: Mapping[str, str] = {}
 
 
+async def _deleted_first(repository: OpenRepository, before: CarriedOut) -> list[str]:
+    return (await staged_first(repository, before)).deleted
+
+
+@once(entry_first)
 async def put(
     repository: OpenRepository,
     branch: str,
@@ -89,6 +96,7 @@ async def list_objects(
     return await view.list(prefix, after, delimiter, limit)
 
 
+@once(_deleted_first)
 async def delete(repository: OpenRepository, branch: str, paths: Sequence[str], *, actor: Actor) -> list[str]:
     """Those of the paths that were there; what is not visible stages nothing (S5)."""
     for path in paths:

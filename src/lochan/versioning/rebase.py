@@ -21,19 +21,21 @@ from lochan.errors import NothingToDo, SameRef
 from lochan.formats.commit import Commit
 from lochan.formats.record import Actor
 from lochan.formats.refs_events import Moved
+from lochan.journal.request_key import CarriedOut
 from lochan.tree.merge import Merged, conflicts, merge
 from lochan.versioning.graph import LookUp, only_left, topological
 from lochan.versioning.joins import Joined, On
 from lochan.versioning.landing import Prepared, land
 from lochan.versioning.moving import PathConflicts
+from lochan.versioning.once import once
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.state.branch import dirty
 
 
 class Rebased(NamedTuple):
     head: str
-    replayed: int
-    dropped: int  # changed nothing any more
+    replayed: int | None  # None: it was done before, under the same key, and nobody counted
+    dropped: int | None  # changed nothing any more
 
 
 class ReplayConflicts(PathConflicts):
@@ -45,6 +47,11 @@ class ReplayConflicts(PathConflicts):
         self.hint = "nothing was moved; merge instead, or settle these paths on the branch first"
 
 
+async def _rebased_first(repository: OpenRepository, before: CarriedOut) -> Rebased:
+    return Rebased(before.result, None, None)
+
+
+@once(_rebased_first)
 async def rebase(repository: OpenRepository, branch: str, onto: str, *, actor: Actor) -> Rebased:
     """Raises ReplayConflicts, Dirty if something is staged on the branch, NothingToDo, SameRef. Where the branch was
     moved meanwhile every commit is replayed anew, on the same commit that `onto` named at first."""

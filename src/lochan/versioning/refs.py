@@ -373,7 +373,7 @@ class Refs(Part):
         self._move(branch, branch.head, layers, at)
         return id
 
-    def _popped(self, event: Popped, at: At) -> None:
+    def _popped(self, event: Popped, at: At) -> str:
         branch, stash = self.branch(event.branch), self.stashes.get(event.stash)
         self.guard.check(branch.name, STAGE)
         if branch.head != event.head and self.rules.pops_need_their_head():
@@ -382,9 +382,11 @@ class Refs(Part):
             raise dirty(branch.name)
         self.stashes.drop(stash.id)
         self._move(branch, branch.head, branch.layers.restored(stash.layers), at)
+        return stash.id
 
-    def _stash_dropped(self, event: StashDropped, at: At) -> None:
+    def _stash_dropped(self, event: StashDropped, at: At) -> str:
         self.stashes.drop(self.stashes.get(event.stash).id)
+        return event.stash
 
     # --- workspaces (S8)
     def _workspace_opened(self, event: WorkspaceOpened, at: At) -> str:

@@ -7,7 +7,10 @@ from lochan.failpoints import fp
 from lochan.formats.events import Event
 from lochan.formats.record import Actor
 from lochan.formats.stash_events import Popped, StashDropped, Stashed
+from lochan.journal.request_key import CarriedOut
+from lochan.staging.layers import EMPTY
 from lochan.versioning.moving import changed_paths
+from lochan.versioning.once import once, same
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.refs import Refs
 from lochan.versioning.state.branch import dirty
@@ -17,6 +20,7 @@ _LISTED = 1_000
 _TRIES = 10
 
 
+@once(same)
 async def push(repository: OpenRepository, branch: str, message: str = "", *, actor: Actor) -> str:
     """All that is staged when the event is appended; returns the stash's id. Raises NothingToDo."""
     id: str = await repository.submit(actor, Stashed(branch, message))
@@ -24,6 +28,12 @@ async def push(repository: OpenRepository, branch: str, message: str = "", *, ac
     return id
 
 
+async def _popped_first(repository: OpenRepository, before: CarriedOut) -> Stash:
+    """Its id is all that is kept of a stash that was popped."""
+    return Stash(before.result, "", "", EMPTY, "", "", 0)
+
+
+@once(_popped_first)
 async def pop(repository: OpenRepository, branch: str, stash: str = "", *, actor: Actor) -> Stash:
     """Onto a branch with nothing staged; by default the newest stash of that branch. Raises Dirty, and PathsInTheWay
     where the branch has another version of a stashed path than the stash was made over."""
@@ -44,6 +54,7 @@ async def pop(repository: OpenRepository, branch: str, stash: str = "", *, actor
     raise ConcurrentCommit(f"branch {branch!r} was moved {_TRIES} times meanwhile", hint="try again")
 
 
+@once(same)
 async def drop(repository: OpenRepository, branch: str, stash: str = "", *, actor: Actor) -> str:
     """What it holds is gone for good."""
     dropped = ""

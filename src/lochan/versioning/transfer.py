@@ -6,6 +6,7 @@ Each has its own garbage collection, which sees its own references alone; a shar
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing
+from typing import TypeVar
 
 import pyarrow as pa
 
@@ -13,13 +14,17 @@ from lochan.errors import NotFound
 from lochan.formats.entry import Entry
 from lochan.formats.entry_table import entries_of
 from lochan.formats.record import Actor
+from lochan.journal.request_key import CarriedOut, without_key
 from lochan.versioning import objects
 from lochan.versioning.bodies.batch import Batch
 from lochan.versioning.bodies.paths import check_key
 from lochan.versioning.copying import SAME, Count, Told, retold
+from lochan.versioning.once import check_first, count_first, entry_first
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.visible import scan
 from lochan.versioning.workspaces.writing import named
+
+T = TypeVar("T")
 
 _WIDTH = 8  # objects at a time
 _BATCH = 500  # objects that are staged together, as in an upload
@@ -46,8 +51,12 @@ async def transfer(
 ) -> Entry:
     """Raises NotFound, Gone for bytes that have vanished. The ETag of what came as a multipart upload is another."""
     check_key(to)
-    entry = await objects.stat(source, source_ref, path)
-    [written] = await _batch(source, target, branch, [(entry, to)], actor, told, advance)
+    try:
+        await check_first(target, actor)
+        entry = await objects.stat(source, source_ref, path)
+        [written] = await _batch(source, target, branch, [(entry, to)], actor, told, advance)
+    except CarriedOut as before:
+        return await entry_first(target, before)
     return written
 
 
@@ -62,12 +71,31 @@ async def transfer_folder(
     actor: Actor,
     advance: Advance = silent,
 ) -> Count:
-    """Every object under the prefix, as of one moment. Staged in batches: broken off, the first of them are there."""
+    """Every object under the prefix, as of one moment. Staged in batches: broken off, the first of them are there. With
+    an idempotency key, the last batch enters it: asked again before that, all of them are copied again."""
+    try:
+        await check_first(target, actor)
+        return await _transfer_folder(source, source_ref, prefix, target, branch, to, actor, advance)
+    except CarriedOut as before:
+        return Count(*await count_first(target, before))
+
+
+async def _transfer_folder(
+    source: OpenRepository,
+    source_ref: str,
+    prefix: str,
+    target: OpenRepository,
+    branch: str,
+    to: str,
+    actor: Actor,
+    advance: Advance,
+) -> Count:
     resolved = await source.resolve(source_ref, workspaces=True)
     count, size = 0, 0
-    async for batch in _batches(scan(source, resolved, prefix)):
+    async for batch, is_last in with_last(_batches(scan(source, resolved, prefix))):
         pairs = [(entry, to + entry.path[len(prefix) :]) for entry in batch]
-        for entry in await _batch(source, target, branch, pairs, actor, SAME, advance):
+        by = actor if is_last else without_key(actor)  # the last append decides
+        for entry in await _batch(source, target, branch, pairs, by, SAME, advance):
             count, size = count + 1, size + entry.size
     if not count:
         raise NotFound(f"no objects in {prefix or '/'!r} at {source_ref}")
@@ -132,3 +160,14 @@ async def _batches(found: AsyncIterator[pa.RecordBatch]) -> AsyncIterator[list[E
                 size += entry.size
     if held:
         yield held
+
+
+async def with_last(batches: AsyncIterator[T]) -> AsyncIterator[tuple[T, bool]]:
+    """Each of them, and whether it is the last."""
+    held: list[T] = []
+    async for batch in batches:
+        if held:
+            yield held.pop(), False
+        held.append(batch)
+    for batch in held:
+        yield batch, True

@@ -4,6 +4,7 @@ import base64
 from collections.abc import Callable
 from datetime import UTC, datetime
 from itertools import count
+from pathlib import Path
 
 import pytest
 
@@ -132,6 +133,32 @@ def test_what_each_source_takes(person: Made) -> None:
             assert person(*rest).query(text).status in (401, 404), (text, missing)
             against = person(("*", "*"), (missing[0], f"!{missing[1]}")).query(text)
             assert against.status in (401, 404), (text, missing)
+
+
+def test_what_may_not_be_read_is_in_no_metadata(server: LochanServer, person: Made, tmp_path: Path) -> None:
+    """Of commits, of what is staged, of ranges and of events too."""
+    (tmp_path / "b").write_text("b")
+    fine("--lake", server.lake, "branch", "create", "demo@rights")
+    for folder in ("open", "shut"):
+        fine("--lake", server.lake, "fs", "upload", str(tmp_path / "b"), f"demo@rights/{folder}/b")
+    hidden = [(READ, f"!{DEMO}/object/closed/*"), (READ, f"!{DEMO}/object/shut/*")]
+    everybody, reader = person(("*", "*")), person(("*", "*"), *hidden)
+    for text, path in (
+        ("from demo@rights:entries", "path"),
+        ("from demo@rights:changes", "path"),
+        ("from demo@rights:rawlog | has(path)", "path"),
+        ("from demo@rights:staged", "path"),
+    ):
+        every = {row[path] for row in everybody.query(text).rows}
+        seen = {row[path] for row in reader.query(text).rows}
+        assert any(each.startswith(("closed/", "shut/")) for each in every), text
+        assert seen == {each for each in every if not each.startswith(("closed/", "shut/"))}, text
+    assert b"closed/" in everybody.query("from demo:journal").body
+    answer = reader.query("from demo:journal")
+    assert answer.status == 200
+    assert b"closed/" not in answer.body and b"shut/" not in answer.body
+    assert len(answer.rows) == len(everybody.query("from demo:journal").rows)
+    assert b"closed/" not in reader.query("from demo@rights:ranges").body
 
 
 def test_what_is_not_there_is_like_what_may_not_be_read(person: Made) -> None:

@@ -34,3 +34,32 @@ def test_as_one_by_one(allowed: list[str], denied: list[str], paths: list[str]) 
     on = [f"repository/logs/branch/main/object/{path}" for path in paths]
     found = rights.allow_each(READ, pa.array(on, pa.string())).to_pylist()
     assert found == [rights.allow(READ, each) for each in on]
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.lists(PATTERNS, max_size=3), st.lists(PATTERNS, max_size=2), PATHS, st.lists(PATHS, max_size=8))
+def test_what_is_said_of_all_that_begin_so_holds_for_each(
+    allowed: list[str], denied: list[str], front: str, rest: list[str]
+) -> None:
+    statements = [
+        *([Statement("allow", (READ,), tuple(allowed))] if allowed else []),
+        *([Statement("deny", ("fs:*",), tuple(denied))] if denied else []),
+    ]
+    rights = Rights([Policy("P", tuple(statements))])
+    below = f"repository/logs/branch/main/object/{front}"
+    each = {rights.allow(READ, below + more) for more in ("", *rest)}
+    assert rights.allow_below(READ, below) in (None, *each) or not each
+    assert rights.allow_below(READ, below) is None or each == {rights.allow_below(READ, below)}
+    if any(not rights.allow(READ, below + more) for more in rest) and rights.allow_below(READ, below):
+        raise AssertionError("one of them is not allowed")
+
+
+def test_the_usual_policies_are_answered_at_once() -> None:
+    main = "repository/logs/branch/main/object/"
+    secret = Statement("deny", ("fs:*",), ("repository/logs/object/secret/*",))
+    for pattern in ("*", "repository/*", "repository/logs/*", "repository/logs/object/*", f"{main}*"):
+        allow = Statement("allow", (READ,), (pattern,))
+        assert Rights([Policy("P", (allow,))]).allow_below(READ, main) is True
+        partly = Rights([Policy("P", (allow, secret))])
+        fronts = (main, f"{main}data/", f"{main}secret/", f"{main}secret/deep/", f"{main}sec")
+        assert [partly.allow_below(READ, front) for front in fronts] == [None, True, False, False, None]

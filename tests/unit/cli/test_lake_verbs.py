@@ -7,6 +7,7 @@ import pytest
 
 from lochan import __version__
 from lochan.cli import repo_create
+from lochan.config.system_user import system_user
 from lochan.formats.event_types import EVENT_TYPES
 from lochan.formats.record import Actor
 from lochan.journal import event_text
@@ -124,7 +125,7 @@ def test_a_repository_from_beginning_to_end(lake: Path) -> None:
         "name": "logs",
         "kind": "pool",
         "default_branch": "trunk",
-        "created_by": "ada",
+        "created_by": system_user(),  # who it is, whatever is said
         "metadata": {"owner": "ada", "a": "b=c"},
     }
     assert "metadata        owner=ada a=b=c\n" in lochan("repo", "show", "logs").output
@@ -171,13 +172,12 @@ def test_events(lake: Path) -> None:
         lochan("-s", "user=ada", "repo", "create", name)
     lines = [json.loads(line) for line in lochan("events", "_lake", "-f", "json").output.splitlines()]
     assert [(line["number"], line["payload"]["name"]) for line in lines] == [(1, "one"), (2, "two"), (3, "three")]
-    assert {(line["user"], line["client"], line["repository"], line["type"]) for line in lines} == {
-        ("ada", f"lochan-cli/{__version__}", "_lake", "repository-created")
-    }
+    told = {(line["user"], line["author"], line["client"], line["repository"], line["type"]) for line in lines}
+    assert told == {(system_user(), "ada", f"lochan-cli/{__version__}", "_lake", "repository-created")}
     later = lochan("events", "_lake", "--after", "1", "-n", "1", "-f", "json").output
     assert [json.loads(line) for line in later.splitlines()] == lines[1:2]
     assert lochan("events", "--after", "1").exit_code == 6
-    assert lochan("events", "one").output.endswith("  ada  began with branch main\n")
+    assert lochan("events", "one").output.endswith(f"  {system_user()} for ada  began with branch main\n")
     assert lochan("events", "none").exit_code == 3
 
 

@@ -1,6 +1,8 @@
 """From the configuration to the options of a store, and who is asking."""
 
 import asyncio
+import os
+import pwd
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -75,11 +77,17 @@ def test_options_of_other_stores() -> None:
     assert store_options(config(settings), "/folder", AWS) == {}
 
 
-def test_who_is_asking() -> None:
+def test_who_is_asking(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The user is who it is, whatever is configured or in the environment; a name that is claimed stands beside it."""
+    own = pwd.getpwuid(os.getuid()).pw_name
+    for name in ("USER", "LOGNAME", "LNAME", "USERNAME"):
+        monkeypatch.setenv(name, "somebody-else")
     who = actor(config({"user": "ada"}))
-    assert (who.user, who.client) == ("ada", f"lochan-cli/{__version__}")
+    assert (who.user, who.author, who.name, who.client) == (own, "ada", "ada", f"lochan-cli/{__version__}")
     assert who.source
-    assert actor(config({})).user
+    for settings in ({}, {"user": own}):
+        plain = actor(config(settings))
+        assert (plain.user, plain.author, plain.name) == (own, "", own)
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,15 @@
 """Where the lake is, by who said so last."""
 
+import errno
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from lochan.config.find import Found, cache_folder, find_lake
+from lochan.config.find import Found, cache_folder, find_lake, nearest_folder
 from lochan.config.load import Flag, load
-from lochan.errors import Invalid
+from lochan.errors import Invalid, Refused
 
 HOME = Path("/home/ada")
 
@@ -78,3 +81,62 @@ def test_the_cache() -> None:
     assert cache_folder(config, env={"XDG_CACHE_HOME": "/c"}, home=HOME) == Path("/c/lochan")
     config = load(env={"LOCHAN_CACHE__PATH": "/d"}, cwd=HOME, home=HOME)
     assert cache_folder(config, env={"XDG_CACHE_HOME": "/c"}, home=HOME) == Path("/d")
+
+
+def file(at: Path) -> None:
+    at.write_text("")
+
+
+def loop(at: Path) -> None:
+    at.symlink_to(at)
+
+
+def mark_is_a_folder(at: Path) -> None:
+    (at / "lake.json").mkdir(parents=True)
+
+
+@pytest.mark.parametrize("make", [file, loop, mark_is_a_folder])
+def test_what_cannot_be_looked_into_is_not_passed_over(make: Callable[[Path], None], tmp_path: Path) -> None:
+    """The lake that would be taken instead is another one: the next upwards, or the user's own."""
+    (tmp_path / ".lochan").mkdir()
+    (tmp_path / ".lochan" / "lake.json").write_text("")
+    here = tmp_path / "here"
+    here.mkdir()
+    make(here / ".lochan")
+    with pytest.raises(Refused, match=str(here / ".lochan")) as said:
+        find(here)
+    assert "--lake" in said.value.hint
+
+
+def test_a_disk_that_fails_is_not_an_absent_lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stat(path: Path, **rest: object) -> os.stat_result:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(Path, "stat", stat)
+    with pytest.raises(Refused, match="Input/output error"):
+        find(tmp_path)
+
+
+def test_a_folder_of_somebody_else_is_not_an_absent_lake(tmp_path: Path) -> None:
+    """As a user for whom permissions hold: in a child process, where the test runs as root."""
+    here = tmp_path / "here"
+    (here / ".lochan").mkdir(parents=True)
+    (here / ".lochan" / "lake.json").write_text("")
+    (here / ".lochan").chmod(0)
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            os.chdir(here)
+            if os.getuid() == 0:
+                os.setgroups([])
+                os.setgid(65534)
+                os.setuid(65534)
+            nearest_folder(Path())
+        except Refused:
+            code = 0
+        finally:
+            os._exit(code)
+    _, status = os.waitpid(child, 0)
+    (here / ".lochan").chmod(0o755)
+    assert os.waitstatus_to_exitcode(status) == 0

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, cast
 
+from lochan.access.rights import Rights
 from lochan.formats.entry import Entry
 from lochan.server.gateway.lane.pages import BYTES_MAX, Pages
 from lochan.staging.layers import EMPTY, Layers
@@ -24,12 +25,14 @@ def at(commit: str = "c1", layers: Layers = EMPTY, **told: Any) -> Resolved:
     return Resolved(commit, cast("Any", None), Branch("main", 1, commit, layers), **told)
 
 
-def find(pages: Pages, asked: Asked, resolved: Resolved, repository: Any = HERE) -> bytes | None:
-    return pages.find(repository, resolved, cast("Any", asked))
+def find(
+    pages: Pages, asked: Asked, resolved: Resolved, repository: Any = HERE, rights: Rights | None = None
+) -> bytes | None:
+    return pages.find(repository, resolved, cast("Any", asked), rights)
 
 
-def keep(pages: Pages, asked: Asked, resolved: Resolved, body: bytes = b"page") -> None:
-    pages.keep(HERE, resolved, cast("Any", asked), body)
+def keep(pages: Pages, asked: Asked, resolved: Resolved, body: bytes = b"page", rights: Rights | None = None) -> None:
+    pages.keep(HERE, resolved, cast("Any", asked), body, rights)
 
 
 def test_a_page_is_found_while_nothing_has_changed() -> None:
@@ -45,6 +48,14 @@ def test_a_page_is_found_while_nothing_has_changed() -> None:
     keep(pages, Asked(), at(layers=CHANGED), b"another")
     assert find(pages, Asked(), at(layers=CHANGED)) == b"another"
     assert find(pages, Asked(), at()) is None
+
+
+def test_a_page_of_what_may_be_seen_goes_with_the_rights_that_it_was_made_by() -> None:
+    pages, before, after = Pages(), Rights(()), Rights(())
+    keep(pages, Asked(), at(), rights=before)
+    assert find(pages, Asked(), at(), rights=before) == b"page"
+    assert find(pages, Asked(), at(), rights=after) is None
+    assert find(pages, Asked(), at()) is None, "for who may see everything it is another page"
 
 
 def test_the_oldest_go_first() -> None:

@@ -15,6 +15,8 @@ from lochan.engines.duckdb.objects_at import entries_at, placed, sessions, snaps
 from lochan.engines.duckdb.rewriting import Rewriting, matched
 from lochan.errors import NothingToDo
 from lochan.formats.record import Actor
+from lochan.journal.request_key import CarriedOut
+from lochan.pools.first_result import landed_first
 from lochan.pools.landing import Swap, change_objects
 from lochan.query import ast
 from lochan.query.sources.bounds import of_expression
@@ -25,6 +27,7 @@ from lochan.query.syntax.parse import parse_expression
 from lochan.tree.tree import Tree
 from lochan.versioning.joins import On
 from lochan.versioning.moving import NOTHING, Said
+from lochan.versioning.once import once
 from lochan.versioning.open_repository import OpenRepository
 
 
@@ -34,6 +37,12 @@ class Deleted(NamedTuple):
     objects: int  # that were dropped or written anew
 
 
+async def _deleted_first(repository: OpenRepository, before: CarriedOut) -> Deleted:
+    landed = await landed_first(repository, before)
+    return Deleted(landed.commit, landed.rows_removed - landed.rows_added, len(landed.removed))
+
+
+@once(_deleted_first)
 async def delete_where(
     repository: OpenRepository,
     branch: str,

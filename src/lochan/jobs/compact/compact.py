@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from lochan.engines.choosing import SPARK
-from lochan.engines.compacting import EVERYTHING, Compacted, Planned, Wish, carry_out, landed, planned
+from lochan.engines.compacting import EVERYTHING, Compacted, Planned, Wish, carry_out, compacted_first, landed, planned
 from lochan.engines.duckdb.files import Files
 from lochan.engines.duckdb.limits import STANDARD, Limits
 from lochan.engines.spark.package import ship
@@ -35,6 +35,7 @@ from lochan.jobs.tasks import frame_of, run_tasks
 from lochan.pools.landing import Swap
 from lochan.store.place import StorePlace
 from lochan.versioning.moving import NOTHING, Said
+from lochan.versioning.once import hold_key, once
 from lochan.versioning.open_repository import OpenRepository
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ class How(NamedTuple):
 PLAIN = How()
 
 
+@once(compacted_first)
 async def compact(
     repository: OpenRepository,
     branch: str,
@@ -71,6 +73,7 @@ async def compact(
 
     about = f"{repository.repository.name}@{branch}"
     with recorded(repository, "compact", about, actor=actor, where=how.spark.where) as run:
+        await hold_key(repository, actor)
         run.log(f"{sum(len(group.paths) for group in plan.groups)} objects in {len(plan.groups)} groups")
         spark = session_at(how.spark, how.limits)
         target = _target(repository, place, plan)

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from lochan.engines.duckdb.limits import Limits
-from lochan.engines.duckdb.load.load import STANDARD, How, Loaded
+from lochan.engines.duckdb.load.load import STANDARD, How, Loaded, loaded_first
 from lochan.engines.duckdb.session import Session
 from lochan.engines.spark.package import ship
 from lochan.engines.spark.watching import Listener, context_of
@@ -28,6 +28,7 @@ from lochan.jobs.tasks import run_tasks
 from lochan.pools.faults import Faults
 from lochan.store.place import StorePlace
 from lochan.versioning.moving import NOTHING, Said
+from lochan.versioning.once import hold_key, once
 from lochan.versioning.open_repository import OpenRepository
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ class Cutting(NamedTuple):
 BEST = Cutting()
 
 
+@once(loaded_first)
 async def load_files(
     repository: OpenRepository,
     place: StorePlace,
@@ -78,6 +80,7 @@ async def load_files(
     """`place` is where the lake is. Raises Invalid for input that is no rows, NothingToDo where there are none,
     Conflict for a file that was changed meanwhile, and what landing raises."""
     target = await target_of(repository, place, branch)
+    await hold_key(repository, actor)
     work = partial(_written, where.spark, target, files, how._replace(advance=STANDARD.advance), cutting)
     messages = await on_spark(where.spark, work, tag=where.tag, about=where.about, listener=where.listener)
     if where.wrote is not None:

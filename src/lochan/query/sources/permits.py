@@ -31,6 +31,9 @@ class Permits(Protocol):
     async def readable(self, repository: OpenRepository, ref: str, paths: pa.Array) -> pa.Array:
         """Of each path, whether they may read what is there."""
 
+    async def reads_all(self, repository: OpenRepository, ref: str) -> bool:
+        """Whether they may read whatever is or was at this ref."""
+
     async def shown(self, meta: str, all: Sequence[Repository]) -> Sequence[Repository]:
         """Those whose rows of this metadata of the lake they may see."""
 
@@ -54,6 +57,9 @@ class Everything:
 
     async def readable(self, repository: OpenRepository, ref: str, paths: pa.Array) -> pa.Array:
         return pa.array(np.ones(len(paths), np.bool_))
+
+    async def reads_all(self, repository: OpenRepository, ref: str) -> bool:
+        return True
 
     async def shown(self, meta: str, all: Sequence[Repository]) -> Sequence[Repository]:
         return all

@@ -34,7 +34,7 @@ STATUSES: Mapping[str, int] = {
     "future-format": 500,
     "conflict": 409,
     "already-exists": 409,
-    "key-reused": 409,
+    "key-reused": 422,
     "concurrent-commit": 409,
     "precondition-failed": 412,
     "paths-in-the-way": 409,

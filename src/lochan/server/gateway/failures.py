@@ -27,7 +27,7 @@ CODES: Mapping[str, str] = {
     "unavailable": "ServiceUnavailable",
     "conflict": "OperationAborted",
     "already-exists": "BucketAlreadyExists",
-    "key-reused": "InvalidRequest",
+    "key-reused": "IdempotentParameterMismatch",
     "concurrent-commit": "OperationAborted",
     "precondition-failed": "PreconditionFailed",
     "paths-in-the-way": "OperationAborted",

@@ -6,6 +6,7 @@ from lochan.clock import Clock
 from lochan.errors import NotFound
 from lochan.formats.record import Actor
 from lochan.ids import Ids
+from lochan.journal.request_key import keyed
 from lochan.lake import Lake
 from lochan.server.connection_guard import ConnectionGuard
 from lochan.server.gateway.flow import Flows
@@ -22,6 +23,7 @@ from lochan.versioning.open_repository import OpenRepository
 
 CLIENT = "s3"
 LIMITS = Limits()
+KEY_HEADER = "idempotency-key"
 
 
 class Gateway:
@@ -86,6 +88,14 @@ class Gateway:
 
     def actor(self, request: Request) -> Actor:
         return Actor(request.user, CLIENT, request.source)
+
+    def keyed_actor(self, request: Request, *what: object) -> Actor:
+        """With the idempotency key of a request that changes something, if it has one; `what` is the change, besides
+        the request's own method and names. Raises Invalid for what is no key."""
+        key = request.headers.get(KEY_HEADER, "")
+        if not key:
+            return self.actor(request)
+        return keyed(self.actor(request), key, request.method, request.bucket, request.key, *what)
 
     async def close(self) -> None:
         if self.closing is not None:

@@ -8,11 +8,12 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from lochan.access import resources
+from lochan.access.visible_objects import VisibleObjects
 from lochan.server.gateway.answers import xml
 from lochan.server.gateway.gateway import Gateway
 from lochan.server.gateway.listing_page import NOTHING, ListingPage, page_of_bucket, page_of_ref
 from lochan.server.gateway.numbers import page_size
-from lochan.server.gateway.places import Place, bucket_place, located, require, require_at, rights
+from lochan.server.gateway.places import Place, bucket_place, located, ref_resource, require, require_at, rights
 from lochan.server.gateway.request import Request, Response
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.xml_listings import Listing, Owner
@@ -37,14 +38,19 @@ async def answer(gateway: Gateway, request: Request, after: str, render: Render,
     if encoding is not None and encoding != "url":
         raise S3Error("InvalidArgument", "Invalid Encoding Method specified in Request", ArgumentName="encoding-type")
     place = await _place(gateway, request, prefix)
+    filtered: VisibleObjects | None = None  # None: all of it is shown
+    if place is not None:
+        visible = VisibleObjects(await rights(gateway, request), ref_resource(place))
+        filtered = None if visible.below(place.path) else visible
+    judged_by = None if filtered is None else filtered.rights
     if place is not None and place.resolved is not None:
-        kept = gateway.pages.find(place.repository, place.resolved, request)
+        kept = gateway.pages.find(place.repository, place.resolved, request, judged_by)
         if kept is not None:
             return xml(kept)
     if place is None:
         found = await _bucket(gateway, request, prefix, after, delimiter, limit)
     else:
-        found = await _page(gateway, place, after, delimiter, limit)
+        found = await _page(gateway, place, after, delimiter, limit, filtered)
     listing = Listing(
         bucket=request.bucket,
         contents=found.contents,
@@ -59,7 +65,7 @@ async def answer(gateway: Gateway, request: Request, after: str, render: Render,
     )
     body = render(Listed(listing, found.next))
     if place is not None and place.resolved is not None:
-        gateway.pages.keep(place.repository, place.resolved, request, body)
+        gateway.pages.keep(place.repository, place.resolved, request, body, judged_by)
     return xml(body)
 
 
@@ -73,12 +79,14 @@ async def _place(gateway: Gateway, request: Request, prefix: str) -> Place | Non
     return place
 
 
-async def _page(gateway: Gateway, place: Place, after: str, delimiter: str, limit: int) -> ListingPage:
+async def _page(
+    gateway: Gateway, place: Place, after: str, delimiter: str, limit: int, filtered: VisibleObjects | None
+) -> ListingPage:
     if place.resolved is None:
         return NOTHING
     root = "" if gateway.settings.flat else f"{place.ref}/"
     view = await place.repository.view(place.resolved)
-    return await page_of_ref(view, root, place.path, after, delimiter, limit)
+    return await page_of_ref(view, root, place.path, after, delimiter, limit, filtered)
 
 
 async def _bucket(
@@ -88,7 +96,9 @@ async def _bucket(
     allowed = await rights(gateway, request)
     refs, _ = await repository.refs()
 
-    def may_list(branch: str) -> bool:
-        return allowed.allow(ACTION, resources.object_at(resources.branch(request.bucket, branch), ""))
+    def visible(branch: str) -> VisibleObjects | None:
+        resource = resources.branch(request.bucket, branch)
+        may_list = allowed.allow(ACTION, resources.object_at(resource, ""))
+        return VisibleObjects(allowed, resource) if may_list else None
 
-    return await page_of_bucket(repository, refs, prefix, after, delimiter, limit, may_list)
+    return await page_of_bucket(repository, refs, prefix, after, delimiter, limit, visible)

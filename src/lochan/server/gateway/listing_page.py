@@ -10,7 +10,9 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lochan.access.visible_objects import VisibleObjects
 from lochan.formats.run import column
+from lochan.server.gateway.visible_page import visible_page
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.xml_listings import Columns, Content
 from lochan.staging.view import View
@@ -34,12 +36,18 @@ class ListingPage(NamedTuple):
 NOTHING = ListingPage([], [], None)
 
 
-async def page_of_ref(view: View, root: str, path: str, after: str, delimiter: str, limit: int) -> ListingPage:
-    """The keys of one ref behind the key `after`. They begin with `root`, then `path`."""
+async def page_of_ref(
+    view: View, root: str, path: str, after: str, delimiter: str, limit: int, filtered: VisibleObjects | None = None
+) -> ListingPage:
+    """The keys of one ref behind the key `after`, those that the user may see, or all where nothing is `filtered`. They
+    begin with `root`, then `path`."""
     behind = _behind(root, after)
     if behind is None or limit == 0:
         return NOTHING
-    page = await view.list_columns(path, behind, delimiter, limit)
+    if filtered is None:
+        page = await view.list_columns(path, behind, delimiter, limit)
+    else:
+        page = await visible_page(view, filtered, path, behind, delimiter, limit)
     next = None if page.next is None else root + page.next
     if not page.entries.num_rows:
         return ListingPage([], page.prefixes, next, root)
@@ -54,10 +62,10 @@ async def page_of_bucket(
     after: str,
     delimiter: str,
     limit: int,
-    may_list: Callable[[str], bool],
+    visible: Callable[[str], VisibleObjects | None],
 ) -> ListingPage:
-    """The keys of all branches behind the key `after`; `prefix` has no slash. The paths of a branch that the user may
-    not list are left out. A client that mirrors a bucket deletes what a list does not show, so it shows everything."""
+    """The keys of all branches behind the key `after`; `prefix` has no slash. A client that mirrors a bucket deletes
+    what a list does not show, so it shows all that is `visible` of each branch to the user; None: nothing is."""
     if len(delimiter) > 1 and "/" in delimiter:
         raise S3Error("NotImplemented", "A list of all branches takes no delimiter with a slash and more in it.")
     page = _Joined(limit)
@@ -66,15 +74,12 @@ async def page_of_bucket(
         if limit == 0 or not name.startswith(prefix):
             continue
         common = _common_prefix(root, prefix, delimiter)
-        if common is None and not may_list(name):
-            continue
-        if common is not None and not _is_behind(common, after):
-            continue
-        if common is None:
-            found = await page_of_ref(await _view(repository, refs, name), root, "", after, delimiter, page.missing)
-        else:
-            found = ListingPage([], [common], None)
-        page.add(found)
+        if common is not None:
+            page.add(ListingPage([], [common] if _is_behind(common, after) else [], None))
+        elif (seen := visible(name)) is not None:
+            filtered = None if seen.below("") else seen
+            view = await _view(repository, refs, name)
+            page.add(await page_of_ref(view, root, "", after, delimiter, page.missing, filtered))
         if page.is_complete:
             break
     return page.joined()

@@ -23,6 +23,7 @@ from lochan.formats.events import Event
 from lochan.formats.record import Actor
 from lochan.formats.refs_events import Moved
 from lochan.formats.workspace_events import WorkspaceSealed, WorkspaceStaged
+from lochan.journal.request_key import KeyedActor, without_key
 from lochan.staging.merge import merged as newest
 from lochan.store.protocol import Stat
 from lochan.tree import merge as trees_merge
@@ -75,6 +76,9 @@ async def commit(
     staged on the branch, NothingToDo, and Refused for a workspace that is closed; but whoever asks again with the same
     idempotency key gets the first one's commit."""
     fingerprint = _fingerprint(workspace, wish, everything)
+    if isinstance(actor, KeyedActor) and not key:
+        key, fingerprint = actor.key, actor.fingerprint
+    actor = without_key(actor)
     made = _Commit(repository, workspace, wish, everything, actor)
     try:
         branch = (await find(repository, workspace)).branch
@@ -225,7 +229,7 @@ class _Commit:
         wish = self._wish
         return Commit(
             parents=(head,),
-            author=wish.author or self._actor.user,
+            author=wish.author or self._actor.name,
             committer=self._actor.user,
             message=wish.message,
             date=self._repository.clock.wall() if wish.date is None else wish.date,

@@ -14,6 +14,7 @@ from lochan.errors import Invalid, NotFound
 from lochan.formats.entry import Entry
 from lochan.formats.entry_table import entries_of, table_of
 from lochan.formats.record import Actor
+from lochan.journal.request_key import without_key
 from lochan.versioning import bulk, objects
 from lochan.versioning.bodies.address import is_workspace_file
 from lochan.versioning.bodies.paths import check_key
@@ -48,7 +49,7 @@ async def move(target: Target, source: str, to: str) -> Entry:
     """Within the target. The copy is there before the source goes."""
     if source == to:
         raise Invalid("source and target are the same")
-    made = await copy(target, target.ref, source, to)
+    made = await copy(target._replace(actor=without_key(target.actor)), target.ref, source, to)
     await objects.delete(target.repository, target.ref, [source], actor=target.actor)
     return made
 
@@ -59,7 +60,7 @@ async def copy_folder(target: Target, source_ref: str, prefix: str, to: str) -> 
 
 
 async def move_folder(target: Target, prefix: str, to: str) -> Count:
-    entries = await _copy_folder(target, target.ref, prefix, to)
+    entries = await _copy_folder(target._replace(actor=without_key(target.actor)), target.ref, prefix, to)
     made = {to + entry.path[len(prefix) :] for entry in entries}
     gone = [entry.path for entry in entries if entry.path not in made]
     await objects.delete(target.repository, target.ref, gone, actor=target.actor)
@@ -119,7 +120,7 @@ async def _move_bytes(target: Target, entry: Entry, to: str) -> None:
             target.ref,
             to,
             pieces,
-            actor=target.actor,
+            actor=without_key(target.actor),  # the last append decides
             content_type=entry.content_type,
             headers=entry.headers,
             metadata=entry.metadata,

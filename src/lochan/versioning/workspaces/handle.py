@@ -104,7 +104,10 @@ class Handle:
     async def revert(self, *patterns: str) -> int:
         """What fits, or everything, is as it was in the commit below. How many paths that were."""
         self._check_open()
-        return await selection.revert(self._repository, self.id, patterns or selection.EVERYTHING, actor=self._actor)
+        reverted = await selection.revert(
+            self._repository, self.id, patterns or selection.EVERYTHING, actor=self._actor
+        )
+        return reverted or 0
 
     async def drop(self) -> None:
         self._check_open()

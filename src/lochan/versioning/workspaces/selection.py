@@ -10,7 +10,9 @@ from lochan.errors import Invalid
 from lochan.formats.record import Actor
 from lochan.formats.run import column
 from lochan.formats.workspace_events import WorkspaceAdded, WorkspaceReverted, WorkspaceStaged
+from lochan.journal.request_key import CarriedOut, without_key
 from lochan.versioning.globs import regex
+from lochan.versioning.once import nothing, once
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.state.hidden_files import file_stamp
 from lochan.versioning.workspaces.writing import check_hidden
@@ -19,17 +21,24 @@ EVERYTHING = ("**",)
 _HIDDEN_AT_ONCE = 500  # files in one event
 
 
+@once(nothing)
 async def add(repository: OpenRepository, workspace: str, patterns: Sequence[str], *, actor: Actor) -> None:
     """What fits is to be committed, whether it is there already or comes later."""
     check(patterns)
     await repository.submit(actor, WorkspaceAdded(workspace, tuple(patterns)))
 
 
+async def _not_counted(repository: OpenRepository, before: CarriedOut) -> int | None:
+    return None
+
+
+@once(_not_counted)
 async def revert(
     repository: OpenRepository, workspace: str, patterns: Sequence[str] = EVERYTHING, *, actor: Actor
-) -> int:
-    """What fits is changed no more: its files are hidden, and nothing of it is staged. How many paths that were. More
-    files than fit one event are hidden by several, of which the last one takes away what is staged."""
+) -> int | None:
+    """What fits is changed no more: its files are hidden, and nothing of it is staged. How many paths that were; None
+    where it was done before, under the same key. More files than fit one event are hidden by several, of which the last
+    one takes away what is staged, and decides."""
     check(patterns)
     refs, _ = await repository.refs()
     found = refs.workspaces.get(workspace)
@@ -40,7 +49,7 @@ async def revert(
     check_hidden(found, len(files))
     hides = [{path: stamps[path] for path in batch} for batch in _batches(files)]
     for batch in hides[:-1]:
-        await repository.submit(actor, WorkspaceStaged(workspace, hides=batch))
+        await repository.submit(without_key(actor), WorkspaceStaged(workspace, hides=batch))
     last = hides[-1] if hides else {}
     await repository.submit(actor, WorkspaceReverted(workspace, tuple(patterns), last))
     return len({*files, *fitting(staged, patterns).to_pylist()})

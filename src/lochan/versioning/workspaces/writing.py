@@ -17,6 +17,7 @@ from lochan.failpoints import fp
 from lochan.formats.entry import Block, Entry
 from lochan.formats.record import Actor
 from lochan.formats.workspace_events import WorkspaceStaged
+from lochan.journal.request_key import KeyedActor, without_key
 from lochan.versioning.bodies.body import Body
 from lochan.versioning.bodies.cut import Cutter
 from lochan.versioning.bodies.hashing import Feed, Hashing
@@ -54,7 +55,7 @@ async def put(
     body = Body(path, content_type, headers, metadata, expected_md5, {})
     cutter = Cutter(chunks)
     entry = None
-    if not (content_type or headers or metadata):
+    if not (content_type or headers or metadata or isinstance(actor, KeyedActor)):  # a key needs an event to be in
         entry = await _put_file(repository, found, body, cutter, mint)
         if entry is not None and _is_in_folder(repository, found, entry):
             fp("workspace.file_put")
@@ -89,7 +90,8 @@ async def delete(repository: OpenRepository, workspace: str, paths: Sequence[str
     paths = list(dict.fromkeys(paths))
     gone: list[str] = []
     for start in range(0, max(len(paths), 1), _STAGED_AT_ONCE):
-        gone += await _delete(repository, workspace, paths[start : start + _STAGED_AT_ONCE], actor)
+        by = actor if start + _STAGED_AT_ONCE >= len(paths) else without_key(actor)  # the last append decides
+        gone += await _delete(repository, workspace, paths[start : start + _STAGED_AT_ONCE], by)
     return gone
 
 
@@ -123,7 +125,8 @@ async def stage(
         batch = tuple(entries[start : start + _STAGED_AT_ONCE])
         files = await repository.shown_folder(found).stamps([entry.path for entry in batch])
         check_hidden(found, len(files))
-        await repository.submit(actor, WorkspaceStaged(workspace, batch, read_at=read_at, hides=files))
+        by = actor if start + _STAGED_AT_ONCE >= len(entries) else without_key(actor)  # the last append decides
+        await repository.submit(by, WorkspaceStaged(workspace, batch, read_at=read_at, hides=files))
 
 
 def check_hidden(workspace: Workspace, more: int) -> None:

@@ -21,11 +21,14 @@ from lochan.errors import NothingToDo
 from lochan.formats.entry import Entry
 from lochan.formats.pool_settings import PoolSettings
 from lochan.formats.record import Actor
+from lochan.journal.request_key import CarriedOut
 from lochan.pools.faults import FAIL, Faults
+from lochan.pools.first_result import landed_first
 from lochan.pools.landing import add_objects
 from lochan.pools.settings import settings_of
 from lochan.pools.writing import ObjectWriter
 from lochan.versioning.moving import NOTHING, Said
+from lochan.versioning.once import once
 from lochan.versioning.open_repository import OpenRepository
 
 MEMORY_BYTES = 1 << 30  # of the engine; with the rest, a load stays below 1.5 GiB
@@ -67,6 +70,13 @@ class Loaded:
         return sum(entry.size for entry in self.objects)
 
 
+async def loaded_first(repository: OpenRepository, before: CarriedOut) -> Loaded:
+    """Of a load that is asked for again with its key: what was no row is not known any more."""
+    landed = await landed_first(repository, before)
+    return Loaded(landed.commit, landed.rows_added, landed.added)
+
+
+@once(loaded_first)
 async def load(
     repository: OpenRepository,
     branch: str,
@@ -82,6 +92,7 @@ async def load(
         return await staging.land(repository, branch, said, actor=actor)
 
 
+@once(loaded_first)
 async def load_rows(
     repository: OpenRepository,
     branch: str,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import pyarrow as pa
@@ -18,6 +18,8 @@ from lochan.tree.diff import ADDED, REMOVED, diff
 from lochan.versioning.history import history
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.repositories import POOL
+
+Readable = Callable[[pa.Array], Awaitable[pa.Array]]  # of each path, whether it may be shown
 
 _COMMIT_FIELDS = ("id", "parents", "author", "committer", "date", "message", "metadata", "generation")
 _CHANGE_FIELDS = ("commit", "date", "change", "id", "path", "size")
@@ -41,31 +43,35 @@ def _commit(id: str, commit: Commit) -> dict[str, Any]:
     }
 
 
-async def raw_log_rows(repository: OpenRepository, ref: str) -> MetaRows:
+async def raw_log_rows(repository: OpenRepository, ref: str, readable: Readable | None = None) -> MetaRows:
     """Every commit, and behind it every object that it added or removed; oldest first."""
     rows: list[dict[str, Any]] = []
     for id, commit in reversed([found async for found in history(repository, ref)]):
         rows.append({"action": "commit", **_commit(id, commit)})
-        async for change in _changes(repository, commit):
+        async for change in _changes(repository, commit, readable):
             rows.append({"action": change.pop("change"), "commit": id, **change})
     return MetaRows(("action", *_COMMIT_FIELDS), rows)
 
 
-async def change_rows(repository: OpenRepository, ref: str) -> MetaRows:
+async def change_rows(repository: OpenRepository, ref: str, readable: Readable | None = None) -> MetaRows:
     """What each commit added and removed against its first parent, newest first."""
     rows = []
     async for id, commit in history(repository, ref):
-        async for change in _changes(repository, commit):
+        async for change in _changes(repository, commit, readable):
             rows.append({"commit": id, "date": Instant(commit.date), **change})
     return MetaRows(_CHANGE_FIELDS, rows)
 
 
-async def _changes(repository: OpenRepository, commit: Commit) -> AsyncIterator[dict[str, Any]]:
+async def _changes(
+    repository: OpenRepository, commit: Commit, readable: Readable | None
+) -> AsyncIterator[dict[str, Any]]:
     refs, _ = await repository.refs()
     after = await repository.tree(commit)
     before = await (repository.tree(refs.commit(commit.parents[0])) if commit.parents else repository.trees.open(EMPTY))
     describe = _objects if repository.repository.kind == POOL else _paths
     async for table in diff(repository.trees, before, after):
+        if readable is not None:
+            table = table.filter(await readable(table["path"].combine_chunks()))
         for change in describe(table):
             yield change
 

@@ -14,7 +14,16 @@ from lochan.versioning.refs import Refs
 BRANCH_FIELDS = ("name", "commit", "date", "author", "message", "staged")
 TAG_FIELDS = ("name", "commit", "date", "author", "message")
 _LOG_FIELDS = ("number", "time", "user", "ref", "kind", "action", "before", "after")
-_EVENT_FIELDS = ("number", "index", "time", "user", "client", "source", "type", "payload")
+_EVENT_FIELDS = ("number", "index", "time", "user", "author", "client", "source", "type", "payload")
+
+
+# What of an event's payload names objects, or the files of some.
+ABOUT_OBJECTS = frozenset(
+    (
+        *("puts", "deletes", "runs", "leftovers", "inputs", "outputs", "spans", "over", "path", "address", "blocks"),
+        *("patterns", "size", "etag", "checksums", "metadata", "headers", "content_type"),
+    )
+)
 
 
 async def refs_of(journal: Journal, time: int | None) -> Refs:
@@ -51,6 +60,7 @@ def _line(line: EventLine) -> dict[str, Any]:
         "index": line.index,
         "time": Instant(line.time),
         "user": line.user,
+        "author": line.author,
         "client": line.client,
         "source": line.source,
         "type": line.type,

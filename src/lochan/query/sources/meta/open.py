@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+
+import pyarrow as pa
 from msgspec.structs import replace
 
 from lochan.errors import Invalid
@@ -43,41 +46,83 @@ async def rows_of(
     if source.meta in _OF_POOLS and about.kind != POOL:
         raise Invalid(f"`{about.name}` is a repository of files, which has no {source.meta}", hint="see :entries")
     if source.meta in _OF_NO_COMMIT:
-        return await _of_repository(repository, source, now)
+        return await _of_repository(repository, source, now, permits)
     ref = at(repository, source.ref)
     match source.meta:
         case "log":
             return await of_history.log_rows(repository, ref)
         case "rawlog":
-            return await of_history.raw_log_rows(repository, ref)
+            return await of_history.raw_log_rows(repository, ref, _readable(repository, ref, permits))
         case "changes":
-            return await of_history.change_rows(repository, ref)
+            return await of_history.change_rows(repository, ref, _readable(repository, ref, permits))
         case "staged":
-            return await of_files.staged_rows(repository, ref)
+            return await _shown(await of_files.staged_rows(repository, ref), repository, ref, permits)
         case "indexes":
             return MetaRows(_INDEX_FIELDS)
     resolved = await repository.resolve(ref)
     match source.meta:
         case "entries":
-            return await _entries(repository, ref, resolved, permits)
+            found = await of_files.entry_rows(await repository.tree(resolved.commit))
+            return await _shown(found, repository, ref, permits)
         case "ranges":
-            return of_files.range_rows(await repository.tree(resolved.commit))
+            return await _ranges(repository, ref, resolved, permits)
     snapshot = await snapshots.at(repository, resolved)
     kept = PoolSource(snapshot, Scans(), test=test).objects
     rows = of_objects.partition_rows if source.meta == "partitions" else of_objects.object_rows
     return rows(snapshot, kept)
 
 
-async def _entries(repository: OpenRepository, ref: str, resolved: Resolved, permits: Permits) -> MetaRows:
-    """Those that whoever asks may read."""
-    found = await of_files.entry_rows(await repository.tree(resolved.commit))
+async def _shown(found: MetaRows, repository: OpenRepository, ref: str, permits: Permits) -> MetaRows:
+    """Those rows whose paths whoever asks may read."""
     if found.table is None or permits is EVERYTHING:
         return found
     paths = found.table["path"].combine_chunks()
-    return found._replace(table=found.table.filter(await permits.readable(repository, ref, paths)))
+    table = found.table.filter(await permits.readable(repository, ref, paths))
+    return found._replace(table=table) if len(table) else MetaRows(found.fields)
 
 
-async def _of_repository(repository: OpenRepository, source: ast.Source, now: int) -> MetaRows:
+def _readable(repository: OpenRepository, ref: str, permits: Permits) -> of_history.Readable | None:
+    """None: all is. A pool's objects have no paths of their own, and are read as a whole."""
+    if permits is EVERYTHING:
+        return None
+    if repository.repository.kind == POOL:
+
+        async def whole(paths: pa.Array) -> pa.Array:
+            [allowed] = (await permits.readable(repository, ref, pa.array([""]))).to_pylist()
+            return pa.repeat(pa.scalar(allowed), len(paths))
+
+        return whole
+    return partial(permits.readable, repository, ref)
+
+
+async def _ranges(repository: OpenRepository, ref: str, resolved: Resolved, permits: Permits) -> MetaRows:
+    """Those whose ends may be read: they are named."""
+    found = of_files.range_rows(await repository.tree(resolved.commit))
+    if permits is EVERYTHING or not found.rows:
+        return found
+    ends = [
+        (await permits.readable(repository, ref, pa.array([row[end] for row in found.rows], pa.string()))).to_pylist()
+        for end in ("min", "max")
+    ]
+    return found._replace(rows=[row for row, *both in zip(found.rows, *ends, strict=True) if all(both)])
+
+
+async def _without_paths(found: MetaRows, repository: OpenRepository, permits: Permits) -> MetaRows:
+    """Events of branches of which not everything may be read do not tell which objects they are about."""
+    all_read: dict[str, bool] = {}
+    rows = []
+    for row in found.rows:
+        branch = str(row["payload"].get("branch") or repository.repository.default_branch)
+        if branch not in all_read:
+            all_read[branch] = await permits.reads_all(repository, branch)
+        payload = row["payload"]
+        if not all_read[branch]:
+            payload = {name: value for name, value in payload.items() if name not in of_refs.ABOUT_OBJECTS}
+        rows.append({**row, "payload": payload})
+    return found._replace(rows=rows)
+
+
+async def _of_repository(repository: OpenRepository, source: ast.Source, now: int, permits: Permits) -> MetaRows:
     time = _time(source, now)
     match source.meta:
         case "branches":
@@ -87,7 +132,8 @@ async def _of_repository(repository: OpenRepository, source: ast.Source, now: in
         case "branchlog":
             return await of_refs.branchlog_rows(repository.journal)
         case "journal":
-            return await of_refs.journal_rows(repository.journal)
+            found = await of_refs.journal_rows(repository.journal)
+            return found if permits is EVERYTHING else await _without_paths(found, repository, permits)
         case "indexrules":
             return MetaRows(_RULE_FIELDS)
     return MetaRows((), [pool_row(repository.repository)])

@@ -2,6 +2,7 @@
 
 from typing import Final, NamedTuple
 
+from lochan.access.rights import Rights
 from lochan.server.gateway.request import Request
 from lochan.staging.layers import Layers
 from lochan.versioning.open_repository import OpenRepository
@@ -18,11 +19,12 @@ class _Page(NamedTuple):
     repository: OpenRepository
     commit: str
     layers: Layers | None
+    rights: Rights | None  # that decided what is shown, and are another object once they change; None: all is shown
     body: bytes
 
-    def is_of(self, repository: OpenRepository, resolved: Resolved) -> bool:
+    def is_of(self, repository: OpenRepository, resolved: Resolved, rights: Rights | None) -> bool:
         at = self.repository is repository and self.commit == resolved.commit_id
-        return at and self.layers is _layers(resolved)
+        return at and self.layers is _layers(resolved) and self.rights is rights
 
 
 class Pages:
@@ -30,12 +32,16 @@ class Pages:
         self._pages: dict[_Asked, _Page] = {}  # the oldest first
         self._bytes = 0
 
-    def find(self, repository: OpenRepository, resolved: Resolved, request: Request) -> bytes | None:
-        """Of exactly this query, by this user, who is named in it; where the ref is as it was."""
+    def find(
+        self, repository: OpenRepository, resolved: Resolved, request: Request, rights: Rights | None
+    ) -> bytes | None:
+        """Of exactly this query, by this user, who is named in it; where the ref is as it was, and what is shown."""
         page = self._pages.get(_asked(request))
-        return page.body if page is not None and page.is_of(repository, resolved) else None
+        return page.body if page is not None and page.is_of(repository, resolved, rights) else None
 
-    def keep(self, repository: OpenRepository, resolved: Resolved, request: Request, body: bytes) -> None:
+    def keep(
+        self, repository: OpenRepository, resolved: Resolved, request: Request, body: bytes, rights: Rights | None
+    ) -> None:
         """One that was made of that. Files of a workspace come and go without a word, and are not kept."""
         if resolved.workspace is not None or len(body) > BYTES_MAX // 4:
             return
@@ -43,7 +49,7 @@ class Pages:
         self._drop(asked)
         while self._bytes + len(body) > BYTES_MAX:
             self._drop(next(iter(self._pages)))
-        self._pages[asked] = _Page(repository, resolved.commit_id, _layers(resolved), body)
+        self._pages[asked] = _Page(repository, resolved.commit_id, _layers(resolved), rights, body)
         self._bytes += len(body)
 
     def _drop(self, asked: _Asked) -> None:

@@ -8,7 +8,7 @@ from lochan.formats.entry import Entry
 from lochan.formats.entry_table import table_of
 from lochan.server.gateway.answers import xml
 from lochan.server.gateway.digests import digests
-from lochan.server.gateway.gateway import Gateway
+from lochan.server.gateway.gateway import KEY_HEADER, Gateway
 from lochan.server.gateway.looking import current, find, look_up
 from lochan.server.gateway.places import Place, check_writable, object_place
 from lochan.server.gateway.request import Request, Response
@@ -34,7 +34,7 @@ async def handle(gateway: Gateway, request: Request) -> Response:
     source = await found_source(gateway, request)
     said = _said(request, source, target)
     wanted = conditions(request.headers)
-    if wanted.match is not None or wanted.none_match is not None:
+    if (wanted.match is not None or wanted.none_match is not None) and KEY_HEADER not in request.headers:
         check(wanted, await find(target))  # before bytes are moved; and again when it is appended
     entry = await _copied(gateway, source, target, await _summed(request, source, said))
     await stage(gateway, request, target, entry, read_at=source.read_at if _same(source.place, target) else 0)

@@ -1,7 +1,10 @@
 """DeleteObject: what is not there counts as deleted."""
 
+from contextlib import suppress
+
 from lochan.formats.entry import Entry
 from lochan.formats.refs_events import Staged
+from lochan.journal.request_key import CarriedOut, part_of
 from lochan.server.gateway.gateway import Gateway
 from lochan.server.gateway.looking import current, find
 from lochan.server.gateway.places import Place, check_writable, object_place
@@ -15,6 +18,7 @@ from lochan.server.gateway.wire.conditions import (
 )
 from lochan.versioning import objects
 from lochan.versioning.conditional import submit_if
+from lochan.versioning.once import check_first
 from lochan.versioning.workspaces import writing as workspaces
 
 ACTION = "fs:DeleteObject"
@@ -43,16 +47,22 @@ async def delete_if(gateway: Gateway, request: Request, place: Place, wanted: De
         await delete(gateway, request, place, [place.path])
         return
     event = Staged(place.branch, deletes=(place.path,))
-    await submit_if(place.repository, place.branch, place.path, check, (event,), actor=gateway.actor(request))
+    actor = part_of(gateway.keyed_actor(request, place.path), f"{place.ref}/{place.path}")
+    with suppress(CarriedOut):  # sent again with its idempotency key
+        await check_first(place.repository, actor)
+        await submit_if(place.repository, place.branch, place.path, check, (event,), actor=actor)
 
 
 async def delete(gateway: Gateway, request: Request, place: Place, paths: list[str]) -> None:
     """Of one branch or workspace, as one event."""
-    actor = gateway.actor(request)
     paths = [path for path in paths if path]  # the root of a branch stays
+    # A list of keys may be of several branches, and each is decided by itself.
+    actor = part_of(gateway.keyed_actor(request, paths), place.ref)
     if not paths:
         return
     if place.workspace:
-        await workspaces.delete(place.repository, place.workspace, paths, actor=actor)
+        with suppress(CarriedOut):
+            await check_first(place.repository, actor)
+            await workspaces.delete(place.repository, place.workspace, paths, actor=actor)
     else:
         await objects.delete(place.repository, place.branch, paths, actor=actor)

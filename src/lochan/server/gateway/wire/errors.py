@@ -118,6 +118,7 @@ CODES: Final[Mapping[str, tuple[int, str]]] = {
     "OperationAborted": (409, "A conflicting conditional operation is currently in progress against this resource."),
     "PreconditionFailed": (412, "At least one of the pre-conditions you specified did not hold"),
     # The request itself
+    "IdempotentParameterMismatch": (422, "The idempotency key was used for another request."),
     "InvalidArgument": (400, "Invalid Argument"),
     "InvalidEncryptionAlgorithmError": (400, "The encryption request that you specified is not valid."),
     "InvalidRequest": (400, "Invalid Request"),

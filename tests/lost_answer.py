@@ -1,0 +1,24 @@
+"""An append whose answer is lost, as if the process had been killed behind it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from lochan import failpoints
+
+
+@contextmanager
+def lost_answer(number: int) -> Iterator[list[str]]:
+    """Of the append of that number, as if the process had been killed behind it; 0: of none. Yields what was passed."""
+    passed: list[str] = []
+
+    def act(name: str) -> None:
+        if name == "append.decided":
+            passed.append(name)
+            if len(passed) == number:
+                raise RuntimeError("the answer is lost")
+
+    failpoints.arm(act)
+    try:
+        yield passed
+    finally:
+        failpoints.arm(None)
