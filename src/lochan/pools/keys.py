@@ -18,6 +18,7 @@ nothing behind it counts before it does.
 import struct
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from math import isfinite, isnan
 from typing import Any, NamedTuple
 
@@ -91,8 +92,8 @@ def prefix_bounds(ends: Sequence[tuple[Any, Any]], settings: PoolSettings) -> Sp
     least = greatest = b""
     for (low, high), key in zip(ends, settings.keys, strict=False):
         what = path_text(key.path)
-        first = _LEAST if low is None else _part(low, False, settings.nulls_first, what)
-        last = _GREATEST if high is None else _part(high, False, settings.nulls_first, what)
+        first = _LEAST if low is None else _bound(low, settings, what, last=False)
+        last = _GREATEST if high is None else _bound(high, settings, what, last=True)
         if key.descending:
             first, last = _turned(last), _turned(first)
         least, greatest = least + first, greatest + last
@@ -131,6 +132,14 @@ def decode(key: bytes, settings: PoolSettings) -> list[Any]:
         values.append(value)
         key = key[used:]
     return values
+
+
+def _bound(value: Any, settings: PoolSettings, what: str, *, last: bool) -> bytes:
+    """Of a number that is neither an int of 64 bits nor a float: around all keys that are as near to it."""
+    if isinstance(value, Decimal) or (type(value) is int and not _INT_MIN <= value <= _INT_MAX):
+        near = _number(float(Decimal(value)))
+        return near[:-2] + (b"\xff\xff" if last else b"\0\0")
+    return _part(value, False, settings.nulls_first, what)
 
 
 # --- there -----------------------------------------------------------------------------------------------------------

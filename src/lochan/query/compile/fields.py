@@ -23,8 +23,10 @@ from lochan.pools.shape import (
     kind_of,
 )
 from lochan.pools.shape import sure as if_set
+from lochan.query.compile import numbers
 from lochan.query.compile.relations import Scan
 from lochan.query.compile.sql import (
+    DECIMAL,
     FALSE,
     TRUE,
     Sql,
@@ -64,6 +66,8 @@ def field_of(scan: Scan, path: Path, types: Mapping[int, Type], *, sure: bool) -
     certain = len(known) == 1 and known[0].always
     or_null = any(each.otherwise for each in known)
     alts = {each.leaf.kind: scan.leaf(each.leaf) for each in known if not each.otherwise}
+    if JSON in alts:
+        alts[DECIMAL], alts[JSON] = numbers.split(alts[JSON])
     element = next((each.element for each in known if each.leaf.kind == ARRAY), None)
     formats = next((each.formats for each in known if each.leaf.kind == TIME), ())
     told = sure and not any(isinstance(type, Maybe) for type in types.values())
@@ -119,11 +123,13 @@ def opened(json: Sql) -> Value:
     first = neutral("first_character", json)
     number = neutral("matches", json, options=("^-?[0-9]",))
     whole = case((neutral("matches", json, options=("^-?[0-9]+\\z",)), try_cast(json, INT)))
+    real = case((all_of([number, is_null(whole)]), neutral("exact_float", json)))
     return Value(
         {
             BOOL: case((eq(json, text("true")), TRUE), (eq(json, text("false")), FALSE)),
             INT: whole,
-            FLOAT: case((all_of([number, is_null(whole)]), try_cast(json, FLOAT))),
+            FLOAT: real,
+            DECIMAL: case((all_of([number, is_null(whole), is_null(real)]), json)),
             STRING: case((eq(first, text('"')), neutral("json_string", json))),
             JSON: case((neutral("matches", json, options=("^[{\\[]",)), json)),
             NULL: flag(eq(json, text("null"))),
@@ -151,9 +157,9 @@ def merged(values: Sequence[Value]) -> Value:
 def _below_text(value: Value, step: str | int) -> Value:
     """One path from the text that is there, however many steps were taken to come here."""
     text = value.text if value.text is not None else value.alts[JSON]
-    if isinstance(text, Neutral) and text.this == "json_get":
-        return opened(neutral("json_get", *text.expressions, options=(*text.options, step)))
-    return opened(neutral("json_get", text, options=(step,)))
+    if isinstance(text, Neutral) and text.this == "json_exact":
+        return opened(neutral("json_exact", *text.expressions, options=(*text.options, step)))
+    return opened(neutral("json_exact", text, options=(step,)))
 
 
 def _inside(value: Value, found: Value) -> Value:

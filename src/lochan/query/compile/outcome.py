@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from lochan.pools.shape import ARRAY, NULL, OBJECT, TIME
+from lochan.query.compile.numbers import unsplit
 from lochan.query.compile.sql import TRUE, Sql
 from lochan.query.compile.value import Format, Record, Value, settled
 from lochan.query.output.columns import BodyText, Column, FieldOrder, TimeFormat
@@ -14,7 +15,7 @@ ALWAYS = ""
 
 def shown(value: Value, columns: dict[str, Sql]) -> Column:
     """Adds what must be selected to `columns`."""
-    value = settled(value)
+    value = unsplit(settled(value))
     kinds = {}
     for kind, sql in value.alts.items():
         sure = sql == TRUE and kind in (OBJECT, NULL) and len(value.alts) == 1

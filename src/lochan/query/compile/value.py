@@ -15,6 +15,7 @@ from typing import Any
 
 from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, JSON, NULL, OBJECT, STRING, TIME, Type
 from lochan.query.compile.sql import (
+    DECIMAL,
     DURATION,
     ERROR,
     FALSE,
@@ -36,7 +37,8 @@ from lochan.query.compile.sql import (
 
 MISSING = "missing"
 NUMBERS = (INT, FLOAT)
-SIMPLE = (BOOL, INT, FLOAT, TIME, DURATION, IP, STRING)  # in their order: values of different kinds sort by kind
+EVERY_NUMBER = (INT, FLOAT, DECIMAL)
+SIMPLE = (BOOL, INT, FLOAT, DECIMAL, TIME, DURATION, IP, STRING)  # in their order: values of different kinds sort by kind
 KINDS = (*SIMPLE, OBJECT, ARRAY, JSON, ERROR, NULL)
 
 
@@ -175,6 +177,8 @@ def literal(kind: str, value: Any) -> Value:
         return Value({TIME: moment(value)}, constant=value)
     if kind == IP:
         return Value({IP: text(address_digits(value))}, constant=value)
+    if kind == DECIMAL:
+        return Value({DECIMAL: text(str(value))}, constant=value)
     sql = text(value) if isinstance(value, str) else number(float(value) if kind == FLOAT else value)
     return Value({kind: sql}, constant=value)
 

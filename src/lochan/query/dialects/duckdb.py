@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from lochan.pools.shape import BOOL, FLOAT, INT, JSON, NULL, STRING, TIME, Array, Object, Type, kind_of
+from lochan.query.dialects import decimals
 from lochan.query.dialects.addresses import IPV4, ipv6_digits, ipv6_text
 from lochan.query.dialects.durations import parsed_duration, written_duration
 from lochan.query.dialects.form import (
@@ -30,6 +31,7 @@ TYPES = {
     BOOL: "BOOLEAN",
     JSON: "VARCHAR",
     NULL: "BOOLEAN",
+    "decimal": "VARCHAR",
     "duration": "BIGINT",
     "ip": "VARCHAR",
 }
@@ -232,10 +234,32 @@ def _json_length(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
     return f"CAST(CASE JSON_TYPE({text}) {arms} END AS BIGINT)"
 
 
+_JSON_ITEMS = plain("CAST(JSON_EXTRACT({0}, '$[*]') AS VARCHAR[])")
 _JSON_STRING = plain("JSON_EXTRACT_STRING({0}, '$')")
 _FROM_MICROS = plain("CAST(TRY(MAKE_TIMESTAMP({0})) AS TIMESTAMPTZ)")
 
+
+def _members(fields: dict[str, str]) -> str:
+    return "{" + ", ".join(f"'{name}': {value}" for name, value in fields.items()) + "}"
+
+
+_WORDS = decimals.Words(
+    let=lambda name, value, body: f"LIST_TRANSFORM([{value}], LAMBDA {name}: {body})[1]",
+    members=_members,
+    text="VARCHAR",
+    left_trim=lambda of, letters: f"LTRIM({of}, '{letters}')",
+    right_trim=lambda of, letters: f"RTRIM({of}, '{letters}')",
+    quoted=quoted,
+    fail=lambda message: f"ERROR({message})",
+    float_text=lambda value: f"CAST(TO_JSON({value}) AS VARCHAR)",
+    matches=lambda of, pattern: _matches([of], (pattern,)),
+    json_get=_json_get,
+    json_items=_JSON_ITEMS,
+    each=lambda many, name, body: f"LIST_TRANSFORM({many}, LAMBDA {name}: {body})",
+)
+
 FORMS: Forms = {
+    **decimals.forms(_WORDS),
     # kinds
     "try_cast": _try_cast,
     "truncate": plain("TRUNC({0})"),
@@ -252,8 +276,15 @@ FORMS: Forms = {
     "remainder": by_option(
         {INT: plain("TRY(({0}) % ({1}))"), FLOAT: plain("CASE WHEN {1} <> 0 THEN ({0}) % ({1}) END")}
     ),
-    "negate": plain("TRY(-({0}))"),
-    "abs": plain("TRY(ABS({0}))"),
+    "negate": by_option(
+        {
+            **dict.fromkeys((INT, FLOAT, "duration"), plain("TRY(-({0}))")),
+            "decimal": plain("CASE WHEN SUBSTRING({0}, 1, 1) = '-' THEN SUBSTRING({0}, 2) ELSE '-' || {0} END"),
+        }
+    ),
+    "abs": by_option(
+        {**dict.fromkeys((INT, FLOAT, "duration"), plain("TRY(ABS({0}))")), "decimal": plain("LTRIM({0}, '-')")}
+    ),
     "ceil": plain("(CEIL({0}) + 0e0)"),  # never -0.0
     "floor": plain("(FLOOR({0}) + 0e0)"),
     "round": rounded,
@@ -304,7 +335,7 @@ FORMS: Forms = {
     # JSON
     "json_get": _json_get,
     "json_string": _JSON_STRING,
-    "json_items": plain("CAST(JSON_EXTRACT({0}, '$[*]') AS VARCHAR[])"),
+    "json_items": _JSON_ITEMS,
     "json_strings": plain(
         "LIST_TRANSFORM(CAST(JSON_EXTRACT({0}, '$[*]') AS VARCHAR[]), LAMBDA x: JSON_EXTRACT_STRING(x, '$'))"
     ),
@@ -315,6 +346,7 @@ FORMS: Forms = {
             BOOL: plain("CAST({0} AS VARCHAR)"),
             INT: plain("CAST({0} AS VARCHAR)"),
             FLOAT: plain("CAST(TO_JSON({0}) AS VARCHAR)"),
+            "decimal": plain("{0}"),
             STRING: plain("CAST(TO_JSON({0}) AS VARCHAR)"),
             TIME: lambda arguments, options: "('\"' || " + time_text(arguments[0]) + " || '\"')",
             "duration": lambda arguments, options: "('\"' || " + duration_text(arguments[0]) + " || '\"')",

@@ -20,7 +20,7 @@ from lochan.pools.json_row import read_value, row_text
 from lochan.pools.shape import ARRAY, NULL, OBJECT, STRING, TIME, Array, Object, Type, kind_of, sure
 from lochan.query.output.columns import BodyText, Column, FieldOrder, Names
 
-DURATION, IP = "duration", "ip"
+DURATION, IP, DECIMAL = "duration", "ip", "decimal"
 _TEXT = pa.large_string()
 _UGLY = r'[\x00-\x1f"\\]'
 
@@ -65,7 +65,7 @@ def scalar_texts(values: pa.Array, kind: str) -> pa.Array:
             return float_texts(values)
         case "string":
             return string_texts(values)
-        case "json":
+        case "json" | "decimal":
             return values.cast(_TEXT)
         case "duration":
             return _quoted(duration_texts(values))

@@ -16,11 +16,11 @@ import pyarrow.compute as pc
 from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, JSON, NULL, OBJECT, STRING, TIME, Array, Object, Type, kind_of
 from lochan.query.output.cells import cell_texts, fields
 from lochan.query.output.columns import Column
-from lochan.query.output.texts import DURATION, IP
+from lochan.query.output.texts import DECIMAL, DURATION, IP
 
 _TIME = pa.timestamp("us", "UTC")
 _PLAIN = {BOOL: pa.bool_(), INT: pa.int64(), FLOAT: pa.float64(), STRING: pa.string(), TIME: _TIME}
-_TYPES = {**_PLAIN, JSON: pa.string(), DURATION: pa.duration("us"), IP: pa.string()}
+_TYPES = {**_PLAIN, JSON: pa.string(), DECIMAL: pa.string(), DURATION: pa.duration("us"), IP: pa.string()}
 
 
 def typed_schema(row: Column) -> pa.Schema:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from math import ceil, floor
 from typing import NamedTuple
 
@@ -10,14 +11,17 @@ from sqlglot import exp
 
 from lochan.errors import Invalid
 from lochan.formats.pool_settings import PoolSettings, path_text
+from lochan.pools.json_row import exact_number
 from lochan.pools.keys import Instant
 from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, JSON, NULL, OBJECT, STRING, TIME
-from lochan.query.compile.sql import FALSE, TRUE, Sql, all_of, any_of, is_null, is_set, moment, negate, number, op, text
+from lochan.query.compile.numbers import against_decimal, constant_key, split
+from lochan.query.compile.sql import DECIMAL, FALSE, INT_MAX, INT_MIN, TRUE, Sql, all_of, any_of, is_null, is_set, moment, negate, number, op, text
+from lochan.query.dialects.neutral import neutral
 from lochan.query.leaves import Leaf, Path
 from lochan.query.sources.constants import Scalar
 from lochan.query.sources.pruning import Ends
 
-_RANK = {BOOL: 0, INT: 1, FLOAT: 1, TIME: 2, STRING: 3, JSON: 4, OBJECT: 4, ARRAY: 4}
+_RANK = {BOOL: 0, INT: 1, FLOAT: 1, DECIMAL: 1, TIME: 2, STRING: 3, JSON: 4, OBJECT: 4, ARRAY: 4}
 
 End = tuple[str, Scalar] | None  # kind, value
 
@@ -70,14 +74,21 @@ def _parsed(text: str, rank: int) -> End:
 
     try:
         if rank == _RANK[INT]:
-            return (INT, int(text)) if text.lstrip("-").isdigit() else (FLOAT, float(text))
+            value = int(text) if text.lstrip("-").isdigit() else exact_number(text)
+            return _number_kind(value), value
         if rank == _RANK[TIME]:
             moment = datetime.fromisoformat(text)
             moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
             return TIME, (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
-    except ValueError:
+    except (ValueError, ArithmeticError):
         pass
     return None
+
+
+def _number_kind(value: float | Decimal) -> str:
+    if isinstance(value, int):
+        return INT if INT_MIN <= value <= INT_MAX else DECIMAL
+    return DECIMAL if isinstance(value, Decimal) else FLOAT
 
 
 def _text(kind: str, value: Scalar) -> str:
@@ -109,7 +120,22 @@ def _absent(path: Path, leaves: Sequence[Leaf]) -> Sql:
 
 
 def _inside(leaf: Leaf, range: KeyRange) -> Sql:
+    if leaf.kind == JSON:  # among the texts are numbers of many digits
+        exact, other = split(_column(leaf))
+        ends = [_number_beyond(exact, range.low, above=True), _number_beyond(exact, range.high, above=False)]
+        rest = [_beyond(leaf, range.low, above=True), _beyond(leaf, range.high, above=False)]
+        return any_of([all_of([is_set(exact), *ends]), all_of([is_set(other), *rest])])
     return all_of([is_set(_column(leaf)), _beyond(leaf, range.low, above=True), _beyond(leaf, range.high, above=False)])
+
+
+def _number_beyond(exact: Sql, end: End, *, above: bool) -> Sql:
+    if end is None:
+        return TRUE
+    kind, value = end
+    if _RANK[kind] != _RANK[INT]:
+        return TRUE if (_RANK[INT] > _RANK[kind]) is above else FALSE
+    assert isinstance(value, int | float | Decimal)
+    return op(exp.GTE if above else exp.LTE, neutral("number_key", exact), text(constant_key(value)))
 
 
 def _beyond(leaf: Leaf, end: End, *, above: bool) -> Sql:
@@ -118,6 +144,8 @@ def _beyond(leaf: Leaf, end: End, *, above: bool) -> Sql:
     kind, value = end
     if _RANK[kind] != _RANK[leaf.kind]:
         return TRUE if (_RANK[leaf.kind] > _RANK[kind]) is above else FALSE
+    if isinstance(value, Decimal):
+        return against_decimal(">=" if above else "<=", leaf.kind, _column(leaf), value)
     return op(exp.GTE if above else exp.LTE, _column(leaf), _literal(leaf.kind, kind, value, above))
 
 

@@ -7,12 +7,27 @@ from collections.abc import Iterator
 from sqlglot import exp
 
 from lochan.formats.pool_settings import PoolKey, PoolSettings
-from lochan.pools.shape import BOOL, FLOAT, INT, STRING, TIME
-from lochan.query.compile.sql import INT_MAX, Sql, any_of, case, cast, coalesce, is_set, number, op, try_cast
+from lochan.pools.shape import BOOL, FLOAT, INT, JSON, STRING, TIME
+from lochan.query.compile.numbers import number_text, split
+from lochan.query.compile.sql import (
+    DECIMAL,
+    INT_MAX,
+    Sql,
+    any_of,
+    case,
+    cast,
+    coalesce,
+    is_null,
+    is_set,
+    number,
+    op,
+    try_cast,
+)
+from lochan.query.dialects.neutral import neutral
 from lochan.query.leaves import Leaf, Path
 from lochan.query.sources.whole_row import COMPOSITE, LookUp, Names, Texts, leaves_at
 
-_CLASSES = ((BOOL,), (INT, FLOAT), (TIME,), (STRING,), COMPOSITE)
+_CLASSES = ((BOOL,), (INT, FLOAT, DECIMAL), (TIME,), (STRING,), COMPOSITE)
 _KINDS = frozenset(kind for each in _CLASSES for kind in each)
 _BEYOND = float(INT_MAX)  # the least double that is greater than every int
 
@@ -41,6 +56,8 @@ def is_composite(settings: PoolSettings, known: LookUp) -> bool:
 
 def _terms(key: PoolKey, settings: PoolSettings, known: LookUp, texts: Texts) -> Iterator[exp.Ordered]:
     kinds = [each.leaf.kind for each in known(key.path)]
+    if JSON in kinds:  # some of these texts may be numbers
+        kinds.append(DECIMAL)
     nulls_first = settings.nulls_first != key.descending  # null counts as the greatest value, or as the least
     classes = [[kind for kind in each if kind in kinds] for each in _CLASSES]
     present = [each for each in classes if each]
@@ -61,7 +78,10 @@ def _values(path: Path, kinds: list[str], texts: Texts) -> Iterator[Sql]:
     if kinds[0] in COMPOSITE:
         text = texts.of_key(path)
         assert text is not None
-        yield text
+        yield case((is_null(_column(path, DECIMAL)), text)) if JSON in kinds else text
+    elif DECIMAL in kinds:
+        texts_of = [number_text(kind, _column(path, kind)) for kind in kinds]
+        yield neutral("number_key", coalesce(*texts_of))
     elif kinds == [INT, FLOAT]:
         yield from _numbers(_column(path, INT), _column(path, FLOAT))
     else:
@@ -76,6 +96,9 @@ def _numbers(whole: Sql, broken: Sql) -> Iterator[Sql]:
 
 
 def _column(path: Path, kind: str) -> Sql:
+    if kind in (DECIMAL, JSON):
+        number, other = split(exp.column(Leaf(path, JSON).column, quoted=True))
+        return number if kind == DECIMAL else other
     return exp.column(Leaf(path, kind).column, quoted=True)
 
 

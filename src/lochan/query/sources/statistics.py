@@ -15,7 +15,7 @@ import numpy.typing as npt
 from lochan.formats import bloom
 from lochan.formats.pool_settings import path_text
 from lochan.pools.facts import ColumnFacts
-from lochan.pools.shape import FLOAT, INT, NULL, SCALARS, STRING, kind_of
+from lochan.pools.shape import FLOAT, INT, JSON, NULL, SCALARS, STRING, kind_of
 from lochan.query.leaves import Leaf, Path
 from lochan.query.sources.bounds import (
     All,
@@ -130,7 +130,8 @@ class Judge:
 
     def _columns_without(self, test: Compare) -> Iterator[Judged]:
         """For each column that could hold such a value, why it does not."""
-        for kind in _alike(test.kind):
+        kinds = (*_alike(test.kind), *((JSON,) if test.kind in NUMBERS else ()))  # a text may be a number of many digits
+        for kind in kinds:
             place = self._form.place(Leaf(test.path, kind))
             if place is not None:
                 yield self._may if place.inside is not None else self._column_without(test, self._columns(place.column))

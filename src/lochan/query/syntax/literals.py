@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 
+from lochan.pools.json_row import exact_number
 from lochan.query.ast import Literal, Span
 from lochan.query.errors import QueryError
 
@@ -151,16 +153,24 @@ def _address(text: str, span: Span) -> Literal:
 
 
 def _float(text: str, span: Span) -> Literal:
-    value = float(text[span.start : span.stop])
-    if value in (float("inf"), float("-inf")):
+    """Where a float is not exactly the number that is written, the number itself."""
+    shown = text[span.start : span.stop]
+    if len(shown) > _DIGITS_MAX:
         raise _too_large(text, span)
-    return Literal("float", value, span=span)
+    try:
+        value = exact_number(shown)
+    except ArithmeticError:
+        raise _too_large(text, span) from None
+    return Literal("decimal" if isinstance(value, Decimal) else "float", value, span=span)
 
 
 def _int(text: str, span: Span) -> Literal:
     """One more than the greatest is let through: with a minus in front it is the least."""
-    if span.stop - span.start > _DIGITS_MAX or (value := int(text[span.start : span.stop])) > INT_MAX + 1:
+    if span.stop - span.start > _DIGITS_MAX:
         raise _too_large(text, span)
+    value = int(text[span.start : span.stop])
+    if value > INT_MAX + 1:
+        return Literal("decimal", Decimal(value), span=span)
     return Literal("int", value, span=span)
 
 
