@@ -18,7 +18,7 @@ nothing behind it counts before it does.
 import struct
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal
+from decimal import ROUND_FLOOR, Decimal
 from math import isfinite, isnan
 from typing import Any, NamedTuple
 
@@ -154,7 +154,9 @@ def _plain(value: Any, what: str) -> bytes:
         case bool():
             return bytes([_BOOL, value])
         case int():
-            return _number(value) if _INT_MIN <= value <= _INT_MAX else _text(_JSON, str(value))
+            return _number(value) if _INT_MIN <= value <= _INT_MAX else _exact(Decimal(value))
+        case Decimal():
+            return _exact(value)
         case float():
             if isnan(value):
                 raise Invalid(
@@ -177,6 +179,13 @@ def _number(value: int | float) -> bytes:
     ordered = bits ^ (2 * _SIGN - 1) if bits & _SIGN else bits | _SIGN
     rest = value - int(near) if isinstance(value, int) else 0  # at most half the distance of two doubles: 512
     return bytes([_NUMBER]) + ordered.to_bytes(8, "big") + _REST.pack(rest + 0x8000)
+
+
+def _exact(value: Decimal) -> bytes:
+    """Of a number that neither 64 bits nor a double hold: as near as the bytes come to it. Never stored."""
+    near = float(value)
+    rest = int((value - Decimal(near)).to_integral_value(ROUND_FLOOR)) if isfinite(near) else 0
+    return _number(near)[:-2] + _REST.pack(min(max(rest, -0x8000), 0x7FFF) + 0x8000)
 
 
 def _time(micros: int) -> bytes:

@@ -64,14 +64,14 @@ def split(json: Sql) -> tuple[Sql, Sql]:
 
 
 def unsplit(value: Value) -> Value:
-    """To be shown: numbers and all else that is text as one, for both are written as they are."""
+    """To be shown: numbers and all else of one text as that text, for both are written as they are."""
     if DECIMAL not in value.alts or JSON not in value.alts:
         return value
     one, other = value.alts[DECIMAL], value.alts[JSON]
-    alts = {kind: sql for kind, sql in value.alts.items() if kind != DECIMAL}
     whole = _split_from(one)
-    alts[JSON] = whole if whole is not None and (one, other) == split(whole) else coalesce(one, other)
-    return replace(value, alts=alts)
+    if whole is None or (one, other) != split(whole):
+        return value
+    return replace(value, alts={kind: sql for kind, sql in value.alts.items() if kind != DECIMAL} | {JSON: whole})
 
 
 def _split_from(sql: Sql) -> Sql | None:

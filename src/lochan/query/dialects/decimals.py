@@ -41,6 +41,9 @@ class Words(NamedTuple):
     json_get: Form
     json_items: Form
     each: Callable[[str, str, str], str]  # a list, a name for its elements, what is made of each
+    numbers_in: Callable[[str, str, str], str]  # a text, a name for each number in it, a test: those that pass, once
+    length: Callable[[str], str]
+    first: Callable[[str], str]
 
 
 def forms(words: Words) -> Forms:
@@ -159,19 +162,21 @@ class _Made:
         return self._let("t", number, f"CASE WHEN t IS NOT NULL THEN {self._apart('t', body)} END")
 
     def exact(self, json: str, found: str) -> str:
-        """What was found in a JSON text. Engines write numbers in their own way, with a double's digits: where a number
-        is not written so in the text, and the text has longer ones, it may have been cut."""
+        """What was found in a JSON text. Engines write numbers with a double's digits: where the text has long numbers
+        it is the one which is that double. If several are, nothing tells which, and the query ends."""
         return self._let("g", found, self._uncut(json))
 
     def exact_items(self, json: str) -> str:
         return self._words.each(self._words.json_items([json], ()), "g", self._uncut(json))
 
     def _uncut(self, json: str) -> str:
-        contains = f"CONTAINS({json}, g)"
-        long = self._words.matches(json, "[0-9][0-9.]{16}")
-        failed = self._fail("a number of so many digits inside of a list or an object that is kept as text", "g")
-        cut = f"g >= '-' AND g < ':' AND NOT {contains} AND {long}"
-        return f"CASE WHEN {cut} THEN CAST({failed} AS {self._words.text}) ELSE g END"
+        words = self._words
+        long = words.matches(json, "[0-9][0-9.]{16}")
+        cut = f"g >= '-' AND g < ':' AND NOT CONTAINS({json}, g) AND {long}"
+        failed = self._fail("numbers of so many digits inside of a list or an object that is kept as text", "g")
+        same = words.numbers_in(json, "h", "TRY_CAST(h AS DOUBLE) = TRY_CAST(g AS DOUBLE)")
+        one = f"CASE WHEN {words.length('s')} = 1 THEN {words.first('s')} ELSE CAST({failed} AS {words.text}) END"
+        return f"CASE WHEN {cut} THEN {self._let('s', same, one)} ELSE g END"
 
     def refuse(self, arguments: Sequence[str], options: tuple[Any, ...]) -> str:
         """Of a number's text: NULL of NULL, else the end of the query. `options`: what is said, and the type."""
@@ -241,6 +246,7 @@ class _Made:
         return self.text(self.key(made))
 
 
+NUMBER = "-?[0-9]+([.][0-9]+)?([eE][+-]?[0-9]+)?"  # anywhere in a text
 _LARGE, _SMALL = f"DECIMAL({WHOLE_DIGITS}, 0)", f"DECIMAL(38, {REST_DIGITS})"
 _BEHIND = (  # the digits behind the point, and zeros behind those
     f"(REPEAT('0', CAST(GREATEST(LEAST(-d.p, {2 * REST_DIGITS}), 0) AS INT)) || "

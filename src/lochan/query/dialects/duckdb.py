@@ -256,6 +256,11 @@ _WORDS = decimals.Words(
     json_get=_json_get,
     json_items=_JSON_ITEMS,
     each=lambda many, name, body: f"LIST_TRANSFORM({many}, LAMBDA {name}: {body})",
+    numbers_in=lambda of, name, test: (
+        f"LIST_DISTINCT(LIST_FILTER(REGEXP_EXTRACT_ALL({of}, '{decimals.NUMBER}'), LAMBDA {name}: {test}))"
+    ),
+    length=lambda of: f"LEN({of})",
+    first=lambda of: f"{of}[1]",
 )
 
 FORMS: Forms = {

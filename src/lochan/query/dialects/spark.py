@@ -124,6 +124,11 @@ _WORDS = decimals.Words(
     json_get=spark_nested.FORMS["json_get"],
     json_items=spark_nested.FORMS["json_items"],
     each=lambda many, name, body: f"TRANSFORM({many}, {name} -> {body})",
+    numbers_in=lambda of, name, test: (
+        f"ARRAY_DISTINCT(FILTER(REGEXP_EXTRACT_ALL({of}, {quoted(decimals.NUMBER)}, 0), {name} -> {test}))"
+    ),
+    length=lambda of: f"SIZE({of})",
+    first=lambda of: f"{of}[0]",
 )
 
 FORMS: Forms = {

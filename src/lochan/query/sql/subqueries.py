@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from lochan.pools.shape import FLOAT, INT, NULL
+from lochan.pools.shape import FLOAT, INT, JSON, NULL
 from lochan.query.compile.sql import (
     DECIMAL,
     FALSE,
@@ -124,6 +124,7 @@ def _one_column(node: exp.Expr, made: Made, scope: Scope) -> Value:
     if len(made.columns) != 1:
         raise scope.refused(node, f"this query has {len(made.columns)} columns, and one is wanted")
     value = made.columns[0][1]
-    if not set(value.alts) <= {*SIMPLE, "error"}:
+    texts = DECIMAL in value.alts and JSON in value.alts  # of a field some of whose numbers are text
+    if not set(value.alts) <= {*SIMPLE, "error", *((JSON,) if texts else ())}:
         raise scope.refused(node, "the column is a record or an array", "take a field of it")
-    return Value({kind: sql for kind, sql in value.alts.items() if kind != "error"}, NULL)
+    return Value({kind: sql for kind, sql in value.alts.items() if kind not in ("error", JSON)}, NULL)
