@@ -100,6 +100,16 @@ def prefix_bounds(ends: Sequence[tuple[Any, Any]], settings: PoolSettings) -> Sp
     return Span(least, greatest + b"\xff")
 
 
+def string_times(settings: PoolSettings) -> Span | None:
+    """Where strings lie, if the first part of the key is declared as a time: those that a timestamp does not give back
+    are kept as strings, and yet they are times. None: it is not declared so."""
+    first = settings.keys[0]
+    if first.path not in settings.times:
+        return None
+    low, high = bytes([_STRING]), bytes([_STRING + 1])
+    return Span(_turned(high), _turned(low) + b"\xff") if first.descending else Span(low, high)
+
+
 def null_key(settings: PoolSettings) -> str:
     """Where rows without the key stand in the order, as hex digits."""
     return _part(None, settings.keys[0].descending, settings.nulls_first, "").hex()

@@ -47,8 +47,8 @@ class Node(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
 
 class Literal(Node, frozen=True, eq=False):
-    """`kind` is one of null, bool, int, float, decimal, string, time, duration, ip, net. A time is microseconds since 1970, a
-    duration microseconds, an address and a network their text in canonical form."""
+    """`kind` is one of null, bool, int, float, decimal, string, time, duration, ip, net. A time is microseconds since
+    1970, a duration microseconds, an address and a network their text in canonical form."""
 
     kind: str
     value: bool | int | float | Decimal | str | None

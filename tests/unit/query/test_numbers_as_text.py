@@ -77,3 +77,30 @@ def test_long_numbers_take_part(query: str, expected: list[Any], ask: Ask) -> No
 def test_what_cannot_be_exact_is_refused_by_name(query: str, what: str, ask: Ask) -> None:
     with pytest.raises(Refused, match=what):
         ask(query)
+
+
+@pytest.mark.parametrize(
+    "query, expected",
+    [
+        ("from times | ts > 2026-11-01 | count()", [{"count": 12}]),
+        ("select count(*) as n from times where ts > '2026-11-01'", [{"n": 12}]),
+        ("from times range 2026-11-01 to 2026-11-02 | count()", [{"count": 12}]),
+        ("from times | count() every 1h | sort ts | yield count", [5, 6, 1, 1]),
+        ("from times | ts == 2026-11-01T12:00:00Z | yield ts", ["2026-11-01T14:00:00+02:00"]),
+        ("from times | ts > 2026-11-01T11:00:05.123456788Z | yield n", [5, 20]),
+        ("from times | ts >= 2026-11-01T11:00:05.12345679Z | yield n", [20]),
+        ("from times range 2026-11-01T11:00:04.1234567891Z to 2026-11-01T11:00:05.123456789Z | yield n", [5]),
+        ("from times | ts == 2026-11-01T11:00:05.123456789Z | yield n", [5]),
+        ("from times | head 7 | yield n", [0, 1, 2, 3, 4, 0, 1]),
+        ("from times | tail 2 | yield ts", ["2026-11-01T14:00:00+02:00", "not a time"]),
+        ("from times | ts < 2026-11-01T10:00:01Z | yield ts", ["2026-11-01T10:00:00.5Z"]),
+        ("from times | max(ts) where n < 20", [{"max": "2026-11-01T11:00:05.123456Z"}]),
+        ('from times | kind(ts) == "string" | yield ts', ["not a time"]),
+        ("from times | n == 3 | sort ts | yield ts", ["2026-11-01T10:00:03.5Z", "2026-11-01T11:00:03.123456789Z"]),
+        ("from times | n == 3 | by ts | count()", [{"count": 2}]),
+        ("select ts from times where n = 5", [{"ts": "2026-11-01T11:00:05.123456789Z"}]),
+        ("from times | n == 5 | collect(ts)", [{"collect": ["2026-11-01T11:00:05.123456789Z"]}]),
+    ],
+)
+def test_a_declared_time_is_one_value_by_value(query: str, expected: list[Any], ask: Ask) -> None:
+    assert ask(query) == expected

@@ -7,13 +7,14 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
-from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, JSON, NULL, OBJECT
+from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, JSON, NULL, OBJECT, TIME
 from lochan.query.compile import numbers
 from lochan.query.compile.aggregated import Aggregated, one_format
 from lochan.query.compile.collecting import collect, first, fused_type, last, union
 from lochan.query.compile.comparing import exact
 from lochan.query.compile.exact_sums import exact_average, exact_total, extreme_number
 from lochan.query.compile.expressions import value_of
+from lochan.query.compile.moments import exact_text
 from lochan.query.compile.scope import refused
 from lochan.query.compile.sql import (
     DECIMAL,
@@ -150,7 +151,7 @@ def count_distinct(each: Aggregated) -> Value:
     value = each.value
     if value.kinds <= {*SIMPLE, NULL, ERROR}:
         kinds = [kind for kind in value.alts if kind in SIMPLE]
-        counts = [each.over(exp.Count(this=exp.Distinct(expressions=[_ordering(value, kind)]))) for kind in kinds]
+        counts = [each.over(exp.Count(this=exp.Distinct(expressions=[_identity(value, kind)]))) for kind in kinds]
     else:
         counts = [each.over(exp.Count(this=exp.Distinct(expressions=[json_text(value)])), valued(value))]
     whole: Sql = counts[0] if counts else number(0)
@@ -176,6 +177,14 @@ def _of_bools(each: Aggregated, function: type[exp.AggFunc]) -> Value:
 def _ordering(value: Value, kind: str) -> Sql:
     """What is compared of the values of one kind."""
     return numbers.key(value.only((DECIMAL,))) if kind == DECIMAL else value.alts[kind].copy()
+
+
+def _identity(value: Value, kind: str) -> Sql:
+    """What tells values of one kind apart."""
+    exact = exact_text(value) if kind == TIME else None
+    if exact is not None:
+        return coalesce(exact, neutral("time_text", value.alts[TIME]))
+    return _ordering(value, kind)
 
 
 def _reals(value: Value) -> Sql | None:

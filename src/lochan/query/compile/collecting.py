@@ -45,7 +45,7 @@ def _at_end(each: Aggregated, name: str) -> Value:
     assert each.place is not None
     value = each.value
     tests = _there(value)
-    if value.kinds <= {*SIMPLE, ARRAY, JSON, NULL, ERROR}:
+    if value.kinds <= {*SIMPLE, ARRAY, JSON, NULL, ERROR} and value.original is None:
         kept = {kind: sql for kind, sql in value.alts.items() if kind not in (ERROR, NULL)}
         picked = {kind: each.over(neutral(name, sql, each.place), *tests) for kind, sql in kept.items()}
         return Value(picked, NULL, value.element, None, one_format(value))
@@ -121,6 +121,8 @@ def _there(value: Value) -> list[Sql]:
 def _single(value: Value) -> str | None:
     """The one kind that an array of such values would have, beside null."""
     kinds = value.kinds - {NULL, ERROR}
+    if value.original is not None:
+        return None
     kind = next(iter(kinds), None)
     return kind if len(kinds) == 1 and kind in _TYPED else None
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
-from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, JSON, NULL, OBJECT
-from lochan.query.compile import numbers
+from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, JSON, NULL, OBJECT, TIME
+from lochan.query.compile import moments, numbers
 from lochan.query.compile.sql import (
     DECIMAL,
     FALSE,
@@ -96,7 +96,10 @@ def order_keys(value: Value, *, descending: bool, nulls_first: bool) -> list[exp
     elif set(NUMBERS) <= set(simple):
         keys.extend(_ordered(each, descending, nulls_first) for each in number_keys(value))
         simple = [kind for kind in simple if kind not in NUMBERS]
-    keys.extend(_ordered(value.alts[kind], descending, nulls_first) for kind in simple)
+    for kind in simple:
+        keys.append(_ordered(value.alts[kind], descending, nulls_first))
+        if kind == TIME and value.original is not None:
+            keys.append(_ordered(moments.finer(value.original), descending, nulls_first))
     if rest:
         keys.append(_ordered(json_text(value.only(rest)), descending, nulls_first))
     if NULL in value.alts and value.alts[NULL] != TRUE and value.nothing:
@@ -128,6 +131,8 @@ def _pair(op_: str, one: str, left: Value, other: str, right: Value) -> Sql:
     mine, theirs = left.alts[one], right.alts[other]
     if DECIMAL in (one, other):
         return numbers.compared(op_, one, left, other, right)
+    if one == TIME and (moments.is_fine(left) or moments.is_fine(right)):
+        return moments.compared(op_, left, right)
     if one == other:
         return _simple(op_, one, mine, theirs)
     if one == INT:
@@ -170,7 +175,7 @@ def _class(value: Value, simple: list[str], rest: list[str]) -> Sql:
     """The place of its kind among the kinds: all numbers have one, and so have all that are no scalars."""
     places = {kind: at for at, kind in enumerate([*simple, *rest])}
     some = [kind for kind in EVERY_NUMBER if kind in simple]
-    places |= {kind: places[some[0]] for kind in some}
+    places |= dict.fromkeys(some, places[some[0]])
     places |= dict.fromkeys(rest, len(simple))
     return case(*((is_set(value.alts[kind]), number(at)) for kind, at in places.items()))
 

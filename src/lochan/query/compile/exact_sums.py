@@ -55,7 +55,9 @@ def exact_total(each: Aggregated) -> Value:
         alts[ERROR] = case((all_of([inexact, some, is_null(whole)]), text("the sum has more than 64 bits")))
     if reals is not None:
         near = each.over(exp.Sum(this=numbers.nearest(value.alts[DECIMAL])))
-        rest = [coalesce(near, number(0.0))] + ([coalesce(cast(whole, FLOAT), number(0.0))] if whole is not None else [])
+        rest = [coalesce(near, number(0.0))] + (
+            [coalesce(cast(whole, FLOAT), number(0.0))] if whole is not None else []
+        )
         for addend in rest:
             reals = op(exp.Add, reals, addend)
         alts[FLOAT] = case((all_of([negate(parts.exact), some_reals]), reals))

@@ -23,7 +23,7 @@ from lochan.pools.shape import (
     kind_of,
 )
 from lochan.pools.shape import sure as if_set
-from lochan.query.compile import numbers
+from lochan.query.compile import moments, numbers
 from lochan.query.compile.relations import Scan
 from lochan.query.compile.sql import (
     DECIMAL,
@@ -68,6 +68,10 @@ def field_of(scan: Scan, path: Path, types: Mapping[int, Type], *, sure: bool) -
     alts = {each.leaf.kind: scan.leaf(each.leaf) for each in known if not each.otherwise}
     if JSON in alts:
         alts[DECIMAL], alts[JSON] = numbers.split(alts[JSON])
+    original = None
+    if any(each.timed for each in known):
+        time, alts[STRING], original = moments.split(alts[STRING])
+        alts[TIME] = coalesce(alts[TIME], time) if TIME in alts else time
     element = next((each.element for each in known if each.leaf.kind == ARRAY), None)
     formats = next((each.formats for each in known if each.leaf.kind == TIME), ())
     told = sure and not any(isinstance(type, Maybe) for type in types.values())
@@ -76,7 +80,8 @@ def field_of(scan: Scan, path: Path, types: Mapping[int, Type], *, sure: bool) -
         NULL if or_null else "" if certain else MISSING,
         element,
         _record(scan, path, types, sure=told) if OBJECT in alts else None,
-        _format(scan, formats, types) if TIME in alts else None,
+        _format(scan, formats, types, by_shape=original is not None) if formats else None,
+        original=original,
         shaped=None if scan.source.has_body else Shaped(scan.shape(), types, sure),
     )
 
@@ -213,8 +218,9 @@ def _below(objects: Mapping[int, Object], name: str) -> dict[int, Type]:
     return found
 
 
-def _format(scan: Scan, formats: Sequence[str], types: Mapping[int, Type]) -> Format:
-    if len(formats) == 1:
+def _format(scan: Scan, formats: Sequence[str], types: Mapping[int, Type], *, by_shape: bool) -> Format:
+    """`by_shape`: some rows have times that were written in no format."""
+    if len(formats) == 1 and not by_shape:
         return Format(constant=formats[0])
     times = {number: there for number, type in types.items() if isinstance(there := if_set(type), str)}
     by_number = {number: type[5:] for number, type in times.items() if kind_of(type) == TIME}

@@ -193,5 +193,3 @@ def refused_where_set(sql: Sql, what: str, kind: str) -> Sql:
     types = {FLOAT: "DOUBLE", INT: "BIGINT"}
     message = f"{what} does not go with a number of so many digits (float64(…) takes the nearest float)"
     return neutral("refuse", sql, options=(message, types[kind]))
-
-

@@ -38,7 +38,16 @@ from lochan.query.compile.sql import (
 MISSING = "missing"
 NUMBERS = (INT, FLOAT)
 EVERY_NUMBER = (INT, FLOAT, DECIMAL)
-SIMPLE = (BOOL, INT, FLOAT, DECIMAL, TIME, DURATION, IP, STRING)  # in their order: values of different kinds sort by kind
+SIMPLE = (
+    BOOL,
+    INT,
+    FLOAT,
+    DECIMAL,
+    TIME,
+    DURATION,
+    IP,
+    STRING,
+)  # in their order: values of different kinds sort by kind
 KINDS = (*SIMPLE, OBJECT, ARRAY, JSON, ERROR, NULL)
 
 
@@ -61,6 +70,7 @@ class Value:
     constant: Any = None  # what it is, if the query says so
     text: Sql | None = None  # a JSON text that says the same, if there is one
     shaped: Shaped | None = None  # of a field of a source
+    original: Sql | None = None  # of a time: its text, where microseconds do not give it back (`moments.py`)
     there: Sql | None = None  # a shorter test of whether it is there than its alternates make
 
     @property
@@ -257,6 +267,7 @@ def mapped(value: Value, change: Callable[[Sql, str], Sql], alts: Mapping[str, S
         constant=None,
         text=None if value.text is None else change(value.text, JSON),
         shaped=value.shaped and replace(value.shaped, number=change(value.shaped.number, INT)),
+        original=None if value.original is None else change(value.original, STRING),
         there=None if value.there is None else change(value.there, BOOL),
     )
 

@@ -54,7 +54,9 @@ def forms(words: Words) -> Forms:
         "decimal_fits": lambda arguments, options: made.fits(arguments[0]),
         "exact_float": lambda arguments, options: made.float(arguments[0]),
         "whole_int": lambda arguments, options: made.int(arguments[0]),
-        "finite": lambda arguments, options: f"CASE WHEN ABS({arguments[0]}) <= 1.7976931348623157e308 THEN {arguments[0]} END",
+        "finite": lambda arguments, options: (
+            f"CASE WHEN ABS({arguments[0]}) <= 1.7976931348623157e308 THEN {arguments[0]} END"
+        ),
         "decimal_whole": made.whole,
         "decimal_rest": made.rest,
         "decimal_tail": made.tail,
@@ -115,7 +117,9 @@ class _Made:
             "s": f"CASE WHEN {negative} THEN {turned} ELSE SUBSTRING(k, 21) END",
             "p": f"CASE WHEN {negative} THEN -({power}) ELSE {power} END",
         }
-        far = f"CASE WHEN LENGTH(d.s) > 1 THEN '.' || SUBSTRING(d.s, 2) ELSE '' END || 'e' || {self._as_text('d.p - 1')}"
+        far = (
+            f"CASE WHEN LENGTH(d.s) > 1 THEN '.' || SUBSTRING(d.s, 2) ELSE '' END || 'e' || {self._as_text('d.p - 1')}"
+        )
         small = "CAST(LEAST(GREATEST(d.p, -40), 40) AS INT)"
         written = (
             "CASE WHEN d.n THEN '-' ELSE '' END || CASE "

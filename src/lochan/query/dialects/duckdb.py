@@ -11,6 +11,7 @@ from lochan.query.dialects.addresses import IPV4, ipv6_digits, ipv6_text
 from lochan.query.dialects.durations import parsed_duration, written_duration
 from lochan.query.dialects.form import (
     CAPITALS,
+    RFC3339,
     SMALL,
     Forms,
     by_option,
@@ -228,6 +229,13 @@ def _strptime(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
     return f"CAST(TRY_STRPTIME({arguments[0]}, {quoted(options[0])}) AS TIMESTAMPTZ)"
 
 
+def _rfc3339(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
+    """Six digits of the fraction; the rest is cut off, not rounded."""
+    text = arguments[0]
+    cut = f"REGEXP_REPLACE(UPPER({text}), '([.][0-9]{{6}})[0-9]+', '\\1')"
+    return f"CASE WHEN {_matches([text], (RFC3339,))} THEN TRY_CAST({cut} AS TIMESTAMPTZ) END"
+
+
 def _json_length(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
     text = arguments[0]
     arms = f"WHEN 'OBJECT' THEN LEN(JSON_KEYS({text})) WHEN 'ARRAY' THEN JSON_ARRAY_LENGTH({text})"
@@ -301,6 +309,8 @@ FORMS: Forms = {
     # times
     "micros": plain("EPOCH_US({0})"),
     "from_micros": _FROM_MICROS,
+    "rfc3339": _rfc3339,
+    "finer_digits": plain("RTRIM(REGEXP_EXTRACT({0}, '[.][0-9]{{6}}([0-9]+)', 1), '0')"),
     "time_text": lambda arguments, options: time_text(arguments[0]),
     "duration_text": lambda arguments, options: duration_text(arguments[0]),
     "parse_duration": _parse_duration,

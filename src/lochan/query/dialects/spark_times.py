@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from lochan.query.dialects.durations import parsed_duration, written_duration
-from lochan.query.dialects.form import Forms, named
+from lochan.query.dialects.form import RFC3339, Forms, named, plain
 from lochan.query.dialects.spark_words import let, matches, quoted
 
 _LETTERS = {
@@ -50,6 +50,13 @@ def _strftime(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
     return f"DATE_FORMAT({arguments[0]}, {_java(options[0])})"
 
 
+def _rfc3339(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
+    """Six digits of the fraction; the rest is cut off, not rounded."""
+    text = arguments[0]
+    cut = f"REGEXP_REPLACE(UPPER({text}), '([.][0-9]{{6}})[0-9]+', '$1')"
+    return f"CASE WHEN {matches([text], (RFC3339,))} THEN TRY_CAST({cut} AS TIMESTAMP) END"
+
+
 def _strptime(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
     return f"TRY_TO_TIMESTAMP({arguments[0]}, {_java(options[0])})"
 
@@ -80,4 +87,6 @@ FORMS: Forms = {
     "parse_duration": _parse_duration,
     "strftime": _strftime,
     "strptime": _strptime,
+    "rfc3339": _rfc3339,
+    "finer_digits": plain("TRIM(TRAILING '0' FROM REGEXP_EXTRACT({0}, '[.][0-9]{{6}}([0-9]+)', 1))"),
 }

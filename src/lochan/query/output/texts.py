@@ -8,6 +8,7 @@ always looks like a float; NaN and the infinities, for which JSON has no word, a
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -132,6 +133,9 @@ def ip_text(digits: str | None) -> str | None:
 def times_of(batch: pa.RecordBatch, column: Column) -> pa.Array:
     """As they were written, where the query did not make them."""
     values, format = _array(batch, column.kinds[TIME]), column.format
+    if format is not None and format.original:
+        plain = replace(column, format=replace(format, original=""))
+        return pc.coalesce(_array(batch, format.original).cast(_TEXT), times_of(batch, plain))
     if format is None or not format.column:
         return time_texts(values, format.constant if format is not None else "")
     numbers = _array(batch, format.column)

@@ -167,7 +167,11 @@ class _Bounds:
             return self._compared(right, _TURNED[op], left) if field(right) else ANY_ROW
         if op == "==" and _is_null(right):
             return IsNull(path)
-        return ANY_ROW if value is None else Compare(path, op, *value)
+        if value is None:
+            return ANY_ROW
+        if op == "<" and getattr(value[1], "finer", ""):  # of what is known in microseconds it may be just behind
+            op = "<="
+        return Compare(path, op, *value)
 
     def _differing(self, left: ast.Expr, right: ast.Expr) -> Test:
         equal = self._compared(left, "==", right)

@@ -14,8 +14,26 @@ from lochan.formats.pool_settings import PoolSettings, path_text
 from lochan.pools.json_row import exact_number
 from lochan.pools.keys import Instant
 from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, JSON, NULL, OBJECT, STRING, TIME
+from lochan.query.compile import moments
 from lochan.query.compile.numbers import against_decimal, constant_key, split
-from lochan.query.compile.sql import DECIMAL, FALSE, INT_MAX, INT_MIN, TRUE, Sql, all_of, any_of, is_null, is_set, moment, negate, number, op, text
+from lochan.query.compile.sql import (
+    DECIMAL,
+    FALSE,
+    INT_MAX,
+    INT_MIN,
+    TRUE,
+    Sql,
+    all_of,
+    any_of,
+    is_null,
+    is_set,
+    moment,
+    negate,
+    number,
+    op,
+    text,
+)
+from lochan.query.compile.value import Value, literal
 from lochan.query.dialects.neutral import neutral
 from lochan.query.leaves import Leaf, Path
 from lochan.query.sources.constants import Scalar
@@ -48,6 +66,8 @@ def converted(range: KeyRange, kinds: Iterable[str], settings: PoolSettings) -> 
     if not path and (range.low or range.high):
         raise Invalid("a pool whose key is the whole record has no ranges", hint="use `where` instead")
     there = {_RANK[kind] for kind in kinds if kind in _RANK}
+    if path in settings.times and there <= {_RANK[TIME], _RANK[STRING]}:
+        there = {_RANK[TIME]}  # its strings that say times are times
     if len(there) != 1 or there == {_RANK[JSON]}:  # no literal is an object or a list
         return range
     (rank,) = there
@@ -111,12 +131,42 @@ def test(range: KeyRange, settings: PoolSettings, leaves: Sequence[Leaf]) -> Sql
     absent = [_absent(key.path, leaves) for key in settings.keys if key.path]
     if range.no_key:
         return any_of(absent)
-    inside = [_inside(leaf, range) for leaf in leaves if leaf.path == settings.keys[0].path]
+    first = settings.keys[0].path
+    timed = first in settings.times
+    inside = [
+        _time_inside(leaf, range) if timed and leaf.kind in (TIME, STRING) else _inside(leaf, range)
+        for leaf in leaves
+        if leaf.path == first
+    ]
     return all_of([any_of(inside), *map(negate, absent)])
 
 
 def _absent(path: Path, leaves: Sequence[Leaf]) -> Sql:
     return all_of([is_null(_column(leaf)) for leaf in leaves if leaf.path == path])
+
+
+def _time_inside(leaf: Leaf, range: KeyRange) -> Sql:
+    if leaf.kind == TIME and not any(getattr(end[1], "finer", "") for end in (range.low, range.high) if end):
+        return _inside(leaf, range)
+    if leaf.kind == TIME:
+        return _fine_inside(Value({TIME: _column(leaf)}), range)
+    parts = moments.split(_column(leaf))
+    rest = [_beyond(leaf, range.low, above=True), _beyond(leaf, range.high, above=False)]
+    return any_of(
+        [_fine_inside(Value({TIME: parts.time}, original=parts.original), range), all_of([is_set(parts.rest), *rest])]
+    )
+
+
+def _fine_inside(value: Value, range: KeyRange) -> Sql:
+    tests = [is_set(value.alts[TIME])]
+    for end, above in ((range.low, True), (range.high, False)):
+        if end is None:
+            continue
+        if end[0] == TIME:
+            tests.append(moments.compared(">=" if above else "<=", value, literal(TIME, end[1])))
+        else:
+            tests.append(TRUE if (_RANK[TIME] > _RANK[end[0]]) is above else FALSE)
+    return all_of(tests)
 
 
 def _inside(leaf: Leaf, range: KeyRange) -> Sql:

@@ -58,7 +58,9 @@ def among(node: exp.In, scope: Scope) -> Sql:
                 elif (kind, theirs) == (INT, FLOAT):
                     query = _whole(query, column.name, scope)
                 elif (kind, theirs) == (FLOAT, INT):
-                    tests.append(all_of([_is_whole(sql), exp.In(this=try_cast(sql, INT), query=exp.Subquery(this=query))]))
+                    tests.append(
+                        all_of([_is_whole(sql), exp.In(this=try_cast(sql, INT), query=exp.Subquery(this=query))])
+                    )
                     continue
                 tests.append(exp.In(this=mine, query=exp.Subquery(this=query)))
     found = any_of(tests) if tests else FALSE

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 from lochan.pools.json_row import exact_number
+from lochan.pools.times import Moment
 from lochan.query.ast import Literal, Span
 from lochan.query.errors import QueryError
 
@@ -89,7 +90,9 @@ def written(literal: Literal) -> str:
             return quoted(str(value))
         case "time":
             assert isinstance(value, int)
-            return (_1970 + timedelta(microseconds=value)).replace(tzinfo=None).isoformat() + "Z"
+            at = (_1970 + timedelta(microseconds=value)).replace(tzinfo=None)
+            finer = getattr(value, "finer", "")
+            return (at.isoformat(timespec="microseconds") + finer if finer else at.isoformat()) + "Z"
         case "duration":
             assert isinstance(value, int)
             return _written_duration(value)
@@ -113,15 +116,15 @@ def written_regexp(pattern: str) -> str:
 def _time(text: str, span: Span) -> Literal:
     shown = text[span.start : span.stop]
     fraction = re.search(r"\.(\d+)", shown)
-    if fraction and len(fraction[1]) > 6:
-        raise QueryError("times keep microseconds, and this one says more", text, span)
+    finer = fraction[1][6:].rstrip("0") if fraction else ""
     try:
-        moment = datetime.fromisoformat(shown)
+        moment = datetime.fromisoformat(shown if not finer else shown[: fraction.start() + 7] + shown[fraction.end() :])
     except ValueError:
         raise QueryError(f"{shown} is no time", text, span, hint="such as 2026-11-01T10:00:00Z") from None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
-    return Literal("time", (moment - _1970) // timedelta(microseconds=1), span=span)
+    micros = (moment - _1970) // timedelta(microseconds=1)
+    return Literal("time", Moment(micros, finer) if finer else micros, span=span)
 
 
 def _duration(text: str, span: Span) -> Literal:

@@ -8,7 +8,21 @@ from lochan.pools.shape import ARRAY, JSON, NULL, OBJECT, STRING, Array, Maybe, 
 from lochan.query.compile.choosing import chosen
 from lochan.query.compile.expressions import value_of
 from lochan.query.compile.functions.call import Call, Function
-from lochan.query.compile.sql import DECIMAL, ERROR, Sql, all_of, any_of, case, concat, eq, is_set, negate, null_of, surely, text
+from lochan.query.compile.sql import (
+    DECIMAL,
+    ERROR,
+    Sql,
+    all_of,
+    any_of,
+    case,
+    concat,
+    eq,
+    is_set,
+    negate,
+    null_of,
+    surely,
+    text,
+)
 from lochan.query.compile.value import KINDS, MISSING, Record, Shaped, Value, absent, boolean, nulled, present, valued
 from lochan.query.dialects.neutral import neutral
 

@@ -12,6 +12,7 @@ from lochan.query.compile.aggregates import aggregate
 from lochan.query.compile.expressions import value_of
 from lochan.query.compile.functions.call import Call
 from lochan.query.compile.functions.times import bucketed, clock_field
+from lochan.query.compile.moments import exact_text
 from lochan.query.compile.numbers import normalized
 from lochan.query.compile.operators.shaping import built, path_of
 from lochan.query.compile.relations import Picked
@@ -62,6 +63,8 @@ def flattened(value: Value) -> Value:
     """A key without all that is told by columns which are none: how a time was written, in which order fields came."""
     told = value.format is not None and value.format.number is not None
     value = replace(normalized(settled(value)), text=None, shaped=None, format=None if told else value.format)
+    if value.original is not None:
+        value = replace(value, original=exact_text(value))
     record = value.record
     if record is None:
         return value
@@ -80,6 +83,8 @@ def _has_ts(scope: Scope) -> bool:
 
 def _leaves(value: Value) -> list[Sql]:
     found = list(value.alts.values())
+    if value.original is not None:
+        found.append(value.original)
     if value.record is not None:
         for _, each in value.record.items():
             found.extend(_leaves(each))

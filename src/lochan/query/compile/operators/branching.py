@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from lochan.pools.shape import FLOAT, INT, NULL, OBJECT, TIME
+from lochan.pools.shape import FLOAT, INT, NULL, OBJECT, STRING, TIME
 from lochan.query import ast
 from lochan.query.compile.choosing import agreed, one_order, renumbered
 from lochan.query.compile.comparing import total
@@ -209,7 +209,11 @@ def _stacked(relation: Stacked, values: Sequence[Value]) -> Value:
         alts = {next(iter(kinds)): TRUE}
     nothing = "" if only or all(not value.nothing for value in arms) else MISSING
     record = _stacked_record(relation, [value.record for value in arms]) if OBJECT in alts else None
-    return Value(alts, nothing, element, record, _stacked_format(relation, arms) if TIME in alts else None)
+    original = None
+    if TIME in alts and any(value.original is not None for value in arms):
+        original = relation.column([value.original for value in arms], STRING, sql_type(STRING))
+    format = _stacked_format(relation, arms) if TIME in alts else None
+    return Value(alts, nothing, element, record, format, original=original)
 
 
 def _stacked_record(relation: Stacked, records: Sequence[Record | None]) -> Record:
