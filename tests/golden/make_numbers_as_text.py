@@ -1,6 +1,6 @@
-"""Writes the lake in `numbers-as-text.tar.gz`: pools as they were stored when numbers that no 64 bits and no double hold
-were kept as JSON text alone, and times that do not re-render as strings. It was run with the code of that time; later
-code stores other bytes, so it is kept to show what the bytes are made of.
+"""Writes the lake in `numbers-as-text.tar.gz`: pools as they were stored when numbers that neither 64 bits nor a double
+hold were kept as JSON text alone, and times that do not re-render as strings. It was run with the code of that time;
+later code may store other bytes, so it is kept to show what these are made of.
 
     python -m tests.golden.make_numbers_as_text FOLDER
 """

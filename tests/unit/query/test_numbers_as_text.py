@@ -1,4 +1,5 @@
-"""A pool of earlier times, whose long numbers are JSON text: every way to ask counts them, on the bytes as they were."""
+"""Pools of earlier times, whose long numbers are JSON text and whose fine times are strings: every way to ask counts
+them, on the bytes as they were."""
 
 from __future__ import annotations
 

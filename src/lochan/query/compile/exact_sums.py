@@ -1,8 +1,8 @@
 """Sums, averages, least and greatest where decimals are among the numbers (`numbers.py`): exact, or refused.
 
-A sum is of three parts, what is before the point and twice 28 digits behind it, each as wide as the engines' decimals are. Floats
-count as what their shortest text says; where one of them is too great or too small for that the sum is a float's, as it
-is where all are floats. A decimal that is too long for it ends the query.
+A sum is of three parts, what is before the point and twice 28 digits behind it, each as wide as the engines' decimals
+are. Floats count as what their shortest text says; where one of them is too great or too small for that the sum is a
+float's, as it is where all are floats. A decimal that is too long for it ends the query.
 """
 
 from __future__ import annotations

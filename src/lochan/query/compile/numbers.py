@@ -7,8 +7,8 @@ They take part in every comparison, order, group and sum, exactly. A key does th
     0, 19 digits, digits, ~      a negative one, with the digits turned around, so that it descends
     3  4                         infinity, and what is no number
 
-A float counts as the number that its shortest text says: 0.1 is 0.1. What cannot be exact is refused when a row has such
-a number, and the message tells what was asked: no answer leaves them out.
+A float counts as the number that its shortest text says: 0.1 is 0.1. What cannot be exact is refused when a row has
+such a number, and the message tells what was asked: no answer leaves them out.
 """
 
 from __future__ import annotations

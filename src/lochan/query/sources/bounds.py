@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from lochan.pools.shape import BOOL, NULL, STRING
+from lochan.pools.times import Moment
 from lochan.query import ast
 from lochan.query.sources.constants import DECIMAL, Constant, Scalar, constant
 
@@ -169,7 +170,9 @@ class _Bounds:
             return IsNull(path)
         if value is None:
             return ANY_ROW
-        if op == "<" and getattr(value[1], "finer", ""):  # of what is known in microseconds it may be just behind
+        if (
+            op == "<" and isinstance(value[1], Moment) and value[1].finer
+        ):  # of what is known in microseconds it may be just behind
             op = "<="
         return Compare(path, op, *value)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from sqlglot import exp
 
 from lochan.pools.layout import SHAPE_COLUMN
-from lochan.pools.shape import ARRAY, JSON, TIME, Type
+from lochan.pools.shape import ARRAY, JSON, Type
 from lochan.query.compile.fields import opened
 from lochan.query.compile.sql import (
     DECIMAL,
@@ -99,7 +99,7 @@ def _of_kind(json: Sql, kind: str) -> Sql:
         case "string":
             return neutral("json_string", json)
         case "time":
-            return exp.TryCast(this=neutral("json_string", json), to=sql_type(TIME))
+            return neutral("rfc3339", neutral("json_string", json))
         case "int" | "float":
             return try_cast(json, kind)
     return json

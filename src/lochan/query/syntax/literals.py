@@ -117,8 +117,9 @@ def _time(text: str, span: Span) -> Literal:
     shown = text[span.start : span.stop]
     fraction = re.search(r"\.(\d+)", shown)
     finer = fraction[1][6:].rstrip("0") if fraction else ""
+    six = re.sub(r"(\.\d{6})\d+", r"\1", shown)
     try:
-        moment = datetime.fromisoformat(shown if not finer else shown[: fraction.start() + 7] + shown[fraction.end() :])
+        moment = datetime.fromisoformat(six)
     except ValueError:
         raise QueryError(f"{shown} is no time", text, span, hint="such as 2026-11-01T10:00:00Z") from None
     if moment.tzinfo is None:

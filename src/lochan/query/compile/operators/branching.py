@@ -136,8 +136,8 @@ def _match_key(value: Value, kinds: list[str]) -> Sql:
     if DECIMAL in kinds:  # one key for all numbers
         numbers = value.only(EVERY_NUMBER)
         keys = [concat(text("number:"), number_key(numbers))] if numbers.alts else []
-        arms = [kind for kind in kinds if kind not in EVERY_NUMBER and kind in value.alts]
-        return coalesce(*keys, *(_match_text(value.alts[kind], kind) for kind in arms))
+        others = [kind for kind in kinds if kind not in EVERY_NUMBER and kind in value.alts]
+        return coalesce(*keys, *(_match_text(value.alts[kind], kind) for kind in others))
     arms = [(is_set(value.alts[kind]), _match_text(value.alts[kind], kind)) for kind in kinds if kind in value.alts]
     return case(*arms)
 
