@@ -6,9 +6,11 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable
+from decimal import Context, Decimal
 from typing import Any
 
 _TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d+)?Z")
+_WIDE = Context(prec=1_000)
 _DIGITS = 9  # a sum of floats depends on the order in which an engine adds
 
 
@@ -24,8 +26,12 @@ def written(value: Any) -> str:
 
 def _same(value: Any) -> Any:
     match value:
-        case bool() | int() | None:
+        case bool() | None:
             return value
+        case int() if -(1 << 63) <= value < 1 << 63:
+            return value
+        case int() | Decimal():
+            return f"decimal {Decimal(value).normalize(_WIDE)}"
         case float():
             return f"float {value:.{_DIGITS}g}" if value else "float 0"
         case str():

@@ -5,6 +5,7 @@ Made by rule and not by chance, so that a failure today is a failure tomorrow.
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 Row = dict[str, Any]
@@ -32,6 +33,7 @@ def pools() -> list[Pool]:
         Pool("sparse", ("k",), tuple(_sparse())),
         Pool("nothing", ("k",), ()),
         Pool("dollars", ("k",), tuple(_dollars())),
+        Pool("numbers", ("k",), tuple(_numbers())),
         Pool("in-quotes", ("k",), ({"k": 1}, {"k": 2, "v": "two"})),
     ]
 
@@ -101,6 +103,29 @@ def _mixed() -> list[Row]:
     rows += [{"k": 100 + number} for number in range(3)]
     rows += [{"x": 1}, {"x": "no key"}, {"k": None, "x": 2}]
     rows += [{"b": 1, "a": 2, "k": 200}, {"a": 2, "b": 1, "k": 201}, {"a": None, "k": 202}]
+    return rows
+
+
+def _numbers() -> list[Row]:
+    """What neither 64 bits nor a double hold, beside what they do: as fields, nested, in lists, and as keys."""
+    long = Decimal("33.33333333333333333333")
+    rows: list[Row] = [
+        {"k": 1, "x": 10.5, "u": 7, "n": {"x": long}},
+        {"k": 2, "x": long, "u": 18446744073709551615, "id": 9007199254740993},
+        {"k": 3, "x": 20, "u": 9223372036854775807, "id": 9007199254740992.0},
+        {"k": 4, "x": Decimal("0.1000000000000000055511151231257827"), "u": 9223372036854775808},
+        {"k": 5, "x": 0.1, "u": 5, "many": [1, long, "x"]},
+        {"k": 6, "x": -7, "u": 18446744073709551615, "g": "a"},
+        {"k": 7, "x": long, "g": "a", "n": {"x": 1}},
+        {"k": 8, "x": "33.33333333333333333333", "g": "b"},
+        {"k": 9, "x": None, "g": "b", "many": [18446744073709551616, 2]},
+        {"k": 10, "x": [1, "x"], "g": "b"},
+        {"k": 18446744073709551615, "big": Decimal("1e400")},
+        {"k": Decimal("-1e400"), "big": Decimal("-2.5e-400")},
+        {"k": Decimal("2.5000000000000000000001"), "big": 7},
+        {"k": 2.5, "big": 0.5},
+        {"k": "text", "big": "text"},
+    ]
     return rows
 
 

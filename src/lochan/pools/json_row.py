@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection
 from datetime import date, datetime
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from math import isfinite
 from typing import Any, NoReturn
 
@@ -24,6 +24,7 @@ from lochan.pools import times
 from lochan.pools.shape import Object, Type, type_of
 
 Row = dict[str, Any]
+POWER_MAX = 10**17  # of ten in a number: what Python's decimals can hold
 
 
 class BadRow(Invalid):
@@ -51,6 +52,8 @@ def read_value(text: str) -> Any:
         raise BadRow(f"{error.msg[0].lower()}{error.msg[1:]}", error.pos + 1) from None
     except ValueError:  # Python reads no longer ints
         raise BadRow("a number of more than 4,300 digits") from None
+    except ArithmeticError:
+        raise BadRow(f"a number with a power of ten beyond {POWER_MAX:,}") from None
     except RecursionError:
         raise BadRow("nested too deeply to be read") from None
 
@@ -118,6 +121,8 @@ def _fields(pairs: list[tuple[str, Any]]) -> Row:
 def exact_number(text: str) -> float | Decimal:
     """A float if that gives the number back."""
     near, exact = float(text), Decimal(text)
+    if abs(exact.adjusted()) > POWER_MAX:
+        raise InvalidOperation(text)
     return near if Decimal(repr(near)) == exact else exact
 
 

@@ -18,6 +18,7 @@ nothing behind it counts before it does.
 import struct
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from decimal import ROUND_FLOOR, Decimal
 from math import isfinite, isnan
 from typing import Any, NamedTuple
 
@@ -91,12 +92,22 @@ def prefix_bounds(ends: Sequence[tuple[Any, Any]], settings: PoolSettings) -> Sp
     least = greatest = b""
     for (low, high), key in zip(ends, settings.keys, strict=False):
         what = path_text(key.path)
-        first = _LEAST if low is None else _part(low, False, settings.nulls_first, what)
-        last = _GREATEST if high is None else _part(high, False, settings.nulls_first, what)
+        first = _LEAST if low is None else _bound(low, settings, what, last=False)
+        last = _GREATEST if high is None else _bound(high, settings, what, last=True)
         if key.descending:
             first, last = _turned(last), _turned(first)
         least, greatest = least + first, greatest + last
     return Span(least, greatest + b"\xff")
+
+
+def string_times(settings: PoolSettings) -> Span | None:
+    """Where strings lie, if the first part of the key is declared as a time: those that a timestamp does not give back
+    are kept as strings, and yet they are times. None: it is not declared so."""
+    first = settings.keys[0]
+    if first.path not in settings.times:
+        return None
+    low, high = bytes([_STRING]), bytes([_STRING + 1])
+    return Span(_turned(high), _turned(low) + b"\xff") if first.descending else Span(low, high)
 
 
 def null_key(settings: PoolSettings) -> str:
@@ -133,6 +144,14 @@ def decode(key: bytes, settings: PoolSettings) -> list[Any]:
     return values
 
 
+def _bound(value: Any, settings: PoolSettings, what: str, *, last: bool) -> bytes:
+    """Of a number that is neither an int of 64 bits nor a float: around all keys that are as near to it."""
+    if isinstance(value, Decimal) or (type(value) is int and not _INT_MIN <= value <= _INT_MAX):
+        near = _number(float(Decimal(value)))
+        return near[:-2] + (b"\xff\xff" if last else b"\0\0")
+    return _part(value, False, settings.nulls_first, what)
+
+
 # --- there -----------------------------------------------------------------------------------------------------------
 def _part(value: Any, descending: bool, nulls_first: bool, what: str) -> bytes:
     null = _NULL_FIRST if nulls_first else _NULL_LAST
@@ -145,7 +164,9 @@ def _plain(value: Any, what: str) -> bytes:
         case bool():
             return bytes([_BOOL, value])
         case int():
-            return _number(value) if _INT_MIN <= value <= _INT_MAX else _text(_JSON, str(value))
+            return _number(value) if _INT_MIN <= value <= _INT_MAX else _exact(Decimal(value))
+        case Decimal():
+            return _exact(value)
         case float():
             if isnan(value):
                 raise Invalid(
@@ -168,6 +189,13 @@ def _number(value: int | float) -> bytes:
     ordered = bits ^ (2 * _SIGN - 1) if bits & _SIGN else bits | _SIGN
     rest = value - int(near) if isinstance(value, int) else 0  # at most half the distance of two doubles: 512
     return bytes([_NUMBER]) + ordered.to_bytes(8, "big") + _REST.pack(rest + 0x8000)
+
+
+def _exact(value: Decimal) -> bytes:
+    """Of a number that neither 64 bits nor a double hold: as near as the bytes come to it. Never stored."""
+    near = float(value)
+    rest = int((value - Decimal(near)).to_integral_value(ROUND_FLOOR)) if isfinite(near) else 0
+    return _number(near)[:-2] + _REST.pack(min(max(rest, -0x8000), 0x7FFF) + 0x8000)
 
 
 def _time(micros: int) -> bytes:

@@ -30,6 +30,23 @@ _DAY = "(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|3
 _YEAR = "(?:000[1-9]|00[1-9][0-9]|0[1-9][0-9]{2}|[1-9][0-9]{3})"
 
 
+class Moment(int):
+    """Microseconds since 1970, and the digits of the fraction behind the sixth."""
+
+    finer: str
+
+    def __new__(cls, micros: int, finer: str) -> Moment:
+        made = super().__new__(cls, micros)
+        made.finer = finer
+        return made
+
+    def __eq__(self, other: object) -> bool:
+        return int(self) == other and self.finer == getattr(other, "finer", "")
+
+    def __hash__(self) -> int:
+        return hash((int(self), self.finer))
+
+
 def format_of(text: str) -> str | None:
     """None: no time, or one that would not come back as it is."""
     match = _TEXT.fullmatch(text)

@@ -6,6 +6,7 @@ can still point at it; the place is no part of what a node is.
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import NamedTuple
 
 import msgspec
@@ -46,11 +47,11 @@ class Node(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
 
 class Literal(Node, frozen=True, eq=False):
-    """`kind` is one of null, bool, int, float, string, time, duration, ip, net. A time is microseconds since 1970, a
-    duration microseconds, an address and a network their text in canonical form."""
+    """`kind` is one of null, bool, int, float, decimal, string, time, duration, ip, net. A time is microseconds since
+    1970, a duration microseconds, an address and a network their text in canonical form."""
 
     kind: str
-    value: bool | int | float | str | None
+    value: bool | int | float | Decimal | str | None
 
 
 class Regexp(Node, frozen=True, eq=False):

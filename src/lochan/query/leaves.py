@@ -64,6 +64,7 @@ class Known(NamedTuple):
     always: bool  # every row has it
     element: Type = NULL  # of an array: what its elements are
     formats: tuple[str, ...] = ()  # of a time: how it is written (the shape says which)
+    timed: bool = False  # of a string: those that say a time are times
     otherwise: bool = False  # of null: every row has it that has none of the others, so it need not be read
 
 

@@ -1,21 +1,26 @@
 """The columns of a plan as columns of a frame: one for each field of the rows.
 
 one kind                        its own type; objects are structs, lists arrays
-a day, such as 2026-11-01       DATE, at the top of a row
-inside of objects, several      ints and floats are DOUBLE, anything else is STRING
+a day, such as 2026-11-01       DATE, at the top of a row and inside of objects
+ints and floats                 DOUBLE; an int that no double is ends the query
+inside of objects, several      anything else is STRING, as the embedded engine words it
 never anything but null         STRING
 missing                         NULL, as null is
 """
 
 from __future__ import annotations
 
+import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lochan.pools.shape import ARRAY, FLOAT, INT, OBJECT, STRING, TIME
+from lochan.pools.shape import ARRAY, FLOAT, INT, JSON, NULL, OBJECT, STRING, TIME
+from lochan.query.dialects.decimals import REFUSAL
+from lochan.query.dialects.spark import FORMS
+from lochan.query.dialects.spark_times import time_in_format
 from lochan.query.dialects.spark_words import quoted as text_sql
 from lochan.query.output.columns import Column
-from lochan.query.output.typed import typed, typed_schema
+from lochan.query.output.typed import not_exact, typed, typed_schema
 from lochan.spark.planned import kinds, top_fields
 
 _DAY = "YYYY-MM-DD"
@@ -24,7 +29,7 @@ _DAY_US = 86_400_000_000
 
 def select_list(row: Column) -> list[str]:
     """In Spark's SQL, over the plan's columns."""
-    return [f"{_top(column)} AS {name_sql(name)}" for name, column in top_fields(row)]
+    return [f"{_value(name, column)} AS {name_sql(name)}" for name, column in top_fields(row)]
 
 
 def name_sql(name: str) -> str:
@@ -34,14 +39,19 @@ def name_sql(name: str) -> str:
 def arrow_schema(row: Column) -> pa.Schema:
     """What `arrow` gives: the same types."""
     schema = typed_schema(row)
-    days = _days(row)
-    return pa.schema([(each.name, pa.date32() if each.name in days else _filled(each.type)) for each in schema])
+    return pa.schema(
+        [
+            (each.name, _filled(_dated_type(each.type, column)))
+            for each, (_, column) in zip(schema, top_fields(row), strict=True)
+        ]
+    )
 
 
 def arrow(batch: pa.RecordBatch, row: Column) -> pa.RecordBatch:
     """The plan's columns, as they come from the embedded engine."""
-    made, days, schema = typed(batch, row), _days(row), arrow_schema(row)
-    arrays = [_day(array) if name in days else array for name, array in zip(schema.names, made.columns, strict=True)]
+    made, schema = typed(batch, row), arrow_schema(row)
+    columns = [column for _, column in top_fields(row)]
+    arrays = [_dated(array, column) for array, column in zip(made.columns, columns, strict=True)]
     return pa.RecordBatch.from_arrays(
         [
             array if array.type == each.type else array.cast(each.type)
@@ -51,35 +61,91 @@ def arrow(batch: pa.RecordBatch, row: Column) -> pa.RecordBatch:
     )
 
 
-def _top(column: Column) -> str:
-    value = _value(column)
-    return f"DATE_FROM_UNIX_DATE(CAST(FLOOR(UNIX_MICROS({value}) / {_DAY_US}) AS INT))" if _is_day(column) else value
-
-
-def _value(column: Column) -> str:
+def _value(name: str, column: Column) -> str:
     there = kinds(column)
     if not there:
         return "CAST(NULL AS STRING)"
+    if _is_day(column):
+        days = f"FLOOR(UNIX_MICROS({_column(column, TIME)}) / {_DAY_US})"
+        return f"DATE_FROM_UNIX_DATE(CAST({days} AS INT))"
     if set(there) == {INT, FLOAT}:
-        return f"COALESCE(CAST({_column(column, INT)} AS DOUBLE), {_column(column, FLOAT)})"
+        return f"COALESCE({_exact_double(name, _column(column, INT))}, {_column(column, FLOAT)})"
     if len(there) > 1:
         return f"COALESCE({', '.join(_text(column, kind) for kind in there)})"
     return _object(column) if there[0] == OBJECT else _column(column, there[0])
 
 
+def _exact_double(name: str, whole: str) -> str:
+    """A double, where it is the same number. A zero that is cut off beyond 64 bits is never the same."""
+    back = f"TRY_CAST(CAST({whole} AS DOUBLE) AS BIGINT)"
+    message = text_sql(f"{REFUSAL}{not_exact(name)}: ")
+    failed = f"CAST(RAISE_ERROR(CONCAT({message}, {whole})) AS DOUBLE)"
+    return f"CASE WHEN {whole} IS NULL OR {back} = {whole} THEN CAST({whole} AS DOUBLE) ELSE {failed} END"
+
+
 def _object(column: Column) -> str:
-    members = ", ".join(f"{text_sql(name)}, {_value(each)}" for name, each in column.members)
+    members = ", ".join(f"{text_sql(name)}, {_value(name, each)}" for name, each in column.members)
     made = f"NAMED_STRUCT({members})" if members else "'{}'"
     flag = column.kinds[OBJECT]
     return f"CASE WHEN {name_sql(flag)} THEN {made} END" if flag else made
 
 
 def _text(column: Column, kind: str) -> str:
+    """As the embedded engine words a cell of a table."""
+    if kind == STRING:
+        return _column(column, kind)
+    if kind == TIME:
+        return _time_text(column)
+    return _json(column, kind)
+
+
+def _json(column: Column, kind: str) -> str:
     if kind == OBJECT:
-        return f"TO_JSON({_object(column)})" if column.members else _object(column)
+        flag = column.kinds[OBJECT]
+        made = _object_json(column)
+        return f"CASE WHEN {name_sql(flag)} THEN {made} END" if flag else made
     if kind == ARRAY:
-        return f"TO_JSON({_column(column, kind)})"
-    return _column(column, kind) if kind == STRING else f"CAST({_column(column, kind)} AS STRING)"
+        return FORMS["array_json"]([_column(column, kind)], (column.element,))
+    if kind == TIME:
+        return f"('\"' || {_time_text(column)} || '\"')"
+    if kind == JSON:
+        return _column(column, kind)
+    return FORMS["scalar_json"]([_column(column, kind)], (kind,))
+
+
+def _object_json(column: Column) -> str:
+    members = [
+        f"{text_sql(orjson.dumps(name).decode() + ':')} || {_member_json(each)}" for name, each in column.members
+    ]
+    return f"('{{' || CONCAT_WS(',', {', '.join(members)}) || '}}')" if members else "'{}'"
+
+
+def _member_json(column: Column) -> str:
+    """NULL where it is missing."""
+    found = [_json(column, kind) for kind in kinds(column)]
+    if NULL in column.kinds:
+        flag = column.kinds[NULL]
+        found.append(f"CASE WHEN {name_sql(flag)} THEN 'null' END" if flag else "'null'")
+    if column.nothing == NULL:
+        found.append("'null'")
+    return f"COALESCE({', '.join(found)}, NULL)" if found else "CAST(NULL AS STRING)"
+
+
+def _time_text(column: Column) -> str:
+    sql, format = _column(column, TIME), column.format
+    if format is None:
+        return time_in_format(sql, "")
+    if not format.column:
+        made = time_in_format(sql, format.constant)
+    else:
+        shape = name_sql(format.column)
+        arms = (f"WHEN {number} THEN {time_in_format(sql, each)}" for number, each in format.by_number.items())
+        made = (
+            f"CASE {shape} {' '.join(arms)} ELSE {time_in_format(sql, '')} END"
+            if format.by_number
+            else time_in_format(sql, "")
+        )
+    return f"COALESCE({name_sql(format.original)}, {made})" if format.original else made
 
 
 def _column(column: Column, kind: str) -> str:
@@ -90,8 +156,28 @@ def _is_day(column: Column) -> bool:
     return kinds(column) == [TIME] and column.format is not None and column.format.constant == _DAY
 
 
-def _days(row: Column) -> frozenset[str]:
-    return frozenset(name for name, column in top_fields(row) if _is_day(column))
+def _dated_type(type: pa.DataType, column: Column) -> pa.DataType:
+    if _is_day(column):
+        return pa.date32()
+    if pa.types.is_struct(type):
+        members = zip(type, (each for _, each in column.members), strict=True)
+        return pa.struct([(field.name, _dated_type(field.type, each)) for field, each in members])
+    return type
+
+
+def _dated(array: pa.Array, column: Column) -> pa.Array:
+    """Days are days, wherever they stand."""
+    if _is_day(column):
+        return _day(array)
+    if not pa.types.is_struct(array.type):
+        return array
+    type = _dated_type(array.type, column)
+    if type == array.type:
+        return array
+    members = zip(array.flatten(), (each for _, each in column.members), strict=True)
+    return pa.StructArray.from_arrays(
+        [_dated(each, inner) for each, inner in members], fields=list(type), mask=array.is_null()
+    )
 
 
 def _day(times: pa.Array) -> pa.Array:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import statistics
+from decimal import Decimal, localcontext
 from typing import Any
 
 from lochan.query import ast
 from tests.corpus.reference.expressions import evaluate
 from tests.corpus.reference.functions import type_text
-from tests.corpus.reference.values import ERROR, MISSING, identity, is_number, kind, order
+from tests.corpus.reference.values import ERROR, MISSING, exact, identity, is_number, kind, order
 
 
 def aggregated(call: ast.Call, rows: list[Any]) -> Any:
@@ -50,6 +51,10 @@ def _of_numbers(call: ast.Call, numbers: list[Any]) -> Any:
     if not numbers:
         return None
     match call.name:
+        case "sum" | "avg" if any(kind(number) == "decimal" for number in numbers):
+            with localcontext(prec=200):
+                total = sum(map(Decimal, map(exact, numbers)))
+                return +total if call.name == "sum" else float(total / len(numbers))
         case "sum":
             whole = all(isinstance(number, int) for number in numbers)
             total = sum(numbers) if whole else math.fsum(numbers)
@@ -57,7 +62,7 @@ def _of_numbers(call: ast.Call, numbers: list[Any]) -> Any:
         case "avg":
             return math.fsum(numbers) / len(numbers)
         case "stddev":
-            return statistics.stdev(numbers) if len(numbers) > 1 else None
+            return statistics.stdev(map(float, numbers)) if len(numbers) > 1 else None
     share = call.arguments[1]
     assert isinstance(share, ast.Literal) and isinstance(share.value, int | float)
     ordered = sorted(map(float, numbers))

@@ -5,11 +5,12 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 from lochan.query import ast
 from tests.corpus.reference import functions
-from tests.corpus.reference.values import ERROR, MISSING, Duration, Time, equal, is_number, kind, same_kind
+from tests.corpus.reference.values import ERROR, MISSING, Duration, Time, equal, exact, is_number, kind, same_kind
 
 INT_MIN, INT_MAX = -(1 << 63), (1 << 63) - 1
 
@@ -140,6 +141,8 @@ def _compare(op: str, one: Any, other: Any) -> bool:
         return False
     if isinstance(one, str):
         one, other = one.encode(), other.encode()
+    if Decimal in (type(one), type(other)):
+        one, other = exact(one), exact(other)
     results: dict[str, Callable[[], bool]] = {
         "<": lambda: one < other,
         "<=": lambda: one <= other,
@@ -154,6 +157,7 @@ def _arithmetic(op: str, one: Any, other: Any) -> Any:
         return MISSING
     if one is None or other is None:
         return None
+    one, other = (float(each) if isinstance(each, Decimal) else each for each in (one, other))  # the query says them
     kinds = (kind(one), kind(other))
     if op == "+" and kinds == ("string", "string"):
         return one + other

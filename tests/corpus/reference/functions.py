@@ -213,8 +213,10 @@ def _int64(value: Any) -> Any:
     match value:
         case bool():
             return int(value)
-        case float():
+        case float() | Decimal():
             return int(value) if abs(value) < 2**63 else ERROR
+        case int() if abs(value) >= 2**63:
+            return ERROR
         case str() if re.fullmatch(r"[+-]?[0-9]+", value) and abs(int(value)) < 2**63:
             return int(value)
         case int():
@@ -226,7 +228,7 @@ def _int64(value: Any) -> Any:
 
 def _float64(value: Any) -> Any:
     match value:
-        case bool() | int() | float():
+        case bool() | int() | float() | Decimal():
             return float(value)
         case str() if re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", value):
             return float(value)

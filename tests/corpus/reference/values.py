@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import ipaddress
 from dataclasses import dataclass
+from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -19,6 +20,7 @@ class _Mark:
         return self.name
 
 
+_WIDE = Context(prec=1_000)
 MISSING, ERROR = _Mark("missing"), _Mark("error")
 
 
@@ -50,7 +52,7 @@ class Duration:
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
-KINDS = ("bool", "int", "float", "string", "time", "duration", "ip", "net", "record", "array", "null")
+KINDS = ("bool", "int", "float", "decimal", "string", "time", "duration", "ip", "net", "record", "array", "null")
 
 
 def kind(value: Any) -> str:
@@ -60,7 +62,9 @@ def kind(value: Any) -> str:
         case bool():
             return "bool"
         case int():
-            return "int"
+            return "int" if -(1 << 63) <= value < 1 << 63 else "decimal"
+        case Decimal():
+            return "decimal"
         case float():
             return "float"
         case str():
@@ -81,7 +85,12 @@ def kind(value: Any) -> str:
 
 
 def is_number(value: Any) -> bool:
-    return kind(value) in ("int", "float")
+    return kind(value) in ("int", "float", "decimal")
+
+
+def exact(value: Any) -> Any:
+    """A float beside decimals is what its shortest text says."""
+    return Decimal(repr(value)) if isinstance(value, float) else value
 
 
 def same_kind(one: Any, other: Any) -> bool:
@@ -97,6 +106,8 @@ def equal(one: Any, other: Any) -> bool:
             return list(one) == list(other) and all(equal(one[name], other[name]) for name in one)
         case list():
             return len(one) == len(other) and all(map(equal, one, other))
+    if Decimal in (type(one), type(other)):
+        return bool(exact(one) == exact(other))
     return bool(one == other)
 
 
@@ -109,6 +120,8 @@ def identity(value: Any) -> Any:
             return ("array", tuple(map(identity, value)))
         case float() if value == 0:
             return ("float", 0.0)
+        case Decimal():
+            return ("decimal", value.normalize(_WIDE))
     return (kind(value), value)
 
 
@@ -130,7 +143,7 @@ def as_json(value: Any) -> str:
     return orjson.dumps(plain(value)).decode().replace("e+", "e")
 
 
-_CLASSES = {"bool": 0, "int": 1, "float": 1, "time": 2, "string": 3}
+_CLASSES = {"bool": 0, "int": 1, "float": 1, "decimal": 1, "time": 2, "string": 3}
 
 
 def order(value: Any, *, descending: bool, nulls_first: bool) -> tuple[Any, ...]:
@@ -159,6 +172,8 @@ class _Comparable:
         self.value = value
 
     def __lt__(self, other: _Comparable) -> bool:
+        if Decimal in (type(self.value), type(other.value)):
+            return bool(exact(self.value) < exact(other.value))
         return bool(self.value < other.value)
 
     def __eq__(self, other: object) -> bool:

@@ -133,7 +133,8 @@ def test_several_codings_keep_their_spaces(s3: Any, bucket: str) -> None:
 
 
 def test_a_browser_is_told_that_other_sites_are_not_allowed(server: LochanServer, bucket: str) -> None:
-    with socket.create_connection(server.s3.split(":")) as raw:
+    host, _, port = server.s3.rpartition(":")
+    with socket.create_connection((host, int(port))) as raw:
         ask = f"OPTIONS /{bucket}/main/a HTTP/1.1\r\nHost: x\r\n"
         raw.sendall(f"{ask}\r\n".encode())
         assert raw.recv(4096).startswith(b"HTTP/1.1 400")

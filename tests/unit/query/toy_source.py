@@ -9,6 +9,7 @@ import orjson
 from sqlglot import exp
 
 from lochan.pools import times
+from lochan.pools.json_row import row_text
 from lochan.pools.layout import Alternate, Member, lay_out
 from lochan.pools.shape import (
     ARRAY,
@@ -98,7 +99,7 @@ class ToySource:
         if what is None:
             return number(0 if self.has_body else self._ids[self._types[at]])
         if what == "":
-            return exp.Literal.string(orjson.dumps(self.rows[at]).decode())
+            return exp.Literal.string(row_text(self.rows[at]))
         return self._value(at, what)
 
     def _value(self, at: int, leaf: Leaf) -> exp.Expr:
@@ -118,9 +119,7 @@ class ToySource:
             assert alternate is not None
             return neutral("toy_array", options=(orjson.dumps(value).decode(), Array(alternate.element)))
         if leaf.kind == JSON:
-            import json as plain
-
-            return exp.Literal.string(plain.dumps(value, separators=(",", ":"), ensure_ascii=False))
+            return exp.Literal.string(row_text(value))
         if leaf.kind == TIME:
             return moment(times.parse(value))
         if leaf.kind == STRING:

@@ -20,7 +20,8 @@ import pyarrow as pa
 
 from lochan.engines.duckdb.instances import Instance, Instances, Wish
 from lochan.engines.duckdb.limits import STANDARD, Limits, cancelled, out_of_disk, out_of_memory, out_of_time
-from lochan.errors import Invalid, LochanError
+from lochan.errors import Invalid, LochanError, Refused
+from lochan.query.dialects.decimals import refusal
 
 BATCH_ROWS = 65_536
 _AGAIN_S = 0.05
@@ -158,6 +159,8 @@ class Session:
             return out_of_disk(self.limits, said.partition("\n")[0])
         if said.startswith("Out of Memory Error"):
             return out_of_memory(self.limits)
+        if (told := refusal(said)) is not None:
+            return Refused(told)
         if "More than one row returned by a subquery" in said:
             return Invalid("a query that stands for one value gave several rows", hint="add limit 1, or take max(…)")
         return error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lochan.engines.duckdb.limits import Limits, out_of_memory
 from lochan.errors import LochanError, Refused
+from lochan.query.dialects.decimals import refusal
 
 _ENDED = ("SparkContext was shut down", "Connection refused", "Answer from Java side is empty", "sending or receiving")
 
@@ -20,6 +21,8 @@ def explained(error: Exception, limits: Limits) -> LochanError:
     said = str(error)
     if "maxResultSize" in said or "OutOfMemoryError" in said:
         return out_of_memory(limits)
+    if (told := refusal(said)) is not None:
+        return Refused(told)
     if any(word in said for word in _ENDED):
         return SparkEnded("Spark itself has ended: most often it lacks memory", hint="give it more with --memory")
     hint = "with --engine duckdb it may go through"

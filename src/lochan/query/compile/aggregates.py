@@ -7,13 +7,17 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
-from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, JSON, NULL, OBJECT
+from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, JSON, NULL, OBJECT, TIME
+from lochan.query.compile import numbers
 from lochan.query.compile.aggregated import Aggregated, one_format
 from lochan.query.compile.collecting import collect, first, fused_type, last, union
 from lochan.query.compile.comparing import exact
+from lochan.query.compile.exact_sums import exact_average, exact_total, extreme_number
 from lochan.query.compile.expressions import value_of
+from lochan.query.compile.moments import exact_text
 from lochan.query.compile.scope import refused
 from lochan.query.compile.sql import (
+    DECIMAL,
     DURATION,
     ERROR,
     TRUE,
@@ -31,7 +35,7 @@ from lochan.query.compile.sql import (
     text,
 )
 from lochan.query.compile.texts import json_text
-from lochan.query.compile.value import NUMBERS, SIMPLE, Value, valued
+from lochan.query.compile.value import EVERY_NUMBER, NUMBERS, SIMPLE, Value, valued
 from lochan.query.dialects.neutral import neutral
 
 
@@ -51,6 +55,8 @@ def count(each: Aggregated) -> Value:
 def total(each: Aggregated) -> Value:
     alts: dict[str, Sql] = {}
     value = each.value
+    if DECIMAL in value.alts:
+        return exact_total(each)
     sums = {kind: _sum(each, kind) for kind in (INT, FLOAT, DURATION) if kind in value.alts}
     if DURATION in sums and not set(NUMBERS) & set(sums):
         alts[DURATION] = sums[DURATION]
@@ -73,6 +79,8 @@ def _sum(each: Aggregated, kind: str) -> Sql:
 
 
 def average(each: Aggregated) -> Value:
+    if DECIMAL in each.value.alts:
+        return exact_average(each)
     real = _reals(each.value)
     if real is None:
         return Value({NULL: TRUE})
@@ -111,7 +119,7 @@ def greatest(each: Aggregated) -> Value:
 def _extreme(each: Aggregated, function: type[exp.AggFunc], *, least: bool) -> Value:
     """By kind first: the least is of the first kind that there is, the greatest of the last."""
     value = each.value
-    ends = {kind: each.over(function(this=value.alts[kind].copy())) for kind in SIMPLE if kind in value.alts}
+    ends = {kind: each.over(function(this=_ordering(value, kind))) for kind in SIMPLE if kind in value.alts}
     for kind in (JSON, ARRAY, OBJECT):
         if kind in value.alts and not ends:
             raise refused(each.scope.query, each.call, f"`{each.call.name}` takes no arrays and no records")
@@ -122,10 +130,12 @@ def _extreme(each: Aggregated, function: type[exp.AggFunc], *, least: bool) -> V
             case((all_of([is_set(whole), first]), whole)),
             case((all_of([is_set(real), any_of([is_null(whole), negate(coalesce(first, exp.false()))])]), real)),
         )
+    if DECIMAL in ends:
+        ends |= extreme_number(ends, least=least)
     order = list(ends) if least else list(reversed(ends))
     alts: dict[str, Sql] = {}
     for at, kind in enumerate(order):
-        others = [ends[other] for other in order[:at] if not {kind, other} <= set(NUMBERS)]
+        others = [ends[other] for other in order[:at] if not {kind, other} <= set(EVERY_NUMBER)]
         alts[kind] = case((all_of(is_null(other) for other in others), ends[kind])) if others else ends[kind]
     return Value(alts, "" if each.sure and len(value.alts) == 1 else NULL, format=one_format(value))
 
@@ -141,7 +151,7 @@ def count_distinct(each: Aggregated) -> Value:
     value = each.value
     if value.kinds <= {*SIMPLE, NULL, ERROR}:
         kinds = [kind for kind in value.alts if kind in SIMPLE]
-        counts = [each.over(exp.Count(this=exp.Distinct(expressions=[value.alts[kind].copy()]))) for kind in kinds]
+        counts = [each.over(exp.Count(this=exp.Distinct(expressions=[_identity(value, kind)]))) for kind in kinds]
     else:
         counts = [each.over(exp.Count(this=exp.Distinct(expressions=[json_text(value)])), valued(value))]
     whole: Sql = counts[0] if counts else number(0)
@@ -164,10 +174,27 @@ def _of_bools(each: Aggregated, function: type[exp.AggFunc]) -> Value:
     return Value({BOOL: each.over(function(this=each.value.alts[BOOL].copy()))}, NULL)
 
 
+def _ordering(value: Value, kind: str) -> Sql:
+    """What is compared of the values of one kind."""
+    return numbers.key(value.only((DECIMAL,))) if kind == DECIMAL else value.alts[kind].copy()
+
+
+def _identity(value: Value, kind: str) -> Sql:
+    """What tells values of one kind apart."""
+    exact = exact_text(value) if kind == TIME else None
+    if exact is not None:
+        return coalesce(exact, neutral("time_text", value.alts[TIME]))
+    return _ordering(value, kind)
+
+
 def _reals(value: Value) -> Sql | None:
     found = [value.alts[INT]] if INT in value.alts else []
+    if FLOAT in value.alts or DECIMAL in value.alts:
+        found = [cast(each, FLOAT) for each in found]
     if FLOAT in value.alts:
-        found = [cast(each, FLOAT) for each in found] + [value.alts[FLOAT]]
+        found.append(value.alts[FLOAT])
+    if DECIMAL in value.alts:
+        found.append(numbers.nearest(value.alts[DECIMAL]))
     return coalesce(*found) if found else None
 
 

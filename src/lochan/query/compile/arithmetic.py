@@ -2,6 +2,7 @@
 
 int with int            int; / cuts towards zero, % has the sign of the left side
 float with a number     float
+decimal with a number   refused when a row has one: the engines' decimals have too few digits to be exact
 string + string         the one behind the other
 time ± duration         time; time - time is a duration
 duration ± duration     duration; also duration * int, duration / int
@@ -10,13 +11,17 @@ duration ± duration     duration; also duration * int, duration / int
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from decimal import Decimal
 from itertools import product
+from math import isfinite
 
 from lochan.pools.shape import FLOAT, INT, NULL, STRING, TIME
 from lochan.query.checkpoint import checkpoint
+from lochan.query.compile import numbers
 from lochan.query.compile.alternates import Alternates
 from lochan.query.compile.size import check_value
 from lochan.query.compile.sql import (
+    DECIMAL,
     DURATION,
     ERROR,
     FALSE,
@@ -33,7 +38,7 @@ from lochan.query.compile.sql import (
     null_of,
     text,
 )
-from lochan.query.compile.value import MISSING, Value, nulled, present
+from lochan.query.compile.value import EVERY_NUMBER, MISSING, Value, literal, nulled, present
 from lochan.query.dialects.neutral import neutral
 
 _NAMES = {"+": "add", "-": "subtract", "*": "multiply", "/": "divide", "%": "remainder"}
@@ -42,6 +47,7 @@ _OVERFLOW = {"/": "division by zero", "%": "division by zero"}
 
 
 def arithmetic(op: str, left: Value, right: Value) -> Value:
+    left, right = as_float(left), as_float(right)
     found: dict[str, list[Sql]] = {}
     done: list[tuple[Sql, Sql] | None] = []
     for kind, sql, both in _results(op, left, right):
@@ -58,12 +64,21 @@ def arithmetic(op: str, left: Value, right: Value) -> Value:
     return Value(all, MISSING, there=all_of([present(left), present(right)]))
 
 
+def as_float(value: Value) -> Value:
+    """A number that the query says with more digits than a float has is computed with as the nearest float."""
+    if isinstance(value.constant, Decimal) and isfinite(float(value.constant)):
+        return literal(FLOAT, float(value.constant))
+    return value
+
+
 def negative(value: Value) -> Value:
-    numbers = value.only((INT, FLOAT, DURATION, NULL, ERROR))
+    if isinstance(value.constant, Decimal):
+        return literal(DECIMAL, -value.constant)
+    some = value.only((INT, FLOAT, DECIMAL, DURATION, NULL, ERROR))
     alts: dict[str, Sql] = {}
-    for kind, sql in numbers.alts.items():
-        alts[kind] = neutral("negate", sql, options=(kind,)) if kind in (INT, FLOAT, DURATION) else sql
-    others = [kind for kind in value.alts if kind not in numbers.alts]
+    for kind, sql in some.alts.items():
+        alts[kind] = neutral("negate", sql, options=(kind,)) if kind in (INT, FLOAT, DECIMAL, DURATION) else sql
+    others = [kind for kind in value.alts if kind not in some.alts]
     wrong = any_of([is_set(value.alts[kind]) for kind in others])
     if wrong != FALSE:
         message = case((wrong, text("no number to turn the sign of")))
@@ -91,6 +106,9 @@ def _divides_all(by: object) -> bool:
 
 
 def _result(op: str, one: str, mine: Sql, other: str, theirs: Sql) -> tuple[str, Sql] | None:
+    if DECIMAL in (one, other) and {one, other} <= set(EVERY_NUMBER):
+        exact, by = (mine, theirs) if one == DECIMAL else (theirs, mine)
+        return FLOAT, numbers.refused_where_set(case((is_set(by), exact)), f"`{op}`", FLOAT)
     match op, one, other:
         case _, "int", "int":
             return INT, neutral(_NAMES[op], mine, theirs, options=(INT,))

@@ -28,7 +28,9 @@ def chosen(arms: Sequence[tuple[Sql, Value]]) -> Value:
             alts[kind] = flag(case(*((test, value.alts[kind]) for test, value in arms if kind in value.alts)))
     nothing = MISSING if any(value.nothing for _, value in arms) else ""
     record = _record([(test, value) for test, value in arms if value.record is not None]) if OBJECT in alts else None
-    return Value(alts, nothing, element, record, _format(arms) if TIME in alts else None)
+    texts = [(test, value.original) for test, value in arms if value.original is not None]
+    original = case(*texts) if texts and TIME in alts else None
+    return Value(alts, nothing, element, record, _format(arms) if TIME in alts else None, original=original)
 
 
 def agreed(arms: Sequence[tuple[Sql, Value]]) -> tuple[Type | None, list[tuple[Sql, Value]]]:

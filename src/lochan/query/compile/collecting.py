@@ -7,9 +7,11 @@ from collections.abc import Callable
 from sqlglot import exp
 
 from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, JSON, NULL, STRING, TIME
+from lochan.query.compile import numbers
 from lochan.query.compile.aggregated import Aggregated, one_format
 from lochan.query.compile.functions.kinds import type_text
 from lochan.query.compile.sql import (
+    DECIMAL,
     DURATION,
     ERROR,
     IP,
@@ -43,7 +45,7 @@ def _at_end(each: Aggregated, name: str) -> Value:
     assert each.place is not None
     value = each.value
     tests = _there(value)
-    if value.kinds <= {*SIMPLE, ARRAY, JSON, NULL, ERROR}:
+    if value.kinds <= {*SIMPLE, ARRAY, JSON, NULL, ERROR} and value.original is None:
         kept = {kind: value.alts[kind] for kind in value.alts if kind not in (ERROR, NULL)}
         picked = {kind: each.over(neutral(name, sql, each.place), *tests) for kind, sql in kept.items()}
         return Value(picked, NULL, value.element, None, one_format(value))
@@ -64,7 +66,7 @@ def collect(each: Aggregated) -> Value:
 
 
 def union(each: Aggregated) -> Value:
-    value = each.value
+    value = numbers.normalized(each.value)
     there = valued(value)
     tests = [] if there == TRUE else [there]
     kind = _single(value)
@@ -78,7 +80,7 @@ def union(each: Aggregated) -> Value:
 
 def _class(value: Value) -> Sql:
     """What a value is sorted by before all else: its kind."""
-    places = {kind: at for at, kind in enumerate(SIMPLE)} | {FLOAT: SIMPLE.index(INT)}
+    places = {kind: at for at, kind in enumerate(SIMPLE)} | dict.fromkeys((FLOAT, DECIMAL), SIMPLE.index(INT))
     arms = [(is_set(sql), number(places.get(kind, len(places)))) for kind, sql in value.alts.items() if kind != NULL]
     return coalesce(case(*arms), number(0))
 
@@ -89,6 +91,7 @@ def _size(value: Value) -> Sql:
         BOOL: lambda sql: cast(cast(sql, INT), FLOAT),
         INT: lambda sql: cast(sql, FLOAT),
         FLOAT: lambda sql: sql,
+        DECIMAL: numbers.nearest,
         DURATION: lambda sql: cast(sql, FLOAT),
         TIME: lambda sql: cast(neutral("micros", sql), FLOAT),
     }
@@ -98,7 +101,8 @@ def _size(value: Value) -> Sql:
 
 def _letters(value: Value) -> Sql:
     """Then its text."""
-    return coalesce(*(value.alts[kind] for kind in (STRING, IP) if kind in value.alts), text(""))
+    exact = [numbers.key(value.only((DECIMAL,)))] if DECIMAL in value.alts else []
+    return coalesce(*(value.alts[kind] for kind in (STRING, IP) if kind in value.alts), *exact, text(""))
 
 
 def fused_type(each: Aggregated) -> Value:
@@ -117,6 +121,8 @@ def _there(value: Value) -> list[Sql]:
 def _single(value: Value) -> str | None:
     """The one kind that an array of such values would have, beside null."""
     kinds = value.kinds - {NULL, ERROR}
+    if value.original is not None:
+        return None
     kind = next(iter(kinds), None)
     return kind if len(kinds) == 1 and kind in _TYPED else None
 

@@ -8,8 +8,10 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
-from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, JSON, NULL, OBJECT
+from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, JSON, NULL, OBJECT, TIME
+from lochan.query.compile import moments, numbers
 from lochan.query.compile.sql import (
+    DECIMAL,
     FALSE,
     INT_MAX,
     INT_MIN,
@@ -30,7 +32,7 @@ from lochan.query.compile.sql import (
     try_cast,
 )
 from lochan.query.compile.texts import json_text
-from lochan.query.compile.value import NUMBERS, SIMPLE, Value, nulled, valued
+from lochan.query.compile.value import EVERY_NUMBER, NUMBERS, SIMPLE, Value, nulled, valued
 from lochan.query.dialects.neutral import neutral
 
 OPERATORS: dict[str, type[exp.Binary]] = {
@@ -86,12 +88,18 @@ def order_keys(value: Value, *, descending: bool, nulls_first: bool) -> list[exp
     keys: list[exp.Ordered] = []
     simple = [kind for kind in SIMPLE if kind in value.alts]
     rest = [kind for kind in value.alts if kind in _COMPOSITE]
-    if len(set(simple) - set(NUMBERS)) + bool(set(simple) & set(NUMBERS)) + bool(rest) > 1:
+    if len(set(simple) - set(EVERY_NUMBER)) + bool(set(simple) & set(EVERY_NUMBER)) + bool(rest) > 1:
         keys.append(_ordered(_class(value, simple, rest), descending, nulls_first))
-    if set(NUMBERS) <= set(simple):
+    if DECIMAL in simple:
+        keys.append(_ordered(numbers.key(value), descending, nulls_first))
+        simple = [kind for kind in simple if kind not in EVERY_NUMBER]
+    elif set(NUMBERS) <= set(simple):
         keys.extend(_ordered(each, descending, nulls_first) for each in number_keys(value))
         simple = [kind for kind in simple if kind not in NUMBERS]
-    keys.extend(_ordered(value.alts[kind], descending, nulls_first) for kind in simple)
+    for kind in simple:
+        keys.append(_ordered(value.alts[kind], descending, nulls_first))
+        if kind == TIME and value.original is not None:
+            keys.append(_ordered(moments.finer(value.original), descending, nulls_first))
     if rest:
         keys.append(_ordered(json_text(value.only(rest)), descending, nulls_first))
     if NULL in value.alts and value.alts[NULL] != TRUE and value.nothing:
@@ -115,12 +123,16 @@ def _as_texts(op_: str, left: Value, right: Value) -> Sql:
 def _pairs(left: Value, right: Value) -> Iterator[tuple[str, str]]:
     for one in left.alts:
         for other in right.alts:
-            if one in SIMPLE and (one == other or {one, other} == set(NUMBERS)):
+            if one in SIMPLE and (one == other or {one, other} <= set(EVERY_NUMBER)):
                 yield one, other
 
 
 def _pair(op_: str, one: str, left: Value, other: str, right: Value) -> Sql:
     mine, theirs = left.alts[one], right.alts[other]
+    if DECIMAL in (one, other):
+        return numbers.compared(op_, one, left, other, right)
+    if one == TIME and (moments.is_fine(left) or moments.is_fine(right)):
+        return moments.compared(op_, left, right)
     if one == other:
         return _simple(op_, one, mine, theirs)
     if one == INT:
@@ -160,10 +172,10 @@ def _against_float(op_: str, whole: Sql, real: float) -> Sql:
 
 
 def _class(value: Value, simple: list[str], rest: list[str]) -> Sql:
-    """The place of its kind among the kinds: ints and floats have one, and so have all that are no scalars."""
+    """The place of its kind among the kinds: all numbers have one, and so have all that are no scalars."""
     places = {kind: at for at, kind in enumerate([*simple, *rest])}
-    if set(NUMBERS) <= set(simple):
-        places[FLOAT] = places[INT]
+    some = [kind for kind in EVERY_NUMBER if kind in simple]
+    places |= dict.fromkeys(some, places[some[0]])
     places |= dict.fromkeys(rest, len(simple))
     return case(*((is_set(value.alts[kind]), number(at)) for kind, at in places.items()))
 

@@ -23,8 +23,10 @@ from lochan.pools.shape import (
     kind_of,
 )
 from lochan.pools.shape import sure as if_set
+from lochan.query.compile import moments, numbers
 from lochan.query.compile.relations import Scan
 from lochan.query.compile.sql import (
+    DECIMAL,
     FALSE,
     TRUE,
     Sql,
@@ -64,6 +66,12 @@ def field_of(scan: Scan, path: Path, types: Mapping[int, Type], *, sure: bool) -
     certain = len(known) == 1 and known[0].always
     or_null = any(each.otherwise for each in known)
     alts = {each.leaf.kind: scan.leaf(each.leaf) for each in known if not each.otherwise}
+    if JSON in alts:
+        alts[DECIMAL], alts[JSON] = numbers.split(alts[JSON])
+    original = None
+    if any(each.timed for each in known):
+        time, alts[STRING], original = moments.split(alts[STRING])
+        alts[TIME] = coalesce(alts[TIME], time) if TIME in alts else time
     element = next((each.element for each in known if each.leaf.kind == ARRAY), None)
     formats = next((each.formats for each in known if each.leaf.kind == TIME), ())
     told = sure and not any(isinstance(type, Maybe) for type in types.values())
@@ -72,7 +80,8 @@ def field_of(scan: Scan, path: Path, types: Mapping[int, Type], *, sure: bool) -
         NULL if or_null else "" if certain else MISSING,
         element,
         _record(scan, path, types, sure=told) if OBJECT in alts else None,
-        _format(scan, formats, types) if TIME in alts else None,
+        _format(scan, formats, types, by_shape=original is not None) if formats else None,
+        original=original,
         shaped=None if scan.source.has_body else Shaped(scan.shape(), types, sure),
     )
 
@@ -119,11 +128,13 @@ def opened(json: Sql) -> Value:
     first = neutral("first_character", json)
     number = neutral("matches", json, options=("^-?[0-9]",))
     whole = case((neutral("matches", json, options=("^-?[0-9]+\\z",)), try_cast(json, INT)))
+    real = case((all_of([number, is_null(whole)]), neutral("exact_float", json)))
     return Value(
         {
             BOOL: case((eq(json, text("true")), TRUE), (eq(json, text("false")), FALSE)),
             INT: whole,
-            FLOAT: case((all_of([number, is_null(whole)]), try_cast(json, FLOAT))),
+            FLOAT: real,
+            DECIMAL: case((all_of([number, is_null(whole), is_null(real)]), json)),
             STRING: case((eq(first, text('"')), neutral("json_string", json))),
             JSON: case((neutral("matches", json, options=("^[{\\[]",)), json)),
             NULL: flag(eq(json, text("null"))),
@@ -151,9 +162,9 @@ def merged(values: Sequence[Value]) -> Value:
 def _below_text(value: Value, step: str | int) -> Value:
     """One path from the text that is there, however many steps were taken to come here."""
     text = value.text if value.text is not None else value.alts[JSON]
-    if isinstance(text, Neutral) and text.this == "json_get":
-        return opened(neutral("json_get", *text.expressions, options=(*text.options, step)))
-    return opened(neutral("json_get", text, options=(step,)))
+    if isinstance(text, Neutral) and text.this == "json_exact":
+        return opened(neutral("json_exact", *text.expressions, options=(*text.options, step)))
+    return opened(neutral("json_exact", text, options=(step,)))
 
 
 def _inside(value: Value, found: Value) -> Value:
@@ -207,8 +218,9 @@ def _below(objects: Mapping[int, Object], name: str) -> dict[int, Type]:
     return found
 
 
-def _format(scan: Scan, formats: Sequence[str], types: Mapping[int, Type]) -> Format:
-    if len(formats) == 1:
+def _format(scan: Scan, formats: Sequence[str], types: Mapping[int, Type], *, by_shape: bool) -> Format:
+    """`by_shape`: some rows have times that were written in no format."""
+    if len(formats) == 1 and not by_shape:
         return Format(constant=formats[0])
     times = {number: there for number, type in types.items() if isinstance(there := if_set(type), str)}
     by_number = {number: type[5:] for number, type in times.items() if kind_of(type) == TIME}

@@ -5,8 +5,9 @@ from __future__ import annotations
 from sqlglot import exp
 
 from lochan.pools.shape import ARRAY, NULL, OBJECT, TIME
+from lochan.query.compile.numbers import unsplit
 from lochan.query.compile.sql import TRUE, Sql
-from lochan.query.compile.value import Format, Record, Value, settled
+from lochan.query.compile.value import Record, Value, settled
 from lochan.query.output.columns import BodyText, Column, FieldOrder, TimeFormat
 
 ALWAYS = ""
@@ -14,7 +15,7 @@ ALWAYS = ""
 
 def shown(value: Value, columns: dict[str, Sql]) -> Column:
     """Adds what must be selected to `columns`."""
-    value = settled(value)
+    value = unsplit(settled(value))
     kinds = {}
     for kind, sql in value.alts.items():
         sure = sql == TRUE and kind in (OBJECT, NULL) and len(value.alts) == 1
@@ -26,7 +27,7 @@ def shown(value: Value, columns: dict[str, Sql]) -> Column:
         _members(record, columns) if record is not None else (),
         _order(record, columns) if record is not None else None,
         value.element if ARRAY in value.alts else None,
-        _format(value.format, columns) if TIME in value.alts and value.format is not None else None,
+        _format(value, columns) if TIME in value.alts else None,
         _body(record, columns) if record is not None else None,
     )
 
@@ -44,10 +45,14 @@ def _order(record: Record, columns: dict[str, Sql]) -> FieldOrder | None:
     return FieldOrder(_add(record.order.number, columns), record.order.names())
 
 
-def _format(format: Format, columns: dict[str, Sql]) -> TimeFormat:
-    if format.number is None:
-        return TimeFormat(format.constant)
-    return TimeFormat("", _add(format.number, columns), dict(format.by_number))
+def _format(value: Value, columns: dict[str, Sql]) -> TimeFormat | None:
+    format = value.format
+    if format is None and value.original is None:
+        return None
+    original = "" if value.original is None else _add(value.original, columns)
+    if format is None or format.number is None:
+        return TimeFormat(format.constant if format is not None else "", original=original)
+    return TimeFormat("", _add(format.number, columns), dict(format.by_number), original)
 
 
 def _body(record: Record, columns: dict[str, Sql]) -> BodyText | None:

@@ -4,15 +4,17 @@ only there the engines agree; patterns fold none."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from decimal import Decimal
 
 import orjson
 from sqlglot import exp
 
 from lochan.pools.shape import ARRAY, FLOAT, INT, JSON, OBJECT, STRING, Array, Object, Type
 from lochan.query import ast
+from lochan.query.compile.numbers import equals
 from lochan.query.compile.patterns import Unsupported, glob_regexp, matching, shared_regexp
 from lochan.query.compile.scope import Scope, refused
-from lochan.query.compile.sql import IP, Sql, all_of, any_of, eq, is_set, number
+from lochan.query.compile.sql import DECIMAL, IP, Sql, all_of, any_of, eq, is_set, number
 from lochan.query.compile.value import Record, Shaped, Value, present
 from lochan.query.dialects.neutral import neutral
 
@@ -37,6 +39,8 @@ class Searched:
             yield self.in_text(neutral("ip_text", value.alts[IP]))
         if JSON in value.alts:
             yield self.in_json(value.alts[JSON])
+        if DECIMAL in value.alts:
+            yield self.in_json(value.alts[DECIMAL])
         if ARRAY in value.alts and value.element is not None:
             yield self.in_array(value.alts[ARRAY], value.element)
         if self.word is not None:
@@ -88,6 +92,8 @@ class Searched:
         whole = self._int()
         if whole is not None and INT in value.alts:
             yield eq(value.alts[INT], number(whole))
+        if DECIMAL in value.alts and (exact := self._decimal()) is not None:
+            yield equals(value.alts[DECIMAL], exact)
         if FLOAT in value.alts and (real := self._float()) is not None:
             yield eq(value.alts[FLOAT], number(real))
 
@@ -95,6 +101,13 @@ class Searched:
         word = self.word or ""
         plain = word.lstrip("-").isascii() and word.lstrip("-").isdigit() and len(word) < 19
         return int(word) if plain and word.count("-") <= 1 else None
+
+    def _decimal(self) -> Decimal | None:
+        word = self.word or ""
+        try:
+            return Decimal(word) if word and set(word) <= set("0123456789.eE+-") else None
+        except ArithmeticError:
+            return None
 
     def _float(self) -> float | None:
         try:

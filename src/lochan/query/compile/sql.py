@@ -16,6 +16,7 @@ Sql = exp.Expr
 TRUE, FALSE = exp.true(), exp.false()
 INT_MIN, INT_MAX = -(1 << 63), (1 << 63) - 1
 DURATION, IP, ERROR = "duration", "ip", "error"  # kinds that a query has, but no file
+DECIMAL = "decimal"  # the text of a number that neither 64 bits nor a double hold: `numbers.py`
 
 _TYPES = {
     NULL: "boolean",
@@ -26,6 +27,7 @@ _TYPES = {
     STRING: "varchar",
     TIME: "timestamptz",
     JSON: "varchar",
+    DECIMAL: "varchar",
     DURATION: "bigint",
     IP: "varchar",
     ERROR: "varchar",

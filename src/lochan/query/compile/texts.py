@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import orjson
 from sqlglot import exp
 
-from lochan.pools.shape import ARRAY, JSON, NULL, OBJECT
+from lochan.pools.shape import ARRAY, JSON, NULL, OBJECT, STRING, TIME
 from lochan.query.compile.sql import ERROR, TRUE, Sql, case, coalesce, concat, is_set, text
 from lochan.query.compile.value import Value, nulled
 from lochan.query.dialects.neutral import neutral
@@ -40,9 +40,15 @@ def _of_kind(kind: str, sql: Sql, value: Value) -> Sql:
         return sql
     if kind == ARRAY:
         return neutral("array_json", sql, options=(value.element,))
+    if kind == TIME and value.original is not None:
+        return coalesce(neutral("scalar_json", value.original, options=(STRING,)), _plain_time(sql))
     if kind == ERROR:
         return case((is_set(sql), text("null")))
     return neutral("scalar_json", sql, options=(kind,))
+
+
+def _plain_time(sql: Sql) -> Sql:
+    return neutral("scalar_json", sql, options=(TIME,))
 
 
 def _object(value: Value) -> Sql:

@@ -16,6 +16,7 @@ from typing import Any
 from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, JSON, NULL, OBJECT, STRING, TIME, Type
 from lochan.query.compile.alternates import Alternates
 from lochan.query.compile.sql import (
+    DECIMAL,
     DURATION,
     ERROR,
     FALSE,
@@ -37,7 +38,17 @@ from lochan.query.compile.sql import (
 
 MISSING = "missing"
 NUMBERS = (INT, FLOAT)
-SIMPLE = (BOOL, INT, FLOAT, TIME, DURATION, IP, STRING)  # in their order: values of different kinds sort by kind
+EVERY_NUMBER = (INT, FLOAT, DECIMAL)
+SIMPLE = (
+    BOOL,
+    INT,
+    FLOAT,
+    DECIMAL,
+    TIME,
+    DURATION,
+    IP,
+    STRING,
+)  # in their order: values of different kinds sort by kind
 KINDS = (*SIMPLE, OBJECT, ARRAY, JSON, ERROR, NULL)
 
 
@@ -60,6 +71,7 @@ class Value:
     constant: Any = None  # what it is, if the query says so
     text: Sql | None = None  # a JSON text that says the same, if there is one
     shaped: Shaped | None = None  # of a field of a source
+    original: Sql | None = None  # of a time: its text, where microseconds do not give it back (`moments.py`)
     there: Sql | None = None  # a shorter test of whether it is there than its alternates make
 
     @property
@@ -176,6 +188,8 @@ def literal(kind: str, value: Any) -> Value:
         return Value({TIME: moment(value)}, constant=value)
     if kind == IP:
         return Value({IP: text(address_digits(value))}, constant=value)
+    if kind == DECIMAL:
+        return Value({DECIMAL: text(str(value))}, constant=value)
     sql = text(value) if isinstance(value, str) else number(float(value) if kind == FLOAT else value)
     return Value({kind: sql}, constant=value)
 
@@ -253,6 +267,7 @@ def mapped(value: Value, change: Callable[[Sql, str], Sql], alts: Mapping[str, S
         constant=None,
         text=None if value.text is None else change(value.text, JSON),
         shaped=value.shaped and replace(value.shaped, number=change(value.shaped.number, INT)),
+        original=None if value.original is None else change(value.original, STRING),
         there=None if value.there is None else change(value.there, BOOL),
     )
 

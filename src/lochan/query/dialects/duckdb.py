@@ -6,10 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from lochan.pools.shape import BOOL, FLOAT, INT, JSON, NULL, STRING, TIME, Array, Object, Type, kind_of
+from lochan.query.dialects import decimals
 from lochan.query.dialects.addresses import IPV4, ipv6_digits, ipv6_text
 from lochan.query.dialects.durations import parsed_duration, written_duration
 from lochan.query.dialects.form import (
     CAPITALS,
+    RFC3339,
     SMALL,
     Forms,
     by_option,
@@ -30,6 +32,7 @@ TYPES = {
     BOOL: "BOOLEAN",
     JSON: "VARCHAR",
     NULL: "BOOLEAN",
+    "decimal": "VARCHAR",
     "duration": "BIGINT",
     "ip": "VARCHAR",
 }
@@ -226,16 +229,50 @@ def _strptime(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
     return f"CAST(TRY_STRPTIME({arguments[0]}, {quoted(options[0])}) AS TIMESTAMPTZ)"
 
 
+def _rfc3339(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
+    """Six digits of the fraction; the rest is cut off, not rounded."""
+    text = arguments[0]
+    cut = f"REGEXP_REPLACE(UPPER({text}), '([.][0-9]{{6}})[0-9]+', '\\1')"
+    return f"CASE WHEN {_matches([text], (RFC3339,))} THEN TRY_CAST({cut} AS TIMESTAMPTZ) END"
+
+
 def _json_length(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
     text = arguments[0]
     arms = f"WHEN 'OBJECT' THEN LEN(JSON_KEYS({text})) WHEN 'ARRAY' THEN JSON_ARRAY_LENGTH({text})"
     return f"CAST(CASE JSON_TYPE({text}) {arms} END AS BIGINT)"
 
 
+_JSON_ITEMS = plain("CAST(JSON_EXTRACT({0}, '$[*]') AS VARCHAR[])")
 _JSON_STRING = plain("JSON_EXTRACT_STRING({0}, '$')")
 _FROM_MICROS = plain("CAST(TRY(MAKE_TIMESTAMP({0})) AS TIMESTAMPTZ)")
 
+
+def _members(fields: dict[str, str]) -> str:
+    return "{" + ", ".join(f"'{name}': {value}" for name, value in fields.items()) + "}"
+
+
+_WORDS = decimals.Words(
+    let=lambda name, value, body: f"LIST_TRANSFORM([{value}], LAMBDA {name}: {body})[1]",
+    members=_members,
+    text="VARCHAR",
+    left_trim=lambda of, letters: f"LTRIM({of}, '{letters}')",
+    right_trim=lambda of, letters: f"RTRIM({of}, '{letters}')",
+    quoted=quoted,
+    fail=lambda message: f"ERROR({message})",
+    float_text=lambda value: f"CAST(TO_JSON({value}) AS VARCHAR)",
+    matches=lambda of, pattern: _matches([of], (pattern,)),
+    json_get=_json_get,
+    json_items=_JSON_ITEMS,
+    each=lambda many, name, body: f"LIST_TRANSFORM({many}, LAMBDA {name}: {body})",
+    numbers_in=lambda of, name, test: (
+        f"LIST_DISTINCT(LIST_FILTER(REGEXP_EXTRACT_ALL({of}, '{decimals.NUMBER}'), LAMBDA {name}: {test}))"
+    ),
+    length=lambda of: f"LEN({of})",
+    first=lambda of: f"{of}[1]",
+)
+
 FORMS: Forms = {
+    **decimals.forms(_WORDS),
     # kinds
     "try_cast": _try_cast,
     "truncate": plain("TRUNC({0})"),
@@ -252,8 +289,15 @@ FORMS: Forms = {
     "remainder": by_option(
         {INT: plain("TRY(({0}) % ({1}))"), FLOAT: plain("CASE WHEN {1} <> 0 THEN ({0}) % ({1}) END")}
     ),
-    "negate": plain("TRY(-({0}))"),
-    "abs": plain("TRY(ABS({0}))"),
+    "negate": by_option(
+        {
+            **dict.fromkeys((INT, FLOAT, "duration"), plain("TRY(-({0}))")),
+            "decimal": plain("CASE WHEN SUBSTRING({0}, 1, 1) = '-' THEN SUBSTRING({0}, 2) ELSE '-' || {0} END"),
+        }
+    ),
+    "abs": by_option(
+        {**dict.fromkeys((INT, FLOAT, "duration"), plain("TRY(ABS({0}))")), "decimal": plain("LTRIM({0}, '-')")}
+    ),
     "ceil": plain("(CEIL({0}) + 0e0)"),  # never -0.0
     "floor": plain("(FLOOR({0}) + 0e0)"),
     "round": rounded,
@@ -265,6 +309,8 @@ FORMS: Forms = {
     # times
     "micros": plain("EPOCH_US({0})"),
     "from_micros": _FROM_MICROS,
+    "rfc3339": _rfc3339,
+    "finer_digits": plain("RTRIM(REGEXP_EXTRACT({0}, '[.][0-9]{{6}}([0-9]+)', 1), '0')"),
     "time_text": lambda arguments, options: time_text(arguments[0]),
     "duration_text": lambda arguments, options: duration_text(arguments[0]),
     "parse_duration": _parse_duration,
@@ -304,7 +350,7 @@ FORMS: Forms = {
     # JSON
     "json_get": _json_get,
     "json_string": _JSON_STRING,
-    "json_items": plain("CAST(JSON_EXTRACT({0}, '$[*]') AS VARCHAR[])"),
+    "json_items": _JSON_ITEMS,
     "json_strings": plain(
         "LIST_TRANSFORM(CAST(JSON_EXTRACT({0}, '$[*]') AS VARCHAR[]), LAMBDA x: JSON_EXTRACT_STRING(x, '$'))"
     ),
@@ -315,6 +361,7 @@ FORMS: Forms = {
             BOOL: plain("CAST({0} AS VARCHAR)"),
             INT: plain("CAST({0} AS VARCHAR)"),
             FLOAT: plain("CAST(TO_JSON({0}) AS VARCHAR)"),
+            "decimal": plain("{0}"),
             STRING: plain("CAST(TO_JSON({0}) AS VARCHAR)"),
             TIME: lambda arguments, options: "('\"' || " + time_text(arguments[0]) + " || '\"')",
             "duration": lambda arguments, options: "('\"' || " + duration_text(arguments[0]) + " || '\"')",

@@ -8,6 +8,8 @@ from typing import Any
 Form = Callable[[Sequence[str], tuple[Any, ...]], str]
 Forms = dict[str, Form]
 
+# Texts that may say a time; whether there is such a day the cast tells.
+RFC3339 = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?([Zz]|[+-][0-9]{2}:[0-9]{2})?)?\z"
 CAPITALS, SMALL = "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz"
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from lochan.pools.shape import FLOAT, INT
-from lochan.query.dialects import spark_nested, spark_nets, spark_times
+from lochan.query.dialects import decimals, spark_nested, spark_nets, spark_times
 from lochan.query.dialects.form import (
     CAPITALS,
     SMALL,
@@ -21,6 +21,7 @@ from lochan.query.dialects.form import (
     rounded,
     slice_ends,
 )
+from lochan.query.dialects.spark_floats import float_text
 from lochan.query.dialects.spark_words import TYPES, matches, pattern, quoted, type_text
 
 # ── text ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -81,6 +82,7 @@ _INT_DIVIDE = plain(
 )
 
 
+_SIGNED = plain("CASE WHEN SUBSTRING({0}, 1, 1) = '-' THEN SUBSTRING({0}, 2) ELSE '-' || {0} END")
 _TURNED = plain("TRY_SUBTRACT(CAST(0 AS BIGINT), {0})")
 
 
@@ -105,7 +107,32 @@ def _ceil(value: str) -> str:
     return f"(CASE WHEN {value} > {whole} THEN {whole} + 1e0 ELSE {whole} END + 0e0)"
 
 
+def _members(fields: dict[str, str]) -> str:
+    return "NAMED_STRUCT(" + ", ".join(f"'{name}', {value}" for name, value in fields.items()) + ")"
+
+
+_WORDS = decimals.Words(
+    let=lambda name, value, body: f"TRANSFORM(ARRAY({value}), {name} -> {body})[0]",
+    members=_members,
+    text="STRING",
+    left_trim=lambda of, letters: f"TRIM(LEADING '{letters}' FROM {of})",
+    right_trim=lambda of, letters: f"TRIM(TRAILING '{letters}' FROM {of})",
+    quoted=quoted,
+    fail=lambda message: f"RAISE_ERROR({message})",
+    float_text=float_text,
+    matches=lambda of, pattern: matches([of], (pattern,)),
+    json_get=spark_nested.FORMS["json_get"],
+    json_items=spark_nested.FORMS["json_items"],
+    each=lambda many, name, body: f"TRANSFORM({many}, {name} -> {body})",
+    numbers_in=lambda of, name, test: (
+        f"ARRAY_DISTINCT(FILTER(REGEXP_EXTRACT_ALL({of}, {quoted(decimals.NUMBER)}, 0), {name} -> {test}))"
+    ),
+    length=lambda of: f"SIZE({of})",
+    first=lambda of: f"{of}[0]",
+)
+
 FORMS: Forms = {
+    **decimals.forms(_WORDS),
     **spark_times.FORMS,
     **spark_nested.FORMS,
     **spark_nets.FORMS,
@@ -121,12 +148,13 @@ FORMS: Forms = {
     "safe_remainder": plain("(({0}) % ({1}))"),
     "divide": by_option({INT: _INT_DIVIDE, FLOAT: plain("CASE WHEN {1} <> 0 THEN ({0}) / ({1}) END")}),
     "remainder": by_option({INT: named("TRY_MOD"), FLOAT: plain("CASE WHEN {1} <> 0 THEN ({0}) % ({1}) END")}),
-    "negate": by_option({INT: _TURNED, "duration": _TURNED, FLOAT: plain("(-({0}))")}),
+    "negate": by_option({INT: _TURNED, "duration": _TURNED, FLOAT: plain("(-({0}))"), "decimal": _SIGNED}),
     "abs": by_option(
         {
             INT: plain("CASE WHEN {0} > CAST('-9223372036854775808' AS BIGINT) THEN ABS({0}) END"),
             "duration": plain("CASE WHEN {0} > CAST('-9223372036854775808' AS BIGINT) THEN ABS({0}) END"),
             FLOAT: named("ABS"),
+            "decimal": plain("TRIM(LEADING '-' FROM {0})"),
         }
     ),
     "ceil": lambda arguments, options: _ceil(arguments[0]),

@@ -103,6 +103,8 @@ def _scalar_json(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
         return f"CAST({value} AS STRING)"
     if kind == FLOAT:
         return float_text(value)
+    if kind == "decimal":
+        return value
     return f"CASE WHEN {value} IS NOT NULL THEN {_in_json(value)} END"
 
 

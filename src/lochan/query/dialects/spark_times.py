@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from lochan.pools import times
 from lochan.query.dialects.durations import parsed_duration, written_duration
-from lochan.query.dialects.form import Forms, named
+from lochan.query.dialects.form import RFC3339, Forms, named, plain
 from lochan.query.dialects.spark_words import let, matches, quoted
 
 _LETTERS = {
@@ -30,10 +31,26 @@ _LETTERS = {
 
 def time_text(sql: str) -> str:
     """RFC 3339 in UTC; a fraction only where there is one."""
-    return (
-        f"(DATE_FORMAT({sql}, {_java('%Y-%m-%dT%H:%M:%S')}) || CASE WHEN UNIX_MICROS({sql}) % 1000000 = 0 THEN '' ELSE "
-        f"TRIM(TRAILING '0' FROM DATE_FORMAT({sql}, '.SSSSSS')) END || 'Z')"
-    )
+    return f"(REPLACE({_utc_text(sql)}, ' ', 'T') || 'Z')"
+
+
+def time_in_format(sql: str, format: str) -> str:
+    """As `pools/times.py` renders it."""
+    text = _utc_text(sql)
+    if format == times.NATIVE or not format:
+        return time_text(sql)
+    if "HH" not in format:
+        return f"SUBSTRING({text}, 1, 10)"
+    mark, digits, zone = times.parts(format)
+    fraction = f" || '.' || RPAD(SUBSTRING({text}, 21), {digits}, '0')" if digits else ""
+    return f"(SUBSTRING({text}, 1, 10) || '{mark}' || SUBSTRING({text}, 12, 8){fraction} || '{zone}')"
+
+
+def _utc_text(sql: str) -> str:
+    """Of a time, whatever zone the session has: one that is set when the rows are read, and not when the plan was made,
+    would move it."""
+    seconds = f"CAST(CAST(UNIX_MICROS({sql}) AS DECIMAL(20, 0)) / 1000000 AS DECIMAL(18, 6))"
+    return f"CAST(TIMESTAMP_NTZ '1970-01-01 00:00:00' + MAKE_DT_INTERVAL(0, 0, 0, {seconds}) AS STRING)"
 
 
 def duration_text(sql: str) -> str:
@@ -48,6 +65,15 @@ def _parse_duration(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
 
 def _strftime(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
     return f"DATE_FORMAT({arguments[0]}, {_java(options[0])})"
+
+
+def _rfc3339(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
+    """Six digits of the fraction; the rest is cut off, not rounded."""
+    text = arguments[0]
+    cut = f"REGEXP_REPLACE(UPPER({text}), '([.][0-9]{{6}})[0-9]+', '$1')"
+    zoned = matches([text], (r"([Zz]|[+-][0-9]{2}:[0-9]{2})\z",))
+    rest = f"CASE WHEN {zoned} THEN '' WHEN LENGTH({text}) = 10 THEN 'T00:00:00Z' ELSE 'Z' END"
+    return f"CASE WHEN {matches([text], (RFC3339,))} THEN TRY_CAST({cut} || {rest} AS TIMESTAMP) END"
 
 
 def _strptime(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
@@ -80,4 +106,6 @@ FORMS: Forms = {
     "parse_duration": _parse_duration,
     "strftime": _strftime,
     "strptime": _strptime,
+    "rfc3339": _rfc3339,
+    "finer_digits": plain("TRIM(TRAILING '0' FROM REGEXP_EXTRACT({0}, '[.][0-9]{{6}}([0-9]+)', 1))"),
 }

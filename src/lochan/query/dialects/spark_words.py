@@ -15,6 +15,7 @@ TYPES = {
     BOOL: "BOOLEAN",
     JSON: "STRING",
     NULL: "BOOLEAN",
+    "decimal": "STRING",
     "duration": "BIGINT",
     "ip": "STRING",
 }

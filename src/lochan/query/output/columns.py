@@ -28,6 +28,7 @@ class TimeFormat:
     constant: str = ""
     column: str = ""  # its number tells which format, where there are several
     by_number: Mapping[int, str] = field(default_factory=dict)
+    original: str = ""  # a column of texts: where it is not NULL, that is how the time is written
 
 
 @dataclass(frozen=True)

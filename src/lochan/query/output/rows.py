@@ -11,7 +11,7 @@ import pyarrow as pa
 from lochan.pools.json_row import read_value
 from lochan.pools.shape import JSON
 from lochan.query.output.columns import Column
-from lochan.query.output.texts import texts
+from lochan.query.output.texts import DECIMAL, texts
 
 
 def rows(batch: pa.RecordBatch, row: Column) -> Iterator[Any]:
@@ -23,4 +23,8 @@ def rows(batch: pa.RecordBatch, row: Column) -> Iterator[Any]:
 
 def _has_texts(row: Column) -> bool:
     """Only in texts that were kept as they came numbers can be that a double does not hold."""
-    return row.body is not None or JSON in row.kinds or any(_has_texts(member) for _, member in row.members)
+    return (
+        row.body is not None
+        or bool({JSON, DECIMAL} & set(row.kinds))
+        or any(_has_texts(member) for _, member in row.members)
+    )

@@ -8,6 +8,7 @@ always looks like a float; NaN and the infinities, for which JSON has no word, a
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ from lochan.pools.json_row import read_value, row_text
 from lochan.pools.shape import ARRAY, NULL, OBJECT, STRING, TIME, Array, Object, Type, kind_of, sure
 from lochan.query.output.columns import BodyText, Column, FieldOrder, Names
 
-DURATION, IP = "duration", "ip"
+DURATION, IP, DECIMAL = "duration", "ip", "decimal"
 _TEXT = pa.large_string()
 _UGLY = r'[\x00-\x1f"\\]'
 
@@ -65,7 +66,7 @@ def scalar_texts(values: pa.Array, kind: str) -> pa.Array:
             return float_texts(values)
         case "string":
             return string_texts(values)
-        case "json":
+        case "json" | "decimal":
             return values.cast(_TEXT)
         case "duration":
             return _quoted(duration_texts(values))
@@ -132,6 +133,9 @@ def ip_text(digits: str | None) -> str | None:
 def times_of(batch: pa.RecordBatch, column: Column) -> pa.Array:
     """As they were written, where the query did not make them."""
     values, format = _array(batch, column.kinds[TIME]), column.format
+    if format is not None and format.original:
+        plain = replace(column, format=replace(format, original=""))
+        return pc.coalesce(_array(batch, format.original).cast(_TEXT), times_of(batch, plain))
     if format is None or not format.column:
         return time_texts(values, format.constant if format is not None else "")
     numbers = _array(batch, format.column)

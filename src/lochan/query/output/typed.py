@@ -1,7 +1,7 @@
 """Rows as typed Arrow columns, for Parquet, Arrow and data frames: one column for each field.
 
 one kind                     its own type; objects are structs, arrays lists, durations and times have units
-ints and floats              double
+ints and floats              double; an int that no double is, is refused
 several other kinds          text, as in a cell of a table
 missing                      null
 """
@@ -13,14 +13,15 @@ from collections.abc import Iterable, Iterator
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lochan.errors import Refused
 from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, JSON, NULL, OBJECT, STRING, TIME, Array, Object, Type, kind_of
 from lochan.query.output.cells import cell_texts, fields
 from lochan.query.output.columns import Column
-from lochan.query.output.texts import DURATION, IP
+from lochan.query.output.texts import DECIMAL, DURATION, IP
 
 _TIME = pa.timestamp("us", "UTC")
 _PLAIN = {BOOL: pa.bool_(), INT: pa.int64(), FLOAT: pa.float64(), STRING: pa.string(), TIME: _TIME}
-_TYPES = {**_PLAIN, JSON: pa.string(), DURATION: pa.duration("us"), IP: pa.string()}
+_TYPES = {**_PLAIN, JSON: pa.string(), DECIMAL: pa.string(), DURATION: pa.duration("us"), IP: pa.string()}
 
 
 def typed_schema(row: Column) -> pa.Schema:
@@ -30,7 +31,7 @@ def typed_schema(row: Column) -> pa.Schema:
 
 def typed(batch: pa.RecordBatch, row: Column) -> pa.RecordBatch:
     schema = typed_schema(row)
-    arrays = [_values(batch, column) for _, column in fields(row)]
+    arrays = [_values(batch, name, column) for name, column in fields(row)]
     if not arrays:
         return pa.RecordBatch.from_struct_array(pa.array([{}] * len(batch), pa.struct([])))
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
@@ -69,13 +70,29 @@ def _element(type: Type | None) -> pa.DataType:
     return pa.null() if type is None or type == NULL else _TYPES[kind_of(type)]
 
 
-def _values(batch: pa.RecordBatch, column: Column) -> pa.Array:
+def not_exact(name: str) -> str:
+    """Why a column has no one type."""
+    return (
+        f"`{name}` holds ints beside floats, and no double is exactly this int; take ndjson, or choose one kind, such as "
+        f"int64({name}) or float64({name})"
+    )
+
+
+def _doubles(name: str, whole: pa.Array, real: pa.Array) -> pa.Array:
+    """Raises Refused for an int that no double is."""
+    made = whole.cast(pa.float64(), safe=False)
+    wrong = pc.filter(whole, pc.not_equal(made.cast(pa.decimal128(38, 0)), whole.cast(pa.decimal128(38, 0))))
+    if len(wrong):
+        raise Refused(f"{not_exact(name)}: {wrong[0].as_py()}")
+    return pc.coalesce(made, real)
+
+
+def _values(batch: pa.RecordBatch, name: str, column: Column) -> pa.Array:
     kinds, type = _kinds(column), _type(column)
     if not kinds:
         return pa.nulls(len(batch))
     if set(kinds) == {INT, FLOAT}:
-        both = [batch.column(column.kinds[kind]).cast(pa.float64(), safe=False) for kind in kinds]
-        return pc.coalesce(*both)
+        return _doubles(name, batch.column(column.kinds[INT]), batch.column(column.kinds[FLOAT]))
     if len(kinds) > 1 or kinds[0] in (IP, JSON) or (kinds[0] == OBJECT and not column.members):
         return cell_texts(batch, column).cast(pa.string())
     if kinds[0] == OBJECT:
@@ -84,7 +101,7 @@ def _values(batch: pa.RecordBatch, column: Column) -> pa.Array:
 
 
 def _structs(batch: pa.RecordBatch, column: Column, type: pa.DataType) -> pa.Array:
-    arrays = [_values(batch, each) for _, each in column.members]
+    arrays = [_values(batch, name, each) for name, each in column.members]
     flag = column.kinds[OBJECT]
     mask = pc.invert(pc.fill_null(batch.column(flag), False)) if flag else None
     return pa.StructArray.from_arrays(arrays, fields=list(type), mask=mask)

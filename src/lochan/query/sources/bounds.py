@@ -10,8 +10,9 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from lochan.pools.shape import BOOL, NULL, STRING
+from lochan.pools.times import Moment
 from lochan.query import ast
-from lochan.query.sources.constants import Constant, Scalar, constant
+from lochan.query.sources.constants import DECIMAL, Constant, Scalar, constant
 
 Path = tuple[str, ...]
 
@@ -167,7 +168,13 @@ class _Bounds:
             return self._compared(right, _TURNED[op], left) if field(right) else ANY_ROW
         if op == "==" and _is_null(right):
             return IsNull(path)
-        return ANY_ROW if value is None else Compare(path, op, *value)
+        if value is None:
+            return ANY_ROW
+        if (
+            op == "<" and isinstance(value[1], Moment) and value[1].finer
+        ):  # of what is known in microseconds it may be just behind
+            op = "<="
+        return Compare(path, op, *value)
 
     def _differing(self, left: ast.Expr, right: ast.Expr) -> Test:
         equal = self._compared(left, "==", right)
@@ -184,7 +191,9 @@ class _Bounds:
         return Either((Valued(equal.path), Missing(equal.path))) if isinstance(equal, IsNull) else _unlike(equal)
 
     def _constant(self, e: ast.Expr) -> Constant | None:
-        return constant(e, self._now)
+        """A decimal tells nothing: what is known of objects are ints and floats."""
+        found = constant(e, self._now)
+        return None if found is None or found[0] == DECIMAL else found
 
 
 def _is_null(e: ast.Expr) -> bool:

@@ -102,7 +102,7 @@ class Choice:
         for form, indices in self.by_form(among).items():
             alike = np.array(indices, dtype=np.int64)
             columns = partial(self._snapshot.column, indices=alike)
-            judge = Judge(form, columns, self._snapshot.rows[alike])
+            judge = Judge(form, columns, self._snapshot.rows[alike], self._snapshot.settings.times)
             judged = judge.judge(test)
             kept.append(alike[judged == 0])
             for number, reason in enumerate(judge.reasons[1:], 1):

@@ -4,17 +4,19 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 from math import isfinite
 
 from lochan.pools import times
 from lochan.pools.shape import BOOL, FLOAT, INT, STRING, TIME
 from lochan.query import ast
 
-Scalar = bool | int | float | str
+Scalar = bool | int | float | Decimal | str
 Constant = tuple[str, Scalar]  # kind, value; a time is microseconds since 1970
 
 _DURATION = "duration"
-_KINDS = (BOOL, INT, FLOAT, STRING, TIME, _DURATION)
+DECIMAL = "decimal"
+_KINDS = (BOOL, INT, FLOAT, STRING, TIME, _DURATION, DECIMAL)
 _NUMBERS = (INT, FLOAT)
 _INT_MIN, _INT_MAX = -(1 << 63), (1 << 63) - 1
 _WHOLE = re.compile(r"[+-]?[0-9]+")
@@ -50,12 +52,14 @@ def _folded(e: ast.Expr, now: int | None) -> Constant | None:
 def _negative(of: Constant | None) -> Constant | None:
     if of is None or isinstance(of[1], bool | str) or of[0] == TIME:
         return None
+    if isinstance(of[1], Decimal):
+        return DECIMAL, -of[1]
     return _fitting(of[0], -of[1])
 
 
 def _computed(op: str, one: Constant, other: Constant) -> Constant | None:
     (left, mine), (right, theirs) = one, other
-    if isinstance(mine, bool | str) or isinstance(theirs, bool | str):
+    if isinstance(mine, bool | str | Decimal) or isinstance(theirs, bool | str | Decimal):
         return None
     if left in _NUMBERS and right in _NUMBERS:
         return _number(op, mine, theirs)
@@ -80,6 +84,8 @@ def _cast(name: str, kind: str, value: Scalar) -> Constant | None:
     to = _CASTS[name]
     if kind == to:
         return kind, value
+    if kind == DECIMAL:
+        return None
     if kind != STRING or not isinstance(value, str):
         return (FLOAT, float(value)) if (kind, to) == (INT, FLOAT) else None
     try:

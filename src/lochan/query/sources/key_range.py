@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from math import ceil, floor
 from typing import NamedTuple
 
@@ -10,14 +11,35 @@ from sqlglot import exp
 
 from lochan.errors import Invalid
 from lochan.formats.pool_settings import PoolSettings, path_text
+from lochan.pools.json_row import exact_number
 from lochan.pools.keys import Instant
 from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, JSON, NULL, OBJECT, STRING, TIME
-from lochan.query.compile.sql import FALSE, TRUE, Sql, all_of, any_of, is_null, is_set, moment, negate, number, op, text
+from lochan.query.compile import moments
+from lochan.query.compile.numbers import against_decimal, constant_key, split
+from lochan.query.compile.sql import (
+    DECIMAL,
+    FALSE,
+    INT_MAX,
+    INT_MIN,
+    TRUE,
+    Sql,
+    all_of,
+    any_of,
+    is_null,
+    is_set,
+    moment,
+    negate,
+    number,
+    op,
+    text,
+)
+from lochan.query.compile.value import Value, literal
+from lochan.query.dialects.neutral import neutral
 from lochan.query.leaves import Leaf, Path
 from lochan.query.sources.constants import Scalar
 from lochan.query.sources.pruning import Ends
 
-_RANK = {BOOL: 0, INT: 1, FLOAT: 1, TIME: 2, STRING: 3, JSON: 4, OBJECT: 4, ARRAY: 4}
+_RANK = {BOOL: 0, INT: 1, FLOAT: 1, DECIMAL: 1, TIME: 2, STRING: 3, JSON: 4, OBJECT: 4, ARRAY: 4}
 
 End = tuple[str, Scalar] | None  # kind, value
 
@@ -44,6 +66,8 @@ def converted(range: KeyRange, kinds: Iterable[str], settings: PoolSettings) -> 
     if not path and (range.low or range.high):
         raise Invalid("a pool whose key is the whole record has no ranges", hint="use `where` instead")
     there = {_RANK[kind] for kind in kinds if kind in _RANK}
+    if path in settings.times and there <= {_RANK[TIME], _RANK[STRING]}:
+        there = {_RANK[TIME]}  # its strings that say times are times
     if len(there) != 1 or there == {_RANK[JSON]}:  # no literal is an object or a list
         return range
     (rank,) = there
@@ -70,14 +94,21 @@ def _parsed(text: str, rank: int) -> End:
 
     try:
         if rank == _RANK[INT]:
-            return (INT, int(text)) if text.lstrip("-").isdigit() else (FLOAT, float(text))
+            value = int(text) if text.lstrip("-").isdigit() else exact_number(text)
+            return _number_kind(value), value
         if rank == _RANK[TIME]:
             moment = datetime.fromisoformat(text)
             moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
             return TIME, (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
-    except ValueError:
+    except (ValueError, ArithmeticError):
         pass
     return None
+
+
+def _number_kind(value: float | Decimal) -> str:
+    if isinstance(value, int):
+        return INT if INT_MIN <= value <= INT_MAX else DECIMAL
+    return DECIMAL if isinstance(value, Decimal) else FLOAT
 
 
 def _text(kind: str, value: Scalar) -> str:
@@ -100,7 +131,13 @@ def test(range: KeyRange, settings: PoolSettings, leaves: Sequence[Leaf]) -> Sql
     absent = [_absent(key.path, leaves) for key in settings.keys if key.path]
     if range.no_key:
         return any_of(absent)
-    inside = [_inside(leaf, range) for leaf in leaves if leaf.path == settings.keys[0].path]
+    first = settings.keys[0].path
+    timed = first in settings.times
+    inside = [
+        _time_inside(leaf, range) if timed and leaf.kind in (TIME, STRING) else _inside(leaf, range)
+        for leaf in leaves
+        if leaf.path == first
+    ]
     return all_of([any_of(inside), *map(negate, absent)])
 
 
@@ -108,8 +145,47 @@ def _absent(path: Path, leaves: Sequence[Leaf]) -> Sql:
     return all_of([is_null(_column(leaf)) for leaf in leaves if leaf.path == path])
 
 
+def _time_inside(leaf: Leaf, range: KeyRange) -> Sql:
+    if leaf.kind == TIME and not any(getattr(end[1], "finer", "") for end in (range.low, range.high) if end):
+        return _inside(leaf, range)
+    if leaf.kind == TIME:
+        return _fine_inside(Value({TIME: _column(leaf)}), range)
+    parts = moments.split(_column(leaf))
+    rest = [_beyond(leaf, range.low, above=True), _beyond(leaf, range.high, above=False)]
+    return any_of(
+        [_fine_inside(Value({TIME: parts.time}, original=parts.original), range), all_of([is_set(parts.rest), *rest])]
+    )
+
+
+def _fine_inside(value: Value, range: KeyRange) -> Sql:
+    tests = [is_set(value.alts[TIME])]
+    for end, above in ((range.low, True), (range.high, False)):
+        if end is None:
+            continue
+        if end[0] == TIME:
+            tests.append(moments.compared(">=" if above else "<=", value, literal(TIME, end[1])))
+        else:
+            tests.append(TRUE if (_RANK[TIME] > _RANK[end[0]]) is above else FALSE)
+    return all_of(tests)
+
+
 def _inside(leaf: Leaf, range: KeyRange) -> Sql:
+    if leaf.kind == JSON:  # among the texts are numbers of many digits
+        exact, other = split(_column(leaf))
+        ends = [_number_beyond(exact, range.low, above=True), _number_beyond(exact, range.high, above=False)]
+        rest = [_beyond(leaf, range.low, above=True), _beyond(leaf, range.high, above=False)]
+        return any_of([all_of([is_set(exact), *ends]), all_of([is_set(other), *rest])])
     return all_of([is_set(_column(leaf)), _beyond(leaf, range.low, above=True), _beyond(leaf, range.high, above=False)])
+
+
+def _number_beyond(exact: Sql, end: End, *, above: bool) -> Sql:
+    if end is None:
+        return TRUE
+    kind, value = end
+    if _RANK[kind] != _RANK[INT]:
+        return TRUE if (_RANK[INT] > _RANK[kind]) is above else FALSE
+    assert isinstance(value, int | float | Decimal)
+    return op(exp.GTE if above else exp.LTE, neutral("number_key", exact), text(constant_key(value)))
 
 
 def _beyond(leaf: Leaf, end: End, *, above: bool) -> Sql:
@@ -118,6 +194,8 @@ def _beyond(leaf: Leaf, end: End, *, above: bool) -> Sql:
     kind, value = end
     if _RANK[kind] != _RANK[leaf.kind]:
         return TRUE if (_RANK[leaf.kind] > _RANK[kind]) is above else FALSE
+    if isinstance(value, Decimal):
+        return against_decimal(">=" if above else "<=", leaf.kind, _column(leaf), value)
     return op(exp.GTE if above else exp.LTE, _column(leaf), _literal(leaf.kind, kind, value, above))
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from sqlglot import exp
 
 from lochan.pools.layout import BODY_COLUMN, SHAPE_COLUMN
-from lochan.pools.shape import INT, JSON, Object
+from lochan.pools.shape import INT, JSON, STRING, Object
 from lochan.query.compile.sql import Sql, case, coalesce, eq, null_of, number
 from lochan.query.leaves import Asked, Known, Leaf, Path
 from lochan.query.sources import key_range, ordering, scans, values, whole_row
@@ -90,7 +90,10 @@ class PoolSource:
         return [known.leaf.kind for known in self.known(self.key)] if self.key else []
 
     def known(self, path: Path) -> Sequence[Known]:
-        return self.knowledge.known(path)
+        found = self.knowledge.known(path)
+        if path not in self._settings.times:
+            return found
+        return [each._replace(timed=True) if each.leaf.kind == STRING else each for each in found]
 
     def members(self, path: Path) -> Sequence[str]:
         return self.knowledge.members(path)
@@ -171,7 +174,7 @@ class PoolSource:
     def _lies_in_order(self) -> bool:
         """Whether the rows are in order if the objects are read one after the other."""
         kept = self._choice.kept
-        if ordering.is_composite(self._settings, self.known):  # spans tell nothing of where objects and lists lie
+        if ordering.is_composite(self._settings, self.known):  # spans tell nothing of where these lie
             return False
         if not self.snapshot.are_sorted(kept):
             return False

@@ -45,6 +45,8 @@ def by_key(snapshot: Snapshot, among: Indices, within: Within | None) -> Indices
     stop = bisect_right(snapshot.least, span.high.hex())  # they are in the order of their least key
     may = pc.greater_equal(snapshot.spans["max"].slice(0, stop), span.low.hex()).to_numpy()
     kept: Indices = np.flatnonzero(may)
+    if within.also is not None:
+        kept = np.union1d(kept, overlapping(snapshot, within.also))
     if within.or_keyless:
         kept = np.union1d(kept, np.flatnonzero(snapshot.keyless))
     return kept if among is snapshot.all else np.intersect1d(among, kept, assume_unique=True)
@@ -58,14 +60,28 @@ def first(snapshot: Snapshot, count: int) -> Indices:
         return snapshot.all
     end = snapshot.spans["max"][int(by_greatest[at])].as_py()
     kept = snapshot.all[: bisect_right(snapshot.least, end)]
+    texts = keys.string_times(snapshot.settings)  # they may be times of any age
+    if texts is not None:
+        kept = np.union1d(kept, overlapping(snapshot, texts))
     if is_anywhere(snapshot.settings):
         return np.union1d(kept, np.flatnonzero(snapshot.keyless))
     return kept
 
 
+def overlapping(snapshot: Snapshot, span: keys.Span) -> Indices:
+    high = pc.greater_equal(snapshot.spans["max"], span.low.hex()).to_numpy()
+    low = pc.less_equal(snapshot.spans["min"], span.high.hex()).to_numpy()
+    found: Indices = np.flatnonzero(high & low)
+    return found
+
+
 def within(ends: Ends, settings: PoolSettings) -> Within | None:
     """Of a range: a row that lacks a part of the key lies in none."""
-    return None if ends == (None, None) else Within(keys.bounds(ends.low, ends.high, settings))
+    return (
+        None
+        if ends == (None, None)
+        else Within(keys.bounds(ends.low, ends.high, settings), also=keys.string_times(settings))
+    )
 
 
 def tested(test: Test, settings: PoolSettings) -> Within | None:
@@ -79,7 +95,9 @@ def tested(test: Test, settings: PoolSettings) -> Within | None:
         if found.low is None or found.low != found.high:
             break
     several = len(settings.keys) > 1  # a row that lacks the one part may have the other
-    return Within(keys.prefix_bounds(ends, settings), or_keyless=several) if ends else None
+    if not ends:
+        return None
+    return Within(keys.prefix_bounds(ends, settings), or_keyless=several, also=keys.string_times(settings))
 
 
 def keyless(test: Test, settings: PoolSettings) -> bool:

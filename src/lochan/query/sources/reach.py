@@ -18,7 +18,7 @@ from lochan.formats.key_span import KeySpan
 from lochan.formats.pool_settings import PoolSettings
 from lochan.formats.range import RangeRef
 from lochan.pools import facts
-from lochan.pools.keys import Span, class_of
+from lochan.pools.keys import Span, class_of, string_times
 from lochan.tree.tree import Tree
 
 
@@ -27,6 +27,7 @@ class Within(NamedTuple):
 
     span: Span
     or_keyless: bool = False  # or with none that is whole
+    also: Span | None = None  # or with one of these
 
 
 class Reach(NamedTuple):
@@ -63,7 +64,12 @@ def _meets(ref: RangeRef, reach: Reach) -> bool:
     assert keys is not None
     if reach.no_key and not keys.keyless:
         return False
-    return all((each.or_keyless and keys.keyless) or _overlaps(keys, each.span) for each in reach.within)
+    return all(
+        (each.or_keyless and keys.keyless)
+        or _overlaps(keys, each.span)
+        or (each.also is not None and _overlaps(keys, each.also))
+        for each in reach.within
+    )
 
 
 def _overlaps(keys: KeySpan, span: Span) -> bool:
@@ -93,6 +99,9 @@ def _least(ref: RangeRef, settings: PoolSettings) -> str:
     """Where its first row may come; empty: before all others."""
     keys = ref.keys
     if keys is None or (keys.keyless and is_anywhere(settings)):
+        return ""
+    texts = string_times(settings)  # they may be times of any age
+    if texts is not None and bool(keys.least) and _overlaps(keys, texts):
         return ""
     return keys.least or _BEHIND
 

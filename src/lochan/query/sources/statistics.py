@@ -6,7 +6,7 @@ A judgement is a number for each object: 0, a row of it may pass; else that of t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ import numpy.typing as npt
 from lochan.formats import bloom
 from lochan.formats.pool_settings import path_text
 from lochan.pools.facts import ColumnFacts
-from lochan.pools.shape import FLOAT, INT, NULL, SCALARS, STRING, kind_of
+from lochan.pools.shape import FLOAT, INT, JSON, NULL, SCALARS, STRING, TIME, kind_of
 from lochan.query.leaves import Leaf, Path
 from lochan.query.sources.bounds import (
     All,
@@ -41,7 +41,15 @@ class Judge:
     """Of objects of one form, with so many rows each. `columns` gives what is known of a column of each of them
     (ColumnFacts, or None)."""
 
-    def __init__(self, form: Form, columns: Callable[[Path], Values], rows: npt.NDArray[np.int64]) -> None:
+    def __init__(
+        self,
+        form: Form,
+        columns: Callable[[Path], Values],
+        rows: npt.NDArray[np.int64],
+        times: Collection[Path] = (),
+    ) -> None:
+        """`times` are paths whose strings may be times."""
+        self._times = times
         self._form = form
         self._columns = columns
         self._rows = rows
@@ -130,10 +138,16 @@ class Judge:
 
     def _columns_without(self, test: Compare) -> Iterator[Judged]:
         """For each column that could hold such a value, why it does not."""
+        for kind in (JSON,) if test.kind in NUMBERS else (STRING,) if self._is_timed(test) else ():
+            if self._form.place(Leaf(test.path, kind)) is not None:
+                yield self._may  # a text may be a number of many digits, a string a time
         for kind in _alike(test.kind):
             place = self._form.place(Leaf(test.path, kind))
             if place is not None:
                 yield self._may if place.inside is not None else self._column_without(test, self._columns(place.column))
+
+    def _is_timed(self, test: Compare) -> bool:
+        return test.kind == TIME and test.path in self._times
 
     def _column_without(self, test: Compare, columns: Values) -> Judged:
         judged = self._may.copy()

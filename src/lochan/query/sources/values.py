@@ -7,14 +7,16 @@ from collections.abc import Iterable, Sequence
 from sqlglot import exp
 
 from lochan.pools.layout import SHAPE_COLUMN
-from lochan.pools.shape import ARRAY, JSON, TIME, Type
+from lochan.pools.shape import ARRAY, JSON, Type
 from lochan.query.compile.fields import opened
 from lochan.query.compile.sql import (
+    DECIMAL,
     TRUE,
     Sql,
     all_of,
     any_of,
     case,
+    coalesce,
     eq,
     is_null,
     is_set,
@@ -32,7 +34,8 @@ from lochan.query.sources.forms import Place, Told
 def value(place: Place, leaf: Leaf, table: str, element: Type) -> Sql:
     """`table` is the name of the scan, `element` what the elements of an array are over all of the source."""
     if place.by_value:
-        return opened(_text(place, table)).alts[leaf.kind]
+        found = opened(_text(place, table, exact=True)).alts
+        return coalesce(found[DECIMAL], found[JSON]) if leaf.kind == JSON else found[leaf.kind]
     if place.column:
         read = _read(place, leaf, table)
         shared = place.inside is not None
@@ -80,7 +83,7 @@ def _told(told: Told, table: str) -> Sql:
 
 def _read(place: Place, leaf: Leaf, table: str) -> Sql:
     if place.inside is not None:
-        json = _text(place, table)
+        json = _text(place, table, exact=leaf.kind == JSON)
         return _of_kind(exp.Nullif(this=json, expression=text("null")) if place.told else json, leaf.kind)
     found = column(place.column, table)
     if leaf.kind == JSON and place.list_of is not None:  # a list among others that are text
@@ -96,12 +99,13 @@ def _of_kind(json: Sql, kind: str) -> Sql:
         case "string":
             return neutral("json_string", json)
         case "time":
-            return exp.TryCast(this=neutral("json_string", json), to=sql_type(TIME))
+            return neutral("rfc3339", neutral("json_string", json))
         case "int" | "float":
             return try_cast(json, kind)
     return json
 
 
-def _text(place: Place, table: str) -> Sql:
+def _text(place: Place, table: str, *, exact: bool = False) -> Sql:
+    """`exact`: it may be a number of more digits than an engine reads."""
     found = column(place.column, table)
-    return neutral("json_get", found, options=place.inside) if place.inside else found
+    return neutral("json_exact" if exact else "json_get", found, options=place.inside) if place.inside else found

@@ -32,7 +32,16 @@ class Columns:
         if format is not None and format.number is not None:
             format = replace(format, number=self.add(format.number))
         record = self._record(value.record) if value.record is not None and "object" in alts else None
-        return replace(value, alts=alts, record=record, format=format, nothing=value.nothing and NULL, constant=None)
+        original = None if value.original is None else self.add(value.original)
+        return replace(
+            value,
+            alts=alts,
+            record=record,
+            format=format,
+            original=original,
+            nothing=value.nothing and NULL,
+            constant=None,
+        )
 
     def _record(self, record: Record) -> Record:
         members = {name: self._member(each) for name, each in record.items()}
@@ -53,6 +62,8 @@ class Columns:
 def leaves(value: Value) -> list[Sql]:
     """All that a value is made of: what it is grouped by."""
     found = list(value.alts.values())
+    if value.original is not None:
+        found.append(value.original)
     if value.record is not None and "object" in value.alts:
         for _, each in value.record.items():
             found += leaves(each)

@@ -67,6 +67,6 @@ def _timed(value: Value, other: Value) -> Value:
     micros = time_of(value.constant)
     if micros is None:
         return value
-    if STRING in other.alts:
+    if STRING in other.alts and other.original is None:
         return replace(value, alts={**value.alts, TIME: moment(micros)})
     return Value({TIME: moment(micros)}, constant=micros)

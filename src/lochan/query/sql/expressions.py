@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
+from decimal import Decimal
 
 from sqlglot import exp
 
+from lochan.pools.json_row import exact_number
 from lochan.pools.shape import BOOL, FLOAT, INT, NULL, STRING, Type
 from lochan.query.checkpoint import checkpoint
 from lochan.query.compile.arithmetic import arithmetic, negative
@@ -15,6 +16,7 @@ from lochan.query.compile.fields import element
 from lochan.query.compile.fields import member as member_of
 from lochan.query.compile.making import array_of
 from lochan.query.compile.sql import (
+    DECIMAL,
     DURATION,
     FALSE,
     INT_MAX,
@@ -45,6 +47,7 @@ COMPARISONS: dict[type[exp.Expr], str] = {
 }
 ARITHMETIC: dict[type[exp.Expr], str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Mod: "%", exp.IntDiv: "/"}
 NOTHING = Value({}, NULL)
+_DIGITS_MAX = 400  # of a number that a query says
 
 
 def value_of(node: exp.Expr, scope: Scope) -> Value:
@@ -158,16 +161,15 @@ def _literal(node: exp.Literal, scope: Scope) -> Value:
     if node.is_string:
         return literal(STRING, node.this)
     if node.this.isdecimal():
-        if int(node.this) > INT_MAX:
-            raise scope.refused(node, "this number is too large", "whole numbers have 64 bits")
-        return literal(INT, int(node.this))
+        if len(node.this) > _DIGITS_MAX:
+            raise scope.refused(node, "this number is too large")
+        whole = int(node.this)
+        return literal(INT, whole) if whole <= INT_MAX else literal(DECIMAL, Decimal(whole))
     try:
-        value = float(node.this)
-    except ValueError:
-        raise scope.refused(node, f"{node.this} is no number") from None
-    if math.isinf(value):
-        raise scope.refused(node, "this number is too large")
-    return literal(FLOAT, value)
+        value = exact_number(node.this)
+    except (ValueError, ArithmeticError):
+        raise scope.refused(node, f"{node.this} is no number, or too large") from None
+    return literal(DECIMAL if isinstance(value, Decimal) else FLOAT, value)
 
 
 def _negative(node: exp.Neg, scope: Scope) -> Value:
@@ -176,7 +178,7 @@ def _negative(node: exp.Neg, scope: Scope) -> Value:
         if text.isdecimal() and int(text) <= INT_MAX + 1:
             return literal(INT, -int(text))
         of = _literal(node.this, scope)
-        assert isinstance(of.constant, int | float)
+        assert isinstance(of.constant, int | float | Decimal)
         return literal(next(iter(of.alts)), -of.constant)
     return plain(negative(value_of(node.this, scope)))
 

@@ -4,8 +4,22 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from lochan.pools.shape import FLOAT, INT, NULL
-from lochan.query.compile.sql import FALSE, TRUE, Sql, all_of, any_of, case, cast, is_null, negate, surely
+from lochan.pools.shape import FLOAT, INT, JSON, NULL
+from lochan.query.compile.sql import (
+    DECIMAL,
+    FALSE,
+    TRUE,
+    Sql,
+    all_of,
+    any_of,
+    case,
+    cast,
+    eq,
+    is_null,
+    negate,
+    surely,
+    try_cast,
+)
 from lochan.query.compile.value import SIMPLE, Value, valued
 from lochan.query.dialects.neutral import neutral
 from lochan.query.sql.expressions import value_of
@@ -37,8 +51,17 @@ def among(node: exp.In, scope: Scope) -> Sql:
     for kind, sql in value.alts.items():
         for theirs, column in other.alts.items():
             if kind == theirs or {kind, theirs} == {INT, FLOAT}:
-                mine = cast(sql, FLOAT) if kind == INT and theirs == FLOAT else sql.copy()
+                mine = sql.copy()
                 query = only(made, column.name, scope, filled=not single)
+                if kind == DECIMAL:
+                    mine, query = neutral("number_key", mine), _keys(query, column.name, scope)
+                elif (kind, theirs) == (INT, FLOAT):
+                    query = _whole(query, column.name, scope)
+                elif (kind, theirs) == (FLOAT, INT):
+                    tests.append(
+                        all_of([_is_whole(sql), exp.In(this=try_cast(sql, INT), query=exp.Subquery(this=query))])
+                    )
+                    continue
                 tests.append(exp.In(this=mine, query=exp.Subquery(this=query)))
     found = any_of(tests) if tests else FALSE
     if single:
@@ -46,6 +69,25 @@ def among(node: exp.In, scope: Scope) -> Sql:
     nothing = exp.Cast(this=exp.Null(), to=exp.DataType.build("boolean"))
     unknown = any_of([negate(valued(value)), exp.Exists(this=_empty(made, other, scope))])
     return case((surely(found), TRUE), (unknown, nothing), other=FALSE)
+
+
+def _keys(query: exp.Query, column: str, scope: Scope) -> exp.Query:
+    """A query of decimals as one of keys, which are equal where the numbers are."""
+    alias = scope.query.names.next()
+    key = neutral("number_key", exp.column(column, alias, quoted=True)).as_(column, quoted=True)
+    return exp.select(key).from_(query.subquery(alias))
+
+
+def _whole(query: exp.Query, column: str, scope: Scope) -> exp.Query:
+    """A query of floats as one of ints, without those that are none: as floats, ints would be rounded."""
+    alias = scope.query.names.next()
+    real = exp.column(column, alias, quoted=True)
+    chosen = any_of([is_null(real), _is_whole(real)])
+    return exp.select(try_cast(real, INT).as_(column, quoted=True)).from_(query.subquery(alias)).where(chosen)
+
+
+def _is_whole(real: Sql) -> Sql:
+    return eq(cast(try_cast(real, INT), FLOAT), real)
 
 
 def only(made: Made, column: str, scope: Scope, *, filled: bool = False) -> exp.Query:
@@ -84,6 +126,7 @@ def _one_column(node: exp.Expr, made: Made, scope: Scope) -> Value:
     if len(made.columns) != 1:
         raise scope.refused(node, f"this query has {len(made.columns)} columns, and one is wanted")
     value = made.columns[0][1]
-    if not set(value.alts) <= {*SIMPLE, "error"}:
+    texts = DECIMAL in value.alts and JSON in value.alts  # of a field some of whose numbers are text
+    if not set(value.alts) <= {*SIMPLE, "error", *((JSON,) if texts else ())}:
         raise scope.refused(node, "the column is a record or an array", "take a field of it")
-    return Value({kind: value.alts[kind] for kind in value.alts if kind != "error"}, NULL)
+    return Value({kind: value.alts[kind] for kind in value.alts if kind not in ("error", JSON)}, NULL)

@@ -14,6 +14,7 @@ a.b  a[i]  a[i:j]  f(…)                behind
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal
 
 from lochan.query.ast import (
     Between,
@@ -173,7 +174,7 @@ def _unary(cursor: Cursor) -> Expr:
     if not cursor.accept("-"):
         return _behind(cursor, start, _primary(cursor))
     token = cursor.peek()
-    if token.literal is not None and token.literal.kind in ("int", "float", "duration"):
+    if token.literal is not None and token.literal.kind in ("int", "float", "decimal", "duration"):
         return _negative(cursor, start)
     with cursor.deeper(start):
         return Unary("-", _unary(cursor), span=cursor.since(start))
@@ -182,7 +183,7 @@ def _unary(cursor: Cursor) -> Expr:
 def _negative(cursor: Cursor, start: int) -> Expr:
     """A minus in front of a number is part of it; only so can the least of 64 bits be written."""
     literal = cursor.take().literal
-    assert literal is not None and isinstance(literal.value, int | float)
+    assert literal is not None and isinstance(literal.value, int | float | Decimal)
     return Literal(literal.kind, -literal.value, span=cursor.since(start))
 
 
@@ -249,7 +250,7 @@ def _literal(cursor: Cursor) -> Literal:
     literal = token.literal
     assert literal is not None
     if literal.kind == "int" and literal.value == INT_MAX + 1:
-        raise cursor.error("this number is too large", token.span, hint="whole numbers have 64 bits")
+        return Literal("decimal", Decimal(INT_MAX + 1), span=token.span)
     return Literal(literal.kind, literal.value, span=token.span)
 
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 
+from lochan.pools.json_row import exact_number
+from lochan.pools.times import Moment
 from lochan.query.ast import Literal, Span
 from lochan.query.errors import QueryError
 
@@ -87,7 +90,9 @@ def written(literal: Literal) -> str:
             return quoted(str(value))
         case "time":
             assert isinstance(value, int)
-            return (_1970 + timedelta(microseconds=value)).replace(tzinfo=None).isoformat() + "Z"
+            at = (_1970 + timedelta(microseconds=value)).replace(tzinfo=None)
+            finer = getattr(value, "finer", "")
+            return (at.isoformat(timespec="microseconds") + finer if finer else at.isoformat()) + "Z"
         case "duration":
             assert isinstance(value, int)
             return _written_duration(value)
@@ -111,15 +116,16 @@ def written_regexp(pattern: str) -> str:
 def _time(text: str, span: Span) -> Literal:
     shown = text[span.start : span.stop]
     fraction = re.search(r"\.(\d+)", shown)
-    if fraction and len(fraction[1]) > 6:
-        raise QueryError("times keep microseconds, and this one says more", text, span)
+    finer = fraction[1][6:].rstrip("0") if fraction else ""
+    six = re.sub(r"(\.\d{6})\d+", r"\1", shown)
     try:
-        moment = datetime.fromisoformat(shown)
+        moment = datetime.fromisoformat(six)
     except ValueError:
         raise QueryError(f"{shown} is no time", text, span, hint="such as 2026-11-01T10:00:00Z") from None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
-    return Literal("time", (moment - _1970) // timedelta(microseconds=1), span=span)
+    micros = (moment - _1970) // timedelta(microseconds=1)
+    return Literal("time", Moment(micros, finer) if finer else micros, span=span)
 
 
 def _duration(text: str, span: Span) -> Literal:
@@ -151,16 +157,24 @@ def _address(text: str, span: Span) -> Literal:
 
 
 def _float(text: str, span: Span) -> Literal:
-    value = float(text[span.start : span.stop])
-    if value in (float("inf"), float("-inf")):
+    """Where a float is not exactly the number that is written, the number itself."""
+    shown = text[span.start : span.stop]
+    if len(shown) > _DIGITS_MAX:
         raise _too_large(text, span)
-    return Literal("float", value, span=span)
+    try:
+        value = exact_number(shown)
+    except ArithmeticError:
+        raise _too_large(text, span) from None
+    return Literal("decimal" if isinstance(value, Decimal) else "float", value, span=span)
 
 
 def _int(text: str, span: Span) -> Literal:
     """One more than the greatest is let through: with a minus in front it is the least."""
-    if span.stop - span.start > _DIGITS_MAX or (value := int(text[span.start : span.stop])) > INT_MAX + 1:
+    if span.stop - span.start > _DIGITS_MAX:
         raise _too_large(text, span)
+    value = int(text[span.start : span.stop])
+    if value > INT_MAX + 1:
+        return Literal("decimal", Decimal(value), span=span)
     return Literal("int", value, span=span)
 
 

@@ -64,7 +64,7 @@ def _written(value: Expr) -> tuple[str, int]:
         case Unary(op="not"):
             return f"not {_text(value.of, NOT)}", NOT
         case Unary():
-            number = isinstance(value.of, Literal) and value.of.kind in ("int", "float", "duration")
+            number = isinstance(value.of, Literal) and value.of.kind in ("int", "float", "decimal", "duration")
             return f"- {f'({_text(value.of, _ALL)})' if number else _text(value.of, _FRONT)}", _FRONT
         case Between():
             low, high = _text(value.low, _OPERAND), _text(value.high, _OPERAND)

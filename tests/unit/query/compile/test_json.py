@@ -35,7 +35,7 @@ ROWS: list[dict[str, Any]] = [
         ("from p | x == 5 | yield l[1].n", [None]),
         ("from p | yield len(l)", [2, 0]),
         ("from p | x < 3 | yield len(m)", [2, 3]),
-        ("from p | yield kind(m)", ["record", "array", "int", "json"]),
+        ("from p | yield kind(m)", ["record", "array", "int", "decimal"]),
         ("from p | collect(m)", [{"collect": [ROWS[0]["m"], [1, "a", None], 5, 12345678901234567890123]}]),
         ("from p | count() by l | sort count | head 1 | yield count", [1]),
         ("from p | P | yield x", [1]),

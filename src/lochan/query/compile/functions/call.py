@@ -6,11 +6,13 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import NoReturn
 
-from lochan.pools.shape import NULL
+from lochan.pools.shape import FLOAT, NULL
 from lochan.query import ast
+from lochan.query.compile.arithmetic import as_float
 from lochan.query.compile.expressions import value_of
+from lochan.query.compile.numbers import refused_where_set
 from lochan.query.compile.scope import Scope, refused
-from lochan.query.compile.sql import ERROR, FALSE, Sql, all_of, any_of, case, coalesce, is_null, is_set
+from lochan.query.compile.sql import DECIMAL, ERROR, FALSE, Sql, all_of, any_of, case, coalesce, is_null, is_set
 from lochan.query.compile.sql import text as text_
 from lochan.query.compile.value import Value
 
@@ -57,6 +59,7 @@ def by_kind(call: Call, value: Value, handlers: Handlers, *, may_fail: str = "")
     is not, if `may_fail` says how."""
     found: dict[str, list[Sql]] = {}
     failed: list[tuple[Sql, Sql]] = []
+    value = as_float(value)
     for kind, sql in value.alts.items():
         if kind in handlers:
             result, make = handlers[kind]
@@ -64,10 +67,13 @@ def by_kind(call: Call, value: Value, handlers: Handlers, *, may_fail: str = "")
             found.setdefault(result, []).append(made)
             if may_fail:
                 failed.append((_fails(sql, made), text_(may_fail)))
+        elif kind == DECIMAL and FLOAT in handlers:  # it is a number, so to leave it out would be a wrong answer
+            found.setdefault(handlers[FLOAT][0], []).append(refused_where_set(sql, f"`{call.name}`", FLOAT))
         elif kind in (NULL, ERROR):
             found[kind] = [sql]
     alts = {kind: coalesce(*each) for kind, each in found.items()}
-    wrong = any_of([is_set(sql) for kind, sql in value.alts.items() if kind not in (*handlers, NULL, ERROR)])
+    handled = (*handlers, *((DECIMAL,) if FLOAT in handlers else ()))
+    wrong = any_of([is_set(sql) for kind, sql in value.alts.items() if kind not in (*handled, NULL, ERROR)])
     if wrong != FALSE:
         failed.append((wrong, text_(f"`{call.name}` does not go with this kind")))
     if failed:

@@ -18,7 +18,9 @@ from sqlglot import exp
 
 from lochan.pools.shape import BOOL, FLOAT, INT, JSON, NULL, STRING, TIME
 from lochan.query.compile.functions.call import Call, Function
+from lochan.query.compile.numbers import equals, nearest, normal
 from lochan.query.compile.sql import (
+    DECIMAL,
     DURATION,
     FALSE,
     IP,
@@ -72,6 +74,15 @@ def _same(sql: Sql) -> Sql:
     return sql
 
 
+def _int_of_decimal(sql: Sql) -> Sql:
+    """Cut towards zero; NULL where it has more than 64 bits."""
+    return neutral("whole_int", sql)
+
+
+def _is_some(sql: Sql) -> Sql:
+    return negate(equals(sql, 0))
+
+
 def _not_zero(sql: Sql) -> Sql:
     return binary(exp.NEQ, sql, number(0))
 
@@ -82,6 +93,7 @@ CASTS: dict[str, tuple[str, dict[str, Make]]] = {
         {
             INT: _same,
             FLOAT: _int_of_float,
+            DECIMAL: _int_of_decimal,
             STRING: _text_as(INT),
             BOOL: lambda sql: cast(sql, INT),
             TIME: lambda sql: neutral("micros", sql),
@@ -93,6 +105,7 @@ CASTS: dict[str, tuple[str, dict[str, Make]]] = {
         {
             FLOAT: _same,
             INT: lambda sql: cast(sql, FLOAT),
+            DECIMAL: lambda sql: neutral("finite", nearest(sql)),
             STRING: _text_as(FLOAT),
             BOOL: lambda sql: cast(cast(sql, INT), FLOAT),
             DURATION: lambda sql: cast(sql, FLOAT),
@@ -100,7 +113,7 @@ CASTS: dict[str, tuple[str, dict[str, Make]]] = {
     ),
     "time": (TIME, {TIME: _same, STRING: _time_of_text, INT: lambda sql: neutral("from_micros", sql)}),
     "duration": (DURATION, {DURATION: _same, INT: _same, STRING: lambda sql: neutral("parse_duration", sql)}),
-    "bool": (BOOL, {BOOL: _same, STRING: _bool_of_text, INT: _not_zero, FLOAT: _not_zero}),
+    "bool": (BOOL, {BOOL: _same, STRING: _bool_of_text, INT: _not_zero, FLOAT: _not_zero, DECIMAL: _is_some}),
     "ip": (IP, {IP: _same, STRING: lambda sql: neutral("ip_digits", sql)}),
 }
 
@@ -138,6 +151,7 @@ def string_of(call: Call) -> Value:
         TIME: lambda sql: neutral("time_text", sql),
         IP: lambda sql: neutral("ip_text", sql),
         DURATION: lambda sql: neutral("duration_text", sql),
+        DECIMAL: normal,
         JSON: _same,
     }
     composite = {kind: sql for kind, sql in value.alts.items() if kind in ("object", "array")}

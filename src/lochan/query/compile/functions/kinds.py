@@ -8,7 +8,21 @@ from lochan.pools.shape import ARRAY, JSON, NULL, OBJECT, STRING, Array, Maybe, 
 from lochan.query.compile.choosing import chosen
 from lochan.query.compile.expressions import value_of
 from lochan.query.compile.functions.call import Call, Function
-from lochan.query.compile.sql import ERROR, Sql, all_of, any_of, case, concat, eq, is_set, negate, null_of, surely, text
+from lochan.query.compile.sql import (
+    DECIMAL,
+    ERROR,
+    Sql,
+    all_of,
+    any_of,
+    case,
+    concat,
+    eq,
+    is_set,
+    negate,
+    null_of,
+    surely,
+    text,
+)
 from lochan.query.compile.value import KINDS, MISSING, Record, Shaped, Value, absent, boolean, nulled, present, valued
 from lochan.query.dialects.neutral import neutral
 
@@ -109,7 +123,8 @@ def _told(type: Type, value: Value) -> Sql:
         members = [concat(text(f"{name}:"), _told(each, value.record.get(name))) for name, each in type.fields]
         return concat(text("{"), neutral("join_texts", *members, options=(",",)), text("}"))
     if type == JSON and JSON in value.alts:
-        return _json_type(value.alts[JSON])
+        number = [(is_set(value.alts[DECIMAL]), text(DECIMAL))] if DECIMAL in value.alts else []
+        return case(*number, other=_json_type(value.alts[JSON]))
     return text(_shown(type))
 
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from lochan.pools.shape import FLOAT, INT
+from lochan.query.compile.arithmetic import as_float
 from lochan.query.compile.functions.call import Call, Function, by_kind
-from lochan.query.compile.sql import DURATION, Sql, cast, coalesce
+from lochan.query.compile.numbers import nearest
+from lochan.query.compile.sql import DECIMAL, DURATION, Sql, cast, coalesce
 from lochan.query.compile.value import MISSING, Value
 from lochan.query.dialects.neutral import neutral
 
 
 def absolute(call: Call) -> Value:
     handlers = {kind: (kind, _absolute(kind)) for kind in (INT, FLOAT, DURATION)}
+    handlers[DECIMAL] = (DECIMAL, lambda sql: neutral("abs", sql, options=(DECIMAL,)))
     return by_kind(call, call[0], handlers, may_fail="the result has more than 64 bits")
 
 
@@ -41,7 +44,7 @@ def rounded(call: Call) -> Value:
 
 
 def power(call: Call) -> Value:
-    exponent = call[1].only((INT, FLOAT))
+    exponent = as_float(call[1]).only((INT, FLOAT))
     real = _real(exponent)
     if real is None:
         call.refuse("`pow` takes numbers", at=1)
@@ -51,6 +54,7 @@ def power(call: Call) -> Value:
         {
             INT: (FLOAT, lambda sql: neutral("pow", cast(sql, FLOAT), real)),
             FLOAT: (FLOAT, lambda sql: neutral("pow", sql, real)),
+            DECIMAL: (FLOAT, lambda sql: neutral("pow", nearest(sql), real)),
         },
     )
     return made if not call[1].nothing and len(call[1].alts) == 1 else Value(made.alts, MISSING)
@@ -64,6 +68,7 @@ def _of_real(name: str, failure: str) -> Function:
             {
                 INT: (FLOAT, lambda sql: neutral(name, cast(sql, FLOAT))),
                 FLOAT: (FLOAT, lambda sql: neutral(name, sql)),
+                DECIMAL: (FLOAT, lambda sql: neutral(name, nearest(sql))),
             },
             may_fail=failure,
         )

@@ -12,6 +12,8 @@ from lochan.query.compile.aggregates import aggregate
 from lochan.query.compile.expressions import value_of
 from lochan.query.compile.functions.call import Call
 from lochan.query.compile.functions.times import bucketed, clock_field
+from lochan.query.compile.moments import exact_text
+from lochan.query.compile.numbers import normalized
 from lochan.query.compile.operators.shaping import built, path_of
 from lochan.query.compile.relations import Picked
 from lochan.query.compile.rows import Rows, numbered
@@ -60,7 +62,9 @@ def _keys(operator: ast.Aggregate, scope: Scope) -> list[tuple[Path, Value]]:
 def flattened(value: Value) -> Value:
     """A key without all that is told by columns which are none: how a time was written, in which order fields came."""
     told = value.format is not None and value.format.number is not None
-    value = replace(settled(value), text=None, shaped=None, format=None if told else value.format)
+    value = replace(normalized(settled(value)), text=None, shaped=None, format=None if told else value.format)
+    if value.original is not None:
+        value = replace(value, original=exact_text(value))
     record = value.record
     if record is None:
         return value
@@ -68,8 +72,9 @@ def flattened(value: Value) -> Value:
 
 
 def _grouped_by(sql: Sql) -> Sql:
-    """A number where a time is made of it: so one is made for each group, and not for each row."""
-    return sql.expressions[0] if isinstance(sql, Neutral) and sql.this == "from_micros" else sql
+    """A number where a time is made of it, a key where a decimal is: so one is made for each group, and not for each
+    row."""
+    return sql.expressions[0] if isinstance(sql, Neutral) and sql.this in ("from_micros", "number_text") else sql
 
 
 def _has_ts(scope: Scope) -> bool:
@@ -78,6 +83,8 @@ def _has_ts(scope: Scope) -> bool:
 
 def _leaves(value: Value) -> list[Sql]:
     found = list(value.alts.values())
+    if value.original is not None:
+        found.append(value.original)
     if value.record is not None:
         for _, each in value.record.items():
             found.extend(_leaves(each))

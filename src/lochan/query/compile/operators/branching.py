@@ -7,17 +7,19 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from lochan.pools.shape import FLOAT, INT, NULL, OBJECT, TIME
+from lochan.pools.shape import FLOAT, INT, NULL, OBJECT, STRING, TIME
 from lochan.query import ast
 from lochan.query.compile.choosing import agreed, one_order, renumbered
 from lochan.query.compile.comparing import total
 from lochan.query.compile.expressions import test_of, value_of
 from lochan.query.compile.fields import member
+from lochan.query.compile.numbers import key as number_key
 from lochan.query.compile.operators.shaping import assigned, path_of
 from lochan.query.compile.relations import Joined, Picked, Stacked
 from lochan.query.compile.rows import Rows
 from lochan.query.compile.scope import Query, Scope, refused
 from lochan.query.compile.sql import (
+    DECIMAL,
     FALSE,
     TRUE,
     Sql,
@@ -34,7 +36,19 @@ from lochan.query.compile.sql import (
     text,
     try_cast,
 )
-from lochan.query.compile.value import GONE, MISSING, NUMBERS, SIMPLE, Format, Order, Record, Value, mapped, with_null
+from lochan.query.compile.value import (
+    EVERY_NUMBER,
+    GONE,
+    MISSING,
+    NUMBERS,
+    SIMPLE,
+    Format,
+    Order,
+    Record,
+    Value,
+    mapped,
+    with_null,
+)
 from lochan.query.dialects.neutral import neutral
 
 Run = Callable[[ast.Pipe, Rows], Rows]
@@ -106,6 +120,9 @@ def _added(operator: ast.Join, mine: Value, theirs: Value, scope: Scope) -> list
 def _shared(left: Value, right: Value) -> list[str]:
     """Kinds whose values can be equal."""
     found = [kind for kind in SIMPLE if kind in left.alts and kind in right.alts]
+    numbers = set(EVERY_NUMBER)
+    if DECIMAL in left.kinds | right.kinds and left.kinds & numbers and right.kinds & numbers:
+        return [*(kind for kind in found if kind not in numbers), *EVERY_NUMBER]
     numbers = set(NUMBERS)
     if left.kinds & numbers and right.kinds & numbers and (left.kinds | right.kinds) >= numbers:
         found = [*(kind for kind in found if kind not in numbers), *NUMBERS]
@@ -116,6 +133,11 @@ def _match_key(value: Value, kinds: list[str]) -> Sql:
     """One column that is equal where the values are: the value itself, or a text where there are several kinds."""
     if len(kinds) == 1:
         return value.alts[kinds[0]]
+    if DECIMAL in kinds:  # one key for all numbers
+        numbers = value.only(EVERY_NUMBER)
+        keys = [concat(text("number:"), number_key(numbers))] if numbers.alts else []
+        others = [kind for kind in kinds if kind not in EVERY_NUMBER and kind in value.alts]
+        return coalesce(*keys, *(_match_text(value.alts[kind], kind) for kind in others))
     arms = [(is_set(value.alts[kind]), _match_text(value.alts[kind], kind)) for kind in kinds if kind in value.alts]
     return case(*arms)
 
@@ -187,7 +209,11 @@ def _stacked(relation: Stacked, values: Sequence[Value]) -> Value:
         alts = {next(iter(kinds)): TRUE}
     nothing = "" if only or all(not value.nothing for value in arms) else MISSING
     record = _stacked_record(relation, [value.record for value in arms]) if OBJECT in alts else None
-    return Value(alts, nothing, element, record, _stacked_format(relation, arms) if TIME in alts else None)
+    original = None
+    if TIME in alts and any(value.original is not None for value in arms):
+        original = relation.column([value.original for value in arms], STRING, sql_type(STRING))
+    format = _stacked_format(relation, arms) if TIME in alts else None
+    return Value(alts, nothing, element, record, format, original=original)
 
 
 def _stacked_record(relation: Stacked, records: Sequence[Record | None]) -> Record:

@@ -45,7 +45,7 @@ def _elements(value: Value, rows: Rows, scope: Scope) -> list[Rows]:
         picked, each = _spread(value.alts[ARRAY], rows, scope)
         found.append(Rows(picked, typed(each, value.element)))
     if JSON in value.alts:
-        picked, each = _spread(neutral("json_items", value.alts[JSON]), rows, scope)
+        picked, each = _spread(neutral("json_exact_items", value.alts[JSON]), rows, scope)
         found.append(Rows(picked, opened(each)))
     return found
 

@@ -9,7 +9,8 @@ from lochan.server.gateway.places import bucket_place
 from lochan.server.gateway.request import Request, Response
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.xml_listings import Owner
-from lochan.server.gateway.wire.xml_out import access_control, document, element
+from lochan.server.gateway.wire.xml_out import access_control
+from lochan.server.gateway.wire.xml_text import document, element
 
 
 class Absent(NamedTuple):

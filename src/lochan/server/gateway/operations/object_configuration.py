@@ -10,7 +10,8 @@ from lochan.server.gateway.places import object_place
 from lochan.server.gateway.request import Request, Response
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.xml_listings import Owner
-from lochan.server.gateway.wire.xml_out import access_control, document
+from lochan.server.gateway.wire.xml_out import access_control
+from lochan.server.gateway.wire.xml_text import document
 
 NAMES: dict[str, Absent] = {
     "acl": Absent("GetObjectAcl", root="AccessControlPolicy"),

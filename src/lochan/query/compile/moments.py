@@ -1,0 +1,75 @@
+"""Strings that say a time, at fields that a pool declares as times: they are times, value by value.
+
+A file has a time as a timestamp only where that gives the text back. All others, with an offset or with more than six
+digits behind the second, are strings in it; here they become times again, with the text beside them for whoever shows
+them, and for the order of those within one microsecond.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from sqlglot import exp
+
+from lochan.pools.shape import TIME
+from lochan.query.compile.sql import Sql, all_of, any_of, case, coalesce, concat, is_null, is_set, op, text
+from lochan.query.compile.value import Value
+from lochan.query.dialects.neutral import neutral
+
+_NODES: dict[str, type[exp.Binary]] = {
+    "==": exp.EQ,
+    "!=": exp.NEQ,
+    "<": exp.LT,
+    "<=": exp.LTE,
+    ">": exp.GT,
+    ">=": exp.GTE,
+}
+_MOMENT = "%Y-%m-%dT%H:%M:%S.%f"
+
+
+class Split(NamedTuple):
+    """Each NULL where the string is of another sort."""
+
+    time: Sql
+    rest: Sql  # strings that say no time
+    original: Sql  # the text of those that do
+
+
+def split(string: Sql) -> Split:
+    time = neutral("rfc3339", string)
+    return Split(time, case((is_null(time), string)), case((is_set(time), string)))
+
+
+def finer(original: Sql) -> Sql:
+    """The digits behind the sixth, without zeros at the end; they order as texts. Empty where there are none."""
+    return coalesce(neutral("finer_digits", original), text(""))
+
+
+def finer_of(value: Value) -> Sql:
+    said = getattr(value.constant, "finer", "")
+    return text(said) if said or value.original is None else finer(value.original)
+
+
+def is_fine(value: Value) -> bool:
+    return value.original is not None or bool(getattr(value.constant, "finer", ""))
+
+
+def compared(op_: str, left: Value, right: Value) -> Sql:
+    """Of times, one of which may say more than microseconds."""
+    one, other = left.alts[TIME], right.alts[TIME]
+    mine, theirs = finer_of(left), finer_of(right)
+    same = op(exp.EQ, one, other)
+    if op_ == "==":
+        return all_of([same, op(exp.EQ, mine, theirs)])
+    if op_ == "!=":
+        return any_of([op(exp.NEQ, one, other), all_of([same, op(exp.NEQ, mine, theirs)])])
+    return any_of([op(_NODES[op_[0]], one, other), all_of([same, op(_NODES[op_], mine, theirs)])])
+
+
+def exact_text(value: Value) -> Sql | None:
+    """The same for the same time, however it was written; NULL where microseconds say it all. None: they always do."""
+    if value.original is None:
+        return None
+    digits = finer(value.original)
+    shown = concat(neutral("strftime", value.alts[TIME], options=(_MOMENT,)), digits, text("Z"))
+    return case((op(exp.NEQ, digits, text("")), shown))

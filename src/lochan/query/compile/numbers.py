@@ -1,0 +1,195 @@
+"""Numbers of which neither 64 bits nor a double is exact: the kind `decimal`, whose values are the numbers' own texts.
+
+They take part in every comparison, order, group and sum, exactly. A key does that, a text that orders as numbers do:
+
+    1                            zero
+    2, 19 digits, digits         a positive number 0.digits times ten to the power that the 19 digits tell
+    0, 19 digits, digits, ~      a negative one, with the digits turned around, so that it descends
+    3  4                         infinity, and what is no number
+
+A float counts as the number that its shortest text says: 0.1 is 0.1. What cannot be exact is refused when a row has
+such a number, and the message tells what was asked: no answer leaves them out.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+
+from sqlglot import exp
+
+from lochan.pools.shape import FLOAT, INT, JSON, STRING
+from lochan.query.compile.sql import (
+    DECIMAL,
+    FALSE,
+    INT_MAX,
+    INT_MIN,
+    Sql,
+    all_of,
+    case,
+    cast,
+    coalesce,
+    is_null,
+    negate,
+    number,
+    op,
+    text,
+)
+from lochan.query.compile.value import EVERY_NUMBER, Value
+from lochan.query.dialects.decimals import MIDDLE
+from lochan.query.dialects.neutral import neutral
+
+NODES: dict[str, type[exp.Binary]] = {
+    "==": exp.EQ,
+    "!=": exp.NEQ,
+    "<": exp.LT,
+    "<=": exp.LTE,
+    ">": exp.GT,
+    ">=": exp.GTE,
+}
+_TURNED = str.maketrans("0123456789", "9876543210")
+_WIDE = Context(prec=1_000)
+Number = int | float | Decimal
+
+
+# ── in texts ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def split(json: Sql) -> tuple[Sql, Sql]:
+    """A JSON text as a number's, and as that of anything else: each NULL where the other is not. A number begins with
+    a minus or a digit, and nothing else that begins a JSON value lies between these."""
+    begins = all_of([op(exp.GTE, json, text("-")), op(exp.LT, json, text(":"))])
+    return case((begins, json)), case((negate(exp.Paren(this=begins)), json))
+
+
+def unsplit(value: Value) -> Value:
+    """To be shown: numbers and all else of one text as that text, for both are written as they are."""
+    if DECIMAL not in value.alts or JSON not in value.alts:
+        return value
+    one, other = value.alts[DECIMAL], value.alts[JSON]
+    whole = _split_from(one)
+    if whole is None or (one, other) != split(whole):
+        return value
+    return replace(value, alts={kind: sql for kind, sql in value.alts.items() if kind != DECIMAL} | {JSON: whole})
+
+
+def _split_from(sql: Sql) -> Sql | None:
+    if not isinstance(sql, exp.Case) or len(sql.args["ifs"]) != 1 or sql.args.get("default") is not None:
+        return None
+    found: Sql = sql.args["ifs"][0].args["true"]
+    return found
+
+
+# ── keys ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def key(value: Value) -> Sql:
+    """Of the numbers among its kinds; NULL where it is none. The same for 1 and 1.0."""
+    texts = [number_text(kind, value.alts[kind]) for kind in EVERY_NUMBER if kind in value.alts]
+    return neutral("number_key", coalesce(*texts))
+
+
+def number_text(kind: str, sql: Sql) -> Sql:
+    if kind == INT:
+        return cast(sql, STRING)
+    return neutral("scalar_json", sql, options=(FLOAT,)) if kind == FLOAT else sql
+
+
+def normal(sql: Sql) -> Sql:
+    """Of a decimal's text: the same text for the same number."""
+    return neutral("number_text", neutral("number_key", sql))
+
+
+def normalized(value: Value) -> Value:
+    """With the same text for the same number, where values are told apart by their texts."""
+    if DECIMAL not in value.alts:
+        return value
+    return replace(value, alts={**value.alts, DECIMAL: normal(value.alts[DECIMAL])}, text=None)
+
+
+def constant_key(value: Number) -> str:
+    if isinstance(value, float) and not math.isfinite(value):
+        return "4" if math.isnan(value) else "3" if value > 0 else "0"
+    exact = exact_decimal(value)
+    sign, digits, exponent = exact.as_tuple()
+    assert isinstance(exponent, int)
+    shown = "".join(map(str, digits)).strip("0")
+    if not shown:
+        return "1"
+    power = exponent + len("".join(map(str, digits)).lstrip("0"))
+    return f"0{MIDDLE - power}{shown.translate(_TURNED)}~" if sign else f"2{MIDDLE + power}{shown}"
+
+
+def exact_decimal(value: Number) -> Decimal:
+    """A float is what its shortest text says."""
+    return Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
+
+
+# ── comparisons ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def compared(op_: str, one: str, left: Value, other: str, right: Value) -> Sql:
+    """Of two kinds of numbers, one of which is a decimal."""
+    if isinstance(right.constant, Decimal) and one != DECIMAL:
+        return against_decimal(op_, one, left.alts[one], right.constant)
+    if isinstance(left.constant, Decimal) and other != DECIMAL:
+        return against_decimal(_TURN[op_], other, right.alts[other], left.constant)
+    return op(NODES[op_], _side_key(one, left), _side_key(other, right))
+
+
+def _side_key(kind: str, value: Value) -> Sql:
+    constant = value.constant
+    if isinstance(constant, int | float | Decimal) and not isinstance(constant, bool):
+        return text(constant_key(constant))
+    return neutral("number_key", number_text(kind, value.alts[kind]))
+
+
+_TURN = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+def against_decimal(op_: str, kind: str, sql: Sql, by: Decimal) -> Sql:
+    """A decimal that the query says becomes a number of the column's kind, so that objects can be told apart by it."""
+    below, above = _neighbours(kind, by)
+    if below == above and below is not None:
+        return op(NODES[op_], sql, number(below))
+    if op_ in ("==", "!="):
+        return FALSE if op_ == "==" else negate(is_null(sql))
+    if op_[0] == "<":
+        return FALSE if below is None else op(exp.LTE, sql, number(below))
+    return FALSE if above is None else op(exp.GTE, sql, number(above))
+
+
+def _neighbours(kind: str, by: Decimal) -> tuple[int | float | None, int | float | None]:
+    """The greatest of that kind that is not above it, and the least that is not below; None: there is none."""
+    if kind == FLOAT:
+        near = float(by)
+        exact = exact_decimal(near) if math.isfinite(near) else Decimal(near)
+        below = near if exact <= by else math.nextafter(near, -math.inf)
+        above = near if exact >= by else math.nextafter(near, math.inf)
+        return below, above
+    if by > INT_MAX:
+        return INT_MAX, None
+    if by < INT_MIN:
+        return None, INT_MIN
+    return int(by.to_integral_value(ROUND_FLOOR, _WIDE)), int(by.to_integral_value(ROUND_CEILING, _WIDE))
+
+
+def equals(sql: Sql, value: Number) -> Sql:
+    """Of a decimal's text."""
+    return op(exp.EQ, neutral("number_key", sql), text(constant_key(value)))
+
+
+# ── what is not exact ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def nearest(sql: Sql) -> Sql:
+    """The float next to a decimal; infinite where it is beyond all floats."""
+    return neutral("try_cast", sql, options=(FLOAT,))
+
+
+def refused_where_set(sql: Sql, what: str, kind: str) -> Sql:
+    """Nothing, where no row has such a number; else the query ends with these words."""
+    types = {FLOAT: "DOUBLE", INT: "BIGINT"}
+    message = f"{what} does not go with a number of so many digits (float64(…) takes the nearest float)"
+    return neutral("refuse", sql, options=(message, types[kind]))

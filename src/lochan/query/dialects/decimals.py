@@ -1,0 +1,259 @@
+"""Numbers that neither 64 bits nor a double hold, as SQL over their JSON text. The same steps on both engines, so the
+same answers; nothing is rounded.
+
+    number_key      a text that orders as the numbers do, whatever they are: see `numbers.py` in `query/compile`
+    number_text     back from it: the shortest way to write that number
+    whole_int       what is before the point, of 64 bits; NULL: it has more
+    exact_float     the double whose shortest text says the same number; NULL: there is none
+    json_exact      what is at a path of a JSON text; a number of more digits than the engine reads ends the query
+    decimal_fits    whether it has at most 38 digits before the point and 56 behind it, so that it can be added exactly
+    decimal_whole   what is before the point, DECIMAL(38, 0); a number that does not fit ends the query
+    decimal_rest    28 digits behind it, DECIMAL(38, 28)
+    decimal_tail    the 28 digits behind those
+    decimal_total   three such sums as one number's text
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from lochan.query.dialects.form import Form, Forms
+
+WHOLE_DIGITS, REST_DIGITS = 38, 28  # of the parts that are summed
+MIDDLE = 4_000_000_000_000_000_000  # added to a power of ten, so that powers are 19 digits and order as texts
+REFUSAL = "lochan refuses: "  # begins what an engine is made to say; `refusal` finds it again
+_DIGITS, _TURNED = "0123456789", "9876543210"
+
+
+class Words(NamedTuple):
+    """What the engines call differently."""
+
+    let: Callable[[str, str, str], str]  # a name, its value, what is made of it
+    members: Callable[[dict[str, str]], str]  # a struct
+    text: str  # the type
+    left_trim: Callable[[str, str], str]
+    right_trim: Callable[[str, str], str]
+    quoted: Callable[[str], str]
+    fail: Callable[[str], str]
+    float_text: Callable[[str], str]
+    matches: Callable[[str, str], str]
+    json_get: Form
+    json_items: Form
+    each: Callable[[str, str, str], str]  # a list, a name for its elements, what is made of each
+    numbers_in: Callable[[str, str, str], str]  # a text, a name for each number in it, a test: those that pass, once
+    length: Callable[[str], str]
+    first: Callable[[str], str]
+
+
+def forms(words: Words) -> Forms:
+    made = _Made(words)
+    return {
+        "number_key": lambda arguments, options: made.key(arguments[0]),
+        "number_text": lambda arguments, options: made.text(arguments[0]),
+        "decimal_fits": lambda arguments, options: made.fits(arguments[0]),
+        "exact_float": lambda arguments, options: made.float(arguments[0]),
+        "whole_int": lambda arguments, options: made.int(arguments[0]),
+        "finite": lambda arguments, options: (
+            f"CASE WHEN ABS({arguments[0]}) <= 1.7976931348623157e308 THEN {arguments[0]} END"
+        ),
+        "decimal_whole": made.whole,
+        "decimal_rest": made.rest,
+        "decimal_tail": made.tail,
+        "decimal_total": lambda arguments, options: made.total(*arguments),
+        "refuse": made.refuse,
+        "json_exact": lambda arguments, options: made.exact(arguments[0], words.json_get(arguments, options)),
+        "json_exact_items": lambda arguments, options: made.exact_items(arguments[0]),
+    }
+
+
+def refusal(said: str) -> str | None:
+    """What the query itself said when it ended an engine; None: it was something else."""
+    _, found, message = said.partition(REFUSAL)
+    return message.partition("\n")[0].partition(" SQLSTATE")[0].strip() if found else None
+
+
+class _Made:
+    def __init__(self, words: Words) -> None:
+        self._words = words
+
+    def key(self, number: str) -> str:
+        turned = f"TRANSLATE(d.s, '{_DIGITS}', '{_TURNED}')"
+        special = "WHEN 'Infinity' THEN '3' WHEN '-Infinity' THEN '0' WHEN 'NaN' THEN '4'"
+        of_digits = (
+            f"CASE WHEN d.s = '' THEN '1' "
+            f"WHEN d.n THEN '0' || {self._as_text(f'{MIDDLE} - d.p')} || {turned} || '~' "
+            f"ELSE '2' || {self._as_text(f'{MIDDLE} + d.p')} || d.s END"
+        )
+        return self._let("t", number, f"CASE t {special} ELSE {self._apart('t', of_digits)} END")
+
+    def _as_text(self, sql: str) -> str:
+        return f"CAST({sql} AS {self._words.text})"
+
+    def _let(self, name: str, value: str, body: str) -> str:
+        return self._words.let(name, value, body)
+
+    def _apart(self, number: str, body: str) -> str:
+        """`body` is told of the struct d: n, whether it is negative; s, its digits without zeros around them; p, such
+        that it is 0.s times ten to the p."""
+        words = self._words
+        power = f"REGEXP_EXTRACT({number}, {words.quoted('[eE][+]?(-?[0-9]+)')}, 1)"
+        pieces = {
+            "n": f"{number} LIKE '-%'",
+            "m": f"REGEXP_EXTRACT({number}, {words.quoted('[0-9]+([.][0-9]+)?')}, 0)",
+            "e": f"COALESCE(CAST(NULLIF({power}, '') AS BIGINT), 0)",
+        }
+        digits = words.left_trim("REPLACE(c.m, '.', '')", "0")
+        before = f"LENGTH(SPLIT_PART(c.m, '.', 1)) - LENGTH(REPLACE(c.m, '.', '')) + LENGTH({digits})"
+        parts = {"n": "c.n", "s": words.right_trim(digits, "0"), "p": f"{before} + c.e"}
+        return self._let("c", words.members(pieces), self._let("d", words.members(parts), body))
+
+    def text(self, key: str) -> str:
+        negative = "k LIKE '0%'"
+        power = f"CAST(SUBSTRING(k, 2, 19) AS BIGINT) - {MIDDLE}"
+        turned = f"TRANSLATE({self._words.right_trim('SUBSTRING(k, 21)', '~')}, '{_TURNED}', '{_DIGITS}')"
+        parts = {
+            "n": negative,
+            "s": f"CASE WHEN {negative} THEN {turned} ELSE SUBSTRING(k, 21) END",
+            "p": f"CASE WHEN {negative} THEN -({power}) ELSE {power} END",
+        }
+        far = (
+            f"CASE WHEN LENGTH(d.s) > 1 THEN '.' || SUBSTRING(d.s, 2) ELSE '' END || 'e' || {self._as_text('d.p - 1')}"
+        )
+        small = "CAST(LEAST(GREATEST(d.p, -40), 40) AS INT)"
+        written = (
+            "CASE WHEN d.n THEN '-' ELSE '' END || CASE "
+            f"WHEN d.p BETWEEN LENGTH(d.s) AND 40 THEN RPAD(d.s, {small}, '0') "
+            f"WHEN d.p > 0 AND d.p < LENGTH(d.s) "
+            f"THEN SUBSTRING(d.s, 1, {small}) || '.' || SUBSTRING(d.s, {small} + 1) "
+            f"WHEN d.p BETWEEN -20 AND 0 THEN '0.' || REPEAT('0', -{small}) || d.s "
+            f"ELSE SUBSTRING(d.s, 1, 1) || {far} END"
+        )
+        some = self._let("d", self._words.members(parts), written)
+        return self._let("k", key, f"CASE WHEN LENGTH(k) = 1 THEN '0' ELSE {some} END")
+
+    def float(self, number: str) -> str:
+        """Fifteen digits need no proof."""
+        near = "TRY_CAST(j AS DOUBLE)"
+        same = f"{self.key('j')} = {self.key(self._words.float_text(near))}"
+        short = self._words.matches("j", r"^-?[0-9.]{1,16}\z")
+        return self._let("j", number, f"CASE WHEN {short} THEN {near} WHEN {same} THEN {near} END")
+
+    def int(self, number: str) -> str:
+        digits = "CASE WHEN d.p <= 0 THEN '0' ELSE RPAD(SUBSTRING(d.s, 1, CAST(d.p AS INT)), CAST(d.p AS INT), '0') END"
+        signed = f"CASE WHEN d.n THEN '-' ELSE '' END || {digits}"
+        small = self._apart("t", f"CASE WHEN d.p <= 19 THEN TRY_CAST({signed} AS BIGINT) END")
+        return self._let("t", number, f"CASE WHEN t IS NOT NULL THEN {small} END")
+
+    def fits(self, number: str) -> str:
+        return self._let("t", number, self._apart("t", f"({_FITS})"))
+
+    def whole(self, arguments: Sequence[str], options: tuple[Any, ...]) -> str:
+        small = f"CAST(GREATEST(LEAST(d.p, {WHOLE_DIGITS}), 0) AS INT)"
+        digits = f"CASE WHEN d.p <= 0 THEN '0' ELSE RPAD(SUBSTRING(d.s, 1, {small}), {small}, '0') END"
+        return self._part(arguments[0], options[0], digits, _LARGE)
+
+    def rest(self, arguments: Sequence[str], options: tuple[Any, ...]) -> str:
+        return self._part(arguments[0], options[0], f"'0.' || SUBSTRING({_BEHIND}, 1, {REST_DIGITS})", _SMALL)
+
+    def tail(self, arguments: Sequence[str], options: tuple[Any, ...]) -> str:
+        return self._part(arguments[0], options[0], f"'0.' || SUBSTRING({_BEHIND}, {REST_DIGITS + 1})", _SMALL)
+
+    def _part(self, number: str, what: str, digits: str, type: str) -> str:
+        signed = f"CASE WHEN d.n THEN '-' ELSE '' END || {digits}"
+        failed = self._fail(what, "t")
+        body = f"CASE WHEN d.s = '' OR ({_FITS}) THEN CAST({signed} AS {type}) ELSE CAST({failed} AS {type}) END"
+        return self._let("t", number, f"CASE WHEN t IS NOT NULL THEN {self._apart('t', body)} END")
+
+    def exact(self, json: str, found: str) -> str:
+        """What was found in a JSON text. Engines write numbers with a double's digits: where the text has long numbers
+        it is the one which is that double. If several are, nothing tells which, and the query ends."""
+        return self._let("g", found, self._uncut(json))
+
+    def exact_items(self, json: str) -> str:
+        return self._words.each(self._words.json_items([json], ()), "g", self._uncut(json))
+
+    def _uncut(self, json: str) -> str:
+        words = self._words
+        long = words.matches(json, "[0-9][0-9.]{16}")
+        cut = f"g >= '-' AND g < ':' AND NOT CONTAINS({json}, g) AND {long}"
+        failed = self._fail("numbers of so many digits inside of a list or an object that is kept as text", "g")
+        same = words.numbers_in(json, "h", "TRY_CAST(h AS DOUBLE) = TRY_CAST(g AS DOUBLE)")
+        one = f"CASE WHEN {words.length('s')} = 1 THEN {words.first('s')} ELSE CAST({failed} AS {words.text}) END"
+        return f"CASE WHEN {cut} THEN {self._let('s', same, one)} ELSE g END"
+
+    def refuse(self, arguments: Sequence[str], options: tuple[Any, ...]) -> str:
+        """Of a number's text: NULL of NULL, else the end of the query. `options`: what is said, and the type."""
+        message, type = options
+        value = arguments[0]
+        return f"CASE WHEN {value} IS NOT NULL THEN CAST({self._fail(message, value)} AS {type}) END"
+
+    def _fail(self, message: str, number: str) -> str:
+        return self._words.fail(f"{self._words.quoted(f'{REFUSAL}{message}: ')} || {number}")
+
+    def total(self, whole: str, rest: str, tail: str) -> str:
+        """Parts may add up to more than one of the part before them, and to another sign."""
+        least = f"CAST('1e-{REST_DIGITS}' AS {_SMALL})"
+        units = self._as_text("ABS(TRUNC(a.t))")
+        moved = f"CAST('0.' || LPAD(SPLIT_PART({units}, '.', 1), {REST_DIGITS}, '0') AS {_SMALL})"
+        steps = [
+            ("a", {"w": whole, "r": rest, "t": tail}),
+            (
+                "b",
+                {
+                    "w": "a.w",
+                    "r": f"CAST(a.r + CASE WHEN a.t < 0 THEN -{moved} ELSE {moved} END AS {_SMALL})",
+                    "t": f"CAST(a.t - TRUNC(a.t) AS {_SMALL})",
+                },
+            ),
+            (
+                "c",
+                {
+                    "w": f"CAST(b.w + CAST(TRUNC(b.r) AS {_LARGE}) AS {_LARGE})",
+                    "r": f"CAST(b.r - TRUNC(b.r) AS {_SMALL})",
+                    "t": "b.t",
+                },
+            ),
+            (
+                "d",
+                {
+                    "n": "(c.w < 0 OR (c.w = 0 AND (c.r < 0 OR (c.r = 0 AND c.t < 0))))",
+                    "w": "c.w",
+                    "r": "c.r",
+                    "t": "c.t",
+                },
+            ),
+            ("e", {"n": "d.n", **{name: f"CASE WHEN d.n THEN -d.{name} ELSE d.{name} END" for name in "wrt"}}),
+            (
+                "f",
+                {
+                    "n": "e.n",
+                    "w": "e.w",
+                    "r": f"CAST(CASE WHEN e.t < 0 THEN e.r - {least} ELSE e.r END AS {_SMALL})",
+                    "t": f"CAST(CASE WHEN e.t < 0 THEN e.t + 1 ELSE e.t END AS {_SMALL})",
+                },
+            ),
+            (
+                "g",
+                {
+                    "n": "f.n",
+                    "w": f"CAST(CASE WHEN f.r < 0 THEN f.w - 1 ELSE f.w END AS {_LARGE})",
+                    "r": f"CAST(CASE WHEN f.r < 0 THEN f.r + 1 ELSE f.r END AS {_SMALL})",
+                    "t": "f.t",
+                },
+            ),
+        ]
+        behind = " || ".join(f"SPLIT_PART({self._as_text(f'g.{name}')}, '.', 2)" for name in "rt")
+        made = f"CASE WHEN g.n THEN '-' ELSE '' END || {self._as_text('g.w')} || '.' || {behind}"
+        for name, members in reversed(steps):
+            made = self._let(name, self._words.members(members), made)
+        return self.text(self.key(made))
+
+
+NUMBER = "-?[0-9]+([.][0-9]+)?([eE][+-]?[0-9]+)?"  # anywhere in a text
+_LARGE, _SMALL = f"DECIMAL({WHOLE_DIGITS}, 0)", f"DECIMAL(38, {REST_DIGITS})"
+_BEHIND = (  # the digits behind the point, and zeros behind those
+    f"(REPEAT('0', CAST(GREATEST(LEAST(-d.p, {2 * REST_DIGITS}), 0) AS INT)) || "
+    f"SUBSTRING(d.s, CAST(GREATEST(LEAST(d.p, {WHOLE_DIGITS}), 0) AS INT) + 1) || '{'0' * (REST_DIGITS + 1)}')"
+)
+_FITS = f"d.p <= {WHOLE_DIGITS} AND LENGTH(d.s) - d.p <= {2 * REST_DIGITS}"
