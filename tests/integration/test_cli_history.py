@@ -93,6 +93,18 @@ def test_a_log_by_time_path_and_number() -> None:
     assert len(lines) == 3
 
 
+def test_a_log_by_author_and_words_on_one_line() -> None:
+    parted()
+    assert [line.split(maxsplit=1)[1] for line in fine("log", "demo", "--oneline", "-n", "1").splitlines()] == [
+        "d1 into main"
+    ]
+    assert [each["message"] for each in answer("log", "demo", "--grep", "INTO")] == ["d1 into main"]
+    assert answer("log", "demo", "--author", "nobody-of-that-name") == []
+    everything = answer("log", "demo")
+    assert answer("log", "demo", "--since", "1 hour ago") == everything
+    assert answer("log", "demo", "--until", "1 hour ago") == []
+
+
 def test_a_drawn_log() -> None:
     parted()
     fine("merge", "demo@dev", "demo@main", "-m", "together")

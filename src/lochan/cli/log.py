@@ -1,6 +1,6 @@
 """`lochan log`: the history of a ref."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +22,11 @@ if TYPE_CHECKING:
 @click.option("-n", "--limit", type=click.IntRange(min=1), default=None, metavar="N", help="At most N commits.")
 @click.option("--path", "paths", multiple=True, metavar="PATH", help="Only commits that changed it; may be repeated.")
 @click.option("--prefix", "prefixes", multiple=True, metavar="PREFIX", help="Only commits that changed what begins so.")
-@click.option("--since", metavar="TIME", help="Only commits of that time or later, in ISO 8601.")
+@click.option("--since", metavar="TIME", help="Only commits of that time or later: 2026-11-01, 5 minutes ago.")
 @click.option("--until", metavar="TIME", help="Only commits of that time or earlier.")
+@click.option("--author", default="", metavar="TEXT", help="Only commits by somebody with TEXT in the name.")
+@click.option("--grep", default="", metavar="TEXT", help="Only commits with TEXT in the message.")
+@click.option("--oneline", is_flag=True, help="Only the id and the title of each.")
 @click.option("--first-parent", is_flag=True, help="Leave out what came in by merges.")
 @click.option("--graph", is_flag=True, help="Draw beside them how they come from each other.")
 @format_option
@@ -34,6 +37,9 @@ def command(
     prefixes: tuple[str, ...],
     since: str | None,
     until: str | None,
+    author: str,
+    grep: str,
+    oneline: bool,
     first_parent: bool,
     graph: bool,
     form: str,
@@ -48,9 +54,13 @@ def command(
         from lochan.cli.stream import show_lines
         from lochan.versioning.history import LogWish
 
-        wish = LogWish(paths, prefixes, *times, first_parent, by_line=graph)
+        wish = LogWish(paths, prefixes, *times, first_parent, by_line=graph, author=author, grep=grep)
         if graph:
-            await _draw(opened, wish, limit)
+            await _draw(opened, wish, limit, _short if oneline else _text)
+            return
+        if oneline and form != "json":
+            async for record in _records(opened, wish, limit, both=False):
+                click.echo(f"{record['id'][:SHORT]} {printable(title(record['message']))}".rstrip())
             return
         await show_lines(
             _records(opened, wish, limit, both=form != "json"),
@@ -76,7 +86,7 @@ async def _records(opened: Opened, wish: "LogWish", limit: int | None, *, both: 
                 return
 
 
-async def _draw(opened: Opened, wish: "LogWish", limit: int | None) -> None:
+async def _draw(opened: Opened, wish: "LogWish", limit: int | None, text: Callable[[str, "Commit"], str]) -> None:
     from lochan.cli.drawing import Drawing
     from lochan.versioning.history import walked
 
@@ -88,7 +98,7 @@ async def _draw(opened: Opened, wish: "LogWish", limit: int | None) -> None:
                 _echo(*drawing.skip(id, parents))
                 continue
             line, rest = drawing.commit(id, parents)
-            _echo(f"{line}{_text(id, commit)}")
+            _echo(f"{line}{text(id, commit)}")
             count += 1
             if count == limit:
                 return
@@ -97,6 +107,10 @@ async def _draw(opened: Opened, wish: "LogWish", limit: int | None) -> None:
 
 def _text(id: str, commit: "Commit") -> str:
     return f"{id[:SHORT]}  {instant(commit.date)}  {printable(_who(commit))}  {printable(title(commit.message))}"
+
+
+def _short(id: str, commit: "Commit") -> str:
+    return f"{id[:SHORT]} {printable(title(commit.message))}"
 
 
 def _who(commit: "Commit") -> str:

@@ -1,5 +1,6 @@
 """`lochan query`: rows of pools, files and metadata."""
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -8,6 +9,7 @@ import click
 from lochan.cli.query_options import QueryOptions, query_options
 from lochan.cli.request_key import changes_nothing, request_key
 from lochan.cli.without_pandas import without_pandas
+from lochan.errors import Invalid, NotFound
 
 if TYPE_CHECKING:
     from lochan.engines.result import Result
@@ -31,15 +33,28 @@ def command(
     \b
     lochan query 'from logs | status >= 500 | count() by host'
     lochan query "select host, count(*) from logs where status >= 500 group by host"
+    lochan query @report.zql
+    lochan query - < report.sql
     """
     run_query(query_text(text, include), form, output, stats, QueryOptions(**options))  # type: ignore[arg-type]
 
 
 def query_text(text: str | None, include: str | None) -> str:
-    """From the command line or a file, not both."""
+    """From the command line, from a file (`-I FILE` or `@FILE`) or from standard input (`-`)."""
     if (text is None) == (include is None):
-        raise click.UsageError("Give a query, or a file that holds one with -I.")
-    return text if include is None else _read(include)  # type: ignore[return-value]
+        raise click.UsageError("Give a query, a file that holds one with @FILE or -I, or - to read standard input.")
+    if text == "-":
+        return _decoded(sys.stdin.buffer.read(), "standard input")
+    file = include or (text[1:] if text and text.startswith("@") else "")
+    if not file:
+        assert text is not None, "one of the two is given"
+        return text
+    try:
+        return _decoded(Path(file).read_bytes(), file)
+    except IsADirectoryError:
+        raise Invalid(f"{file} is a folder", hint="name a file that holds a query") from None
+    except FileNotFoundError:
+        raise NotFound(f"no file {file}") from None
 
 
 def run_query(text: str, form: str | None, output: str | None, stats: bool, options: QueryOptions) -> None:
@@ -67,10 +82,8 @@ def run_query(text: str, form: str | None, output: str | None, stats: bool, opti
             show_stats(result.stats)
 
 
-def _read(file: str) -> str:
-    from lochan.errors import Invalid
-
+def _decoded(data: bytes, name: str) -> str:
     try:
-        return Path(file).read_text(encoding="utf-8")
+        return data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise Invalid(f"{file}: this is no UTF-8 text: {error.reason}") from None
+        raise Invalid(f"{name}: this is no UTF-8 text: {error.reason}") from None

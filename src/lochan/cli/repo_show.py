@@ -20,8 +20,14 @@ def command(name: str, form: str) -> None:
 
     config = configuration()
 
-    async def work() -> "Repository":
+    async def work() -> tuple["Repository", bool]:
         async with open_lake(config) as lake:
-            return await lake.repository(name)
+            opened = await lake.open_repository(name)
+            try:
+                refs, _ = await opened.refs()
+                return opened.repository, refs.guard.read_only
+            finally:
+                await opened.close()
 
-    show_record(repository_record(read(config, work)), form)
+    found, read_only = read(config, work)
+    show_record({**repository_record(found), "read_only": read_only}, form)

@@ -23,7 +23,7 @@ from lochan.pools.faults import Fault
 from lochan.pools.landing import Swap, new, swapped
 from lochan.tree.tree import Tree
 from lochan.versioning import bulk
-from lochan.versioning.graph import LookUp, log
+from lochan.versioning.graph import LookUp, by_generation
 from lochan.versioning.joins import On
 from lochan.versioning.moving import NOTHING, Plan, Said, move
 from lochan.versioning.open_repository import OpenRepository
@@ -115,7 +115,7 @@ def found_again(look_up: LookUp, head: str, once: Once) -> str | None:
     A job's batches come to a branch in their order. So behind an earlier batch, or behind a head that is older than the
     job, on the branch's own line, there is nothing to be found; nor on other lines that end below."""
     line, lowest = head, 0
-    for id, commit in log(look_up, head):
+    for id, commit in by_generation(look_up, head):
         if commit.generation < lowest:
             return None
         batch = once.batch_of(commit)

@@ -22,7 +22,7 @@ from lochan.pools.settings import settings_of
 from lochan.tree.merge import merge as merge_trees
 from lochan.tree.strategy import DEST, Strategy
 from lochan.tree.tree import Tree
-from lochan.versioning.graph import is_ancestor, log, merge_bases, only_left
+from lochan.versioning.graph import by_generation, is_ancestor, merge_bases, only_left
 from lochan.versioning.joins import Joined, On
 from lochan.versioning.open_repository import OpenRepository
 
@@ -180,7 +180,7 @@ class _Joining:
         come = (await step(self._repository.trees, head, tree)).added - {entry.path for entry in self._added}
         if not come:
             return
-        for _, commit in log(self._look_up, self._on.id):
+        for _, commit in by_generation(self._look_up, self._on.id):
             found = await held(await self._repository.tree(commit), come)
             if found:
                 raise HeldBefore(what, found)

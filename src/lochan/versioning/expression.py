@@ -78,6 +78,12 @@ def _workspace(rest: str, text: str) -> str:
     return found[1]
 
 
+def moment(text: str, now: int) -> int:
+    """Microseconds since 1970, of `2026-11-01T10:00Z`, `2 hours ago`, `yesterday`, `now`. Raises Invalid."""
+    ago = _ago(text.strip())
+    return _moment(text.strip(), text) if ago is None else now - ago
+
+
 def _ago(text: str) -> int | None:
     """Microseconds; None: this is not said from now."""
     if text in ("now", "yesterday"):

@@ -13,7 +13,13 @@ LookUp = Callable[[str], Commit]
 
 
 def log(look_up: LookUp, start: str, *, first_parent: bool = False) -> Iterator[tuple[str, Commit]]:
-    """From `start` back: children before parents, and else the younger first. Lazy: the first comes at once."""
+    """From `start` back, the youngest first across all lines of history; but no commit before its children, whatever
+    their dates say. Lazy: the first comes at once."""
+    return _in_order(look_up, start, first_parent, _Youngest(look_up))
+
+
+def by_generation(look_up: LookUp, start: str, *, first_parent: bool = False) -> Iterator[tuple[str, Commit]]:
+    """From `start` back, the greatest generation first. Lazy."""
     queue: list[tuple[int, int, str, Commit]] = []
     seen: set[str] = set()
 
@@ -34,6 +40,47 @@ def log(look_up: LookUp, start: str, *, first_parent: bool = False) -> Iterator[
 def topological(look_up: LookUp, start: str, *, first_parent: bool = False) -> Iterator[tuple[str, Commit]]:
     """From `start` back, a line of history at a time: no commit before all of its children, and of a merge what it
     brought in before what it went on from. Lazy: no further down than is needed to know that."""
+    return _in_order(look_up, start, first_parent, _Newest())
+
+
+class _Newest:
+    """The one that became ready last comes first."""
+
+    def __init__(self) -> None:
+        self._ids: list[str] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._ids)
+
+    def push(self, id: str) -> None:
+        self._ids.append(id)
+
+    def pop(self) -> str:
+        return self._ids.pop()
+
+
+class _Youngest:
+    """The one with the latest date comes first."""
+
+    def __init__(self, look_up: LookUp) -> None:
+        self._look_up = look_up
+        self._queue: list[tuple[int, int, str]] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._queue)
+
+    def push(self, id: str) -> None:
+        commit = self._look_up(id)
+        heappush(self._queue, (-commit.date, -commit.generation, id))
+
+    def pop(self) -> str:
+        return heappop(self._queue)[2]
+
+
+def _in_order(
+    look_up: LookUp, start: str, first_parent: bool, ready: _Newest | _Youngest
+) -> Iterator[tuple[str, Commit]]:
+    """Commits whose children have all been shown are `ready`, which says who of them is next."""
     children: dict[str, int] = {}  # not yet shown; exact for commits at or above the lowest generation walked to
     unseen = [(-look_up(start).generation, start)]
 
@@ -48,7 +95,7 @@ def topological(look_up: LookUp, start: str, *, first_parent: bool = False) -> I
                     heappush(unseen, (-look_up(parent).generation, parent))
                 children[parent] = children.get(parent, 0) + 1
 
-    ready = [start]
+    ready.push(start)
     while ready:
         id = ready.pop()
         commit = look_up(id)
@@ -59,7 +106,7 @@ def topological(look_up: LookUp, start: str, *, first_parent: bool = False) -> I
             children[parent] -= 1
             if not children[parent]:
                 del children[parent]
-                ready.append(parent)
+                ready.push(parent)
 
 
 def is_ancestor(look_up: LookUp, ancestor: str, of: str) -> bool:
@@ -115,7 +162,7 @@ def _painted(look_up: LookUp, left: str, right: str) -> Iterator[tuple[str, int]
 
 
 def _above(look_up: LookUp, start: str, lowest: int) -> Iterator[tuple[str, Commit]]:
-    for id, commit in log(look_up, start):
+    for id, commit in by_generation(look_up, start):
         if commit.generation < lowest:
             return
         yield id, commit

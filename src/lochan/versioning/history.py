@@ -20,6 +20,8 @@ class LogWish(NamedTuple):
     until: int | None = None
     first_parent: bool = False
     by_line: bool = False  # one line of history after the other, as a drawing wants it
+    author: str = ""  # only commits whose author's or committer's name has this in it, in any case of letters
+    grep: str = ""  # only commits whose message has this in it, likewise
 
 
 EVERYTHING = LogWish()
@@ -45,7 +47,7 @@ async def walked(
     start = (await repository.resolve(ref)).commit_id
     order = topological if wish.by_line else log
     for id, commit in order(refs.recorded, start, first_parent=wish.first_parent):
-        wished = _in_time(commit, wish)
+        wished = _in_time(commit, wish) and _says(commit, wish)
         if wished and (wish.paths or wish.prefixes):
             parents = commit.parents[:1] if wish.first_parent else commit.parents
             wished = await _touches(repository, commit, [refs.commit(parent) for parent in parents], wish)
@@ -56,6 +58,11 @@ def _in_time(commit: Commit, wish: LogWish) -> bool:
     """Dates need not fall along a branch, since anybody may give one: a walk cannot stop at the first that is old."""
     late_enough = wish.since is None or commit.date >= wish.since
     return late_enough and (wish.until is None or commit.date <= wish.until)
+
+
+def _says(commit: Commit, wish: LogWish) -> bool:
+    who = f"{commit.author}\n{commit.committer}".casefold()
+    return wish.author.casefold() in who and wish.grep.casefold() in commit.message.casefold()
 
 
 async def _touches(repository: OpenRepository, commit: Commit, parents: list[Commit], wish: LogWish) -> bool:

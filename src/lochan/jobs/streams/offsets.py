@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from lochan.errors import Corrupt
 from lochan.jobs.landing import Once
-from lochan.versioning.graph import LookUp, log
+from lochan.versioning.graph import LookUp, by_generation
 
 OFFSETS = "lochan-offsets"  # in a commit's metadata, on somebody's disk
 
@@ -33,7 +33,7 @@ def newest(look_up: LookUp, head: str, stream: str) -> Position:
     once = Once(stream)
     batch, offsets = -1, dict[Partition, int]()
     line, lowest = head, 0
-    for id, commit in log(look_up, head):
+    for id, commit in by_generation(look_up, head):
         if commit.generation < lowest:
             break
         own = once.batch_of(commit)

@@ -34,5 +34,12 @@ async def handle(gateway: Gateway, request: Request) -> Response:
         of_source.check_copy(current(there))
         check(wanted, here)
 
-    await move(target.repository, target.ref, source.path, target.path, actor=gateway.actor(request), check=check_both)
+    await move(
+        target.repository,
+        target.ref,
+        source.path,
+        target.path,
+        actor=gateway.keyed_actor(request, named),
+        check=check_both,
+    )
     return Response(200, [("content-length", "0")])
