@@ -10,7 +10,7 @@ from lochan.cli.moments import microseconds
 from lochan.cli.opened import Opened, work_on
 from lochan.cli.request_key import request_key
 from lochan.cli.said import said, said_options
-from lochan.cli.shown import format_option, show_record, size
+from lochan.cli.shown import counted, format_option, show_record, size
 from lochan.cli.uri import branch_uri
 
 if TYPE_CHECKING:
@@ -88,10 +88,11 @@ def command(
         show_record(record, form)
     elif dry_run:
         for group in record["groups"]:
-            click.echo(f"{group['objects']} objects, {group['rows']:,} rows, {size(group['bytes'])}: {group['why']}")
+            count = f"{counted(group['objects'], 'object')}, {counted(group['rows'], 'row')}"
+            click.echo(f"{count}, {size(group['bytes'])}: {group['why']}")
     else:
         click.echo(
-            f"compacted {record['before']} data objects into {record['after']}: {record['rows']:,} rows, "
+            f"compacted {record['before']} data objects into {record['after']}: {counted(record['rows'], 'row')}, "
             f"{size(record['bytes_before'])} into {size(record['bytes_after'])}, commit {record['head'][:SHORT]}"
         )
 

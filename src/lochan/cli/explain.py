@@ -6,7 +6,7 @@ import click
 
 from lochan.cli.query import query_text
 from lochan.cli.query_options import QueryOptions, query_options
-from lochan.cli.shown import format_option, printable, show_record, size
+from lochan.cli.shown import counted, format_option, printable, show_record, size
 from lochan.cli.without_pandas import without_pandas
 
 
@@ -42,7 +42,7 @@ def _show(record: dict[str, Any]) -> None:
         names = ", ".join(f"{printable(each['name'])}@{each['commit'][:12]}" for each in source["pools"])
         click.echo(
             f"{names}: {source['objects_read']:,} of {source['objects']:,} objects, "
-            f"{size(source['bytes_read'])} of {size(source['bytes'])}, {source['rows_read']:,} rows"
+            f"{size(source['bytes_read'])} of {size(source['bytes'])}, {counted(source['rows_read'], 'row')}"
         )
         for each in source["skipped"]:
             click.echo(f"  without {each['objects']:,} objects, {size(each['bytes'])}: {printable(each['why'])}")

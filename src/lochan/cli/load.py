@@ -11,7 +11,7 @@ from lochan.cli.current import in_use
 from lochan.cli.job_options import JobOptions, job_options
 from lochan.cli.request_key import request_key_beside_sort_key
 from lochan.cli.said import said, said_options
-from lochan.cli.shown import format_option, printable, show_record, size
+from lochan.cli.shown import counted, format_option, printable, show_record, size
 from lochan.cli.uri import Uri, branch_uri, on_branch
 from lochan.errors import Invalid, NotFound, Refused
 
@@ -261,8 +261,8 @@ def _show(loaded: "Loaded", uri: Uri, form: str) -> None:
     if faults.count:
         done = "kept as rows with _error" if faults.policy == "keep" else "left out"
         say(f"{faults.count:,} line{' was' if faults.count == 1 else 's were'} no row, and {done}")
-    objects = f"{len(loaded.objects)} object{'' if len(loaded.objects) == 1 else 's'}"
+    objects = counted(len(loaded.objects), "object")
     click.echo(
-        f"loaded {loaded.rows:,} rows into {printable(str(uri))}: {objects}, {size(loaded.size_bytes)}, "
+        f"loaded {counted(loaded.rows, 'row')} into {printable(str(uri))}: {objects}, {size(loaded.size_bytes)}, "
         f"commit {loaded.commit[:SHORT]}"
     )

@@ -6,7 +6,7 @@ import click
 
 from lochan.cli.job_options import JobOptions, job_options
 from lochan.cli.request_key import is_repeated, request_key
-from lochan.cli.shown import cell, format_option, show_line, size
+from lochan.cli.shown import cell, counted, format_option, show_line, size
 from lochan.cli.uri import repository_uri
 from lochan.errors import Invalid, LochanError, Refused
 
@@ -209,7 +209,7 @@ def _line(kept: "Kept") -> str:
     done = kept.compacted
     if done is not None:
         return (
-            f"{cell(where)}: compacted {done.before} data objects into {done.after}: {done.rows:,} rows, "
+            f"{cell(where)}: compacted {done.before} data objects into {done.after}: {counted(done.rows, 'row')}, "
             f"{size(done.bytes_before)} into {size(done.bytes_after)}"
         )
     return f"{cell(where)}: {kept.outcome}" + ("" if kept.error is None else f": {cell(str(kept.error))}")

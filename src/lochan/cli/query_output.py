@@ -9,7 +9,7 @@ from typing import IO, TYPE_CHECKING
 
 import click
 
-from lochan.cli.shown import printable, size
+from lochan.cli.shown import counted, printable, size
 from lochan.errors import Invalid
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def show_stats(stats: "Stats") -> None:
     lines = [
         f"rows      {stats.rows:,}",
         f"read      {stats.objects_read:,} of {stats.objects:,} objects, {size(stats.bytes_read)} of "
-        f"{size(stats.bytes)}, {stats.rows_read:,} rows",
+        f"{size(stats.bytes)}, {counted(stats.rows_read, 'row')}",
         *(f"skipped   {each.objects:,} objects, {size(each.bytes)}: {printable(each.why)}" for each in stats.skipped),
         f"engine    {stats.engine}, {stats.seconds:.3f} s",
     ]

@@ -55,6 +55,11 @@ def show_line(record: Record) -> None:
     _echo_json(record, indent=None)
 
 
+def counted(count: int, noun: str) -> str:
+    """`1 row`, `2,000 rows`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def cell(value: object) -> str:
     if value is None:
         return ""

@@ -6,7 +6,7 @@ import click
 
 from lochan.cli.commit_record import SHORT
 from lochan.cli.opened import Opened, work_on
-from lochan.cli.shown import format_option, json_text, printable, show_record, size
+from lochan.cli.shown import counted, format_option, json_text, printable, show_record, size
 from lochan.cli.uri import branch_uri, given
 
 if TYPE_CHECKING:
@@ -44,12 +44,12 @@ async def _show_pool(opened: Opened, form: str) -> None:
         show_record({"branch": opened.ref, "head": head, **found}, form)
         return
     click.echo(f"branch {printable(opened.ref)} at {head[:SHORT]}")
-    objects = f"{found['objects']} data object{'' if found['objects'] == 1 else 's'}"
-    click.echo(f"{objects}, {found['rows']} rows, {size(found['bytes'])}")
+    objects, rows = counted(found["objects"], "data object"), counted(found["rows"], "row")
+    click.echo(f"{objects}, {rows}, {size(found['bytes'])}")
     if found["min"] is not None:
         click.echo(f"keys from {key_cell(found['min'])} to {key_cell(found['max'])}")
     if found["keyless"]:
-        click.echo(f"{found['keyless']} rows without the key")
+        click.echo(f"{counted(found['keyless'], 'row')} without the key")
 
 
 def _show_json(branch: str, head: str, staged: "Table") -> None:

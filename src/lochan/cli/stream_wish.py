@@ -8,7 +8,7 @@ import click
 
 from lochan.cli.boundary import say
 from lochan.cli.commit_record import SHORT
-from lochan.cli.shown import printable, show_line, size
+from lochan.cli.shown import counted, printable, show_line, size
 from lochan.cli.uri import Uri
 from lochan.errors import Invalid
 
@@ -107,13 +107,14 @@ class Shown:
             click.echo(f"batch {batch}: had landed before, commit {landed.commit[:SHORT]}")
         elif landed.commit:
             click.echo(
-                f"batch {batch}: {landed.rows:,} rows, {size(landed.size_bytes)}, commit {landed.commit[:SHORT]}"
+                f"batch {batch}: {counted(landed.rows, 'row')}, {size(landed.size_bytes)}, "
+                f"commit {landed.commit[:SHORT]}"
             )
 
     def end(self) -> None:
         if self._form != "json":
             many = f"{self._commits} commit{'' if self._commits == 1 else 's'}"
-            click.echo(f"stopped: {self._rows:,} rows into {printable(str(self._where))} by {many}")
+            click.echo(f"stopped: {counted(self._rows, 'row')} into {printable(str(self._where))} by {many}")
 
 
 def _record(batch: int, landed: "Landed") -> dict[str, Any]:

@@ -25,7 +25,7 @@ def object_uri(text: str) -> Uri:
 def ref_uri(text: str) -> Uri:
     """Without a path."""
     uri = prefix_uri(text)
-    if "/" in text:
+    if uri.path or ("/" in text and "://" not in text):
         raise Invalid(f"{text!r}: no path is wanted here", hint="give a repository and a ref, such as demo@main")
     return uri
 

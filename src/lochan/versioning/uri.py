@@ -4,6 +4,8 @@ demo                    the default branch of demo
 demo@main~1             any ref expression
 demo@main/data/a.csv    a path there; it begins behind the first slash after the ref, and is kept as it is
 demo@main+17-9f3a6c21   a workspace of main: where a branch or a ref may be read, and where objects are written
+
+URIs of other tools mean the same: `lakefs://demo/main/data/a.csv`, `lakefs://demo@main/data/a.csv`, `lochan://…`.
 """
 
 from typing import NamedTuple
@@ -12,6 +14,7 @@ from lochan.errors import Invalid
 from lochan.versioning.expression import parse as parse_ref
 from lochan.versioning.names import check_repository_name
 
+SCHEMES = ("lakefs", "lochan")
 HINT = "write it as repository@ref/path, such as demo@main/data/a.csv"
 
 
@@ -27,7 +30,7 @@ class Uri(NamedTuple):
 
 def prefix_uri(text: str) -> Uri:
     """With or without a path. Raises Invalid."""
-    where, _, path = text.partition("/")
+    where, _, path = _plain(text).partition("/")
     repository, at, ref = where.partition("@")
     if not repository or (at and not ref):
         missing = "the repository" if not repository else "the ref behind the @"
@@ -36,6 +39,15 @@ def prefix_uri(text: str) -> Uri:
     if ref:
         parse_ref(ref)
     return Uri(repository, ref, path)
+
+
+def _plain(text: str) -> str:
+    """Without a scheme, behind which the ref may follow the repository's slash."""
+    scheme, found, rest = text.partition("://")
+    if not found or scheme not in SCHEMES:
+        return text
+    repository, slash, behind = rest.partition("/")
+    return rest if "@" in repository or not slash or not behind else f"{repository}@{behind}"
 
 
 def writable(uri: Uri) -> Uri:

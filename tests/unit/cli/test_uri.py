@@ -19,6 +19,12 @@ from lochan.errors import Invalid
         pytest.param("demo@main/a@b", Uri("demo", "main", "a@b"), id="an @ in a path"),
         pytest.param("demo/a@b", Uri("demo", "", "a@b"), id="an @ in a path, and no ref"),
         pytest.param("log.example.com@main/a", Uri("log.example.com", "main", "a"), id="a bucket's name, with dots"),
+        pytest.param("lakefs://demo/main/a/b.csv", Uri("demo", "main", "a/b.csv"), id="as lakeFS writes it"),
+        pytest.param("lakefs://demo@main/a/b.csv", Uri("demo", "main", "a/b.csv"), id="with a scheme and an @"),
+        pytest.param("lochan://demo/main~1/a", Uri("demo", "main~1", "a"), id="as fsspec writes it"),
+        pytest.param("lakefs://demo", Uri("demo", "", ""), id="a repository with a scheme"),
+        pytest.param("lakefs://demo/", Uri("demo", "", ""), id="a repository with a scheme and a slash"),
+        pytest.param("lakefs://demo/main", Uri("demo", "main", ""), id="a ref with a scheme"),
         pytest.param("demo@main//a/", Uri("demo", "main", "/a/"), id="slashes of a path are kept"),
     ],
 )
