@@ -36,10 +36,16 @@ def play(folder: Path, *, show: bool) -> Iterator[tuple[str, subprocess.Complete
         if show:
             print(f"\n$ {command}", flush=True)
         done = subprocess.run(
-            ["bash", "-c", command], cwd=folder, env=environment, capture_output=True, text=True, timeout=120
+            ["bash", "-c", command],
+            cwd=folder,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,  # in the order in which a person would see it
+            text=True,
+            timeout=120,
         )
         if show:
-            print((done.stdout + done.stderr).rstrip(), flush=True)
+            print(done.stdout.rstrip(), flush=True)
         yield command, done
 
 

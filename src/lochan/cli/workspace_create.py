@@ -14,9 +14,10 @@ from lochan.cli.workspace_record import workspace_record
 @click.command("create")
 @click.argument("branch", metavar="REPO[@BRANCH]")
 @click.option("--note", default="", help="What it is for.")
+@click.option("-q", "--quiet", is_flag=True, help="Print only its id.")
 @request_key
 @format_option
-def command(branch: str, note: str, form: str) -> None:
+def command(branch: str, note: str, quiet: bool, form: str) -> None:
     """Open a workspace on the head of a branch, and say how it is named and where its files go."""
     uri = branch_uri(branch)
 
@@ -28,7 +29,9 @@ def command(branch: str, note: str, form: str) -> None:
         return workspace_record(made, opened.repository.folder(made.id).place())
 
     record = work_on(uri, work)
-    if form == "json":
+    if quiet:
+        click.echo(record["id"])
+    elif form == "json":
         show_record(record, form)
     else:
         click.echo(f"created workspace {record['id']}: {uri.repository}@{printable(record['ref'])}")

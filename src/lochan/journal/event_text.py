@@ -65,6 +65,8 @@ def _ref(event: Event) -> str:
             return f"committed {event.branch}: {_commit(event.commit)}{then}"
         case refs.Moved():
             what = _commit(event.commits[-1]) if event.commits else event.target[:_DIGITS]
+            if event.workspace:
+                return f"committed workspace {event.workspace} to {event.branch}: {what}"
             return f"{event.why or 'move'} on {event.branch}: {what}"
         case refs.Turned():
             return f"queued for {event.branch}"

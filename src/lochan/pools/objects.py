@@ -1,5 +1,6 @@
 """The data objects of a commit: one by its id, or all of them as a table."""
 
+from datetime import date
 from typing import Any
 
 import pyarrow as pa
@@ -9,7 +10,7 @@ from lochan.errors import Ambiguous, Invalid, NotFound
 from lochan.formats.entry import ENTRY_SCHEMA, Entry
 from lochan.formats.entry_table import entries_of
 from lochan.formats.pool_settings import PoolSettings
-from lochan.pools import facts
+from lochan.pools import facts, times
 from lochan.pools.keys import decode
 from lochan.tree.tree import Tree
 
@@ -64,8 +65,8 @@ def described(entry: Entry, settings: PoolSettings) -> dict[str, Any]:
         "id": object_id(entry.path),
         "rows": known.rows,
         "bytes": entry.size,
-        "min": decode(known.key_min, settings) if known.key_min else None,
-        "max": decode(known.key_max, settings) if known.key_max else None,
+        "min": _shown(known.key_min, settings) if known.key_min else None,
+        "max": _shown(known.key_max, settings) if known.key_max else None,
         "keyless": known.keyless,
         "shapes": len(known.shapes),
     }
@@ -80,7 +81,13 @@ def summed_up(objects: pa.Table, settings: PoolSettings) -> dict[str, Any]:
         "objects": len(spans),
         "rows": pc.sum(spans["rows"]).as_py() or 0,
         "bytes": pc.sum(spans["size"]).as_py() or 0,
-        "min": None if low is None else decode(bytes.fromhex(low), settings),
-        "max": None if high is None else decode(bytes.fromhex(high), settings),
+        "min": None if low is None else _shown(bytes.fromhex(low), settings),
+        "max": None if high is None else _shown(bytes.fromhex(high), settings),
         "keyless": pc.sum(spans["keyless"]).as_py() or 0,
     }
+
+
+def _shown(key: bytes, settings: PoolSettings) -> list[Any]:
+    """The parts of a key, times in the form that queries give them in."""
+    parts = decode(key, settings)
+    return [times.render(times.micros_of(part), times.NATIVE) if isinstance(part, date) else part for part in parts]
