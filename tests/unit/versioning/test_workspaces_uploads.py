@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from lochan.errors import NotFound, Refused
+from lochan.store.protocol import Stat
 from lochan.store.wrapper import Wrapper
 from lochan.versioning import uploads
 from lochan.versioning.open_repository import OpenRepository
@@ -67,10 +68,7 @@ def test_completed_while_the_workspace_is_committed_it_is_in_it_or_refused() -> 
         store = repository.store
 
         class Slow(Wrapper):
-            def list(self, prefix: str = "", after: str = "") -> AsyncIterator[object]:  # type: ignore[override]
-                return self._list(prefix, after)
-
-            async def _list(self, prefix: str, after: str) -> AsyncIterator[object]:
+            async def list(self, prefix: str = "", after: str = "") -> AsyncIterator[Stat]:
                 found = [stat async for stat in self.inner.list(prefix, after)]
                 if prefix.endswith("/x"):  # the stamp of the file that is to be hidden
                     repository.store = store
