@@ -306,13 +306,23 @@ blockstore:
             MultipartUpload={"Parts": [{"ETag": p["ETag"], "PartNumber": n} for n, p in enumerate(uploaded, 1)]},
         )
         in_bucket("fs", "upload", "-", f"demo@main+{id}/t/by-lochan", stdin="ours")
+        assert client.get_object(Bucket=bucket, Key=f"{prefix}by-lochan")["Body"].read() == b"ours"
+        for name in ("again", "replaced", "removed"):
+            client.put_object(Bucket=bucket, Key=prefix + name, Body=b"the same")
+            in_bucket("fs", "rm", f"demo@main+{id}/t/{name}")
+            assert client.get_object(Bucket=bucket, Key=prefix + name)["Body"].read() == b"the same"
+        in_bucket("fs", "upload", "-", f"demo@main+{id}/t/replaced", stdin="staged")
+        client.put_object(Bucket=bucket, Key=f"{prefix}again", Body=b"the same")  # its ETag stays
         listed = json.loads(in_bucket("fs", "ls", "-r", f"demo@main+{id}", "-f", "json"))
-        expected = ["t/big", "t/by-lochan", "t/deep/part-1.csv", "t/empty", "t/part-ü.csv"]
+        names = ["again", "big", "by-lochan", "deep/part-1.csv", "empty", "part-ü.csv", "replaced"]
+        expected = [f"t/{name}" for name in names]
         assert [each["path"] for each in listed] == expected
         in_bucket("workspace", "commit", "demo", id, "-m", "from elsewhere", "--all")
         stat = json.loads(in_bucket("fs", "stat", "demo@main/t/part-ü.csv", "-f", "json"))
         assert stat["blocks"][0]["address"].endswith(f"/workspaces/{id}/t/part-ü.csv")
         assert in_bucket("fs", "cat", "demo@main/t/deep/part-1.csv") == "3,4\n"
+        assert in_bucket("fs", "cat", "demo@main/t/again") == "the same"
+        assert in_bucket("fs", "cat", "demo@main/t/replaced") == "staged"
         assert in_bucket("fs", "cat", "demo@main/t/big") == "x" * (10 << 20)
         client.put_object(Bucket=bucket, Key=f"{prefix}part-ü.csv", Body=b"9,9\n")
         assert "was overwritten after" in in_bucket("fs", "cat", "demo@main/t/part-ü.csv", code=4)

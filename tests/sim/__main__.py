@@ -53,9 +53,9 @@ def _closing(names: list[str], *, plants: bool, failed: bool) -> str:
     lives = sum(len(WORLDS[name].lives) for name in names)
     if plants:
         how = "NOT ALL WERE CAUGHT" if failed else "all were caught"
-        return f"{planted} plants: {how}"
+        return f"worlds {len(names)}, plants {planted}: {how}"
     how = "A RULE WAS BROKEN" if failed else "no rule was broken"
-    return f"{len(names)} worlds, {lives} kinds of lives, {scenes} scenes ({planted} plants with --plants): {how}"
+    return f"worlds {len(names)}, kinds of lives {lives}, scenes {scenes}, plants (--plants) {planted}: {how}"
 
 
 def _live(name: str, world: Both, seeds: range) -> int:

@@ -37,6 +37,14 @@ DEEDS = {
     "collect": 2,
 }
 
+# Half of the lives are about one thing: a few deeds that get into each other's way.
+THEMES = (
+    ("put", "delete", "delete", "commit_workspace", "commit_workspace", "open"),
+    ("put", "put_slowly", "commit_workspace", "commit_workspace", "open"),
+    ("put", "revert", "commit_workspace", "open"),
+    ("write", "copy", "copy", "collect", "collect"),
+)
+
 
 class FilesLife:
     def __init__(self, chooser: Chooser, plant: Plant) -> None:
@@ -47,7 +55,11 @@ class FilesLife:
         truth = FilesTruth(self.world, self.store, "repo")
         self.place = Place(truth, aged=draw.random() < 0.7, checkpoint_every=draw.choice((4, 1_000)), cut=WHOLE)
         self.deeds = {deed: weight * draw.choice((0, 1, 1, 3)) for deed, weight in DEEDS.items()}
-        self.deeds["put"] += 1
+        if draw.random() < 0.5:
+            theme = draw.choice(THEMES)
+            self.deeds = {deed: theme.count(deed) for deed in theme}
+        else:
+            self.deeds["put"] += 1
 
     def run(self) -> None:
         with remembered(), self.plant.planted():

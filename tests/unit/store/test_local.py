@@ -5,7 +5,7 @@ import os
 import stat
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +70,34 @@ def test_a_put_syncs_the_file_then_renames_then_syncs_the_folder(store: LocalSto
     run(store.put("k", b"1"))
     run(store.put_stream("k", chunks(3, 3)))
     assert steps == ["sync file .tmp", "rename k", "sync folder ."] * 2
+
+
+def test_a_stream_is_put_where_nothing_is_and_otherwise_elsewhere(store: LocalStore, steps: list[str]) -> None:
+    assert run(store.put_stream_if_absent("k", "other", chunks(3, 3))) == ("k", 9)
+    assert run(store.put_stream_if_absent("k", "other", chunks(2, 2))) == ("other", 4)
+    assert (run(store.head("k")).size, run(store.head("other")).size) == (9, 4)
+    linked = ["sync file .tmp", "link k", "sync folder ."]
+    assert steps == [*linked, *linked, "rename other", "sync folder ."]
+
+
+@pytest.mark.parametrize("path", ["warm/below", "folder", "k" * 300, f"{'k' * 300}/x"])
+def test_a_stream_is_put_elsewhere_where_no_file_can_have_the_name(store: LocalStore, root: Path, path: str) -> None:
+    run(store.put("warm", b""))
+    run(store.put("folder/k", b""))
+    assert run(store.put_stream_if_absent(path, "a/new", chunks(2, 2))) == ("a/new", 4)
+    assert run(paths(store)) == ["a/new", "folder/k", "warm"]
+    assert list((root / ".tmp").iterdir()) == []
+
+
+def test_a_stream_that_breaks_off_is_put_nowhere(store: LocalStore, root: Path) -> None:
+    async def broken() -> AsyncIterator[bytes]:
+        yield b"1"
+        raise ValueError("no more")
+
+    with pytest.raises(ValueError, match="no more"):
+        run(store.put_stream_if_absent("k", "other", broken()))
+    assert run(paths(store)) == []
+    assert list((root / ".tmp").iterdir()) == []
 
 
 def test_new_folders_are_synced_into_their_parents_before_the_link_and_once(
@@ -255,6 +283,7 @@ def test_a_root_that_goes_away_never_looks_empty(store: LocalStore, root: Path, 
         store.put("k", b""),
         store.put_if_absent("k", b""),
         store.put_stream("k", chunks(1, 1)),
+        store.put_stream_if_absent("k", "other", chunks(1, 1)),
         store.delete("k"),
     ):
         with pytest.raises(Refused, match="gone" if not replaced else "not the one that was opened"):

@@ -281,3 +281,52 @@ def test_stamps_stay_quick_however_many_there_are() -> None:
     assert hidden.get("p3999") == "3999"
     assert len(hidden.merged()) == len(list(hidden)) == 4_000
     assert hidden.with_files({}) is hidden
+
+
+@pytest.mark.parametrize("damaged", [1, 2], ids=["once", "each time otherwise"])
+def test_what_came_damaged_while_it_was_committed_is_read_again(damaged: int) -> None:
+    """Else the commit would name the digest of the damage, and nobody could read the file any more."""
+
+    async def play() -> None:
+        store = LikeABucket()
+        repository = await repository_on(store)
+        workspace = await opened(repository)
+        await write_file(repository, workspace, "x", "whole")
+
+        class Damaging(Wrapper):
+            reads = 0
+
+            async def get_stream(self, path: str) -> AsyncIterator[bytes]:
+                async for piece in self.inner.get_stream(path):
+                    self.reads += 1
+                    yield f"dam{self.reads}e".encode() if self.reads <= damaged else piece
+
+        repository.store = Damaging(store)
+        if damaged > 1:
+            with pytest.raises(Transient, match="not read the same twice"):
+                await commit_all(repository, workspace)
+        await commit_all(repository, workspace)
+        assert (await read(repository, "main"))["x"] == "whole"
+
+    run(play())
+
+
+def test_an_etag_that_only_looks_like_an_md5_is_no_damage() -> None:
+    """Some buckets encrypt, and their ETags are of what they have stored."""
+
+    async def play() -> None:
+        store = LikeABucket()
+
+        class Encrypting(Wrapper):
+            async def list(self, prefix: str = "", after: str = "") -> AsyncIterator[Stat]:
+                async for stat in self.inner.list(prefix, after):
+                    yield stat._replace(etag=hashlib.md5(stat.etag.encode(), usedforsecurity=False).hexdigest())
+
+        repository = await repository_on(store)
+        workspace = await opened(repository)
+        await write_file(repository, workspace, "x", "whole")
+        repository.store = Encrypting(store)
+        await commit_all(repository, workspace)
+        assert (await read(repository, "main"))["x"] == "whole"
+
+    run(play())

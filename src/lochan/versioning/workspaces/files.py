@@ -5,10 +5,12 @@ The bytes stay where they are. What is read is remembered by the ETag, so that a
 
 import hashlib
 import os
+import re
 from collections.abc import Sequence
 from contextlib import aclosing
+from typing import NamedTuple
 
-from lochan.errors import ConcurrentCommit, NotFound
+from lochan.errors import ConcurrentCommit, NotFound, Transient
 from lochan.formats.entry import STORE_ETAG, Block, Entry
 from lochan.store.oserrors import translated
 from lochan.store.protocol import Stat
@@ -21,6 +23,7 @@ from lochan.versioning.workspaces.folder import Folder
 from lochan.versioning.workspaces.several import several
 
 _WIDTH = 8
+_MD5 = re.compile("[0-9a-f]{32}")
 
 
 class Vanished(ConcurrentCommit):
@@ -51,29 +54,51 @@ class Files:
     async def _read(self, stat: Stat) -> Entry:
         path = stat.path[len(self._folder.root) :]
         check_key(path)
-        md5, sha256, size = hashlib.md5(usedforsecurity=False), hashlib.sha256(), 0
-        feed = Feed(self._hashing, [md5, sha256])
         try:
             if self._disk is not None:
                 await self._threads.run(self._disk.make_durable, self._folder.place(path))
-            async with aclosing(self._store.get_stream(stat.path)) as pieces:  # type: ignore[type-var]
-                async for piece in pieces:
-                    await feed.add(piece)
-                    size += len(piece)
+            found = await self._agreed(stat, path)
         except NotFound as error:
             raise Vanished(f"{path!r} is gone since the workspace was listed") from error
-        await feed.done()
-        if size != stat.size:
-            raise Vanished(f"{path!r} has changed since the workspace was listed")
         return Entry(
             path=path,
-            blocks=(Block(stat.path, 0, size, sha256.digest()),),
-            size=size,
-            checksum=md5.hexdigest(),
-            etag=md5.hexdigest(),
+            blocks=(Block(stat.path, 0, stat.size, found.sha256),),
+            size=stat.size,
+            checksum=found.md5,
+            etag=found.md5,
             mtime=int(stat.modified * 1e6),
             checksums={STORE_ETAG: plain_etag(stat.etag)},
         )
+
+    async def _agreed(self, stat: Stat, path: str) -> "_Digests":
+        """What came damaged over the network would be committed with the digest of the damage, and be unreadable for
+        ever. An ETag that looks like an MD5 and is another one says that it may be so; or that the bucket encrypts, and
+        then all reads agree with each other."""
+        found = await self._digests(stat, path)
+        etag = plain_etag(stat.etag)
+        if not _MD5.fullmatch(etag) or found.md5 == etag:
+            return found
+        again = await self._digests(stat, path)
+        if again.md5 == etag or again == found:
+            return again
+        raise Transient(f"{path!r} is not read the same twice", hint="try again")
+
+    async def _digests(self, stat: Stat, path: str) -> "_Digests":
+        md5, sha256, size = hashlib.md5(usedforsecurity=False), hashlib.sha256(), 0
+        feed = Feed(self._hashing, [md5, sha256])
+        async with aclosing(self._store.get_stream(stat.path)) as pieces:  # type: ignore[type-var]
+            async for piece in pieces:
+                await feed.add(piece)
+                size += len(piece)
+        await feed.done()
+        if size != stat.size:
+            raise Vanished(f"{path!r} has changed since the workspace was listed")
+        return _Digests(md5.hexdigest(), sha256.digest())
+
+
+class _Digests(NamedTuple):
+    md5: str
+    sha256: bytes
 
 
 class _Disk:
