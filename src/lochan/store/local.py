@@ -159,12 +159,12 @@ class LocalStore:
 
     def write_beside(self) -> Callable[[], None]:
         """From now on a process of its own writes small files for the running event loop; returns what ends that."""
-        from lochan.store.scribe import Scribe
+        from lochan.store.scribe import Scribe, keep_scribe
 
-        if not Scribe.suits():
-            return lambda: None
-        self._scribe = scribe = Scribe.start(self._root)
-        return scribe.close
+        def use(scribe: Scribe) -> None:
+            self._scribe = scribe
+
+        return keep_scribe(self._root, use) if Scribe.suits() else lambda: None
 
     @property
     def broken(self) -> str:
