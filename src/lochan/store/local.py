@@ -198,12 +198,12 @@ class LocalStore:
 
     def write_beside(self) -> Callable[[], None]:
         """From now on a process of its own writes small files for the running event loop; returns what ends that."""
-        from lochan.store.scribe import Scribe
+        from lochan.store.scribe import Scribe, keep_scribe
 
-        if not Scribe.suits():
-            return lambda: None
-        self._scribe = scribe = Scribe.start(self._root)
-        return scribe.close
+        def use(scribe: Scribe) -> None:
+            self._scribe = scribe
+
+        return keep_scribe(self._root, use) if Scribe.suits() else lambda: None
 
     def keep_private(self) -> None:
         """For a lake: other users of the machine are kept out of its folder."""

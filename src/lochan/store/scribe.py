@@ -10,6 +10,10 @@ an interpreter of its own.
 The scribe runs the same code as the threads do (`scribe_process.py`), and ends with the process that started it. What
 it had in hand when it was killed is done again by a thread: a file is the same whoever puts it, and of a name that is
 taken already the folder is synced before anybody says so.
+
+One that does not answer, because it was stopped or hangs, is killed when its time is over, and only when it is dead is
+its work done again: else it might go on later, and put an old file over a newer one. Where it cannot even be killed,
+the outcome is unknown. Another takes its place (`keep_scribe`).
 """
 
 import asyncio
@@ -21,18 +25,24 @@ import struct
 import subprocess
 import sys
 import threading
+from collections import deque
+from collections.abc import Callable
 from typing import Final
 
 import msgspec
 
 from lochan import errors
-from lochan.errors import LochanError, Transient
+from lochan.errors import LochanError, Transient, Unknown
 
 HEAD: Final = struct.Struct("<QBH")  # the number of a request, its verb, the length of its path
 DONE: Final = struct.Struct("<Q")  # behind it, where it failed, a Failure
 
 _BUFFER_BYTES = 4 << 20  # asked for; the kernel gives what it allows
 _FAILURE_BYTES_MAX = 16 << 10
+PATIENCE_S: Final = 15.0  # half of what an append is tried for; a sync that takes longer is one of a broken disk
+_LOOKS = 3  # at who waits, in that time
+_KILL_S = 5.0  # after that a killed process hangs in the system
+_PAUSE_S, _PAUSE_S_MAX = 1.0, 60.0  # before another is started; longer each time
 _log = logging.getLogger("lochan.store")
 
 
@@ -54,14 +64,26 @@ class Failure(msgspec.Struct, array_like=True):
 class Scribe:
     """Of one event loop. `connection` leads to the process: messages in, answers out, in any order."""
 
-    def __init__(self, connection: socket.socket, process: "subprocess.Popen[bytes] | None" = None) -> None:
+    def __init__(
+        self,
+        connection: socket.socket,
+        process: "subprocess.Popen[bytes] | None" = None,
+        *,
+        patience_s: float = PATIENCE_S,
+        ended: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`ended` is called when it has died by itself, or was killed because it did not answer."""
         self._socket = connection
         self._process = process
+        self._patience_s = patience_s
+        self._ended = ended
         self._socket.setblocking(False)
         self._loop = asyncio.get_running_loop()
-        self._waiting: dict[int, asyncio.Future[Failure | None]] = {}
+        self._waiting: dict[int, asyncio.Future[Failure | None]] = {}  # in the order in which they were sent
         self._number = 0
+        self._sent: deque[int] = deque(maxlen=_LOOKS + 1)  # the last number, at each of the last looks
         self._loop.add_reader(connection.fileno(), self._answered)
+        self._timer = self._loop.call_later(patience_s / _LOOKS, self._look)
 
     @staticmethod
     def suits() -> bool:
@@ -69,7 +91,9 @@ class Scribe:
         return sys.platform == "linux"
 
     @classmethod
-    def start(cls, root: bytes) -> "Scribe":
+    def start(
+        cls, root: bytes, *, patience_s: float = PATIENCE_S, ended: Callable[[], None] = lambda: None
+    ) -> "Scribe":
         ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with its:
             for end in (ours, its):
@@ -77,10 +101,11 @@ class Scribe:
             # -P: what lies in the folder that the server was started in is not ours to import.
             words = ["-P", "-m", "lochan.store.scribe_process", str(its.fileno()), os.fsdecode(root)]
             process = subprocess.Popen([sys.executable, *words], pass_fds=[its.fileno()], stdin=subprocess.DEVNULL)
-        return cls(ours, process)
+        return cls(ours, process, patience_s=patience_s, ended=ended)
 
     async def wrote(self, verb: int, path: bytes, data: bytes) -> Failure | bool:
-        """True: it is done, and durable. False: it may or may not have been done, and must be done by another."""
+        """True: it is done, and durable. False: it may or may not have been done, and must be done by another. Raises
+        Unknown where it may still be done, whatever anybody does."""
         if self._socket.fileno() < 0 or asyncio.get_running_loop() is not self._loop:
             return False
         self._number = number = self._number + 1
@@ -93,20 +118,66 @@ class Scribe:
             failure = await future
         except _Died:
             return False
+        except _Hangs:
+            raise Unknown(
+                f"nobody can say whether {os.fsdecode(path)} was written: the process that writes it hangs",
+                hint="check the disk; look whether it happened, or ask again with the same idempotency key",
+            ) from None
         return failure or True
 
     def close(self) -> None:
         """The process ends by that, if it has not. Who still waits is told to do it himself."""
+        if self._disconnect():
+            if self._process is not None:
+                threading.Thread(target=_reap, args=(self._process, _KILL_S), daemon=True).start()
+            self._release(_Died)
+
+    def _disconnect(self) -> bool:
+        """From now on everybody does it himself. False: that is so already."""
         if self._socket.fileno() < 0:
-            return
+            return False
+        self._timer.cancel()
         self._loop.remove_reader(self._socket.fileno())
         self._socket.close()
-        if self._process is not None:
-            threading.Thread(target=self._process.wait, daemon=True).start()
+        return True
+
+    def _release(self, why: type[Exception]) -> None:
         waiting, self._waiting = self._waiting, {}
         for future in waiting.values():
             if not future.done():
-                future.set_exception(_Died())
+                future.set_exception(why())
+
+    # --- one that does not answer ------------------------------------------------------------------------------------
+    def _look(self) -> None:
+        """Whether the oldest request was sent before as many looks as make up our patience. To look from time to time
+        costs a request nothing; and where this process itself stood still, that is one look, not three."""
+        self._sent.append(self._number)
+        oldest = next(iter(self._waiting), None)
+        if oldest is not None and len(self._sent) == _LOOKS + 1 and oldest <= self._sent[0]:
+            self._give_up()
+        else:
+            self._timer = self._loop.call_later(self._patience_s / _LOOKS, self._look)
+
+    def _give_up(self) -> None:
+        _log.warning(
+            "the process that writes small files has not answered for %.0f s, with %d files in hand: it is killed",
+            self._patience_s,
+            len(self._waiting),
+        )
+        self._disconnect()
+        threading.Thread(target=self._kill, daemon=True).start()
+        self._loop.call_later(_KILL_S, self._release, _Hangs)
+
+    def _kill(self) -> None:
+        """In a thread. SIGKILL ends a stopped process too, but not one that waits for a disk in the system."""
+        if self._process is not None:
+            _reap(self._process)
+        with contextlib.suppress(RuntimeError):  # the loop has ended
+            self._loop.call_soon_threadsafe(self._dead)
+
+    def _dead(self) -> None:
+        self._release(_Died)
+        self._ended()
 
     def _answered(self) -> None:
         with contextlib.suppress(BlockingIOError):
@@ -116,8 +187,9 @@ class Scribe:
                 except ConnectionResetError:
                     answer = b""
                 if not answer:
-                    _log.warning("the process that writes small files has ended; threads do its work from now on")
+                    _log.warning("the process that writes small files has ended; threads do its work meanwhile")
                     self.close()
+                    self._ended()
                     return
                 self._settle(answer)
 
@@ -131,6 +203,47 @@ class Scribe:
 
 class _Died(Exception):
     pass
+
+
+class _Hangs(Exception):
+    pass
+
+
+def _reap(process: "subprocess.Popen[bytes]", after_s: float = 0.0) -> None:
+    """Returns when it is dead; it has so long to end by itself."""
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(after_s)
+        return
+    process.kill()
+    process.wait()
+
+
+def keep_scribe(
+    root: bytes, use: Callable[[Scribe], None], *, patience_s: float = PATIENCE_S, pause_s: float = _PAUSE_S
+) -> Callable[[], None]:
+    """`use` is given a scribe, and after its death another; returns what ends that. Of the running event loop."""
+    loop, died, over = asyncio.get_running_loop(), 0, False
+    current: Scribe | None = None
+
+    def start() -> None:
+        nonlocal current
+        if not over:
+            current = Scribe.start(root, patience_s=patience_s, ended=start_later)
+            use(current)
+
+    def start_later() -> None:
+        nonlocal died
+        loop.call_later(min(pause_s * (1 << min(died, 10)), _PAUSE_S_MAX), start)
+        died += 1
+
+    def end() -> None:
+        nonlocal over
+        over = True
+        if current is not None:
+            current.close()
+
+    start()
+    return end
 
 
 _failures = msgspec.msgpack.Decoder(Failure)

@@ -33,8 +33,11 @@ def main() -> None:
 
 def work(connection: socket.socket, store: LocalStore) -> None:
     """Until the other end is closed."""
+    parent = os.getppid()
     try:
         while message := connection.recv(HEAD.size + _PATH_BYTES_MAX + SCRIBE_BYTES_MAX):
+            if os.getppid() != parent:  # we stood still, and it ended: what it once asked for may be out of date
+                return
             number, verb, length = HEAD.unpack_from(message)
             path = message[HEAD.size : HEAD.size + length].decode()
             data = message[HEAD.size + length :]

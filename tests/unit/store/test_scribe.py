@@ -10,19 +10,27 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
 from lochan.errors import AlreadyExists, LochanError, Refused, Unknown
+from lochan.formats.access_events import UserCreated
+from lochan.formats.record import Actor
+from lochan.journal.group import Request
+from lochan.lake import Lake
+from lochan.store import scribe as scribe_module
 from lochan.store.local import SCRIBE_BYTES_MAX, LocalStore
-from lochan.store.scribe import Scribe
+from lochan.store.scribe import HEAD, Scribe, answer, keep_scribe
 from lochan.store.scribe_process import work
 from tests.run import run
 
 pytestmark = pytest.mark.skipif(not Scribe.suits(), reason="needs sockets that keep messages apart")
+
+
+_LONG_S = 3_600.0
 
 
 @pytest.fixture
@@ -98,6 +106,136 @@ def test_what_it_had_in_hand_when_it_died_is_done_by_threads(root: Path) -> None
 
     run(play())
     assert sorted(path.name for path in (root / "a").iterdir()) == ["0", "1", "2", "after"]
+
+
+def test_one_that_stands_still_is_killed_and_replaced(root: Path) -> None:
+    async def play() -> None:
+        store = LocalStore(str(root), create=True)
+        used: list[Scribe] = []
+        end = _kept(store, used)
+        await store.put("before", b"1")
+        stopped = used[0]._process
+        assert stopped is not None
+        os.kill(stopped.pid, signal.SIGSTOP)
+        async with asyncio.timeout(60):
+            puts = [store.put(f"a/{n}", b"%d" % n) for n in range(5)]
+            records = [store.put_if_absent(f"b/{n}", b"%d" % n) for n in range(5)]
+            asked = asyncio.gather(*puts, *records)
+            await _lose_patience(used[0])
+            await asked
+            assert stopped.poll() == -signal.SIGKILL, "it is dead before anybody does its work again"
+            while len(used) == 1:  # noqa: ASYNC110 - another process is started after a pause
+                await asyncio.sleep(0.01)
+            await store.put("after", b"1")
+        assert used[1]._number == 1, "the new one did it"
+        end()
+
+    run(play())
+    for folder in "ab":
+        assert [(root / f"{folder}/{n}").read_bytes() for n in range(5)] == [b"%d" % n for n in range(5)]
+    assert (root / "after").read_bytes() == b"1"
+
+
+def _kept(store: LocalStore, used: list[Scribe]) -> Callable[[], None]:
+    """As `write_beside`; its patience ends when the test says so."""
+
+    def use(scribe: Scribe) -> None:
+        used.append(scribe)
+        store._scribe = scribe
+
+    return keep_scribe(store._root, use, patience_s=_LONG_S, pause_s=0.01)
+
+
+async def _lose_patience(scribe: Scribe) -> None:
+    """As if that time had passed since the last request was sent."""
+    while not scribe._waiting:  # noqa: ASYNC110 - nobody tells when a request was sent
+        await asyncio.sleep(0.01)
+    for _ in range(4):
+        scribe._look()
+
+
+def test_a_record_is_appended_once_whatever_the_one_that_stands_still_had_done(root: Path) -> None:
+    """It had put the record in its slot, and says nothing; or it had done nothing."""
+
+    async def play() -> None:
+        store = LocalStore(str(root), create=True)
+        lake = await Lake.create(store)
+        for name, does_it in (("first", True), ("second", False)):
+            ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            store._scribe = scribe = Scribe(ours, patience_s=_LONG_S)
+            created = asyncio.create_task(_create_user(lake, name))
+            message = await asyncio.to_thread(its.recv, 1 << 20)
+            if does_it:
+                length = HEAD.unpack_from(message)[2]
+                path, data = message[HEAD.size : HEAD.size + length], message[HEAD.size + length :]
+                LocalStore(str(root)).put_if_absent_now(path.decode(), data)
+            await _lose_patience(scribe)
+            await asyncio.wait_for(created, 60)
+            its.close()
+        lines = [line async for line in lake.events()]
+        assert [line.payload["name"] for line in lines] == ["first", "second"]
+        await lake.close()
+
+    run(play())
+
+
+async def _create_user(lake: Lake, name: str) -> None:
+    journal = await lake.journal()
+    await journal.submit(Request(Actor("ann", "test", ""), lambda state: [UserCreated(name)]))
+
+
+def test_of_one_that_cannot_be_killed_nobody_knows_what_it_will_do(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scribe_module, "_KILL_S", 0.1)
+    dead = threading.Event()
+
+    class Hanging:
+        """In the system, for a disk."""
+
+        def kill(self) -> None:
+            pass
+
+        def wait(self, timeout: float | None = None) -> int:
+            if not dead.wait(timeout):
+                raise subprocess.TimeoutExpired("scribe", timeout or 0)
+            return -9
+
+    async def play() -> None:
+        store = LocalStore(str(root), create=True)
+        ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        ended = asyncio.Event()
+        store._scribe = Scribe(ours, Hanging(), patience_s=_LONG_S, ended=ended.set)  # type: ignore[arg-type]
+        async with asyncio.timeout(60):
+            asked = asyncio.create_task(store.put_if_absent("journal/1", b"ours"))
+            await _lose_patience(store._scribe)
+            with pytest.raises(Unknown, match="nobody can say whether journal/1 was written"):
+                await asked
+            assert not ended.is_set()
+            await store.put("by a thread", b"1")
+            dead.set()
+            await ended.wait()
+        its.close()
+
+    run(play())
+
+
+def test_one_that_takes_its_time_for_each_is_left_alone(root: Path) -> None:
+    """Many are in hand all the time, and none for long."""
+
+    async def play() -> None:
+        store = LocalStore(str(root), create=True)
+        ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        store._scribe = scribe = Scribe(ours, patience_s=_LONG_S)
+        for number in range(40):
+            task = asyncio.create_task(store.put(f"a/{number}", b"1"))
+            message = await asyncio.to_thread(its.recv, 1 << 20)
+            scribe._look()
+            assert scribe._socket.fileno() >= 0
+            its.send(answer(HEAD.unpack_from(message)[0], None))
+            await task
+        scribe.close()
+        its.close()
+
+    run(play())
 
 
 def test_a_killed_one_is_missed_by_nobody(root: Path) -> None:

@@ -1,7 +1,6 @@
 """Several events of one record have one number, and yet what they make is told apart."""
 
 import asyncio
-from collections.abc import Sequence
 
 import msgspec
 import pytest
@@ -16,6 +15,7 @@ from lochan.journal.state import At
 from lochan.versioning import branching, objects, stashing
 from lochan.versioning.refs import Refs
 from lochan.versioning.state.record_names import AGAIN, record_of
+from lochan.versioning.state.workspaces import Workspace
 from lochan.versioning.workspaces import committing
 from tests.run import run
 from tests.unit.versioning.story import FIRST, Story, entry
@@ -130,15 +130,15 @@ def test_a_write_in_the_record_of_a_commit_s_last_look_is_not_lost(monkeypatch: 
 
         await repository.submit(ANN, WorkspaceStaged(workspace.id, (await _entry("b"),)))
         late_entry = await _entry("late")
-        seal, shared = committing._Commit._seal, []
+        seal = committing._Commit._seal
+        shared: list[int] = []
 
-        async def seal_and_somebody_writes(self: committing._Commit, found: object) -> int:
-            late: Sequence[Event] = [WorkspaceStaged(workspace.id, (late_entry,))]
+        async def seal_and_somebody_writes(self: committing._Commit, found: Workspace) -> int:
             before = (await repository.refs())[1]
-            upto, *_ = await asyncio.gather(
-                seal(self, found),  # type: ignore[arg-type]
-                *([] if shared else [repository.submit(ANN, *late)]),
-            )
+            sealing = asyncio.create_task(seal(self, found))
+            if not shared:
+                await asyncio.gather(sealing, repository.submit(ANN, WorkspaceStaged(workspace.id, (late_entry,))))
+            upto = await sealing
             shared.append((await repository.refs())[1] - before)
             return upto
 
