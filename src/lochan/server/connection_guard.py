@@ -17,7 +17,8 @@ import os
 import socket
 import sys
 from collections import defaultdict
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 from lochan.clock import Clock
 from lochan.server.addresses import client_text
@@ -53,12 +54,13 @@ class _Connection:
 
 
 class ConnectionGuard:
-    """Used in the event loop. `port` is the listener's."""
+    """Used in the event loop. `port` is the listener's; `idle_s` is how long a client may take nothing of an answer."""
 
-    def __init__(self, limits: Limits, clock: Clock, port: int = 0) -> None:
+    def __init__(self, limits: Limits, clock: Clock, port: int = 0, idle_s: float = 60.0) -> None:
         self._limits = limits
         self._clock = clock
         self._port = port
+        self._idle_s = idle_s
         self._now = clock.boot()
         self._clients: dict[str, Client] = {}
         self._connections: dict[str, _Connection] = {}  # by the name of the open file, which is its inode's
@@ -83,6 +85,16 @@ class ConnectionGuard:
     def is_full(self) -> bool:
         """Whether the request that has just begun is one too many."""
         return self.requests > self._limits.requests
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """For what a stranger still has to send: that takes no place from those who have signed. How many do this at
+        once is bounded by their connections."""
+        self.requests -= 1
+        try:
+            yield
+        finally:
+            self.requests += 1
 
     def authenticated(self, client: str) -> None:
         found = self._clients.get(client)
@@ -167,10 +179,11 @@ class ConnectionGuard:
         sent = waiting = 0
         with found, suppress(OSError):
             sent, waiting = sent_bytes(found)
-        if waiting and sent != connection.sent:
+        if not waiting:
+            return True
+        if sent != connection.sent:
             connection.sent, connection.since = sent, self._now
-            return False
-        return True
+        return self._now - connection.since > self._idle_s
 
     def _close_oldest(self, connections: list[_Connection], most: int) -> list[_Connection]:
         """Down to so many. Those that are left."""

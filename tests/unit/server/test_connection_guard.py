@@ -123,8 +123,10 @@ def test_an_answer_that_is_still_taken_is_no_idleness(place: Place) -> None:
             while True:
                 place.accepted[-1].send(bytes(1 << 16))
     place.later(15.1)
-    place.later(15.1)
-    place.later(15.1)
+    place.later(59.9)
+    with pytest.raises(BlockingIOError):
+        place.accepted[-1].send(b"x")
+    place.later(0.2)
     with pytest.raises(BrokenPipeError):
         place.accepted[-1].send(b"x")
 
@@ -134,6 +136,8 @@ def test_requests_are_counted_apart_from_connections(place: Place) -> None:
     assert not place.guard.is_full
     asked.append(place.guard.begin("127.0.0.1:2"))
     assert place.guard.is_full
+    with place.guard.waiting():
+        assert not place.guard.is_full, "a stranger who is waited for takes no place"
     for each in asked:
         place.guard.end(each)
     assert not place.guard.is_full and place.guard.requests == 0

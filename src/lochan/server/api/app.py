@@ -30,7 +30,7 @@ from lochan.server.usage import Usage
 
 def api(listener: Listener) -> Around:
     clock, ids = SystemClock(), Ids()
-    guard = ConnectionGuard(listener.limits, clock, listener.port)
+    guard = ConnectionGuard(listener.limits, clock, listener.port, listener.s3.idle_s)
     log = AccessLog(listener.access_log) if listener.access_log else None
 
     @asynccontextmanager

@@ -158,7 +158,8 @@ async def _drained(gateway: Gateway, request: Request) -> bool:
         return False
     request.patience_s = min(request.patience_s, gateway.limits.authentication_s)
     try:
-        await request.whole_body()
+        with gateway.guard.waiting():
+            await request.whole_body()
     except S3Error:
         return False
     return True

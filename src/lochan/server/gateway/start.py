@@ -26,7 +26,7 @@ def gateway_app(listener: Listener) -> App:
         arrow_without_pandas()
         lake = await listener.open_lake()
         _write_beside(lake.store)
-        guard = ConnectionGuard(listener.limits, clock, listener.port)
+        guard = ConnectionGuard(listener.limits, clock, listener.port, listener.s3.idle_s)
         gateway = Gateway(lake, listener.s3, clock, ids, listener.limits, guard)
         closing = notes.start(lake, ids)
         chores = [asyncio.create_task(chore) for chore in (keep_trimming(clock), guard.keep())]

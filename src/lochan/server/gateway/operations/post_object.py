@@ -47,8 +47,9 @@ async def handle(gateway: Gateway, request: Request) -> Response:
 async def _fields(gateway: Gateway, posted: Posted) -> PostForm:
     """Until these have come it is a stranger's. Raises RequestTimeout."""
     try:
-        async with asyncio.timeout(gateway.limits.authentication_s):
-            return await posted.form()
+        with gateway.guard.waiting():
+            async with asyncio.timeout(gateway.limits.authentication_s):
+                return await posted.form()
     except TimeoutError:
         raise S3Error("RequestTimeout") from None
 
