@@ -1,0 +1,13 @@
+"""Users' files are decoded in an expendable process, for a file may be damaged on purpose.
+
+    server, command ──  a request, open files  ──▶  fork server ──fork──▶  decoder: one job, limits of its own
+                    ◀──  batches, rows, or what is wrong  ────────────────
+
+fork_server    a process with one thread and an empty environment that has imported the readers; it forks decoders
+decoder        the other side: starts one, talks to it, kills it
+process_limits memory, processor time, files and file sizes of a decoder
+channel        the messages between the two
+batches, rows  what crosses as values. What a decoder says is not trusted: sizes are bounded, Arrow is validated
+
+The readers themselves are the engines' (`engines/duckdb/load`); nothing here knows a format.
+"""

@@ -1,0 +1,147 @@
+"""The process that decoders are forked from: `python -m lochan.ingest.fork_server FD MODULE`.
+
+It has imported MODULE, whose function `run` is a decoder's whole life, and `prepare` comes before the first one. It has
+one thread: to fork a process with several would leave locks in the decoder that nobody ever opens. It never sees a
+file of a user, so a decoder begins without a trace of an earlier one.
+
+On FD come pairs of sockets. The first is the decoder's channel. On the second the exit status is written when the
+decoder has ended, and when the other side closes its half the decoder is killed. Without a reader at FD all end.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import importlib
+import importlib.abc
+import os
+import selectors
+import signal
+import socket
+import struct
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final
+
+from lochan.ingest.channel import Channel
+
+STATUS: Final = struct.Struct("<i")  # as waitpid tells it
+_CHANNEL_FD = 3
+_FDS_MAX = 1 << 20
+_PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS = 1, 38
+
+Job = Callable[[Channel], None]
+
+
+class _WithoutPandas(importlib.abc.MetaPathFinder):
+    """Arrow looks for it at the first value, and a third of a second of every decoder's life would be gone."""
+
+    def find_spec(self, fullname: str, path: object, target: object = None) -> None:
+        if fullname == "pandas":
+            raise ModuleNotFoundError(name=fullname)
+
+
+def main() -> None:
+    sys.meta_path.insert(0, _WithoutPandas())
+    control, module = socket.socket(fileno=int(sys.argv[1])), sys.argv[2]
+    decoder = importlib.import_module(module)
+    decoder.prepare()
+    _ForkServer(control, decoder.run).serve()
+
+
+class _ForkServer:
+    def __init__(self, control: socket.socket, job: Job) -> None:
+        self._control = control
+        self._job = job
+        self._statuses: dict[int, socket.socket] = {}  # by process
+        self._selector = selectors.DefaultSelector()
+        self._wakeup, wakes = os.pipe()
+        os.set_blocking(wakes, False)
+        os.set_blocking(self._wakeup, False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.set_wakeup_fd(wakes, warn_on_full_buffer=False)
+        self._selector.register(control, selectors.EVENT_READ)
+        self._selector.register(self._wakeup, selectors.EVENT_READ)
+
+    def serve(self) -> None:
+        gc.collect()
+        gc.freeze()  # what is shared with the decoders stays shared
+        while True:
+            for key, _ in self._selector.select():
+                if key.fileobj is self._control:
+                    if not self._fork():
+                        self._kill_all()
+                        os._exit(0)  # what libraries would say of their own end is for nobody
+                elif key.fileobj == self._wakeup:
+                    self._reap()
+                else:  # nobody waits for this one any more
+                    self._selector.unregister(key.fileobj)
+                    self._kill(key.data)
+
+    def _fork(self) -> bool:
+        """False: whoever asked for decoders is gone."""
+        data, files, _, _ = socket.recv_fds(self._control, 1, 2)
+        if not data or len(files) < 2:
+            return False
+        channel, status = files
+        process = os.fork()
+        if process == 0:
+            _decode(channel, self._job)
+        os.close(channel)
+        self._statuses[process] = socket.socket(fileno=status)
+        self._selector.register(self._statuses[process], selectors.EVENT_READ, process)
+        return True
+
+    def _kill(self, process: int) -> None:
+        if process in self._statuses:  # it was not reaped: the number is still its own
+            os.kill(process, signal.SIGKILL)
+
+    def _reap(self) -> None:
+        with suppress(BlockingIOError):
+            while os.read(self._wakeup, 1 << 10):
+                pass
+        while self._statuses:
+            process, ended = os.waitpid(-1, os.WNOHANG)
+            if not process:
+                return
+            status = self._statuses.pop(process)
+            with suppress(KeyError):
+                self._selector.unregister(status)
+            with suppress(OSError):
+                status.sendall(STATUS.pack(ended))
+            status.close()
+
+    def _kill_all(self) -> None:
+        for process in list(self._statuses):
+            self._kill(process)
+
+
+def _decode(channel: int, job: Job) -> None:
+    """The life of a decoder; does not return."""
+    code = 1
+    try:
+        _be_alone(channel)
+        job(Channel(socket.socket(fileno=_CHANNEL_FD)))
+        code = 0
+    finally:
+        os._exit(code)  # without what the fork server would do at its own end
+
+
+def _be_alone(channel: int) -> None:
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    # To write beyond a limit of file size is an error, not the end: then it can be said in words.
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    if sys.platform == "linux":
+        libc = ctypes.CDLL(None)
+        libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+    os.dup2(os.open(os.devnull, os.O_RDWR), sys.stderr.fileno())  # what libraries say when they fail is for nobody
+    if channel != _CHANNEL_FD:
+        os.dup2(channel, _CHANNEL_FD)
+    os.closerange(_CHANNEL_FD + 1, _FDS_MAX)
+
+
+if __name__ == "__main__":
+    main()
