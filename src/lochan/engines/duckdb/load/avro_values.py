@@ -4,23 +4,39 @@ from __future__ import annotations
 
 import base64
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
+import pyarrow as pa
+
 from lochan.pools.json_row import exact_number
 
 _START = datetime(1970, 1, 1, tzinfo=UTC)
+_EMPTY_VALUES_MAX = 1_000_000  # values of a block that take no byte
+_PART = 10_000
 _PRIMITIVES = ("null", "boolean", "int", "long", "float", "double", "bytes", "string")
 
 
 class Reader:
-    """Bytes of a block. What is read beyond them raises ValueError."""
+    """Bytes of a block. What is read beyond them raises ValueError, and so do more values than there are bytes, but for
+    some: a null takes none."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
         self._at = 0
+        self._empty = _EMPTY_VALUES_MAX
+
+    def parts(self, count: int, most: int) -> Iterator[int]:
+        """So many values are said to follow: their number, in parts that are to be read."""
+        while count:
+            part, begin = min(count, most), self._at
+            if count > len(self._data) - begin + self._empty:
+                raise ValueError("more values are announced than there are bytes")
+            yield part
+            count -= part
+            self._empty -= max(0, part - (self._at - begin))
 
     def take(self, size: int) -> bytes:
         end = self._at + size
@@ -37,6 +53,8 @@ class Reader:
             if byte < 0x80:
                 return (value >> 1) ^ -(value & 1)
             shift += 7
+            if shift > 63:
+                raise ValueError("a number of more than 64 bits")
 
 
 Read = Callable[[Reader], Any]
@@ -61,6 +79,26 @@ def is_simple(schema: Any) -> bool:
         case {"type": str() as type} if "logicalType" not in schema:
             return is_simple(type)
     return False
+
+
+def arrow_type(schema: Any) -> pa.DataType:
+    """Of values that `reader_of` gives, of a schema that is simple."""
+    match schema:
+        case str():
+            return _ARROW[schema]
+        case list():
+            return arrow_type(next(each for each in schema if each != "null"))
+        case {"type": "record", "fields": fields}:
+            return pa.struct([(each["name"], arrow_type(each["type"])) for each in fields])
+        case {"type": "array", "items": items}:
+            return pa.list_(arrow_type(items))
+        case {"type": "enum"}:
+            return pa.string()
+        case {"logicalType": "date"}:
+            return pa.date32()
+        case {"logicalType": "timestamp-millis" | "timestamp-micros"}:
+            return pa.timestamp("us", "UTC")
+    return arrow_type(schema["type"])
 
 
 def reader_of(schema: Any) -> Read:
@@ -117,7 +155,8 @@ def _array(item: Read) -> Read:
     def read(data: Reader) -> list[Any]:
         found = []
         while count := _count(data):
-            found += [item(data) for _ in range(count)]
+            for part in data.parts(count, _PART):
+                found += [item(data) for _ in range(part)]
         return found
 
     return read
@@ -127,9 +166,10 @@ def _map(value: Read) -> Read:
     def read(data: Reader) -> dict[str, Any]:
         found = {}
         while count := _count(data):
-            for _ in range(count):
-                name = _text(data)
-                found[name] = value(data)
+            for part in data.parts(count, _PART):
+                for _ in range(part):
+                    name = _text(data)
+                    found[name] = value(data)
         return found
 
     return read
@@ -177,6 +217,15 @@ _SCALARS: dict[str, Read] = {
     "double": lambda data: struct.unpack("<d", data.take(8))[0],
     "bytes": _encoded(lambda data: data.take(data.long())),
     "string": _text,
+}
+_ARROW: dict[str, pa.DataType] = {
+    "boolean": pa.bool_(),
+    "int": pa.int32(),
+    "long": pa.int64(),
+    "float": pa.float64(),
+    "double": pa.float64(),
+    "bytes": pa.string(),
+    "string": pa.string(),
 }
 _LOGICAL: dict[str, Callable[[Any], Any]] = {
     "date": lambda days: date(1970, 1, 1) + timedelta(days=days),

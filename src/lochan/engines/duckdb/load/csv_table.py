@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -20,12 +22,15 @@ import pyarrow.csv as pa_csv
 from lochan.engines.duckdb.load.sql import name_sql, text_sql
 from lochan.engines.duckdb.load.streams import Unpacked
 from lochan.engines.duckdb.load.tabular import BATCH_ROWS
+from lochan.engines.duckdb.load.text_kinds import NONE, as_kind, column_kind, joined
 from lochan.engines.duckdb.session import Session
 from lochan.errors import Invalid
 from lochan.pools.faults import Fault, Faults
 from lochan.pools.json_row import Row
 
 _BLOCK_BYTES = 8 << 20
+_HEADER_BYTES_MAX = 4 << 20
+_COLUMNS_MAX = 1_000
 _TABLE = "texts"
 _INT = "-?(?:0|[1-9][0-9]*)"
 _FLOAT = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
@@ -51,6 +56,9 @@ class CsvTable:
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Raises Invalid. Where lines are kept, `kept` has them once all batches were taken."""
         names = self._header()
+        if len(names) > _COLUMNS_MAX:
+            yield from self._wide(names)
+            return
         try:
             self._fill(names)
             selected = self._selected(names) if self._typed else "*"
@@ -61,11 +69,22 @@ class CsvTable:
             self._session.execute(f"DROP TABLE IF EXISTS {_TABLE}")
 
     def _header(self) -> list[str]:
-        text = self._stream.head.decode("utf-8-sig", errors="replace")
-        names = next(csv.reader(io.StringIO(text, newline=""), delimiter=self._delimiter), None)
+        head = self._stream.head_line(_HEADER_BYTES_MAX)
+        if b"\n" not in head and len(head) >= _HEADER_BYTES_MAX:
+            raise Invalid(
+                f"{self._name}:1: the line with the columns' names has more than {_HEADER_BYTES_MAX >> 20} MiB",
+                hint="nothing was loaded; is it CSV?",
+            )
+        text = head.decode("utf-8-sig", errors="replace")
+        try:
+            names = next(csv.reader(io.StringIO(text, newline=""), delimiter=self._delimiter), None)
+        except csv.Error as error:
+            raise Invalid(f"{self._name}:1: {error}", hint="nothing was loaded") from error
         if not names:
             raise Invalid(f"{self._name}: there is no line with the columns' names", hint="nothing was loaded")
-        twice = next((name for name in names if names.count(name) > 1), None)
+        if any("\ufffd" in name for name in names) and "\ufffd".encode() not in head:
+            raise Invalid(f"{self._name}:1: the columns' names are not valid UTF-8", hint="nothing was loaded")
+        twice = next((name for name, count in Counter(names).items() if count > 1), None)
         if twice is not None:
             raise Invalid(f"{self._name}:1: the column {twice!r} comes twice", hint="give each its own name")
         return names
@@ -73,24 +92,44 @@ class CsvTable:
     def _fill(self, names: list[str]) -> None:
         """All of it as texts, in a table."""
         try:
-            reader = pa_csv.open_csv(
-                pa.PythonFile(self._stream, "r"),
-                read_options=pa_csv.ReadOptions(use_threads=False, block_size=_BLOCK_BYTES),
-                parse_options=pa_csv.ParseOptions(
-                    delimiter=self._delimiter, newlines_in_values=True, invalid_row_handler=self._odd
-                ),
-                convert_options=pa_csv.ConvertOptions(
-                    column_types={name: pa.string() for name in names},
-                    strings_can_be_null=True,
-                    quoted_strings_can_be_null=False,
-                    null_values=[""],
-                ),
-            )
-            self._session.connection.register("csv", reader)
+            self._session.connection.register("csv", self._reader(names))
             self._session.execute(f"CREATE TABLE {_TABLE} AS SELECT * FROM csv")
             self._session.connection.unregister("csv")
         except Exception as error:  # as it comes from Arrow, or through the engine
             raise self._explained(error) from error
+
+    def _reader(self, names: list[str]) -> pa_csv.CSVStreamingReader:
+        return pa_csv.open_csv(
+            pa.PythonFile(self._stream, "r"),
+            read_options=pa_csv.ReadOptions(use_threads=False, block_size=_BLOCK_BYTES),
+            parse_options=pa_csv.ParseOptions(
+                delimiter=self._delimiter, newlines_in_values=True, invalid_row_handler=self._odd
+            ),
+            convert_options=pa_csv.ConvertOptions(
+                column_types={name: pa.string() for name in names},
+                strings_can_be_null=True,
+                quoted_strings_can_be_null=False,
+                null_values=[""],
+            ),
+        )
+
+    def _wide(self, names: list[str]) -> Iterator[pa.RecordBatch]:
+        """More columns than a table of the engine should have: its pages would take more than the memory there is."""
+        file = Path(self._session.folder) / "wide.arrow"
+        kinds = [NONE] * len(names)
+        try:
+            with self._reader(names) as reader, pa.ipc.new_stream(str(file), reader.schema) as sink:
+                for batch in reader:
+                    if self._typed:
+                        kinds = [joined(kind, column_kind(column)) for kind, column in zip(kinds, batch, strict=True)]
+                    sink.write_batch(batch)
+        except pa.ArrowInvalid as error:
+            raise self._explained(error) from error
+        with pa.ipc.open_stream(str(file)) as stored:
+            for batch in stored:
+                columns = [as_kind(kind, column) for kind, column in zip(kinds, batch, strict=True)]
+                yield pa.RecordBatch.from_arrays(columns, names)
+        file.unlink()
 
     def _odd(self, row: Any) -> str:
         """Told of a line with more or fewer values than there are names."""
@@ -107,6 +146,10 @@ class CsvTable:
     def _explained(self, error: Exception) -> Exception:
         if self._bad is not None:
             return self._bad
+        if "straddling object" in str(error):
+            return Invalid(
+                f"{self._name}: a row of more than {_BLOCK_BYTES >> 20} MiB", hint="nothing was loaded; is it CSV?"
+            )
         if isinstance(error, pa.ArrowInvalid):
             return Invalid(f"{self._name}: {str(error).partition(chr(10))[0]}", hint="nothing was loaded")
         return error

@@ -18,6 +18,32 @@ RATIO_MAX = 1_000
 UNPACKED_BYTES_MIN = 1 << 30  # so much is taken whatever the ratio
 
 
+_ROW_BYTES = 64  # that a row takes at the least: a file may announce any number of rows without a value
+
+
+class Growth:
+    """Of a file of so many bytes: how much has come out of it."""
+
+    def __init__(self, name: str, size: int, bytes_max: int | None = None) -> None:
+        self._name = name
+        self._size = size
+        self.bytes_max = bytes_max or max(UNPACKED_BYTES_MIN, RATIO_MAX * size)
+        self._count = 0
+
+    def take(self, rows: int, size: int) -> None:
+        """Raises Invalid where that is too much."""
+        self._count += size + rows * _ROW_BYTES
+        if self._count > self.bytes_max:
+            raise grown(self._name, self._size, self.bytes_max)
+
+
+def grown(name: str, size: int, limit: int) -> Invalid:
+    return Invalid(
+        f"{name}: {size:,} bytes have become more than {limit:,}",
+        hint="is it what it seems to be? --unpacked-max 100GB lets so much through",
+    )
+
+
 class Input(NamedTuple):
     name: str
     open: Callable[[], IO[bytes]]
@@ -52,6 +78,11 @@ class Unpacked:
             self._stream.close()
         self._counted.close()  # once more is no harm
 
+    @property
+    def count(self) -> int:
+        """Of the bytes that were told of."""
+        return self._counted.count
+
     def read(self, size: int = -1, /) -> bytes:
         if self._head:
             data, self._head = (self._head, b"") if size < 0 else (self._head[:size], self._head[size:])
@@ -71,12 +102,21 @@ class Unpacked:
         self._took(count)
         return count
 
+    def head_line(self, size_max: int) -> bytes:
+        """The first bytes, with all of the first line, unless that is longer than so many."""
+        while b"\n" not in self.head and len(self.head) < size_max:
+            before = len(self.head)
+            self.head = self._fill(2 * before)
+            if len(self.head) == before:
+                break
+        return self.head
+
     def close(self) -> None:
         """For Arrow, which closes what it reads; ours is closed by who opened it."""
         self.closed = True
 
     def _fill(self, size: int) -> bytes:
-        pieces: list[bytes] = []
+        pieces, self._head = [self._head], b""
         while (left := size - sum(map(len, pieces))) > 0 and (piece := self.read(left)):
             pieces.append(piece)
         self._head = b"".join(pieces)
@@ -88,10 +128,7 @@ class Unpacked:
             return
         limit = self._bytes_max or max(UNPACKED_BYTES_MIN, RATIO_MAX * self._counted.count)
         if self._count > limit:
-            raise Invalid(
-                f"{self._name}: {self._counted.count:,} bytes have become more than {limit:,}",
-                hint="is it what it seems to be? --unpacked-max 100GB lets so much through",
-            )
+            raise grown(self._name, self._counted.count, limit)
 
     @contextmanager
     def _explaining(self) -> Iterator[None]:

@@ -9,22 +9,19 @@ have it. As in CSV, a place is what *all* of its texts are: bools, ints, numbers
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+from lochan.engines.duckdb.load.text_kinds import NONE, joined, kind_of_text, value_of
 from lochan.errors import Invalid
-from lochan.pools.json_row import Row, exact_number
+from lochan.pools.json_row import Row
 
 _BATCH = 10_000
-_INT = re.compile(r"-?(?:0|[1-9][0-9]*)")
-_FLOAT = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
-_INT_MIN, _INT_MAX = -(1 << 63), (1 << 63) - 1
+_DEPTH_MAX = 200
 _TEXT = "_VALUE"
-_NONE, _BOOL, _INTS, _FLOATS, _STRINGS = range(5)
 
 Place = tuple[str, ...]
 
@@ -66,7 +63,7 @@ class _Learned:
             self.look(below, child)
         for name, text in _texts(element):
             below = (*place, name) if name else place
-            self.kinds[below] = _joined(self.kinds.get(below, _NONE), _kind(text))
+            self.kinds[below] = joined(self.kinds.get(below, NONE), kind_of_text(text))
 
     def value(self, place: Place, element: ElementTree.Element) -> Any:
         texts = dict(_texts(element))
@@ -86,14 +83,7 @@ class _Learned:
     def _scalar(self, place: Place, text: str) -> Any:
         if not text:
             return None
-        match self.kinds[place]:
-            case 1:
-                return text == "true"
-            case 2:
-                return int(text)
-            case 3:
-                return float(text)
-        return text
+        return value_of(self.kinds[place], text)
 
 
 def _texts(element: ElementTree.Element) -> Iterator[tuple[str, str]]:
@@ -110,24 +100,6 @@ def _own_text(element: ElementTree.Element) -> str:
     return " ".join(piece.strip() for piece in pieces if piece and piece.strip())
 
 
-def _kind(text: str) -> int:
-    if not text:
-        return _NONE
-    if text in ("true", "false"):
-        return _BOOL
-    if _INT.fullmatch(text) and len(text) < 21 and _INT_MIN <= int(text) <= _INT_MAX:
-        return _INTS
-    if _FLOAT.fullmatch(text) and len(text) < 400 and isinstance(exact_number(text), float):
-        return _FLOATS
-    return _STRINGS
-
-
-def _joined(left: int, right: int) -> int:
-    if _NONE in (left, right) or left == right:
-        return max(left, right)
-    return _FLOATS if {left, right} == {_INTS, _FLOATS} else _STRINGS
-
-
 def _elements(name: str, file: Path, row_tag: str) -> Iterator[ElementTree.Element]:
     """One at a time; what was taken is forgotten."""
     above: list[ElementTree.Element] = []
@@ -135,6 +107,8 @@ def _elements(name: str, file: Path, row_tag: str) -> Iterator[ElementTree.Eleme
     try:
         for event, element in ElementTree.iterparse(file, ("start", "end")):
             if event == "start":
+                if len(above) == _DEPTH_MAX:
+                    raise Invalid(f"{name}: elements are nested more than {_DEPTH_MAX} deep", hint="nothing was loaded")
                 inside += 1 if inside or _is_row(element, len(above), row_tag) else 0
                 above.append(element)
                 continue
@@ -149,6 +123,8 @@ def _elements(name: str, file: Path, row_tag: str) -> Iterator[ElementTree.Eleme
         raise Invalid(
             f"{name}:{line}:{column + 1}: {error.msg.partition(':')[0]}", hint="nothing was loaded"
         ) from error
+    except (ValueError, LookupError) as error:  # of its encoding
+        raise Invalid(f"{name}: {error}", hint="nothing was loaded") from error
 
 
 def _is_row(element: ElementTree.Element, depth: int, row_tag: str) -> bool:

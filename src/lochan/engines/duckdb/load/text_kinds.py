@@ -1,0 +1,61 @@
+"""What the texts of one place are, of all rows: bools, ints, numbers that a float gives back; else texts.
+
+For formats whose values are texts, read value by value.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import reduce
+from typing import Any
+
+import pyarrow as pa
+
+from lochan.pools.json_row import exact_number
+
+NONE, BOOLS, INTS, FLOATS, STRINGS = range(5)
+_INT = re.compile(r"-?(?:0|[1-9][0-9]*)")
+_FLOAT = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+_INT_MIN, _INT_MAX = -(1 << 63), (1 << 63) - 1
+
+
+def kind_of_text(text: str) -> int:
+    if not text:
+        return NONE
+    if text in ("true", "false"):
+        return BOOLS
+    if _INT.fullmatch(text) and len(text) < 21 and _INT_MIN <= int(text) <= _INT_MAX:
+        return INTS
+    if _FLOAT.fullmatch(text) and len(text) < 400 and isinstance(exact_number(text), float):
+        return FLOATS
+    return STRINGS
+
+
+def joined(left: int, right: int) -> int:
+    if NONE in (left, right) or left == right:
+        return max(left, right)
+    return FLOATS if {left, right} == {INTS, FLOATS} else STRINGS
+
+
+def value_of(kind: int, text: str) -> Any:
+    match kind:
+        case 1:
+            return text == "true"
+        case 2:
+            return int(text)
+        case 3:
+            return float(text)
+    return text
+
+
+def column_kind(column: pa.Array) -> int:
+    """Of texts, where nothing is null and an empty one is a text."""
+    texts = (each for each in column.to_pylist() if each is not None)
+    return reduce(joined, (kind_of_text(each) or STRINGS for each in texts), NONE)
+
+
+def as_kind(kind: int, column: pa.Array) -> pa.Array:
+    if kind in (NONE, STRINGS):
+        return column
+    type = {BOOLS: pa.bool_(), INTS: pa.int64(), FLOATS: pa.float64()}[kind]
+    return pa.array([None if each is None else value_of(kind, each) for each in column.to_pylist()], type)
