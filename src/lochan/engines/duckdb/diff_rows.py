@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -13,11 +12,8 @@ import pyarrow as pa
 from lochan.engines.duckdb.apart import apart
 from lochan.engines.duckdb.files import Files, gone
 from lochan.engines.duckdb.limits import STANDARD, Limits
-from lochan.engines.duckdb.load.load import How
-from lochan.engines.duckdb.load.loader import Loader
-from lochan.engines.duckdb.load.reading import read_input
-from lochan.engines.duckdb.load.streams import Input
-from lochan.engines.duckdb.repository_files import AS_THEY_COME, copied
+from lochan.engines.duckdb.load.decode import DecodedFiles
+from lochan.engines.duckdb.repository_files import copied
 from lochan.engines.duckdb.session import Session
 from lochan.engines.row_diff import lines, statements
 from lochan.engines.row_diff.lines import object_lines
@@ -26,7 +22,6 @@ from lochan.engines.row_diff.sides import LEFT, RIGHT, Sides
 from lochan.formats.entry import Entry
 from lochan.formats.pool_settings import Path as KeyPath
 from lochan.pools.facts import from_metadata
-from lochan.pools.faults import FAIL, Faults
 from lochan.pools.objects import object_id
 from lochan.query.sources.snapshot import DataObject
 from lochan.versioning.bodies.read import BodyReader
@@ -66,7 +61,7 @@ async def diff_rows(
 
 
 def _compared(session: Session, sides: Sides, parts: Sequence[Part], limits: Limits, sample: int) -> RowDiff:
-    find(session, _batches(sides, parts, limits), keyed=bool(sides.keys))
+    find(session, _batches(session, sides, parts, limits), keyed=bool(sides.keys))
     check_keys(sides, session.execute(statements.wrong(FOUND)))
     counts = dict(session.execute(statements.counts(FOUND)))
     first = [Change(*row) for row in session.execute(statements.first(FOUND, sample))]
@@ -96,19 +91,23 @@ def _noting(failed: list[Exception], batches: Iterator[pa.RecordBatch]) -> Itera
         raise
 
 
-def _batches(sides: Sides, parts: Sequence[Part], limits: Limits) -> Iterator[pa.RecordBatch]:
+def _batches(session: Session, sides: Sides, parts: Sequence[Part], limits: Limits) -> Iterator[pa.RecordBatch]:
     for side in (LEFT, RIGHT):
         here = [part for part in parts if part.side == side]
-        for batch in part_lines(here, sides.is_pool, sides.keys, limits):
+        for batch in part_lines(here, sides.is_pool, sides.keys, limits, session.stops):
             yield with_side(side, batch)
 
 
 def part_lines(
-    parts: Sequence[Part], is_pool: bool, keys: Sequence[KeyPath], limits: Limits
+    parts: Sequence[Part],
+    is_pool: bool,
+    keys: Sequence[KeyPath],
+    limits: Limits,
+    stops: list[Callable[[], object]] | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Of one side, or some of it."""
+    """Of one side, or some of it. What ends the reading early is added to `stops`."""
     if not is_pool:
-        yield from _of_files(parts, keys, limits)
+        yield from _of_files(parts, keys, limits, stops)
         return
     for part in parts:
         yield from object_lines(part.file, from_metadata(part.entry.metadata, part.entry.path), keys)
@@ -120,18 +119,21 @@ def with_side(side: int, batch: pa.RecordBatch) -> pa.RecordBatch:
     )
 
 
-def _of_files(parts: Sequence[Part], keys: Sequence[KeyPath], limits: Limits) -> Iterator[pa.RecordBatch]:
+def _of_files(
+    parts: Sequence[Part], keys: Sequence[KeyPath], limits: Limits, stops: list[Callable[[], object]] | None
+) -> Iterator[pa.RecordBatch]:
     """Rows as a load reads them; but values of CSV stay texts, for what a column is there depends on all of its values,
     and one of them would change every row."""
     if not parts:
         return
-    with Session(limits, ordered=False) as session:
-        loader = Loader(session, AS_THEY_COME, Faults(FAIL))
+    folder = parts[0].file.parent
+    with DecodedFiles(folder, limits, sum(part.entry.size for part in parts), typed=False) as decoded:
+        if stops is not None:
+            stops.append(decoded.cancel)
         for part in parts:
-            taken = Input(part.entry.path, partial(io.FileIO, str(part.file)), part.entry.size)
-            read_input(loader, taken, How(limits=limits, typed=False))
+            decoded.take(part.entry.path, part.file)
             part.file.unlink()
-        for written in loader.objects():
+        for written in decoded.objects():
             yield from object_lines(written.file, written.facts, keys)
             written.file.unlink()
 

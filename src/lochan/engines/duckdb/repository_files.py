@@ -1,13 +1,13 @@
 """Files of a repository as rows: parquet, csv, tsv, json, ndjson, arrow and lines of text, by content and name.
 
 They are read as a load reads them, into data objects that only this query knows: so a row has the shape that it would
-have in a pool, and one kind of source serves both.
+have in a pool, and one kind of source serves both. That is done by a decoder (`ingest`), for anybody may have put them
+there.
 """
 
 from __future__ import annotations
 
-import io
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
 from functools import partial
 from pathlib import Path
@@ -15,18 +15,14 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lochan.engines.duckdb.apart import apart
 from lochan.engines.duckdb.limits import Limits
-from lochan.engines.duckdb.load.load import How
-from lochan.engines.duckdb.load.loader import Loader
-from lochan.engines.duckdb.load.reading import read_input
-from lochan.engines.duckdb.load.streams import Input
-from lochan.engines.duckdb.session import Session
+from lochan.engines.duckdb.load.decode import DecodedFiles
 from lochan.errors import NotFound
 from lochan.formats.entry import Block, Entry
 from lochan.formats.entry_table import table_of
-from lochan.formats.pool_settings import PoolKey, PoolSettings
+from lochan.formats.pool_settings import PoolSettings
 from lochan.pools.facts import to_metadata
-from lochan.pools.faults import FAIL, Faults
 from lochan.query.sources.opening import CheckPaths
 from lochan.query.sources.snapshot import Owner, Snapshot
 from lochan.store.threads import Threads
@@ -35,8 +31,6 @@ from lochan.versioning.globs import regex
 from lochan.versioning.open_repository import OpenRepository
 
 _PAGE = 10_000
-# A key that no row has: rows stay in the order in which they come.
-AS_THEY_COME = PoolSettings((PoolKey(("\0",)),))
 _threads = Threads(4)
 
 
@@ -53,14 +47,7 @@ async def read_files(
             f"no file of {name}@{ref} is called like {glob}", hint=f"`lochan fs ls {name}@{ref}/` lists them"
         )
     await check([entry.path for entry in found])
-    with Session(limits) as session:
-        loader = Loader(session, AS_THEY_COME, Faults(FAIL))
-        for entry in found:
-            file = await copied(repository.reader, entry, Path(work) / "body")
-            taken = Input(entry.path, partial(io.FileIO, str(file)), entry.size)
-            await _threads.run(read_input, loader, taken, How(limits=limits))
-            file.unlink()
-        objects = await _threads.run(_objects, loader, Path(work))
+    objects = await _objects(repository.reader, found, Path(work), limits)
     owner = Owner(repository.repository.name, resolved.commit_id)
     return Snapshot([owner], PoolSettings(), [table_of(objects)], in_order=False)
 
@@ -89,12 +76,18 @@ async def copied(reader: BodyReader, entry: Entry, file: Path) -> Path:
     return file
 
 
-def _objects(loader: Loader, folder: Path) -> list[Entry]:
-    made = []
-    for number, written in enumerate(loader.objects()):
-        file = folder / f"rows{number}.parquet"
-        written.file.rename(file)
-        size = file.stat().st_size
-        block = Block(str(file), 0, size, b"")
-        made.append(Entry(f"{number}.parquet", (block,), size, "", "", 0, metadata=to_metadata(written.facts)))
+async def _objects(reader: BodyReader, entries: Sequence[Entry], folder: Path, limits: Limits) -> list[Entry]:
+    """Of all rows of these files, read by a decoder that is dead when this returns."""
+    made: list[Entry] = []
+    with DecodedFiles(folder, limits, sum(entry.size for entry in entries)) as decoded:
+        for entry in entries:
+            file = await copied(reader, entry, folder / "body")
+            await apart(partial(decoded.take, entry.path, file), decoded)
+            file.unlink()
+        objects = decoded.objects()
+        while (written := await apart(partial(next, objects, None), decoded)) is not None:
+            file, size = written.file, written.file.stat().st_size
+            block = Block(str(file), 0, size, b"")
+            metadata = to_metadata(written.facts)
+            made.append(Entry(f"{len(made)}.parquet", (block,), size, "", "", 0, metadata=metadata))
     return made

@@ -10,7 +10,7 @@ a query says. Closing it frees memory and disk.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Any
@@ -54,6 +54,7 @@ class Session:
         self._busy = False
         self._closed = threading.Event()
         self._timer: threading.Timer | None = None
+        self.stops: list[Callable[[], object]] = []  # what else is to end when the session is interrupted
 
     def __enter__(self) -> Session:
         return self
@@ -132,7 +133,14 @@ class Session:
 
     def _interrupt(self, why: LochanError) -> None:
         self._why = self._why or why
+        for stop in tuple(self.stops):
+            stop()
         self.connection.interrupt()
+
+    @property
+    def why(self) -> LochanError | None:
+        """It was interrupted."""
+        return self._why
 
     def _insist(self, why: LochanError) -> None:
         """Again and again: DuckDB forgets what comes just before a statement begins."""

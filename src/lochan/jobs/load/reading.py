@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from lochan.engines.duckdb.load.lines import Lines, lines
 from lochan.engines.duckdb.load.load import How
 from lochan.engines.duckdb.load.reading import Chunk, Plain, Room, chunks, no_whole_file
-from lochan.engines.duckdb.load.tabular import BATCH_ROWS
+from lochan.engines.duckdb.load.tabular import BATCH_ROWS, checked
 from lochan.jobs.load.files import Seen
 from lochan.jobs.load.pieces import OwnLines, Piece, middle
 from lochan.jobs.load.places import Places, at_bytes, on_lines
@@ -59,7 +59,8 @@ def _placed(chunk: Lines, places: Places) -> Lines:
 
 
 def _row_groups(seen: Seen, piece: Piece) -> Iterator[pa.RecordBatch]:
-    """Those whose middle is in the piece."""
+    """Those whose middle is in the piece. Read here and by no decoder: a worker of Spark is a process of its own
+    already, and only the parts of the file that are needed come from its store."""
     with seen.file.open() as stream, no_whole_file(PARQUET, seen.file.name):
         file = pq.ParquetFile(stream)
         wanted = [
@@ -68,4 +69,5 @@ def _row_groups(seen: Seen, piece: Piece) -> Iterator[pa.RecordBatch]:
             if piece.begin <= middle(file.metadata.row_group(number)) < piece.end
         ]
         if wanted:
-            yield from file.iter_batches(batch_size=BATCH_ROWS, row_groups=wanted)
+            for batch in file.iter_batches(batch_size=BATCH_ROWS, row_groups=wanted):
+                yield checked(seen.file.name, batch)

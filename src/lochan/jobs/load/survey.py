@@ -111,7 +111,7 @@ def _columns_at(seen: Seen, spots: list[int], names: Sequence[str]) -> list[Chun
                 rows = _SPOT_ROWS * len(spots)
                 batches = file.iter_batches(batch_size=rows, row_groups=[int(group)], columns=wanted)
                 found += islice(batches, 1) if wanted else []
-    except (pa.ArrowException, OSError):
+    except (pa.ArrowException, OSError, ValueError, MemoryError):
         pass
     return found
 

@@ -49,6 +49,7 @@ class How(NamedTuple):
     advance: Callable[[int], None] = _nothing  # told of each piece of input, in bytes
     typed: bool = True  # columns of CSV are what their values are; else all are texts
     row_tag: str = ""  # of XML: the elements that are rows
+    row_groups: list[int] | None = None  # of Parquet: only these
 
 
 STANDARD = How()

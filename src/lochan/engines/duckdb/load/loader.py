@@ -18,7 +18,7 @@ from lochan.engines.duckdb.load.ordering import Order
 from lochan.engines.duckdb.load.parting import parted
 from lochan.engines.duckdb.load.relation import Relation, relations
 from lochan.engines.duckdb.load.staging import Misses, Staging
-from lochan.engines.duckdb.load.tabular import batches_of, rows_of, shaped
+from lochan.engines.duckdb.load.tabular import batches_of, checked, rows_of, shaped
 from lochan.engines.duckdb.load.texts import every_kind, texts_table
 from lochan.engines.duckdb.session import Session
 from lochan.formats.pool_settings import PoolSettings
@@ -84,7 +84,7 @@ class Loader:
         """Dicts, one by one; or an Arrow table, or batches of one."""
         if isinstance(rows, pa.Table | pa.RecordBatchReader | pa.RecordBatch):
             for each in batches_of(rows):
-                self.take_batch(each)
+                self.take_batch(checked("the table", each))
             return
         batch: list[Row] = []
         for row in rows:

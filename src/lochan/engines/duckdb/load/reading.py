@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
@@ -13,20 +14,22 @@ import pyarrow.parquet as pq
 from lochan.engines.duckdb.load.avro import avro_rows
 from lochan.engines.duckdb.load.csv_table import CsvTable
 from lochan.engines.duckdb.load.elements import elements
+from lochan.engines.duckdb.load.expand import expanded
 from lochan.engines.duckdb.load.lines import Lines, lines
 from lochan.engines.duckdb.load.loader import Loader
-from lochan.engines.duckdb.load.streams import Input, Unpacked
-from lochan.engines.duckdb.load.tabular import BATCH_ROWS, batches_of
+from lochan.engines.duckdb.load.streams import Growth, Input, Unpacked
+from lochan.engines.duckdb.load.tabular import BATCH_ROWS, checked
 from lochan.engines.duckdb.load.xml_rows import xml_rows
 from lochan.engines.duckdb.session import Session
 from lochan.errors import Invalid
 from lochan.pools.faults import Faults
-from lochan.pools.input_format import TSV, detect
+from lochan.pools.input_format import CSV, JSON, LINES, NDJSON, TSV, detect
 from lochan.pools.json_row import Row
 
 if TYPE_CHECKING:
     from lochan.engines.duckdb.load.load import How
 
+TEXTS = (NDJSON, JSON, CSV, TSV, LINES)  # formats in which nothing says how long it is
 LINE = "line"  # the field of rows that are lines of text
 
 
@@ -42,18 +45,47 @@ Chunk: TypeAlias = Lines | Plain | pa.RecordBatch | list[Row]
 class Room(Protocol):
     """What reading needs beside the bytes."""
 
-    session: Session
-    faults: Faults
+    @property
+    def session(self) -> Session: ...
+
+    @property
+    def faults(self) -> Faults: ...
 
     @property
     def folder(self) -> Path:
         """For files that last as long as the load."""
 
 
+@dataclass(frozen=True, slots=True)
+class LocalRoom:
+    """For formats that need no engine."""
+
+    folder: Path
+
+    @property
+    def session(self) -> Session:
+        raise AssertionError("CSV is not read here")
+
+    @property
+    def faults(self) -> Faults:
+        raise AssertionError("CSV is not read here")
+
+
 def read_input(loader: Loader, input: Input, how: How) -> None:
     """Raises Invalid."""
     for chunk in chunks(loader, input, how):
-        take(loader, chunk)
+        with possible_values(input.name):
+            take(loader, chunk)
+
+
+@contextmanager
+def possible_values(name: str) -> Iterator[None]:
+    """Raises Invalid where a file has values that no row of a pool can have."""
+    try:
+        yield
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ArithmeticError, UnicodeError) as error:
+        said = str(error).partition("\n")[0]
+        raise Invalid(f"{name}: it has a value that no row can have: {said}", hint="nothing was loaded") from error
 
 
 def take(loader: Loader, chunk: Chunk) -> None:
@@ -69,24 +101,80 @@ def take(loader: Loader, chunk: Chunk) -> None:
 
 
 def chunks(room: Room, input: Input, how: How) -> Iterator[Chunk]:
-    """Raises Invalid."""
+    """For one's own process: what says of itself how long it is is read by a decoder. Raises Invalid."""
+    from lochan.engines.duckdb.load.decode import decoded_chunks
+
     with Unpacked(input, how.advance, how.unpacked_bytes_max) as stream:
         format = how.format or detect(input.name, stream.head)
-        match format:
-            case "ndjson":
-                yield from lines(input.name, stream)
-            case "json":
-                yield from elements(input.name, stream)
-            case "csv" | "tsv":
-                yield from _csv_chunks(room, input, stream, "\t" if format == TSV else ",", typed=how.typed)
-            case "lines":
-                yield from map(Plain, lines(input.name, stream))
-            case "avro":
-                yield from avro_rows(input.name, stream)
-            case "xml":
-                yield from xml_rows(input.name, _on_disk(input, stream, room.folder), how.row_tag)
-            case _:
-                yield from _batches(format, input, stream, room.folder)
+        if format in TEXTS:
+            yield from _text_chunks(room, input, stream, format, how)
+            return
+        if input.file:  # its first bytes were told of, and are read once more
+            how = how._replace(advance=_but_for(stream.count, how.advance))
+        else:
+            input = input._replace(file=str(_on_disk(input, stream, room.folder)))
+            how = how._replace(advance=lambda _: None)
+    yield from decoded_chunks(input, format, how, room.folder, room.session)
+
+
+def local_chunks(room: Room, input: Input, how: How) -> Iterator[Chunk]:
+    """For a decoder: any format. Raises Invalid, and whatever libraries raise for a file that is damaged."""
+    with Unpacked(input, how.advance, how.unpacked_bytes_max) as stream:
+        format = how.format or detect(input.name, stream.head)
+        if format in TEXTS:
+            yield from _text_chunks(room, input, stream, format, how)
+            return
+        growth = Growth(input.name, input.size or 0, how.unpacked_bytes_max)
+        for chunk in _binary_chunks(room, input, stream, format, how):
+            if isinstance(chunk, pa.RecordBatch):
+                growth.take(chunk.num_rows, chunk.nbytes)
+                yield from _grown(growth, expanded(checked(input.name, chunk)))
+            else:
+                growth.take(len(chunk), 0)
+                yield chunk
+
+
+def _grown(growth: Growth, parts: Iterator[pa.RecordBatch | list[Row]]) -> Iterator[Chunk]:
+    for part in parts:
+        growth.take(0, part.nbytes if isinstance(part, pa.RecordBatch) else 0)
+        yield part
+
+
+def _text_chunks(room: Room, input: Input, stream: Unpacked, format: str, how: How) -> Iterator[Chunk]:
+    match format:
+        case "ndjson":
+            yield from lines(input.name, stream)
+        case "json":
+            yield from elements(input.name, stream)
+        case "lines":
+            yield from map(Plain, lines(input.name, stream))
+        case _:
+            yield from _csv_chunks(room, input, stream, "\t" if format == TSV else ",", typed=how.typed)
+
+
+def _binary_chunks(
+    room: Room, input: Input, stream: Unpacked, format: str, how: How
+) -> Iterator[pa.RecordBatch | list[Row]]:
+    match format:
+        case "avro":
+            yield from avro_rows(input.name, stream)
+        case "xml":
+            yield from xml_rows(input.name, _on_disk(input, stream, room.folder), how.row_tag)
+        case _:
+            yield from _batches(format, input, stream, room.folder, how.row_groups)
+
+
+def _but_for(count: int, advance: Callable[[int], None]) -> Callable[[int], None]:
+    """Without the first so many bytes."""
+    left = count
+
+    def rest(read: int) -> None:
+        nonlocal left
+        known = min(left, read)
+        left -= known
+        advance(read - known)
+
+    return rest
 
 
 def _csv_chunks(room: Room, input: Input, stream: Unpacked, delimiter: str, *, typed: bool) -> Iterator[Chunk]:
@@ -104,12 +192,14 @@ def _as_column(chunk: Lines) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([texts], [LINE])
 
 
-def _batches(format: str, input: Input, stream: Unpacked, folder: Path) -> Iterator[pa.RecordBatch]:
+def _batches(
+    format: str, input: Input, stream: Unpacked, folder: Path, row_groups: list[int] | None
+) -> Iterator[pa.RecordBatch]:
     """Of formats that have columns."""
     with no_whole_file(format, input.name):
         if format == "parquet":
             with _seekable(input, stream, folder) as source:
-                yield from pq.ParquetFile(source).iter_batches(batch_size=BATCH_ROWS)
+                yield from pq.ParquetFile(source).iter_batches(batch_size=BATCH_ROWS, row_groups=row_groups)
         elif format == "orc":
             with _seekable(input, stream, folder) as source:
                 yield from stripes(source)
@@ -127,7 +217,7 @@ def stripes(source: Any) -> Iterator[pa.RecordBatch]:
 
     file = orc.ORCFile(source)
     for number in range(file.nstripes):
-        yield from batches_of(file.read_stripe(number))
+        yield file.read_stripe(number)
 
 
 @contextmanager
@@ -135,7 +225,7 @@ def no_whole_file(format: str, name: str) -> Iterator[None]:
     """Raises Invalid for what is damaged."""
     try:
         yield
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, UnicodeError, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
         said = str(error).partition("\n")[0]

@@ -4,29 +4,30 @@ from __future__ import annotations
 
 import csv
 import io
-from contextlib import suppress
+import tempfile
+from contextlib import closing, suppress
 from itertools import islice
+from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from lochan.engines.duckdb.load.avro import avro_rows
+from lochan.engines.duckdb.load.decode import decoded_chunks
 from lochan.engines.duckdb.load.elements import elements
 from lochan.engines.duckdb.load.lines import Lines, lines
-from lochan.engines.duckdb.load.reading import stripes
 from lochan.engines.duckdb.load.streams import Input, Unpacked
 from lochan.engines.duckdb.load.tabular import rows_of
-from lochan.errors import Invalid
+from lochan.errors import LochanError
 from lochan.pools.input_format import HEAD_BYTES, detect
 from lochan.pools.json_row import BadRow, Row, read_row
 
 ROWS = 1_000
+_STREAM_BYTES = 1 << 20  # a stream gives no more of itself twice
 
 
 def sample(input: Input, format: str | None) -> list[Row]:
     """None where they cannot be read: who reads all of them will say why."""
     with (
-        suppress(Invalid, OSError, StopIteration, pa.ArrowException, csv.Error),
+        suppress(LochanError, OSError, ValueError, ArithmeticError, pa.ArrowException, csv.Error),
         Unpacked(input, lambda _: None) as stream,
     ):
         match format or detect(input.name, stream.head):
@@ -34,18 +35,29 @@ def sample(input: Input, format: str | None) -> list[Row]:
                 return _rows(next(lines(input.name, stream, HEAD_BYTES), None))
             case "json":
                 return _rows(next(elements(input.name, stream, HEAD_BYTES), None))
-            case "csv" | "tsv" as format:
-                return _csv_rows(stream.head, "\t" if format == "tsv" else ",")
-            case "parquet" if input.file and stream.packing is None:
-                return rows_of(next(pq.ParquetFile(input.file).iter_batches(batch_size=ROWS)))
-            case "avro":
-                found = next(avro_rows(input.name, stream))
-                return found[:ROWS] if isinstance(found, list) else rows_of(found.slice(0, ROWS))
-            case "orc" if input.file and stream.packing is None:
-                return rows_of(next(stripes(input.file)).slice(0, ROWS))
-            case "arrow" if not stream.head.startswith(b"ARROW1"):
-                return rows_of(next(iter(pa.ipc.open_stream(pa.PythonFile(stream, "r")))).slice(0, ROWS))
+            case "csv":
+                return _csv_rows(stream.head, ",")
+            case "tsv":
+                return _csv_rows(stream.head, "\t")
+            case "lines":
+                return []
+            case format:
+                return _decoded(input, stream, format)
     return []
+
+
+def _decoded(input: Input, stream: Unpacked, format: str) -> list[Row]:
+    """The first rows that a decoder sends. Of what comes as a stream, its beginning is all there is."""
+    from lochan.engines.duckdb.load.load import STANDARD
+
+    with tempfile.TemporaryDirectory(prefix="lochan-") as folder:
+        if not input.file:
+            head = Path(folder) / "head"
+            head.write_bytes(stream.read(_STREAM_BYTES))
+            input = input._replace(file=str(head))
+        with closing(decoded_chunks(input, format, STANDARD, Path(folder))) as chunks:
+            found = next(chunks, [])
+    return found[:ROWS] if isinstance(found, list) else rows_of(found.slice(0, ROWS))
 
 
 def _csv_rows(head: bytes, delimiter: str) -> list[Row]:

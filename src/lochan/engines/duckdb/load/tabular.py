@@ -58,6 +58,17 @@ def batches_of(rows: pa.Table | pa.RecordBatchReader | pa.RecordBatch) -> Iterat
             yield batch.slice(begin, BATCH_ROWS)
 
 
+def checked(name: str, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch, once all of it was found to lie within its own bytes. Raises Invalid."""
+    try:
+        batch.validate(full=True)
+        _ = batch.schema.names
+    except (pa.ArrowException, UnicodeDecodeError) as error:
+        said = str(error).partition("\n")[0]
+        raise Invalid(f"{name}: it holds values that cannot be: {said}", hint="nothing was loaded") from error
+    return batch
+
+
 def shaped(batch: pa.RecordBatch, times: Collection[Path] = ()) -> Shaped | None:
     """None: it holds something that has no column of its own; then `rows_of` gives the rows."""
     _check_names(batch.schema)

@@ -55,6 +55,9 @@ class QueryThread:
         self._thread.join(seconds)
 
     def _work(self) -> None:
+        from lochan.engines.duckdb.load.decode import warm
+
+        warm()  # the first query that reads files finds it ready
         with asyncio.Runner() as runner:
             while (running := self._given.get()) is not None:
                 running.ends(self._answer(runner, running))

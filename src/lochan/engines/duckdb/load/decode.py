@@ -1,0 +1,324 @@
+"""Users' files through a decoder (`ingest`): what comes back is checked before it is believed.
+
+`decoded_chunks` gives the rows of one file as they come, for a load. `DecodedFiles` gives data objects of all rows of
+some files, for a query: then nothing but finished columns ever comes into this process.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import signal
+import tempfile
+import threading
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lochan.engines.duckdb.limits import LimitReached, Limits, cancelled, out_of_time, shown
+from lochan.engines.duckdb.load.decode_child import CHUNKS, OBJECTS, DecodeRequest, FileRequest
+from lochan.engines.duckdb.load.objects import Written
+from lochan.engines.duckdb.load.streams import Growth, Input
+from lochan.errors import Invalid, LochanError
+from lochan.ingest.batches import NotValid, believed
+from lochan.ingest.channel import (
+    BATCH,
+    DONE,
+    END,
+    ERROR,
+    FILE,
+    LIMIT,
+    OBJECT,
+    READ,
+    ROWS,
+    TAKEN,
+    UNEXPECTED,
+    Failure,
+    Message,
+    TooLong,
+    encode,
+)
+from lochan.ingest.decoder import Decoder, DecoderDied, DecoderKilled, fork_server
+from lochan.ingest.process_limits import ProcessLimits
+from lochan.ingest.rows import NotRows, unpacked
+from lochan.pools.facts import Facts
+from lochan.pools.json_row import Row
+from lochan.pools.layout import BODY_COLUMN, SHAPE_COLUMN, columns
+
+if TYPE_CHECKING:
+    from lochan.engines.duckdb.load.load import How
+    from lochan.engines.duckdb.session import Session
+
+MODULE = "lochan.engines.duckdb.load.decode_child"
+MESSAGE_BYTES_MAX = 64 << 20  # so long may one row be where it crosses by itself
+_REQUEST = b"Q"
+_FAILURE_TEXT_MAX = 1_000
+_FILE_BYTES_MIN = 4 << 30
+_HINT = "nothing was loaded"
+_log = logging.getLogger("lochan.engines")
+
+
+def warm() -> None:
+    """Starts what decoders are forked from, so that the first of them need not wait for it."""
+    fork_server(MODULE).warm()
+
+
+def decoded_chunks(
+    input: Input, format: str, how: How, folder: Path | None = None, session: Session | None = None
+) -> Generator[pa.RecordBatch | list[Row], None, None]:
+    """Of a file on this machine's disk, of a format that is no text. A session that is cancelled ends it. Raises
+    Invalid, LimitReached."""
+    with _scratch(folder) as room, _opened(input.file) as (file, size):
+        request = DecodeRequest(
+            CHUNKS,
+            _process_limits(how.limits, size, how.unpacked_bytes_max),
+            str(room),
+            how.limits.memory_bytes,
+            format=format,
+            unpacked_bytes_max=how.unpacked_bytes_max,
+            row_tag=how.row_tag,
+            row_groups=how.row_groups,
+        )
+        with _Talk(request, session) as talk:
+            talk.name = input.name
+            talk.send_file(file, size)
+            yield from _chunks(talk, how.advance)
+
+
+def _chunks(talk: _Talk, advance: Callable[[int], None]) -> Iterator[pa.RecordBatch | list[Row]]:
+    while (message := talk.receive()).kind != DONE:
+        if message.kind == BATCH:
+            yield talk.batch(message)
+        elif message.kind == ROWS:
+            yield talk.rows(message)
+        elif message.kind == READ:
+            advance(msgspec.msgpack.decode(message.data, type=int))
+        else:
+            raise talk.lied()
+
+
+@contextmanager
+def _scratch(folder: Path | None) -> Iterator[Path]:
+    made = Path(tempfile.mkdtemp(prefix="lochan-", dir=folder))
+    try:
+        yield made
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+
+
+@contextmanager
+def _opened(path: str) -> Iterator[tuple[int, int]]:
+    """The file, to be read and nothing else, and its size."""
+    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        yield file, os.fstat(file).st_size
+    finally:
+        os.close(file)
+
+
+class DecodedFiles:
+    """Data objects of the rows of some files, in `folder`, within the limits; the clock runs from the start. For one
+    thread, but for `cancel`."""
+
+    def __init__(self, folder: Path, limits: Limits, size: int, *, typed: bool = True) -> None:
+        """`size` is of all the files, in bytes."""
+        self._folder = folder
+        self._scratch = Path(tempfile.mkdtemp(prefix="decode-", dir=folder))
+        self._size = size
+        self._made = 0
+        process = _process_limits(limits, size, None)
+        request = DecodeRequest(
+            OBJECTS, process, str(self._scratch), limits.memory_bytes, limits.spill_bytes, typed=typed
+        )
+        try:
+            self._talk = _Talk(request)
+        except BaseException:
+            shutil.rmtree(self._scratch, ignore_errors=True)
+            raise
+        self._timer: threading.Timer | None = None
+        if limits.seconds is not None:
+            self._timer = threading.Timer(limits.seconds, self._talk.kill, (out_of_time(limits),))
+            self._timer.daemon = True
+            self._timer.start()
+
+    def __enter__(self) -> DecodedFiles:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """The decoder is dead then. May be called twice."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._talk.close()
+        shutil.rmtree(self._scratch, ignore_errors=True)
+
+    def cancel(self) -> None:
+        """From any thread: what runs raises Cancelled."""
+        self._talk.kill()
+
+    def take(self, name: str, path: Path) -> None:
+        """All rows of that file. Raises Invalid, LimitReached."""
+        with _opened(str(path)) as (file, size):
+            self._talk.name = name
+            self._talk.send_file(file, size)
+        if self._talk.receive().kind != TAKEN:
+            raise self._talk.lied()
+
+    def objects(self) -> Iterator[Written]:
+        """When all are taken. Raises Invalid, LimitReached."""
+        self._talk.send_end()
+        growth = Growth(self._talk.name, self._size)
+        message = self._talk.receive()
+        while message.kind == OBJECT:
+            facts = self._facts(message)
+            file = self._folder / f"rows{self._made}.parquet"
+            self._made += 1
+            message = self._written(file, facts, growth)
+            yield Written(file, facts)
+        if message.kind != DONE:
+            raise self._talk.lied()
+
+    def _facts(self, message: Message) -> Facts:
+        try:
+            return _facts.decode(message.data)
+        except (msgspec.MsgspecError, RecursionError) as error:
+            raise self._talk.lied() from error
+
+    def _written(self, file: Path, facts: Facts, growth: Growth) -> Message:
+        """Returns the message behind the rows."""
+        layout = facts.layout()
+        names = [SHAPE_COLUMN, *([BODY_COLUMN] if layout.body else []), *(name for name, _ in columns(layout))]
+        writer: pq.ParquetWriter | None = None
+        rows = 0
+        try:
+            while (message := self._talk.receive()).kind == BATCH:
+                batch = self._talk.batch(message)
+                growth.take(0, batch.nbytes)
+                if batch.schema.names != names or (writer is not None and not batch.schema.equals(writer.schema)):
+                    raise self._talk.lied()
+                writer = writer or pq.ParquetWriter(file, batch.schema, compression="snappy")
+                writer.write_batch(batch)
+                rows += batch.num_rows
+        finally:
+            if writer is not None:
+                writer.close()
+        if rows != facts.rows or writer is None:
+            raise self._talk.lied()
+        return message
+
+
+class _Talk:
+    """With one decoder. `name` is the file that is read just now."""
+
+    def __init__(self, request: DecodeRequest, session: Session | None = None) -> None:
+        self.name = "the file"
+        self._memory = request.memory_bytes
+        self._session = session
+        self._why: LochanError | None = None  # it was killed
+        self._decoder: Decoder = fork_server(MODULE).start()
+        if session is not None:
+            session.stops.append(self._decoder.kill)
+        self._decoder.send(_REQUEST, encode(request))
+
+    def __enter__(self) -> _Talk:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        if self._session is not None and self._decoder.kill in self._session.stops:
+            self._session.stops.remove(self._decoder.kill)
+        self._decoder.close()
+
+    def kill(self, why: LochanError | None = None) -> None:
+        """From any thread: what runs raises that, else Cancelled."""
+        self._why = self._why or why
+        self._decoder.kill()
+
+    def send_file(self, file: int, size: int) -> None:
+        self._decoder.send(FILE, encode(FileRequest(self.name, size)), file)
+
+    def send_end(self) -> None:
+        self._decoder.send(END)
+
+    def receive(self) -> Message:
+        """What is no error. Raises Invalid, LimitReached, Cancelled."""
+        try:
+            message = self._decoder.receive(MESSAGE_BYTES_MAX)
+        except DecoderKilled:
+            raise self._why or (self._session and self._session.why) or cancelled() from None
+        except DecoderDied as died:
+            raise self._explained(died) from None
+        except TooLong:
+            raise LimitReached(
+                f"{self.name}: a row of more than {shown(MESSAGE_BYTES_MAX)}", hint="is it what it seems to be?"
+            ) from None
+        if message.kind == ERROR:
+            raise self._failed(message)
+        return message
+
+    def batch(self, message: Message) -> pa.RecordBatch:
+        try:
+            return believed(message.data)
+        except NotValid as error:
+            raise Invalid(f"{self.name}: it holds values that cannot be: {error}", hint=_HINT) from error
+
+    def rows(self, message: Message) -> list[Row]:
+        try:
+            return unpacked(message.data)
+        except NotRows as error:
+            raise self.lied() from error
+
+    def lied(self) -> Invalid:
+        """What came is nothing that the readers send: something in the file has taken them over."""
+        self._decoder.kill()
+        _log.warning("a decoder of %r has sent what it should not", self.name)
+        return Invalid(f"{self.name}: it cannot be read: its decoder has failed", hint=_HINT)
+
+    def _failed(self, message: Message) -> LochanError:
+        try:
+            failure = msgspec.msgpack.decode(message.data, type=Failure)
+        except msgspec.MsgspecError:
+            return self.lied()
+        if failure.kind == UNEXPECTED:
+            _log.warning("a file could not be read: %s", _plain(failure.message))
+            _log.debug("%s", failure.trace)
+        kind = LimitReached if failure.kind == LIMIT else Invalid
+        return kind(_plain(failure.message), hint=_plain(failure.hint) or _HINT)
+
+    def _explained(self, died: DecoderDied) -> LochanError:
+        if died.crashed:
+            return Invalid(
+                f"{self.name}: it cannot be read: its decoder has crashed ({died.name}), so the file is damaged, "
+                f"or takes far more than {shown(self._memory)} of memory",
+                hint=_HINT,
+            )
+        what = "processor time" if died.signal == signal.SIGXCPU else "memory"
+        return LimitReached(
+            f"{self.name}: to read it takes more {what} than it may have",
+            hint="give it more with --memory or --timeout",
+        )
+
+
+def _process_limits(limits: Limits, size: int, unpacked_bytes_max: int | None) -> ProcessLimits:
+    file_bytes = max(_FILE_BYTES_MIN, 2 * Growth("", size, unpacked_bytes_max).bytes_max)
+    seconds = None if limits.seconds is None else int(limits.seconds * (os.cpu_count() or 1)) + 2
+    return ProcessLimits(limits.memory_bytes, file_bytes, seconds)
+
+
+def _plain(text: str) -> str:
+    """Of a decoder: without what would move a terminal's cursor, and not without end."""
+    return "".join(each if each.isprintable() else " " for each in text[:_FAILURE_TEXT_MAX])
+
+
+_facts = msgspec.msgpack.Decoder(Facts)
