@@ -24,6 +24,7 @@ from lochan.jobs.load.files import local_file
 from lochan.jobs.load.load import Cutting, Where, load_files
 from lochan.jobs.load.tasks import cut, load_part
 from lochan.pools.facts import from_metadata
+from tests.hostile_files import fast
 from tests.lost_answer import lost_answer
 from tests.run import run
 from tests.spark.here import HERE, LEFT_SOCKETS
@@ -92,6 +93,21 @@ def test_a_broken_line_and_nothing_is_loaded(tmp_path: Path) -> None:
             paths = written(tmp_path, {"good.ndjson": rows, "bad.ndjson": rows + b'{"k":\n' + rows})
             with pytest.raises(Invalid, match=rf"{tmp_path}/bad.ndjson:{rows.count(bytes([10])) + 1}:"):
                 await loaded(pool, paths)
+            assert await pool.head() == before
+
+    run(play())
+
+
+def test_files_that_lie_are_refused_in_words(tmp_path: Path) -> None:
+    names = ("offsets-beyond.arrow", "count-of-nulls.avro", "deep-closed.xml", "zeros.orc", "not-utf8.parquet")
+    hostile = {each.path: each.data for each in fast() if each.path in names}
+
+    async def play() -> None:
+        async with job_pool(tmp_path) as pool:
+            before = await pool.head()
+            for path in written(tmp_path, hostile):
+                with pytest.raises(Invalid, match=path.name):
+                    await loaded(pool, [path])
             assert await pool.head() == before
 
     run(play())

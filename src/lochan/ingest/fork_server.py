@@ -72,7 +72,7 @@ class _ForkServer:
                 if key.fileobj is self._control:
                     if not self._fork():
                         self._kill_all()
-                        return
+                        os._exit(0)  # what libraries would say of their own end is for nobody
                 elif key.fileobj == self._wakeup:
                     self._reap()
                 else:  # nobody waits for this one any more

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lochan.clock import SystemClock
+from lochan.engines.duckdb.load.tabular import checked
 from lochan.errors import Invalid, NotFound
 from lochan.formats.entry import Entry
 from lochan.ids import Ids
@@ -26,6 +27,7 @@ from lochan.versioning.uri import Uri
 
 _SUFFIX = ".parquet"
 _PAGE = 10_000
+_FOOTER_BYTES_MAX = 256 << 20
 _TAIL_BYTES = 8  # of a Parquet file: how long the footer is, and four letters
 
 
@@ -63,9 +65,11 @@ async def file_schema(reader: BodyReader, entry: Entry) -> pa.Schema:
     try:
         tail = b"".join([piece async for piece in reader.read(entry, max(0, entry.size - _TAIL_BYTES))])
         size = int.from_bytes(tail[:4], "little") + _TAIL_BYTES
+        if size > min(entry.size, _FOOTER_BYTES_MAX):
+            raise Invalid(f"{entry.path} is no Parquet file: its footer cannot have {size:,} bytes")
         footer = b"".join([piece async for piece in reader.read(entry, max(0, entry.size - size))])
         return pq.read_metadata(pa.BufferReader(footer)).schema.to_arrow_schema().remove_metadata()
-    except (pa.ArrowInvalid, OSError) as error:
+    except (pa.ArrowInvalid, UnicodeError, OSError) as error:
         raise Invalid(f"{entry.path} is no Parquet file: {error}") from error
 
 
@@ -98,9 +102,10 @@ class FileReading:
             opened = pq.ParquetFile(file)
             names = [name for name in self.schema.names if name in opened.schema_arrow.names]
             for batch in opened.iter_batches(columns=names):
+                batch = checked(entry.path, batch)
                 arrays = [self._column(batch, each) for each in self.schema]
                 yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, UnicodeError) as error:
             raise Invalid(f"{entry.path} does not fit the table's columns: {error}") from error
 
     def _column(self, batch: pa.RecordBatch, field: pa.Field) -> pa.Array:
