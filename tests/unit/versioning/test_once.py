@@ -108,7 +108,10 @@ def test_a_held_key_is_not_forgotten() -> None:
 
     async def play() -> None:
         lake, repository = await opened()
-        draw = lambda: lake.ids.idempotency_key(lake.clock.wall())  # noqa: E731
+
+        def draw() -> str:
+            return lake.ids.idempotency_key(lake.clock.wall())
+
         held, plain, own = (keyed(ANN, draw(), name) for name in ("held", "plain", "own"))
         await hold_key(repository, held)
         await hold_key(repository, held)  # begun again after a kill
