@@ -32,7 +32,7 @@ class Rights:
     def __init__(self, policies: Sequence[Policy]) -> None:
         self._policies = policies
         self._of: dict[str, _Of] = {}
-        self._below: dict[tuple[str, str], bool | None] = {}
+        self._below: dict[tuple[str, ...], bool | None] = {}
 
     def allow(self, action: str, resource: str) -> bool:
         """Deny wins; where nothing fits, it is denied. Raises Invalid for an action that there is not."""
@@ -55,15 +55,20 @@ class Rights:
     def allow_below(self, action: str, front: str) -> bool | None:
         """Of all objects whose resources begin so: True, all of them are allowed, whatever their names; False, none is;
         None, it depends. Quick, so that who may read everything pays nothing for what others may not."""
-        asked = action, front
-        if asked not in self._below:
-            if len(self._below) >= _BELOW_MAX:
-                self._below.clear()
-            self._below[asked] = self._worked_out(action, front)
-        return self._below[asked]
+        return self._kept((action, front), self._worked_out)
 
     def denies_below(self, action: str, front: str) -> bool:
         """Whether a statement may deny some of them."""
+        return bool(self._kept((action, front, "denied"), self._may_deny))
+
+    def _kept(self, asked: tuple[str, ...], work_out: Callable[[str, str], bool | None]) -> bool | None:
+        if asked not in self._below:
+            if len(self._below) >= _BELOW_MAX:
+                self._below.clear()
+            self._below[asked] = work_out(asked[0], asked[1])
+        return self._below[asked]
+
+    def _may_deny(self, action: str, front: str) -> bool:
         return any(_may_meet(each, front) for each in self._patterns(action)[0])
 
     def _worked_out(self, action: str, front: str) -> bool | None:

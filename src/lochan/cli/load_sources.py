@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Union, cast
 
-from lochan.cli.local_files import files_in
+from lochan.cli.local_files import files_in, matching
 from lochan.cli.places import place_url
 from lochan.errors import Invalid, NotFound
 
@@ -105,8 +105,7 @@ def _local(source: str, left_out: Path | None, follow_links: bool) -> list["File
 
     paths = [_path(source)]
     if not paths[0].exists() and _GLOB & set(source):
-        whole = paths[0].absolute()
-        paths = sorted(Path(whole.anchor).glob(str(whole.relative_to(whole.anchor))))
+        paths = matching(paths[0])
         if not paths:
             raise NotFound(f"no file matches {source}")
     files = [file for path in paths for file in _files(path, left_out, follow_links)]

@@ -6,6 +6,7 @@ is not what was asked for.
 
 import os
 from collections.abc import Iterator
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from lochan.cli.boundary import say
@@ -21,6 +22,45 @@ def files_in(
     is not an empty one."""
     walk = _Walk(top, lake, follow_links, with_hidden)
     yield from walk.files(top, (os.path.realpath(top),))
+
+
+def matching(pattern: Path) -> list[Path]:
+    """All that a pattern with *, ?, [] and ** names, in order. A folder that cannot be read is an error here too, and
+    not one in which nothing fits."""
+    whole = pattern.absolute()
+    return sorted(set(_matching(Path(whole.anchor), whole.parts[1:])))
+
+
+def _matching(base: Path, parts: tuple[str, ...]) -> Iterator[Path]:
+    if not parts:
+        yield base
+        return
+    first, *rest = parts
+    if not _WILD & set(first):
+        if _is_there(base / first):
+            yield from _matching(base / first, tuple(rest))
+        return
+    if not base.is_dir():
+        return
+    with os.scandir(base) as entries:
+        found = [(base / entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
+    if first == "**":
+        yield from _matching(base, tuple(rest))
+        for each, is_folder in found:
+            if is_folder:
+                yield from _matching(each, parts)
+        return
+    for each, _ in found:
+        if fnmatchcase(each.name, first):
+            yield from _matching(each, tuple(rest))
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
 
 
 class _Walk:
@@ -69,3 +109,4 @@ class _Walk:
 
 
 _LEADS_OUT = " that leads out of the folder"
+_WILD = frozenset("*?[")

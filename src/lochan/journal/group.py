@@ -263,12 +263,20 @@ class GroupCommit:
     def _entry(self, request: Request, draft: State, time: int) -> Entry | Done:
         """J8 before all else: a re-sent request must not be judged by the state that it made itself."""
         actor, key, fingerprint, carried = request.actor, request.key, request.fingerprint, False
+        is_new = isinstance(actor, KeyedActor) and actor.is_new
         if isinstance(actor, KeyedActor):
             if not key:
                 key, fingerprint, carried = actor.key, actor.fingerprint, True
             actor = without_key(actor)
         if key and self._rules.checks_keys_at_append():
-            done = draft.keys.look_up(Entry(actor, key, fingerprint, (), request.pending), time)
+            try:
+                done = draft.keys.look_up(Entry(actor, key, fingerprint, (), request.pending), time)
+            except Unknown:
+                if not carried or not is_new:
+                    raise
+                # Drawn a moment ago, by a clock that is behind those of others: nobody has used it, nor can anybody
+                # be answered by it later.
+                key, fingerprint, done = "", b"", None
             if done is not None:
                 if carried and not request.pending:  # its verb has more to do than this append, and must not do it
                     raise CarriedOut(key, done.result)

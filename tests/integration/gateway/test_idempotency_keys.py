@@ -1,6 +1,6 @@
 """A write that is sent again with its Idempotency-Key is done once: what came to the path since stays."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -54,13 +54,12 @@ def test_deletes_and_copies_are_done_once(s3: Any, bucket: str) -> None:
 
     put()
     etag = s3.head_object(Bucket=bucket, Key="main/a")["ETag"]
-    for number, delete in enumerate(
-        (
-            lambda: s3.delete_object(Bucket=bucket, Key="main/a"),
-            lambda: s3.delete_object(Bucket=bucket, Key="main/a", IfMatch=etag),
-            lambda: s3.delete_objects(Bucket=bucket, Delete={"Objects": [{"Key": "main/a"}]}),
-        )
-    ):
+    deletes: list[Callable[[], Any]] = [
+        lambda: s3.delete_object(Bucket=bucket, Key="main/a"),
+        lambda: s3.delete_object(Bucket=bucket, Key="main/a", IfMatch=etag),
+        lambda: s3.delete_objects(Bucket=bucket, Delete={"Objects": [{"Key": "main/a"}]}),
+    ]
+    for number, delete in enumerate(deletes):
         for expected in (None, b"since"):
             with keyed(s3, f"delete-{number}"):
                 delete()

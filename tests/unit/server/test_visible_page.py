@@ -1,6 +1,8 @@
 """Pages of a list of which much is denied: however little is looked at for one of them, together they hold all that is
 shown, once and in order."""
 
+from collections.abc import AsyncIterator
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -73,5 +75,5 @@ def folded(path: str, prefix: str, delimiter: str) -> str:
     return path if at < 0 else path[: at + 1]
 
 
-async def _once():  # type: ignore[no-untyped-def]
+async def _once() -> AsyncIterator[bytes]:
     yield b"x"
