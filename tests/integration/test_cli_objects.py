@@ -120,7 +120,7 @@ def test_bytes_are_put_by_another_program_and_linked(tmp_path: Path) -> None:
     assert answer(*words, "demo/linked.csv", "--checksum", md5)["checksum"] == md5
     assert fine("fs", "cat", "demo/linked.csv") == "linked\n"
     assert "was used already" in wrong(REFUSED, *words, "demo/linked.csv")
-    key = (tmp_path / ".lochan" / "_lake" / "keys" / "address-tokens").read_bytes()
+    key = (tmp_path / ".lochan" / "_lake" / "keys" / "address-tokens").read_bytes()[:32]
     assert key.hex() not in fine("events", "demo", "-f", "json") + fine("events", "-f", "json")
 
 

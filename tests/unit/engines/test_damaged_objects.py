@@ -261,6 +261,18 @@ class HeldClock(SystemClock):
         return super().wall() if self.at is None else self.at
 
 
+def test_a_query_whose_rows_are_loaded_reads_each_file_too(tmp_path: Path, hashed: list[str]) -> None:
+    async def play() -> None:
+        async with damaged_lake(tmp_path) as told:
+            await told.pool("copy")
+            await _query(told)
+            hashed.clear()
+            await told.rows("from logs | load copy")
+            assert len(hashed) == 2
+
+    run(play())
+
+
 def test_a_file_of_this_moment_is_checked_each_time(tmp_path: Path, hashed: list[str]) -> None:
     async def play() -> None:
         clock = HeldClock()

@@ -1,4 +1,4 @@
-"""Every kind of file that a lake has on its store, damaged in every way: what is shown is right, or damage is told."""
+"""Every kind of file that a lake has, damaged in every way: what is shown is right, or damage is told of."""
 
 from __future__ import annotations
 

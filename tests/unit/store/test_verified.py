@@ -49,8 +49,8 @@ def test_a_flipped_bit_or_a_torn_end_costs_a_mark_and_no_more(tmp_path: Path) ->
     for at in range(len(whole)):
         file.write_bytes(whole[:at] + bytes([whole[at] ^ 4]) + whole[at + 1 :])
         found = Verified("file:///lake", StillClock(), str(file))
-        assert [name for name in names if not found.has(name, STAMP, SHA)] == [names[at // 16]]
-    file.write_bytes(whole[:-7])
+        assert [name for name in names if not found.has(name, STAMP, SHA)] == [names[at // 8]]
+    file.write_bytes(whole[:-3])
     torn = Verified("file:///lake", StillClock(), str(file))
     torn.add("last", STAMP, SHA)
     torn.save()
@@ -65,7 +65,7 @@ def test_there_are_never_more_than_so_many(tmp_path: Path, monkeypatch: pytest.M
     for number in range(1_000):
         marks.add(str(number), STAMP, SHA)
         marks.save()
-        assert file.stat().st_size <= 102 * 16
+        assert file.stat().st_size <= 102 * 8
     found = Verified("file:///lake", StillClock(), str(file))
     assert found.has("999", STAMP, SHA)
     assert not found.has("0", STAMP, SHA)

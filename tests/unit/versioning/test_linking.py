@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from lochan.errors import BadDigest, Conflict, Corrupt, Invalid, LochanError, NotFound, Refused
+from lochan.formats import key_file
 from lochan.formats.record import Actor
 from lochan.ids import Ids
 from lochan.lake import Lake, World
@@ -167,7 +168,7 @@ def test_many_processes_make_one_key() -> None:
         store, clock = MemoryStore(), StillClock()
         keys = await asyncio.gather(*(token_key.TokenKey(store, clock, Ids()).get() for _ in range(8)))
         assert len(set(keys)) == 1
-        assert keys[0] == await store.get(token_key.PATH)
+        assert keys[0] == key_file.decode(await store.get(token_key.PATH), "")
         assert len(keys[0]) == 32
 
     run(play())

@@ -74,13 +74,15 @@ def duckdb_sql(prepared: Prepared, paths: Mapping[str, Sequence[str]]) -> str:
 async def place_files(
     prepared: Prepared, files: Files, work: str, *, go_on: bool
 ) -> tuple[dict[str, list[str]], list[DataObject]]:
-    """The paths of every scan's files, and the objects that are gone."""
+    """The paths of every scan's files, and the objects that are gone. Those of a query whose rows are loaded into a
+    pool are checked, whatever was found out before: no damage is copied."""
+    recheck = prepared.plan.load is not None
     placed: dict[str, list[str]] = {}
     missing: list[DataObject] = []
     scans = prepared.opening.scans
     for name in used(prepared.plan.query, scans):
         scan = scans.files[name]
-        paths = await _paths(scan, files, work)
+        paths = await _paths(scan, files, work, recheck=recheck)
         missing += [each for each, path in zip(scan.objects, paths, strict=True) if not path]
         placed[name] = [path for path in paths if path]
     if missing and not go_on:
@@ -88,11 +90,11 @@ async def place_files(
     return placed, missing
 
 
-async def _paths(scan: FileScan, files: Files, work: str) -> list[str]:
+async def _paths(scan: FileScan, files: Files, work: str, *, recheck: bool) -> list[str]:
     """An object that the query made for itself has its path for an address."""
     if scan.objects and scan.objects[0].address.startswith("/"):
         return [each.address for each in scan.objects]
-    return await files.place(scan.objects, work)
+    return await files.place(scan.objects, work, recheck=recheck)
 
 
 def placed_objects(

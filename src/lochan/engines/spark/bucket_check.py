@@ -54,8 +54,8 @@ class BucketCheck:
         self._verified = verified
         self._tasks = tasks
 
-    async def check(self, objects: Sequence[StoredObject]) -> list[bool]:
-        """Whether each is there. Raises Corrupt."""
+    async def check(self, objects: Sequence[StoredObject], *, recheck: bool = False) -> list[bool]:
+        """Whether each is there. Raises Corrupt. `recheck`: what was found out before does not count."""
         stats = await _at_once(_HEADS_AT_ONCE, [self._head(each.address) for each in objects])
         for each, stat in zip(objects, stats, strict=True):
             if stat is not None and stat.size != each.size:
@@ -63,7 +63,7 @@ class BucketCheck:
         doubtful = [
             each
             for each, stat in zip(objects, stats, strict=True)
-            if stat is not None and not self._verified.has(each.address, stat.etag or None, each.sha256)
+            if stat is not None and (recheck or not self._verified.has(each.address, stat.etag or None, each.sha256))
         ]
         lost: set[str] = set()
         try:

@@ -32,8 +32,7 @@ class Bucket:
         self.options = s3a.options_of(place)
 
     async def place(self, objects: Sequence[DataObject], work: str, *, recheck: bool = False) -> list[str]:
-        """Nobody copies rows into new files by way of this, so nobody asks to `recheck`."""
-        found = await self._check.check(objects)
+        found = await self._check.check(objects, recheck=recheck)
         paths = [s3a.path_of(self._place, each.address) for each in objects]
         return [path if is_there else "" for path, is_there in zip(paths, found, strict=True)]
 
