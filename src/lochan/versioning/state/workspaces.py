@@ -1,6 +1,5 @@
 """Workspaces: open ones with what is staged in them, closed ones with what became of them (S8)."""
 
-
 import msgspec
 
 from lochan.errors import Invalid, NotFound, Refused
