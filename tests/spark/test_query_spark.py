@@ -5,16 +5,17 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from time import sleep
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from lochan.engines.asking import How
-from lochan.engines.duckdb.limits import STANDARD, Cancelled, LimitReached, Limits
-from lochan.engines.spark import session
+from lochan.engines.duckdb.limits import STANDARD, Cancelled, LimitReached, Limits, cancelled
+from lochan.engines.spark import job, session
 from lochan.engines.spark.sizes import Sizes
-from lochan.engines.spark.waves import waves
+from lochan.engines.spark.waves import waves, whole
 from lochan.errors import Gone, Refused
 from lochan.formats.pool_settings import PoolKey, PoolSettings
 from lochan.jobs.listing import jobs
@@ -189,6 +190,41 @@ def _jvm() -> Any:
     gateway = SparkContext._gateway
     assert gateway is not None
     return gateway.proc
+
+
+def running_classes(spark: Any) -> list[str]:
+    """What the threads of tasks are just about, the innermost call of each."""
+    traces = spark.sparkContext._jvm.java.lang.Thread.getAllStackTraces()
+    tasks = [thread for thread in traces.keySet() if thread.getName().startswith("Executor task launch worker")]
+    return [trace[0].getClassName() for trace in map(traces.get, tasks) if len(trace)]
+
+
+def test_a_jvm_whose_tasks_do_not_end_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A regular expression that tries all ways looks at nothing while it does. Queries cannot say such a one."""
+    monkeypatch.setattr(job, "STUCK_S", 2.0)
+    spark = session.session_at(HERE, STANDARD)
+    process = session._jvm()
+    assert process is not None
+    texts = "repeat('a', CAST(id AS INT) + 400)"
+    frame = spark.sql(f"SELECT count(*) FROM range(4) WHERE regexp_like({texts}, 'a*a*a*a*a*a*a*a*b')")
+    stuck = job.Job(job.Tagged(spark, "stuck", "stuck"), lambda: whole(frame), STANDARD)
+
+    def stop_once_it_matches() -> None:
+        while not any(each.startswith("java.util.regex") for each in running_classes(spark)):
+            sleep(0.1)
+        stuck.interrupt(cancelled())
+
+    threading.Thread(target=stop_once_it_matches, daemon=True).start()
+    with pytest.raises(Cancelled):
+        list(stuck.batches())
+    process.wait(300)
+
+    async def asked() -> None:
+        async with query_lake(tmp_path) as lake:
+            await lake.pool("pool", MIXED)
+            assert len(await lake.rows("from pool", engine="spark", spark=HERE)) == 3
+
+    run(asked())
 
 
 def test_rows_that_nobody_asks_for_any_more(tmp_path: Path) -> None:

@@ -179,6 +179,9 @@ def _queries(config: Config) -> "QuerySettings":
         config.number("api.query.timeout"),
         place._replace(options={**place.options, "spark.driver.memory": memory}),
         config.flag("spark.warm"),
+        config.count("api.query.at_once_per_user"),
+        config.count("api.query.waiting_per_user"),
+        config.size("api.query.spill"),
     )
 
 

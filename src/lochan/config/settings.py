@@ -164,7 +164,10 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting("api.query.at_once", kinds.COUNT, "4", "how many queries the server runs at once"),
     Setting("api.query.waiting", kinds.COUNT, "16", "how many more may wait for one of these to end"),
+    Setting("api.query.at_once_per_user", kinds.COUNT, "3", "how many of the queries that run may be of one user"),
+    Setting("api.query.waiting_per_user", kinds.COUNT, "8", "how many of those that wait may be of one user"),
     Setting("api.query.memory", kinds.SIZE, "1GiB", "the most memory that one query on the server may use"),
+    Setting("api.query.spill", kinds.SIZE, "10GiB", "the most disk that one query on the server may use beside memory"),
     Setting("api.query.timeout", kinds.LENGTH, "1h", "the longest that one query on the server may take"),
     Setting(
         "auth.encrypt.key_file",

@@ -40,6 +40,9 @@ class QuerySettings(NamedTuple):
     seconds: float = 3_600.0  # likewise
     spark: SparkPlace = STANDARD
     warm: bool = False  # Spark is started with the server, and not by the first query that needs it
+    at_once_per_user: int = 3  # of those that run; others of the same user wait, and let other users' pass
+    waiting_per_user: int = 8  # of those that wait
+    spill_bytes: int = 10 << 30  # the most that one may put on the disk
 
 
 class Listener(NamedTuple):

@@ -12,7 +12,7 @@ import pyarrow as pa
 from lochan.engines.duckdb.limits import Limits, cancelled, out_of_time
 from lochan.engines.spark.explaining import explained
 from lochan.engines.spark.handoff import Handoff
-from lochan.engines.spark.session import MEANING
+from lochan.engines.spark.session import MEANING, end_if_stuck
 from lochan.engines.spark.watching import context_of
 from lochan.engines.spark.waves import Wave
 from lochan.errors import LochanError
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _AGAIN_S = 0.5
+STUCK_S = 30.0  # how long tasks of a cancelled query may go on
 
 
 class Job:
@@ -93,6 +94,7 @@ class Job:
             self._tagged.stop()
             while not self._ended.wait(_AGAIN_S):
                 self._tagged.stop()
+            self._tagged.reap()
 
 
 class Tagged:
@@ -115,6 +117,10 @@ class Tagged:
         for name, value in MEANING.items():  # tasks see the settings of the job, not those of the session
             self._context.setLocalProperty(name, value)
         self._context.setLocalProperty("callSite.short", self._about)
+
+    def reap(self) -> None:
+        """Once Spark is through with it: tasks that do not end are ended with their JVM, after a while."""
+        end_if_stuck(self._spark, STUCK_S)
 
     def stop(self) -> None:
         """From any thread."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import subprocess
 import sys
 import threading
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -36,13 +38,23 @@ MEANING = {
     "spark.sql.parser.escapedStringLiterals": "false",
     SUBSTITUTE: "false",
 }
+# A task that was told to end and does not is looked after, and on a cluster its executor is ended with it: a loop over
+# rows that come of few others, or a regular expression, looks at nothing while it runs.
+_REAPED = {
+    "spark.task.reaper.enabled": "true",
+    "spark.task.reaper.pollingInterval": "5s",
+    "spark.task.reaper.killTimeout": "60s",
+}
 _QUIET = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
 _HERE = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
 _PATIENCE_S = 20.0
+_NAP_S = 0.5
+_log = logging.getLogger("lochan.spark")
 _DEATH_S = 3.0
 _MEMORY_LEAST = 512 << 20  # a JVM with less does not even start Spark
 
 _one = threading.Lock()
+_launched_here = False  # the JVM of this process is ours, and not of somebody whose session we found
 _sessions: dict[SparkKey, SparkSession] = {}
 SparkKey = tuple[str, str]
 
@@ -71,6 +83,38 @@ def check_is_literal(spark: SparkSession, sql: str) -> None:
             "a field's name has `${` in it, and this Spark would put its own settings in its place",
             hint=f"set {SUBSTITUTE} to false, or run the query with --engine duckdb",
         )
+
+
+def end_if_stuck(spark: SparkSession, patience_s: float) -> bool:
+    """Waits until tasks that were told to end have ended. Where some do not, the JVM is ended, if it is ours and they
+    run in it: they would keep its processors from everybody for good. The next query starts another."""
+    context: Any = spark.sparkContext if hasattr(spark, "_jsparkSession") else None
+    if context is None or not _launched_here or not context.master.startswith("local"):
+        return False
+    waited = 0.0
+    while _left_behind(context) > 0:
+        if waited >= patience_s:
+            process = _jvm()
+            if process is not None:
+                _log.warning("tasks of a cancelled query do not end: Spark is ended, and the next query starts it anew")
+                process.kill()
+            return process is not None
+        time.sleep(_NAP_S)
+        waited += _NAP_S
+    return False
+
+
+def _left_behind(context: Any) -> int:
+    """Tasks that run, and are of no set of tasks that Spark still counts on."""
+    scheduler = context._jsc.sc().taskScheduler()
+    wanted = scheduler.rootPool().getSortedTaskSetQueue()
+    return running_tasks(context) - int(sum(wanted.apply(at).runningTasks() for at in range(wanted.length())))
+
+
+def running_tasks(context: Any) -> int:
+    """Of a JVM that runs them itself, also those that were told to end."""
+    running = context._jsc.sc().taskScheduler().runningTasksByExecutors()
+    return int(running.apply("driver")) if running.contains("driver") else 0
 
 
 def is_there(place: SparkPlace) -> bool:
@@ -135,6 +179,7 @@ def _launched(place: SparkPlace, limits: Limits) -> SparkSession:
     builder = SparkSession.builder.appName("lochan").master(place.master)
     options = {
         **_QUIET,
+        **_REAPED,
         **(_HERE if place.is_here else {}),
         "spark.driver.memory": f"{memory}m",
         "spark.driver.maxResultSize": f"{memory // 2}m",
@@ -143,9 +188,12 @@ def _launched(place: SparkPlace, limits: Limits) -> SparkSession:
     }
     for name, value in options.items():
         builder = builder.config(name, value)
+    global _launched_here
     with stderr_kept() as said:
         try:
-            return builder.getOrCreate()
+            made = builder.getOrCreate()
+            _launched_here = True
+            return made
         except Exception as error:  # whatever a JVM comes up with
             if "UnsupportedClassVersionError" in words(said):
                 hint = "install Java 17, or set JAVA_HOME to one"

@@ -93,7 +93,8 @@ class _Automaton:
         if op in _SINGLE:
             return self._state(op, argument, flags)
         if op in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"):
-            return self._repeated(*argument, flags)
+            least, most, inner = argument
+            return self._repeated(least, most, inner, flags)
         if op == "SUBPATTERN":
             _, added, removed, inner = argument
             return self._sequence(inner, (flags | added) & ~removed)
@@ -171,12 +172,10 @@ def _counts_as_endless(least: int, most: Any, inner: Any) -> bool:
 
 
 def _letters(op: str, argument: Any, flags: int) -> int:
-    if op == "ANY":
-        fits = lambda letter: bool(flags & re.DOTALL) or letter != "\n"  # noqa: E731
-    else:
-        text = _written(op, argument)
-        fits = re.compile(text, flags & (re.IGNORECASE | re.ASCII)).fullmatch  # type: ignore[assignment]
-    return sum(1 << at for at, letter in enumerate(_LETTERS) if fits(letter)) or 1 << len(_LETTERS)
+    text = "." if op == "ANY" else _written(op, argument)
+    one = re.compile(text, flags & (re.IGNORECASE | re.ASCII | re.DOTALL))
+    fitting = [1 << at for at, letter in enumerate(_LETTERS) if one.fullmatch(letter)]
+    return sum(fitting) or 1 << len(_LETTERS)
 
 
 def _written(op: str, argument: Any) -> str:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
+from lochan.errors import Refused
 from lochan.pools.shape import BOOL, FLOAT, INT, JSON, NULL, STRING, TIME, Array, Object, Type, kind_of
+from lochan.query.dialects.backtracking import EXPONENTIAL, TooLarge, growth
 
+_GROWTH_MAX = 2  # of the ways to match a text with its length: `.*a.*b.*` has the square
 TYPES = {
     INT: "BIGINT",
     FLOAT: "DOUBLE",
@@ -32,6 +36,8 @@ def quoted(value: str) -> str:
 
 
 def pattern(regexp: str) -> str:
+    """Raises Refused for one that Java may take forever to match, while nothing can stop it."""
+    _check_growth(regexp)
     out, at = "", 0
     while at < len(regexp):
         step = 2 if regexp[at] == "\\" else 1
@@ -39,6 +45,23 @@ def pattern(regexp: str) -> str:
         out += {"\\b": _WORD_END, "\\B": _WORD_INSIDE}.get(piece, piece)
         at += step
     return quoted(out)
+
+
+@lru_cache(1_000)
+def _check_growth(regexp: str) -> None:
+    try:
+        ways = growth(regexp.replace("\\z", "\\Z"))
+    except TooLarge:
+        ways = EXPONENTIAL
+    if ways > _GROWTH_MAX:
+        raise Refused(
+            f"Spark cannot match {_short(regexp)}: it would try very many ways, and cannot be stopped meanwhile",
+            hint="run it on duckdb, or write the pattern without repetitions of what repeats itself",
+        )
+
+
+def _short(text: str) -> str:
+    return f"/{text}/" if len(text) <= 60 else f"/{text[:60]}…/"
 
 
 def matches(arguments: Sequence[str], options: tuple[Any, ...]) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import lochan.query
+from lochan.errors import Refused
 from lochan.query.dialects import duckdb, render, spark
 from lochan.query.dialects.form import folds_alike, like_pattern
 from lochan.query.dialects.neutral import neutral
@@ -65,3 +66,17 @@ def test_rows_of_operators_can_be_written_for_spark() -> None:
     marks = [mark for mark in test_operators.test_operator.pytestmark if mark.name == "parametrize"]
     for case in marks[0].args[1]:
         assert planned(case.values[0], test_operators.ROWS).sql("spark").startswith("SELECT")
+
+
+@pytest.mark.parametrize("regexp", [r"(a+)+b", r"(a|a)*b", r"(\w{0,30}){0,30}x", ".*.*.*.*.*x", "(a?){30}a{30}"])
+def test_spark_is_given_no_expression_that_it_may_match_forever(regexp: str) -> None:
+    """A Java thread that matches cannot be stopped."""
+    plan = planned(f"from p | where grep(/{regexp}/, s)", [{"s": "x"}])
+    assert plan.sql("duckdb")
+    with pytest.raises(Refused, match="Spark cannot match"):
+        plan.sql("spark")
+
+
+@pytest.mark.parametrize("regexp", ["GET .* HTTP.*200", "^[a-z]+[0-9]*$", "(error|warn)+:", r"(\d{1,3}\.){3}\d{1,3}"])
+def test_spark_is_given_what_people_write(regexp: str) -> None:
+    assert planned(f"from p | where grep(/{regexp}/, s)", [{"s": "x"}]).sql("spark")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
@@ -47,25 +47,41 @@ class Queries:
         self._threads: list[QueryThread] = []
         self._idle: list[QueryThread] = []  # the last one used is used next: its lake is the freshest
         self._waiting: deque[Running] = deque()
+        self._running: Counter[str] = Counter()  # by user
         self._known: OrderedDict[str, Running] = OrderedDict()
         self._giving_up: set[asyncio.Task[None]] = set()
         self._stopping = False
 
     def begin(self, user: str, source: str, arrived: float, wish: Wish, form: Form) -> Running:
-        """Raises 429 where too many wait already."""
-        free = self._idle or len(self._threads) < self.settings.at_once
+        """Raises 429 where too many wait already, of all users or of this one."""
+        free = (self._idle or len(self._threads) < self.settings.at_once) and self._may_run(user)
         if self._stopping:
             raise Failure(503, "the server is being stopped", retry_after="5")
-        if not free and len(self._waiting) >= self.settings.waiting:
-            raise Failure(429, "too many queries run and wait already: try again", retry_after="1")
+        if not free:
+            self._check_room(user)
         running = Running(self._ids.ksuid(self._clock.wall()), user, source, arrived, wish, form, self._clock)
         self._known[running.id] = running
         self._metrics.begun()
         if free:
-            self._thread().give(running)
+            self._give(self._thread(), running)
         else:
             self._waiting.append(running)
         return running
+
+    def _check_room(self, user: str) -> None:
+        own = sum(each.user == user for each in self._waiting)
+        if own >= self.settings.waiting_per_user:
+            raise Failure(429, f"{own} queries of yours wait already, and no more may: try again", retry_after="1")
+        if len(self._waiting) >= self.settings.waiting:
+            raise Failure(429, "too many queries run and wait already: try again", retry_after="1")
+
+    def _may_run(self, user: str) -> bool:
+        """One user never has all of the threads, unless the settings say so."""
+        return self._running[user] < self.settings.at_once_per_user
+
+    def _give(self, thread: QueryThread, running: Running) -> None:
+        self._running[running.user] += 1
+        thread.give(running)
 
     def find(self, id: str) -> Running | None:
         return self._known.get(id)
@@ -122,11 +138,17 @@ class Queries:
             self._loop.call_soon_threadsafe(self._next, thread, running)
 
     def _next(self, thread: QueryThread, running: Running) -> None:
+        """The first that waits and whose user has not as many running as one may have."""
         self._ended(running)
-        if self._waiting and not self._stopping:
-            thread.give(self._waiting.popleft())
-        else:
-            self._idle.append(thread)
+        self._running[running.user] -= 1
+        if not self._running[running.user]:
+            del self._running[running.user]
+        self._idle.append(thread)
+        if self._stopping:
+            return
+        for each in [each for each in self._waiting if self._may_run(each.user)][:1]:
+            self._waiting.remove(each)
+            self._give(self._thread(), each)
 
     def _ended(self, running: Running) -> None:
         self._metrics.ended(running.engine or "none", running.state)

@@ -117,7 +117,7 @@ class QueryThread:
         return How(
             current=wish.pool,
             engine=wish.engine,
-            limits=Limits(wish.memory_bytes, wish.seconds),
+            limits=Limits(wish.memory_bytes, wish.seconds, spill_bytes=self._settings.spill_bytes),
             go_on=wish.go_on,
             actor=Actor(running.user, CLIENT, running.source),
             spark=self._settings.spark,
