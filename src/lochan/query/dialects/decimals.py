@@ -194,7 +194,7 @@ class _Made:
     def total(self, whole: str, rest: str, tail: str) -> str:
         """Parts may add up to more than one of the part before them, and to another sign."""
         least = f"CAST('1e-{REST_DIGITS}' AS {_SMALL})"
-        units = self._as_text("ABS(TRUNC(a.t))")
+        units = self._as_text(f"ABS({_cut('a.t')})")
         moved = f"CAST('0.' || LPAD(SPLIT_PART({units}, '.', 1), {REST_DIGITS}, '0') AS {_SMALL})"
         steps = [
             ("a", {"w": whole, "r": rest, "t": tail}),
@@ -203,14 +203,14 @@ class _Made:
                 {
                     "w": "a.w",
                     "r": f"CAST(a.r + CASE WHEN a.t < 0 THEN -{moved} ELSE {moved} END AS {_SMALL})",
-                    "t": f"CAST(a.t - TRUNC(a.t) AS {_SMALL})",
+                    "t": f"CAST(a.t - {_cut('a.t')} AS {_SMALL})",
                 },
             ),
             (
                 "c",
                 {
-                    "w": f"CAST(b.w + CAST(TRUNC(b.r) AS {_LARGE}) AS {_LARGE})",
-                    "r": f"CAST(b.r - TRUNC(b.r) AS {_SMALL})",
+                    "w": f"CAST(b.w + CAST({_cut('b.r')} AS {_LARGE}) AS {_LARGE})",
+                    "r": f"CAST(b.r - {_cut('b.r')} AS {_SMALL})",
                     "t": "b.t",
                 },
             ),
@@ -248,6 +248,11 @@ class _Made:
         for name, members in reversed(steps):
             made = self._let(name, self._words.members(members), made)
         return self.text(self.key(made))
+
+
+def _cut(sql: str) -> str:
+    """Towards zero."""
+    return f"CASE WHEN {sql} < 0 THEN CEIL({sql}) ELSE FLOOR({sql}) END"
 
 
 NUMBER = "-?[0-9]+([.][0-9]+)?([eE][+-]?[0-9]+)?"  # anywhere in a text
