@@ -6,10 +6,10 @@ same answers; nothing is rounded.
     whole_int       what is before the point, of 64 bits; NULL: it has more
     exact_float     the double whose shortest text says the same number; NULL: there is none
     json_exact      what is at a path of a JSON text; a number of more digits than the engine reads ends the query
-    decimal_fits    whether it has at most 38 digits before the point and 56 behind it, so that it can be added exactly
+    decimal_fits    whether it has at most 38 digits before the point and 54 behind it, so that it can be added exactly
     decimal_whole   what is before the point, DECIMAL(38, 0); a number that does not fit ends the query
-    decimal_rest    28 digits behind it, DECIMAL(38, 28)
-    decimal_tail    the 28 digits behind those
+    decimal_rest    27 digits behind it, DECIMAL(37, 27)
+    decimal_tail    the 27 digits behind those
     decimal_total   three such sums as one number's text
 """
 
@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from lochan.query.dialects.form import Form, Forms
 
-WHOLE_DIGITS, REST_DIGITS = 38, 28  # of the parts that are summed
+WHOLE_DIGITS, REST_DIGITS = 38, 27  # of the parts that are summed
 MIDDLE = 4_000_000_000_000_000_000  # added to a power of ten, so that powers are 19 digits and order as texts
 REFUSAL = "lochan refuses: "  # begins what an engine is made to say; `refusal` finds it again
 _DIGITS, _TURNED = "0123456789", "9876543210"
@@ -197,7 +197,7 @@ class _Made:
         units = self._as_text(f"ABS({_cut('a.t')})")
         moved = f"CAST('0.' || LPAD(SPLIT_PART({units}, '.', 1), {REST_DIGITS}, '0') AS {_SMALL})"
         steps = [
-            ("a", {"w": whole, "r": rest, "t": tail}),
+            ("a", {"w": whole, "r": f"CAST({rest} AS {_SMALL})", "t": f"CAST({tail} AS {_SMALL})"}),
             (
                 "b",
                 {
@@ -256,7 +256,7 @@ def _cut(sql: str) -> str:
 
 
 NUMBER = "-?[0-9]+([.][0-9]+)?([eE][+-]?[0-9]+)?"  # anywhere in a text
-_LARGE, _SMALL = f"DECIMAL({WHOLE_DIGITS}, 0)", f"DECIMAL(38, {REST_DIGITS})"
+_LARGE, _SMALL = f"DECIMAL({WHOLE_DIGITS}, 0)", f"DECIMAL(37, {REST_DIGITS})"  # so that Spark adds two without rounding
 _BEHIND = (  # the digits behind the point, and zeros behind those
     f"(REPEAT('0', CAST(GREATEST(LEAST(-d.p, {2 * REST_DIGITS}), 0) AS INT)) || "
     f"SUBSTRING(d.s, CAST(GREATEST(LEAST(d.p, {WHOLE_DIGITS}), 0) AS INT) + 1) || '{'0' * (REST_DIGITS + 1)}')"
