@@ -11,7 +11,6 @@ missing                         NULL, as null is
 from __future__ import annotations
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from lochan.pools.json_row import row_text
 from lochan.pools.shape import ARRAY, FLOAT, INT, JSON, NULL, OBJECT, STRING, TIME
@@ -171,8 +170,8 @@ def _dated(array: pa.Array, column: Column) -> pa.Array:
 
 
 def _day(times: pa.Array) -> pa.Array:
-    days = pc.floor(pc.divide(times.cast(pa.int64()).cast(pa.float64()), float(_DAY_US)))
-    return days.cast(pa.int32()).cast(pa.date32())
+    """In whole numbers: far days are more microseconds than a double counts."""
+    return times.cast(pa.timestamp("us")).cast(pa.date32(), safe=False)
 
 
 def _filled(type: pa.DataType) -> pa.DataType:

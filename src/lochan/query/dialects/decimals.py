@@ -251,8 +251,8 @@ class _Made:
 
 
 def _cut(sql: str) -> str:
-    """Towards zero."""
-    return f"CASE WHEN {sql} < 0 THEN CEIL({sql}) ELSE FLOOR({sql}) END"
+    """Towards zero; of so few digits that Spark takes it from the number without rounding."""
+    return f"CAST(CASE WHEN {sql} < 0 THEN CEIL({sql}) ELSE FLOOR({sql}) END AS DECIMAL(10, 0))"
 
 
 NUMBER = "-?[0-9]+([.][0-9]+)?([eE][+-]?[0-9]+)?"  # anywhere in a text
