@@ -10,10 +10,9 @@ missing                         NULL, as null is
 
 from __future__ import annotations
 
-import orjson
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from lochan.pools.json_row import row_text
 from lochan.pools.shape import ARRAY, FLOAT, INT, JSON, NULL, OBJECT, STRING, TIME
 from lochan.query.dialects.decimals import REFUSAL
 from lochan.query.dialects.spark import FORMS
@@ -114,9 +113,7 @@ def _json(column: Column, kind: str) -> str:
 
 
 def _object_json(column: Column) -> str:
-    members = [
-        f"{text_sql(orjson.dumps(name).decode() + ':')} || {_member_json(each)}" for name, each in column.members
-    ]
+    members = [f"{text_sql(row_text(name) + ':')} || {_member_json(each)}" for name, each in column.members]
     return f"('{{' || CONCAT_WS(',', {', '.join(members)}) || '}}')" if members else "'{}'"
 
 
@@ -135,16 +132,11 @@ def _time_text(column: Column) -> str:
     sql, format = _column(column, TIME), column.format
     if format is None:
         return time_in_format(sql, "")
-    if not format.column:
-        made = time_in_format(sql, format.constant)
-    else:
-        shape = name_sql(format.column)
-        arms = (f"WHEN {number} THEN {time_in_format(sql, each)}" for number, each in format.by_number.items())
-        made = (
-            f"CASE {shape} {' '.join(arms)} ELSE {time_in_format(sql, '')} END"
-            if format.by_number
-            else time_in_format(sql, "")
-        )
+    made = time_in_format(sql, format.constant)
+    if format.column:
+        shape, formats = name_sql(format.column), format.by_number.items()
+        arms = [f"WHEN {shape} = {number} THEN {time_in_format(sql, each)}" for number, each in formats]
+        made = f"CASE {' '.join(arms)} ELSE {made} END" if arms else made
     return f"COALESCE({name_sql(format.original)}, {made})" if format.original else made
 
 
@@ -169,20 +161,17 @@ def _dated(array: pa.Array, column: Column) -> pa.Array:
     """Days are days, wherever they stand."""
     if _is_day(column):
         return _day(array)
-    if not pa.types.is_struct(array.type):
-        return array
-    type = _dated_type(array.type, column)
-    if type == array.type:
+    if not pa.types.is_struct(array.type) or _dated_type(array.type, column) == array.type:
         return array
     members = zip(array.flatten(), (each for _, each in column.members), strict=True)
-    return pa.StructArray.from_arrays(
-        [_dated(each, inner) for each, inner in members], fields=list(type), mask=array.is_null()
-    )
+    dated = [_dated(each, inner) for each, inner in members]
+    fields = list(_dated_type(array.type, column))
+    return pa.StructArray.from_arrays(dated, fields=fields, mask=array.is_null())
 
 
 def _day(times: pa.Array) -> pa.Array:
-    days = pc.floor(pc.divide(times.cast(pa.int64()).cast(pa.float64()), float(_DAY_US)))
-    return days.cast(pa.int32()).cast(pa.date32())
+    """In whole numbers: far days are more microseconds than a double counts."""
+    return times.cast(pa.timestamp("us")).cast(pa.date32(), safe=False)
 
 
 def _filled(type: pa.DataType) -> pa.DataType:

@@ -53,8 +53,8 @@ def _of_numbers(call: ast.Call, numbers: list[Any]) -> Any:
     match call.name:
         case "sum" | "avg" if any(kind(number) == "decimal" for number in numbers):
             with localcontext(prec=200):
-                total = sum(map(Decimal, map(exact, numbers)))
-                return +total if call.name == "sum" else float(total / len(numbers))
+                whole_sum = sum(map(Decimal, map(exact, numbers)))
+                return whole_sum if call.name == "sum" else float(whole_sum / len(numbers))
         case "sum":
             whole = all(isinstance(number, int) for number in numbers)
             total = sum(numbers) if whole else math.fsum(numbers)

@@ -213,14 +213,12 @@ def _int64(value: Any) -> Any:
     match value:
         case bool():
             return int(value)
-        case float() | Decimal():
+        case float():
             return int(value) if abs(value) < 2**63 else ERROR
-        case int() if abs(value) >= 2**63:
-            return ERROR
+        case Decimal() | int():
+            return int(value) if -(2**63) <= value < 2**63 else ERROR
         case str() if re.fullmatch(r"[+-]?[0-9]+", value) and abs(int(value)) < 2**63:
             return int(value)
-        case int():
-            return value
         case Time() | Duration():
             return value.us
     return ERROR

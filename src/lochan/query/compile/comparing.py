@@ -175,7 +175,8 @@ def _class(value: Value, simple: list[str], rest: list[str]) -> Sql:
     """The place of its kind among the kinds: all numbers have one, and so have all that are no scalars."""
     places = {kind: at for at, kind in enumerate([*simple, *rest])}
     some = [kind for kind in EVERY_NUMBER if kind in simple]
-    places |= dict.fromkeys(some, places[some[0]])
+    if some:
+        places |= dict.fromkeys(some, places[some[0]])
     places |= dict.fromkeys(rest, len(simple))
     return case(*((is_set(value.alts[kind]), number(at)) for kind, at in places.items()))
 

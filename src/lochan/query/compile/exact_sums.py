@@ -1,6 +1,6 @@
 """Sums, averages, least and greatest where decimals are among the numbers (`numbers.py`): exact, or refused.
 
-A sum is of three parts, what is before the point and twice 28 digits behind it, each as wide as the engines' decimals
+A sum is of three parts, what is before the point and twice 27 digits behind it, each as wide as the engines' decimals
 are. Floats count as what their shortest text says; where one of them is too great or too small for that the sum is a
 float's, as it is where all are floats. A decimal that is too long for it ends the query.
 """
@@ -110,7 +110,7 @@ def _parts(each: Aggregated) -> _Parts:
         far = case((all_of([is_set(value.alts[FLOAT]), negate(fits)]), number(1)))
         beyond = is_set(each.over(exp.Max(this=far)))
     added = coalesce(*texts)
-    message = f"`{each.call.name}` meets a number with over 38 digits before the point or 56 behind it"
+    message = f"`{each.call.name}` meets a number with over 38 digits before the point or 54 behind it"
     sums = [
         each.over(exp.Sum(this=neutral(part, added, options=(message,))))
         for part in ("decimal_whole", "decimal_rest", "decimal_tail")

@@ -6,10 +6,10 @@ same answers; nothing is rounded.
     whole_int       what is before the point, of 64 bits; NULL: it has more
     exact_float     the double whose shortest text says the same number; NULL: there is none
     json_exact      what is at a path of a JSON text; a number of more digits than the engine reads ends the query
-    decimal_fits    whether it has at most 38 digits before the point and 56 behind it, so that it can be added exactly
+    decimal_fits    whether it has at most 38 digits before the point and 54 behind it, so that it can be added exactly
     decimal_whole   what is before the point, DECIMAL(38, 0); a number that does not fit ends the query
-    decimal_rest    28 digits behind it, DECIMAL(38, 28)
-    decimal_tail    the 28 digits behind those
+    decimal_rest    27 digits behind it, DECIMAL(37, 27)
+    decimal_tail    the 27 digits behind those
     decimal_total   three such sums as one number's text
 """
 
@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from lochan.query.dialects.form import Form, Forms
 
-WHOLE_DIGITS, REST_DIGITS = 38, 28  # of the parts that are summed
+WHOLE_DIGITS, REST_DIGITS = 38, 27  # of the parts that are summed
 MIDDLE = 4_000_000_000_000_000_000  # added to a power of ten, so that powers are 19 digits and order as texts
 REFUSAL = "lochan refuses: "  # begins what an engine is made to say; `refusal` finds it again
 _DIGITS, _TURNED = "0123456789", "9876543210"
@@ -194,23 +194,23 @@ class _Made:
     def total(self, whole: str, rest: str, tail: str) -> str:
         """Parts may add up to more than one of the part before them, and to another sign."""
         least = f"CAST('1e-{REST_DIGITS}' AS {_SMALL})"
-        units = self._as_text("ABS(TRUNC(a.t))")
+        units = self._as_text(f"ABS({_cut('a.t')})")
         moved = f"CAST('0.' || LPAD(SPLIT_PART({units}, '.', 1), {REST_DIGITS}, '0') AS {_SMALL})"
         steps = [
-            ("a", {"w": whole, "r": rest, "t": tail}),
+            ("a", {"w": whole, "r": f"CAST({rest} AS {_SMALL})", "t": f"CAST({tail} AS {_SMALL})"}),
             (
                 "b",
                 {
                     "w": "a.w",
                     "r": f"CAST(a.r + CASE WHEN a.t < 0 THEN -{moved} ELSE {moved} END AS {_SMALL})",
-                    "t": f"CAST(a.t - TRUNC(a.t) AS {_SMALL})",
+                    "t": f"CAST(a.t - {_cut('a.t')} AS {_SMALL})",
                 },
             ),
             (
                 "c",
                 {
-                    "w": f"CAST(b.w + CAST(TRUNC(b.r) AS {_LARGE}) AS {_LARGE})",
-                    "r": f"CAST(b.r - TRUNC(b.r) AS {_SMALL})",
+                    "w": f"CAST(b.w + CAST({_cut('b.r')} AS {_LARGE}) AS {_LARGE})",
+                    "r": f"CAST(b.r - {_cut('b.r')} AS {_SMALL})",
                     "t": "b.t",
                 },
             ),
@@ -250,8 +250,13 @@ class _Made:
         return self.text(self.key(made))
 
 
+def _cut(sql: str) -> str:
+    """Towards zero; of so few digits that Spark takes it from the number without rounding."""
+    return f"CAST(CASE WHEN {sql} < 0 THEN CEIL({sql}) ELSE FLOOR({sql}) END AS DECIMAL(10, 0))"
+
+
 NUMBER = "-?[0-9]+([.][0-9]+)?([eE][+-]?[0-9]+)?"  # anywhere in a text
-_LARGE, _SMALL = f"DECIMAL({WHOLE_DIGITS}, 0)", f"DECIMAL(38, {REST_DIGITS})"
+_LARGE, _SMALL = f"DECIMAL({WHOLE_DIGITS}, 0)", f"DECIMAL(37, {REST_DIGITS})"  # so that Spark adds two without rounding
 _BEHIND = (  # the digits behind the point, and zeros behind those
     f"(REPEAT('0', CAST(GREATEST(LEAST(-d.p, {2 * REST_DIGITS}), 0) AS INT)) || "
     f"SUBSTRING(d.s, CAST(GREATEST(LEAST(d.p, {WHOLE_DIGITS}), 0) AS INT) + 1) || '{'0' * (REST_DIGITS + 1)}')"

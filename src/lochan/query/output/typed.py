@@ -73,8 +73,8 @@ def _element(type: Type | None) -> pa.DataType:
 def not_exact(name: str) -> str:
     """Why a column has no one type."""
     return (
-        f"`{name}` holds ints beside floats, and no double is exactly this int; take ndjson, or choose one kind, such as "
-        f"int64({name}) or float64({name})"
+        f"`{name}` holds ints beside floats, and no double is exactly this int; take ndjson, or choose one kind, "
+        f"such as int64({name}) or float64({name})"
     )
 
 

@@ -170,9 +170,7 @@ class _Bounds:
             return IsNull(path)
         if value is None:
             return ANY_ROW
-        if (
-            op == "<" and isinstance(value[1], Moment) and value[1].finer
-        ):  # of what is known in microseconds it may be just behind
+        if op == "<" and isinstance(value[1], Moment):  # what is known in microseconds may be just before it
             op = "<="
         return Compare(path, op, *value)
 

@@ -194,12 +194,12 @@ def _beyond(leaf: Leaf, end: End, *, above: bool) -> Sql:
     kind, value = end
     if _RANK[kind] != _RANK[leaf.kind]:
         return TRUE if (_RANK[leaf.kind] > _RANK[kind]) is above else FALSE
-    if isinstance(value, Decimal):
-        return against_decimal(">=" if above else "<=", leaf.kind, _column(leaf), value)
+    if isinstance(value, Decimal) or (leaf.kind == FLOAT and kind == INT):  # as a float it might be another number
+        return against_decimal(">=" if above else "<=", leaf.kind, _column(leaf), Decimal(value))
     return op(exp.GTE if above else exp.LTE, _column(leaf), _literal(leaf.kind, kind, value, above))
 
 
-def _literal(column: str, kind: str, value: Scalar, above: bool) -> Sql:
+def _literal(column: str, kind: str, value: bool | int | float | str, above: bool) -> Sql:
     match value:
         case bool():
             return TRUE if value else FALSE
@@ -207,8 +207,6 @@ def _literal(column: str, kind: str, value: Scalar, above: bool) -> Sql:
             return text(value)
         case float() if column == INT:  # as an int, or the column would be compared as floats
             return number(ceil(value) if above else floor(value))
-        case int() if column == FLOAT:
-            return number(float(value))
     return moment(int(value)) if kind == TIME else number(value)
 
 

@@ -17,7 +17,7 @@ from lochan.query.leaves import Source
 from lochan.query.sources.bounds import ANY_ROW
 from lochan.query.sources.catalog import Catalog
 from lochan.query.sources.choosing import reach_of
-from lochan.query.sources.constants import constant
+from lochan.query.sources.constants import Constant, constant
 from lochan.query.sources.key_range import KeyRange, converted
 from lochan.query.sources.meta.open import at, dated, lake_rows, rows_of
 from lochan.query.sources.narrowing import Wanted, wanted
@@ -227,7 +227,7 @@ def _range(source: ast.Source) -> KeyRange:
     return KeyRange(_end(source.low), _end(source.high), source.no_key)
 
 
-def _end(value: ast.Expr | None) -> tuple[str, bool | int | float | str] | None:
+def _end(value: ast.Expr | None) -> Constant | None:
     if isinstance(value, ast.ListOf) and len(value.items) == 1:
         value = value.items[0]
     if value is None or (isinstance(value, ast.Literal) and value.value is None):
