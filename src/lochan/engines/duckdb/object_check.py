@@ -18,7 +18,7 @@ from lochan.store.reread import Doubt
 from lochan.store.threads import for_tables, running_loop
 from lochan.store.verified import Stamp, Verified, stamp_of
 
-_INLINE_BYTES_MAX = 64 << 20  # takes about 50 ms, as long as to import asyncio
+_INLINE_BYTES_MAX = 16 << 20  # takes some 50 ms, as long as to import asyncio
 _LOT_BYTES = 16 << 20  # of small files that one turn through a thread checks
 
 _threads = for_tables()
