@@ -119,14 +119,14 @@ def test_a_folder_without_permission(lake: Path) -> None:
     before = fingerprint(lake)
     plain = PLAIN if os.getuid() == 0 else ()
     for folder in [lake, *(path for path in lake.rglob("*") if path.is_dir())]:
-        folder.chmod(0o555)
+        folder.chmod(0o500)
     wrong(lochan("--lake", str(lake), "repo", "create", "another-repo", through=plain), "refused", str(lake))
     (lake / "lake.json").chmod(0o000)
     wrong(lochan("--lake", str(lake), "ls", through=plain), "refused", "lake.json")
-    (lake / "lake.json").chmod(0o644)
+    (lake / "lake.json").chmod(0o600)
     assert fingerprint(lake) == before
     for folder in [lake, *(path for path in lake.rglob("*") if path.is_dir())]:
-        folder.chmod(0o755)
+        folder.chmod(0o700)
 
 
 @pytest.fixture
