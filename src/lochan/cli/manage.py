@@ -58,7 +58,11 @@ def command(
         async with open_lake(config) as lake:
             await _check(lake, names)
             rounds = _Rounds(config, lake, upkeep, names, job, form)
-            await (rounds.once() if once else rounds.until_stopped())
+            if once:
+                await rounds.once()
+            else:
+                rounds.forget_key()
+                await rounds.until_stopped()
 
     run(config, work())
 
@@ -97,6 +101,12 @@ class _Rounds:
         self._actor = actor(config)
         self._how = How(job.engine, job.limits(), job.spark(config))
 
+    def forget_key(self) -> None:
+        """Each of many rounds is work of its own, so none has the key of the command."""
+        from lochan.journal.request_key import without_key
+
+        self._actor = without_key(self._actor)
+
     async def once(self) -> None:
         """Raises what went wrong first, when all was tried."""
         errors = await self._round()
@@ -104,13 +114,6 @@ class _Rounds:
             raise errors[0]
 
     async def until_stopped(self) -> None:
-        """Each round is work of its own, so none has the key of the command."""
-        from lochan.journal.request_key import without_key
-
-        self._actor = without_key(self._actor)
-        await self._until_stopped()
-
-    async def _until_stopped(self) -> None:
         import asyncio
         import signal
 

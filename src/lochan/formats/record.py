@@ -70,7 +70,26 @@ class Sealed(NamedTuple):
 
 
 def encode(record: Record) -> Sealed:
-    return Sealed(record, frame.seal(MAGIC, VERSION, _encoder.encode(record)))
+    return Sealed(record, frame.seal(MAGIC, VERSION, _encoder.encode(_as_stored(record))))
+
+
+class _Unclaimed(msgspec.Struct, frozen=True, array_like=True):
+    """An actor without an author, stored as those were before there were any."""
+
+    user: str
+    client: str
+    source: str
+
+
+def _as_stored(record: Record) -> Record:
+    return msgspec.structs.replace(record, entries=tuple([_entry_as_stored(entry) for entry in record.entries]))
+
+
+def _entry_as_stored(entry: Entry) -> Entry:
+    by = entry.actor
+    if by.author:
+        return entry
+    return msgspec.structs.replace(entry, actor=_Unclaimed(by.user, by.client, by.source))
 
 
 def decode(data: bytes, what: str) -> Sealed:

@@ -23,6 +23,14 @@ def test_the_bytes_of_version_1_do_not_change() -> None:
     assert records.encode(RECORD).digest.hex() == "9242270c4199e77d1500d7783b4d2c1465d44e9885942ddc7fe319b43673e4ae"
 
 
+def test_an_author_is_stored_beside_the_user_and_only_where_there_is_one() -> None:
+    [entry, *rest] = RECORD.entries
+    claimed = msgspec.structs.replace(entry, actor=msgspec.structs.replace(entry.actor, author="ada"))
+    for each in (entry, claimed):
+        record = msgspec.structs.replace(RECORD, entries=(each, *rest))
+        assert records.decode(records.encode(record).data, "it").record == record
+
+
 def test_a_field_added_by_a_later_lochan_is_passed_over() -> None:
     body = msgspec.msgpack.encode([*msgspec.msgpack.decode(msgspec.msgpack.encode(RECORD)), "new"])
     assert records.decode(frame.seal(records.MAGIC, 1, body), "it").record == RECORD
