@@ -11,7 +11,7 @@ from lochan.query.compile.sql import ERROR, Sql
 from lochan.query.compile.value import Value
 
 VALUE_NODES_MAX = 5_000
-PLAN_NODES_MAX = 400_000
+PLAN_NODES_MAX = 200_000
 
 
 def size_of(value: Value, most: int) -> int:
