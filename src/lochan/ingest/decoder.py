@@ -156,6 +156,7 @@ class ForkServer:
         raise Transient("the process that reads files does not start", hint="try again")
 
     def warm(self) -> None:
+        """Raises Transient."""
         with self._lock:
             self._started()
 
@@ -171,19 +172,26 @@ class ForkServer:
         self._stop()
         ours, its = socket.socketpair()
         with its:
-            # -P: what lies in the folder that this process was started in is not ours to import.
-            words = [sys.executable, "-P", "-m", "lochan.ingest.fork_server", str(its.fileno()), self._module]
-            self._process = subprocess.Popen(
-                words,
-                pass_fds=[its.fileno()],
-                env=_ENVIRONMENT | {"PYTHONPATH": os.pathsep.join(filter(os.path.isabs, sys.path))},
-                cwd="/",
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                start_new_session=True,  # a Ctrl-C is for who asks, who then ends it
-            )
+            try:
+                self._process = self._spawned(its.fileno())
+            except OSError as error:
+                ours.close()
+                raise Transient(f"the process that reads files does not start: {error}", hint="try again") from error
         self._control = ours
         return ours
+
+    def _spawned(self, control: int) -> subprocess.Popen[bytes]:
+        # -P: what lies in the folder that this process was started in is not ours to import.
+        words = [sys.executable, "-P", "-m", "lochan.ingest.fork_server", str(control), self._module]
+        return subprocess.Popen(
+            words,
+            pass_fds=[control],
+            env=_ENVIRONMENT | {"PYTHONPATH": os.pathsep.join(filter(os.path.isabs, sys.path))},
+            cwd="/",
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            start_new_session=True,  # a Ctrl-C is for who asks, who then ends it
+        )
 
     def _stop(self) -> None:
         if self._control is not None:

@@ -22,6 +22,7 @@ import struct
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import Final
 
 from lochan.ingest.channel import Channel
@@ -137,6 +138,8 @@ def _be_alone(channel: int) -> None:
         libc = ctypes.CDLL(None)
         libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+        with suppress(OSError):  # where the machine runs out of memory, this is the one to end
+            Path("/proc/self/oom_score_adj").write_text("1000")
     os.dup2(os.open(os.devnull, os.O_RDWR), sys.stderr.fileno())  # what libraries say when they fail is for nobody
     if channel != _CHANNEL_FD:
         os.dup2(channel, _CHANNEL_FD)

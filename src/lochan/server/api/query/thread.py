@@ -8,6 +8,7 @@ import logging
 import queue
 import threading
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -57,7 +58,8 @@ class QueryThread:
     def _work(self) -> None:
         from lochan.engines.duckdb.load.decode import warm
 
-        warm()  # the first query that reads files finds it ready
+        with suppress(LochanError):  # who needs it and has none is told then
+            warm()  # the first query that reads files finds it ready
         with asyncio.Runner() as runner:
             while (running := self._given.get()) is not None:
                 running.ends(self._answer(runner, running))
