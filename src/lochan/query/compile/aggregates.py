@@ -131,7 +131,7 @@ def _extreme(each: Aggregated, function: type[exp.AggFunc], *, least: bool) -> V
             case((all_of([is_set(real), any_of([is_null(whole), negate(coalesce(first, exp.false()))])]), real)),
         )
     if DECIMAL in ends:
-        ends |= extreme_number(ends, least=least)
+        ends |= extreme_number(ends, each.over(function(this=numbers.key(value))))
     order = list(ends) if least else list(reversed(ends))
     alts: dict[str, Sql] = {}
     for at, kind in enumerate(order):

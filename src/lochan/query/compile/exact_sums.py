@@ -21,7 +21,6 @@ from lochan.query.compile.sql import (
     FALSE,
     Sql,
     all_of,
-    any_of,
     case,
     cast,
     coalesce,
@@ -77,16 +76,15 @@ def exact_average(each: Aggregated) -> Value:
     return Value({FLOAT: case((parts.exact, exact), other=each.over(exp.Avg(this=coalesce(*near))))}, NULL)
 
 
-def extreme_number(ends: dict[str, Sql], *, least: bool) -> dict[str, Sql]:
-    """Of the least or greatest of each kind of number, a decimal's as its key: each NULL but the one that is it."""
+def extreme_number(ends: dict[str, Sql], best: Sql) -> dict[str, Sql]:
+    """Of the least or greatest of each kind of number, a decimal's as its key: each NULL but the one that is it. `best`
+    is the key of the least or greatest of all."""
     key = ends[DECIMAL]
     others = [kind for kind in (INT, FLOAT) if kind in ends]
     if not others:
         return {DECIMAL: neutral("number_text", key)}
-    best = neutral("number_key", coalesce(*(numbers.number_text(kind, ends[kind]) for kind in others)))
-    wins = op(exp.LT if least else exp.GT, key, best)
-    first = all_of([is_set(key), any_of([is_null(best), wins])])
-    found: dict[str, Sql] = {kind: case((negate(coalesce(first, FALSE)), ends[kind])) for kind in others}
+    first = coalesce(op(exp.EQ, key, best), FALSE)
+    found: dict[str, Sql] = {kind: case((negate(first), ends[kind])) for kind in others}
     return {**found, DECIMAL: case((first, neutral("number_text", key)))}
 
 
