@@ -119,7 +119,7 @@ def test_an_empty_name_is_not_some_other_lake(lake: Path) -> None:
 def test_a_repository_from_beginning_to_end(lake: Path) -> None:
     words = ("--kind", "pool", "--default-branch", "trunk", "--metadata", "owner=ada", "--metadata", "a=b=c")
     made = json.loads(lochan("-s", "user=ada", "repo", "create", "logs", *words, "-f", "json").output)
-    assert made == json.loads(lochan("repo", "show", "logs", "-f", "json").output)
+    assert {**made, "read_only": False} == json.loads(lochan("repo", "show", "logs", "-f", "json").output)
     assert [made] == json.loads(lochan("repo", "list", "-f", "json").output)
     assert {key: made[key] for key in ("name", "kind", "default_branch", "created_by", "metadata")} == {
         "name": "logs",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from lochan.engines.duckdb.limits import Limits, out_of_memory
 from lochan.errors import LochanError, Refused
-from lochan.query.dialects.decimals import refusal
 
 _ENDED = ("SparkContext was shut down", "Connection refused", "Answer from Java side is empty", "sending or receiving")
 
@@ -18,6 +17,8 @@ class SparkFailed(Refused):
 
 
 def explained(error: Exception, limits: Limits) -> LochanError:
+    from lochan.query.dialects.decimals import refusal  # with sqlglot, which a server without queries need not load
+
     said = str(error)
     if "maxResultSize" in said or "OutOfMemoryError" in said:
         return out_of_memory(limits)

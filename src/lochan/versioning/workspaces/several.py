@@ -1,6 +1,5 @@
 """The same work for many items, several at a time."""
 
-import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
@@ -10,6 +9,8 @@ R = TypeVar("R")
 
 async def several(work: Callable[[T], Awaitable[R]], items: Sequence[T], width: int) -> list[R]:
     """The results in the order of the items. The first error is raised, when nothing is under way any more."""
+    import asyncio  # a small query of a local lake never gets here, and does without it
+
     made: dict[int, R] = {}
     waiting = iter(enumerate(items))
 
