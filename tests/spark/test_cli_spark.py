@@ -26,7 +26,7 @@ def test_work_beyond_the_threshold(tmp_path: Path) -> None:
     """`auto` takes Spark; Spark says nothing on stderr."""
     filled(tmp_path, '{"k":2,"h":"a"}\n{"k":1,"h":"b"}\n{"k":3,"h":"a"}\n')
     text = "from logs | count() by h | sort h"
-    ran = lochan(tmp_path, "query", text, "--stats", "--master", "local[1]", LOCHAN_SPARK__THRESHOLD="1B")
+    ran = lochan(tmp_path, "query", text, "--stats", "--master", "local[1]", LOCHAN_SPARK__LOCAL_THRESHOLD="1B")
     assert [json.loads(line) for line in ran.stdout.splitlines()] == [{"h": "a", "count": 2}, {"h": "b", "count": 1}]
     said = ran.stderr.splitlines()
     assert [line.split()[0] for line in said] == ["rows", "read", "engine"]

@@ -181,7 +181,7 @@ def _facts(entry: Any) -> Any:
 def test_on_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`auto` takes Spark for what is beyond its threshold, and where there is none the embedded engine."""
     monkeypatch.setenv("LOCHAN_LAKE", str(tmp_path / "lake"))
-    monkeypatch.setenv("LOCHAN_SPARK__THRESHOLD", "1B")
+    monkeypatch.setenv("LOCHAN_SPARK__LOCAL_THRESHOLD", "1B")
     good, bad, empty = written(
         tmp_path, {"a.ndjson": ndjson([{"k": 2}, {"k": 1}]), "bad.ndjson": b'{"k":\n', "empty.ndjson": b"\n\n\n"}
     )

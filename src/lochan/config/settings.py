@@ -193,7 +193,10 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting("spark.warm", kinds.YES_OR_NO, "false", "whether the server starts Spark with itself, and not when needed"),
     Setting("spark.memory", kinds.SIZE, "1GiB", "how much memory the server's own Spark has"),
-    Setting("spark.threshold", kinds.SIZE, "256MB", "work that reads more than this goes to Spark"),
+    Setting("spark.threshold", kinds.SIZE, "256MB", "on a cluster, work that reads more than this goes to Spark"),
+    Setting(
+        "spark.local_threshold", kinds.SIZE, "100GB", "on one machine, work that reads more than this goes to Spark"
+    ),
     Setting(
         "cache.path",
         kinds.PATH,

@@ -1,4 +1,4 @@
-"""Which engine runs a query: DuckDB, unless it reads so much that starting Spark pays."""
+"""Which engine runs a query: DuckDB, unless a cluster is there and it reads so much that starting Spark pays."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def chosen(engine: str, plan: Prepared, place: SparkPlace) -> str:
     """`engine` is what was asked for. `auto` never fails because Spark is not there, or cannot do the query."""
     if engine != "auto":
         return engine
-    return SPARK if bytes_of(plan) > place.threshold_bytes and _can(plan, place) else DUCKDB
+    return SPARK if bytes_of(plan) > place.auto_bytes and _can(plan, place) else DUCKDB
 
 
 def bytes_of(plan: Prepared) -> int:

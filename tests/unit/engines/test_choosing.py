@@ -15,7 +15,7 @@ from tests.run import run
 from tests.unit.engines.lake import ANN, query_lake
 from tests.unit.pools.place import once
 
-EVERYTHING_IS_LARGE = SparkPlace(threshold_bytes=1)
+EVERYTHING_IS_LARGE = SparkPlace(local_threshold_bytes=1)
 
 
 def engine_for(folder: Path, text: str, how: How) -> str:

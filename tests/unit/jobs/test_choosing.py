@@ -18,5 +18,12 @@ def test_by_size_unless_told(engine: str, size_bytes: int, chosen: str) -> None:
 
 def test_never_by_itself_where_it_cannot_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_HOME", "/nowhere")
-    assert engine_for("auto", 101, SparkPlace(threshold_bytes=100)) == "duckdb"
-    assert engine_for("spark", 101, SparkPlace(threshold_bytes=100)) == "spark"
+    assert engine_for("auto", 101, SparkPlace(local_threshold_bytes=100)) == "duckdb"
+    assert engine_for("spark", 101, SparkPlace(local_threshold_bytes=100)) == "spark"
+
+
+def test_one_machine_has_a_threshold_of_its_own() -> None:
+    """There the embedded engine has the same memory and disk, and starts no JVM."""
+    here = SparkPlace(threshold_bytes=100, local_threshold_bytes=1_000)
+    assert [engine_for("auto", size, here) for size in (101, 1_000, 1_001)] == ["duckdb", "duckdb", "spark"]
+    assert engine_for("auto", 101, here._replace(master="spark://far:7077")) == "spark"
