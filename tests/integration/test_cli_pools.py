@@ -76,7 +76,7 @@ def test_a_pool_is_created_with_all_its_settings_and_shown() -> None:
         "primary_key": ["id"],
     }
     assert (made["kind"], made["default_branch"], made["metadata"]) == ("pool", "trunk", {"team": "search"})
-    assert answer("repo", "show", "logs") == made
+    assert answer("repo", "show", "logs") == {**made, "read_only": False}
     assert "ts:desc, client.address" in fine("repo", "show", "logs")
     assert fine("create", "any-thing") == "created pool any-thing, sorted by this\n"
     assert [(each["name"], each["kind"]) for each in answer("ls")] == [("any-thing", "pool"), ("logs", "pool")]

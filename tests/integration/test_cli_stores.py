@@ -50,7 +50,9 @@ def play(config: Path) -> None:
     taken = lochan("repo", "create", "demo-repo", config=config)
     assert taken.returncode == BY_KIND["already-exists"]
     assert [r["name"] for r in json.loads(_fine(lochan("ls", "-f", "json", config=config)))] == ["demo-repo"]
-    types = [json.loads(line)["type"] for line in _fine(lochan("events", "-f", "json", config=config)).splitlines()]
+    types = [
+        json.loads(line)["type"] for line in _fine(lochan("events", "_lake", "-f", "json", config=config)).splitlines()
+    ]
     assert types == ["repository-created"]
     doctor = json.loads(_fine(lochan("doctor", "-f", "json", config=config)))
     assert any("one winner each" in json.dumps(check) for check in doctor)

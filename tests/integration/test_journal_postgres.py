@@ -8,7 +8,18 @@ import traceback
 import psycopg
 import pytest
 
-from lochan.errors import AlreadyExists, Corrupt, DiskFull, Invalid, LochanError, NotFound, Refused, Transient, Unknown
+from lochan.errors import (
+    AlreadyExists,
+    Corrupt,
+    DiskFull,
+    Invalid,
+    LochanError,
+    NotFound,
+    Refused,
+    Transient,
+    Unavailable,
+    Unknown,
+)
 from lochan.formats import lake_file
 from lochan.journal.journal import Settings
 from lochan.journal.postgres import PostgresConnection
@@ -104,8 +115,8 @@ def test_who_is_not_let_in_is_told_why_and_the_password_is_told_to_nobody(postgr
     secret = "do-not/tell%anybody"
     server = postgres_server
     cases: dict[str, tuple[str, type[LochanError]]] = {
-        "a wrong password": (server.url_of("postgres", password=secret), Refused),
-        "an unknown user": (server.url_of("postgres", user="stranger", password=secret), Refused),
+        "a wrong password": (server.url_of("postgres", password=secret), Unavailable),
+        "an unknown user": (server.url_of("postgres", user="stranger", password=secret), Unavailable),
         "an unknown database": (server.url_of("nowhere"), NotFound),
         "a server that is not there": ("postgresql://me:do-not@127.0.0.1:1/x", Transient),
         "a host that is not there": ("postgresql://me:do-not@nowhere.invalid/x", Transient),
@@ -348,7 +359,7 @@ def test_a_lake_with_its_journals_in_postgres(postgres_server: PostgresServer) -
         await lake.close()
         again = await Lake.open(store, journal_url=postgres_server.url)
         assert await again.repositories() == [repository]
-        assert [line.type async for line in again.events()] == ["repository-created"]
+        assert [line.type async for line in again.events("_lake")] == ["repository-created"]
         assert [line.type async for line in again.events("photos")] == ["repository-opened"]
         await again.close()
         objects = [stat.path async for stat in store.list()]

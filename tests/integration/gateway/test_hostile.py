@@ -127,7 +127,7 @@ def test_what_is_no_request_closes_the_connection(attacked: LochanServer, wire: 
     assert wire.is_closed()
 
 
-@pytest.mark.parametrize("method", ["FOO", "OPTIONS", "PATCH", "TRACE", "CONNECT"])
+@pytest.mark.parametrize("method", ["FOO", "PATCH", "TRACE", "CONNECT"])
 def test_methods_that_there_are_none_of(attacked: LochanServer, wire: Wire, method: str) -> None:
     answer = soon(wire, unsigned(attacked, method, "/attacked").encoded())
     assert (answer.status, answer.code) == (405, "MethodNotAllowed")
@@ -364,7 +364,8 @@ def test_all_this_took_little_memory(attacked: LochanServer, at_rest: int) -> No
 def test_who_stands_still_is_sent_away_and_the_others_are_served(attacked: LochanServer) -> None:
     begun = time.monotonic()
     with ExitStack() as stack, closing(attacked.boto3()) as s3:
-        slow = [stack.enter_context(Wire(attacked.s3)) for _ in range(300)]
+        # Fewer than strangers from one address may have: beyond that the oldest go, however busy the server is.
+        slow = [stack.enter_context(Wire(attacked.s3)) for _ in range(240)]
         for number, wire in enumerate(slow):
             head = (b"", b"GET / HTTP/1.1\r\nHost: a\r\n", put(attacked, b"x" * 1_000).head() + b"x")[number % 3]
             wire.send(head)

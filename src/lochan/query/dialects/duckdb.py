@@ -72,8 +72,11 @@ def _matches(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
 
 def _opaque(text: str) -> str:
     """DuckDB 2.0 keeps too many rows for `CASE WHEN a THEN 'x' END LIKE 'x%'` in a WHERE: it tests a IS NOT NULL. The
-    same holds for CONTAINS, REGEXP_MATCHES and IN; what is in a TRY it leaves alone."""
-    return f"TRY({text})" if text.startswith("CASE") else text
+    same holds for CONTAINS, REGEXP_MATCHES and IN; what is in a TRY it leaves alone. A TRY takes nothing that may end
+    the query; an element of a list is left alone as well."""
+    if not text.startswith("CASE"):
+        return text
+    return f"[{text}][1]" if "ERROR(" in text else f"TRY({text})"
 
 
 def _contains_folded(arguments: Sequence[str], options: tuple[Any, ...]) -> str:

@@ -55,7 +55,8 @@ async def put(
     body = Body(path, content_type, headers, metadata, expected_md5, {})
     cutter = Cutter(chunks)
     entry = None
-    if not (content_type or headers or metadata or isinstance(actor, KeyedActor)):  # a key needs an event to be in
+    again = isinstance(actor, KeyedActor) and not actor.is_new  # then its key must be in an event, to be known by
+    if not (content_type or headers or metadata or again):
         entry = await _put_file(repository, found, body, cutter, mint)
         if entry is not None and _is_in_folder(repository, found, entry):
             fp("workspace.file_put")
