@@ -13,7 +13,7 @@ import click
 
 from lochan.cli import exit_codes
 from lochan.cli.request_key import OPTION, key_of
-from lochan.errors import DiskFull, LochanError, Refused, Unknown
+from lochan.errors import DiskFull, LochanError, NotFound, Refused, Unknown
 
 
 @contextmanager
@@ -53,6 +53,8 @@ def _report(error: LochanError, ctx: click.Context) -> int:
     say(error.message, error.hint, error.place)
     if isinstance(error, Unknown):
         _say_how_to_repeat(ctx)
+    if error.place and isinstance(error.__cause__, NotFound):  # a query whose source is not there
+        return exit_codes.NOT_FOUND
     return exit_codes.BY_KIND.get(error.kind, exit_codes.ERROR)
 
 

@@ -1,11 +1,12 @@
 """From a URI to work on an open repository: the lake is opened, the default branch filled in, and all of it closed."""
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from lochan.cli.current import in_use
 from lochan.cli.uri import Uri
-from lochan.errors import Refused
+from lochan.errors import LochanError, NotFound, Refused
 
 if TYPE_CHECKING:
     from lochan.formats.pool_settings import PoolSettings
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from lochan.versioning.open_repository import OpenRepository
 
 T = TypeVar("T")
+_NEIGHBOURS = 1_000  # objects of a folder that are looked through for a near name
 
 
 class Opened(NamedTuple):
@@ -50,6 +52,27 @@ class Opened(NamedTuple):
             raise no_staging()
 
 
+def nearest(error: NotFound, names: list[str]) -> NotFound:
+    """The same, with the name that was probably meant."""
+    from lochan.config.names import did_you_mean
+
+    near = did_you_mean(error.name, names) if error.name else ""
+    return NotFound(f"{error.message}{near}", hint=error.hint, name=error.name)
+
+
+async def _names(repository: "OpenRepository", ref: str, missing: str) -> list[str]:
+    """What could have been meant: branches and tags; and where an object is missing, its neighbours."""
+    if not missing:
+        return []
+    refs = repository.folded()
+    names = [*(each.name for each in refs.branches()), *(name for name, _ in refs.tags())]
+    with suppress(LochanError):
+        view = await repository.view(await repository.resolve(ref, workspaces=True))
+        folder = missing[: missing.rfind("/") + 1]
+        names += [entry.path for entry in (await view.list(folder, limit=_NEIGHBOURS)).entries]
+    return names
+
+
 def work_on(uri: Uri | None, work: Callable[[Opened], Awaitable[T]], *, counted: bool = False) -> T:
     """The one event loop of a verb, around `work`; where nothing was named, on the pool in use. `counted`: as for
     `open_lake`."""
@@ -60,10 +83,15 @@ def work_on(uri: Uri | None, work: Callable[[Opened], Awaitable[T]], *, counted:
     async def opened() -> T:
         async with open_lake(config, counted=counted) as lake:
             at = uri or in_use(config, lake.id)
-            repository = await lake.open_repository(at.repository)
+            try:
+                repository = await lake.open_repository(at.repository)
+            except NotFound as error:
+                raise nearest(error, [each.name for each in await lake.repositories()]) from None
             ref = at.ref or repository.repository.default_branch
             try:
                 return await work(Opened(repository, ref, actor(config), lake))
+            except NotFound as error:
+                raise nearest(error, await _names(repository, ref, error.name)) from None
             finally:
                 await repository.close()  # once the upkeep that the work has set off is done
 

@@ -44,7 +44,8 @@ class Repositories(Part):
     def get(self, name: str) -> Repository:
         found = self._by_name.get(name)
         if found is None:
-            raise NotFound(f"no repository {name!r} in this lake", hint="`lochan repo list` shows those there are")
+            hint = "`lochan repo list` shows those there are"
+            raise NotFound(f"no repository {name!r} in this lake", hint=hint, name=name)
         return found
 
     def all(self) -> list[Repository]:

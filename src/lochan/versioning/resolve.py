@@ -56,9 +56,8 @@ def _workspace(refs: Refs, expression: Expression, text: str, wanted: bool) -> R
 def _by_prefix(refs: Refs, name: str) -> str:
     found = refs.commits_with(name) if len(name) >= _PREFIX_MIN else []
     if not found:
-        raise NotFound(
-            f"no branch, tag or commit {name!r}", hint="`lochan branch list` and `lochan log` show what is there"
-        )
+        hint = "`lochan branch list` and `lochan log` show what is there"
+        raise NotFound(f"no branch, tag or commit {name!r}", hint=hint, name=name)
     if len(found) > 1:
         raise Ambiguous(f"{name!r} is the beginning of {len(found)} commits", hint="give more digits")
     return found[0]

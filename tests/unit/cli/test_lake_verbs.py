@@ -211,6 +211,28 @@ def test_events_have_named_fields_and_no_secrets(lake: Path) -> None:
     assert set(by_type["key-created"]["payload"]) == {"user", "id"}
 
 
+@pytest.mark.parametrize(
+    "words, near",
+    [
+        (("fs", "ls", "demmo-repo@main/"), "demo-repo"),
+        (("fs", "ls", "demo-repo@mian/"), "main"),
+        (("commit", "demo-repo@mian", "-m", "x"), "main"),
+        (("fs", "cat", "demo-repo@main/data/fruits.csv"), "data/fruit.csv"),
+    ],
+    ids=["a repository", "a ref", "a branch", "a path"],
+)
+def test_a_name_that_is_near_is_offered(lake: Path, words: tuple[str, ...], near: str) -> None:
+    lochan("repo", "create", "demo-repo")
+    lochan("fs", "upload", "-", "demo-repo@main/data/fruit.csv", stdin="1\n")
+    result = lochan(*words)
+    assert result.exit_code == 3
+    assert f"; did you mean {near!r}?" in result.stderr
+
+
+def test_a_query_of_a_pool_that_is_not_there_has_the_code_of_what_is_not_there(lake: Path) -> None:
+    assert lochan("query", "from nothing").exit_code == 3
+
+
 def test_every_type_of_event_has_words() -> None:
     """A type without a case of its own would be told by its bare name."""
     source = Path(event_text.__file__).read_text()
