@@ -30,12 +30,18 @@ def ship(spark: SparkSession) -> None:
     _shipped.add(spark)
 
 
+def remove() -> None:
+    """What `package` has made, where it was called. A process that leaves without Python's own ending calls this."""
+    if package.cache_info().currsize:
+        shutil.rmtree(package().parent, ignore_errors=True)
+
+
 @cache
 def package() -> Path:
     """Of the package that runs here; gone with this process. In a folder that nobody else can write to."""
     root = Path(__file__).parents[2]
     folder = tempfile.mkdtemp(prefix="lochan-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    atexit.register(remove)
     place = Path(folder) / "lochan.zip"
     with zipfile.ZipFile(place, "w", zipfile.ZIP_DEFLATED) as archive:
         for path in sorted(root.rglob("*.py")):

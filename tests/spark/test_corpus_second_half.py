@@ -1,0 +1,24 @@
+"""The second half of the corpus: every query gives the same rows on Spark as on DuckDB."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.corpus.cases import Case
+from tests.corpus.lake import Ask
+from tests.spark.both_engines import check, half, lake_of
+from tests.spark.here import LEFT_SOCKETS
+
+pytestmark = LEFT_SOCKETS
+
+
+@pytest.fixture(scope="module")
+def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
+    yield from lake_of(tmp_path_factory)
+
+
+@pytest.mark.parametrize("case", half(1), ids=lambda case: case.id)
+def test_both_engines_give_the_same_rows(case: Case, ask: Ask) -> None:
+    check(case, ask)
