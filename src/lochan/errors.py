@@ -78,9 +78,11 @@ class Mistake(LochanError):
 class NotFound(Mistake):
     kind = "not-found"
 
-    def __init__(self, message: str, *, hint: str = "", name: str = "") -> None:
-        super().__init__(message, hint=hint)
-        self.name = name  # that was looked for: whoever may see all names can offer one that is near
+    name = ""  # that was looked for: whoever may see all names can offer one that is near
+
+    def named(self, name: str) -> "NotFound":
+        self.name = name
+        return self
 
 
 class Gone(Mistake):

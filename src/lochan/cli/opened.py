@@ -57,7 +57,7 @@ def nearest(error: NotFound, names: list[str]) -> NotFound:
     from lochan.config.names import did_you_mean
 
     near = did_you_mean(error.name, names) if error.name else ""
-    return NotFound(f"{error.message}{near}", hint=error.hint, name=error.name)
+    return NotFound(f"{error.message}{near}", hint=error.hint).named(error.name)
 
 
 async def _names(repository: "OpenRepository", ref: str, missing: str) -> list[str]:

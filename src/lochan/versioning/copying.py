@@ -224,7 +224,7 @@ async def _read_one(repository: OpenRepository, ref: str, path: str) -> tuple[in
     found = resolve(refs, ref)
     entry = await (await repository.view(found)).get(path)
     if entry is None:
-        raise NotFound(f"no object {path!r} at {ref}", name=path)
+        raise NotFound(f"no object {path!r} at {ref}").named(path)
     return read_at, found, entry
 
 

@@ -79,7 +79,7 @@ async def stat(repository: OpenRepository, ref: str, path: str) -> Entry:
     view = await repository.view(await repository.resolve(ref, workspaces=True))
     entry = await view.get(path)
     if entry is None:
-        raise NotFound(f"no object {path!r} at {ref}", name=path)
+        raise NotFound(f"no object {path!r} at {ref}").named(path)
     return entry
 
 

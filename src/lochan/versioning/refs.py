@@ -109,7 +109,7 @@ class Refs(Part):
     def branch(self, name: str) -> Branch:
         found = self._branches.get(name)
         if found is None:
-            raise NotFound(f"no branch {name!r}", hint="`lochan branch list` shows those there are", name=name)
+            raise NotFound(f"no branch {name!r}", hint="`lochan branch list` shows those there are").named(name)
         return found
 
     def find_branch(self, name: str) -> Branch | None:

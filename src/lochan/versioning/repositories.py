@@ -45,7 +45,7 @@ class Repositories(Part):
         found = self._by_name.get(name)
         if found is None:
             hint = "`lochan repo list` shows those there are"
-            raise NotFound(f"no repository {name!r} in this lake", hint=hint, name=name)
+            raise NotFound(f"no repository {name!r} in this lake", hint=hint).named(name)
         return found
 
     def all(self) -> list[Repository]:

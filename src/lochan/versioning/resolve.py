@@ -57,7 +57,7 @@ def _by_prefix(refs: Refs, name: str) -> str:
     found = refs.commits_with(name) if len(name) >= _PREFIX_MIN else []
     if not found:
         hint = "`lochan branch list` and `lochan log` show what is there"
-        raise NotFound(f"no branch, tag or commit {name!r}", hint=hint, name=name)
+        raise NotFound(f"no branch, tag or commit {name!r}", hint=hint).named(name)
     if len(found) > 1:
         raise Ambiguous(f"{name!r} is the beginning of {len(found)} commits", hint="give more digits")
     return found[0]

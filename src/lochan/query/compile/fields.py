@@ -124,24 +124,34 @@ def typed(sql: Sql, type: Type) -> Value:
 
 
 def opened(json: Sql) -> Value:
-    """A JSON text by the kind of what it says; objects and arrays stay text."""
-    first = neutral("first_character", json)
-    number = neutral("matches", json, options=("^-?[0-9]",))
-    whole = case((neutral("matches", json, options=("^-?[0-9]+\\z",)), try_cast(json, INT)))
+    """A JSON text by the kind of what it says; objects and arrays stay text. Only a number that is no int can have lost
+    digits on its way through an engine's reader of JSON: all else is asked of the plain text, which is far shorter, and
+    a path of several steps repeats it at every step."""
+    plain = _plain(json)
+    first = neutral("first_character", plain)
+    number = neutral("matches", plain, options=("^-?[0-9]",))
+    whole = case((neutral("matches", plain, options=("^-?[0-9]+\\z",)), try_cast(plain, INT)))
     real = case((all_of([number, is_null(whole)]), neutral("exact_float", json)))
     return Value(
         {
-            BOOL: case((eq(json, text("true")), TRUE), (eq(json, text("false")), FALSE)),
+            BOOL: case((eq(plain, text("true")), TRUE), (eq(plain, text("false")), FALSE)),
             INT: whole,
             FLOAT: real,
             DECIMAL: case((all_of([number, is_null(whole), is_null(real)]), json)),
-            STRING: case((eq(first, text('"')), neutral("json_string", json))),
-            JSON: case((neutral("matches", json, options=("^[{\\[]",)), json)),
-            NULL: flag(eq(json, text("null"))),
+            STRING: case((eq(first, text('"')), neutral("json_string", plain))),
+            JSON: case((neutral("matches", plain, options=("^[{\\[]",)), plain)),
+            NULL: flag(eq(plain, text("null"))),
         },
         MISSING,
         text=json,
     )
+
+
+def _plain(json: Sql) -> Sql:
+    """As the engine's own reader gives it."""
+    if isinstance(json, Neutral) and json.this == "json_exact":
+        return neutral("json_get", *json.expressions, options=json.options)
+    return json
 
 
 def merged(values: Sequence[Value]) -> Value:
