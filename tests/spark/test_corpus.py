@@ -19,6 +19,6 @@ def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
     yield from lake_of(tmp_path_factory)
 
 
-@pytest.mark.parametrize("case", half(0), ids=lambda case: case.id)
+@pytest.mark.parametrize("case", half(0))
 def test_both_engines_give_the_same_rows(case: Case, ask: Ask) -> None:
     check(case, ask)
