@@ -135,6 +135,7 @@ class _Rounds:
                 await self._patient_round()
                 if not stopped:
                     await SystemClock().sleep(self._upkeep.every_s)
+            await asyncio.sleep(0)  # a cancellation that is not delivered yet must not meet the lake's closing instead
         except asyncio.CancelledError:
             return  # nothing is half done: a compaction is one commit or none
 

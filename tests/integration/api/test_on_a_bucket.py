@@ -36,6 +36,8 @@ def test_each_query_sees_what_was_loaded_before(server: LochanServer) -> None:
         with ThreadPoolExecutor(6) as pool:
             found = [pool.submit(client.query, "from logs | count()") for _ in range(6)]
         assert [each.result().rows for each in found] == [[{"count": 10 * number}]] * 6
+    more = b"".join(b'{"k":%d}\n' % k for k in range(1_000, 3_000))  # so that a join of it with itself has no end
+    server.lochan("load", "logs", "-", stdin=more)
     with client.begun(ENDLESS.replace("b.host", "b.k as other"), "application/json") as answer:
         assert answer.read(100)
         assert client.ask("DELETE", f"{QUERY}/{answer.headers['x-query-id']}").status == 204

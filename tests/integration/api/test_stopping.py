@@ -13,7 +13,7 @@ import pytest
 
 from tests.integration.api.asking import Client
 from tests.integration.api.conftest import FEW, fill
-from tests.integration.api.test_query import ENDLESS, FIRST, LONG
+from tests.integration.api.test_query import ENDLESS, FIRST, LONG, running
 from tests.servers.lochan import LochanServer, lochan_server
 
 
@@ -32,6 +32,7 @@ def test_what_runs_at_the_end(impatient: LochanServer, tmp_path: Path) -> None:
     assert len(client.query(FIRST).rows) == 2
     stands_still(client)
     with client.begun(ENDLESS) as taken, closing(client.sent(LONG)) as long:
+        running(client, LONG)  # one that has not begun would be told that the server stops
         begun = time.monotonic()
         impatient.process.send_signal(signal.SIGTERM)
         with pytest.raises(http.client.IncompleteRead):
