@@ -41,6 +41,11 @@ class LochanServer:
     def flat_endpoint(self) -> str:
         return f"http://{self.flat}"
 
+    def traceback(self) -> str:
+        """The first one in the log, and what led to it; empty: none."""
+        before, found, rest = self.log.read_text().partition("Traceback")
+        return before[-1_000:] + found + rest[:5_000] if found else ""
+
     def lochan(self, *words: str, stdin: bytes | None = None) -> str:
         """Another process on the same lake."""
         done = subprocess.run(

@@ -7,7 +7,7 @@ from lochan.engines.spark.place import SparkPlace
 HERE = SparkPlace(
     master="local[2]",
     options={
-        "spark.driver.maxResultSize": "64m",
+        "spark.driver.maxResultSize": "32m",
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.codegen.wholeStage": "false",
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",

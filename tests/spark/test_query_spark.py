@@ -162,7 +162,7 @@ def test_rows_come_in_waves_and_in_order() -> None:
 
 def test_a_wave_that_is_too_large_for_spark_is_asked_for_in_parts() -> None:
     spark = session.session_at(HERE, STANDARD)
-    frame = spark.range(0, 3, numPartitions=3).selectExpr("id", "repeat('x', 40000000) AS text")  # 64 MB are allowed
+    frame = spark.range(0, 3, numPartitions=3).selectExpr("id", "repeat('x', 20000000) AS text")  # 32 MB are allowed
     sizes = Sizes(partition_bytes=1, wave_bytes=1 << 40, first_wave=3, few=False)
     assert [[batch.num_rows for batch in wave] for wave in waves(frame, sizes)] == [[1], [1], [1]]
 

@@ -76,9 +76,10 @@ class _ForkServer:
                         os._exit(0)  # what libraries would say of their own end is for nobody
                 elif key.fileobj == self._wakeup:
                     self._reap()
-                else:  # nobody waits for this one any more
+                elif self._statuses.get(key.data) is key.fileobj:  # nobody waits for this one any more
                     self._selector.unregister(key.fileobj)
                     self._kill(key.data)
+                # Else it was reaped a moment ago, by an event of the same batch.
 
     def _fork(self) -> bool:
         """False: whoever asked for decoders is gone."""

@@ -18,8 +18,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LochanServer]:
     with lochan_server(tmp_path_factory.mktemp("served") / "lake", env={**FEW, **NO_SPARK}) as running:
         fill(running, tmp_path_factory.mktemp("files"))
         yield running
-        log = running.log.read_text()
-    assert "Traceback" not in log, log
+        traceback = running.traceback()
+    assert not traceback, traceback
 
 
 @pytest.fixture(scope="session")

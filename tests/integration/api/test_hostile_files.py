@@ -39,8 +39,8 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LochanServer]:
         fine("--lake", server.lake, "fs", "upload", "-r", str(up), "hostile@main/")
         fine("--lake", server.lake, "load", "canary", "--key", "k", str(folder / "rows.ndjson"))
         yield server
-        log = server.log.read_text()
-    assert "Traceback" not in log, log
+        traceback = server.traceback()
+    assert not traceback, traceback
 
 
 @pytest.fixture(scope="module")

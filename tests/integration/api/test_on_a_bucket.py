@@ -25,8 +25,8 @@ def server(minio_server: MinioServer) -> Iterator[LochanServer]:
     with lochan_server(f"s3://{minio_server.bucket('below-the-queries')}/lake", env=env) as running:
         running.lochan("create", "logs", "--key", "k")
         yield running
-        log = running.log.read_text()
-    assert "Traceback" not in log, log
+        traceback = running.traceback()
+    assert not traceback, traceback
 
 
 def test_each_query_sees_what_was_loaded_before(server: LochanServer) -> None:

@@ -19,8 +19,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LochanServer]:
     env = {"LOCHAN_GATEWAYS__S3__SIGNATURE_V2": "true"}
     with lochan_server(tmp_path_factory.mktemp("served") / "lake", env=env) as running:
         yield running
-        log = running.log.read_text()
-    assert "Traceback" not in log, log
+        log, traceback = running.log.read_text(), running.traceback()
+    assert not traceback, traceback
     assert "InternalError" not in log, log
 
 

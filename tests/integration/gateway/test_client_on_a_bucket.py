@@ -34,8 +34,8 @@ def server(minio_server: MinioServer) -> Iterator[LochanServer]:
     }
     with lochan_server(f"s3://{minio_server.bucket('under-the-lake')}/lake", env=env, workers=2) as running:
         yield running
-        log = running.log.read_text()
-    assert "Traceback" not in log, log
+        log, traceback = running.log.read_text(), running.traceback()
+    assert not traceback, traceback
     assert "InternalError" not in log, log
 
 

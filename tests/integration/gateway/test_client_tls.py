@@ -33,8 +33,8 @@ def server(tmp_path_factory: pytest.TempPathFactory, trusted: Identity) -> Itera
     options = ["--tls-cert", str(trusted.certificate), "--tls-key", str(trusted.key)]
     with lochan_server(tmp_path_factory.mktemp("served") / "lake", options=options) as running:
         yield running
-        log = running.log.read_text()
-    assert "Traceback" not in log, log
+        log, traceback = running.log.read_text(), running.traceback()
+    assert not traceback, traceback
     assert "InternalError" not in log, log
 
 

@@ -39,8 +39,8 @@ def hasty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LochanServer]:
     with lochan_server(tmp_path_factory.mktemp("hasty") / "lake", env=SOON) as running:
         running.lochan("repo", "create", "demo")
         yield running
-        log = running.log.read_text()
-    assert "Traceback" not in log, log
+        traceback = running.traceback()
+    assert not traceback, traceback
 
 
 def is_open(stranger: socket.socket) -> bool:

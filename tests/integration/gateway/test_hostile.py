@@ -34,8 +34,8 @@ def attacked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LochanServer]
             listed = s3.list_objects_v2(Bucket="attacked", Prefix="main/")["Contents"]
             assert [each["Key"] for each in listed] == ["main/ten"]  # nothing of all this became visible
             assert s3.get_object(Bucket="attacked", Key="main/ten")["Body"].read() == TEN
-        log = server.log.read_text()
-    assert "Traceback" not in log, log
+        log, traceback = server.log.read_text(), server.traceback()
+    assert not traceback, traceback
     assert "InternalError" not in log, log
 
 
