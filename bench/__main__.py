@@ -10,6 +10,7 @@ SUBJECTS = (
     "journal_fold",
     "ref_lookup",
     "cli_start",
+    "engine_choice",
     "tree",
     "staging",
     "versioning",

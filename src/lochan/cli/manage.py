@@ -11,8 +11,6 @@ from lochan.cli.uri import repository_uri
 from lochan.errors import Invalid, LochanError, Refused
 
 if TYPE_CHECKING:
-    from types import FrameType
-
     from lochan.config.values import Config
     from lochan.engines.compacting import Compacted, Wish
     from lochan.engines.upkeep import Kept
@@ -119,17 +117,18 @@ class _Rounds:
 
         from lochan.clock import SystemClock
 
-        cancel = signal.getsignal(signal.SIGINT)  # asyncio's own, which cancels this task
-        stopped = False
+        stopped, task, loop = False, asyncio.current_task(), asyncio.get_running_loop()
 
-        def stop(number: int, frame: "FrameType | None") -> None:
+        def stop() -> None:
             nonlocal stopped
             stopped = True  # somebody who waits for another's append may be told of that instead
-            if callable(cancel):
-                cancel(number, frame)
+            if task is not None:
+                task.cancel()
 
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, stop)
+        # A command in the background of a script is started so that it ignores Ctrl-C, and goes on doing so.
+        signals = [each for each in (signal.SIGTERM, signal.SIGINT) if signal.getsignal(each) != signal.SIG_IGN]
+        for number in signals:
+            loop.add_signal_handler(number, stop)
         try:
             while not stopped:
                 await self._patient_round()
@@ -138,6 +137,9 @@ class _Rounds:
             await asyncio.sleep(0)  # a cancellation that is not delivered yet must not meet the lake's closing instead
         except asyncio.CancelledError:
             return  # nothing is half done: a compaction is one commit or none
+        finally:
+            for number in signals:
+                loop.remove_signal_handler(number)
 
     async def _patient_round(self) -> None:
         """A store that cannot be reached now may be when the next round comes."""
