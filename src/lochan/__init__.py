@@ -1,18 +1,71 @@
-"""Lochan: Git for data on an object store."""
+"""Lochan: Git for data on an object store.
 
+    import lochan
+
+    lake = lochan.connect("path/to/lake")
+
+What is listed here is public; everything else may change.
+"""
+
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from lochan.api.blocking import Branch, Lake, Pool, Ref, Repository, Workspace
+    from lochan.api.options import CommitOptions, EngineOptions
+    from lochan.api.results import (
+        BranchInfo,
+        Change,
+        Commit,
+        FolderResult,
+        LoadResult,
+        ObjectInfo,
+        ObjectPage,
+        RepositoryInfo,
+        StagedChange,
+        TagInfo,
+        WorkspaceInfo,
+    )
     from lochan.connection import connect
+    from lochan.errors import LochanError
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "connect"]
+__all__ = [
+    "Branch",
+    "BranchInfo",
+    "Change",
+    "Commit",
+    "CommitOptions",
+    "EngineOptions",
+    "FolderResult",
+    "Lake",
+    "LoadResult",
+    "LochanError",
+    "ObjectInfo",
+    "ObjectPage",
+    "Pool",
+    "Ref",
+    "Repository",
+    "RepositoryInfo",
+    "StagedChange",
+    "TagInfo",
+    "Workspace",
+    "WorkspaceInfo",
+    "__version__",
+    "connect",
+]
+
+_MODULES = {
+    "lochan.api.blocking": ("Branch", "Lake", "Pool", "Ref", "Repository", "Workspace"),
+    "lochan.api.options": ("CommitOptions", "EngineOptions"),
+    "lochan.connection": ("connect",),
+    "lochan.errors": ("LochanError",),
+}
 
 
 def __getattr__(name: str) -> Any:
-    """`lochan.connect` imports the engine; a command that lists repositories must not pay for it."""
-    if name == "connect":
-        from lochan.connection import connect
-
-        return connect
-    raise AttributeError(f"module 'lochan' has no attribute {name!r}")
+    """Imported when it is asked for: a command that lists repositories must not pay for the engine."""
+    if name not in __all__:
+        raise AttributeError(f"module 'lochan' has no attribute {name!r}")
+    module = next((each for each, names in _MODULES.items() if name in names), "lochan.api.results")
+    return getattr(import_module(module), name)

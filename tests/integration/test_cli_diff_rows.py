@@ -112,5 +112,5 @@ def test_from_python() -> None:
             table = found.to_arrow()
             assert sorted(table["change"].to_pylist()) == ["added", "changed", "removed"]
             assert table.schema.names == ["change", "times", "key", "before", "after", "lefts", "rights"]
-        with lake.diff_rows("users@main", "users@dev", key="id", sample=0) as found:
+        with lake.diff_rows("users@main", "users@dev", on="id", sample=0) as found:
             assert (found.changed, found.sample) == (1, [])

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from lochan import connect
 from lochan.cli.root import cli
 from lochan.config.system_user import system_user
-from lochan.connection import connect
 
 LOCHAN = Path(sys.executable).parent / "lochan"
 
@@ -303,7 +303,7 @@ def test_an_author_may_be_claimed_but_a_committer_is_who_it_is(tmp_path: Path) -
     fine("create", "logs", "--key", "k")
     fine("load", "logs", "-", *claim, stdin=b'{"k": 1}')
     with connect(tmp_path / ".lochan", user="somebody-else") as lake:
-        lake.load("logs", [{"k": 2}])
+        lake.pool("logs").load([{"k": 2}])
     for name, count in (("demo", 2), ("logs", 2)):
         log = answer("log", name)
         assert {(each["author"], each["committer"]) for each in log[:count]} == {("somebody-else", own)}

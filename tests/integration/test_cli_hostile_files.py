@@ -82,7 +82,7 @@ def test_python_says_it_too(lake: Path) -> None:
     with api.connect(str(lake / "lake")) as connection:
         for name in NAMES[:3]:
             with pytest.raises(LochanError, match=name):
-                connection.load("logs", [str(lake / "up" / name)])  # type: ignore[list-item]  # paths are rows too
+                connection.pool("logs").load([str(lake / "up" / name)])  # paths are rows too
         with pytest.raises(Invalid, match=NAMES[0]):
             list(connection.query("from files@main/offsets-beyond.arrow").rows())
     assert decoders(os.getpid()) == []

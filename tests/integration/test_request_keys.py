@@ -18,7 +18,6 @@ import pytest
 import lochan as lochan_python
 from lochan.cli.request_key import OPTION
 from lochan.cli.root import cli
-from lochan.connection import Connection
 from lochan.errors import KeyReused, Unknown
 from tests.integration.test_cli_versioning import fine, lochan, newcomer
 from tests.lost_answer import lost_answer
@@ -250,7 +249,7 @@ def test_killed_behind_the_append_a_load_doubles_nothing(tmp_path: Path) -> None
     assert json.loads(fine("query", "from logs | count()"))["count"] == 4
 
 
-def counted(lake: Connection, pool: str) -> int:
+def counted(lake: lochan_python.Lake, pool: str) -> int:
     [row] = lake.query(f"from {pool} | count()").rows()
     return int(row["count"])
 
@@ -259,14 +258,14 @@ def test_from_python(tmp_path: Path) -> None:
     prepared(tmp_path, (*POOL, "create copy --key k"))
     rows: list[dict[str, Any]] = [{"k": 3}]
     with lochan_python.connect(tmp_path / ".lochan") as lake:
-        key = lake.new_key()
+        once = lochan_python.CommitOptions(key=lake.new_key())
         with lost_answer(1), pytest.raises(Unknown):
-            lake.load("logs", rows, key=key)
-        first = lake.load("logs", rows, key=key)
-        assert lake.load("logs", rows, key=key) == first
+            lake.pool("logs").load(rows, options=once)
+        first = lake.pool("logs").load(rows, options=once)
+        assert lake.pool("logs").load(rows, options=once) == first
         assert counted(lake, "logs") == 3
         with pytest.raises(KeyReused):
-            lake.load("logs", rows, message="another", key=key)
+            lake.pool("logs").load(rows, "another", once)
         copied = [list(lake.query("from logs | load copy", key="copy").rows()) for _ in range(2)]
         assert copied[0] == copied[1]
         assert counted(lake, "copy") == 3

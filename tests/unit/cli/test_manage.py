@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -32,10 +33,8 @@ class Deaf(_Rounds):
         self.rounds += 1
         assert self.rounds == 1, "it was told before"
         os.kill(os.getpid(), signal.SIGTERM)
-        try:
+        with suppress(asyncio.CancelledError):
             await asyncio.Event().wait()
-        except asyncio.CancelledError:
-            pass
         return []
 
 

@@ -21,7 +21,7 @@ def test_queries_and_loads(tmp_path: Path) -> None:
     with lochan.connect(tmp_path / "lake") as lake:
         frame = lake.query("from logs | count() by host | sort host").to_pandas()
         assert frame.to_dict("records") == [{"host": "a", "count": 1}, {"host": "b", "count": 1}]
-        commit = lake.load("logs", [{"k": 3}], message="one more")
+        commit = lake.pool("logs").load([{"k": 3}], "one more").commit
         assert [row["k"] for row in lake.query("from logs").rows()] == [1, 2, 3]
         assert list(lake.query(f"from logs@{commit}:log | head 1 | cut message").rows()) == [{"message": "one more"}]
         with pytest.raises(QueryError, match="did you mean `host`"):
@@ -32,9 +32,3 @@ def test_queries_and_loads(tmp_path: Path) -> None:
 def test_no_lake_there(tmp_path: Path) -> None:
     with pytest.raises(NotFound):
         lochan.connect(tmp_path)
-
-
-def test_nothing_else_is_public() -> None:
-    assert lochan.__all__ == ["__version__", "connect"]
-    with pytest.raises(AttributeError):
-        lochan.nothing  # noqa: B018
