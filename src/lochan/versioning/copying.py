@@ -87,7 +87,7 @@ async def copy(
         await bulk.stage(repository, branch, bulk.puts(table_of([copied])), actor=actor, read_at=read_at)
         return copied
 
-    return await _again(once)
+    return await retry_race(once)
 
 
 @once(entry_first)
@@ -120,7 +120,7 @@ async def move(
         await bulk.stage(repository, branch, changes, actor=actor, read_at=read_at, still=still)
         return moved
 
-    return await _again(once)
+    return await retry_race(once)
 
 
 @once(_count_first)
@@ -149,7 +149,7 @@ async def copy_folder(
         await bulk.stage(repository, branch, bulk.puts(copied), actor=actor, read_at=read_at)
         return _count(copied)
 
-    return await _again(once)
+    return await retry_race(once)
 
 
 @once(_count_first)
@@ -171,7 +171,7 @@ async def move_folder(repository: OpenRepository, branch: str, prefix: str, to: 
         )
         return _count(moved)
 
-    return await _again(once)
+    return await retry_race(once)
 
 
 @once(_count_deleted_first)
@@ -193,7 +193,7 @@ async def delete_folder(repository: OpenRepository, branch: str, prefix: str, *,
         await bulk.stage(repository, branch, gone, actor=actor, read_at=read_at)
         return _count(entries)
 
-    return await _again(once)
+    return await retry_race(once)
 
 
 def _is_workspace(*refs: str) -> bool:
@@ -208,7 +208,7 @@ def retold(entry: Entry, told: Told) -> Entry:
     )
 
 
-async def _again(once: Callable[[], Awaitable[T]]) -> T:
+async def retry_race(once: Callable[[], Awaitable[T]]) -> T:
     """From the start where the state it was read from has passed: garbage was collected, or the source changed."""
     for _ in range(_ATTEMPTS - 1):
         try:

@@ -9,9 +9,10 @@ from contextlib import aclosing
 from typing import TypeVar
 
 import pyarrow as pa
+from msgspec.structs import replace
 
 from lochan.errors import NotFound
-from lochan.formats.entry import Entry
+from lochan.formats.entry import STORE_ETAG, Entry
 from lochan.formats.entry_table import entries_of
 from lochan.formats.record import Actor
 from lochan.journal.request_key import CarriedOut, without_key
@@ -49,7 +50,7 @@ async def transfer(
     told: Told = SAME,
     advance: Advance = silent,
 ) -> Entry:
-    """Raises NotFound, Gone for bytes that have vanished. The ETag of what came as a multipart upload is another."""
+    """Raises NotFound, Gone for bytes that have vanished."""
     check_key(to)
     try:
         await check_first(target, actor)
@@ -130,9 +131,25 @@ async def _batch(
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-    written = await batch.finish()
+    sources = {to: retold(entry, told) for entry, to in pairs}
+    written = [moved(sources[each.path], each) for each in await batch.finish()]
     await objects.put_many(target, branch, written, actor=actor)
     return written
+
+
+async def transfer_body(source: OpenRepository, entry: Entry, target: OpenRepository, to: str, mint: int) -> Entry:
+    """The bytes once more, for whoever stages the entry himself."""
+    async with aclosing(source.reader.read(entry)) as pieces:
+        return moved(entry, await target.bodies.write(to, pieces, mint=mint))
+
+
+def moved(entry: Entry, written: Entry) -> Entry:
+    """The object where its bytes now lie. They are the same, and so are its ETag, its checksums and its parts; but of a
+    file outside the lake only what others said of it was known."""
+    if not all(block.sha256 for block in entry.blocks):
+        return replace(written, content_type=entry.content_type, headers=entry.headers, metadata=entry.metadata)
+    checksums = {name: value for name, value in entry.checksums.items() if name != STORE_ETAG}
+    return replace(entry, path=written.path, blocks=written.blocks, mtime=written.mtime, checksums=checksums)
 
 
 async def _write(source: OpenRepository, batch: Batch, entry: Entry, to: str, advance: Advance) -> None:

@@ -20,6 +20,8 @@ from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.xml_uploads import copied
 from lochan.server.gateway.writing import check, stage
 from lochan.versioning.bodies.presence import check_present
+from lochan.versioning.copying import retry_race
+from lochan.versioning.transfer import transfer_body
 
 
 class Source(NamedTuple):
@@ -31,14 +33,21 @@ class Source(NamedTuple):
 async def handle(gateway: Gateway, request: Request) -> Response:
     target = await object_place(gateway, request, "fs:WriteObject")
     check_writable(target)
+    entry = await retry_race(lambda: _copy(gateway, request, target))
+    return xml(copied(entry.etag, entry.mtime, entry.checksums))
+
+
+async def _copy(gateway: Gateway, request: Request, target: Place) -> Entry:
+    """Raises ConcurrentCommit where the state has passed that the source was read from."""
     source = await found_source(gateway, request)
     said = _said(request, source, target)
     wanted = conditions(request.headers)
     if (wanted.match is not None or wanted.none_match is not None) and KEY_HEADER not in request.headers:
         check(wanted, await find(target))  # before bytes are moved; and again when it is appended
-    entry = await _copied(gateway, source, target, await _summed(request, source, said))
+    checksum = _checksum(request)
+    entry = await _summed(source, await _copied(gateway, source, target, said), checksum)
     await stage(gateway, request, target, entry, read_at=source.read_at if _same(source.place, target) else 0)
-    return xml(copied(entry.etag, entry.mtime, entry.checksums))
+    return entry
 
 
 async def found_source(gateway: Gateway, request: Request) -> Source:
@@ -72,16 +81,21 @@ def _said(request: Request, source: Source, target: Place) -> Entry:
     )
 
 
-async def _summed(request: Request, source: Source, said: Entry) -> Entry:
-    """With the checksum that the request asks for, of the whole object. Unless it is known, the source is read."""
+def _checksum(request: Request) -> str:
+    """The name of the one that the request asks for, if any."""
     name = request.headers.get("x-amz-checksum-algorithm", "").upper()
-    if not name or "-" not in said.checksums.get(name, "-"):
-        return said
-    if name not in HASHERS:
+    if name and name not in HASHERS:
         raise S3Error("InvalidRequest", f"Checksum algorithm provided is unsupported: {name[:32]}")
-    _, sums = await digests(source.place.repository.reader.read(source.entry), (name,))
-    kept = {other: value for other, value in said.checksums.items() if other not in HASHERS}
-    return replace(said, checksums={**kept, **sums})
+    return name
+
+
+async def _summed(source: Source, copied: Entry, checksum: str) -> Entry:
+    """With this checksum, of the whole object. Unless it is known, the source is read."""
+    if not checksum or "-" not in copied.checksums.get(checksum, "-"):
+        return copied
+    _, sums = await digests(source.place.repository.reader.read(source.entry), (checksum,))
+    kept = {other: value for other, value in copied.checksums.items() if other not in HASHERS}
+    return replace(copied, checksums={**kept, **sums})
 
 
 async def _copied(gateway: Gateway, source: Source, target: Place, said: Entry) -> Entry:
@@ -89,10 +103,7 @@ async def _copied(gateway: Gateway, source: Source, target: Place, said: Entry) 
         await check_present(target.repository.reader.head, table_of([said]))
         return replace(said, mtime=gateway.clock.wall())
     _, mint = await target.repository.refs()
-    written = await target.repository.bodies.write(
-        target.path, source.place.repository.reader.read(source.entry), mint=mint
-    )
-    return replace(said, blocks=written.blocks, mtime=written.mtime)
+    return await transfer_body(source.place.repository, said, target.repository, target.path, mint)
 
 
 def _same(source: Place, target: Place) -> bool:

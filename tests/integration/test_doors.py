@@ -1,0 +1,183 @@
+"""The same acts through the command line, Python and S3: the same objects, checksums, notes and errors come of them."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Protocol
+
+import pytest
+from botocore.exceptions import ClientError
+
+import lochan
+from lochan.errors import NotFound
+from tests.servers.lochan import LochanServer, lochan_server
+
+PART = 5 << 20
+NOTES = {"from": "market"}
+
+
+class Door(Protocol):
+    name: str
+
+    def put(self, branch: str, path: str, data: bytes) -> None: ...
+    def copy(self, branch: str, path: str, to_branch: str, to: str) -> None: ...
+    def delete(self, branch: str, path: str) -> None: ...
+    def commit(self, repository: str) -> None: ...
+
+
+class CommandLine:
+    name = "cli"
+
+    def __init__(self, server: LochanServer) -> None:
+        self._server = server
+
+    def put(self, branch: str, path: str, data: bytes) -> None:
+        notes = [word for name, value in NOTES.items() for word in ("--metadata", f"{name}={value}")]
+        self._lochan("fs", "upload", "-", f"{branch}/{path}", "--content-type", "text/csv", *notes, stdin=data)
+
+    def copy(self, branch: str, path: str, to_branch: str, to: str) -> None:
+        self._lochan("fs", "cp", f"{branch}/{path}", f"{to_branch}/{to}")
+
+    def delete(self, branch: str, path: str) -> None:
+        self._lochan("fs", "rm", f"{branch}/{path}")
+
+    def commit(self, repository: str) -> None:
+        self._lochan("commit", repository, "-m", "all of it")
+
+    def _lochan(self, *words: str, stdin: bytes = b"") -> None:
+        program = [str(Path(self._server.process.args[0])), "--lake", self._server.lake]  # type: ignore[index, arg-type]
+        done = subprocess.run([*program, *words], input=stdin, capture_output=True, check=False)
+        if done.returncode == 3:
+            raise NotFound(done.stderr.decode())
+        assert done.returncode == 0, done.stderr
+
+
+class Python:
+    name = "python"
+
+    def __init__(self, lake: lochan.Lake) -> None:
+        self._lake = lake
+
+    def put(self, branch: str, path: str, data: bytes) -> None:
+        self._branch(branch).put(path, data, content_type="text/csv", metadata=NOTES)
+
+    def copy(self, branch: str, path: str, to_branch: str, to: str) -> None:
+        self._branch(to_branch).copy(self._branch(branch), path, to)
+
+    def delete(self, branch: str, path: str) -> None:
+        self._branch(branch).delete(path)
+
+    def commit(self, repository: str) -> None:
+        self._lake.repository(repository).branch("main").commit("all of it")
+
+    def _branch(self, name: str) -> lochan.Branch:
+        repository, _, branch = name.partition("@")
+        return self._lake.repository(repository).branch(branch)
+
+
+class S3:
+    """Commits are nothing that it knows of."""
+
+    name = "s3"
+
+    def __init__(self, client: Any, other: Python) -> None:
+        self._client = client
+        self._other = other
+
+    def put(self, branch: str, path: str, data: bytes) -> None:
+        self._client.put_object(**_key(branch, path), Body=data, ContentType="text/csv", Metadata=NOTES)
+
+    def copy(self, branch: str, path: str, to_branch: str, to: str) -> None:
+        try:
+            self._client.copy_object(**_key(to_branch, to), CopySource=_key(branch, path))
+        except ClientError as error:
+            raise NotFound(str(error)) from error
+
+    def delete(self, branch: str, path: str) -> None:
+        self._client.delete_object(**_key(branch, path))
+
+    def commit(self, repository: str) -> None:
+        self._other.commit(repository)
+
+
+def _key(branch: str, path: str) -> dict[str, str]:
+    repository, _, name = branch.partition("@")
+    return {"Bucket": repository, "Key": f"{name}/{path}"}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LochanServer]:
+    with lochan_server(tmp_path_factory.mktemp("doors") / "lake") as running:
+        yield running
+        traceback = running.traceback()
+    assert not traceback, traceback
+
+
+@pytest.fixture(scope="module")
+def client(server: LochanServer) -> Iterator[Any]:
+    found = server.boto3(request_checksum_calculation="when_required")
+    yield found
+    found.close()
+
+
+@pytest.fixture(scope="module")
+def doors(server: LochanServer, client: Any) -> Iterator[list[Door]]:
+    with lochan.connect(server.lake) as lake:
+        python = Python(lake)
+        yield [CommandLine(server), python, S3(client, python)]
+
+
+def told(client: Any, branch: str, path: str) -> dict[str, Any]:
+    """What S3 tells of an object, but for when it was written."""
+    found = client.head_object(**_key(branch, path), ChecksumMode="ENABLED")
+    names = [name for name in found if name.startswith("Checksum")]
+    return {name: found[name] for name in ("ContentLength", "ETag", "ContentType", "Metadata", *names)}
+
+
+def test_objects_are_the_same_by_every_door(server: LochanServer, client: Any, doors: list[Door]) -> None:
+    answers = [_played(client, door) for door in doors]
+    assert answers[0]["put"]["ContentLength"] == 7
+    for door, answer in zip(doors[1:], answers[1:], strict=True):
+        assert answer == answers[0], door.name
+
+
+def _played(client: Any, door: Door) -> dict[str, Any]:
+    one, other = f"{door.name}-one", f"{door.name}-other"
+    client.create_bucket(Bucket=one)
+    client.create_bucket(Bucket=other)
+    main, elsewhere = f"{one}@main", f"{other}@main"
+    door.put(main, "fruit.csv", b"1,pear\n")
+    answer: dict[str, Any] = {"put": told(client, main, "fruit.csv")}
+    client.put_object(**_key(main, "summed"), Body=b"x" * 100, ChecksumAlgorithm="SHA256", Metadata=NOTES)
+    _upload(client, main, "parts")
+    for path in ("fruit.csv", "summed", "parts"):
+        answer[f"{path} within"] = _copied(client, door, main, path, main, f"again-{path}")
+        answer[f"{path} across"] = _copied(client, door, main, path, elsewhere, path)
+    door.delete(main, "again-summed")
+    door.commit(one)
+    listed = client.list_objects_v2(Bucket=one, Prefix="main/")["Contents"]
+    answer["left"] = [(each["Key"], each["ETag"], each["Size"]) for each in listed]
+    for target in (main, elsewhere):
+        with pytest.raises(NotFound):
+            door.copy(main, "nothing", target, "x")
+    return answer
+
+
+def _copied(client: Any, door: Door, branch: str, path: str, to_branch: str, to: str) -> dict[str, Any]:
+    door.copy(branch, path, to_branch, to)
+    copied = told(client, to_branch, to)
+    assert copied == told(client, branch, path), "a copy is told of as its source is"
+    return copied
+
+
+def _upload(client: Any, branch: str, path: str) -> None:
+    """In two parts, whose ETag and checksums are made of those of the parts."""
+    upload = client.create_multipart_upload(**_key(branch, path), ChecksumAlgorithm="CRC32", Metadata=NOTES)["UploadId"]
+    parts = []
+    for number, data in enumerate((b"a" * PART, b"b"), start=1):
+        part = {"UploadId": upload, "PartNumber": number, "Body": data, "ChecksumAlgorithm": "CRC32"}
+        done = client.upload_part(**_key(branch, path), **part)
+        parts.append({"PartNumber": number, "ETag": done["ETag"], "ChecksumCRC32": done["ChecksumCRC32"]})
+    client.complete_multipart_upload(**_key(branch, path), UploadId=upload, MultipartUpload={"Parts": parts})
