@@ -135,8 +135,7 @@ class Wish(NamedTuple):
 def on_spark(engine: str, found: "Sequence[Source]", place: "SparkPlace") -> bool:
     """Whether Spark loads it: whoever named no engine gets it for what is very much."""
     from lochan.cli.load_sources import Stream
-    from lochan.engines.choosing import SPARK
-    from lochan.jobs.choosing import engine_for
+    from lochan.engines.choice import SPARK, engine_for
 
     if engine == "auto" and any(isinstance(each, Stream) for each in found):
         return False

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from lochan.clock import Clock
-from lochan.engines.choosing import SPARK, chosen
+from lochan.engines.choice import SPARK, engine_of_query
 from lochan.engines.duckdb.files import gone
 from lochan.engines.duckdb.limits import STANDARD, Limits, cancelled, out_of_time
 from lochan.engines.duckdb.run import Run, start
@@ -89,7 +89,7 @@ async def ask(at: Surroundings, text: str, how: How) -> Result:
             try:
                 if how.reads_only and plan.plan.load is not None:
                     raise Refused("this query would change a pool, and may only read", hint="leave out `load`")
-                engine = chosen(how.engine, plan, how.spark)
+                engine = engine_of_query(how.engine, plan, how.spark)
                 run = await _start(at, plan, engine, how, work)
             finally:
                 await plan.opening.close()

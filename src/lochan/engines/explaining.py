@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lochan.engines.asking import How, prepared
-from lochan.engines.choosing import chosen
+from lochan.engines.choice import engine_of_query
 from lochan.engines.duckdb.workplace import Workplace
 from lochan.engines.surroundings import Surroundings
 from lochan.query.prepare import Prepared
@@ -20,7 +20,7 @@ async def explain(at: Surroundings, text: str, how: How) -> dict[str, Any]:
     finally:
         work.close()
     try:
-        engine = chosen(how.engine, plan, how.spark)
+        engine = engine_of_query(how.engine, plan, how.spark)
         return {
             "engine": engine,
             "sources": [_source(pool) for pool in plan.opening.pools],

@@ -7,7 +7,7 @@ from functools import partial
 from typing import NamedTuple
 
 from lochan.engines.asking import NOBODY
-from lochan.engines.choosing import SPARK
+from lochan.engines.choice import SPARK, engine_for
 from lochan.engines.duckdb.diff_rows import diff_rows as embedded
 from lochan.engines.duckdb.files import Files
 from lochan.engines.duckdb.limits import STANDARD, Limits
@@ -19,7 +19,6 @@ from lochan.engines.spark.telling import listener_of
 from lochan.engines.spark.watching import Listener
 from lochan.formats.record import Actor
 from lochan.jobs.apart import on_spark
-from lochan.jobs.choosing import engine_for
 from lochan.jobs.record import recorded
 from lochan.store.place import StorePlace
 from lochan.versioning.open_repository import OpenRepository

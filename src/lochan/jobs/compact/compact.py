@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from lochan.engines.choosing import SPARK
+from lochan.engines.choice import SPARK, engine_for
 from lochan.engines.compacting import EVERYTHING, Compacted, Planned, Wish, carry_out, compacted_first, landed, planned
 from lochan.engines.duckdb.files import Files
 from lochan.engines.duckdb.limits import STANDARD, Limits
@@ -23,7 +23,6 @@ from lochan.engines.spark.telling import listener_of
 from lochan.engines.spark.watching import Listener
 from lochan.formats.record import Actor
 from lochan.jobs.apart import on_spark
-from lochan.jobs.choosing import engine_for
 from lochan.jobs.compact.merging import Group, Merging, Task, groups_of, split
 from lochan.jobs.compact.tasks import SAMPLE_SCHEMA, cut, merge_alone, merge_part, sample
 from lochan.jobs.failing import explained

@@ -2,8 +2,8 @@
 
 import pytest
 
+from lochan.engines.choice import engine_for
 from lochan.engines.spark.place import SparkPlace
-from lochan.jobs.choosing import engine_for
 
 FAR = SparkPlace(remote="sc://nowhere", threshold_bytes=100)  # whether it is there shows when it is used
 
