@@ -97,6 +97,7 @@ class Ref(_AnyRef[ref.Ref]):
 class _AnyWritable(_AnyRef[Writable_co]):
     put = _waits(writable.WritableRef.put)
     delete = _waits(writable.WritableRef.delete)
+    delete_if = _waits(writable.WritableRef.delete_if)
     delete_folder = _waits(writable.WritableRef.delete_folder)
     copy = _waits(writable.WritableRef.copy)
     copy_folder = _waits(writable.WritableRef.copy_folder)

@@ -63,6 +63,7 @@ VERBS = (
     Verb("Ref", "read", _R, "fs cat"),
     Verb("WritableRef", "put", _W, "fs upload"),
     Verb("WritableRef", "delete", _W, "fs rm"),
+    Verb("WritableRef", "delete_if", _W),
     Verb("WritableRef", "delete_folder", _W, "fs rm"),
     Verb("WritableRef", "copy", _W, "fs cp"),
     Verb("WritableRef", "copy_folder", _W, "fs cp"),

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from lochan.api.bodies import Body, chunks_of
 from lochan.api.ref import NamedRef, Ref
 from lochan.api.results import FolderResult, ObjectInfo
+from lochan.errors import Invalid, PreconditionFailed
+
+if TYPE_CHECKING:
+    from lochan.formats.entry import Entry
+    from lochan.versioning.conditional import Check
 
 
 class WritableRef(Ref):
@@ -19,17 +25,30 @@ class WritableRef(Ref):
         *,
         content_type: str = "",
         metadata: Mapping[str, str] | None = None,
+        if_match: str = "",
+        if_absent: bool = False,
         key: str = "",
     ) -> ObjectInfo:
-        """Durable and visible when it returns. Raises NotFound for the branch, Invalid, Refused."""
+        """Durable and visible when it returns. `if_match` is the ETag that the object there must have, `if_absent` says
+        that there must be none. Raises PreconditionFailed, NotFound for the branch, Invalid, Refused."""
         from lochan.versioning.objects import put
 
         notes = dict(metadata or {})
+        check = condition(path, if_match, if_absent)
         actor = self._session.acting(key, "put", self.repository_name, self.name, path, content_type, notes)
         async with self._session.opened(self.repository_name) as repository:
             chunks = chunks_of(body)
             return ObjectInfo.of(
-                await put(repository, self.name, path, chunks, actor=actor, content_type=content_type, metadata=notes)
+                await put(
+                    repository,
+                    self.name,
+                    path,
+                    chunks,
+                    actor=actor,
+                    content_type=content_type,
+                    metadata=notes,
+                    check=check,
+                )
             )
 
     async def delete(self, *paths: str, key: str = "") -> list[str]:
@@ -39,6 +58,16 @@ class WritableRef(Ref):
         actor = self._session.acting(key, "delete", self.repository_name, self.name, paths)
         async with self._session.opened(self.repository_name) as repository:
             return await delete(repository, self.name, paths, actor=actor)
+
+    async def delete_if(self, path: str, if_match: str, *, key: str = "") -> None:
+        """The object, if it has this ETag at that very moment. Raises PreconditionFailed."""
+        from lochan.versioning.objects import delete_if
+
+        check = condition(path, if_match)
+        assert check is not None
+        actor = self._session.acting(key, "delete if", self.repository_name, self.name, path, if_match)
+        async with self._session.opened(self.repository_name) as repository:
+            await delete_if(repository, self.name, path, check, actor=actor)
 
     async def delete_folder(self, prefix: str, *, key: str = "") -> FolderResult:
         """Everything whose path begins with the prefix, in one event; perhaps nothing."""
@@ -107,3 +136,21 @@ class WritableRef(Ref):
         async with self._session.opened(self.repository_name) as repository:
             done = await move_folder(repository, self.name, prefix, to, actor=actor)
             return FolderResult(objects=done.objects, bytes=done.bytes)
+
+
+def condition(path: str, if_match: str, if_absent: bool = False) -> Check | None:
+    """What the object at a path must be. Raises Invalid where it would have to be two things."""
+    if if_match and if_absent:
+        raise Invalid("an object cannot have an ETag and be absent", hint="give if_match or if_absent")
+    if not (if_match or if_absent):
+        return None
+
+    def check(there: Entry | None) -> None:
+        if if_absent and there is not None:
+            raise PreconditionFailed(f"there is an object {path!r} already")
+        if if_match and there is None:
+            raise PreconditionFailed(f"there is no object {path!r} any more")
+        if if_match and there is not None and there.etag != if_match.strip('"'):
+            raise PreconditionFailed(f"the object {path!r} was changed: its ETag is {there.etag}")
+
+    return check

@@ -1,6 +1,8 @@
 """Objects of a branch: put, look at, read, delete, list. The body goes to the store, then an event names it.
 
-Where a branch is asked for, `branch+id` names a workspace of it, in which a body is a plain file.
+Where a branch is asked for, `branch+id` names a workspace of it, in which a body is a plain file. A `check` is asked
+about the object that is there: on a branch at the very moment of the write, in a workspace, which is one writer's, when
+it begins.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterable, Mapping, Sequence
@@ -12,7 +14,8 @@ from lochan.formats.refs_events import Staged
 from lochan.journal.request_key import CarriedOut
 from lochan.staging.listing import Page
 from lochan.versioning.bodies.paths import check_key
-from lochan.versioning.once import entry_first, once, staged_first
+from lochan.versioning.conditional import Check, submit_if
+from lochan.versioning.once import entry_first, nothing, once, staged_first
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.workspaces import writing
 
@@ -35,9 +38,12 @@ async def put(
     headers: Mapping[str, str] = _NONE,
     metadata: Mapping[str, str] = _NONE,
     expected_md5: str | None = None,
+    check: Check | None = None,
 ) -> Entry:
     """Durable and visible to everybody when it returns."""
     check_key(path)
+    if check is not None:
+        check(await _there(repository, branch, path))  # before the bytes are sent, and again when it is staged
     if workspace := await writing.named(repository, branch):
         return await writing.put(
             repository,
@@ -61,8 +67,27 @@ async def put(
         metadata=metadata,
         expected_md5=expected_md5,
     )
-    await _stage(repository, actor, Staged(branch, puts=(entry,)))
+    await _stage(repository, actor, Staged(branch, puts=(entry,)), path, check)
     return entry
+
+
+@once(nothing)
+async def stage(
+    repository: OpenRepository,
+    branch: str,
+    entry: Entry,
+    *,
+    actor: Actor,
+    check: Check | None = None,
+    read_at: int = 0,
+) -> None:
+    """An entry whose body is written. `read_at` is the state that a copy was read from (G4)."""
+    if workspace := await writing.named(repository, branch):
+        if check is not None:
+            check(await _there(repository, branch, entry.path))
+        await writing.stage(repository, workspace, [entry], actor=actor, read_at=read_at)
+        return
+    await _stage(repository, actor, Staged(branch, puts=(entry,), read_at=read_at), entry.path, check)
 
 
 async def put_many(repository: OpenRepository, branch: str, entries: Sequence[Entry], *, actor: Actor) -> None:
@@ -113,6 +138,26 @@ async def delete(repository: OpenRepository, branch: str, paths: Sequence[str], 
     return visible
 
 
-async def _stage(repository: OpenRepository, actor: Actor, event: Staged) -> None:
-    await repository.submit(actor, event)
+@once(nothing)
+async def delete_if(repository: OpenRepository, branch: str, path: str, check: Check, *, actor: Actor) -> None:
+    """Only what is as `check` wants it; what is not there is no error, unless `check` says so."""
+    check_key(path)
+    if workspace := await writing.named(repository, branch):
+        check(await _there(repository, branch, path))
+        await writing.delete(repository, workspace, [path], actor=actor)
+        return
+    await _stage(repository, actor, Staged(branch, deletes=(path,)), path, check)
+
+
+async def _there(repository: OpenRepository, branch: str, path: str) -> Entry | None:
+    return await (await repository.view(await repository.resolve(branch, workspaces=True))).get(path)
+
+
+async def _stage(
+    repository: OpenRepository, actor: Actor, event: Staged, path: str = "", check: Check | None = None
+) -> None:
+    if check is None:
+        await repository.submit(actor, event)
+    else:
+        await submit_if(repository, event.branch, path, check, (event,), actor=actor)
     repository.staged(event.branch)

@@ -12,7 +12,7 @@ import pytest
 
 import lochan
 from lochan.config.system_user import system_user
-from lochan.errors import AlreadyExists, ConcurrentCommit, Invalid, KeyReused, NotFound, NothingToDo
+from lochan.errors import AlreadyExists, ConcurrentCommit, Invalid, KeyReused, NotFound, NothingToDo, PreconditionFailed
 from lochan.lake import Lake as OpenLake
 from lochan.runtime import Runtime
 from lochan.store.local import LocalStore
@@ -101,6 +101,26 @@ def test_objects(shop: lochan.Repository, tmp_path: Path) -> None:
         main.put("x", tmp_path / "nowhere")
     with pytest.raises(Invalid, match="int is not the bytes"):
         main.put("x", 7)  # type: ignore[arg-type]
+
+
+def test_conditions(shop: lochan.Repository) -> None:
+    main = shop.branch("main")
+    for place in (main, main.workspace()):
+        first = place.stat("README.md").etag
+        with pytest.raises(PreconditionFailed, match="already"):
+            place.put("README.md", "x", if_absent=True)
+        place.put("README.md", "# Shop, again\n", if_match=first)
+        second = place.stat("README.md").etag  # a file in a workspace has one that its store gave it
+        with pytest.raises(PreconditionFailed, match="was changed"):
+            place.put("README.md", "x", if_match=first)
+        with pytest.raises(PreconditionFailed, match="was changed"):
+            place.delete_if("README.md", first)
+        place.delete_if("README.md", second)
+        with pytest.raises(PreconditionFailed, match="no object"):
+            place.delete_if("README.md", second)
+        assert place.put("new", "1", if_absent=True).size == 1
+        with pytest.raises(Invalid, match="if_match or if_absent"):
+            place.put("new", "1", if_absent=True, if_match=first)
 
 
 def test_from_one_repository_to_another(shop: lochan.Repository, lake: lochan.Lake) -> None:
