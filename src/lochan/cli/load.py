@@ -135,11 +135,13 @@ class Wish(NamedTuple):
 def on_spark(engine: str, found: "Sequence[Source]", place: "SparkPlace") -> bool:
     """Whether Spark loads it: whoever named no engine gets it for what is very much."""
     from lochan.cli.load_sources import Stream
-    from lochan.engines.choice import SPARK, engine_for
+    from lochan.engines.choice import PACKED_SPILL, SPARK, TEXT_SPILL, engine_for
+    from lochan.pools.input_format import is_plain_text
 
     if engine == "auto" and any(isinstance(each, Stream) for each in found):
         return False
-    return engine_for(engine, sum(each.size or 0 for each in found), place) == SPARK
+    spill = TEXT_SPILL if all(is_plain_text(each.name) for each in found) else PACKED_SPILL
+    return engine_for(engine, sum(each.size or 0 for each in found), place, spill=spill) == SPARK
 
 
 async def _load_here(lake: "Lake", found: "Sequence[Source]", wish: Wish) -> "Loaded":

@@ -17,5 +17,5 @@ def spark_place(config: "Config", master: str | None = None) -> "SparkPlace":
         remote = os.environ.get("SPARK_REMOTE", "")
     packages = config.optional_text("spark.packages")
     options = {"spark.jars.packages": packages} if packages else {}
-    thresholds = config.size("spark.threshold"), config.size("spark.local_threshold")
+    thresholds = config.size("spark.threshold"), config.optional_size("spark.local_threshold")
     return SparkPlace(master or config.text("spark.master"), remote, thresholds[0], options, thresholds[1])

@@ -195,7 +195,10 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("spark.memory", kinds.SIZE, "1GiB", "how much memory the server's own Spark has"),
     Setting("spark.threshold", kinds.SIZE, "256MB", "on a cluster, work that reads more than this goes to Spark"),
     Setting(
-        "spark.local_threshold", kinds.SIZE, "100GB", "on one machine, work that reads more than this goes to Spark"
+        "spark.local_threshold",
+        kinds.SIZE,
+        None,
+        "on one machine, work that reads more than this goes to Spark; by default, what fits neither memory nor disk",
     ),
     Setting(
         "cache.path",

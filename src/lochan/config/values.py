@@ -65,6 +65,10 @@ class Config:
         assert isinstance(value, bool), key
         return value
 
+    def optional_size(self, key: str) -> int | None:
+        """In bytes."""
+        return None if self[key] is None else self.size(key)
+
     def size(self, key: str) -> int:
         """In bytes."""
         value = self[key]

@@ -89,7 +89,7 @@ async def ask(at: Surroundings, text: str, how: How) -> Result:
             try:
                 if how.reads_only and plan.plan.load is not None:
                     raise Refused("this query would change a pool, and may only read", hint="leave out `load`")
-                engine = engine_of_query(how.engine, plan, how.spark)
+                engine = engine_of_query(how.engine, plan, how.spark, how.limits)
                 run = await _start(at, plan, engine, how, work)
             finally:
                 await plan.opening.close()

@@ -20,7 +20,7 @@ async def explain(at: Surroundings, text: str, how: How) -> dict[str, Any]:
     finally:
         work.close()
     try:
-        engine = engine_of_query(how.engine, plan, how.spark)
+        engine = engine_of_query(how.engine, plan, how.spark, how.limits)
         return {
             "engine": engine,
             "sources": [_source(pool) for pool in plan.opening.pools],

@@ -44,7 +44,7 @@ async def diff_rows(
     """Raises NotFound, Invalid for a bad key or files that are no rows, Gone, and Refused where Spark does not start.
     `place` is where the lake is."""
     sides = await sides_of(repository, wish)
-    if engine_for(how.engine, sides.size_bytes, how.spark) != SPARK:
+    if engine_for(how.engine, sides.size_bytes, how.spark, how.limits) != SPARK:
         return await embedded(repository, sides, files, how.limits, sample=how.sample)
     from lochan.engines.spark.session import session_at
     from lochan.jobs.diff_rows import diff_rows as compared

@@ -69,6 +69,12 @@ def detect(name: str, head: bytes) -> str:
     raise Invalid(f"{name}: it cannot be told what format this is", hint=f"say it with -i: one of {', '.join(FORMATS)}")
 
 
+def is_plain_text(name: str) -> bool:
+    """By its name: rows as text, and nothing that packs them."""
+    packed = PurePosixPath(name.lower()).suffix in _PACKED_SUFFIXES
+    return not packed and _by_name(name) in (NDJSON, JSON, LINES, CSV, TSV, XML)
+
+
 def _by_name(name: str) -> str | None:
     path = PurePosixPath(name.lower())
     return _BY_SUFFIX.get((path.with_suffix("") if path.suffix in _PACKED_SUFFIXES else path).suffix)

@@ -2,10 +2,13 @@
 
 import pytest
 
-from lochan.engines.choice import engine_for
+from lochan.engines.choice import TEXT_SPILL, engine_for
+from lochan.engines.duckdb.limits import Limits
 from lochan.engines.spark.place import SparkPlace
+from lochan.pools.input_format import is_plain_text
 
 FAR = SparkPlace(remote="sc://nowhere", threshold_bytes=100)  # whether it is there shows when it is used
+HERE = SparkPlace(threshold_bytes=100)
 
 
 @pytest.mark.parametrize(
@@ -22,8 +25,20 @@ def test_never_by_itself_where_it_cannot_run(monkeypatch: pytest.MonkeyPatch) ->
     assert engine_for("spark", 101, SparkPlace(local_threshold_bytes=100)) == "spark"
 
 
-def test_one_machine_has_a_threshold_of_its_own() -> None:
-    """There the embedded engine has the same memory and disk, and starts no JVM."""
-    here = SparkPlace(threshold_bytes=100, local_threshold_bytes=1_000)
-    assert [engine_for("auto", size, here) for size in (101, 1_000, 1_001)] == ["duckdb", "duckdb", "spark"]
-    assert engine_for("auto", 101, here._replace(master="spark://far:7077")) == "spark"
+def test_on_one_machine_what_fits_memory_and_disk_stays_in_the_embedded_engine() -> None:
+    room = Limits(memory_bytes=2_000, spill_bytes=6_000)
+    assert [engine_for("auto", size, HERE, room) for size in (1_000, 1_001)] == ["duckdb", "spark"]
+    texts = [engine_for("auto", size, HERE, room, spill=TEXT_SPILL) for size in (8_000, 8_001)]
+    assert texts == ["duckdb", "spark"]
+    assert engine_for("auto", 1 << 60, HERE) == "spark", "by what is free on the disk"
+    assert engine_for("auto", 101, HERE._replace(master="spark://far:7077"), room) == "spark"
+
+
+def test_a_limit_that_was_set_is_the_limit() -> None:
+    here = HERE._replace(local_threshold_bytes=1_000)
+    assert [engine_for("auto", size, here) for size in (1_000, 1_001)] == ["duckdb", "spark"]
+
+
+def test_plain_text_is_known_by_its_name() -> None:
+    names = ("a.ndjson", "a.CSV", "logs/a.log", "a.ndjson.gz", "a.csv.zst", "a.parquet", "a")
+    assert [is_plain_text(name) for name in names] == [True, True, True, False, False, False, False]

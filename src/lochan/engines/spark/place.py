@@ -12,10 +12,6 @@ from typing import NamedTuple
 from lochan.errors import Refused
 
 THRESHOLD_BYTES = 256_000_000
-# On one machine Spark has no more memory and no more disk than the embedded engine, and starts a JVM first: 340 MB of
-# NDJSON took it 30 s against 7. The embedded engine loads ten gigabytes within 1.4 GiB; beyond a hundred nothing was
-# measured.
-LOCAL_THRESHOLD_BYTES = 100_000_000_000
 
 
 class SparkPlace(NamedTuple):
@@ -25,7 +21,7 @@ class SparkPlace(NamedTuple):
     remote: str = ""  # a Spark Connect server, instead of a master
     threshold_bytes: int = THRESHOLD_BYTES  # `auto` takes Spark on a cluster for what reads more
     options: Mapping[str, str] = {}  # of Spark's own, for a new session
-    local_threshold_bytes: int = LOCAL_THRESHOLD_BYTES  # and Spark on this machine for what reads more than this
+    local_threshold_bytes: int | None = None  # and Spark on this machine; None: for what fits neither memory nor disk
 
     @property
     def where(self) -> str:
@@ -35,11 +31,6 @@ class SparkPlace(NamedTuple):
     def is_here(self) -> bool:
         """It reads the files of this machine."""
         return not self.remote and self.master.partition("[")[0] == "local"
-
-    @property
-    def auto_bytes(self) -> int:
-        """`auto` leaves what reads no more than this to the embedded engine."""
-        return self.local_threshold_bytes if self.is_here else self.threshold_bytes
 
 
 STANDARD = SparkPlace()

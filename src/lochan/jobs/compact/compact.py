@@ -66,7 +66,7 @@ async def compact(
     """Raises NothingToDo, ConcurrentCommit, NotFound for an id that is not there, and Refused where Spark does not
     start. `place` is where the lake is."""
     plan = await planned(repository, branch, wish)
-    if engine_for(how.engine, plan.size_bytes, how.spark) != SPARK:
+    if engine_for(how.engine, plan.size_bytes, how.spark, how.limits) != SPARK:
         return await carry_out(repository, branch, plan, files, said, actor=actor, limits=how.limits)
     from lochan.engines.spark.session import session_at
 
