@@ -18,6 +18,7 @@ EXTRA = {  # sent by clients, and without a meaning here
     "ListParts": {"encoding-type"},
     "CopyObject": {"versionId"},
     "PutObject": {"versionId", "partNumber"},
+    "GetBucketLifecycleConfiguration": {"withUpdatedAt"},
 }
 
 

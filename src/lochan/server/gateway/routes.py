@@ -74,10 +74,16 @@ _GET = _names("versionId partNumber") | {
 # The signature, headers that a link signs in its query, and the operation's name, which newer SDKs add.
 _ALWAYS = _names("AWSAccessKeyId Signature Expires x-id content-type Content-Type content-md5 Content-MD5")
 
+# What MinIO's client asks for beyond S3, in reads that have nothing more to tell.
+_EXTENSIONS = {"lifecycle": _names("withUpdatedAt")}
+
 
 def _configurations(names: Mapping[str, bucket_configuration.Absent], handle: Handle, action: str) -> dict[str, Route]:
     versions = _names("versionId") if action == READ else frozenset()
-    return {name: Route(absent.operation, handle, action, versions) for name, absent in names.items()}
+    return {
+        name: Route(absent.operation, handle, action, versions | _EXTENSIONS.get(name, frozenset()))
+        for name, absent in names.items()
+    }
 
 
 # Sub-resources in the order they are looked for; "" is the operation without one.
