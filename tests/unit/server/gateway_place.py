@@ -15,9 +15,9 @@ from lochan.ids import Ids
 from lochan.lake import Lake
 from lochan.server.gateway.app import App
 from lochan.server.gateway.gateway import Gateway
-from lochan.server.gateway.lane.pages import Pages
-from lochan.server.gateway.lane.plans import Plans
+from lochan.server.gateway.list_cache import Pages
 from lochan.server.gateway.request import Request
+from lochan.server.gateway.signature_plans import Plans
 from lochan.server.notes import _received
 from lochan.server.settings import S3Settings
 
@@ -131,14 +131,14 @@ class NoPages(Pages):
 class Place:
     """One gateway. `short` is how many went the short way."""
 
-    def __init__(self, lake: Lake, *, lane: bool, settings: S3Settings) -> None:
+    def __init__(self, lake: Lake, *, fastpath: bool, settings: S3Settings) -> None:
         self.lake = lake
         self.short = 0
         self.noted: list[Noted] = []
         self.is_flat = settings.flat
-        self._lane = lane
+        self._fastpath = fastpath
         self._settings = settings
-        self.app = App(self._open, self._seen, self._read if lane else None)
+        self.app = App(self._open, self._seen, self._read if fastpath else None)
 
     async def ask(self, asked: Asked, protocol: Protocol | None = None) -> Answer:
         protocol = protocol or Protocol(asked.body)
@@ -148,7 +148,7 @@ class Place:
 
     async def _open(self) -> Gateway:
         gateway = Gateway(self.lake, self._settings, SystemClock(), Ids())
-        if not self._lane:
+        if not self._fastpath:
             gateway.plans, gateway.pages = NoPlans(), NoPages()
         return gateway
 

@@ -5,8 +5,8 @@ from typing import Any, cast
 import pytest
 
 from lochan.access.state import AccessKey
-from lochan.server.gateway.lane import answers
-from lochan.server.gateway.lane.answers import Answer, Answers
+from lochan.server.gateway.fastpath import answers
+from lochan.server.gateway.fastpath.answers import Answer, Answers
 
 
 def answer(key: AccessKey, inside: str) -> Answer:

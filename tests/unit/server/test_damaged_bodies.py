@@ -15,15 +15,15 @@ from tests.unit.server.gateway_place import ACTOR, Place, signed
 RANGES = [None, "bytes=0-199", "bytes=5000-5001", "bytes=-10", "bytes=1000-"]
 
 
-@pytest.mark.parametrize("lane", [True, False])
+@pytest.mark.parametrize("fastpath", [True, False])
 @pytest.mark.parametrize("size", [10_000, 300_000, 3 << 20], ids=["small", "in one piece", "streamed"])
-def test_no_range_is_answered_with_damage(tmp_path: Path, size: int, lane: bool) -> None:
+def test_no_range_is_answered_with_damage(tmp_path: Path, size: int, fastpath: bool) -> None:
     async def play() -> None:
         lake = await Lake.create(LocalStore(str(tmp_path / "lake"), create=True))
         admin = await ensure_admin(lake.open_access(), actor=ACTOR)
         assert admin is not None
         await lake.create_repository("demo", actor=ACTOR)
-        place = Place(lake, lane=lane, settings=S3Settings())
+        place = Place(lake, fastpath=fastpath, settings=S3Settings())
         place.app.__rsgi_init__(asyncio.get_running_loop())
         body = bytes(range(256)) * (size // 256)
         assert (await place.ask(signed(admin, "PUT", "/demo/main/a", body=body))).status == 200

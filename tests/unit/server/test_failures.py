@@ -44,7 +44,7 @@ def test_clients_are_not_told_where_the_lake_is(tmp_path: Path) -> None:
         assert admin is not None
         made = await lake.create_repository("demo", actor=ACTOR)
         (tmp_path / "lake" / made.id / "data").write_bytes(b"in the way")
-        place = Place(lake, lane=True, settings=S3Settings())
+        place = Place(lake, fastpath=True, settings=S3Settings())
         place.app.__rsgi_init__(asyncio.get_running_loop())
         for _ in range(2):  # the general way, and the short one
             answer = await place.ask(signed(admin, "PUT", "/demo/main/a", body=b"x"))

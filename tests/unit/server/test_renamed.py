@@ -15,8 +15,8 @@ from tests.unit.access.place import allow
 from tests.unit.server.gateway_place import ACTOR, Place, signed
 
 
-@pytest.mark.parametrize("lane", [True, False], ids=["the short way", "the general way"])
-def test_who_might_read_the_old_name_may_not_read_the_new_one(tmp_path: object, lane: bool) -> None:
+@pytest.mark.parametrize("fastpath", [True, False], ids=["the short way", "the general way"])
+def test_who_might_read_the_old_name_may_not_read_the_new_one(tmp_path: object, fastpath: bool) -> None:
     async def work() -> None:
         lake = await Lake.create(LocalStore(str(tmp_path), create=True))
         access = lake.open_access()
@@ -25,7 +25,7 @@ def test_who_might_read_the_old_name_may_not_read_the_new_one(tmp_path: object, 
         await put_policy(access, "Public", [allow("fs:*", "repository/public repository/public/*")], actor=ACTOR)
         await attach(access, "Public", "user/bob", actor=ACTOR)
         bob = await create_key(access, "bob", actor=ACTOR)
-        place = Place(lake, lane=lane, settings=S3Settings())
+        place = Place(lake, fastpath=fastpath, settings=S3Settings())
         place.app.__rsgi_init__(asyncio.get_running_loop())
 
         async def status(method: str, bucket: str) -> int:

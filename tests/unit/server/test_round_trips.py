@@ -24,7 +24,7 @@ class Far:
         self.admin: Credentials = made
         await self.other.create_repository("demo", actor=ACTOR)
         lake = await Lake.open(CountingStore(store, self.counts))
-        self.place = Place(lake, lane=False, settings=S3Settings())
+        self.place = Place(lake, fastpath=False, settings=S3Settings())
         self.place.app.__rsgi_init__(asyncio.get_running_loop())
         assert (await self.put("main/warm"))[0] == 200
         return self

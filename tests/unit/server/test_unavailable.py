@@ -27,7 +27,7 @@ async def served(folder: Path) -> AsyncIterator[tuple[Place, Credentials]]:
     admin = await ensure_admin(lake.open_access(), actor=ACTOR)
     assert admin is not None
     await lake.create_repository("demo", actor=ACTOR)
-    place = Place(lake, lane=True, settings=S3Settings())
+    place = Place(lake, fastpath=True, settings=S3Settings())
     place.app.__rsgi_init__(asyncio.get_running_loop())
     answer = await place.ask(signed(admin, "PUT", "/demo/main/a", body=b"x"))
     assert answer.status == 200

@@ -48,7 +48,9 @@ async def opened(folder: Path, *, flat: bool = False, idle_s: float = 60.0) -> W
     people = await _people(lake)
     await lake.create_repository("bucket", actor=ACTOR)
     settings = S3Settings(flat=flat, idle_s=idle_s)
-    world = World(lake, people, Place(lake, lane=True, settings=settings), Place(lake, lane=False, settings=settings))
+    world = World(
+        lake, people, Place(lake, fastpath=True, settings=settings), Place(lake, fastpath=False, settings=settings)
+    )
     for place in (world.short, world.general):
         place.app.__rsgi_init__(asyncio.get_running_loop())
     await _fill(lake)

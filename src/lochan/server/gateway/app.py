@@ -2,7 +2,7 @@
 
     scope ──▶ bucket and key ──▶ route ──▶ who asks? ──▶ operation, which asks: may they? ──▶ response
       │              └──────────────┴──────────┴──────────────────┴──▶ an error, in S3's words
-      └─────▶ a plain read or write: the short way (`lane`)
+      └─────▶ a plain read or write: the fast path (`fastpath/`)
 
 Granian decodes the path before we see it, so what a client signed is encoded again; bytes that are no UTF-8 come as
 U+FFFD, fail their signature, and are told so.
@@ -18,11 +18,11 @@ from granian.rsgi import ProtocolClosed  # type: ignore[attr-defined]
 from lochan.errors import LochanError
 from lochan.server.gateway.authentication import authenticate
 from lochan.server.gateway.failures import as_s3
+from lochan.server.gateway.fastpath.note import Note
+from lochan.server.gateway.fastpath.reads import Reads
+from lochan.server.gateway.fastpath.writes import Writes
 from lochan.server.gateway.flow import Flow
 from lochan.server.gateway.gateway import Gateway
-from lochan.server.gateway.lane.note import Note
-from lochan.server.gateway.lane.reads import Reads
-from lochan.server.gateway.lane.writes import Writes
 from lochan.server.gateway.request import Headers, Request, Response, Stream
 from lochan.server.gateway.routes import check_query, find
 from lochan.server.gateway.wire.addressing import located

@@ -1,7 +1,7 @@
 """Who asks: the signature of a request, by the secret of its key, in a state of the lake that is new enough (A1)."""
 
 from lochan.server.gateway.gateway import Gateway
-from lochan.server.gateway.lane.recognised import recognised
+from lochan.server.gateway.known_signature import recognised
 from lochan.server.gateway.request import Request
 from lochan.server.gateway.wire.authenticate import claimed
 from lochan.server.gateway.wire.errors import S3Error

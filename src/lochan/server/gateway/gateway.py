@@ -10,10 +10,10 @@ from lochan.journal.request_key import keyed
 from lochan.lake import Lake
 from lochan.server.connection_guard import ConnectionGuard
 from lochan.server.gateway.flow import Flows
-from lochan.server.gateway.lane.moment import Moment
-from lochan.server.gateway.lane.pages import Pages
-from lochan.server.gateway.lane.plans import Plans
+from lochan.server.gateway.list_cache import Pages
+from lochan.server.gateway.moment import Moment
 from lochan.server.gateway.request import Request
+from lochan.server.gateway.signature_plans import Plans
 from lochan.server.gateway.wire.addressing import checked_bucket
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.realm import Realm

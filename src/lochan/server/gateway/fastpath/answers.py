@@ -6,7 +6,7 @@ on, all of that is as it was, and is not asked again.
 from typing import NamedTuple
 
 from lochan.access.state import AccessKey
-from lochan.server.gateway.lane.known import Seen
+from lochan.server.gateway.fastpath.known import Seen
 from lochan.versioning.open_repository import OpenRepository
 
 _ANSWERS_MAX = 10_000  # 3 MB, and the headers that `known.py` may have forgotten: some 25

@@ -7,12 +7,12 @@ from lochan.access import resources
 from lochan.access.state import AccessKey
 from lochan.errors import LochanError
 from lochan.server.gateway.authentication import now
+from lochan.server.gateway.fastpath.answers import Answer, Answers
+from lochan.server.gateway.fastpath.known import Known
+from lochan.server.gateway.fastpath.note import Note
 from lochan.server.gateway.gateway import Gateway
-from lochan.server.gateway.lane.answers import Answer, Answers
-from lochan.server.gateway.lane.known import Known
-from lochan.server.gateway.lane.note import Note
-from lochan.server.gateway.lane.plans import SIGNATURE_DIGITS
 from lochan.server.gateway.looking import asks_for_checksums
+from lochan.server.gateway.signature_plans import SIGNATURE_DIGITS
 from lochan.server.gateway.wire.addressing import KEY_BYTES_MAX, host_bucket
 from lochan.server.gateway.wire.uri import canonical_path
 from lochan.versioning.open_repository import OpenRepository

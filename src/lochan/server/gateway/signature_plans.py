@@ -16,7 +16,7 @@ from operator import itemgetter
 from typing import Final
 
 from lochan.access.state import AccessKey
-from lochan.server.gateway.lane.shapes import Shape
+from lochan.server.gateway.header_shapes import Shape
 from lochan.server.gateway.wire.canonical_v4 import ALGORITHM, Signed
 from lochan.server.gateway.wire.dates import parse_iso_basic
 from lochan.server.gateway.wire.identity import NOBODY

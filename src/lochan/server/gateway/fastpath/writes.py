@@ -20,15 +20,15 @@ from lochan.errors import LochanError
 from lochan.formats.entry import Entry
 from lochan.formats.record import Actor
 from lochan.server.gateway.authentication import now
+from lochan.server.gateway.fastpath.note import Note
+from lochan.server.gateway.fastpath.patience import Patience
+from lochan.server.gateway.fastpath.taken import Taken
+from lochan.server.gateway.fastpath.targets import Target, Targets
 from lochan.server.gateway.gateway import CLIENT, Gateway
-from lochan.server.gateway.lane.note import Note
-from lochan.server.gateway.lane.patience import Patience
-from lochan.server.gateway.lane.plans import SIGNATURE_DIGITS, Plan
-from lochan.server.gateway.lane.shapes import Write
-from lochan.server.gateway.lane.taken import Taken
-from lochan.server.gateway.lane.targets import Target, Targets
+from lochan.server.gateway.header_shapes import Write
 from lochan.server.gateway.looking import checksum_headers
 from lochan.server.gateway.request import Request
+from lochan.server.gateway.signature_plans import SIGNATURE_DIGITS, Plan
 from lochan.server.gateway.storing import Told, told
 from lochan.server.gateway.wire.addressing import host_bucket
 from lochan.server.gateway.wire.checksums import content_md5, declared_checksum

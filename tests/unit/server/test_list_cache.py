@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from lochan.access.rights import Rights
 from lochan.formats.entry import Entry
-from lochan.server.gateway.lane.pages import BYTES_MAX, Pages
+from lochan.server.gateway.list_cache import BYTES_MAX, Pages
 from lochan.staging.layers import EMPTY, Layers
 from lochan.versioning.resolve import Resolved
 from lochan.versioning.state.branch import Branch

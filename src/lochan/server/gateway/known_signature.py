@@ -1,8 +1,8 @@
 """Who asks, by what is known of its client already; for requests of every kind."""
 
 from lochan.server.gateway.gateway import Gateway
-from lochan.server.gateway.lane.plans import SIGNATURE_DIGITS, Plan
 from lochan.server.gateway.request import Request
+from lochan.server.gateway.signature_plans import SIGNATURE_DIGITS, Plan
 from lochan.server.gateway.wire.identity import ChunkSeed, Form, Identity, declared_payload
 from lochan.server.gateway.wire.presigned import is_v2, is_v4
 from lochan.server.gateway.wire.signed_request import canonical_query

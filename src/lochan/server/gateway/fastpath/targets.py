@@ -8,7 +8,7 @@ import msgspec
 from lochan.access import resources
 from lochan.access.rights import NOTHING, Rights
 from lochan.server.gateway.gateway import Gateway
-from lochan.server.gateway.lane.plans import PLANS_MAX, Plan
+from lochan.server.gateway.signature_plans import PLANS_MAX, Plan
 from lochan.server.gateway.wire.addressing import KEY_BYTES_MAX
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.repositories import POOL
