@@ -11,7 +11,7 @@ from lochan.formats.pool_settings import PoolSettings
 from lochan.pools import keys
 from lochan.pools.compaction import Partition, partitions
 from lochan.pools.facts import ColumnFacts, Facts
-from lochan.pools.keys import Instant
+from lochan.pools.keys import Instant, Span
 from lochan.pools.objects import object_id
 from lochan.pools.shape import TIME
 from lochan.pools.times import NATIVE, render
@@ -19,7 +19,7 @@ from lochan.query.sources.meta.rows import MetaRows
 from lochan.query.sources.snapshot import DataObject, Indices, Snapshot
 
 _OBJECT_FIELDS = ("id", "min", "max", "count", "size", "keyless", "address", "shapes", "columns")
-_PARTITION_FIELDS = ("min", "max", "count", "size", "objects")
+_PARTITION_FIELDS = ("min", "max", "count", "size", "keyless", "objects")
 _1970 = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -61,15 +61,18 @@ def _partition(partition: Partition, settings: PoolSettings) -> dict[str, Any]:
         **_span(partition.low, partition.high, settings),
         "count": partition.rows,
         "size": partition.bytes,
+        "keyless": partition.keyless,
         "objects": [object_id(path) for path in partition.paths],
     }
 
 
 def _span(low: bytes, high: bytes, settings: PoolSettings) -> dict[str, Any]:
-    """`min` is the key that comes first in the pool's order. Left out where no row has the key, or where the span is
-    one around keys of many kinds."""
-    ends = {"min": keys.decode(low, settings), "max": keys.decode(high, settings)} if low else {}
-    return {name: shown(values) for name, values in ends.items() if values and None not in values}
+    """`min` is the smaller end, in whatever order the pool keeps its rows. Left out where no row has the key, or where
+    the span is one around keys of many kinds."""
+    if not low:
+        return {}
+    ends = zip(("min", "max"), keys.ends(Span(low, high), settings), strict=True)
+    return {name: shown(values) for name, values in ends if values and None not in values}
 
 
 def shown(values: list[Any]) -> Any:
