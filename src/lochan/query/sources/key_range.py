@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from math import ceil, floor
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sqlglot import exp
 
@@ -61,7 +61,8 @@ ALL_KEYS = KeyRange()
 
 
 def converted(range: KeyRange, kinds: Iterable[str], settings: PoolSettings) -> KeyRange:
-    """With its ends as values of the key's kind, where that is one. Raises Invalid for one that is no such value."""
+    """With its ends as values of the key's kind, where that is one, and the lesser first: it does not matter which one a
+    query names first. Raises Invalid for one that is no such value."""
     path = settings.keys[0].path
     if not path and (range.low or range.high):
         raise Invalid("a pool whose key is the whole record has no ranges", hint="use `where` instead")
@@ -69,9 +70,22 @@ def converted(range: KeyRange, kinds: Iterable[str], settings: PoolSettings) -> 
     if path in settings.times and there <= {_RANK[TIME], _RANK[STRING]}:
         there = {_RANK[TIME]}  # its strings that say times are times
     if len(there) != 1 or there == {_RANK[JSON]}:  # no literal is an object or a list
-        return range
+        return _rising(range)
     (rank,) = there
-    return range._replace(low=_as(range.low, rank, path), high=_as(range.high, rank, path))
+    return _rising(range._replace(low=_as(range.low, rank, path), high=_as(range.high, rank, path)))
+
+
+def _rising(range: KeyRange) -> KeyRange:
+    low, high = range.low, range.high
+    if low is None or high is None or _place(low) <= _place(high):
+        return range
+    return range._replace(low=high, high=low)
+
+
+def _place(end: tuple[str, Scalar]) -> tuple[int, Any, str]:
+    """What orders ends of all kinds: by kind, then by value, and times by the digits behind their microseconds."""
+    kind, value = end
+    return _RANK[kind], value, getattr(value, "finer", "")
 
 
 def _as(end: End, rank: int, path: Path) -> End:
