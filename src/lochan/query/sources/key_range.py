@@ -61,8 +61,8 @@ ALL_KEYS = KeyRange()
 
 
 def converted(range: KeyRange, kinds: Iterable[str], settings: PoolSettings) -> KeyRange:
-    """With its ends as values of the key's kind, where that is one, and the lesser first: it does not matter which one a
-    query names first. Raises Invalid for one that is no such value."""
+    """With its ends as values of the key's kind, where that is one, and the lesser first: which one a query names first
+    does not matter. Raises Invalid for one that is no such value."""
     path = settings.keys[0].path
     if not path and (range.low or range.high):
         raise Invalid("a pool whose key is the whole record has no ranges", hint="use `where` instead")
