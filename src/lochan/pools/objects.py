@@ -11,7 +11,7 @@ from lochan.formats.entry import ENTRY_SCHEMA, Entry
 from lochan.formats.entry_table import entries_of
 from lochan.formats.pool_settings import PoolSettings
 from lochan.pools import facts, times
-from lochan.pools.keys import Span, ends
+from lochan.pools.keys import Instant, Span, ends
 from lochan.tree.tree import Tree
 
 SUFFIX = ".parquet"
@@ -95,4 +95,8 @@ def _span(low: bytes, high: bytes, settings: PoolSettings) -> dict[str, Any]:
 
 def _shown(parts: list[Any]) -> list[Any]:
     """The parts of a key, times in the form that queries give them in."""
-    return [times.render(times.micros_of(part), times.NATIVE) if isinstance(part, date) else part for part in parts]
+    return [_text(part) if isinstance(part, date | Instant) else part for part in parts]
+
+
+def _text(moment: date | Instant) -> str:
+    return times.render(moment.micros if isinstance(moment, Instant) else times.micros_of(moment), times.NATIVE)

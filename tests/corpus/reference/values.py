@@ -35,6 +35,15 @@ class Time:
         return f"{whole}.{fraction}Z" if fraction else f"{whole}Z"
 
 
+def time_at(us: int) -> Any:
+    """Of the years 1 to 9999; all else is no time."""
+    try:
+        dt.datetime(1970, 1, 1) + dt.timedelta(microseconds=us)
+    except OverflowError:
+        return ERROR
+    return Time(us)
+
+
 @dataclass(frozen=True, order=True)
 class Duration:
     us: int

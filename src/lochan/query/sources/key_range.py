@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from lochan.errors import Invalid
 from lochan.formats.pool_settings import PoolSettings, path_text
+from lochan.pools import times
 from lochan.pools.json_row import exact_number
 from lochan.pools.keys import Instant
 from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, JSON, NULL, OBJECT, STRING, TIME
@@ -104,16 +105,12 @@ def _as(end: End, rank: int, path: Path) -> End:
 
 
 def _parsed(text: str, rank: int) -> End:
-    from datetime import UTC, datetime, timedelta
-
     try:
         if rank == _RANK[INT]:
             value = int(text) if text.lstrip("-").isdigit() else exact_number(text)
             return _number_kind(value), value
         if rank == _RANK[TIME]:
-            moment = datetime.fromisoformat(text)
-            moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-            return TIME, (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+            return TIME, times.parse(text)
     except (ValueError, ArithmeticError):
         pass
     return None

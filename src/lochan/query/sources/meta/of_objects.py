@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
@@ -14,13 +14,12 @@ from lochan.pools.facts import ColumnFacts, Facts
 from lochan.pools.keys import Instant, Span
 from lochan.pools.objects import object_id
 from lochan.pools.shape import TIME
-from lochan.pools.times import NATIVE, render
+from lochan.pools.times import NATIVE, micros_of, render
 from lochan.query.sources.meta.rows import MetaRows
 from lochan.query.sources.snapshot import DataObject, Indices, Snapshot
 
 _OBJECT_FIELDS = ("id", "min", "max", "count", "size", "keyless", "address", "shapes", "columns")
 _PARTITION_FIELDS = ("min", "max", "count", "size", "keyless", "objects")
-_1970 = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def object_rows(snapshot: Snapshot, kept: Indices) -> MetaRows:
@@ -79,5 +78,9 @@ def shown(values: list[Any]) -> Any:
     """The value of a key of one part; of several a list, in which times are texts."""
     if len(values) == 1:
         [value] = values
-        return Instant((value - _1970) // timedelta(microseconds=1)) if isinstance(value, datetime) else value
-    return [each.isoformat().replace("+00:00", "Z") if isinstance(each, datetime) else each for each in values]
+        return Instant(micros_of(value)) if isinstance(value, datetime) else value
+    return [_text(each) if isinstance(each, datetime | Instant) else each for each in values]
+
+
+def _text(moment: datetime | Instant) -> str:
+    return render(moment.micros if isinstance(moment, Instant) else micros_of(moment), NATIVE)
