@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from lochan.pools.shape import BOOL, FLOAT, INT, JSON, NULL, STRING, TIME, Array, Object, Type, kind_of
-from lochan.query.dialects import decimals
+from lochan.query.dialects import decimals, json_order
 from lochan.query.dialects.addresses import IPV4, ipv6_digits, ipv6_text
 from lochan.query.dialects.durations import parsed_duration, written_duration
 from lochan.query.dialects.form import (
@@ -303,8 +303,19 @@ _WORDS = decimals.Words(
     first=lambda of: f"{of}[1]",
 )
 
+_DECIMALS = decimals.forms(_WORDS)
+_ORDER_WORDS = json_order.Words(
+    quoted=quoted,
+    found=lambda of, pattern: f"REGEXP_EXTRACT_ALL({of}, {pattern})",
+    each=_WORDS.each,
+    joined=lambda many: f"ARRAY_TO_STRING({many}, '')",
+    json_string=_JSON_STRING,
+    number_key=_DECIMALS["number_key"],
+)
+
 FORMS: Forms = {
-    **decimals.forms(_WORDS),
+    **_DECIMALS,
+    "json_order": json_order.form(_ORDER_WORDS),
     # kinds
     "try_cast": _try_cast,
     "truncate": plain("TRUNC({0})"),
