@@ -46,6 +46,10 @@ ANSWERS: dict[str, list[dict[str, Any]]] = {
     "objects, sizes": _count(3),
     "partitions": _count(3),
     "partitions, of people": _count(1),
+    "the ends of objects of a falling key": [
+        {"min": f"2026-10-0{first}T00:00:00Z", "max": f"2026-10-0{first + 6}T00:00:00Z"} for first in (1, 2, 3)
+    ],
+    "the ends of partitions with rows without the key": [{"min": 0, "max": "s9", "count": 57, "keyless": 3}],
     "indexes": _count(0),
     "indexes of another": _count(0),
     "log": [{"message": said} for said in ("Load 2 rows", "Load 2 rows", "Load 3 rows", "Repository created")],

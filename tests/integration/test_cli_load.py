@@ -182,3 +182,17 @@ def test_from_a_bucket_into_a_bucket(minio_server: MinioServer, monkeypatch: pyt
     fine("load", "one", f"s3://{bucket}/in/*.parquet")
     assert rows_in("one") == ROWS
     assert "there is nothing at" in wrong(NOT_FOUND, "load", "logs", f"s3://{bucket}/nowhere")
+
+
+def test_names_of_pools_with_dashes_and_underscores_and_of_one_letter() -> None:
+    fine("init")
+    for name in ("web-logs", "web_logs", "p"):
+        fine("load", name, "-", "--create", "--key", "k", input=b'{"k":1}\n{"k":2}\n')
+        assert fine("query", f"from {name} | count()", "-f", "ndjson") == '{"count":2}\n'
+        assert fine("query", f"select sum(k) as s from {name} t where t.k-1 > 0", "-f", "ndjson") == '{"s":2}\n'
+        assert fine("log", f"{name}@main").count("Load 2 rows") == 1
+    fine("rename", "web_logs", "w")
+    assert "'_w' cannot be a pool's name" in wrong(INVALID, "rename", "w", "_w")
+    assert "'my_files' cannot be a repository's name" in wrong(INVALID, "repo", "create", "my_files")
+    fine("repo", "create", "files")
+    assert "cannot be a repository's name" in wrong(INVALID, "rename", "files", "my_files")

@@ -24,7 +24,7 @@ from tests.run import run
 from tests.servers.minio import MinioServer, minio
 from tests.spark.here import HERE, LEFT_SOCKETS
 from tests.unit.engines.lake import ANN, QueryLake, query_lake
-from tests.unit.jobs.test_compact import MIXED, PLAIN, SMALL, TEXT
+from tests.unit.jobs.test_compact import MIXED, PLAIN, SCATTERED, SMALL, TEXT
 
 pytestmark = LEFT_SOCKETS
 SPARK = How("spark", spark=HERE)
@@ -57,6 +57,21 @@ def test_no_row_changes_no_objects_overlap_and_a_second_finds_nothing_to_do(tmp_
                 await compacted(lake, repository)
             [job] = await jobs(lake.lake.store, lake.lake.clock.wall(), 10)
             assert (job.kind, job.state, job.rows) == ("compact", "done", done.rows)
+            await repository.close()
+
+    run(told())
+
+
+def test_after_many_loads_that_overlap_a_second_compaction_finds_nothing(tmp_path: Path) -> None:
+    async def told() -> None:
+        async with query_lake(tmp_path) as lake:
+            await lake.pool("logs", *SCATTERED, settings=SMALL)
+            repository = await lake.lake.open_repository("logs")
+            done = await compacted(lake, repository)
+            assert (done.rows, done.before) == (sum(map(len, SCATTERED)), len(SCATTERED))
+            assert await rehearse(repository, "main") == []
+            with await lake.lake.diff_rows("logs", Refs("main~1", "main")) as diff:
+                assert diff.same
             await repository.close()
 
     run(told())

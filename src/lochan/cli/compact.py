@@ -102,7 +102,9 @@ def _span(low: str | None, high: str | None, settings: "PoolSettings") -> "Span 
 
     if low is None and high is None:
         return None
-    return bounds(_literal("--from", low, settings), _literal("--to", high, settings), settings)
+    first, last = _literal("--from", low, settings), _literal("--to", high, settings)
+    span = bounds(first, last, settings)
+    return span if span.low <= span.high else bounds(last, first, settings)  # either end may be given first
 
 
 def _literal(option: str, text: str | None, settings: "PoolSettings") -> Any:

@@ -23,7 +23,13 @@ if TYPE_CHECKING:
     help="What rows are sorted by: a field, or `this`, the whole record. May be repeated, the first counts most.",
 )
 @click.option("--time", "times", multiple=True, metavar="PATH", help="A field whose texts are times; may be repeated.")
-@click.option("--primary-key", multiple=True, metavar="PATH", help="What makes a row the same row; may be repeated.")
+@click.option(
+    "--primary-key",
+    multiple=True,
+    metavar="PATH",
+    help="A field by which `diff --rows` and merges know a changed row again; may be repeated. Rows with the same "
+    "value are all kept: loads check and replace nothing.",
+)
 @click.option(
     "--nulls",
     type=click.Choice(["first", "last"]),

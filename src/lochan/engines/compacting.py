@@ -1,25 +1,31 @@
 """A branch of a pool is compacted: a plan by key spans (`pools/compaction.py`), the rows written anew, one commit.
 
+Objects that were merged are smaller than those they came from, and may be small side by side: so there is a plan of
+them too, until there is nothing left to merge. A second compaction finds nothing to do.
+
 It lands on any head that still holds all that it read; else somebody deleted or compacted some of it meanwhile, and it
-is refused (S6). A second compaction finds nothing to do.
+is refused (S6).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from lochan.engines.duckdb.compact import lots, rewrite, snapshot_of
+from lochan.engines.duckdb.compact import Rewritten, lots, rewrite, snapshot_of
 from lochan.engines.duckdb.files import Files
 from lochan.engines.duckdb.limits import STANDARD, Limits
 from lochan.errors import NothingToDo
 from lochan.formats.entry import Entry
+from lochan.formats.entry_table import table_of
 from lochan.formats.record import Actor
 from lochan.journal.request_key import CarriedOut
 from lochan.pools.compaction import Group, plan
+from lochan.pools.facts import from_metadata
 from lochan.pools.first_result import landed_first
 from lochan.pools.histories import held
 from lochan.pools.keys import Span
@@ -61,6 +67,8 @@ class Planned(NamedTuple):
     snapshot: Snapshot  # with the settings that new objects are to have
     groups: list[Group]
     mint: int  # folded before (G1)
+    wish: Wish
+    only: frozenset[str] | None  # the paths that were asked for; None: all
 
     @property
     def rows(self) -> int:
@@ -74,6 +82,20 @@ class Planned(NamedTuple):
         """Of each group, the numbers that its objects have in the snapshot."""
         at = {path: index for index, path in enumerate(self.snapshot.spans["path"].to_pylist())}
         return [[at[path] for path in group.paths] for group in self.groups]
+
+    def after(self, done: Rewritten) -> Planned:
+        """What is left to do when this has been done."""
+        gone = {entry.path for entry in done.removed}
+        entries = self.snapshot.entries
+        left = entries.filter(pc.invert(pc.is_in(entries["path"], pa.array(sorted(gone), pa.string()))))
+        tables = [pa.concat_tables([left, table_of(done.added).cast(left.schema)])]
+        snapshot = Snapshot(self.snapshot.owners, self.snapshot.settings, tables)
+        made = frozenset(entry.path for entry in done.added)
+        only = None if self.only is None else self.only - gone | made
+        return self._replace(snapshot=snapshot, groups=_groups(snapshot, self.wish, only), only=only)
+
+
+Merge = Callable[[Planned], Awaitable[Rewritten]]  # each group of the plan into new objects, which nobody knows of yet
 
 
 async def compacted_first(repository: OpenRepository, before: CarriedOut) -> Compacted:
@@ -109,22 +131,41 @@ async def carry_out(
     limits: Limits = STANDARD,
 ) -> Compacted:
     """On this machine."""
-    removed: list[Entry] = []
-    added: list[Entry] = []
-    for indices in plan.indices():
-        done = await rewrite(repository, plan.snapshot, indices, files, plan.mint, limits)
-        removed += done.removed
-        added += done.added
-    return await landed(repository, branch, plan, Swap(removed, added), said, actor=actor)
+
+    async def merge(plan: Planned) -> Rewritten:
+        done = Rewritten([], [])
+        for indices in plan.indices():
+            removed, added = await rewrite(repository, plan.snapshot, indices, files, plan.mint, limits)
+            done.removed.extend(removed)
+            done.added.extend(added)
+        return done
+
+    return await landed(repository, branch, await merged(plan, merge), said, actor=actor)
+
+
+async def merged(plan: Planned, merge: Merge) -> Swap:
+    """Round by round, until nothing is left to merge. What one round made and the next one merged again is in no
+    commit, and is left to garbage collection."""
+    removed: dict[str, Entry] = {}
+    added: dict[str, Entry] = {}
+    while plan.groups:
+        done = await merge(plan)
+        again = {entry.path for entry in done.removed if added.pop(entry.path, None) is not None}
+        removed.update((entry.path, entry) for entry in done.removed if entry.path not in again)
+        added.update((entry.path, entry) for entry in done.added)
+        if again and len(done.added) >= len(done.removed):  # or it might go on for ever
+            break
+        plan = plan.after(done)
+    return Swap([*removed.values()], [*added.values()])
 
 
 async def landed(
-    repository: OpenRepository, branch: str, plan: Planned, swap: Swap, said: Said = NOTHING, *, actor: Actor
+    repository: OpenRepository, branch: str, swap: Swap, said: Said = NOTHING, *, actor: Actor
 ) -> Compacted:
     """Raises ConcurrentCommit where one of the objects has gone meanwhile."""
     head = await replace_objects(repository, branch, swap, said, actor=actor)
     removed, added = swap.removed, swap.added
-    return Compacted(head, len(removed), len(added), plan.rows, _size(removed), _size(added))
+    return Compacted(head, len(removed), len(added), rows_of(added), _size(removed), _size(added))
 
 
 async def rehearse(repository: OpenRepository, branch: str, wish: Wish = EVERYTHING) -> list[Group]:
@@ -150,11 +191,15 @@ async def _looked_at(repository: OpenRepository, branch: str, wish: Wish) -> Pla
     if wish.size_bytes:
         snapshot.settings = msgspec.structs.replace(snapshot.settings, size_bytes=wish.size_bytes)
     only = await _only(repository, tree, wish)
+    return Planned(snapshot, _groups(snapshot, wish, only), mint, wish, only)
+
+
+def _groups(snapshot: Snapshot, wish: Wish, only: frozenset[str] | None) -> list[Group]:
     groups: list[Group] = []
     for lot in lots(snapshot):
         spans = snapshot.spans.take(pa.array(lot))
         groups += plan(spans, snapshot.settings, policy=wish.policy, only=only, within=wish.within)
-    return Planned(snapshot, groups, mint)
+    return groups
 
 
 async def _only(repository: OpenRepository, tree: Tree, wish: Wish) -> frozenset[str] | None:
@@ -166,6 +211,10 @@ async def _only(repository: OpenRepository, tree: Tree, wish: Wish) -> frozenset
     if chosen is not None:
         return await held(then, chosen)
     return frozenset([path async for batch in then.scan() for path in batch.column("path").to_pylist()])
+
+
+def rows_of(entries: Sequence[Entry]) -> int:
+    return sum(from_metadata(entry.metadata, entry.path).rows for entry in entries)
 
 
 def _size(entries: Sequence[Entry]) -> int:

@@ -40,9 +40,10 @@ class Partition(NamedTuple):
     """Objects whose spans overlap, as many as there are in one place; most often one."""
 
     paths: tuple[str, ...]
-    low: bytes
+    low: bytes  # of the rows with the key; empty: there are none
     high: bytes
     rows: int
+    keyless: int
     bytes: int
 
 
@@ -78,22 +79,25 @@ def partitions(spans: pa.Table, settings: PoolSettings) -> list[Partition]:
     found = []
     for start, stop in pairwise(_starts(laid).tolist()):
         part = slice(start, stop)
-        rows, size = int(laid.rows[part].sum()), int(laid.sizes[part].sum())
-        low, high = (
-            bytes.fromhex(laid.bounds[int(at)].as_py()) for at in (laid.lows[part].min(), laid.highs[part].max())
-        )
-        found.append(Partition(_paths(laid, part), low, high, rows, size))
+        rows, keyless, size = (int(each[part].sum()) for each in (laid.rows, laid.keyless, laid.sizes))
+        keyed = laid.keyed.slice(start, stop - start)
+        keyed = keyed.filter(pc.not_equal(keyed["min"], ""))
+        low, high = (bytes.fromhex(end.as_py() or "") for end in (pc.min(keyed["min"]), pc.max(keyed["max"])))
+        found.append(Partition(_paths(laid, part), low, high, rows, keyless, size))
     return found
 
 
 class _LaidOut(NamedTuple):
-    """The objects in the order of their spans; the ends of these as numbers, which compare as the keys do."""
+    """The objects in the order of their spans, to which the place of rows without the key belongs; the ends of these as
+    numbers, which compare as the keys do."""
 
     paths: pa.ChunkedArray
     lows: Numbers
     highs: Numbers
     bounds: pa.StringArray  # by these numbers
+    keyed: pa.Table  # min and max of the rows with the key, as `facts.spans` has them
     rows: Numbers
+    keyless: Numbers
     sizes: Numbers
 
 
@@ -113,7 +117,9 @@ def _laid_out(spans: pa.Table, settings: PoolSettings) -> _LaidOut:
         lows[order],
         highs[order],
         bounds,
+        spans.select(["min", "max"]).take(pa.array(order)),
         spans["rows"].to_numpy()[order],
+        spans["keyless"].to_numpy()[order],
         spans["size"].to_numpy()[order],
     )
 

@@ -144,6 +144,16 @@ def decode(key: bytes, settings: PoolSettings) -> list[Any]:
     return values
 
 
+def ends(span: Span, settings: PoolSettings) -> tuple[list[Any], list[Any]]:
+    """The values of both ends, to be shown as the least and the greatest: where the key descends, the end that comes
+    first in the pool's order is the greater one."""
+    first, last = decode(span.low, settings), decode(span.high, settings)
+    for one, other, part in zip(first, last, settings.keys, strict=False):
+        if one != other:
+            return (last, first) if part.descending else (first, last)
+    return first, last
+
+
 def _bound(value: Any, settings: PoolSettings, what: str, *, last: bool) -> bytes:
     """Of a number that is neither an int of 64 bits nor a float: around all keys that are as near to it."""
     if isinstance(value, Decimal) or (type(value) is int and not _INT_MIN <= value <= _INT_MAX):

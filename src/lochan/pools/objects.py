@@ -11,7 +11,7 @@ from lochan.formats.entry import ENTRY_SCHEMA, Entry
 from lochan.formats.entry_table import entries_of
 from lochan.formats.pool_settings import PoolSettings
 from lochan.pools import facts, times
-from lochan.pools.keys import decode
+from lochan.pools.keys import Instant, Span, ends
 from lochan.tree.tree import Tree
 
 SUFFIX = ".parquet"
@@ -65,8 +65,7 @@ def described(entry: Entry, settings: PoolSettings) -> dict[str, Any]:
         "id": object_id(entry.path),
         "rows": known.rows,
         "bytes": entry.size,
-        "min": _shown(known.key_min, settings) if known.key_min else None,
-        "max": _shown(known.key_max, settings) if known.key_max else None,
+        **_span(known.key_min, known.key_max, settings),
         "keyless": known.keyless,
         "shapes": len(known.shapes),
     }
@@ -81,13 +80,23 @@ def summed_up(objects: pa.Table, settings: PoolSettings) -> dict[str, Any]:
         "objects": len(spans),
         "rows": pc.sum(spans["rows"]).as_py() or 0,
         "bytes": pc.sum(spans["size"]).as_py() or 0,
-        "min": None if low is None else _shown(bytes.fromhex(low), settings),
-        "max": None if high is None else _shown(bytes.fromhex(high), settings),
+        **_span(bytes.fromhex(low or ""), bytes.fromhex(high or ""), settings),
         "keyless": pc.sum(spans["keyless"]).as_py() or 0,
     }
 
 
-def _shown(key: bytes, settings: PoolSettings) -> list[Any]:
+def _span(low: bytes, high: bytes, settings: PoolSettings) -> dict[str, Any]:
+    """None where no row has the key."""
+    if not low:
+        return {"min": None, "max": None}
+    least, greatest = ends(Span(low, high), settings)
+    return {"min": _shown(least), "max": _shown(greatest)}
+
+
+def _shown(parts: list[Any]) -> list[Any]:
     """The parts of a key, times in the form that queries give them in."""
-    parts = decode(key, settings)
-    return [times.render(times.micros_of(part), times.NATIVE) if isinstance(part, date) else part for part in parts]
+    return [_text(part) if isinstance(part, date | Instant) else part for part in parts]
+
+
+def _text(moment: date | Instant) -> str:
+    return times.render(moment.micros if isinstance(moment, Instant) else times.micros_of(moment), times.NATIVE)

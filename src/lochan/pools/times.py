@@ -24,6 +24,9 @@ _DATE, _CLOCK = "YYYY-MM-DD", "HH:MM:SS"
 _TEXT = re.compile(r"\d{4}-\d\d-\d\d(?:([T ])\d\d:\d\d:\d\d(?:\.(\d{1,6}))?(Z|\+00:00)?)?", re.ASCII)
 _START = datetime(1970, 1, 1, tzinfo=UTC)
 _MICRO = timedelta(microseconds=1)
+# Times are those that four digits can say the year of, in UTC.
+MICROS_MIN = (datetime.min.replace(tzinfo=UTC) - _START) // _MICRO
+MICROS_MAX = (datetime.max.replace(tzinfo=UTC) - _START) // _MICRO
 
 # Days that every month has, then those of longer months; of the 29th of February another must judge.
 _DAY = "(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)"
@@ -62,8 +65,16 @@ def format_of(text: str) -> str | None:
 
 
 def parse(text: str) -> int:
-    """Raises ValueError for what is no day or no time of a day."""
-    return micros_of(datetime.fromisoformat(text))
+    """Raises ValueError for what is no day or no time of a day, or lies before the year 1 or after 9999 by its
+    offset."""
+    micros = micros_of(datetime.fromisoformat(text))
+    if not in_years(micros):
+        raise ValueError(f"{text} lies before the year 1 or after the year 9999")
+    return micros
+
+
+def in_years(micros: int) -> bool:
+    return MICROS_MIN <= micros <= MICROS_MAX
 
 
 def micros_of(moment: date) -> int:
@@ -75,6 +86,10 @@ def micros_of(moment: date) -> int:
 
 
 def render(micros: int, format: str) -> str:
+    """Of a year beyond 9999 with more digits, of one before 1 with a minus: files of others may have such times."""
+    if not in_years(micros):
+        found: str = rendered(pa.array([micros], pa.timestamp("us")), format)[0].as_py()
+        return found
     moment = _START + timedelta(microseconds=micros)
     text = f"{moment.year:04}-{moment:%m-%dT%H:%M:%S}.{moment.microsecond:06}"
     if format == NATIVE:
@@ -89,15 +104,16 @@ def render(micros: int, format: str) -> str:
 def rendered(times: pa.Array, format: str) -> pa.Array:
     """`render` of each."""
     text = times.cast(pa.timestamp("us")).cast(pa.string())  # far faster than strftime
-    day = pc.utf8_slice_codeunits(text, 0, 10)
+    day = pc.utf8_slice_codeunits(text, 0, -16)  # a year may have more than four digits
+    clock = pc.utf8_slice_codeunits(text, -15)
     if format == _DATE:
         return day
     if format == NATIVE:
-        clock = pc.utf8_rtrim(pc.utf8_rtrim(pc.utf8_slice_codeunits(text, 11, 26), "0"), ".")
-        return pc.binary_join_element_wise(day, "T", clock, "Z", "")
+        shortest = pc.utf8_rtrim(pc.utf8_rtrim(clock, "0"), ".")
+        return pc.binary_join_element_wise(day, "T", shortest, "Z", "")
     mark, digits, zone = parts(format)
-    clock = pc.utf8_slice_codeunits(text, 11, 20 + digits if digits else 19)
-    return pc.binary_join_element_wise(day, mark, clock, zone, "")
+    cut = pc.utf8_slice_codeunits(clock, 0, 9 + digits if digits else 8)
+    return pc.binary_join_element_wise(day, mark, cut, zone, "")
 
 
 @cache

@@ -32,7 +32,12 @@ FUNCTIONS: dict[str, Signature] = {
     "regexp_replace": Signature("regexp_replace(s, /re/, new)", 3, 3, "every match replaced"),
     "grep": Signature("grep(pattern [, e])", 1, 2, "true where the text, /re/ or glob* is found in e, or in the row"),
     "substr": Signature("substr(s, start [, length])", 2, 3, "a part, counted from 0"),
-    "levenshtein": Signature("levenshtein(a, b)", 2, 2, "how many single edits lie between two strings"),
+    "levenshtein": Signature(
+        "levenshtein(a, b)",
+        2,
+        2,
+        "how many characters must be put in, taken out or changed to make the one of the other",
+    ),
     # numbers
     "abs": Signature("abs(n)", 1, 1, "without the sign"),
     "ceil": Signature("ceil(n)", 1, 1, "the next whole number up"),

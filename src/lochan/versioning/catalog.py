@@ -20,8 +20,7 @@ from lochan.journal.group import Request
 from lochan.journal.journal import Journal
 from lochan.journal.request_key import KeyedActor, without_key
 from lochan.journal.state import State
-from lochan.versioning.names import check_repository_name
-from lochan.versioning.repositories import POOL, Repositories, Repository, check_new
+from lochan.versioning.repositories import POOL, Repositories, Repository, check_name, check_new
 
 FIRST_MESSAGE = "Repository created"
 
@@ -119,10 +118,11 @@ async def _open_own(open_journal: OpenJournal, clock: Clock, created: Repository
 
 async def rename_repository(lake: Journal, *, name: str, to: str, actor: Actor, key: str = "") -> None:
     """Its id stays, and with it all that it holds. Raises NotFound, AlreadyExists, Invalid."""
-    check_repository_name(to)
 
     def decide(state: State) -> list[RepositoryRenamed]:
-        return [RepositoryRenamed(state.of(Repositories).get(name).id, to)]
+        found = state.of(Repositories).get(name)
+        check_name(to, found.kind)
+        return [RepositoryRenamed(found.id, to)]
 
     actor, key, fingerprint = _own_key(actor, key, _fingerprint("rename", name, to))
     await lake.submit(Request(actor, decide, key, fingerprint))

@@ -4,18 +4,22 @@ import re
 
 from lochan.errors import Invalid
 
+# A pool's name is never a bucket's that somebody creates, and stands in paths only behind a slash of its own. It begins
+# as a repository's does: `.`, `:` and `/` begin other sources of a query, a dash an option, `_` what Spark skips.
+_POOL = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}", re.ASCII)
 _REPOSITORY = re.compile(r"[a-z0-9][a-z0-9-]{2,62}", re.ASCII)
 _LABEL = "[a-z0-9](?:[a-z0-9-]*[a-z0-9])?"
 _DOTTED = re.compile(rf"(?=.{{3,63}}\Z){_LABEL}(?:\.{_LABEL})+", re.ASCII)
 _ADDRESS = re.compile(r"[0-9]+(?:\.[0-9]+){3}")  # of a machine, as S3 would take it
 _REF = re.compile(r"\w[-\w.]*", re.ASCII)
 _REF_LENGTH_MAX = 255
+_POOL_HINT = "up to 63 lower-case letters, digits, dashes and underscores, beginning with a letter or a digit"
 _LOOKS_LIKE_A_COMMIT = re.compile(r"[0-9a-f]{40,}")
 
 
 def check_repository_name(name: str, *, dotted: bool = False) -> None:
-    """Only where a whole bucket is a branch may a new name have dots, as S3's names of buckets may; those that are
-    there are called by it everywhere (`dotted`)."""
+    """Of a repository of files, which is a bucket. Only where a whole bucket is a branch may a new one have dots, as
+    S3's names of buckets may (`dotted`)."""
     if dotted and _DOTTED.fullmatch(name) and not _ADDRESS.fullmatch(name):
         return
     if not _REPOSITORY.fullmatch(name):
@@ -23,6 +27,18 @@ def check_repository_name(name: str, *, dotted: bool = False) -> None:
             f"{name!r} cannot be a repository's name",
             hint="3 to 63 lower-case letters, digits and dashes, beginning with a letter or a digit",
         )
+
+
+def check_pool_name(name: str) -> None:
+    if not _POOL.fullmatch(name):
+        raise Invalid(f"{name!r} cannot be a pool's name", hint=_POOL_HINT)
+
+
+def check_known_name(name: str) -> None:
+    """Of whatever there may be in a lake: a pool, a repository, one that is a bucket."""
+    dotted = _DOTTED.fullmatch(name) and not _ADDRESS.fullmatch(name)
+    if not dotted and not _POOL.fullmatch(name):
+        raise Invalid(f"{name!r} cannot be the name of a pool or a repository", hint=_POOL_HINT)
 
 
 def check_ref_name(name: str) -> None:

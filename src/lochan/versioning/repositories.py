@@ -11,7 +11,7 @@ from lochan.formats.lake_events import RepositoryCreated, RepositoryDeleted, Rep
 from lochan.formats.pool_settings import PoolSettings
 from lochan.journal.state import At, Part
 from lochan.journal.table import Table
-from lochan.versioning.names import check_ref_name, check_repository_name
+from lochan.versioning.names import check_pool_name, check_ref_name, check_repository_name
 
 FILES, POOL = "files", "pool"
 KINDS = (FILES, POOL)
@@ -112,9 +112,17 @@ class Repositories(Part):
             self._name_of.put(repository.id, repository.name)
 
 
+def check_name(name: str, kind: str, *, dotted: bool = False) -> None:
+    """Raises Invalid."""
+    if kind == POOL:
+        check_pool_name(name)
+    else:
+        check_repository_name(name, dotted=dotted)
+
+
 def check_new(name: str, kind: str, default_branch: str, metadata: Mapping[str, str], *, dotted: bool = False) -> None:
     """Raises Invalid, saying which value and what would be right."""
-    check_repository_name(name, dotted=dotted)
+    check_name(name, kind, dotted=dotted)
     if kind not in KINDS:
         raise Invalid(f"{kind!r} is no kind of repository", hint=f"take one of {', '.join(KINDS)}")
     check_ref_name(default_branch)

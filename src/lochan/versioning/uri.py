@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from lochan.errors import Invalid
 from lochan.versioning.expression import parse as parse_ref
-from lochan.versioning.names import check_repository_name
+from lochan.versioning.names import check_known_name
 
 SCHEMES = ("lakefs", "lochan")
 HINT = "write it as repository@ref/path, such as demo@main/data/a.csv"
@@ -35,7 +35,7 @@ def prefix_uri(text: str) -> Uri:
     if not repository or (at and not ref):
         missing = "the repository" if not repository else "the ref behind the @"
         raise Invalid(f"{text!r}: {missing} is missing", hint=HINT)
-    check_repository_name(repository, dotted=True)
+    check_known_name(repository)
     if ref:
         parse_ref(ref)
     return Uri(repository, ref, path)

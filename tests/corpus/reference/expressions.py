@@ -10,7 +10,18 @@ from typing import Any
 
 from lochan.query import ast
 from tests.corpus.reference import functions
-from tests.corpus.reference.values import ERROR, MISSING, Duration, Time, equal, exact, is_number, kind, same_kind
+from tests.corpus.reference.values import (
+    ERROR,
+    MISSING,
+    Duration,
+    Time,
+    equal,
+    exact,
+    is_number,
+    kind,
+    same_kind,
+    time_at,
+)
 
 INT_MIN, INT_MAX = -(1 << 63), (1 << 63) - 1
 
@@ -163,9 +174,9 @@ def _arithmetic(op: str, one: Any, other: Any) -> Any:
         return one + other
     match kinds, op:
         case (("time", "duration"), "+" | "-"):
-            return Time(one.us + other.us if op == "+" else one.us - other.us)
+            return time_at(one.us + other.us if op == "+" else one.us - other.us)
         case (("duration", "time"), "+"):
-            return Time(one.us + other.us)
+            return time_at(one.us + other.us)
         case (("time", "time"), "-"):
             return Duration(one.us - other.us)
         case (("duration", "duration"), "+" | "-"):

@@ -22,6 +22,7 @@ from tests.corpus.reference.values import (
     is_number,
     kind,
     plain,
+    time_at,
 )
 
 Evaluate = Callable[[ast.Expr, Any], Any]
@@ -171,7 +172,7 @@ def _log(value: float) -> Any:
 def _bucket(value: Any, size: Any) -> Any:
     match value:
         case Time() if isinstance(size, Duration):
-            return Time(value.us // size.us * size.us)
+            return time_at(value.us // size.us * size.us)
         case int() if isinstance(size, int):
             return value // size * size
         case None:
@@ -246,9 +247,11 @@ def _time(value: Any) -> Any:
                 moment = dt.datetime.fromisoformat(value.replace("Z", "+00:00"))
             except ValueError:
                 return ERROR
-            if moment.tzinfo is not None:
-                moment = moment.astimezone(dt.UTC).replace(tzinfo=None)
-            return Time((moment - dt.datetime(1970, 1, 1)) // dt.timedelta(microseconds=1))
+            if moment.tzinfo is None:
+                moment = moment.replace(tzinfo=dt.UTC)
+            return time_at((moment - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)) // dt.timedelta(microseconds=1))
+        case int() if not isinstance(value, bool):
+            return time_at(value)
     return ERROR
 
 
@@ -258,6 +261,8 @@ _UNITS = {"d": 86_400_000_000, "h": 3_600_000_000, "m": 60_000_000, "s": 1_000_0
 def _duration(value: Any) -> Any:
     if isinstance(value, Duration):
         return value
+    if kind(value) == "int":
+        return Duration(value)
     if not isinstance(value, str) or not re.fullmatch(r"([0-9]+(d|h|ms|m|us|s))+", value):
         return ERROR
     return Duration(sum(int(count) * _UNITS[unit] for count, unit in re.findall(r"([0-9]+)(d|h|ms|m|us|s)", value)))

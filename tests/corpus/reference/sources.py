@@ -52,8 +52,7 @@ class Pools:
             return keyless
         if source.low is None and source.high is None:
             return self._rows[name]
-        low = _bound(source.low)
-        high = _bound(source.high)
+        low, high = sorted((_bound(source.low), _bound(source.high)))
         keyed = [row for row in self._rows[name] if row.get(key) is not None]
         return [row for row in keyed if not _order(row[key]) < low and not high < _order(row[key])]
 

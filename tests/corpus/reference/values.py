@@ -35,6 +35,15 @@ class Time:
         return f"{whole}.{fraction}Z" if fraction else f"{whole}Z"
 
 
+def time_at(us: int) -> Any:
+    """Of the years 1 to 9999; all else is no time."""
+    try:
+        dt.datetime(1970, 1, 1) + dt.timedelta(microseconds=us)
+    except OverflowError:
+        return ERROR
+    return Time(us)
+
+
 @dataclass(frozen=True, order=True)
 class Duration:
     us: int
@@ -158,11 +167,30 @@ def order(value: Any, *, descending: bool, nulls_first: bool) -> tuple[Any, ...]
         inner = value.encode()
     elif found in ("time", "duration"):
         inner = value.us
+    elif found in ("record", "array"):
+        inner = _nested_order(value)
     elif rank == 9:
         inner = as_json(value).encode()
     if descending:
         return (1, _Down((rank, _Comparable(inner))))
     return (1, (rank, _Comparable(inner)))
+
+
+def _nested_order(value: Any) -> tuple[Any, ...]:
+    """Arrays before records; then element by element, field by field; null is the greatest."""
+    if isinstance(value, dict):
+        pairs = ((name.encode(), _element_order(each)) for name, each in value.items() if each is not MISSING)
+        return (1, tuple(pairs))
+    return (0, tuple(map(_element_order, value)))
+
+
+def _element_order(value: Any) -> tuple[Any, ...]:
+    value = plain(value)  # within arrays and records times are texts
+    if value is None:
+        return (9,)
+    found = order(value, descending=False, nulls_first=False)[1]
+    assert isinstance(found, tuple)
+    return found
 
 
 class _Comparable:

@@ -38,6 +38,17 @@ def test_objects_are_read_without_what_the_lake_knows_of_them(server: LochanServ
         assert "x-amz-missing-meta" not in answer["ResponseMetadata"]["HTTPHeaders"]
 
 
+@pytest.mark.parametrize("name", ["s3_logs", "p"])
+def test_a_pool_is_a_bucket_also_by_a_name_that_no_new_bucket_can_have(
+    server: LochanServer, s3: Any, name: str
+) -> None:
+    server.lochan("create", name)
+    (id,) = load(server.lake, name, "a b")
+    assert name in [each["Name"] for each in s3.list_buckets()["Buckets"]]
+    got = s3.get_object(Bucket=name, Key=f"main/{id}.parquet")
+    assert got["Body"].read() == b"a b"
+
+
 def test_nothing_is_written(server: LochanServer, s3: Any) -> None:
     server.lochan("create", "s3-refused")
     (id,) = load(server.lake, "s3-refused", "a")

@@ -43,8 +43,8 @@ QUERIES: dict[str, list[Any]] = {
     "from times:objects | cut min, max": [{"min": "2026-11-01T10:00:00Z", "max": "2026-11-02T10:00:00Z"}],
     "from times:objects | min > 2026-10-01 | count()": [{"count": 1}],
     "from logs:objects tap | k > 4 | cut min": [{"min": [1, "b"]}],
-    "from logs:partitions | cut min, max, count, n:=len(objects)": [
-        {"min": [1, "b"], "count": 4, "n": 2}  # with a row that has not all of the key, and so no greatest
+    "from logs:partitions | cut min, max, count, keyless, n:=len(objects)": [
+        {"min": [1, "b"], "max": [5, "a"], "count": 4, "keyless": 1, "n": 2}
     ],
     "from logs:log | cut message": [
         {"message": "Load 2 rows"},

@@ -18,6 +18,7 @@ from lochan.errors import NothingToDo
 from lochan.formats.pool_settings import PoolKey, PoolSettings
 from tests.run import run
 from tests.unit.engines.lake import ANN, QueryLake, query_lake
+from tests.unit.jobs.test_compact import SCATTERED
 from tests.unit.pools.rows import ROWS
 
 
@@ -46,6 +47,22 @@ def test_objects_that_overlap_become_one_in_order(tmp_path: Path) -> None:
             with pytest.raises(NothingToDo):
                 await compacted(lake)
             assert await lake.rows("from logs@main~1 | count()") == [{"count": 62}]
+
+    run(play())
+
+
+@pytest.mark.parametrize("size_bytes", [1 << 10, 4 << 10, 8 << 10, 64 << 10])
+def test_after_many_loads_that_overlap_a_second_compaction_finds_nothing(tmp_path: Path, size_bytes: int) -> None:
+    async def play() -> None:
+        async with query_lake(tmp_path) as lake:
+            await lake.pool("logs", *SCATTERED, settings=PoolSettings((PoolKey(("k",)),), size_bytes=size_bytes))
+            before = await lake.rows("from logs | sort k, v")
+            done = await compacted(lake)
+            assert done.after < 30 < 50 < done.before  # one may stand alone
+            with pytest.raises(NothingToDo):
+                await compacted(lake)
+            assert await lake.rows("from logs | sort k, v") == before
+            assert await lake.rows("from logs@main:log | count()") == [{"count": len(SCATTERED) + 2}]
 
     run(play())
 

@@ -13,16 +13,17 @@ import msgspec
 import pyarrow as pa
 import pytest
 
-from lochan.engines.compacting import Wish, landed, planned, rehearse
+from lochan.engines.compacting import Planned, Wish, landed, planned, rehearse
+from lochan.engines.compacting import merged as merged_round_by_round
+from lochan.engines.duckdb.compact import Rewritten
 from lochan.engines.duckdb.limits import Limits
 from lochan.formats.pool_settings import PoolKey, PoolSettings
-from lochan.jobs.compact.compact import bounds_of, numbered
+from lochan.jobs.compact.compact import bounds_of, numbered, removed_by
 from lochan.jobs.compact.merging import Group, Merging, Task, groups_of, split
 from lochan.jobs.compact.tasks import cut, merge_alone, merge_part, sample
 from lochan.jobs.messages import Message, together
 from lochan.jobs.target import Target
 from lochan.pools.keys import bounds
-from lochan.pools.landing import Swap
 from lochan.versioning.open_repository import OpenRepository
 from tests.run import run
 from tests.unit.engines.lake import ANN, QueryLake, query_lake
@@ -54,16 +55,18 @@ def merged(target: Target, groups: list[Group]) -> Iterator[Message]:
 
 
 async def compacted(lake: QueryLake, repository: OpenRepository, wish: Wish) -> int:
-    """How many groups were cut up."""
+    """How many groups were cut up, in the first round."""
     plan = await planned(repository, "main", wish)
     limits = Limits(memory_bytes=64 << 20, threads=1)
     target = Target(lake.lake.place, repository.repository.id, plan.snapshot.settings, plan.mint, limits)
-    groups = list(groups_of(plan))
-    made = await asyncio.to_thread(lambda: together(merged(target, groups)))
-    removed = [entry for group in groups for entry in group.entries]
-    assert made.rows == plan.rows
-    await landed(repository, "main", plan, Swap(removed, made.entries), actor=ANN)
-    return sum(not group.alone for group in groups)
+
+    async def merge(plan: Planned) -> Rewritten:
+        made = await asyncio.to_thread(lambda: together(merged(target, list(groups_of(plan)))))
+        assert made.rows == plan.rows
+        return Rewritten(removed_by(plan), list(made.entries))
+
+    await landed(repository, "main", await merged_round_by_round(plan, merge), actor=ANN)
+    return sum(not group.alone for group in groups_of(plan))
 
 
 def texts(rows: Rows) -> Counter[str]:
@@ -84,6 +87,11 @@ MIXED: list[Rows] = [
     [{"v": number} for number in range(50)] + [{"k": None, "v": [1, "x", {"y": number}]} for number in range(50)],
 ]
 HEAVY: list[Rows] = [[{"k": min(row["k"], 20), "v": row["v"]} for row in many(900)]]
+# Loads here and there, many of which overlap others: merged, they are small side by side, and merged again.
+SCATTERED: list[Rows] = [
+    [{"k": 3_571 * load % 10_000 + 17 * row % 300, "v": "x" * (row % 40)} for row in range(1 + load * 7 % 60)]
+    for load in range(60)
+]
 TEXT: list[Rows] = [[{"k": number, "a": 1, "A": 2, "p": "q" * 50} for number in range(100)] for _ in range(3)]
 
 
@@ -100,6 +108,7 @@ TEXT: list[Rows] = [[{"k": number, "a": 1, "A": 2, "p": "q" * 50} for number in 
         pytest.param(PLAIN, PoolSettings((PoolKey(("k",)),)), 0, id="into one"),
         pytest.param(MIXED, PoolSettings((PoolKey(("k",)),), True, size_bytes=2 << 10), 1, id="nulls first"),
         pytest.param(HEAVY * 2, SMALL, 1, id="one key alone"),
+        pytest.param(SCATTERED, PoolSettings((PoolKey(("k",)),), size_bytes=8 << 10), 0, id="many that overlap"),
     ],
 )
 def test_no_row_changes_and_no_objects_overlap(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from lochan.formats.pool_settings import PoolKey, PoolSettings
 from lochan.pools.compaction import OVERLAPPING, SMALL, partitions, plan
-from lochan.pools.keys import bounds, decode, encode
+from lochan.pools.keys import Span, bounds, decode, encode, ends
 from lochan.pools.upkeep import Policy
 
 SETTINGS = PoolSettings((PoolKey(("k",)),), size_bytes=100)
@@ -90,6 +90,18 @@ def test_partitions_are_told_with_their_keys() -> None:
     ends = [[decode(end, SETTINGS)[0] for end in (each.low, each.high)] for each in found]
     assert [each.paths for each in found] == [("a", "b"), ("c",)]
     assert (ends, [each.bytes for each in found]) == ([[1, 6], [7, 8]], [100, 7])
+
+
+@pytest.mark.parametrize("settings", [SETTINGS, FALLING, PoolSettings((PoolKey(("k",)),), True, 100)])
+def test_a_partition_has_the_ends_of_its_keys_also_where_rows_have_none(settings: PoolSettings) -> None:
+    one, other = (
+        (("a", 1, 5, 90, 2), ("b", 4, 6, 10, 0)) if settings != FALLING else (("a", 5, 1, 90, 2), ("b", 6, 4, 10, 0))
+    )
+    [found] = partitions(spans(one, other, settings=settings), settings)
+    assert ends(Span(found.low, found.high), settings) == ([1], [6])
+    assert (found.rows, found.keyless) == (100, 2)
+    [bare] = partitions(spans(("a", None, None, 5, 5), settings=settings), settings)
+    assert (bare.low, bare.high, bare.keyless) == (b"", b"", 5)
 
 
 @given(

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from lochan.errors import Invalid
 from lochan.formats.pool_settings import PoolKey, PoolSettings
-from lochan.pools.keys import BYTES_MAX, Instant, Span, bounds, decode, encode, shortened
+from lochan.pools.keys import BYTES_MAX, Instant, Span, bounds, decode, encode, ends, shortened
 
 _START = datetime(1970, 1, 1, tzinfo=UTC)
 INTS = st.integers(-(2**63), 2**63 - 1) | st.sampled_from([2**53, 2**53 + 1, 2**63 - 1, -(2**63), 2**62 + 511])
@@ -128,3 +128,12 @@ def test_a_whole_record_counts_by_its_canonical_text() -> None:
     assert encode([{"b": 1, "a": "x"}], settings) == encode([{"a": "x", "b": 1}], settings)
     assert encode([{"a": 1}], settings) < encode([{"a": 2}], settings)
     assert decode(encode([{"a": 2**70}], settings), settings) == [{"a": 2**70}]
+
+
+def test_the_ends_of_a_span_are_shown_with_the_smaller_first() -> None:
+    falling, mixed = PoolSettings((PoolKey(("k",), True),)), PoolSettings((PoolKey(("k",)), PoolKey(("n",), True)))
+    span = Span(encode([9], falling), encode([1], falling))
+    assert span.low < span.high
+    assert ends(span, falling) == ([1], [9])
+    assert ends(Span(encode([1, 9], mixed), encode([1, 2], mixed)), mixed) == ([1, 2], [1, 9])
+    assert ends(Span(encode([1, 2], mixed), encode([3, 9], mixed)), mixed) == ([1, 2], [3, 9])

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lochan.pools.times import NATIVE, format_of, parse, pattern, render, rendered
+from lochan.pools.times import MICROS_MAX, MICROS_MIN, NATIVE, format_of, parse, pattern, render, rendered
 
 ALIKE = r"\d{4}-[01]\d-[0-3]\d([T ][0-2]\d:[0-6]\d:[0-6]\d(\.\d{1,7})?Z?)?"
 MOMENTS = st.datetimes(datetime(1, 1, 1), datetime(9999, 12, 31, 23, 59, 59))
@@ -77,3 +77,28 @@ def test_native_times_are_written_in_the_shortest_form() -> None:
     moments = [at, at + 500_000, at + 1]
     assert [render(each, NATIVE) for each in moments] == expected
     assert rendered(pa.array(moments, pa.timestamp("us", "UTC")), NATIVE).to_pylist() == expected
+
+
+def test_a_time_of_another_s_file_that_no_four_digits_say() -> None:
+    """Of a year before 1 or beyond 9999: written in full, and never cut."""
+    micros = {
+        253_402_300_800_000_000: "10000-01-01",
+        MICROS_MIN - 1: "0000-12-31",
+        -62_167_219_200_000_001: "-0001-12-31",
+    }
+    for each, day in micros.items():
+        clock = "00:00:00" if each > 0 else "23:59:59.999999"
+        assert render(each, NATIVE) == f"{day}T{clock}Z"
+        found = rendered(pa.array([each, 0, None], pa.timestamp("us")), NATIVE).to_pylist()
+        assert found == [f"{day}T{clock}Z", "1970-01-01T00:00:00Z", None]
+        assert rendered(pa.array([each], pa.timestamp("us")), "YYYY-MM-DD").to_pylist() == [day]
+        assert rendered(pa.array([each], pa.timestamp("us")), "YYYY-MM-DD HH:MM:SS").to_pylist() == [
+            f"{day} {clock[:8]}"
+        ]
+    assert render(MICROS_MAX, NATIVE) == "9999-12-31T23:59:59.999999Z"
+
+
+@pytest.mark.parametrize("text", ["0001-01-01T00:00:00+00:01", "9999-12-31T23:59:59-00:01"])
+def test_an_offset_may_lead_out_of_the_calendar(text: str) -> None:
+    with pytest.raises(ValueError, match="before the year 1 or after the year 9999"):
+        parse(text)

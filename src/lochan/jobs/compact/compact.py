@@ -13,7 +13,19 @@ import numpy as np
 import pyarrow as pa
 
 from lochan.engines.choice import SPARK, engine_for
-from lochan.engines.compacting import EVERYTHING, Compacted, Planned, Wish, carry_out, compacted_first, landed, planned
+from lochan.engines.compacting import (
+    EVERYTHING,
+    Compacted,
+    Planned,
+    Wish,
+    carry_out,
+    compacted_first,
+    landed,
+    planned,
+    rows_of,
+)
+from lochan.engines.compacting import merged as merged_round_by_round
+from lochan.engines.duckdb.compact import Rewritten
 from lochan.engines.duckdb.files import Files
 from lochan.engines.duckdb.limits import STANDARD, Limits
 from lochan.engines.spark.package import ship
@@ -21,6 +33,7 @@ from lochan.engines.spark.place import STANDARD as ANY_SPARK
 from lochan.engines.spark.place import SparkPlace
 from lochan.engines.spark.telling import listener_of
 from lochan.engines.spark.watching import Listener
+from lochan.formats.entry import Entry
 from lochan.formats.record import Actor
 from lochan.jobs.apart import on_spark
 from lochan.jobs.compact.merging import Group, Merging, Task, groups_of, split
@@ -31,7 +44,6 @@ from lochan.jobs.messages import Message, together
 from lochan.jobs.record import recorded
 from lochan.jobs.target import TASK_MEMORY_BYTES, Target
 from lochan.jobs.tasks import frame_of, run_tasks
-from lochan.pools.landing import Swap
 from lochan.store.place import StorePlace
 from lochan.versioning.moving import NOTHING, Said
 from lochan.versioning.once import hold_key, once
@@ -76,15 +88,23 @@ async def compact(
         run.log(f"{sum(len(group.paths) for group in plan.groups)} objects in {len(plan.groups)} groups")
         spark = session_at(how.spark, how.limits)
         target = _target(repository, place, plan)
-        work = partial(merged, spark, target, plan)
         tag = f"lochan-compact-{run.id}"
         listener = listener_of(run, how.watch)
-        messages = await on_spark(spark, work, tag=tag, about=f"compact {about}", listener=listener)
-        made = together(messages)
-        run.rows(made.rows)
-        run.wrote(made.put_bytes)
-        removed = [entry for group in groups_of(plan) for entry in group.entries]
-        return await landed(repository, branch, plan, Swap(removed, made.entries), said, actor=actor)
+
+        async def merge(plan: Planned) -> Rewritten:
+            work = partial(merged, spark, target, plan)
+            messages = await on_spark(spark, work, tag=tag, about=f"compact {about}", listener=listener)
+            made = together(messages)
+            run.wrote(made.put_bytes)
+            return Rewritten(removed_by(plan), list(made.entries))
+
+        swap = await merged_round_by_round(plan, merge)
+        run.rows(rows_of(swap.added))
+        return await landed(repository, branch, swap, said, actor=actor)
+
+
+def removed_by(plan: Planned) -> list[Entry]:
+    return [entry for group in groups_of(plan) for entry in group.entries]
 
 
 def merged(spark: SparkSession, target: Target, plan: Planned) -> list[Message]:

@@ -4,7 +4,7 @@ int with int            int; / cuts towards zero, % has the sign of the left sid
 float with a number     float
 decimal with a number   refused when a row has one: the engines' decimals have too few digits to be exact
 string + string         the one behind the other
-time ± duration         time; time - time is a duration
+time ± duration         time, if it lies in the years 1 to 9999; time - time is a duration
 duration ± duration     duration; also duration * int, duration / int
 """
 
@@ -37,12 +37,14 @@ from lochan.query.compile.sql import (
     is_set,
     null_of,
     text,
+    time_at,
 )
 from lochan.query.compile.value import EVERY_NUMBER, MISSING, Value, literal, nulled, present
 from lochan.query.dialects.neutral import neutral
 
 _NAMES = {"+": "add", "-": "subtract", "*": "multiply", "/": "divide", "%": "remainder"}
 _SAFE = {"/": "safe_divide", "%": "safe_remainder"}
+_TOO_LARGE = "the result has more than 64 bits, or is a time before the year 1 or after 9999"
 _OVERFLOW = {"/": "division by zero", "%": "division by zero"}
 
 
@@ -135,7 +137,7 @@ def _real(kind: str, sql: Sql) -> Sql:
 
 
 def _moved(op: str, time: Sql, by: Sql) -> Sql:
-    return neutral("from_micros", neutral(_NAMES[op], neutral("micros", time), by, options=(INT,)))
+    return time_at(neutral(_NAMES[op], neutral("micros", time), by, options=(INT,)))
 
 
 Done = list[tuple[Sql, Sql] | None]
@@ -156,7 +158,7 @@ def _failed(op: str, left: Value, right: Value, alts: dict[str, Sql], done: Done
     errors: list[Sql] = [each.alts[ERROR] for each in (left, right) if ERROR in each.alts]
     some = any_of(all_of([is_set(each[0]), is_set(each[1])]) for each in done if each is not None)
     nothing = [is_null(each) for kind, each in alts.items() if kind != NULL]
-    arms = [(all_of([some, *nothing]), text(_OVERFLOW.get(op, "the result has more than 64 bits")))]
+    arms = [(all_of([some, *nothing]), text(_OVERFLOW.get(op, _TOO_LARGE)))]
     if not done or _mixed(left, right, done):
         both = all_of([_there(left), _there(right), *nothing])
         arms.append((both, text(f"`{op}` does not go with these kinds")))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
-from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, JSON, NULL, STRING, TIME
+from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, JSON, NULL, OBJECT, STRING, TIME
 from lochan.query.compile import numbers
 from lochan.query.compile.aggregated import Aggregated, one_format
 from lochan.query.compile.functions.kinds import type_text
@@ -26,7 +26,7 @@ from lochan.query.compile.sql import (
     number,
     text,
 )
-from lochan.query.compile.texts import json_text
+from lochan.query.compile.texts import json_text, order_text
 from lochan.query.compile.value import SIMPLE, Value, present, valued
 from lochan.query.dialects.neutral import neutral
 
@@ -100,9 +100,11 @@ def _size(value: Value) -> Sql:
 
 
 def _letters(value: Value) -> Sql:
-    """Then its text."""
+    """Then its text, or what orders as it does."""
     exact = [numbers.key(value.only((DECIMAL,)))] if DECIMAL in value.alts else []
-    return coalesce(*(value.alts[kind] for kind in (STRING, IP) if kind in value.alts), *exact, text(""))
+    composite = value.only((ARRAY, OBJECT, JSON))
+    nested = [order_text(composite)] if composite.alts else []
+    return coalesce(*(value.alts[kind] for kind in (STRING, IP) if kind in value.alts), *exact, *nested, text(""))
 
 
 def fused_type(each: Aggregated) -> Value:

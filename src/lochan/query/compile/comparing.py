@@ -31,7 +31,7 @@ from lochan.query.compile.sql import (
     surely,
     try_cast,
 )
-from lochan.query.compile.texts import json_text
+from lochan.query.compile.texts import json_text, order_text
 from lochan.query.compile.value import EVERY_NUMBER, NUMBERS, SIMPLE, Value, nulled, valued
 from lochan.query.dialects.neutral import neutral
 
@@ -101,7 +101,7 @@ def order_keys(value: Value, *, descending: bool, nulls_first: bool) -> list[exp
         if kind == TIME and value.original is not None:
             keys.append(_ordered(moments.finer(value.original), descending, nulls_first))
     if rest:
-        keys.append(_ordered(json_text(value.only(rest)), descending, nulls_first))
+        keys.append(_ordered(order_text(value.only(rest)), descending, nulls_first))
     if NULL in value.alts and value.alts[NULL] != TRUE and value.nothing:
         keys.append(_ordered(value.alts[NULL], False, False))
     return keys

@@ -86,6 +86,11 @@ def moment(micros: int) -> Sql:
     return exp.Cast(this=exp.Literal.string(f"{at:%Y-%m-%d %H:%M:%S.%f}+00:00".rjust(32, "0")), to=sql_type(TIME))
 
 
+def time_at(micros: Sql) -> Sql:
+    """NULL where that lies before the year 1 or after 9999: no text could say it, and the engines differ."""
+    return neutral("from_micros", neutral("within_years", micros))
+
+
 def op(node: type[exp.Binary], left: Sql, right: Sql) -> Sql:
     return node(this=_tight(left), expression=_tight(right))
 

@@ -27,6 +27,11 @@ def json_text(value: Value) -> Sql:
     return coalesce(*texts) if texts else exp.Cast(this=exp.Null(), to=exp.DataType.build("varchar"))
 
 
+def order_text(value: Value) -> Sql:
+    """Of arrays and records: a text that orders as they do, element by element and field by field."""
+    return neutral("json_order", json_text(value))
+
+
 def json_array(texts: Sequence[Sql]) -> Sql:
     """Of JSON texts; those that are NULL are left out."""
     return concat(text("["), neutral("join_texts", *texts, options=(",",)), text("]"))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from lochan.pools.shape import BOOL, FLOAT, INT, JSON, NULL, STRING, TIME, Array, Object, Type, kind_of
-from lochan.query.dialects import decimals
+from lochan.query.dialects import decimals, json_order
 from lochan.query.dialects.addresses import IPV4, ipv6_digits, ipv6_text
 from lochan.query.dialects.durations import parsed_duration, written_duration
 from lochan.query.dialects.form import (
@@ -17,11 +17,13 @@ from lochan.query.dialects.form import (
     by_option,
     folded,
     folds_alike,
+    in_years,
     like_pattern,
     named,
     plain,
     rounded,
     slice_ends,
+    within_years,
 )
 
 TYPES = {
@@ -127,6 +129,32 @@ def _join_texts(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
 
 def _list_join(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
     return f"ARRAY_TO_STRING({arguments[0]}, {quoted(options[0])})"
+
+
+def _levenshtein(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
+    """DuckDB 2.0 counts bytes. Where a character may have several, each that both texts have gets a byte of its own;
+    all that only one of them has are alike, for they equal nothing in the other."""
+    one, other = arguments
+    common = f"LIST_INTERSECT({_characters('pair.one')}, {_characters('pair.other')})"
+    message = f"`levenshtein` of texts with more than {_BYTES_MAX} different characters in common; run it on spark"
+    edits = f"LEVENSHTEIN({_in_bytes('pair.one', _BYTES_MAX + 1)}, {_in_bytes('pair.other', _BYTES_MAX + 2)})"
+    counted = f"CASE WHEN LEN(common) > {_BYTES_MAX} THEN CAST(ERROR({quoted(message)}) AS BIGINT) ELSE {edits} END"
+    inner = f"LIST_TRANSFORM([{common}], LAMBDA common: {counted})[1]"
+    characters = f"LIST_TRANSFORM([{{'one': {one}, 'other': {other}}}], LAMBDA pair: {inner})[1]"
+    ascii = " AND ".join(f"STRLEN({text}) = LENGTH({text})" for text in arguments)
+    return f"CAST(CASE WHEN {ascii} THEN LEVENSHTEIN({one}, {other}) ELSE {characters} END AS BIGINT)"
+
+
+_BYTES_MAX = 125  # characters of one byte, but for 0 and two that stand for all others
+
+
+def _characters(text: str) -> str:
+    return f"LIST_TRANSFORM(RANGE(1, LENGTH({text}) + 1), LAMBDA n: SUBSTRING({text}, n, 1))"
+
+
+def _in_bytes(text: str, other: int) -> str:
+    code = f"CHR(CAST(COALESCE(LIST_POSITION(common, letter), {other}) AS INTEGER))"
+    return f"ARRAY_TO_STRING(LIST_TRANSFORM({_characters(text)}, LAMBDA letter: {code}), '')"
 
 
 def _groups(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
@@ -236,7 +264,8 @@ def _rfc3339(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
     """Six digits of the fraction; the rest is cut off, not rounded."""
     text = arguments[0]
     cut = f"REGEXP_REPLACE(UPPER({text}), '([.][0-9]{{6}})[0-9]+', '\\1')"
-    return f"CASE WHEN {_matches([text], (RFC3339,))} THEN TRY_CAST({cut} AS TIMESTAMPTZ) END"
+    time = in_years(f"TRY_CAST({cut} AS TIMESTAMPTZ)", text, "EPOCH_US")
+    return f"CASE WHEN {_matches([text], (RFC3339,))} THEN {time} END"
 
 
 def _json_length(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
@@ -274,8 +303,19 @@ _WORDS = decimals.Words(
     first=lambda of: f"{of}[1]",
 )
 
+_DECIMALS = decimals.forms(_WORDS)
+_ORDER_WORDS = json_order.Words(
+    quoted=quoted,
+    found=lambda of, pattern: f"REGEXP_EXTRACT_ALL({of}, {pattern})",
+    each=_WORDS.each,
+    joined=lambda many: f"ARRAY_TO_STRING({many}, '')",
+    json_string=_JSON_STRING,
+    number_key=_DECIMALS["number_key"],
+)
+
 FORMS: Forms = {
-    **decimals.forms(_WORDS),
+    **_DECIMALS,
+    "json_order": json_order.form(_ORDER_WORDS),
     # kinds
     "try_cast": _try_cast,
     "truncate": plain("TRUNC({0})"),
@@ -312,6 +352,8 @@ FORMS: Forms = {
     # times
     "micros": plain("EPOCH_US({0})"),
     "from_micros": _FROM_MICROS,
+    "within_years": lambda arguments, options: let(arguments[0], within_years),
+    "in_years": lambda arguments, options: in_years(*arguments, "EPOCH_US"),
     "rfc3339": _rfc3339,
     "finer_digits": plain("RTRIM(REGEXP_EXTRACT({0}, '[.][0-9]{{6}}([0-9]+)', 1), '0')"),
     "time_text": lambda arguments, options: time_text(arguments[0]),
@@ -330,7 +372,7 @@ FORMS: Forms = {
     "trim": plain("TRIM({0}, ' ')"),
     "split": plain("STR_SPLIT({0}, {1})"),
     "replace": named("REPLACE"),
-    "levenshtein": plain("CAST(LEVENSHTEIN({0}, {1}) AS BIGINT)"),
+    "levenshtein": _levenshtein,
     "text_length": plain("CAST(LENGTH({0}) AS BIGINT)"),
     "substr": _substr,
     "text_slice": _text_slice,

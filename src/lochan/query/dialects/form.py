@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from lochan.pools.times import MICROS_MAX, MICROS_MIN
+
 Form = Callable[[Sequence[str], tuple[Any, ...]], str]
 Forms = dict[str, Form]
 
-# Texts that may say a time; whether there is such a day the cast tells.
-RFC3339 = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?([Zz]|[+-][0-9]{2}:[0-9]{2})?)?\z"
+# Texts that may say a time, in any year from 1 on; whether there is such a day the cast tells.
+YEAR = "(?:000[1-9]|00[1-9][0-9]|0[1-9][0-9]{2}|[1-9][0-9]{3})"
+RFC3339 = (
+    rf"^{YEAR}-[0-9]{{2}}-[0-9]{{2}}"
+    r"([Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?([Zz]|[+-][0-9]{2}:[0-9]{2})?)?\z"
+)
 CAPITALS, SMALL = "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz"
 
 
@@ -53,6 +59,18 @@ def rounded(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
     moved = f"(ABS({value}) * {scale} + 5e-1)"
     whole = f"(({moved} - {moved} % 1e0) / {scale})"
     return f"CASE WHEN ABS({value}) >= 1e15 THEN {value} WHEN {value} < 0 THEN -{whole} + 0e0 ELSE {whole} END"
+
+
+def within_years(micros: str) -> str:
+    """NULL where no year from 1 to 9999 has this moment."""
+    return f"CASE WHEN {micros} BETWEEN {MICROS_MIN} AND {MICROS_MAX} THEN {micros} END"
+
+
+def in_years(time: str, text: str, micros: str) -> str:
+    """The same for a time that this text says: only in the first and the last day can an offset lead out of them.
+    `micros` is the function that counts them."""
+    edge = f"SUBSTRING({text}, 1, 10) IN ('0001-01-01', '9999-12-31')"
+    return f"CASE WHEN {edge} AND {micros}({time}) NOT BETWEEN {MICROS_MIN} AND {MICROS_MAX} THEN NULL ELSE {time} END"
 
 
 def slice_ends(start: int | None, stop: int | None, length: str) -> tuple[str, str]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from lochan.pools.shape import FLOAT, INT
-from lochan.query.dialects import decimals, spark_nested, spark_nets, spark_times
+from lochan.query.dialects import decimals, json_order, spark_nested, spark_nets, spark_times
 from lochan.query.dialects.form import (
     CAPITALS,
     SMALL,
@@ -131,8 +131,19 @@ _WORDS = decimals.Words(
     first=lambda of: f"{of}[0]",
 )
 
+_DECIMALS = decimals.forms(_WORDS)
+_ORDER_WORDS = json_order.Words(
+    quoted=quoted,
+    found=lambda of, pattern: f"REGEXP_EXTRACT_ALL({of}, {pattern}, 0)",
+    each=_WORDS.each,
+    joined=lambda many: f"ARRAY_JOIN({many}, '')",
+    json_string=spark_nested.FORMS["json_string"],
+    number_key=_DECIMALS["number_key"],
+)
+
 FORMS: Forms = {
-    **decimals.forms(_WORDS),
+    **_DECIMALS,
+    "json_order": json_order.form(_ORDER_WORDS),
     **spark_times.FORMS,
     **spark_nested.FORMS,
     **spark_nets.FORMS,

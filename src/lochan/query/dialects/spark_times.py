@@ -7,7 +7,7 @@ from typing import Any
 
 from lochan.pools import times
 from lochan.query.dialects.durations import parsed_duration, written_duration
-from lochan.query.dialects.form import RFC3339, Forms, named, plain
+from lochan.query.dialects.form import RFC3339, Forms, in_years, named, plain, within_years
 from lochan.query.dialects.spark_words import let, matches, quoted
 
 _LETTERS = {
@@ -73,7 +73,8 @@ def _rfc3339(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
     cut = f"REGEXP_REPLACE(UPPER({text}), '([.][0-9]{{6}})[0-9]+', '$1')"
     zoned = matches([text], (r"([Zz]|[+-][0-9]{2}:[0-9]{2})\z",))
     rest = f"CASE WHEN {zoned} THEN '' WHEN LENGTH({text}) = 10 THEN 'T00:00:00Z' ELSE 'Z' END"
-    return f"CASE WHEN {matches([text], (RFC3339,))} THEN TRY_CAST({cut} || {rest} AS TIMESTAMP) END"
+    time = in_years(f"TRY_CAST({cut} || {rest} AS TIMESTAMP)", text, "UNIX_MICROS")
+    return f"CASE WHEN {matches([text], (RFC3339,))} THEN {time} END"
 
 
 def _strptime(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
@@ -101,6 +102,8 @@ def _java_text(text: str) -> str:
 FORMS: Forms = {
     "micros": named("UNIX_MICROS"),
     "from_micros": named("TIMESTAMP_MICROS"),
+    "within_years": lambda arguments, options: let(arguments[0], within_years),
+    "in_years": lambda arguments, options: in_years(*arguments, "UNIX_MICROS"),
     "time_text": lambda arguments, options: time_text(arguments[0]),
     "duration_text": lambda arguments, options: duration_text(arguments[0]),
     "parse_duration": _parse_duration,

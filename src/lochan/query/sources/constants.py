@@ -76,7 +76,8 @@ def _number(op: str, mine: float, theirs: float) -> Constant | None:
 
 
 def _fitting(kind: str, value: float) -> Constant | None:
-    fits = isfinite(value) if kind == FLOAT else _INT_MIN <= value <= _INT_MAX
+    low, high = (times.MICROS_MIN, times.MICROS_MAX) if kind == TIME else (_INT_MIN, _INT_MAX)
+    fits = isfinite(value) if kind == FLOAT else low <= value <= high
     return (kind, value) if fits else None
 
 

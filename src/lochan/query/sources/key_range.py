@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from math import ceil, floor
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sqlglot import exp
 
 from lochan.errors import Invalid
 from lochan.formats.pool_settings import PoolSettings, path_text
+from lochan.pools import times
 from lochan.pools.json_row import exact_number
 from lochan.pools.keys import Instant
 from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, JSON, NULL, OBJECT, STRING, TIME
@@ -61,7 +62,8 @@ ALL_KEYS = KeyRange()
 
 
 def converted(range: KeyRange, kinds: Iterable[str], settings: PoolSettings) -> KeyRange:
-    """With its ends as values of the key's kind, where that is one. Raises Invalid for one that is no such value."""
+    """With its ends as values of the key's kind, where that is one, and the lesser first: which one a query names first
+    does not matter. Raises Invalid for one that is no such value."""
     path = settings.keys[0].path
     if not path and (range.low or range.high):
         raise Invalid("a pool whose key is the whole record has no ranges", hint="use `where` instead")
@@ -69,9 +71,22 @@ def converted(range: KeyRange, kinds: Iterable[str], settings: PoolSettings) -> 
     if path in settings.times and there <= {_RANK[TIME], _RANK[STRING]}:
         there = {_RANK[TIME]}  # its strings that say times are times
     if len(there) != 1 or there == {_RANK[JSON]}:  # no literal is an object or a list
-        return range
+        return _rising(range)
     (rank,) = there
-    return range._replace(low=_as(range.low, rank, path), high=_as(range.high, rank, path))
+    return _rising(range._replace(low=_as(range.low, rank, path), high=_as(range.high, rank, path)))
+
+
+def _rising(range: KeyRange) -> KeyRange:
+    low, high = range.low, range.high
+    if low is None or high is None or _place(low) <= _place(high):
+        return range
+    return range._replace(low=high, high=low)
+
+
+def _place(end: tuple[str, Scalar]) -> tuple[int, Any, str]:
+    """What orders ends of all kinds: by kind, then by value, and times by the digits behind their microseconds."""
+    kind, value = end
+    return _RANK[kind], value, getattr(value, "finer", "")
 
 
 def _as(end: End, rank: int, path: Path) -> End:
@@ -90,16 +105,12 @@ def _as(end: End, rank: int, path: Path) -> End:
 
 
 def _parsed(text: str, rank: int) -> End:
-    from datetime import UTC, datetime, timedelta
-
     try:
         if rank == _RANK[INT]:
             value = int(text) if text.lstrip("-").isdigit() else exact_number(text)
             return _number_kind(value), value
         if rank == _RANK[TIME]:
-            moment = datetime.fromisoformat(text)
-            moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-            return TIME, (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+            return TIME, times.parse(text)
     except (ValueError, ArithmeticError):
         pass
     return None

@@ -1,9 +1,11 @@
 """Text to sqlglot's tree, by DuckDB's grammar. A source may stand without quotes behind FROM and JOIN, and wherever it
-has an @: it gets them here, and places are told in the text as it was written."""
+has an @: it gets them here, and places are told in the text as it was written. A name with dashes is a difference to
+SQL's grammar where there can be one, as in EXTRACT(… FROM a-b); where there cannot, it is a name."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import sqlglot
@@ -20,10 +22,13 @@ _BEHIND = r"(?:/[^\s,();]+|:(?!:)\w+(?:@\{[^}\n]*\})?)?"
 _TOKEN = re.compile(
     rf"""(?P<skip>'[^']*(?:'|\Z)|"[^"]*(?:"|\Z)|--[^\n]*|/\*.*?(?:\*/|\Z))
     |(?<![\w@.$*?-])(?P<ref>{_SOURCE}{_REF}{_BEHIND})
-    |\b(?:from|join)\s+(?P<named>:(?!:)\w+(?:@\{{[^}}\n]*\}})?|{_SOURCE}:(?!:)\w+(?:@\{{[^}}\n]*\}})?|\w+\.\$nokey|\w+[*?]+(?=\s|$))
+    |\b(?:from|join)\s+(?P<named>:(?!:)\w+(?:@\{{[^}}\n]*\}})?|{_SOURCE}:(?!:)\w+(?:@\{{[^}}\n]*\}})?|\w[\w-]*\.\$nokey|\w[\w-]*[*?]+(?=[\s;)]|$))
     """,
     re.VERBOSE | re.DOTALL | re.IGNORECASE,
 )
+_DASHED = re.compile(r"\w+(?:-\w+)+")
+_BEFORE_A_TABLE = re.compile(r"(?:\b(?:from|join)\s|,)\s*\Z", re.IGNORECASE)
+_DASHED_MAX = 50  # each is found by reading the query once more
 
 
 @dataclass(frozen=True)
@@ -36,14 +41,16 @@ class Text:
 
     def error(self, message: str, start: int, stop: int, hint: str = "") -> QueryError:
         """From and to places in `quoted`."""
-        return QueryError(message, self.written, Span(self._back(start), self._back(stop)), hint=hint)
+        return QueryError(message, self.written, Span(*self.written_places(start, stop)), hint=hint)
 
     def refused(self, node: exp.Expr, message: str, hint: str = "") -> QueryError:
         return self.error(message, *_places(node), hint=hint)
 
     def span(self, node: exp.Expr) -> Span:
-        start, stop = _places(node)
-        return Span(self._back(start), self._back(stop))
+        return Span(*self.written_places(*_places(node)))
+
+    def written_places(self, start: int, stop: int) -> tuple[int, int]:
+        return self._back(start), self._back(stop)
 
     def _back(self, place: int) -> int:
         return place - sum(1 for quote in self.quotes if quote < place)
@@ -51,30 +58,46 @@ class Text:
 
 def parsed(text: str) -> tuple[Text, exp.Query]:
     """Raises QueryError."""
-    known = _quoted(text)
-    try:
-        statements = list(sqlglot.parse(known.quoted, read="duckdb", error_level=ErrorLevel.IMMEDIATE))
-    except ParseError as error:
-        raise _explained(known, error) from None
-    except TokenError:
-        raise known.error("a quote or a comment is never closed", len(known.quoted), len(known.quoted)) from None
-    except RecursionError:
-        raise known.error("the query is nested too deeply", 0, 1) from None
+    known, statements = _read(text)
     if len(statements) != 1 or not isinstance(statements[0], exp.Query):
         raise known.error("expected one query", 0, 1, hint="only SELECT can be asked here, and one at a time")
     return known, statements[0]
 
 
-def _quoted(text: str) -> Text:
+def _read(text: str) -> tuple[Text, list[exp.Expr | None]]:
+    """Names with dashes get their quotes one by one, each where the grammar stumbles over it."""
+    sources = [found.span(found.lastgroup) for found in _TOKEN.finditer(text) if found.lastgroup in ("ref", "named")]
+    for _ in range(_DASHED_MAX):
+        known = _quoted(text, sources)
+        try:
+            return known, list(sqlglot.parse(known.quoted, read="duckdb", error_level=ErrorLevel.IMMEDIATE))
+        except ParseError as error:
+            dashed = _dashed_table(known, error)
+            if dashed is None or dashed in sources:
+                raise _explained(known, error) from None
+            sources = sorted([*sources, dashed])
+        except TokenError:
+            raise known.error("a quote or a comment is never closed", len(known.quoted), len(known.quoted)) from None
+        except RecursionError:
+            raise known.error("the query is nested too deeply", 0, 1) from None
+    raise known.error(f"more than {_DASHED_MAX} names with dashes stand without quotes", 0, 1, 'such as "web-logs"')
+
+
+def _dashed_table(text: Text, error: ParseError) -> tuple[int, int] | None:
+    """Where in the text as it was written a table's name stands that has dashes, if that is what is wrong."""
+    start, stop = text.written_places(*_stumbled(text, error))
+    for found in _DASHED.finditer(text.written):
+        if found.start() <= start and stop <= found.end() and _BEFORE_A_TABLE.search(text.written, 0, found.start()):
+            return found.span()
+    return None
+
+
+def _quoted(text: str, sources: Sequence[tuple[int, int]]) -> Text:
     """With quotes around sources that SQL does not know without."""
     parts: list[str] = []
     quotes: list[int] = []
     at = length = 0
-    for found in _TOKEN.finditer(text):
-        group = found.lastgroup
-        if group not in ("ref", "named"):
-            continue
-        start, stop = found.span(group)
+    for start, stop in sources:
         parts += [text[at:start], '"', text[start:stop], '"']
         quotes += [length + start, length + stop + 1]
         length += 2
@@ -92,13 +115,19 @@ def _places(node: exp.Expr) -> tuple[int, int]:
     return min(each["start"] for each in known), max(each["end"] for each in known) + 1
 
 
-def _explained(text: Text, error: ParseError) -> QueryError:
+def _stumbled(text: Text, error: ParseError) -> tuple[int, int]:
+    """Over which word, in `quoted`."""
     known = error.errors[0] if error.errors else {}
-    word = known.get("highlight") or ""
     lines = text.quoted.split("\n")
     line, column = known.get("line") or 1, known.get("col") or 1
     stop = sum(len(each) + 1 for each in lines[: line - 1]) + column
-    start = max(0, stop - len(word))
+    return max(0, stop - len(known.get("highlight") or "")), stop
+
+
+def _explained(text: Text, error: ParseError) -> QueryError:
+    known = error.errors[0] if error.errors else {}
+    word = known.get("highlight") or ""
+    start, stop = _stumbled(text, error)
     said = known.get("description") or ""
     if said.startswith("Expecting"):
         message = f"expected {said.removeprefix('Expecting').strip()}, but found `{word}`"

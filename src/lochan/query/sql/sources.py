@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
 from itertools import islice
 
 from sqlglot import exp
 
 from lochan.errors import LochanError
+from lochan.pools import times
 from lochan.query import ast
 from lochan.query.sql.reading import Text
 from lochan.query.syntax.cursor import Cursor
@@ -24,7 +24,6 @@ UNITS |= {"SECOND": 1_000_000, "MILLISECOND": 1_000, "MICROSECOND": 1}
 _NULL = ast.Literal("null", None)
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _CASTS = {"int64": exp.DataType.INTEGER_TYPES, "float64": exp.DataType.REAL_TYPES, "string": exp.DataType.TEXT_TYPES}
-_1970 = datetime(1970, 1, 1, tzinfo=UTC)
 _COMPARED = {exp.EQ: "==", exp.NEQ: "!=", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">="}
 
 
@@ -41,12 +40,9 @@ def found_sources(text: Text, tree: exp.Query) -> ast.Pipe:
 def time_of(text: str) -> int | None:
     """Microseconds since 1970, of a text that says a time as SQL does."""
     try:
-        moment = datetime.fromisoformat(text.strip())
+        return times.parse(text.strip())
     except ValueError:
         return None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return (moment - _1970) // timedelta(microseconds=1)
 
 
 def _tables(tree: exp.Query) -> Iterator[exp.Table]:

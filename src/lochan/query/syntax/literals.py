@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 from lochan.pools.json_row import exact_number
-from lochan.pools.times import Moment
+from lochan.pools.times import Moment, in_years
 from lochan.query.ast import Literal, Span
 from lochan.query.errors import QueryError
 
@@ -125,6 +125,9 @@ def _time(text: str, span: Span) -> Literal:
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     micros = (moment - _1970) // timedelta(microseconds=1)
+    if not in_years(micros):
+        hint = "times are those of the years 1 to 9999, in UTC"
+        raise QueryError(f"{shown} lies before the year 1 or after the year 9999", text, span, hint=hint)
     return Literal("time", Moment(micros, finer) if finer else micros, span=span)
 
 

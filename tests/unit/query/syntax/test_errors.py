@@ -29,6 +29,18 @@ from lochan.query.syntax.parse import parse
         ("where lowr(x) == 'a'", "lowr", "unknown function `lowr`; did you mean `lower`?", ""),
         ("from logs:branchs", ":branchs", "did you mean `:branches`?", ":objects"),
         ("from :objects", ":objects", "unknown metadata `:objects` of the lake", ":pools"),
+        (
+            "from logs | ts < 9999-12-31T23:59:59-01:00",
+            "9999-12-31T23:59:59-01:00",
+            "after the year 9999",
+            "years 1 to 9999",
+        ),
+        (
+            "from logs | ts > 0001-01-01T00:00:00+00:01",
+            "0001-01-01T00:00:00+00:01",
+            "before the year 1",
+            "years 1 to 9999",
+        ),
         ("from logs@{soon}", "{soon}", "'soon' is no time", "2 hours ago"),
         ("from logs@", "@", "behind the @", ""),
         ("from", "", "expected a pool", "logs@dev"),

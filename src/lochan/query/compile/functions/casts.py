@@ -4,7 +4,7 @@ checked by a pattern, for the engines take different ones (`1_000`, `0x10`, ` 1 
     int64      true, false; floats cut towards zero; digits, with a sign
     float64    ints; digits with a fraction or an exponent
     string     all but floats, whose digits the engines write differently
-    time       RFC 3339 texts, a date alone too; ints as microseconds since 1970
+    time       RFC 3339 texts, a date alone too; ints as microseconds since 1970; of the years 1 to 9999
     duration   texts such as 1h30m; ints as microseconds
     bool       the texts true and false; numbers: not zero
     ip         dotted IPv4 texts
@@ -37,11 +37,13 @@ from lochan.query.compile.sql import (
     negate,
     number,
     text,
+    time_at,
     try_cast,
 )
 from lochan.query.compile.sql import op as binary
 from lochan.query.compile.texts import json_text
 from lochan.query.compile.value import MISSING, Value, nulled, present
+from lochan.query.dialects.form import YEAR
 from lochan.query.dialects.neutral import neutral
 
 Make = Callable[[Sql], Sql]
@@ -50,7 +52,10 @@ _FROM_TEXT = {
     INT: r"^[+-]?[0-9]+\z",
     FLOAT: r"^[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?\z",
 }
-_TIME = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]{1,6})?)?(Z|[+-][0-9]{2}:[0-9]{2})?)?\z"
+_TIME = (
+    rf"^{YEAR}-[0-9]{{2}}-[0-9]{{2}}"
+    + r"([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]{1,6})?)?(Z|[+-][0-9]{2}:[0-9]{2})?)?\z"
+)
 
 
 def _int_of_float(sql: Sql) -> Sql:
@@ -63,7 +68,9 @@ def _text_as(kind: str) -> Make:
 
 
 def _time_of_text(sql: Sql) -> Sql:
-    return case((neutral("matches", sql, options=(_TIME,)), try_cast(sql, TIME)))
+    """None before the year 1 or after 9999, where an offset may lead."""
+    time = neutral("in_years", try_cast(sql, TIME), sql)
+    return case((neutral("matches", sql, options=(_TIME,)), time))
 
 
 def _bool_of_text(sql: Sql) -> Sql:
@@ -111,7 +118,7 @@ CASTS: dict[str, tuple[str, dict[str, Make]]] = {
             DURATION: lambda sql: cast(sql, FLOAT),
         },
     ),
-    "time": (TIME, {TIME: _same, STRING: _time_of_text, INT: lambda sql: neutral("from_micros", sql)}),
+    "time": (TIME, {TIME: _same, STRING: _time_of_text, INT: time_at}),
     "duration": (DURATION, {DURATION: _same, INT: _same, STRING: lambda sql: neutral("parse_duration", sql)}),
     "bool": (BOOL, {BOOL: _same, STRING: _bool_of_text, INT: _not_zero, FLOAT: _not_zero, DECIMAL: _is_some}),
     "ip": (IP, {IP: _same, STRING: lambda sql: neutral("ip_digits", sql)}),

@@ -5,16 +5,19 @@ from __future__ import annotations
 import re
 
 from lochan.pools.shape import FLOAT, INT, STRING, TIME
+from lochan.pools.times import MICROS_MIN
 from lochan.query.compile.fields import member
 from lochan.query.compile.functions.call import Call, Function, by_kind
 from lochan.query.compile.functions.casts import made, time_of
 from lochan.query.compile.patterns import quoted
-from lochan.query.compile.sql import DURATION, Sql, case, moment
+from lochan.query.compile.sql import DURATION, Sql, case, moment, time_at
 from lochan.query.compile.value import Value
+from lochan.query.dialects.form import YEAR
 from lochan.query.dialects.neutral import neutral
 
 # What both engines write and read the same; the rest of strftime's letters differ between them.
 LETTERS = {"Y", "m", "d", "H", "M", "S", "f", "j", "y", "b", "B", "a", "A", "p", "I", "%"}
+_TOO_LOW = "the span begins before the least number, or before the year 1"
 PARSED = {"Y", "m", "d", "H", "M", "S", "f"}
 
 
@@ -54,15 +57,23 @@ def clock_field(call: Call) -> Value:
 def bucketed(call: Call, value: Value, step: int, *, of_times: bool) -> Value:
     if not of_times:
         floats = lambda sql: neutral("float_bucket", sql, options=(step,))  # noqa: E731
-        return by_kind(call, value, {INT: (INT, lambda sql: _floored(sql, step)), FLOAT: (FLOAT, floats)})
+        handlers = {INT: (INT, lambda sql: _floored(sql, step)), FLOAT: (FLOAT, floats)}
+        return by_kind(call, value, handlers, may_fail=_TOO_LOW if INT in value.alts else "")
+    may_fail = DURATION in value.alts or MICROS_MIN % step
     return by_kind(
         call,
         value,
         {
-            TIME: (TIME, lambda sql: neutral("from_micros", _floored(neutral("micros", sql), step, safe=True))),
+            TIME: (TIME, lambda sql: _begun(_floored(neutral("micros", sql), step, safe=True), step)),
             DURATION: (DURATION, lambda sql: _floored(sql, step)),
         },
+        may_fail=_TOO_LOW if may_fail else "",
     )
+
+
+def _begun(micros: Sql, step: int) -> Sql:
+    """Where no span begins with the year 1, the first one begins before."""
+    return time_at(micros) if MICROS_MIN % step else neutral("from_micros", micros)
 
 
 def formatted(call: Call) -> Value:
@@ -80,7 +91,7 @@ def parsed(call: Call) -> Value:
 
 def _parsed(sql: Sql, format: str) -> Sql:
     """Only texts with all their digits: one engine would take fewer."""
-    digits = {"%Y": "[0-9]{4}", "%f": "[0-9]{6}", "%%": "%"}
+    digits = {"%Y": YEAR, "%f": "[0-9]{6}", "%%": "%"}
     pieces = re.findall("%.|[^%]+", format)
     regexp = "".join(digits.get(each, "[0-9]{2}") if each[0] == "%" else quoted(each) for each in pieces)
     return case((neutral("matches", sql, options=(f"^{regexp}\\z",)), neutral("strptime", sql, options=(format,))))

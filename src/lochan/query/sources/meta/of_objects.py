@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
@@ -11,16 +11,15 @@ from lochan.formats.pool_settings import PoolSettings
 from lochan.pools import keys
 from lochan.pools.compaction import Partition, partitions
 from lochan.pools.facts import ColumnFacts, Facts
-from lochan.pools.keys import Instant
+from lochan.pools.keys import Instant, Span
 from lochan.pools.objects import object_id
 from lochan.pools.shape import TIME
-from lochan.pools.times import NATIVE, render
+from lochan.pools.times import NATIVE, micros_of, render
 from lochan.query.sources.meta.rows import MetaRows
 from lochan.query.sources.snapshot import DataObject, Indices, Snapshot
 
 _OBJECT_FIELDS = ("id", "min", "max", "count", "size", "keyless", "address", "shapes", "columns")
-_PARTITION_FIELDS = ("min", "max", "count", "size", "objects")
-_1970 = datetime(1970, 1, 1, tzinfo=UTC)
+_PARTITION_FIELDS = ("min", "max", "count", "size", "keyless", "objects")
 
 
 def object_rows(snapshot: Snapshot, kept: Indices) -> MetaRows:
@@ -61,20 +60,27 @@ def _partition(partition: Partition, settings: PoolSettings) -> dict[str, Any]:
         **_span(partition.low, partition.high, settings),
         "count": partition.rows,
         "size": partition.bytes,
+        "keyless": partition.keyless,
         "objects": [object_id(path) for path in partition.paths],
     }
 
 
 def _span(low: bytes, high: bytes, settings: PoolSettings) -> dict[str, Any]:
-    """`min` is the key that comes first in the pool's order. Left out where no row has the key, or where the span is
-    one around keys of many kinds."""
-    ends = {"min": keys.decode(low, settings), "max": keys.decode(high, settings)} if low else {}
-    return {name: shown(values) for name, values in ends.items() if values and None not in values}
+    """`min` is the smaller end, in whatever order the pool keeps its rows. Left out where no row has the key, or where
+    the span is one around keys of many kinds."""
+    if not low:
+        return {}
+    ends = zip(("min", "max"), keys.ends(Span(low, high), settings), strict=True)
+    return {name: shown(values) for name, values in ends if values and None not in values}
 
 
 def shown(values: list[Any]) -> Any:
     """The value of a key of one part; of several a list, in which times are texts."""
     if len(values) == 1:
         [value] = values
-        return Instant((value - _1970) // timedelta(microseconds=1)) if isinstance(value, datetime) else value
-    return [each.isoformat().replace("+00:00", "Z") if isinstance(each, datetime) else each for each in values]
+        return Instant(micros_of(value)) if isinstance(value, datetime) else value
+    return [_text(each) if isinstance(each, datetime | Instant) else each for each in values]
+
+
+def _text(moment: datetime | Instant) -> str:
+    return render(moment.micros if isinstance(moment, Instant) else micros_of(moment), NATIVE)
