@@ -104,8 +104,11 @@ def _list_has(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
 
 
 def _list_slice(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
-    many = arguments[0]
-    low, high = slice_ends(options[0], options[1], f"LEN({many})")
+    return let(arguments[0], lambda many: _slice_of(many, *options))
+
+
+def _slice_of(many: str, start: int | None, stop: int | None) -> str:
+    low, high = slice_ends(start, stop, f"LEN({many})")
     return f"CASE WHEN {high} >= {low} THEN LIST_SLICE({many}, {low}, {high}) ELSE LIST_SLICE({many}, 1, 0) END"
 
 
@@ -348,6 +351,7 @@ FORMS: Forms = {
     "list_join": _list_join,
     "list_length": plain("CAST(LEN({0}) AS BIGINT)"),
     "list_contains": plain("LIST_CONTAINS({0}, {1})"),
+    "list_some": plain("(LEN(LIST_FILTER({0}, LAMBDA element: {1})) > 0)"),
     "struct_get": lambda arguments, options: f"STRUCT_EXTRACT({arguments[0]}, {quoted(options[0])})",
     "each": named("UNNEST"),
     # JSON

@@ -27,8 +27,12 @@ def _list_has(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
 
 
 def _list_slice(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
-    low, high = slice_ends(options[0], options[1], f"SIZE({arguments[0]})")
-    return f"SLICE({arguments[0]}, {low}, GREATEST({high} - {low} + 1, 0))"
+    return let(arguments[0], lambda many: _slice_of(many, *options))
+
+
+def _slice_of(many: str, start: int | None, stop: int | None) -> str:
+    low, high = slice_ends(start, stop, f"SIZE({many})")
+    return f"SLICE({many}, {low}, GREATEST({high} - {low} + 1, 0))"
 
 
 def _struct_get(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
@@ -153,6 +157,7 @@ FORMS: Forms = {
     "list_join": lambda arguments, options: f"ARRAY_JOIN({arguments[0]}, {quoted(options[0])})",
     "list_length": plain("CAST(SIZE({0}) AS BIGINT)"),
     "list_contains": named("ARRAY_CONTAINS"),
+    "list_some": plain("EXISTS({0}, element -> {1})"),
     "struct_get": _struct_get,
     "each": named("EXPLODE"),
     "json_get": _json_get,
