@@ -248,6 +248,19 @@ def _json_length(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
     return f"CAST(CASE JSON_TYPE({text}) {arms} END AS BIGINT)"
 
 
+def _json_merged(texts: Sequence[str], exact: Callable[[str, str], str]) -> str:
+    """A JSON pointer leads to any name, the empty one too."""
+    pointer = "'/' || REPLACE(REPLACE(k, '~', '~0'), '/', '~1')"
+    field = f"{{'k': k, 'v': {exact('o', f'CAST(JSON_EXTRACT(o, {pointer}) AS VARCHAR)')}}}"
+    objects = f"LIST_FILTER([{', '.join(texts)}], LAMBDA o: o IS NOT NULL)"
+    fields = f"FLATTEN(LIST_TRANSFORM({objects}, LAMBDA o: LIST_TRANSFORM(JSON_KEYS(o), LAMBDA k: {field})))"
+    names = "LIST_TRANSFORM(f, LAMBDA x: x.k)"
+    firsts = f"LIST_FILTER({names}, LAMBDA n, i: LIST_POSITION({names}, n) = i)"
+    last = "LIST_FILTER(f, LAMBDA y: y.k = n)[-1].v"
+    inside = f"ARRAY_TO_STRING(LIST_TRANSFORM({firsts}, LAMBDA n: CAST(TO_JSON(n) AS VARCHAR) || ':' || {last}), ',')"
+    return f"LIST_TRANSFORM([{fields}], LAMBDA f: '{{' || {inside} || '}}')[1]"
+
+
 _JSON_ITEMS = plain("CAST(JSON_EXTRACT({0}, '$[*]') AS VARCHAR[])")
 _JSON_STRING = plain("JSON_EXTRACT_STRING({0}, '$')")
 _FROM_MICROS = plain("CAST(TRY(MAKE_TIMESTAMP({0})) AS TIMESTAMPTZ)")
@@ -269,6 +282,7 @@ _WORDS = decimals.Words(
     matches=lambda of, pattern: _matches([of], (pattern,)),
     json_get=_json_get,
     json_items=_JSON_ITEMS,
+    json_merged=_json_merged,
     each=lambda many, name, body: f"LIST_TRANSFORM({many}, LAMBDA {name}: {body})",
     numbers_in=lambda of, name, test: (
         f"LIST_DISTINCT(LIST_FILTER(REGEXP_EXTRACT_ALL({of}, '{decimals.NUMBER}'), LAMBDA {name}: {test}))"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from orjson import dumps
@@ -72,6 +72,20 @@ def _json_items(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
     return (
         f"ZIP_WITH({variants}, {texts}, (v, s) -> CASE WHEN v LIKE '\"%' OR v IS NULL OR s IS NULL THEN v ELSE s END)"
     )
+
+
+def json_merged(texts: Sequence[str], exact: Callable[[str, str], str]) -> str:
+    """Values as `_json_items` finds them."""
+    variants = "TRANSFORM_VALUES(TRY_VARIANT_GET(TRY_PARSE_JSON(o), '$', 'map<string,variant>'), (k, v) -> TO_JSON(v))"
+    maps = f"NAMED_STRUCT('v', {variants}, 's', FROM_JSON(o, 'map<string,string>'))"
+    value = "CASE WHEN m.v[k] LIKE '\"%' OR m.v[k] IS NULL OR m.s[k] IS NULL THEN m.v[k] ELSE m.s[k] END"
+    field = f"NAMED_STRUCT('k', k, 'v', {exact('o', value)})"
+    fields = f"TRANSFORM(ARRAY({maps}), m -> TRANSFORM(JSON_OBJECT_KEYS(o), k -> {field}))[0]"
+    objects = f"FILTER(ARRAY({', '.join(texts)}), o -> o IS NOT NULL)"
+    all_fields = f"FLATTEN(TRANSFORM({objects}, o -> {fields}))"
+    one = f"CONCAT({_in_json('n')}, ':', ELEMENT_AT(FILTER(f, y -> y.k = n), -1).v)"
+    inside = f"ARRAY_JOIN(TRANSFORM(ARRAY_DISTINCT(TRANSFORM(f, x -> x.k)), n -> {one}), ',')"
+    return f"TRANSFORM(ARRAY({all_fields}), f -> CONCAT('{{', {inside}, '}}'))[0]"
 
 
 def _json_checked(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
