@@ -41,7 +41,9 @@ class Words(NamedTuple):
     matches: Callable[[str, str], str]
     json_get: Form
     json_items: Form
-    json_merged: Callable[[Sequence[str], Callable[[str, str], str]], str]  # texts; what makes a value found in one exact
+    json_merged: Callable[
+        [Sequence[str], Callable[[str, str], str]], str
+    ]  # texts; what makes a value found in one exact
     each: Callable[[str, str, str], str]  # a list, a name for its elements, what is made of each
     numbers_in: Callable[[str, str, str], str]  # a text, a name for each number in it, a test: those that pass, once
     length: Callable[[str], str]

@@ -112,6 +112,27 @@ def _slice_of(many: str, start: int | None, stop: int | None) -> str:
     return f"CASE WHEN {high} >= {low} THEN LIST_SLICE({many}, {low}, {high}) ELSE LIST_SLICE({many}, 1, 0) END"
 
 
+def _tagged(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
+    """Elements as structs, with NULL in the place of those that other lists have."""
+    many, *nulls = arguments
+    at, place = options
+    nulls[place] = "x"
+    return f"LIST_TRANSFORM({many}, LAMBDA x: {_tag(at, nulls)})"
+
+
+def _tagged_one(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
+    test, *nulls = arguments
+    return f"CASE WHEN {test} THEN [{_tag(options[0], nulls)}] END"
+
+
+def _tag(at: int, fields: Sequence[str]) -> str:
+    return _members({"at": str(at), **{f"e{place}": field for place, field in enumerate(fields)}})
+
+
+def _joined_lists(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
+    return f"FLATTEN(LIST_FILTER([{', '.join(arguments)}], LAMBDA l: l IS NOT NULL))"
+
+
 def _text_slice(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
     low, high = slice_ends(options[0], options[1], f"LENGTH({arguments[0]})")
     return f"SUBSTRING({arguments[0]}, {low}, GREATEST({high} - {low} + 1, 0))"
@@ -368,6 +389,9 @@ FORMS: Forms = {
     "list_some": plain("(LEN(LIST_FILTER({0}, LAMBDA element: {1})) > 0)"),
     "struct_get": lambda arguments, options: f"STRUCT_EXTRACT({arguments[0]}, {quoted(options[0])})",
     "each": named("UNNEST"),
+    "tagged": _tagged,
+    "tagged_one": _tagged_one,
+    "joined_lists": _joined_lists,
     # JSON
     "json_get": _json_get,
     "json_string": _JSON_STRING,

@@ -35,6 +35,28 @@ def _slice_of(many: str, start: int | None, stop: int | None) -> str:
     return f"SLICE({many}, {low}, GREATEST({high} - {low} + 1, 0))"
 
 
+def _tagged(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
+    """Elements as structs, with NULL in the place of those that other lists have."""
+    many, *nulls = arguments
+    at, place = options
+    nulls[place] = "x"
+    return f"TRANSFORM({many}, x -> {_tag(at, nulls)})"
+
+
+def _tagged_one(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
+    test, *nulls = arguments
+    return f"CASE WHEN {test} THEN ARRAY({_tag(options[0], nulls)}) END"
+
+
+def _tag(at: int, fields: Sequence[str]) -> str:
+    members = "".join(f", 'e{place}', {field}" for place, field in enumerate(fields))
+    return f"NAMED_STRUCT('at', {at}{members})"
+
+
+def _joined_lists(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
+    return f"FLATTEN(FILTER(ARRAY({', '.join(arguments)}), l -> l IS NOT NULL))"
+
+
 def _struct_get(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
     return f"({arguments[0]}).`{options[0].replace('`', '``')}`"
 
@@ -174,6 +196,9 @@ FORMS: Forms = {
     "list_some": plain("EXISTS({0}, element -> {1})"),
     "struct_get": _struct_get,
     "each": named("EXPLODE"),
+    "tagged": _tagged,
+    "tagged_one": _tagged_one,
+    "joined_lists": _joined_lists,
     "json_get": _json_get,
     "json_string": plain("GET_JSON_OBJECT(CONCAT('[', {0}, ']'), '$[0]')"),
     "json_items": _json_items,
