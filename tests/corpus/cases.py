@@ -15,6 +15,11 @@ class Case(NamedTuple):
     def id(self) -> str:
         return f"{self.file}: {self.name}"
 
+    @property
+    def ordered(self) -> bool:
+        """Whether the language says in which order the rows come."""
+        return self.file == "order"
+
 
 def cases() -> list[Case]:
     return [case for path in sorted(FOLDER.glob("*.txt")) for case in _of_file(path)]

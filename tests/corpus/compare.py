@@ -20,6 +20,11 @@ def differences(one: Iterable[Any], other: Iterable[Any]) -> tuple[list[str], li
     return sorted((left - right).elements()), sorted((right - left).elements())
 
 
+def in_order(one: Iterable[Any], other: Iterable[Any]) -> bool:
+    """Whether they are the same one by one."""
+    return list(map(written, one)) == list(map(written, other))
+
+
 def written(value: Any) -> str:
     return json.dumps(_same(value), ensure_ascii=False)
 

@@ -9,7 +9,7 @@ from _pytest.mark import ParameterSet
 
 from lochan.engines.spark import session
 from tests.corpus.cases import Case, cases
-from tests.corpus.compare import differences
+from tests.corpus.compare import differences, in_order
 from tests.corpus.lake import Ask, answers
 from tests.spark.here import HERE
 
@@ -34,4 +34,6 @@ def lake_of(folders: pytest.TempPathFactory) -> Iterator[Ask]:
 
 
 def check(case: Case, ask: Ask) -> None:
-    assert differences(ask(case.query, "duckdb"), ask(case.query, "spark")) == ([], [])
+    one, other = ask(case.query, "duckdb"), ask(case.query, "spark")
+    assert differences(one, other) == ([], [])
+    assert not case.ordered or in_order(one, other)

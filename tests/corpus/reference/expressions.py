@@ -97,7 +97,7 @@ def _element(of: Any, at: Any) -> Any:
 def _slice(of: Any, start: Any, stop: Any) -> Any:
     if of is None:
         return None
-    return of[start:stop] if isinstance(of, list | str) else (MISSING if of is MISSING else ERROR)
+    return of[start:stop] if isinstance(of, list | str) else MISSING
 
 
 def _record(fields: tuple[tuple[str | None, ast.Expr], ...], row: Any) -> dict[str, Any]:
@@ -128,12 +128,18 @@ def _binary(op: str, left: ast.Expr, right: ast.Expr, row: Any) -> Any:
     other = evaluate(right, row)
     match op:
         case "in":
-            return isinstance(other, list) and any(equal(one, each) for each in other)
+            return _is_in(one, other)
         case "like":
             return isinstance(one, str) and isinstance(other, str) and _like(other).fullmatch(one) is not None
         case "==" | "!=" | "<" | "<=" | ">" | ">=":
             return _compare(op, one, other)
     return _arithmetic(op, one, other)
+
+
+def _is_in(one: Any, other: Any) -> bool:
+    if isinstance(one, str) and isinstance(other, str):
+        return one in other
+    return isinstance(other, list) and any(equal(one, each) for each in other)
 
 
 def _logic(op: str, one: Any, other: Any) -> bool:

@@ -203,6 +203,8 @@ def _path_of(operator: ast.Aggregate, name: str) -> tuple[str, ...]:
 def _elements(value: Any) -> Iterator[Any]:
     if isinstance(value, list):
         yield from value
+    elif value is not MISSING:
+        yield value
 
 
 def _joined(join: ast.Join, left: Rows, right: Rows) -> Iterator[Any]:

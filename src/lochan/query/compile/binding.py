@@ -38,11 +38,12 @@ def bound(operator: ast.Operator, rows: Rows, scope: Scope) -> Bound:
         found = {id(part): value_of(part, scope) for part in parts}
         scope = replace(scope, bound={**scope.bound, **found})
         if any(size_of(value, _NODES) >= _NODES for value in found.values()):
-            rows, scope = _sealed(rows, scope)
+            rows, scope = resealed(rows, scope)
     return Bound(rows, scope)
 
 
-def _sealed(rows: Rows, scope: Scope) -> Bound:
+def resealed(rows: Rows, scope: Scope) -> Bound:
+    """The same rows as a relation of their own, and the scope over that."""
     picked = Picked(rows.relation, scope.query.names.next(), rows.tests, rows.order)
     made = over(rows, picked)
     values: Mapping[int, Value] = {

@@ -6,19 +6,34 @@ import re
 
 from sqlglot import exp
 
-from lochan.pools.shape import ARRAY, BOOL, INT, JSON, NULL, OBJECT, STRING
+from lochan.pools.shape import ARRAY, BOOL, INT, JSON, NULL, STRING
 from lochan.query import ast
 from lochan.query.checkpoint import checkpoint
 from lochan.query.compile.arithmetic import arithmetic, negative
 from lochan.query.compile.choosing import chosen
 from lochan.query.compile.comparing import OPERATORS, compared, total
-from lochan.query.compile.fields import element, member
+from lochan.query.compile.fields import array_items, element, is_array_text, member, opened, typed
 from lochan.query.compile.making import array_of, record_of
 from lochan.query.compile.networks import in_network
 from lochan.query.compile.scope import Scope, refused
 from lochan.query.compile.searching import found
-from lochan.query.compile.sql import FALSE, Sql, all_of, any_of, flag, is_null, negate, null_of, op, surely
-from lochan.query.compile.value import GONE, Value, boolean, literal
+from lochan.query.compile.sql import (
+    FALSE,
+    Sql,
+    all_of,
+    any_of,
+    case,
+    coalesce,
+    concat,
+    flag,
+    is_null,
+    negate,
+    null_of,
+    op,
+    surely,
+    text,
+)
+from lochan.query.compile.value import GONE, MISSING, Value, boolean, literal
 from lochan.query.dialects.neutral import neutral
 from lochan.query.errors import did_you_mean
 
@@ -105,12 +120,12 @@ def _named(of: Value, name: str, e: ast.Expr, scope: Scope, what: str) -> Value:
         known = record is not None and record.names and record.body is None and JSON not in of.alts
         if known and record is not None and name not in record and not scope.lenient:
             near = did_you_mean(name, record.names)
-            hint = "" if near else _some(record.names)
+            hint = "" if near else _first_names(record.names)
             raise refused(scope.query, e, f"unknown {what} `{name}`{near}", hint)
     return value
 
 
-def _some(names: tuple[str, ...]) -> str:
+def _first_names(names: tuple[str, ...]) -> str:
     return "there are " + ", ".join(f"`{name}`" for name in names[:8]) + (" and others" if len(names) > 8 else "")
 
 
@@ -136,10 +151,18 @@ def _sliced(e: ast.Slice, scope: Scope) -> Value:
         alts[STRING] = neutral("text_slice", of.alts[STRING], options=tuple(ends))
     if ARRAY in of.alts:
         alts[ARRAY] = neutral("list_slice", of.alts[ARRAY], options=tuple(ends))
+    if JSON in of.alts:
+        alts[JSON] = _sliced_text(of.alts[JSON], tuple(ends))
     if NULL in of.alts:
         alts[NULL] = of.alts[NULL]
-    rest = set(of.alts) - set(alts)
-    return Value(alts, "missing" if rest else of.nothing, of.element)
+    whole = set(of.alts) == set(alts) and JSON not in alts  # such a text may say an object
+    return Value(alts, of.nothing if whole else MISSING, of.element)
+
+
+def _sliced_text(json: Sql, ends: tuple[int | None, ...]) -> Sql:
+    """Of an array that is kept as text, since its elements are of several kinds."""
+    inside = neutral("list_join", neutral("list_slice", array_items(json), options=ends), options=(",",))
+    return case((is_array_text(json), concat(text("["), coalesce(inside, text("")), text("]"))))
 
 
 def _connected(op_: str, left: ast.Expr, right: ast.Expr, scope: Scope) -> Value:
@@ -167,16 +190,30 @@ def _in(left: ast.Expr, right: ast.Expr, scope: Scope) -> Sql:
     if isinstance(right, ast.Literal) and right.kind == "net":
         return in_network(str(right.value), one)
     many = value_of(right, scope)
-    tests = []
-    if ARRAY in many.alts and many.element is not None:
-        for kind, sql in one.alts.items():
-            if kind == many.element or (kind == INT and many.element == "int"):
-                tests.append(neutral("list_contains", many.alts[ARRAY], sql))
+    tests = [_among(one, many)]
     if STRING in many.alts and STRING in one.alts:
         tests.append(neutral("contains", many.alts[STRING], one.alts[STRING]))
-    if OBJECT in many.alts or JSON in many.alts:
-        raise refused(scope.query, right, "`in` looks into arrays, strings and networks only")
     return any_of(tests)
+
+
+def _among(one: Value, many: Value) -> Sql:
+    """Whether an array has an element that equals it; of all that is no array, false."""
+    tests = []
+    if ARRAY in many.alts and many.element is not None:
+        if one.kinds == {many.element} and many.element in (BOOL, INT, STRING):
+            tests.append(neutral("list_contains", many.alts[ARRAY], one.alts[many.element]))
+        else:
+            tests.append(_some(many.alts[ARRAY], compared("==", one, typed(_ELEMENT, many.element))))
+    if JSON in many.alts:
+        tests.append(_some(array_items(many.alts[JSON]), compared("==", one, opened(_ELEMENT))))
+    return any_of(tests)
+
+
+_ELEMENT = exp.column("element")
+
+
+def _some(array: Sql, test: Sql) -> Sql:
+    return FALSE if test == FALSE else neutral("list_some", array, test)
 
 
 def _one_of(one: Value, items: list[Value]) -> Sql:

@@ -147,6 +147,15 @@ def opened(json: Sql) -> Value:
     )
 
 
+def is_array_text(json: Sql) -> Sql:
+    return eq(neutral("first_character", json), text("["))
+
+
+def array_items(json: Sql) -> Sql:
+    """The elements of an array that is JSON text, each a text of its own; NULL where the text says something else."""
+    return case((is_array_text(json), neutral("json_exact_items", json)))
+
+
 def _plain(json: Sql) -> Sql:
     """As the engine's own reader gives it."""
     if isinstance(json, Neutral) and json.this == "json_exact":

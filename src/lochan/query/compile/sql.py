@@ -40,10 +40,22 @@ def sql_type(kind: str, element: Type | None = None) -> exp.DataType:
     if kind == ARRAY:
         return exp.DataType(
             this=exp.DataType.Type.ARRAY,
-            expressions=[_element_type(element if element is not None else JSON)],
+            expressions=[element_type(element if element is not None else JSON)],
             nested=True,
         )
     return _parsed(_TYPES[kind]).copy()
+
+
+def element_type(element: Type) -> exp.DataType:
+    if isinstance(element, Object):
+        members = [
+            exp.ColumnDef(this=exp.to_identifier(name, quoted=True), kind=element_type(each))
+            for name, each in element.fields
+        ]
+        return exp.DataType(this=exp.DataType.Type.STRUCT, expressions=members, nested=True)
+    if isinstance(element, Array):
+        return sql_type(ARRAY, element.of)
+    return sql_type(kind_of(element))
 
 
 @cache
@@ -245,15 +257,3 @@ def _balanced(node: type[exp.Connector], parts: list[Sql], nothing: Sql) -> Sql:
         return parts[0]
     middle = len(parts) // 2
     return op(node, _balanced(node, parts[:middle], nothing), _balanced(node, parts[middle:], nothing))
-
-
-def _element_type(element: Type) -> exp.DataType:
-    if isinstance(element, Object):
-        members = [
-            exp.ColumnDef(this=exp.to_identifier(name, quoted=True), kind=_element_type(each))
-            for name, each in element.fields
-        ]
-        return exp.DataType(this=exp.DataType.Type.STRUCT, expressions=members, nested=True)
-    if isinstance(element, Array):
-        return sql_type(ARRAY, element.of)
-    return sql_type(kind_of(element))

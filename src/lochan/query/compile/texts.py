@@ -59,6 +59,9 @@ def _plain_time(sql: Sql) -> Sql:
 def _object(value: Value) -> Sql:
     """The order of fields is that of the union of all rows: two rows with the same fields have the same text."""
     assert value.record is not None
+    body = value.record.body
+    if body is not None and not value.record.names and not body.made:  # only the text knows its fields
+        return body.text
     members = []
     for name, each in value.record.items():
         found = json_text(each)

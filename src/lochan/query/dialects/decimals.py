@@ -5,6 +5,7 @@ same answers; nothing is rounded.
     number_text     back from it: the shortest way to write that number
     whole_int       what is before the point, of 64 bits; NULL: it has more
     exact_float     the double whose shortest text says the same number; NULL: there is none
+    json_merged     the fields of several JSON objects as one object: the last of a name wins, in the place of the first
     json_exact      what is at a path of a JSON text; a number of more digits than the engine reads ends the query
     decimal_fits    whether it has at most 38 digits before the point and 54 behind it, so that it can be added exactly
     decimal_whole   what is before the point, DECIMAL(38, 0); a number that does not fit ends the query
@@ -40,6 +41,9 @@ class Words(NamedTuple):
     matches: Callable[[str, str], str]
     json_get: Form
     json_items: Form
+    json_merged: Callable[
+        [Sequence[str], Callable[[str, str], str]], str
+    ]  # texts; what makes a value found in one exact
     each: Callable[[str, str, str], str]  # a list, a name for its elements, what is made of each
     numbers_in: Callable[[str, str, str], str]  # a text, a name for each number in it, a test: those that pass, once
     length: Callable[[str], str]
@@ -63,6 +67,7 @@ def forms(words: Words) -> Forms:
         "decimal_total": lambda arguments, options: made.total(*arguments),
         "refuse": made.refuse,
         "json_exact": lambda arguments, options: made.exact(arguments[0], words.json_get(arguments, options)),
+        "json_merged": lambda arguments, options: words.json_merged(arguments, made.exact),
         "json_exact_items": lambda arguments, options: made.exact_items(arguments[0]),
     }
 

@@ -106,9 +106,33 @@ def _list_has(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
 
 
 def _list_slice(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
-    many = arguments[0]
-    low, high = slice_ends(options[0], options[1], f"LEN({many})")
+    return let(arguments[0], lambda many: _slice_of(many, *options))
+
+
+def _slice_of(many: str, start: int | None, stop: int | None) -> str:
+    low, high = slice_ends(start, stop, f"LEN({many})")
     return f"CASE WHEN {high} >= {low} THEN LIST_SLICE({many}, {low}, {high}) ELSE LIST_SLICE({many}, 1, 0) END"
+
+
+def _tagged(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
+    """Elements as structs, with NULL in the place of those that other lists have."""
+    many, *nulls = arguments
+    at, place = options
+    nulls[place] = "x"
+    return f"LIST_TRANSFORM({many}, LAMBDA x: {_tag(at, nulls)})"
+
+
+def _tagged_one(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
+    test, *nulls = arguments
+    return f"CASE WHEN {test} THEN [{_tag(options[0], nulls)}] END"
+
+
+def _tag(at: int, fields: Sequence[str]) -> str:
+    return _members({"at": str(at), **{f"e{place}": field for place, field in enumerate(fields)}})
+
+
+def _joined_lists(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
+    return f"FLATTEN(LIST_FILTER([{', '.join(arguments)}], LAMBDA l: l IS NOT NULL))"
 
 
 def _text_slice(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
@@ -274,6 +298,19 @@ def _json_length(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
     return f"CAST(CASE JSON_TYPE({text}) {arms} END AS BIGINT)"
 
 
+def _json_merged(texts: Sequence[str], exact: Callable[[str, str], str]) -> str:
+    """A JSON pointer leads to any name, the empty one too."""
+    pointer = "'/' || REPLACE(REPLACE(k, '~', '~0'), '/', '~1')"
+    field = f"{{'k': k, 'v': {exact('o', f'CAST(JSON_EXTRACT(o, {pointer}) AS VARCHAR)')}}}"
+    objects = f"LIST_FILTER([{', '.join(texts)}], LAMBDA o: o IS NOT NULL)"
+    fields = f"FLATTEN(LIST_TRANSFORM({objects}, LAMBDA o: LIST_TRANSFORM(JSON_KEYS(o), LAMBDA k: {field})))"
+    names = "LIST_TRANSFORM(f, LAMBDA x: x.k)"
+    firsts = f"LIST_FILTER({names}, LAMBDA n, i: LIST_POSITION({names}, n) = i)"
+    last = "LIST_FILTER(f, LAMBDA y: y.k = n)[-1].v"
+    inside = f"ARRAY_TO_STRING(LIST_TRANSFORM({firsts}, LAMBDA n: CAST(TO_JSON(n) AS VARCHAR) || ':' || {last}), ',')"
+    return f"LIST_TRANSFORM([{fields}], LAMBDA f: '{{' || {inside} || '}}')[1]"
+
+
 _JSON_ITEMS = plain("CAST(JSON_EXTRACT({0}, '$[*]') AS VARCHAR[])")
 _JSON_STRING = plain("JSON_EXTRACT_STRING({0}, '$')")
 _FROM_MICROS = plain("CAST(TRY(MAKE_TIMESTAMP({0})) AS TIMESTAMPTZ)")
@@ -295,6 +332,7 @@ _WORDS = decimals.Words(
     matches=lambda of, pattern: _matches([of], (pattern,)),
     json_get=_json_get,
     json_items=_JSON_ITEMS,
+    json_merged=_json_merged,
     each=lambda many, name, body: f"LIST_TRANSFORM({many}, LAMBDA {name}: {body})",
     numbers_in=lambda of, name, test: (
         f"LIST_DISTINCT(LIST_FILTER(REGEXP_EXTRACT_ALL({of}, '{decimals.NUMBER}'), LAMBDA {name}: {test}))"
@@ -390,8 +428,12 @@ FORMS: Forms = {
     "list_join": _list_join,
     "list_length": plain("CAST(LEN({0}) AS BIGINT)"),
     "list_contains": plain("LIST_CONTAINS({0}, {1})"),
+    "list_some": plain("(LEN(LIST_FILTER({0}, LAMBDA element: {1})) > 0)"),
     "struct_get": lambda arguments, options: f"STRUCT_EXTRACT({arguments[0]}, {quoted(options[0])})",
     "each": named("UNNEST"),
+    "tagged": _tagged,
+    "tagged_one": _tagged_one,
+    "joined_lists": _joined_lists,
     # JSON
     "json_get": _json_get,
     "json_string": _JSON_STRING,

@@ -123,6 +123,7 @@ _WORDS = decimals.Words(
     matches=lambda of, pattern: matches([of], (pattern,)),
     json_get=spark_nested.FORMS["json_get"],
     json_items=spark_nested.FORMS["json_items"],
+    json_merged=spark_nested.json_merged,
     each=lambda many, name, body: f"TRANSFORM({many}, {name} -> {body})",
     numbers_in=lambda of, name, test: (
         f"ARRAY_DISTINCT(FILTER(REGEXP_EXTRACT_ALL({of}, {quoted(decimals.NUMBER)}, 0), {name} -> {test}))"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from orjson import dumps
@@ -27,8 +27,34 @@ def _list_has(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
 
 
 def _list_slice(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
-    low, high = slice_ends(options[0], options[1], f"SIZE({arguments[0]})")
-    return f"SLICE({arguments[0]}, {low}, GREATEST({high} - {low} + 1, 0))"
+    return let(arguments[0], lambda many: _slice_of(many, *options))
+
+
+def _slice_of(many: str, start: int | None, stop: int | None) -> str:
+    low, high = slice_ends(start, stop, f"SIZE({many})")
+    return f"SLICE({many}, {low}, GREATEST({high} - {low} + 1, 0))"
+
+
+def _tagged(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
+    """Elements as structs, with NULL in the place of those that other lists have."""
+    many, *nulls = arguments
+    at, place = options
+    nulls[place] = "x"
+    return f"TRANSFORM({many}, x -> {_tag(at, nulls)})"
+
+
+def _tagged_one(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
+    test, *nulls = arguments
+    return f"CASE WHEN {test} THEN ARRAY({_tag(options[0], nulls)}) END"
+
+
+def _tag(at: int, fields: Sequence[str]) -> str:
+    members = "".join(f", 'e{place}', {field}" for place, field in enumerate(fields))
+    return f"NAMED_STRUCT('at', {at}{members})"
+
+
+def _joined_lists(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
+    return f"FLATTEN(FILTER(ARRAY({', '.join(arguments)}), l -> l IS NOT NULL))"
 
 
 def _struct_get(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
@@ -68,6 +94,20 @@ def _json_items(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
     return (
         f"ZIP_WITH({variants}, {texts}, (v, s) -> CASE WHEN v LIKE '\"%' OR v IS NULL OR s IS NULL THEN v ELSE s END)"
     )
+
+
+def json_merged(texts: Sequence[str], exact: Callable[[str, str], str]) -> str:
+    """Values as `_json_items` finds them."""
+    variants = "TRANSFORM_VALUES(TRY_VARIANT_GET(TRY_PARSE_JSON(o), '$', 'map<string,variant>'), (k, v) -> TO_JSON(v))"
+    maps = f"NAMED_STRUCT('v', {variants}, 's', FROM_JSON(o, 'map<string,string>'))"
+    value = "CASE WHEN m.v[k] LIKE '\"%' OR m.v[k] IS NULL OR m.s[k] IS NULL THEN m.v[k] ELSE m.s[k] END"
+    field = f"NAMED_STRUCT('k', k, 'v', {exact('o', value)})"
+    fields = f"TRANSFORM(ARRAY({maps}), m -> TRANSFORM(JSON_OBJECT_KEYS(o), k -> {field}))[0]"
+    objects = f"FILTER(ARRAY({', '.join(texts)}), o -> o IS NOT NULL)"
+    all_fields = f"FLATTEN(TRANSFORM({objects}, o -> {fields}))"
+    one = f"CONCAT({_in_json('n')}, ':', ELEMENT_AT(FILTER(f, y -> y.k = n), -1).v)"
+    inside = f"ARRAY_JOIN(TRANSFORM(ARRAY_DISTINCT(TRANSFORM(f, x -> x.k)), n -> {one}), ',')"
+    return f"TRANSFORM(ARRAY({all_fields}), f -> CONCAT('{{', {inside}, '}}'))[0]"
 
 
 def _json_checked(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
@@ -153,8 +193,12 @@ FORMS: Forms = {
     "list_join": lambda arguments, options: f"ARRAY_JOIN({arguments[0]}, {quoted(options[0])})",
     "list_length": plain("CAST(SIZE({0}) AS BIGINT)"),
     "list_contains": named("ARRAY_CONTAINS"),
+    "list_some": plain("EXISTS({0}, element -> {1})"),
     "struct_get": _struct_get,
     "each": named("EXPLODE"),
+    "tagged": _tagged,
+    "tagged_one": _tagged_one,
+    "joined_lists": _joined_lists,
     "json_get": _json_get,
     "json_string": plain("GET_JSON_OBJECT(CONCAT('[', {0}, ']'), '$[0]')"),
     "json_items": _json_items,

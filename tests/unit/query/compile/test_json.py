@@ -29,7 +29,7 @@ ROWS: list[dict[str, Any]] = [
         ("from p | x == 2 | yield m[2] == null", [True]),
         ("from p | over l", [{"k": "a", "n": 1}, {"k": "b", "n": None}]),
         ('from p | over l | k == "b" | yield n', [None]),
-        ("from p | over m", [1, "a", None]),
+        ("from p | over m", [ROWS[0]["m"], 1, "a", None, 5, 12345678901234567890123]),
         ('from p | over m | kind(this) == "string"', ["a"]),
         ("from p | yield l[0].k", ["a"]),
         ("from p | x == 5 | yield l[1].n", [None]),

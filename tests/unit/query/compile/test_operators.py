@@ -81,7 +81,7 @@ TIMES = ToySource(
         pytest.param("from p | yield {...b, k: 1} | tail 1", [{"c": 1.5, "d": [1, 2], "k": 1}], id="a spread"),
         pytest.param("from p | over b.d", [1, 2], id="over a list"),
         pytest.param("from p | over b.d | this > 1", [2], id="over, then a test"),
-        pytest.param("from p | over h", [], id="over what is no list"),
+        pytest.param("from p | over h", ["x", "y", "x"], id="over what is no list"),
         pytest.param(
             "from p | cut a, f | tail 2 | fuse",
             [{"a": "s", "f": None}, {"a": None, "f": None}],
