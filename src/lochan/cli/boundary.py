@@ -54,6 +54,10 @@ def _report(error: LochanError, ctx: click.Context) -> int:
     say(message(error), pasteable(error, ctx), error.place)
     if isinstance(error, Unknown):
         _say_how_to_repeat(ctx)
+    return code_of(error)
+
+
+def code_of(error: LochanError) -> int:
     if error.place and isinstance(error.__cause__, NotFound):  # a query whose source is not there
         return exit_codes.NOT_FOUND
     return exit_codes.BY_KIND.get(error.kind, exit_codes.ERROR)

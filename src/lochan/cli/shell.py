@@ -67,8 +67,7 @@ class Shell:
 
     def answer(self, text: str) -> bool:
         """False: that was all."""
-        from lochan.cli import exit_codes
-        from lochan.cli.boundary import say
+        from lochan.cli.boundary import code_of, say
         from lochan.cli.hints import message, pasteable
 
         if text.startswith("\\"):
@@ -77,7 +76,7 @@ class Shell:
             self._query(text)
         except LochanError as error:
             say(message(error), pasteable(error, click.get_current_context()), error.place)
-            self.code = exit_codes.BY_KIND.get(error.kind, exit_codes.ERROR)
+            self.code = code_of(error)
         except KeyboardInterrupt:
             say("interrupted")
         return True
