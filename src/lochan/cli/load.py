@@ -15,6 +15,7 @@ from lochan.cli.request_key import request_key_beside_sort_key
 from lochan.cli.said import said, said_options
 from lochan.cli.shown import counted, format_option, printable, show_record, size
 from lochan.cli.uri import Uri, branch_uri, on_branch
+from lochan.cli.without_pandas import without_pandas
 from lochan.errors import Invalid, NotFound, Refused
 
 if TYPE_CHECKING:
@@ -104,6 +105,7 @@ def command(
                 from lochan.cli.load_spark import load_on_spark
 
                 return uri, await load_on_spark(lake, found, wish, place)
+            without_pandas()
             return uri, await _load_here(lake, found, wish)
 
     uri, loaded = run(config, work())
