@@ -8,11 +8,11 @@ from lochan.cli.shown import printable
 
 
 @click.command("delete")
-@click.argument("name")
+@click.argument("name", metavar="REPO")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @request_key
 def command(name: str, yes: bool) -> None:
-    """Delete the repository NAME: its branches, tags and history.
+    """Delete the repository REPO: its branches, tags and history.
 
     On a terminal it asks first; in a script it wants --yes.
     """

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 @click.command("show")
-@click.argument("name")
+@click.argument("name", metavar="REPO")
 @format_option
 def command(name: str, form: str) -> None:
-    """Show the repository NAME."""
+    """Show the repository REPO."""
     from lochan.cli.session import configuration, open_lake, read
 
     config = configuration()

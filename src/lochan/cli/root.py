@@ -3,6 +3,9 @@
 Nothing heavy is imported here: `lochan --version` pays for click alone, and each verb for what it uses.
 """
 
+import os
+from typing import Any
+
 import click
 
 from lochan import __version__
@@ -70,6 +73,13 @@ class _Root(LazyGroup):
         if name not in MAY_RUN_SPARK:
             without_pandas()
         return name, command, rest
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        if "_LOCHAN_COMPLETE" in os.environ:
+            from lochan.cli.shell_scripts import register
+
+            register()
+        return super().main(*args, **kwargs)
 
     def invoke(self, ctx: click.Context) -> object:
         with boundary(ctx):

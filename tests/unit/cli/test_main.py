@@ -131,18 +131,6 @@ def test_a_reader_that_leaves_is_no_trouble() -> None:
     assert ran.stderr == b""
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion_scripts(shell: str) -> None:
-    result = lochan("completion", shell)
-    assert result.exit_code == 0
-    assert "_LOCHAN_COMPLETE" in result.output
-
-
-def test_completion_answers() -> None:
-    env = {"_LOCHAN_COMPLETE": "bash_complete", "COMP_WORDS": "lochan repo cr", "COMP_CWORD": "2"}
-    assert lochan(env=env).output == "plain,create\n"
-
-
 def test_the_page_tells_every_verb_option_and_code() -> None:
     page = docs("cli.md")
     for words, verb in verbs():
