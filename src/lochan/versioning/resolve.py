@@ -82,7 +82,7 @@ def _at(refs: Refs, name: str, time: int, text: str) -> str:
         raise NotFound(f"{text!r}: branch {name!r} had been deleted by then", hint=_MOVES)
     first = refs.reflog.first(name)
     if first is not None:
-        made = (_1970 + timedelta(microseconds=first)).isoformat().replace("+00:00", "Z")
+        made = (_1970 + timedelta(microseconds=first)).isoformat(timespec="microseconds").replace("+00:00", "Z")
         raise NotFound(f"{text!r}: branch {name!r} was made later, at {made}", hint=_MOVES)
     if refs.find_branch(name) is not None:  # its moves come from a checkpoint that was made before they were kept
         raise NotFound(f"{text!r}: where branch {name!r} was is not known so far back", hint=_MOVES)
