@@ -34,8 +34,12 @@
 `kind` is a stable code, append-only: the CLI's exit codes, the HTTP status and the S3 code are tables over it.
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from typing import ClassVar
+
+_COMMAND = re.compile("`lochan [^`]*`")
+_REPO = re.compile(r"(?<= )REPO\b")
 
 
 class LochanError(Exception):
@@ -44,10 +48,16 @@ class LochanError(Exception):
     def __init__(self, message: str, *, hint: str = "") -> None:
         super().__init__(message)
         self.message = message
-        self.hint = hint  # what the user can do about it, a sentence
+        # What the user can do about it, a sentence. A command in it stands in back-quotes, whole, so that it can be
+        # pasted; where the repository's name is not known it says REPO.
+        self.hint = hint
 
     def __str__(self) -> str:
         return f"{self.message} ({self.hint})" if self.hint else self.message
+
+    def hint_about(self, repository: str) -> str:
+        """The hint, with the repository's name in its commands."""
+        return _COMMAND.sub(lambda command: _REPO.sub(repository, command[0]), self.hint)
 
     @property
     def place(self) -> str:
@@ -78,10 +88,12 @@ class Mistake(LochanError):
 class NotFound(Mistake):
     kind = "not-found"
 
-    name = ""  # that was looked for: whoever may see all names can offer one that is near
+    name = ""  # that was looked for
+    among: Callable[[], Iterable[str]] | None = None  # the names there are, for those alone who may see all of them
 
-    def named(self, name: str) -> "NotFound":
-        self.name = name
+    def named(self, name: str, among: Callable[[], Iterable[str]] | None = None) -> "NotFound":
+        """So that whoever shows the error can offer a name that is near."""
+        self.name, self.among = name, among
         return self
 
 

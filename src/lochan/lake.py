@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from lochan.access.state import Access
@@ -140,7 +141,9 @@ class Lake:
         try:
             file = await get_decoded(store, lake_file.PATH, lambda data: lake_file.decode(data, store.url))
         except NotFound as error:
-            raise NotFound(f"there is no lake at {store.url}", hint="make one with `lochan init`") from error
+            raise NotFound(
+                f"there is no lake at {store.url}", hint=f"make one with `lochan init {quote(store.url)}`"
+            ) from error
         keep_private = getattr(store, "keep_private", None)
         if keep_private is not None:  # on a disk, where earlier versions left it open to every user of the machine
             keep_private()

@@ -102,7 +102,7 @@ def test_an_ingest_follows_a_folder(tmp_path: Path) -> None:
     "words, code, said",
     [
         ("import none demo", NOT_FOUND, "there is nothing to import under file://"),
-        ("import file demo", NOT_FOUND, "one file is linked by"),
+        ("import file demo", NOT_FOUND, "links one file"),
         ("import empty demo", NOT_FOUND, "there is nothing to import"),
         ("import .lochan demo", REFUSED, "lake.json is there"),
         ("import . demo", REFUSED, "lake.json is there"),

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lochan.cli.exit_codes import GONE, INTERRUPTED, INVALID, REFUSED, USAGE
+from lochan.cli.exit_codes import GONE, INTERRUPTED, INVALID, NOT_FOUND, REFUSED, USAGE
 from tests.integration.test_cli_versioning import LOCHAN, answer, fine, lochan, newcomer
 
 __all__ = ["newcomer"]  # a fixture
@@ -152,7 +152,7 @@ def test_a_shell_reads_queries_from_a_pipe() -> None:
     assert result.stdout == '{"count":3}\nhost\na\n'
     assert "there is no \\nonsense" in result.stderr
     assert result.exit_code == 0
-    assert lochan("shell", stdin=b"from lgos\n").exit_code == INVALID
+    assert lochan("shell", stdin=b"from lgos\n").exit_code == NOT_FOUND
 
 
 def test_ctrl_c_ends_a_query(tmp_path: Path) -> None:

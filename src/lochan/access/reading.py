@@ -134,7 +134,7 @@ class MayRead:
 
 def denied(name: str) -> Denied:
     """Whether it is not there, or not for them."""
-    hint = "`lochan auth can` tells what a user may do"
+    hint = "`lochan auth can USER ACTION RESOURCE` tells what a user may do"
     return Denied(f"there is no `{name}` that you may read", hint=hint)
 
 

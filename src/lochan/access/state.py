@@ -4,6 +4,7 @@ An event is checked here against the state it is added to. Whether names and sta
 whoever wrote it (`names.py`, `policy.py`); an action that this Lochan does not know fits nothing.
 """
 
+from shlex import quote
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import msgspec
@@ -90,7 +91,10 @@ class Access(Part):
     def user(self, name: str) -> User:
         found = self._users.get(name)
         if found is None:
-            raise NotFound(f"no user {name!r} in this lake", hint="`lochan auth users list` shows those there are")
+            hint = "`lochan auth users list` shows those there are"
+            raise NotFound(f"no user {name!r} in this lake", hint=hint).named(
+                name, lambda: (u.name for u in self.users())
+            )
         return found
 
     def key(self, id: str) -> AccessKey | None:
@@ -99,7 +103,10 @@ class Access(Part):
     def need_key(self, id: str) -> AccessKey:
         found = self._keys.get(id)
         if found is None:
-            raise NotFound(f"no access key {id!r} in this lake", hint="`lochan auth keys list` shows a user's keys")
+            hint = "`lochan auth keys list USER` shows a user's keys"
+            raise NotFound(f"no access key {id!r} in this lake", hint=hint).named(
+                id, lambda: (k.id for k in self.keys())
+            )
         return found
 
     def keys(self) -> list[AccessKey]:
@@ -117,7 +124,9 @@ class Access(Part):
     def policy(self, name: str) -> Policy:
         found = Policy(name, READY[name]) if name in READY else self._policies.get(name)
         if found is None:
-            raise NotFound(f"no policy {name!r} in this lake", hint="`lochan auth policies list` shows those there are")
+            hint = "`lochan auth policies list` shows those there are"
+            names = lambda: (policy.name for policy in self.policies())  # noqa: E731
+            raise NotFound(f"no policy {name!r} in this lake", hint=hint).named(name, names)
         return found
 
     def policies_of(self, principal: str) -> list[Policy]:
@@ -231,8 +240,8 @@ class Access(Part):
         if event.policy not in attached:
             raise NotFound(
                 f"policy {event.policy!r} is not attached to {event.principal}",
-                hint="`lochan auth users show` tells which are",
-            )
+                hint=f"`lochan auth users show {quote(event.principal.removeprefix(_USER))}` tells which are",
+            ).named(event.policy, lambda: attached)
         if event.policy == ADMIN:
             self._keep_an_admin(event.principal)
         if left := tuple(name for name in attached if name != event.policy):

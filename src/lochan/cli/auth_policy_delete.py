@@ -8,11 +8,11 @@ from lochan.cli.shown import format_option, printable, show_record
 
 
 @click.command("delete")
-@click.argument("name")
+@click.argument("name", metavar="POLICY")
 @request_key
 @format_option
 def command(name: str, form: str) -> None:
-    """Delete the policy NAME. It is refused while the policy is attached to somebody."""
+    """Delete the policy POLICY. It is refused while the policy is attached to somebody."""
 
     async def work(opened: OpenedAccess) -> None:
         from lochan.access.policies import delete_policy

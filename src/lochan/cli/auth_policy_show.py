@@ -8,10 +8,10 @@ from lochan.cli.shown import echo_table, format_option, printable, show_record
 
 
 @click.command("show")
-@click.argument("name")
+@click.argument("name", metavar="POLICY")
 @format_option
 def command(name: str, form: str) -> None:
-    """Show the policy NAME, statement by statement."""
+    """Show the policy POLICY, statement by statement."""
     record = look(lambda access: policy_record(access, access.policy(name)))
     if form == "json":
         show_record(record, form)

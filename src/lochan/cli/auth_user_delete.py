@@ -9,12 +9,12 @@ from lochan.cli.shown import format_option, printable, show_record
 
 
 @click.command("delete")
-@click.argument("name")
+@click.argument("name", metavar="USER")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @request_key
 @format_option
 def command(name: str, yes: bool, form: str) -> None:
-    """Delete the user NAME and revoke its keys, which work nowhere any more when this is answered.
+    """Delete the user USER and revoke its keys, which work nowhere any more when this is answered.
 
     On a terminal it asks first; in a script it wants --yes.
     """

@@ -8,9 +8,9 @@ from lochan.cli.shown import format_option, show_record
 
 
 @click.command("show")
-@click.argument("name")
+@click.argument("name", metavar="USER")
 @format_option
 def command(name: str, form: str) -> None:
-    """Show the user NAME: its policies, and the ids of its keys."""
+    """Show the user USER: its policies, and the ids of its keys."""
     record = look(lambda access: user_record(access, access.user(name)))
     show_record(record if form == "json" else words(record, "policies", "keys"), form)

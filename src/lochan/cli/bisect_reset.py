@@ -8,7 +8,7 @@ from lochan.cli.uri import repository_uri
 
 
 @click.command("reset")
-@click.argument("repository")
+@click.argument("repository", metavar="REPO")
 @format_option
 def command(repository: str, form: str) -> None:
     """End a bisection, and forget what was said."""

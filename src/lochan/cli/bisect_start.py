@@ -1,5 +1,7 @@
 """`lochan bisect start`: begins to look for the commit that broke something."""
 
+from shlex import quote
+
 import click
 
 from lochan.cli.opened import Opened, work_on
@@ -23,7 +25,7 @@ def command(good: str, bad: str, form: str) -> None:
         if under_way(opened):
             name = opened.repository.repository.name
             raise AlreadyExists(
-                f"a bisection of {name!r} is under way", hint=f"`lochan bisect reset {name}` ends it first"
+                f"a bisection of {name!r} is under way", hint=f"`lochan bisect reset {quote(name)}` ends it first"
             )
         fine = await opened.repository.resolve(opened.ref_of(one))
         broken = await opened.repository.resolve(opened.ref_of(other))

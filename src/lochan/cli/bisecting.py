@@ -3,6 +3,7 @@
 import json
 import os
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -35,7 +36,7 @@ def say(text: str, what: str, form: str) -> None:
         elif kept.test:
             id = kept.test
         else:
-            raise Invalid("nothing is left to be tested", hint=f"`lochan bisect reset {uri.repository}` ends it")
+            raise Invalid("nothing is left to be tested", hint=f"`lochan bisect reset {quote(uri.repository)}` ends it")
         await go_on(opened, marked(kept.marks, id, what), form)
 
     work_on(uri, work)
@@ -98,10 +99,10 @@ def load(opened: Opened) -> Kept:
         marks = Marks(str(said["bad"]), frozenset(map(str, said["good"])), frozenset(map(str, said["skipped"])))
         return Kept(marks, str(said["test"]))
     except FileNotFoundError:
-        hint = f"begin with `lochan bisect start {name}@GOOD {name}@BAD`"
+        hint = f"begin with `lochan bisect start {quote(name)}@GOOD {quote(name)}@BAD`"
         raise NotFound(f"no bisection of {name!r} is under way", hint=hint) from None
     except (ValueError, KeyError, TypeError):
-        hint = f"`lochan bisect reset {name}`, and begin anew"
+        hint = f"`lochan bisect reset {quote(name)}`, and begin anew"
         raise Invalid(f"{file} is not what `lochan bisect` wrote", hint=hint) from None
 
 

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 import click
 
 from lochan.cli import exit_codes
+from lochan.cli.hints import message, pasteable
 from lochan.cli.request_key import OPTION, key_of
 from lochan.errors import DiskFull, LochanError, NotFound, Refused, Unknown
 
@@ -50,9 +51,13 @@ def say(message: str, hint: str = "", place: str = "") -> None:
 
 
 def _report(error: LochanError, ctx: click.Context) -> int:
-    say(error.message, error.hint, error.place)
+    say(message(error), pasteable(error, ctx), error.place)
     if isinstance(error, Unknown):
         _say_how_to_repeat(ctx)
+    return code_of(error)
+
+
+def code_of(error: LochanError) -> int:
     if error.place and isinstance(error.__cause__, NotFound):  # a query whose source is not there
         return exit_codes.NOT_FOUND
     return exit_codes.BY_KIND.get(error.kind, exit_codes.ERROR)

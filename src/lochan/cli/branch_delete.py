@@ -4,14 +4,15 @@ import click
 
 from lochan.cli.opened import Opened, work_on
 from lochan.cli.request_key import request_key
-from lochan.cli.shown import printable
+from lochan.cli.shown import format_option, printable, show_record
 from lochan.cli.uri import named_uri
 
 
 @click.command("delete")
 @click.argument("branch", metavar="REPO@NAME")
 @request_key
-def command(branch: str) -> None:
+@format_option
+def command(branch: str, form: str) -> None:
     """Delete a branch. `lochan branch restore` brings it back, with what was staged on it."""
     uri = named_uri(branch)
 
@@ -22,4 +23,7 @@ def command(branch: str) -> None:
         await delete_branch(opened.repository, uri.ref, default, actor=opened.actor)
 
     work_on(uri, work)
-    click.echo(f"deleted branch {printable(uri.ref)}")
+    if form == "json":
+        show_record({"deleted": uri.ref}, form)
+    else:
+        click.echo(f"deleted branch {printable(uri.ref)}")

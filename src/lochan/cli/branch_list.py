@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 @click.command("list")
-@click.argument("repository")
+@click.argument("repository", metavar="REPO")
 @format_option
 def command(repository: str, form: str) -> None:
-    """List the branches of REPOSITORY, by name."""
+    """List the branches of REPO, by name."""
     show_branches(repository, form)
 
 

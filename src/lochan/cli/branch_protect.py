@@ -17,7 +17,7 @@ ACTIONS = ("stage", "commit", "rewrite")
 
 
 @click.command("protect")
-@click.argument("repository")
+@click.argument("repository", metavar="REPO")
 @click.argument("pattern")
 @click.option(
     "--block",
@@ -29,7 +29,7 @@ ACTIONS = ("stage", "commit", "rewrite")
 @request_key
 @format_option
 def command(repository: str, pattern: str, blocked: tuple[str, ...], form: str) -> None:
-    """Protect branches of REPOSITORY whose names fit PATTERN, in which * and ? stand for any letters.
+    """Protect branches of REPO whose names fit PATTERN, in which * and ? stand for any letters.
 
     stage: no writes to it; commit: no commits, imports and workspaces' commits; rewrite: no reset to another commit, no
     rebase, no new name, no deletion. Merges, reverts and cherry-picks stay possible.

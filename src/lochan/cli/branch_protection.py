@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 @click.command("protection")
-@click.argument("repository")
+@click.argument("repository", metavar="REPO")
 @format_option
 def command(repository: str, form: str) -> None:
-    """List the rules that protect branches of REPOSITORY."""
+    """List the rules that protect branches of REPO."""
 
     async def work(opened: Opened) -> "tuple[Protection, ...]":
         from lochan.versioning.guarding import protections

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @click.command("unprotect")
-@click.argument("repository")
+@click.argument("repository", metavar="REPO")
 @click.argument("pattern")
 @request_key
 @format_option

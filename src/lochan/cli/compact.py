@@ -12,6 +12,7 @@ from lochan.cli.request_key import request_key
 from lochan.cli.said import said, said_options
 from lochan.cli.shown import counted, format_option, show_record, size
 from lochan.cli.uri import branch_uri
+from lochan.cli.without_pandas import without_pandas
 
 if TYPE_CHECKING:
     from lochan.formats.pool_settings import PoolSettings
@@ -68,6 +69,8 @@ def command(
 
         wish = Wish(ids, _span(low, high, opened.pool), upto, UPKEEP if upkeep else ALWAYS)
         repository = opened.repository
+        if dry_run or job.engine == "duckdb":
+            without_pandas()
         if dry_run:
             groups = await rehearse(repository, opened.ref, wish)
             return {

@@ -1,4 +1,4 @@
-"""`lochan completion`: the script that teaches a shell to complete our verbs and options."""
+"""`lochan completion`: the script that teaches a shell to complete our words."""
 
 import click
 
@@ -6,13 +6,17 @@ import click
 @click.command("completion")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def command(shell: str) -> None:
-    """Print the completion script for SHELL.
+    """Print the script that completes verbs, options and names in SHELL.
 
-    For bash, add this to ~/.bashrc:  eval "$(lochan completion bash)"
+    Repositories, pools, branches, tags, paths, users, policies and settings are completed from the lake that the
+    command would use.
+
+    \b
+    For bash, add this to ~/.bashrc:        eval "$(lochan completion bash)"
+    For zsh, add this to ~/.zshrc:          eval "$(lochan completion zsh)"
+    For fish, run this once:                lochan completion fish > ~/.config/fish/completions/lochan.fish
     """
-    from click.shell_completion import BashComplete, FishComplete, ZshComplete
-
     from lochan.cli.root import cli
+    from lochan.cli.shell_scripts import KINDS, VARIABLE
 
-    kind = {"bash": BashComplete, "zsh": ZshComplete, "fish": FishComplete}[shell]
-    click.echo(kind(cli, {}, "lochan", "_LOCHAN_COMPLETE").source())
+    click.echo(KINDS[shell](cli, {}, "lochan", VARIABLE).source())

@@ -10,6 +10,7 @@ from lochan.cli.job_options import JobOptions, job_options
 from lochan.cli.opened import Opened, work_on
 from lochan.cli.shown import format_option, show_record, size_cell
 from lochan.cli.uri import Uri, prefix_uri, ref_uri, staged_uri
+from lochan.cli.without_pandas import without_pandas
 from lochan.errors import Invalid
 
 Records = AsyncIterator[dict[str, Any]]
@@ -59,6 +60,7 @@ def command(
         return
     if keys or no_key or limit is not None or job != JobOptions():
         raise click.UsageError("--key, --no-key, --limit, --engine, --master and --memory go with --rows.")
+    without_pandas()
     if right is None and three_dot:
         raise click.UsageError("--three-dot wants two refs.")
     if delimiter == "":

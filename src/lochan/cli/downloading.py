@@ -7,12 +7,14 @@ from collections.abc import AsyncIterator
 from contextlib import aclosing, suppress
 from itertools import count
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from lochan.cli.boundary import say
 from lochan.cli.listed import entries, folder, last_name, view_of
 from lochan.cli.opened import Opened
 from lochan.cli.progress import Advance, progress
+from lochan.cli.uri import Uri
 from lochan.errors import AlreadyExists, NotFound, Refused
 
 if TYPE_CHECKING:
@@ -55,7 +57,7 @@ class Download:
         found = total = 0
         names = Names(self._target)
         async for entry in entries(view, prefix):
-            file = self._file(names, entry.path[len(prefix) :])
+            file = self._file(names, prefix, entry.path[len(prefix) :])
             if file is not None:
                 self._check_free(file)
                 found, total = found + 1, total + entry.size
@@ -65,12 +67,17 @@ class Download:
             await self._write_all(entries(view, prefix), len(prefix), advance)
         return self._written
 
-    def _file(self, names: "Names", path: str) -> Path | None:
+    def _file(self, names: "Names", prefix: str, path: str) -> Path | None:
         try:
             return names.file(path)
         except Refused as error:
-            self._skip(error.message, error.hint)
+            self._skip(error.message, error.hint or self._print(prefix + path))
         return None
+
+    def _print(self, path: str) -> str:
+        """What can be done with an object that no file can be made of."""
+        uri = Uri(self._opened.repository.repository.name, self._opened.ref, path)
+        return f"`lochan fs cat {quote(str(uri))}` prints it"
 
     def _skip(self, why: str, hint: str = "") -> None:
         self.skipped += 1
@@ -105,7 +112,7 @@ class Download:
         except OSError as error:
             if error.errno not in _NO_SUCH_NAME:
                 raise
-            self._skip(f"{entry.path!r} was not downloaded: {file}: {error.strerror}", "use `lochan fs cat`")
+            self._skip(f"{entry.path!r} was not downloaded: {file}: {error.strerror}", self._print(entry.path))
             return
         self._written = self._written[0] + 1, self._written[1] + entry.size
 
@@ -144,7 +151,6 @@ class Names:
         if above is not None:
             raise Refused(
                 f"{path!r} was not downloaded: {above!r} is an object too, and no file can be a folder",
-                hint="use `lochan fs cat`, or download the folder by itself",
             )
         file = inside(self._target, path)
         self._begun.append(path)
@@ -156,9 +162,7 @@ def inside(target: Path, path: str) -> Path:
     anything, and a folder may hold links to elsewhere."""
     names = path.split("/")
     if any(name in ("", ".", "..") or "\0" in name for name in names):
-        raise Refused(
-            f"{path!r} was not downloaded: as a file it would not lie in {target}", hint="use `lochan fs cat`"
-        )
+        raise Refused(f"{path!r} was not downloaded: as a file it would not lie in {target}")
     file = target.joinpath(*names)
     root = target.resolve()
     if not file.parent.resolve().is_relative_to(root):

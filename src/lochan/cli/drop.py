@@ -1,5 +1,7 @@
 """`lochan drop`: a pool goes, once it is confirmed."""
 
+from shlex import quote
+
 import click
 
 from lochan.cli.confirm import confirm
@@ -33,7 +35,9 @@ def command(pool: str, yes: bool, form: str) -> None:
                     return  # the journal knows whether this is the drop that was asked for before
                 raise
             if there.kind != POOL:
-                raise Refused(f"{pool!r} is no pool", hint=f"`lochan repo delete {pool}` deletes a repository of files")
+                raise Refused(
+                    f"{pool!r} is no pool", hint=f"`lochan repo delete {quote(pool)}` deletes a repository of files"
+                )
 
     async def drop() -> None:
         async with open_lake(config) as lake:

@@ -15,7 +15,7 @@ _LAKE = "_lake"
 
 
 @click.command("events")
-@click.argument("repository", required=False)
+@click.argument("repository", metavar="[REPO]", required=False)
 @click.option("-n", "--limit", type=click.IntRange(min=1), metavar="N", help=f"The last N events.  [default: {_LIMIT}]")
 @click.option("--all", "everything", is_flag=True, help="All events from the beginning.")
 @click.option("--after", type=click.IntRange(min=0), metavar="N", help="Events of the repository after record N.")
@@ -24,9 +24,9 @@ _LAKE = "_lake"
 def command(
     repository: str | None, limit: int | None, everything: bool, after: int | None, follow: bool, form: str
 ) -> None:
-    """Print the last events of REPOSITORY, or of the whole lake, the newest last.
+    """Print the last events of REPO, or of the whole lake, the newest last.
 
-    REPOSITORY may be _lake: repositories, users and rights. With -f json, each event is one JSON object on a line of
+    REPO may be _lake: repositories, users and rights. With -f json, each event is one JSON object on a line of
     its own.
     """
     from lochan.cli.session import configuration, open_lake, run

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from lochan.cli.hints import speak_of
 from lochan.cli.listed import folder, last_name
 from lochan.cli.object_record import object_record
 from lochan.cli.opened import Opened, work_on
@@ -121,6 +122,7 @@ class _Copying:
     @asynccontextmanager
     async def _other(self) -> AsyncIterator["OpenRepository"]:
         there = await self._opened.lake.open_repository(self._target.repository)
+        speak_of(self._target.repository)
         try:
             yield there
         finally:

@@ -32,12 +32,13 @@ def command(where: str, recursive: bool, yes: bool, form: str) -> None:
             return await _remove_folder(opened, folder(uri.path))
         from lochan.versioning.objects import delete
 
-        return len(await delete(opened.repository, opened.ref, [uri.path], actor=opened.actor))
+        if not await delete(opened.repository, opened.ref, [uri.path], actor=opened.actor):
+            raise NotFound(f"no object {uri}", hint="with -r a whole folder is removed").named(uri.path)
+        return 1
 
     count = work_on(uri, work)
     if not count:
-        hint = "" if recursive else "with -r a whole folder is removed"
-        raise NotFound(f"no object{'s in' if recursive else ''} {uri}", hint=hint)
+        raise NotFound(f"no objects in {uri}")
     if form == "json":
         show_record({"removed": count}, form)
     else:

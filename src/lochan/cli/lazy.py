@@ -27,6 +27,10 @@ class LazyGroup(click.Group):
         assert isinstance(command, click.Command)
         if not isinstance(command, LazyGroup):
             _take_global_options(command)
+        if ctx.resilient_parsing:  # somebody pressed the tab key
+            from lochan.cli.completions import teach
+
+            teach(command)
         return command
 
     def resolve_command(

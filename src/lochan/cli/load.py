@@ -1,6 +1,7 @@
 """`lochan load`: rows come to a pool."""
 
 from contextlib import asynccontextmanager
+from shlex import quote
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -8,11 +9,13 @@ import click
 from lochan.cli.boundary import say
 from lochan.cli.commit_record import SHORT
 from lochan.cli.current import in_use
+from lochan.cli.hints import speak_of
 from lochan.cli.job_options import JobOptions, job_options
 from lochan.cli.request_key import request_key_beside_sort_key
 from lochan.cli.said import said, said_options
 from lochan.cli.shown import counted, format_option, printable, show_record, size
 from lochan.cli.uri import Uri, branch_uri, on_branch
+from lochan.cli.without_pandas import without_pandas
 from lochan.errors import Invalid, NotFound, Refused
 
 if TYPE_CHECKING:
@@ -102,6 +105,7 @@ def command(
                 from lochan.cli.load_spark import load_on_spark
 
                 return uri, await load_on_spark(lake, found, wish, place)
+            without_pandas()
             return uri, await _load_here(lake, found, wish)
 
     uri, loaded = run(config, work())
@@ -158,6 +162,7 @@ async def _load_here(lake: "Lake", found: "Sequence[Source]", wish: Wish) -> "Lo
             if pool is None:
                 return await _load_new(lake, there, wish)
             repository = await lake.open_repository(pool.name)
+            speak_of(pool.name)
             try:
                 branch = wish.uri.ref or pool.default_branch
                 return await load(repository, branch, there, wish.words, actor=wish.by, how=wish.how)
@@ -172,20 +177,25 @@ async def existing(lake: "Lake", wish: Wish) -> "Repository | None":
     except NotFound:
         return None
     if there.kind != "pool":
-        raise Refused(f"{there.name!r} holds files, and is no pool", hint="`lochan fs upload` puts files there")
+        raise Refused(
+            f"{there.name!r} holds files, and is no pool",
+            hint=f"`lochan fs upload FILE {quote(there.name)}/` puts files there",
+        )
     _check_same(there, wish.wanted)
     return there
 
 
-async def settings_of_new(first: "Input", wish: Wish) -> "tuple[PoolSettings, str]":
+async def settings_of_new(lake: "Lake", first: "Input", wish: Wish) -> "tuple[PoolSettings, str]":
     """Of a pool that is to be made, and what to say when it is. Raises NotFound where none is to be made."""
     from lochan.pools.settings import parse
 
     wanted, name = wish.wanted, wish.uri.repository
     key = "" if wanted.keys else await _suggested(first, wish.how)
     if not wanted.create and not wanted.keys:
-        make = f"--create, or `lochan create {name}{f' --key {key}' if key else ''}`"
-        raise NotFound(f"there is no pool {name!r}", hint=f"make it with {make}")
+        options = f" --key {quote(key)}" if key else ""
+        hint = f"make it with --create, or `lochan create {quote(name)}{options}`"
+        names = [each.name for each in await lake.repositories()]
+        raise NotFound(f"there is no pool {name!r}", hint=hint).named(name, lambda: names)
     settings = parse(wanted.keys or ([key] if key else []), times=wanted.times)
     sorted_by = ", ".join(map(str, settings.keys))
     return settings, f"created pool {name}, sorted by {sorted_by}{_why(wanted, key)}"
@@ -195,7 +205,7 @@ async def _load_new(lake: "Lake", found: "list[Input]", wish: Wish) -> "Loaded":
     """The pool has its name once its rows have landed: input that is no rows leaves nothing behind."""
     from lochan.engines.duckdb.load.load import staged
 
-    settings, told = await settings_of_new(found[0], wish)
+    settings, told = await settings_of_new(lake, found[0], wish)
     with staged(settings, wish.how) as staging:
         await staging.take_inputs(found)
         async with new_pool(lake, settings, wish) as repository:

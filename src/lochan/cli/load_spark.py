@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lochan.cli.boundary import say
+from lochan.cli.hints import speak_of
 from lochan.cli.load import Wish, existing, new_pool, settings_of_new
 from lochan.cli.load_sources import Source, Stream
 from lochan.errors import Refused
@@ -30,7 +31,7 @@ async def load_on_spark(lake: "Lake", found: Sequence[Source], wish: Wish, place
 
     files = _files(found)
     pool = await existing(lake, wish)
-    settings = None if pool is not None else await settings_of_new(files[0].as_input(), wish)
+    settings = None if pool is not None else await settings_of_new(lake, files[0].as_input(), wish)
     if pool is not None:
         before = await _loaded_before(lake, pool.name, wish.by)
         if before is not None:
@@ -41,6 +42,7 @@ async def load_on_spark(lake: "Lake", found: Sequence[Source], wish: Wish, place
     with recorded(lake, "load", about, actor=wish.by, where=place.where) as run:
         if settings is None:
             repository = await lake.open_repository(wish.uri.repository)
+            speak_of(wish.uri.repository)
             try:
                 return await _load(lake, repository, branch, files, wish, spark, run)
             finally:

@@ -7,7 +7,7 @@ from lochan.cli.shown import format_option
 
 
 @click.command("ls")
-@click.argument("name", required=False)
+@click.argument("name", metavar="[REPO]", required=False)
 @format_option
 def command(name: str | None, form: str) -> None:
     """List the repositories and pools of the lake, or the branches of the one that is named."""

@@ -188,7 +188,7 @@ async def _check(lake: "Lake", names: tuple[str, ...]) -> None:
     """Raises NotFound, or Refused for what is no pool."""
     for name in names:
         if (await lake.repository(name)).kind != "pool":
-            raise Refused(f"{name!r} holds files, and is no pool", hint="`lochan create` makes a pool")
+            raise Refused(f"{name!r} holds files, and is no pool", hint="`lochan create POOL` makes a pool")
 
 
 def _record(kept: "Kept") -> dict[str, Any]:

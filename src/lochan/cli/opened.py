@@ -5,6 +5,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from lochan.cli.current import in_use
+from lochan.cli.hints import speak_of
 from lochan.cli.uri import Uri
 from lochan.errors import LochanError, NotFound, Refused
 
@@ -42,7 +43,7 @@ class Opened(NamedTuple):
     def needs_pool(self) -> None:
         if not self.is_pool:
             name = self.repository.repository.name
-            raise Refused(f"{name!r} holds files, and is no pool", hint="`lochan create` makes a pool")
+            raise Refused(f"{name!r} holds files, and is no pool", hint="`lochan create POOL` makes a pool")
 
     def needs_files(self) -> None:
         """For verbs that stage: nothing is staged on a pool, and nobody is to upload for it in vain."""
@@ -52,20 +53,9 @@ class Opened(NamedTuple):
             raise no_staging()
 
 
-def nearest(error: NotFound, names: list[str]) -> NotFound:
-    """The same, with the name that was probably meant."""
-    from lochan.config.names import did_you_mean
-
-    near = did_you_mean(error.name, names) if error.name else ""
-    return NotFound(f"{error.message}{near}", hint=error.hint).named(error.name)
-
-
-async def _names(repository: "OpenRepository", ref: str, missing: str) -> list[str]:
-    """What could have been meant: branches and tags; and where an object is missing, its neighbours."""
-    if not missing:
-        return []
-    refs = repository.folded()
-    names = [*(each.name for each in refs.branches()), *(name for name, _ in refs.tags())]
+async def _neighbours(repository: "OpenRepository", ref: str, missing: str) -> list[str]:
+    """Paths that could have been meant where an object is missing."""
+    names: list[str] = []
     with suppress(LochanError):
         view = await repository.view(await repository.resolve(ref, workspaces=True))
         folder = missing[: missing.rfind("/") + 1]
@@ -83,15 +73,16 @@ def work_on(uri: Uri | None, work: Callable[[Opened], Awaitable[T]], *, counted:
     async def opened() -> T:
         async with open_lake(config, counted=counted) as lake:
             at = uri or in_use(config, lake.id)
-            try:
-                repository = await lake.open_repository(at.repository)
-            except NotFound as error:
-                raise nearest(error, [each.name for each in await lake.repositories()]) from None
+            repository = await lake.open_repository(at.repository)
+            speak_of(at.repository)
             ref = at.ref or repository.repository.default_branch
             try:
                 return await work(Opened(repository, ref, actor(config), lake))
             except NotFound as error:
-                raise nearest(error, await _names(repository, ref, error.name)) from None
+                if error.name and error.among is None:
+                    paths = await _neighbours(repository, ref, error.name)
+                    error.among = lambda: paths
+                raise
             finally:
                 await repository.close()  # once the upkeep that the work has set off is done
 

@@ -4,15 +4,16 @@ import click
 
 from lochan.cli.confirm import confirm
 from lochan.cli.request_key import is_repeated, request_key
-from lochan.cli.shown import printable
+from lochan.cli.shown import format_option, printable, show_record
 
 
 @click.command("delete")
-@click.argument("name")
+@click.argument("name", metavar="REPO")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @request_key
-def command(name: str, yes: bool) -> None:
-    """Delete the repository NAME: its branches, tags and history.
+@format_option
+def command(name: str, yes: bool, form: str) -> None:
+    """Delete the repository REPO: its branches, tags and history.
 
     On a terminal it asks first; in a script it wants --yes.
     """
@@ -33,4 +34,7 @@ def command(name: str, yes: bool) -> None:
     if not yes:
         confirm(f"Delete repository {name} with all its history?", f"repository {name} was not deleted")
     run(config, delete())
-    click.echo(f"deleted repository {printable(name)}")
+    if form == "json":
+        show_record({"deleted": name}, form)
+    else:
+        click.echo(f"deleted repository {printable(name)}")

@@ -9,12 +9,12 @@ from lochan.cli.uri import repository_uri
 
 
 @click.command("read-only")
-@click.argument("name")
+@click.argument("name", metavar="REPO")
 @click.option("--on/--off", "on", default=True, help="Only to be read (the default), or to be changed again.")
 @request_key
 @format_option
 def command(name: str, on: bool, form: str) -> None:
-    """Make the repository NAME read-only: every change of its branches, tags and objects is refused."""
+    """Make the repository REPO read-only: every change of its branches, tags and objects is refused."""
     uri = repository_uri(name)
 
     async def work(opened: Opened) -> None:

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from lochan.cli.hints import speak_of
 from lochan.cli.repo_record import repository_record
 from lochan.cli.shown import format_option, show_record
 
@@ -12,10 +13,10 @@ if TYPE_CHECKING:
 
 
 @click.command("show")
-@click.argument("name")
+@click.argument("name", metavar="REPO")
 @format_option
 def command(name: str, form: str) -> None:
-    """Show the repository NAME."""
+    """Show the repository REPO."""
     from lochan.cli.session import configuration, open_lake, read
 
     config = configuration()
@@ -23,6 +24,7 @@ def command(name: str, form: str) -> None:
     async def work() -> tuple["Repository", bool]:
         async with open_lake(config) as lake:
             opened = await lake.open_repository(name)
+            speak_of(name)
             try:
                 refs, _ = await opened.refs()
                 return opened.repository, refs.guard.read_only

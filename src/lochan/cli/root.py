@@ -3,11 +3,15 @@
 Nothing heavy is imported here: `lochan --version` pays for click alone, and each verb for what it uses.
 """
 
+import os
+from typing import Any
+
 import click
 
 from lochan import __version__
 from lochan.cli.boundary import boundary
 from lochan.cli.lazy import LazyGroup
+from lochan.cli.without_pandas import without_pandas
 
 VERBS = {
     "auth": "lochan.cli.auth",
@@ -55,7 +59,28 @@ VERBS = {
 }
 
 
+# These say themselves whether a run needs pandas, which Spark takes in.
+MAY_RUN_SPARK = frozenset(
+    ("compact", "diff", "doctor", "explain", "ingest", "load", "manage", "query", "serve", "shell", "sql")
+)
+
+
 class _Root(LazyGroup):
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name, command, rest = super().resolve_command(ctx, args)
+        if name not in MAY_RUN_SPARK:
+            without_pandas()
+        return name, command, rest
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        if "_LOCHAN_COMPLETE" in os.environ:
+            from lochan.cli.shell_scripts import register
+
+            register()
+        return super().main(*args, **kwargs)
+
     def invoke(self, ctx: click.Context) -> object:
         with boundary(ctx):
             return super().invoke(ctx)

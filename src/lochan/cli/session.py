@@ -7,6 +7,7 @@ import os
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, TypeVar, cast
 
 import click
@@ -205,7 +206,7 @@ async def reach(store: "Store") -> None:
 
 def no_lake(found: Found) -> NotFound:
     url = without_password(found.url)
-    make = "make one here with `lochan init`" if found.by_default else f"make one with `lochan init {url}`"
+    make = "make one here with `lochan init`" if found.by_default else f"make one with `lochan init {quote(url)}`"
     return NotFound(f"no lake at {url} (from {found.how})", hint=f"{make}, or name another with --lake")
 
 

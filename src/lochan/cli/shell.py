@@ -67,16 +67,16 @@ class Shell:
 
     def answer(self, text: str) -> bool:
         """False: that was all."""
-        from lochan.cli import exit_codes
-        from lochan.cli.boundary import say
+        from lochan.cli.boundary import code_of, say
+        from lochan.cli.hints import message, pasteable
 
         if text.startswith("\\"):
             return self._command(text)
         try:
             self._query(text)
         except LochanError as error:
-            say(error.message, error.hint, error.place)
-            self.code = exit_codes.BY_KIND.get(error.kind, exit_codes.ERROR)
+            say(message(error), pasteable(error, click.get_current_context()), error.place)
+            self.code = code_of(error)
         except KeyboardInterrupt:
             say("interrupted")
         return True

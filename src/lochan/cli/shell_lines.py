@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from pathlib import Path
 
 import click
 
@@ -18,8 +19,7 @@ Complete = Callable[[str, str], list[str]]
 
 def questions(complete: Complete | None) -> Iterator[str]:
     """Each query, or command that begins with a backslash, when it is whole."""
-    if complete is not None:
-        _set_up(complete)
+    remember = _set_up(complete) if complete is not None else None
     text = ""
     while True:
         line = _line(MORE if text else PROMPT, typed=complete is not None)
@@ -27,6 +27,8 @@ def questions(complete: Complete | None) -> Iterator[str]:
             if text.strip():
                 yield text.strip()
             return
+        if remember is not None:
+            remember()
         text += line + "\n"
         if not is_open(text):
             if text.strip():
@@ -69,24 +71,41 @@ def _line(prompt: str, *, typed: bool) -> str | None:
             return ""
 
 
-def _set_up(complete: Complete) -> None:
-    with suppress(ImportError):
-        import atexit
+def _set_up(complete: Complete) -> Callable[[], None] | None:
+    """What is to be called after each line, so that the history has it however this process ends."""
+    try:
         import readline
+    except ImportError:
+        return None
+    from lochan.cli.session import state_place
 
-        from lochan.cli.session import state_place
+    readline.set_completer_delims(" \t\n|(),=<>!+*/[]{}\"'`")
+    readline.set_completer(_by_number(complete, readline.get_line_buffer, readline.get_begidx))
+    readline.parse_and_bind("tab: complete")
+    return _history(state_place() / "history")
 
-        file = state_place() / "history"
+
+def _history(file: Path) -> Callable[[], None]:
+    """Reads it, and gives what appends the line that was typed last. Other shells may append to the same file."""
+    import readline
+
+    readline.set_history_length(_HISTORY_LINES)
+    with suppress(OSError):
         make_private_folder(str(file.parent))
-        with suppress(OSError):  # what somebody asks is nobody else's to read
-            os.close(os.open(file, os.O_CREAT | os.O_CLOEXEC, FILE_MODE))
+        os.close(os.open(file, os.O_CREAT | os.O_CLOEXEC, FILE_MODE))  # what somebody asks is nobody else's to read
+        readline.read_history_file(file)
+        if readline.get_current_history_length() > _HISTORY_LINES:
+            readline.write_history_file(file)  # the newest of them
+    kept = readline.get_current_history_length()
+
+    def append() -> None:
+        nonlocal kept
+        new, kept = readline.get_current_history_length() - kept, readline.get_current_history_length()
         with suppress(OSError):
-            readline.read_history_file(file)
-        readline.set_history_length(_HISTORY_LINES)
-        atexit.register(readline.write_history_file, file)
-        readline.set_completer_delims(" \t\n|(),=<>!+*/[]{}\"'`")
-        readline.set_completer(_by_number(complete, readline.get_line_buffer, readline.get_begidx))
-        readline.parse_and_bind("tab: complete")
+            if new > 0:  # readline leaves out a line that is the same as the one before
+                readline.append_history_file(new, file)
+
+    return append
 
 
 def _by_number(

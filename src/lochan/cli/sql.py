@@ -8,11 +8,11 @@ from lochan.cli.request_key import request_key
 from lochan.errors import Invalid
 
 _VERBS = {
-    "delete": "`lochan delete` removes rows",
-    "insert": "`lochan load` adds rows",
-    "update": "rows are replaced by `lochan delete` and `lochan load`",
-    "create": "`lochan create` makes a pool",
-    "drop": "`lochan drop` removes a pool",
+    "delete": "`lochan delete POOL --where TEST` removes rows",
+    "insert": "`lochan load POOL FILE` adds rows",
+    "update": "`lochan delete POOL --where TEST` removes rows, and `lochan load POOL FILE` adds others",
+    "create": "`lochan create POOL` makes a pool",
+    "drop": "`lochan drop POOL` removes a pool",
 }
 
 
@@ -35,6 +35,6 @@ def command(
     query = query_text(text, include)
     word = (query.split(None, 1) or [""])[0].lower()
     if word and word not in ("select", "with"):
-        hint = _VERBS.get(word, "try `lochan query`")
+        hint = _VERBS.get(word, "try `lochan query QUERY`")
         raise Invalid("this is no SQL query: it begins with neither select nor with", hint=hint)
     run_query(query, form, output, stats, QueryOptions(**options))  # type: ignore[arg-type]

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from lochan.cli.hints import speak_of
 from lochan.cli.stream_wish import Shown, StreamWish
 
 
@@ -27,6 +28,7 @@ def follow(wish: StreamWish) -> None:
     async def work() -> None:
         async with open_lake(config) as lake:
             repository = await lake.open_repository(wish.uri.repository)
+            speak_of(wish.uri.repository)
             try:
                 uri = wish.uri._replace(ref=wish.uri.ref or repository.repository.default_branch)
                 await target_of(repository, lake.place, uri.ref)  # before a broker is asked

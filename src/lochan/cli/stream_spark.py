@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from lochan.cli.hints import speak_of
 from lochan.cli.stream_wish import Shown, StreamWish
 from lochan.errors import Invalid, NotFound, Refused
 
@@ -135,6 +136,7 @@ async def _into(config: "Config", wish: StreamWish) -> "_Into":
 
     async with open_lake(config, counted=True) as lake:
         repository = await lake.open_repository(wish.uri.repository)
+        speak_of(wish.uri.repository)
         try:
             branch = wish.uri.ref or repository.repository.default_branch
             await target_of(repository, lake.place, branch)

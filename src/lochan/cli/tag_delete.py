@@ -4,14 +4,15 @@ import click
 
 from lochan.cli.opened import Opened, work_on
 from lochan.cli.request_key import request_key
-from lochan.cli.shown import printable
+from lochan.cli.shown import format_option, printable, show_record
 from lochan.cli.uri import named_uri
 
 
 @click.command("delete")
 @click.argument("tag", metavar="REPO@NAME")
 @request_key
-def command(tag: str) -> None:
+@format_option
+def command(tag: str, form: str) -> None:
     """Delete a tag."""
     uri = named_uri(tag)
 
@@ -21,4 +22,7 @@ def command(tag: str) -> None:
         await delete_tag(opened.repository, uri.ref, actor=opened.actor)
 
     work_on(uri, work)
-    click.echo(f"deleted tag {printable(uri.ref)}")
+    if form == "json":
+        show_record({"deleted": uri.ref}, form)
+    else:
+        click.echo(f"deleted tag {printable(uri.ref)}")

@@ -11,10 +11,10 @@ from lochan.cli.uri import repository_uri
 
 
 @click.command("list")
-@click.argument("repository")
+@click.argument("repository", metavar="REPO")
 @format_option
 def command(repository: str, form: str) -> None:
-    """List the tags of REPOSITORY, by name."""
+    """List the tags of REPO, by name."""
 
     async def work(opened: Opened) -> list[dict[str, Any]]:
         refs, _ = await opened.repository.refs()

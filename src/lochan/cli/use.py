@@ -4,6 +4,7 @@ from typing import Any
 
 import click
 
+from lochan.cli.hints import speak_of
 from lochan.cli.shown import format_option, printable, show_record
 from lochan.cli.uri import given, ref_uri
 
@@ -32,6 +33,7 @@ def command(pool: str | None, clear: bool, form: str) -> None:
                 return {"pool": None, "ref": None}
             at = uri or current.in_use(config, lake.id)
             repository = await lake.open_repository(at.repository)
+            speak_of(at.repository)
             try:
                 ref = at.ref or repository.repository.default_branch
                 await repository.resolve(ref)

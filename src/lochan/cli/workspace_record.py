@@ -1,5 +1,6 @@
 """A workspace as the command line shows it, and as it is named there."""
 
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from lochan.cli.shown import instant
@@ -34,6 +35,7 @@ def named(repository: str, id: str) -> tuple["Uri", str]:
     except Invalid as error:
         if error.hint.startswith("a branch, a plus"):
             raise Invalid(
-                f"{id!r} is no workspace's id", hint=f"`lochan workspace list {repository}` shows those there are"
+                f"{id!r} is no workspace's id",
+                hint=f"`lochan workspace list {quote(repository)}` shows those there are",
             ) from None
         raise

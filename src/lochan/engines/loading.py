@@ -32,7 +32,7 @@ async def load_result(at: Surroundings, into: ast.Load, result: Result, actor: A
     try:
         about = repository.repository
         if about.kind != POOL:
-            raise Refused(f"{into.pool!r} holds files, and is no pool", hint="`lochan create` makes a pool")
+            raise Refused(f"{into.pool!r} holds files, and is no pool", hint="`lochan create POOL` makes a pool")
         branch = into.branch or about.default_branch
 
         def opened() -> IO[bytes]:

@@ -216,9 +216,13 @@ class _Joining:
             strategy = Strategy(DEST) if what == _BASES else self._strategy  # nobody can be asked about those
             merge = await self._row_merge(rows, entries, strategy)
             of = rows.theirs - rows.ours
-            made += [
-                computed_from(entry, of) for entry in await self._compute_rows(self._repository, merge, self._on.mint)
-            ]
+            try:
+                found = await self._compute_rows(self._repository, merge, self._on.mint)
+            except PathsInTheWay as error:
+                if what != "merge":  # nothing else has a strategy that could be chosen
+                    error.hint = "change these rows on one side first"
+                raise
+            made += [computed_from(entry, of) for entry in found]
         return made
 
     async def _row_merge(self, rows: Rows, entries: "_Entries", strategy: Strategy) -> RowMerge:

@@ -37,7 +37,7 @@ async def find(tree: Tree, id: str) -> Entry:
         return exact
     found = entries_of((await tree.list(prefix, limit=_SHOWN + 1)).entries)
     if not found:
-        raise NotFound(f"no data object {id!r} on this branch", hint="`lochan fs ls` lists those there are")
+        raise NotFound(f"no data object {id!r} on this branch", hint="`lochan fs ls REPO` lists those there are")
     if len(found) > 1:
         names = ", ".join(object_id(entry.path) for entry in found[:_SHOWN])
         more = ", …" if len(found) > _SHOWN else ""

@@ -100,7 +100,8 @@ def _sourced(pipe: ast.Pipe, current: str) -> ast.Pipe:
         return pipe
     if not current:
         raise Invalid(
-            "the query does not say what it reads", hint="begin it with `from POOL |`, or choose one with `lochan use`"
+            "the query does not say what it reads",
+            hint="begin it with `from POOL |`, or choose one with `lochan use POOL`",
         )
     name, _, ref = current.partition("@")
     return replace(pipe, operators=(ast.From((ast.Source(name, ref),)), *pipe.operators))

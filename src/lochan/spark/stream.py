@@ -38,7 +38,9 @@ class StreamWriter(DataSourceStreamArrowWriter):
 
     def __init__(self, job: Job) -> None:
         if not isinstance(job, PoolJob):
-            raise Invalid("streams go into pools, and this repository holds files", hint="`lochan create` makes a pool")
+            raise Invalid(
+                "streams go into pools, and this repository holds files", hint="`lochan create POOL` makes a pool"
+            )
         self._job = job
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WroteBatch:

@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -53,7 +54,7 @@ async def table_entries(repository: OpenRepository, uri: Uri) -> list[Entry]:
 
 
 def _nothing(uri: Uri) -> NotFound:
-    return NotFound(f"{uri} has no Parquet files", hint=f"`lochan fs ls {uri}` lists what there is")
+    return NotFound(f"{uri} has no Parquet files", hint=f"`lochan fs ls {quote(str(uri))}` lists what there is")
 
 
 def _is_table_file(path: str) -> bool:

@@ -36,7 +36,7 @@ async def blame(repository: OpenRepository, ref: str, path: str) -> Blamed:
     refs, _ = await repository.refs()
     found = await repository.resolve(ref)
     if await (await repository.tree(found.commit)).get(path) is None:
-        raise NotFound(f"no object {path!r} is committed at {ref}")
+        raise NotFound(f"no object {path!r} is committed at {ref}").named(path)
     [commit_id] = await _Walk(repository, refs.commit, pa.array([path]), path).explain(found.commit_id)
     return Blamed(path, commit_id, refs.commit(commit_id))
 

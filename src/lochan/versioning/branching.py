@@ -53,7 +53,7 @@ async def restore_branch(repository: OpenRepository, name: str, *, actor: Actor)
     def decide(refs: Refs) -> Sequence[Event]:
         deleted = refs.deleted(name)
         if not deleted:
-            raise NotFound(f"no deleted branch {name!r} is kept")
+            raise NotFound(f"no deleted branch {name!r} is kept").named(name, refs.deleted_names)
         return [BranchRestored(name, deleted[0].incarnation)]
 
     id: str = await repository.submit_decided(actor, decide)

@@ -44,7 +44,7 @@ async def _files(outside: Outside, source: Source) -> AsyncIterator[pa.Table]:
         async for table in outside.files(source.url, source.to):
             yield table
     except NotFound as error:
-        raise NotFound(error.message, hint="is it a folder? one file is linked by `lochan fs link`") from error
+        raise NotFound(error.message, hint="is it a folder? `lochan fs link URL REPO/PATH` links one file") from error
 
 
 class _Gathered:

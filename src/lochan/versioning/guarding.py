@@ -37,7 +37,9 @@ async def unprotect(repository: OpenRepository, pattern: str, *, actor: Actor) -
     def decide(refs: Refs) -> Sequence[Event]:
         others = tuple(each for each in refs.guard.rules if each.pattern != pattern)
         if len(others) == len(refs.guard.rules):
-            raise NotFound(f"no rule protects {pattern!r}", hint="`lochan branch protection` shows those there are")
+            patterns = [each.pattern for each in others]
+            hint = "`lochan branch protection REPO` shows those there are"
+            raise NotFound(f"no rule protects {pattern!r}", hint=hint).named(pattern, lambda: patterns)
         return [ProtectionSet(others)]
 
     await repository.submit_decided(actor, decide)

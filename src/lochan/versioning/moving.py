@@ -41,16 +41,24 @@ from lochan.versioning.state.branch import dirty
 ASK = Strategy()
 
 
+# What can be done where both sides changed a path, by what was to be done.
+_RESOLVE = {
+    "merge": "change them on the source to what they are to be, or choose --strategy source-wins or dest-wins",
+    "revert": "they were changed since: revert the later commits first, or write what they are to be and commit that",
+    "cherry-pick": "pick the commits before it first, or write what they are to be and commit that",
+}
+
+
 class PathConflicts(PathsInTheWay):
     """Both sides changed the same paths, and not alike."""
 
-    def __init__(self, what: str, merged: Merged, every: Callable[[], AsyncIterator[pa.Table]]) -> None:
+    def __init__(self, what: str, merged: Merged, every: Callable[[], AsyncIterator[pa.Table]], hint: str = "") -> None:
         count = merged.conflicts
         super().__init__(
             f"{what}: {count} path{'s were' if count > 1 else ' was'} changed on both sides",
             paths=merged.first["path"].to_pylist(),
             count=count,
-            hint="resolve them on the source, or choose source-wins or dest-wins",
+            hint=hint or _RESOLVE[what],
         )
         self.merged = merged
         self.every = every  # conflict, also those that the merge did not list: as tables, while the repository is open

@@ -43,8 +43,8 @@ class ReplayConflicts(PathConflicts):
 
     def __init__(self, id: str, commit: Commit, merged: Merged, every: Callable[[], AsyncIterator[pa.Table]]) -> None:
         title = commit.message.partition("\n")[0]
-        super().__init__(f"replaying commit {id[:12]} ({title})", merged, every)
-        self.hint = "nothing was moved; merge instead, or settle these paths on the branch first"
+        hint = "nothing was moved; merge instead, or settle these paths on the branch first"
+        super().__init__(f"replaying commit {id[:12]} ({title})", merged, every, hint)
 
 
 async def _rebased_first(repository: OpenRepository, before: CarriedOut) -> Rebased:

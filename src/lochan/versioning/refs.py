@@ -109,7 +109,8 @@ class Refs(Part):
     def branch(self, name: str) -> Branch:
         found = self._branches.get(name)
         if found is None:
-            raise NotFound(f"no branch {name!r}", hint="`lochan branch list` shows those there are").named(name)
+            hint = "`lochan branch list REPO` shows those there are"
+            raise NotFound(f"no branch {name!r}", hint=hint).named(name, self._branch_names)
         return found
 
     def find_branch(self, name: str) -> Branch | None:
@@ -123,6 +124,20 @@ class Refs(Part):
 
     def tags(self) -> list[tuple[str, str]]:
         return sorted(self._tags.items())
+
+    def names(self) -> list[str]:
+        """Of all branches and tags."""
+        return [*self._branch_names(), *self._tag_names()]
+
+    def _branch_names(self) -> list[str]:
+        return [name for name, _ in self._branches.items()]
+
+    def _tag_names(self) -> list[str]:
+        return [name for name, _ in self._tags.items()]
+
+    def deleted_names(self) -> list[str]:
+        """Of branches that can be restored."""
+        return [name for (name, _), _ in self._deleted.items()]
 
     def deleted(self, name: str) -> list[Branch]:
         """Deleted branches of that name that can be restored, the last one first."""
@@ -331,7 +346,7 @@ class Refs(Part):
     def _branch_restored(self, event: BranchRestored, at: At) -> str:
         branch = self._deleted.get((event.name, event.incarnation))
         if branch is None:
-            raise NotFound(f"no deleted branch {event.name!r} is kept")
+            raise NotFound(f"no deleted branch {event.name!r} is kept").named(event.name, self.deleted_names)
         self._check_free(event.name)
         self._deleted.drop((event.name, event.incarnation))
         again = msgspec.structs.replace(branch, incarnation=self._incarnation(event.name, at), turns=())
@@ -357,7 +372,8 @@ class Refs(Part):
 
     def _tag_deleted(self, event: TagDeleted, at: At) -> None:
         if event.name not in self._tags:
-            raise NotFound(f"no tag {event.name!r}")
+            hint = "`lochan tag list REPO` shows those there are"
+            raise NotFound(f"no tag {event.name!r}", hint=hint).named(event.name, self._tag_names)
         self._tags.drop(event.name)
 
     # --- stashes (S9)
@@ -614,7 +630,7 @@ def _stages(event: Any) -> bool:
 
 
 def no_staging() -> Refused:
-    return Refused("a pool holds rows, and no files can be written to it", hint="`lochan load` adds rows")
+    return Refused("a pool holds rows, and no files can be written to it", hint="`lochan load REPO FILE` adds rows")
 
 
 _decoder = msgspec.msgpack.Decoder(_Dumped)

@@ -45,8 +45,11 @@ class Repositories(Part):
         found = self._by_name.get(name)
         if found is None:
             hint = "`lochan repo list` shows those there are"
-            raise NotFound(f"no repository {name!r} in this lake", hint=hint).named(name)
+            raise NotFound(f"no repository {name!r} in this lake", hint=hint).named(name, self._names)
         return found
+
+    def _names(self) -> list[str]:
+        return [name for name, _ in self._by_name.items()]
 
     def all(self) -> list[Repository]:
         return sorted((repository for _, repository in self._by_name.items()), key=lambda r: r.name)

@@ -56,8 +56,8 @@ def _workspace(refs: Refs, expression: Expression, text: str, wanted: bool) -> R
 def _by_prefix(refs: Refs, name: str) -> str:
     found = refs.commits_with(name) if len(name) >= _PREFIX_MIN else []
     if not found:
-        hint = "`lochan branch list` and `lochan log` show what is there"
-        raise NotFound(f"no branch, tag or commit {name!r}", hint=hint).named(name)
+        hint = "`lochan branch list REPO`, `lochan tag list REPO` and `lochan log REPO` show what is there"
+        raise NotFound(f"no branch, tag or commit {name!r}", hint=hint).named(name, refs.names)
     if len(found) > 1:
         raise Ambiguous(f"{name!r} is the beginning of {len(found)} commits", hint="give more digits")
     return found[0]
@@ -82,16 +82,17 @@ def _at(refs: Refs, name: str, time: int, text: str) -> str:
         raise NotFound(f"{text!r}: branch {name!r} had been deleted by then", hint=_MOVES)
     first = refs.reflog.first(name)
     if first is not None:
-        made = (_1970 + timedelta(microseconds=first)).isoformat().replace("+00:00", "Z")
+        made = (_1970 + timedelta(microseconds=first)).isoformat(timespec="microseconds").replace("+00:00", "Z")
         raise NotFound(f"{text!r}: branch {name!r} was made later, at {made}", hint=_MOVES)
     if refs.find_branch(name) is not None:  # its moves come from a checkpoint that was made before they were kept
         raise NotFound(f"{text!r}: where branch {name!r} was is not known so far back", hint=_MOVES)
     if refs.find_tag(name) is not None:
         raise Invalid(f"{text!r}: {name!r} is a tag, and only branches move", hint=f"{name} alone names its commit")
-    raise NotFound(f"{text!r}: there never was a branch {name!r}", hint="`lochan branch list` shows those there are")
+    hint = "`lochan branch list REPO` shows those there are"
+    raise NotFound(f"{text!r}: there never was a branch {name!r}", hint=hint).named(name, refs.names)
 
 
-_MOVES = "`lochan events` shows what happened when"
+_MOVES = "`lochan events REPO` shows what happened when"
 _1970 = datetime(1970, 1, 1, tzinfo=UTC)
 
 

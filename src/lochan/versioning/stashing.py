@@ -78,7 +78,7 @@ def _named(refs: Refs, branch: str, stash: str) -> Stash:
         return refs.stashes.get(stash)
     kept = refs.stashes.all(branch)
     if not kept:
-        raise NotFound(f"nothing was stashed on branch {branch!r}", hint="`lochan stash list` shows all stashes")
+        raise NotFound(f"nothing was stashed on branch {branch!r}", hint="`lochan stash list REPO` shows all stashes")
     return kept[0]
 
 

@@ -79,7 +79,9 @@ def test_a_mistake_is_shown(lake: Path, text: str, said: list[str]) -> None:
     assert [line[: len(each)] for line, each in zip(lines, said, strict=False)] == said
 
 
-@pytest.mark.parametrize("text, hint", [("delete from logs", "`lochan delete`"), ("from logs", "`lochan query`")])
+@pytest.mark.parametrize(
+    "text, hint", [("delete from logs", "`lochan delete POOL"), ("from logs", "`lochan query QUERY`")]
+)
 def test_what_is_no_query_says_which_verb_is_meant(newcomer: Path, text: str, hint: str) -> None:
     result = lochan("sql", text)
     assert result.exit_code == exit_codes.INVALID

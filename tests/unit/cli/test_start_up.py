@@ -22,6 +22,18 @@ def modules(*words: str) -> set[str]:
     return set(ran.stderr.splitlines()[-1].split())
 
 
+def modules_at_the_end(*words: str) -> set[str]:
+    """Of a command that leaves before Python is taken down."""
+    script = (
+        "import os, sys\nleave = os._exit\n"
+        "os._exit = lambda code: (print(*sorted(sys.modules), file=sys.stderr, flush=True), leave(code))\n"
+        "import atexit; atexit.register(os._exit, 0)\n"
+        "from lochan.cli.main import main\nmain()"
+    )
+    ran = subprocess.run([sys.executable, "-c", script, *words], capture_output=True, text=True, check=True)
+    return set(ran.stderr.splitlines()[-1].split())
+
+
 def test_the_version_costs_click_alone() -> None:
     found = modules("--version")
     assert not found & (HEAVY | {"msgspec", "json", "lochan.config.settings", "lochan.cli.session"})
@@ -40,17 +52,25 @@ def test_a_small_query_needs_no_event_loop(tmp_path: Path) -> None:
     for words in (("init", str(tmp_path)), (*lake, "create", "logs", "--key", "k")):
         assert lochan(*words).exit_code == 0
     assert lochan(*lake, "load", "logs", "-", stdin='{"k": 1}\n').exit_code == 0
-    script = (
-        "import os, sys\nleave = os._exit\n"
-        "os._exit = lambda code: (print(*sorted(sys.modules), file=sys.stderr, flush=True), leave(code))\n"
-        "from lochan.cli.main import main\nmain()"
-    )
-    ran = subprocess.run(
-        [sys.executable, "-c", script, *lake, "query", "from logs | k > 0"], capture_output=True, text=True, check=True
-    )
-    found = set(ran.stderr.splitlines()[-1].split())
+    found = modules_at_the_end(*lake, "query", "from logs | k > 0")
     assert "duckdb" in found
     assert not found & {"asyncio", "pandas", "numpy.ma", "pyspark", "lochan.engines.loading"}
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["status demo", "fs ls demo", "diff demo@main demo@dev", "show demo", "commit demo -m x", "load logs FILE"],
+)
+def test_no_verb_takes_pandas_in_by_the_way(command: str, tmp_path: Path) -> None:
+    """Arrow does where it is shown a list: a second of a command that takes a third of one."""
+    lake, file = ("--lake", f"{tmp_path}/lake"), tmp_path / "rows.ndjson"
+    file.write_text('{"k": 1}\n')
+    for words in ("init", "repo create demo", "create logs --key k", "branch create demo@dev"):
+        assert lochan(*lake, *words.split()).exit_code == 0
+    assert lochan(*lake, "fs", "upload", "-", "demo/a", stdin="a").exit_code == 0
+    found = modules_at_the_end(*lake, *command.replace("FILE", str(file)).split())
+    assert "pyarrow" in found
+    assert "pandas" not in found
 
 
 def test_a_command_that_used_obstore_leaves_before_python_is_taken_down() -> None:

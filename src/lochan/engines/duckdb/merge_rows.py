@@ -53,7 +53,7 @@ class RowConflicts(PathsInTheWay):
             f"{', …' if count > len(keys) else ''}",
             paths=keys,
             count=count,
-            hint="choose source-wins or dest-wins, or change them on one side first",
+            hint="choose --strategy source-wins or dest-wins, or change them on one side first",
         )
 
 

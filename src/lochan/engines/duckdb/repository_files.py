@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
 from functools import partial
 from pathlib import Path
+from shlex import quote
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -44,7 +45,8 @@ async def read_files(
     if not found:
         name = repository.repository.name
         raise NotFound(
-            f"no file of {name}@{ref} is called like {glob}", hint=f"`lochan fs ls {name}@{ref}/` lists them"
+            f"no file of {name}@{ref} is called like {glob}",
+            hint=f"`lochan fs ls {quote(f'{name}@{ref}/')}` lists them",
         )
     await check([entry.path for entry in found])
     objects = await _objects(repository.reader, found, Path(work), limits)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
+from shlex import quote
 from typing import NamedTuple
 
 from lochan.errors import Invalid, NotFound
@@ -95,7 +96,7 @@ async def _place(repository: OpenRepository, wish: Wish) -> tuple[str, bool]:
     name = repository.repository.name
     raise NotFound(
         f"neither {name}@{wish.left} nor {name}@{wish.right} has {wish.path!r}",
-        hint=f"`lochan fs ls {name}@{wish.left}/` lists what there is",
+        hint=f"`lochan fs ls {quote(f'{name}@{wish.left}/')}` lists what there is",
     )
 
 

@@ -177,10 +177,9 @@ class Opening:
         try:
             return await repository.resolve(ref)
         except NotFound as error:
-            refs = repository.folded()
-            names = [*(each.name for each in refs.branches()), *(name for name, _ in refs.tags())]
-            near = did_you_mean(ref, names) if self._permits is EVERYTHING else ""
-            raise NotFound(f"{error.message}{near}", hint=error.hint) from None
+            names = repository.folded().names()
+            near = did_you_mean(error.name or ref, names) if self._permits is EVERYTHING else ""
+            raise NotFound(f"{error.message}{near}", hint=error.hint_about(repository.repository.name)) from None
 
     async def repository(self, name: str) -> OpenRepository:
         if name not in self._opened:

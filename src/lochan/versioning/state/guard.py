@@ -40,7 +40,7 @@ class Guard:
     def check_writable(self) -> None:
         if self.read_only:
             raise ReadOnly(
-                "this repository is read-only", hint="`lochan repo read-only --off` lets it be changed again"
+                "this repository is read-only", hint="`lochan repo read-only REPO --off` lets it be changed again"
             )
 
     def check(self, branch: str, action: str) -> None:

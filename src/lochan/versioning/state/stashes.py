@@ -47,7 +47,8 @@ class Stashes:
     def get(self, id: str) -> Stash:
         found = self._by_id.get(id)
         if found is None:
-            raise NotFound(f"no stash {id!r}", hint="`lochan stash list` shows those there are")
+            hint = "`lochan stash list REPO` shows those there are"
+            raise NotFound(f"no stash {id!r}", hint=hint).named(id, lambda: (name for name, _ in self._by_id.items()))
         return found
 
     def all(self, branch: str = "") -> list[Stash]:

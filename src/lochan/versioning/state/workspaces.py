@@ -69,7 +69,10 @@ class Workspaces:
             return found
         closed = self._closed.get(id)
         if closed is None:
-            raise NotFound(f"no workspace {id!r}", hint="`lochan workspace list` shows those there are")
+            hint = "`lochan workspace list REPO` shows those there are"
+            raise NotFound(f"no workspace {id!r}", hint=hint).named(
+                id, lambda: (name for name, _ in self._open.items())
+            )
         became = "was dropped" if closed == DROPPED else f"was committed as {closed[:12]}"
         raise Refused(f"workspace {id!r} {became}", hint="open a new one")
 

@@ -10,6 +10,7 @@ meanwhile, the folder is listed anew.
 import hashlib
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
+from shlex import quote
 
 import msgspec
 import pyarrow as pa
@@ -55,7 +56,8 @@ class BothChanged(Final):
         super().__init__(
             f"{merged.conflicts} of the paths that workspace {workspace.id!r} changes were changed on branch "
             f"{workspace.branch!r} since: {shown}",
-            hint="nothing was moved; take these out with `lochan workspace revert`, or drop the workspace",
+            hint=f"nothing was moved; `lochan workspace revert REPO {quote(workspace.id)} PATH` takes one out, and "
+            f"`lochan workspace drop REPO {quote(workspace.id)}` drops the workspace",
         )
         self.paths = tuple(paths)  # the first of them
         self.count = merged.conflicts
@@ -210,7 +212,7 @@ class _Commit:
         what = "nothing fits what was added" if workspace.added else "nothing was added"
         return NothingToDo(
             f"{what} to workspace {workspace.id!r}",
-            hint="say what is to be committed with `lochan workspace add`, or commit it with --all",
+            hint=f"`lochan workspace add REPO {quote(workspace.id)} PATH` adds a path, --all commits all of it",
         )
 
     async def _merged(self, workspace: Workspace, base: Tree, ours: Tree, theirs: Tree, mint: int) -> Tree:

@@ -1,0 +1,217 @@
+"""`-f json` of every verb: standard output is JSON and nothing else, of one shape, with times of one form."""
+
+import json
+import os
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.integration.cli import lochan
+from tests.unit.cli.invoke import lochan as piped
+from tests.unit.cli.invoke import verbs
+
+OTHER = {"completion", "fs cat", "serve"}  # a script, bytes, and what never ends
+LINES = {"events", "manage", "ingest stream"}  # one object a line
+OF_ROWS = {"query", "sql", "diff", "status"}  # whose values are shown as they were loaded
+_TIME_LIKE = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d")
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
+
+# All verbs, in an order in which each has something to do. $0 is what the last `workspace create` has opened.
+STORY = """
+config show
+repo create demo
+repo create spare
+repo show demo
+repo list
+ls
+ls demo
+fs upload -r files demo/data/
+status demo
+diff demo
+commit demo -m first
+fs ls demo/data/
+fs stat demo/data/a.csv
+fs download demo/data/a.csv got.csv
+fs cp demo/data/a.csv demo/b.csv
+fs mv demo/b.csv demo/c.csv
+fs rm demo/c.csv
+fs link files/a.csv demo/linked.csv
+fs address demo/later.csv
+stash push demo
+stash list demo
+stash pop demo
+stash push demo
+stash drop demo --yes
+branch create demo@dev
+branch list demo
+import files demo@dev/more/
+ingest diff --from-path files --to-path demo@dev/more/
+ingest commit --from-path other --to-path demo@dev/other/ -m in
+cherry-pick demo dev
+diff demo@main demo@dev
+diff demo@main demo@dev --summary
+merge demo@dev demo@main
+merge-base demo@main demo@dev
+revert demo main --parent 1
+log demo
+show demo
+blame demo/data/
+rebase demo@dev demo@main
+branch rename demo@dev new
+branch delete demo@new
+branch restore demo@new
+branch protect demo ma*
+branch protection demo
+branch unprotect demo ma*
+tag create demo@v1
+tag list demo
+tag delete demo@v1
+fs upload files/a.csv demo/new.csv
+reset demo --yes
+workspace create demo
+workspace list demo
+workspace show demo $0
+workspace path demo@main+$0/x.csv
+fs cp demo/data/a.csv demo@main+$0/x.csv
+workspace diff demo $0
+workspace add demo $0 **
+workspace revert demo $0 --yes
+fs cp demo/data/a.csv demo@main+$0/x.csv
+workspace commit demo $0 --all -m in
+workspace create demo
+workspace drop demo $0 --yes
+bisect start demo@main~4 demo@main
+bisect skip demo
+bisect good demo
+bisect bad demo
+bisect reset demo
+bisect run demo@main~2 demo@main -- echo tried
+repo read-only spare
+repo read-only spare --off
+repo delete spare --yes
+create logs --key ts:time
+use logs
+load logs rows.ndjson
+load logs rows.ndjson
+status logs
+query 'from logs | count()'
+sql 'select * from logs'
+explain 'from logs'
+diff logs@main~1 logs@main --rows
+compact logs
+manage --once
+delete logs --where 'v == 1'
+rename logs lines
+ingest stream lines --from folder inbox --once
+drop lines --yes
+auth users create ann
+auth users list
+auth users show ann
+auth policies list
+auth policies put p policy.json
+auth policies show p
+auth attach ann p
+auth can ann fs:ReadObject repository/demo/branch/main/object/a.csv
+auth detach ann p
+auth policies delete p
+auth keys create ann --access-key-id LKIAAAAAAAAAAAAAAAAA
+auth keys list ann
+auth keys revoke LKIAAAAAAAAAAAAAAAAA --yes
+auth users delete ann --yes
+auth actions
+jobs list
+events
+doctor
+"""
+ELSEWHERE = {"init", "shell", "ingest stream", "jobs show"}  # below; and what needs Spark
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in os.environ:
+        if name.startswith("LOCHAN_"):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    for name, text in {"files/a.csv": "1,a\n", "files/b.csv": "2,b\n", "other/o.csv": "3,c\n"}.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    (tmp_path / "rows.ndjson").write_text('{"ts":"2026-11-01T10:00:00Z","v":1}\n{"ts":"2026-11-01T10:01:00Z","v":2}\n')
+    policy = {"statements": [{"effect": "allow", "actions": ["fs:ReadObject"], "resources": ["*"]}]}
+    (tmp_path / "policy.json").write_text(json.dumps(policy))
+    return tmp_path
+
+
+def story() -> Iterator[list[str]]:
+    for line in STORY.strip().splitlines():
+        yield shlex.split(line)
+
+
+def verb_of(words: list[str]) -> str:
+    known = {" ".join(name) for name, _ in verbs()}
+    return next(" ".join(words[:count]) for count in (3, 2, 1) if " ".join(words[:count]) in known)
+
+
+def test_the_story_has_every_verb() -> None:
+    told = {verb_of(words) for words in story()}
+    assert told == {" ".join(name) for name, _ in verbs()} - OTHER - (ELSEWHERE - told)
+
+
+def test_every_verb_answers_in_json(folder: Path) -> None:
+    shape(["init"], lochan("init", "-f", "json").stdout)
+    workspace = ""
+    for words in story():
+        if verb_of(words) in ELSEWHERE:
+            continue
+        given = [word.replace("$0", workspace) for word in words]
+        split = given.index("--") if "--" in given else len(given)
+        result = lochan(*given[:split], "-f", "json", *given[split:])
+        assert result.exit_code == 0, (words, result.output)
+        answer = shape(words, result.stdout)
+        if words[:2] == ["workspace", "create"]:
+            workspace = answer["id"]
+
+
+def test_the_shell_answers_in_json(folder: Path) -> None:
+    assert lochan("init").exit_code == 0
+    answered = piped("shell", "-f", "json", stdin="select 1 as n\n")
+    assert json.loads(answered.stdout) == [{"n": 1}]
+
+
+def shape(words: list[str], text: str) -> Any:
+    """The answer, which is one object or a list of them; or one object a line."""
+    try:
+        answer = [json.loads(line) for line in text.splitlines()] if verb_of(words) in LINES else json.loads(text)
+    except ValueError:
+        pytest.fail(f"{words}: {text}")
+    assert isinstance(answer, dict) or all(isinstance(each, dict) for each in answer), (words, text)
+    for found in strings(answer) if verb_of(words) not in OF_ROWS else ():
+        assert not _TIME_LIKE.match(found) or _TIME.fullmatch(found), (words, found)
+    return answer
+
+
+def strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from strings(each)
+
+
+def test_every_table_has_times_of_the_same_form(folder: Path) -> None:
+    assert lochan("init").exit_code == 0
+    workspace = ""
+    for words in story():
+        if verb_of(words) in ELSEWHERE:
+            continue
+        result = lochan(*(word.replace("$0", workspace) for word in words))
+        assert result.exit_code == 0, (words, result.output)
+        if words[:2] == ["workspace", "create"]:
+            workspace = re.search(r"\d+-[0-9a-f]{8}", result.stdout)[0]  # type: ignore[index]
+        if verb_of(words) not in OF_ROWS:
+            for found in re.findall(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d[0-9:.]*\S*", result.stdout):
+                assert _TIME.match(found), (words, found)

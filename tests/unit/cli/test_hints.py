@@ -1,0 +1,269 @@
+"""What an error advises can be pasted as it stands: its commands exist, with these options, and name the repository and
+the lake at hand."""
+
+import ast
+import re
+import shlex
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+import lochan as package
+from tests.unit.cli.commands_in_text import commands, options_of, parse
+from tests.unit.cli.invoke import lochan
+
+SOURCE = Path(package.__file__).parent
+
+
+def texts() -> Iterator[tuple[str, ast.expr]]:
+    """Every text of the source that is no docstring, nor the help of an option or a setting, with its place."""
+    for file in sorted(SOURCE.rglob("*.py")):
+        if "`lochan " not in (read := file.read_text(encoding="utf-8")):
+            continue
+        tree = ast.parse(read)
+        left_out = {id(part) for node in ast.walk(tree) for part in _not_advice(node)}
+        for node in ast.walk(tree):
+            if id(node) not in left_out and isinstance(node, ast.JoinedStr | ast.Constant) and "`lochan" in _text(node):
+                yield f"{file.relative_to(SOURCE)}:{node.lineno}", node
+
+
+def _not_advice(node: ast.AST) -> Iterator[ast.AST]:
+    if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+        if isinstance(node.body[0], ast.Expr):
+            yield node.body[0].value
+    elif isinstance(node, ast.JoinedStr):
+        yield from node.values  # they are looked at together
+    elif isinstance(node, ast.keyword) and node.arg == "help":
+        yield node.value
+    elif isinstance(node, ast.Call) and ast.unparse(node.func) == "re.compile":
+        yield from node.args
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+        if node.func.id == "Setting" or node.func.id in ("Invalid", "NotFound"):
+            yield from node.args
+    elif isinstance(node, ast.Lambda):  # what `pasteable` makes of a command
+        yield node.body
+
+
+def _text(node: ast.expr) -> str:
+    """As it will be, with something in place of what is filled in."""
+    if isinstance(node, ast.Constant):
+        return node.value if isinstance(node.value, str) else ""
+    assert isinstance(node, ast.JoinedStr)
+    return "".join(map(_part, node.values))
+
+
+def _part(part: ast.expr) -> str:
+    if isinstance(part, ast.Constant):
+        return str(part.value)
+    assert isinstance(part, ast.FormattedValue)
+    return "" if _is_options(part.value) else "filled-in"
+
+
+def _is_quoted(value: ast.expr) -> bool:
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "quote":
+        return True
+    return _is_options(value)
+
+
+def _is_options(value: ast.expr) -> bool:
+    """A part of a command that may be empty, itself made of quoted values."""
+    return isinstance(value, ast.Name) and value.id == "options"
+
+
+@pytest.mark.parametrize("node", [pytest.param(node, id=place) for place, node in texts()])
+def test_every_command_in_the_source_is_taken(node: ast.expr) -> None:
+    for command in commands(_text(node)):
+        try:
+            parse(command)
+        except click.UsageError as error:
+            pytest.fail(f"`{command}`: {error.format_message()}")
+
+
+@pytest.mark.parametrize("node", [pytest.param(node, id=place) for place, node in texts()])
+def test_what_is_filled_into_a_command_is_quoted(node: ast.expr) -> None:
+    inside = False
+    for part in node.values if isinstance(node, ast.JoinedStr) else []:
+        if isinstance(part, ast.Constant):
+            inside ^= str(part.value).count("`") % 2 == 1
+        elif inside:
+            assert isinstance(part, ast.FormattedValue)
+            assert _is_quoted(part.value), ast.unparse(node)
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A lake whose name must be quoted, with a repository, a pool, and something to stumble over."""
+    folder = tmp_path_factory.mktemp("sample")
+    place = f"{folder}/my lake"
+    (folder / "rows.ndjson").write_text('{"k":1,"v":1}\n')
+    for words in [
+        ("init", place),
+        ("repo", "create", "demo"),
+        ("create", "rows", "--key", "k", "--primary-key", "k"),
+        ("load", "rows", f"{folder}/rows.ndjson"),
+        ("auth", "users", "create", "ada"),
+    ]:
+        given = () if words[0] == "init" else ("--lake", place)
+        assert lochan(*given, *words).exit_code == 0, words
+    for text in ("one", "two", "three"):
+        assert lochan("--lake", place, "fs", "upload", "-", "demo/a.csv", stdin=text).exit_code == 0
+        assert lochan("--lake", place, "commit", "demo", "-m", text).exit_code == 0
+    return folder
+
+
+@pytest.fixture
+def lake(sample: Path, tmp_path: Path) -> str:
+    """A copy for each, so that what one changes nobody else sees."""
+    return f"{shutil.copytree(sample, tmp_path / 'copy')}/my lake"
+
+
+FAILURES = [
+    "log dmeo",
+    "log demo@mian",
+    "log demo@main@{1999-01-01}",
+    "log demo@mian@{1999-01-01}",
+    "branch delete demo@mian",
+    "branch restore demo@dev",
+    "branch unprotect demo 'x*'",
+    "tag delete demo@v1",
+    "stash pop demo",
+    "stash drop demo x",
+    "workspace show demo 17-9f3a6c21",
+    "workspace show demo x",
+    "workspace commit demo WORKSPACE -m x",
+    "revert demo main~1",
+    "cherry-pick demo main~2",
+    "repo show dmeo",
+    "repo delete dmeo --yes",
+    "rename dmeo demo2",
+    "events dmeo",
+    "use dmeo",
+    "use rows@mian",
+    "status",
+    "drop demo --yes",
+    "drop rwos --yes",
+    "compact demo",
+    "manage demo --once",
+    "load demo ROWS",
+    "load rwos ROWS",
+    "load rows@mian ROWS",
+    "delete rows 27aaaaaaaaaaaaaaaaaaaaaaaaa",
+    "fs upload ROWS rows/x",
+    "fs cat demo/b.csv",
+    "fs cat demo@main/a.cvs",
+    "fs rm demo/a.cvs",
+    "blame demo/a.cvs",
+    "diff demo@main/x demo@main~1/x --rows",
+    "query 'from rwos'",
+    "query 'from rows@mian'",
+    "query 'from demo@main/x*.csv'",
+    "query 'count()'",
+    "sql 'update rows set k = 1'",
+    "sql 'delete from rows'",
+    "bisect good demo",
+    "jobs show x",
+    "auth users show adda",
+    "auth policies show amdin",
+    "auth keys revoke AKIAX --yes",
+    "auth detach ada admin",
+    "auth can ada fs:ReadObjcet '*'",
+    "import demo /nowhere",
+    "config show --set logging.levle=DEBUG",
+    "merge demo@dev demo",
+]
+
+
+def failed(lake: str, command: str) -> tuple[str, str]:
+    """The command as it was run, and what it said."""
+    words = shlex.split(command.replace("ROWS", shlex.quote(f"{Path(lake).parent}/rows.ndjson")))
+    if "WORKSPACE" in words:
+        opened = lochan("--lake", lake, "workspace", "create", "demo", "--quiet").stdout.strip()
+        words = [opened if word == "WORKSPACE" else word for word in words]
+    result = lochan("--lake", lake, *words)
+    assert result.exit_code > 2, (command, result.output)
+    assert result.stderr.startswith("lochan: "), command
+    return shlex.join(("lochan", *words)), result.stderr
+
+
+@pytest.mark.parametrize("command", FAILURES)
+def test_a_failure_advises_what_can_be_done(lake: str, command: str) -> None:
+    """Commands that only look can be run as they stand; of the others, the parser takes every word."""
+    given, said = failed(lake, command)
+    for advice in commands(said):
+        assert "REPO" not in advice, said
+        ctx = parse(advice)
+        if "USER" not in advice and ctx.command.name in ("list", "ls", "log", "events", "show", "protection", "jobs"):
+            assert lochan(*shlex.split(advice)[1:]).exit_code == 0, said
+    outside = re.sub("`[^`]*`", "", said.partition("\n")[2])
+    for option in re.findall(r"(?<!\S)--[a-z-]+", outside):
+        assert option in options_of(given), (option, said)
+
+
+@pytest.mark.parametrize(
+    "command, near",
+    [
+        ("log dmeo", "demo"),
+        ("repo show dmeo", "demo"),
+        ("repo delete dmeo --yes", "demo"),
+        ("rename dmeo demo2", "demo"),
+        ("events dmeo", "demo"),
+        ("use rwos", "rows"),
+        ("drop rwos --yes", "rows"),
+        ("manage rwos --once", "rows"),
+        ("load rwos ROWS", "rows"),
+        ("log demo@mian", "main"),
+        ("log demo@mian~1", "main"),
+        ("log demo@mian@{1999-01-01}", "main"),
+        ("branch delete demo@mian", "main"),
+        ("use rows@mian", "main"),
+        ("query 'from rows@mian~1'", "main"),
+        ("fs cat demo/a.cvs", "a.csv"),
+        ("fs rm demo/a.cvs", "a.csv"),
+        ("blame demo/a.cvs", "a.csv"),
+        ("auth users show adda", "ada"),
+        ("auth attach ada amdin", "Admin"),
+        ("config show --set logging.levle=DEBUG", "logging.level"),
+    ],
+)
+def test_the_name_that_was_probably_meant(lake: str, command: str, near: str) -> None:
+    first = failed(lake, command)[1].splitlines()[0]
+    assert re.search(f"; did you mean ['`]{re.escape(near)}['`]\\?$", first), first
+
+
+def test_a_tag_that_was_probably_meant(lake: str) -> None:
+    assert lochan("--lake", lake, "tag", "create", "demo@v1.0", "--from", "main").exit_code == 0
+    assert failed(lake, "tag delete demo@v1.1")[1].splitlines()[0] == "lochan: no tag 'v1.1'; did you mean 'v1.0'?"
+
+
+def test_a_deleted_branch_that_was_probably_meant(lake: str) -> None:
+    assert lochan("--lake", lake, "branch", "create", "demo@tests").exit_code == 0
+    assert lochan("--lake", lake, "branch", "delete", "demo@tests").exit_code == 0
+    assert "did you mean 'tests'?" in failed(lake, "branch restore demo@test")[1]
+
+
+def test_a_missing_lake_can_be_made_as_advised(tmp_path: Path) -> None:
+    said = lochan("--lake", f"{tmp_path}/a lake", "ls").stderr
+    (advice,) = commands(said)
+    assert lochan(*shlex.split(advice)[1:]).exit_code == 0
+    assert lochan("--lake", f"{tmp_path}/a lake", "ls").exit_code == 0
+
+
+def test_a_revert_recommends_nothing_that_it_has_not(lake: str) -> None:
+    said = failed(lake, "revert demo main~1")[1]
+    assert "revert the later commits first" in said
+    assert lochan("--lake", lake, "revert", "demo", "main").exit_code == 0
+    assert lochan("--lake", lake, "revert", "demo", "main~2").exit_code == 0
+
+
+def test_a_revert_of_rows_recommends_no_strategy(lake: str, tmp_path: Path) -> None:
+    """Only a merge has one to choose."""
+    file = tmp_path / "more.ndjson"
+    for value in (2, 3):
+        assert lochan("--lake", lake, "delete", "rows", "--where", "k == 1").exit_code == 0
+        file.write_text(f'{{"k":1,"v":{value}}}\n')
+        assert lochan("--lake", lake, "load", "rows", str(file)).exit_code == 0
+    said = lochan("--lake", lake, "revert", "rows", "main~2").stderr
+    assert "--strategy" not in said
