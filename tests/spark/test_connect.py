@@ -25,6 +25,7 @@ from lochan.lake import Lake
 from lochan.store.local import LocalStore
 from tests.spark.connect import connect_server
 from tests.spark.here import LEFT_SOCKETS
+from tests.spark.times_in_zones import check_times
 from tests.unit.engines.lake import ANN, QueryLake, query_lake
 
 pytestmark = [LEFT_SOCKETS, pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")]
@@ -110,6 +111,23 @@ def test_a_frame_and_a_stream(how: How, tmp_path: Path) -> None:
         await opened.close()
 
     asyncio.run(asked())
+
+
+def test_times_are_what_they_were_in_any_zone(how: How, tmp_path: Path) -> None:
+    """Behind Connect a frame is looked at when it runs: by then the session is in its own zone again."""
+    from pyspark.sql import SparkSession
+
+    async def made() -> None:
+        async with query_lake(tmp_path) as lake:
+            await lake.pool("pool")
+
+    asyncio.run(made())
+    own = SparkSession.builder.remote(how.spark.remote).create()
+    lochan.spark.register(own)
+    try:
+        check_times(own, str(tmp_path / "lake"))
+    finally:
+        own.stop()
 
 
 def test_a_compaction_and_a_diff_of_rows(how: How, tmp_path: Path) -> None:

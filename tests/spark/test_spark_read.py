@@ -17,6 +17,7 @@ from lochan.formats.pool_settings import PoolKey, PoolSettings
 from lochan.query.errors import QueryError
 from tests.run import run
 from tests.spark.here import HERE, LEFT_SOCKETS
+from tests.spark.times_in_zones import check_times
 from tests.unit.engines.lake import ANN, query_lake
 
 if TYPE_CHECKING:
@@ -125,6 +126,15 @@ def test_what_a_test_means_does_not_depend_on_the_users_settings(spark: SparkSes
         assert rows(by_source(spark, lake, "logs", where="n == 3"), "n")[0]["day"] == date(2026, 11, 3)
     finally:
         spark.conf.set("spark.sql.session.timeZone", "UTC")
+
+
+def test_times_are_what_they_were_in_any_zone(spark: SparkSession, tmp_path: Path) -> None:
+    async def made() -> None:
+        async with query_lake(tmp_path) as lake:
+            await lake.pool("pool")
+
+    run(made())
+    check_times(spark, str(tmp_path / "lake"))
 
 
 def test_a_filter_that_is_only_planned_takes_no_rows_from_others(spark: SparkSession, lake: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -20,6 +21,7 @@ from lochan.lake import Lake
 from lochan.store.local import LocalStore
 from lochan.versioning.bodies.body import ready
 from lochan.versioning.bodies.write import Bodies
+from lochan.versioning.copying import copy
 from lochan.versioning.objects import put, put_many
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.workspaces.opening import open_workspace
@@ -106,6 +108,108 @@ def test_files_that_are_cut_or_packed_are_read_with_the_others(spark: SparkSessi
         lochan.spark.read(spark, "sales@main/nowhere/", lake=lake)
     with pytest.raises(Invalid, match="without a test"):
         lochan.spark.read(spark, "sales@main/t/", where="n > 1", lake=lake)
+
+
+def file_of(columns: dict[str, pa.Array], **how: bool) -> bytes:
+    sink = io.BytesIO()
+    pq.write_table(pa.table(columns), sink, **how)
+    return sink.getvalue()
+
+
+def put_files(lake: str, files: dict[str, bytes], *, whole: bool) -> None:
+    """As files of their own, or all of them in one pack, which Spark does not read by itself."""
+
+    async def upload(repository: OpenRepository) -> None:
+        if whole:
+            for path, data in files.items():
+                await put(repository, "main", path, once(data), actor=ANN)
+            return
+        _, mint = await repository.refs()
+        kept = {"clock": repository.clock, "ids": repository.ids, "writer": "w"}
+        bodies = Bodies(repository.store, prefix=repository.repository.id, **kept)  # type: ignore[arg-type]
+        entries = await bodies.write_pack([ready(path, data) for path, data in files.items()], mint=mint)
+        await put_many(repository, "main", entries, actor=ANN)
+
+    on_sales(lake, upload)
+
+
+@pytest.mark.parametrize("whole", [True, False], ids=["by Spark itself", "through Python"])
+def test_columns_of_paths_and_of_later_files(spark: SparkSession, lake: str, whole: bool) -> None:
+    required = pa.schema([pa.field("n", pa.int32(), nullable=False)])
+    sink = io.BytesIO()
+    pq.write_table(pa.table({"n": pa.array([1], pa.int32())}, required), sink)
+    files = {
+        "t/year=2025/day=2025-12-31/a.parquet": sink.getvalue(),
+        "t/year=2026/day=2026-01-01/b.parquet": file_of({"n": pa.array([2**40, None]), "new": pa.array(["x", "y"])}),
+        "t/year=2026/day=__HIVE_DEFAULT_PARTITION__/c.parquet": file_of(
+            {"n": pa.array([3], pa.int16()), "year": pa.array(["not this"]), "a.b`c": pa.array([True])}
+        ),
+    }
+    put_files(lake, files, whole=whole)
+    if whole:  # a copy shares its object
+        first = next(iter(files))
+        on_sales(lake, lambda sales: copy(sales, "main", first, "main", "t/year=7/a.parquet", actor=ANN))
+    source = spark.read.format("lochan").option("lake", lake).load("sales@main/t/")
+    expected = [
+        (1, None, None, 2025, date(2025, 12, 31)),
+        *([(1, None, None, 7, None)] if whole else []),
+        (2**40, "x", None, 2026, date(2026, 1, 1)),
+        (None, "y", None, 2026, date(2026, 1, 1)),
+        (3, None, True, 2026, None),
+    ]
+    for frame in (lochan.spark.read(spark, "sales@main/t/", lake=lake), source):
+        assert frame.dtypes == [
+            ("n", "bigint"),
+            ("new", "string"),
+            ("a.b`c", "boolean"),
+            ("year", "int"),
+            ("day", "date"),
+        ]
+        assert sorted(map(tuple, frame.collect()), key=str) == sorted(expected, key=str)
+        assert frame.where("year = 2026 and day is not null").count() == 2
+    frame = lochan.spark.read(spark, "sales@main/t/", columns=["a.b`c", "year"], lake=lake)
+    assert (frame.columns, frame.where("year = 2025").count()) == (["a.b`c", "year"], 1)
+    assert (len(frame.inputFiles()) > 0) is whole
+    below = lochan.spark.read(spark, "sales@main/t/year=2025/", lake=lake)  # as Spark has it: what is below counts
+    assert below.columns == ["n", "day"]
+
+
+def test_times_of_files_and_files_that_make_no_table(spark: SparkSession, lake: str) -> None:
+    """Written by Spark (INT96), and by others; through Python and not."""
+    moment = datetime(2026, 11, 1, 12)
+    times = pa.array([moment], pa.timestamp("us"))
+    columns = {"ntz": times, "ltz": times.cast(pa.timestamp("us", "UTC"))}
+    put_files(lake, {"times/a.parquet": file_of(columns)}, whole=True)
+    put_files(lake, {"packed/a.parquet": file_of(columns), "packed/b.parquet": file_of(columns)}, whole=False)
+    put_files(lake, {"int96/a.parquet": file_of({"t": times}, use_deprecated_int96_timestamps=True)}, whole=True)
+    put_files(lake, {"nanos/a.parquet": file_of({"t": pa.array([moment], pa.timestamp("ns", "UTC"))})}, whole=True)
+    zone = "spark.sql.session.timeZone"
+    spark.conf.set(zone, "America/New_York")
+    try:
+        for uri in ("sales/times/", "sales/packed/", "sales/int96/", "sales/nanos/"):
+            for frame in (
+                lochan.spark.read(spark, uri, lake=lake),
+                spark.read.format("lochan").option("lake", lake).load(uri),
+            ):
+                for name, type in frame.dtypes:
+                    assert type == ("timestamp_ntz" if name == "ntz" else "timestamp"), uri
+                    texts = {row[name] for row in frame.select(frame[name].cast("string").alias(name)).collect()}
+                    assert texts == {"2026-11-01 12:00:00" if name == "ntz" else "2026-11-01 07:00:00"}, uri
+    finally:
+        spark.conf.set(zone, "UTC")
+    put_files(
+        lake, {"two/a.parquet": file_of({"x": pa.array([1])}), "two/b.parquet": file_of({"x": ["s"]})}, whole=True
+    )
+    with pytest.raises(Invalid, match=r"'x' is int64 in two/a\.parquet and string in two/b\.parquet"):
+        lochan.spark.read(spark, "sales/two/", lake=lake)
+    put_files(lake, {"cases/a.parquet": file_of({"x": pa.array([1]), "X": pa.array([2])})}, whole=True)
+    assert [row.asDict() for row in lochan.spark.read(spark, "sales/cases/", lake=lake).collect()] == [{"x": 1, "X": 2}]
+    spark.conf.set("spark.sql.caseSensitive", "false")
+    try:
+        with pytest.raises(Invalid, match="differ in case alone"):
+            lochan.spark.read(spark, "sales/cases/", lake=lake)
+    finally:
+        spark.conf.set("spark.sql.caseSensitive", "true")
 
 
 def test_a_frame_becomes_files_by_one_commit(spark: SparkSession, lake: str) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from lochan.engines.duckdb.scanning import used
 from lochan.engines.spark.scan import Views
-from lochan.engines.spark.session import SUBSTITUTE, check_is_literal
+from lochan.engines.spark.session import SUBSTITUTE
 from lochan.lake import Lake
 from lochan.query.dialects import render
 from lochan.spark.lakes import LakePlace, found_lake, on_lake
@@ -73,14 +73,15 @@ async def check_plan(spark: SparkSession, lake: Lake, place: LakePlace, planned:
 def framed(spark: SparkSession, place: LakePlace, planned: Planned) -> DataFrame:
     views, scans = Views(spark), planned.scans
     options = hadoop_options(place.store)
-    if is_remote(spark):  # it is parsed once more when it runs, and then by the user's own settings
-        check_is_literal(spark, " ".join([render(planned.query, "spark"), *select_list(planned.row)]))
     with _meaning(spark):
         for name in used(planned.query, scans):
             scan = scans.files[name]
             views.add_files(scan, name, [path_at(place.store, each.address) for each in scan.objects], options)
         sql = render(views.named(planned.query.copy()), "spark")
-        frame = spark.sql(f"SELECT {', '.join(select_list(planned.row)) or '1 AS `_`'} FROM ({sql})")
+        made = spark.sql(f"SELECT {', '.join(select_list(planned.row)) or '1 AS `_`'} FROM ({sql})")
+        # A view keeps what the SQL means by the settings of this moment. A frame behind Connect does not: it is looked
+        # at again whenever it runs, by the settings that the user has then.
+        frame = views.pinned(made)
         if not is_remote(spark):
             views.drop()  # the frame has what it needs of them
     return frame

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,27 +17,62 @@ from lochan.clock import SystemClock
 from lochan.engines.duckdb.load.tabular import checked
 from lochan.errors import Invalid, NotFound
 from lochan.formats.entry import Entry
+from lochan.formats.hive_path import PathColumns, path_columns, with_path_columns
 from lochan.ids import Ids
 from lochan.jobs.parts import spark_folder
 from lochan.jobs.target import open_there
+from lochan.spark.table_schema import FileSchema, merged_schema, schema_in_footer
 from lochan.store.place import StorePlace
 from lochan.store.protocol import Store
 from lochan.versioning.bodies.outside import Outside
 from lochan.versioning.bodies.read import BodyReader
 from lochan.versioning.open_repository import OpenRepository
+from lochan.versioning.resolve import Resolved
 from lochan.versioning.uri import Uri
 
 _SUFFIX = ".parquet"
 _PAGE = 10_000
 _FOOTER_BYTES_MAX = 256 << 20
 _TAIL_BYTES = 8  # of a Parquet file: how long the footer is, and four letters
+_FIRST_BYTES = 64 << 10  # from the end: most footers are shorter, and one request gets them
+_FOOTERS_AT_ONCE = 32
 
 
-async def table_entries(repository: OpenRepository, uri: Uri) -> list[Entry]:
+class TableFiles(NamedTuple):
+    """The files of a table, and what their footers and their paths say."""
+
+    entries: list[Entry]
+    schemas: list[FileSchema]  # of each
+    columns: PathColumns
+    schema: pa.Schema  # of the table: what is in the files, then what is in their paths
+    repository_id: str
+    commit: str  # "": of a workspace, whose files may change
+
+
+async def table_files(repository: OpenRepository, uri: Uri) -> TableFiles:
+    """Every footer is read once. Raises NotFound where there is no such file, Invalid for files that do not make one
+    table."""
+    resolved = await repository.resolve(uri.ref or repository.repository.default_branch, workspaces=True)
+    entries = await table_entries(repository, resolved, uri)
+    gate = asyncio.Semaphore(_FOOTERS_AT_ONCE)
+    schemas = await asyncio.gather(*(_gated(gate, repository.reader, entry) for entry in entries))
+    folder = uri.path if uri.path.endswith("/") or not uri.path else f"{uri.path.rpartition('/')[0]}/"
+    columns = path_columns((entry.path for entry in entries), folder)
+    in_files = [field for field in merged_schema(schemas) if field.name not in columns.schema.names]
+    schema = pa.schema([*in_files, *columns.schema])
+    commit = "" if resolved.workspace is not None else resolved.commit_id
+    return TableFiles(entries, schemas, columns, schema, repository.repository.id, commit)
+
+
+async def _gated(gate: asyncio.Semaphore, reader: BodyReader, entry: Entry) -> FileSchema:
+    async with gate:
+        return await file_schema(reader, entry)
+
+
+async def table_entries(repository: OpenRepository, resolved: Resolved, uri: Uri) -> list[Entry]:
     """Of a folder, as Spark would take them: neither _hidden nor .hidden; else one file by its name. Raises
     NotFound where there is none."""
-    ref = uri.ref or repository.repository.default_branch
-    view = await repository.view(await repository.resolve(ref, workspaces=True))
+    view = await repository.view(resolved)
     if uri.path and not uri.path.endswith("/"):
         found = await view.get(uri.path)
         if found is None:
@@ -58,28 +94,37 @@ def _nothing(uri: Uri) -> NotFound:
 
 
 def _is_table_file(path: str) -> bool:
-    return path.endswith(_SUFFIX) and not any(part.startswith(("_", ".")) for part in path.split("/"))
+    """A column of a path may begin with _ too, `_day=1/`."""
+    return path.endswith(_SUFFIX) and not any(
+        part.startswith(".") or (part.startswith("_") and "=" not in part) for part in path.split("/")
+    )
 
 
-async def file_schema(reader: BodyReader, entry: Entry) -> pa.Schema:
+async def file_schema(reader: BodyReader, entry: Entry) -> FileSchema:
     """By its footer alone."""
     try:
-        tail = b"".join([piece async for piece in reader.read(entry, max(0, entry.size - _TAIL_BYTES))])
-        size = int.from_bytes(tail[:4], "little") + _TAIL_BYTES
+        tail = await _tail(reader, entry, _FIRST_BYTES)
+        size = int.from_bytes(tail[-_TAIL_BYTES:-4], "little") + _TAIL_BYTES
         if size > min(entry.size, _FOOTER_BYTES_MAX):
             raise Invalid(f"{entry.path} is no Parquet file: its footer cannot have {size:,} bytes")
-        footer = b"".join([piece async for piece in reader.read(entry, max(0, entry.size - size))])
-        return pq.read_metadata(pa.BufferReader(footer)).schema.to_arrow_schema().remove_metadata()
+        if size > len(tail):
+            tail = await _tail(reader, entry, size)
+        return schema_in_footer(entry.path, pq.read_metadata(pa.BufferReader(tail[-size:])))
     except (pa.ArrowInvalid, UnicodeError, OSError) as error:
         raise Invalid(f"{entry.path} is no Parquet file: {error}") from error
 
 
+async def _tail(reader: BodyReader, entry: Entry, size: int) -> bytes:
+    return b"".join([piece async for piece in reader.read(entry, max(0, entry.size - size))])
+
+
 @dataclass(frozen=True)
 class FileReading:
-    """May be pickled. Of every file these columns are read, NULL where it has none."""
+    """May be pickled. Of every file these columns are read, NULL where neither it nor its path has them."""
 
     place: StorePlace
     schema: pa.Schema
+    columns: PathColumns
 
     def read(self, entry: Entry) -> Iterator[pa.RecordBatch]:
         with tempfile.TemporaryDirectory(prefix="lochan-", dir=spark_folder()) as folder:
@@ -100,10 +145,12 @@ class FileReading:
 
     def _rows(self, entry: Entry, file: Path) -> Iterator[pa.RecordBatch]:
         try:
-            opened = pq.ParquetFile(file)
-            names = [name for name in self.schema.names if name in opened.schema_arrow.names]
+            opened = pq.ParquetFile(file, coerce_int96_timestamp_unit="us")
+            more = self.columns.row(entry.path)
+            own = set(opened.schema_arrow.names) - set(more.schema.names)
+            names = [name for name in self.schema.names if name in own]
             for batch in opened.iter_batches(columns=names):
-                batch = checked(entry.path, batch)
+                batch = with_path_columns(checked(entry.path, batch), more)
                 arrays = [self._column(batch, each) for each in self.schema]
                 yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, UnicodeError) as error:

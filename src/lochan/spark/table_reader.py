@@ -11,8 +11,9 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
 from lochan.formats.entry import Entry
+from lochan.formats.hive_path import PathColumns
 from lochan.lake import Lake
-from lochan.spark.table_files import FileReading, file_schema, table_entries
+from lochan.spark.table_files import FileReading, table_files
 from lochan.store.place import StorePlace
 from lochan.versioning.uri import Uri
 
@@ -26,17 +27,18 @@ class FilePart(InputPartition):
 @dataclass(frozen=True)
 class TableParts:
     place: StorePlace
-    schema: StructType  # of the first file
+    schema: StructType
+    columns: PathColumns
     entries: list[Entry]
 
 
 async def table_parts(lake: Lake, place: StorePlace, uri: Uri) -> TableParts:
-    """Raises NotFound where there is no such file."""
+    """Raises NotFound where there is no such file, Invalid for files that do not make one table."""
     repository = await lake.open_repository(uri.repository)
     try:
-        entries = await table_entries(repository, uri)
-        schema = await file_schema(repository.reader, entries[0])
-        return TableParts(place.for_others(), from_arrow_schema(schema), entries)
+        table = await table_files(repository, uri)
+        schema = from_arrow_schema(table.schema, prefer_timestamp_ntz=True)
+        return TableParts(place.for_others(), schema, table.columns, table.entries)
     finally:
         await repository.close()
 
@@ -51,4 +53,5 @@ class TableReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, FilePart)
-        yield from FileReading(self._parts.place, to_arrow_schema(self._schema)).read(partition.entry)
+        reading = FileReading(self._parts.place, to_arrow_schema(self._schema), self._parts.columns)
+        yield from reading.read(partition.entry)

@@ -1,9 +1,13 @@
 """Parquet files of a repository as a frame: Spark's own scan where a file lies on the store as it is; a file that is
-cut into blocks, or shares one with others, is put together by the task that reads it."""
+cut into blocks, or shares one with others, is put together by the task that reads it.
+
+What stands in the paths of the files (`year=2026/`) is not in the paths that Spark reads, for objects have names of
+their own: it is joined to the rows by the name of the object that they come from."""
 
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -17,7 +21,9 @@ from lochan.formats.entry import Entry
 from lochan.lake import Lake
 from lochan.spark.lakes import LakePlace, on_lake
 from lochan.spark.paths import check_objects, hadoop_options, path_at
-from lochan.spark.table_files import FileReading, file_schema, table_entries
+from lochan.spark.table_files import FileReading, TableFiles, table_files
+from lochan.spark.table_schema import check_names, is_read_by_spark
+from lochan.spark.typed import name_sql
 from lochan.store.place import StorePlace
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.uri import Uri
@@ -27,27 +33,30 @@ if TYPE_CHECKING:
 
 _HEADS_AT_ONCE = 32
 _COLUMN = "entry"
+_OBJECT, _PATH = "lochan object", "lochan path"  # columns while the two are joined
+_NAME = "/data/[^/]+/([0-9A-Za-z]{27})(/|$)"  # of an object, behind the repository's id: no other has it
 
 
 class Table(NamedTuple):
-    whole: list[str]  # addresses of files that lie on the store as they are
+    files: TableFiles
+    whole: list[Entry]  # that lie on the store as they are
     others: list[Entry]
-    schema: pa.Schema | None  # of the others
 
 
 def read_table(spark: SparkSession, place: LakePlace, uri: Uri, where: str, columns: Sequence[str]) -> DataFrame:
-    """Raises NotFound where there is no such file."""
+    """Raises NotFound where there is no such file, Invalid for files that do not make one table."""
     if where:
         raise Invalid("files are read without a test", hint="test the frame itself: read(…).where(…)")
     table = on_lake(place, lambda lake: _table(spark, lake, place, uri))
+    schema = table.files.schema
+    check_names(schema, case_sensitive=spark.conf.get("spark.sql.caseSensitive") == "true")
     frames = []
     if table.whole:
-        read = spark.read.options(**hadoop_options(place.store))
-        frames.append(read.parquet(*(literal_path(path_at(place.store, each)) for each in table.whole)))
-    if table.schema is not None:
-        frames.append(_put_together(spark, place.store, table.others, table.schema))
-    frame = frames[0] if len(frames) == 1 else frames[0].unionByName(frames[1], allowMissingColumns=True)
-    return frame.select(*columns) if columns else frame
+        frames.append(_scanned(spark, place.store, table))
+    if table.others:
+        frames.append(_put_together(spark, place.store, table))
+    frame = frames[0] if len(frames) == 1 else frames[0].union(frames[1])
+    return frame.select(*(name_sql(name) if name in schema.names else name for name in columns)) if columns else frame
 
 
 class _File(NamedTuple):
@@ -66,19 +75,22 @@ class _File(NamedTuple):
 async def _table(spark: SparkSession, lake: Lake, place: LakePlace, uri: Uri) -> Table:
     repository = await lake.open_repository(uri.repository)
     try:
-        entries = await table_entries(repository, uri)
+        files = await table_files(repository, uri)
         gate = asyncio.Semaphore(_HEADS_AT_ONCE)
-        is_whole = await asyncio.gather(*(_is_whole(repository, entry, gate) for entry in entries))
-        found = [entry for entry, yes in zip(entries, is_whole, strict=True) if yes]
-        files = [
-            _File(entry.path, uri.repository, entry.blocks[0].address, entry.size, entry.blocks[0].sha256)
-            for entry in found
+        lies_whole = await asyncio.gather(*(_is_whole(repository, entry, gate) for entry in files.entries))
+        scanned = [
+            yes and is_read_by_spark(schema, files.schema) and _can_join(files, entry)
+            for entry, schema, yes in zip(files.entries, files.schemas, lies_whole, strict=True)
         ]
+        whole = [entry for entry, yes in zip(files.entries, scanned, strict=True) if yes]
         # A file of a workspace that is not committed has no SHA-256 yet.
-        await check_objects(spark, lake, place.store, [each for each in files if each.sha256])
-        whole = [each.address for each in files]
-        others = [entry for entry, yes in zip(entries, is_whole, strict=True) if not yes]
-        return Table(whole, others, await file_schema(repository.reader, others[0]) if others else None)
+        objects = [
+            _File(entry.path, uri.repository, entry.blocks[0].address, entry.size, entry.blocks[0].sha256)
+            for entry in whole
+            if entry.blocks[0].sha256
+        ]
+        await check_objects(spark, lake, place.store, objects)
+        return Table(files, whole, [entry for entry, yes in zip(files.entries, scanned, strict=True) if not yes])
     finally:
         await repository.close()
 
@@ -91,13 +103,50 @@ async def _is_whole(repository: OpenRepository, entry: Entry, gate: asyncio.Sema
         return (await repository.reader.head(entry.blocks[0].address)).size == entry.size
 
 
-def _put_together(spark: SparkSession, place: StorePlace, entries: list[Entry], schema: pa.Schema) -> DataFrame:
+def _can_join(files: TableFiles, entry: Entry) -> bool:
+    return not files.columns.schema.names or _object_name(files, entry) is not None
+
+
+def _object_name(files: TableFiles, entry: Entry) -> str | None:
+    found = re.search(re.escape(files.repository_id) + _NAME, entry.blocks[0].address)
+    return None if found is None else found[1]
+
+
+def _scanned(spark: SparkSession, place: StorePlace, table: Table) -> DataFrame:
     from pyspark.sql.pandas.types import from_arrow_schema
 
-    reading = FileReading(place.for_others(), schema)
-    rows = pa.table({_COLUMN: pa.array([msgspec.msgpack.encode(entry) for entry in entries], pa.binary())})
-    frame = spark.createDataFrame(rows).repartition(len(entries))
-    return frame.mapInArrow(partial(_read, reading), from_arrow_schema(schema))
+    files = table.files
+    in_paths = files.columns.schema.names
+    schema = pa.schema([field for field in files.schema if field.name not in in_paths])
+    addresses = [entry.blocks[0].address for entry in table.whole]
+    if in_paths:  # an object that two paths name is read once, and joined to both
+        addresses = list(dict.fromkeys(addresses))
+    read = spark.read.options(**hadoop_options(place)).schema(from_arrow_schema(schema, prefer_timestamp_ntz=True))
+    frame = read.parquet(*(literal_path(path_at(place, each)) for each in addresses))
+    return _with_path_columns(spark, frame, table, schema.names) if in_paths else frame
+
+
+def _with_path_columns(spark: SparkSession, frame: DataFrame, table: Table, names: list[str]) -> DataFrame:
+    from pyspark.sql import functions
+
+    files = table.files
+    rows = pa.Table.from_batches([files.columns.row(entry.path) for entry in table.whole], files.columns.schema)
+    objects = pa.array([_object_name(files, entry) for entry in table.whole], pa.string())
+    known = spark.createDataFrame(rows.append_column(_OBJECT, objects))
+    own = functions.regexp_extract("_metadata.file_path", files.repository_id + _NAME, 1).alias(_PATH)
+    read = frame.select(*map(name_sql, names), own)
+    same = functions.col(name_sql(_PATH)) == functions.col(name_sql(_OBJECT))
+    return read.join(functions.broadcast(known), same).select(*map(name_sql, files.schema.names))
+
+
+def _put_together(spark: SparkSession, place: StorePlace, table: Table) -> DataFrame:
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    schema = table.files.schema
+    reading = FileReading(place.for_others(), schema, table.files.columns)
+    entries = pa.array([msgspec.msgpack.encode(entry) for entry in table.others], pa.binary())
+    frame = spark.createDataFrame(pa.table({_COLUMN: entries})).repartition(len(entries))
+    return frame.mapInArrow(partial(_read, reading), from_arrow_schema(schema, prefer_timestamp_ntz=True))
 
 
 def _read(reading: FileReading, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

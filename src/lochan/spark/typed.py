@@ -1,7 +1,7 @@
 """The columns of a plan as columns of a frame: one for each field of the rows.
 
 one kind                        its own type; objects are structs, lists arrays
-a day, such as 2026-11-01       DATE, at the top of a row and inside of objects
+a day, such as 2026-11-01       DATE, at the top of a row and inside of objects and lists
 ints and floats                 DOUBLE; an int that no double is ends the query
 inside of objects, several      anything else is STRING, as the embedded engine words it
 never anything but null         STRING
@@ -13,7 +13,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from lochan.pools.json_row import row_text
-from lochan.pools.shape import ARRAY, FLOAT, INT, JSON, NULL, OBJECT, STRING, TIME
+from lochan.pools.shape import ARRAY, FLOAT, INT, JSON, NULL, OBJECT, STRING, TIME, Array, Object, Type
 from lochan.query.dialects.decimals import REFUSAL
 from lochan.query.dialects.spark import FORMS
 from lochan.query.dialects.spark_times import time_in_format
@@ -24,6 +24,7 @@ from lochan.spark.planned import kinds, top_fields
 
 _DAY = "YYYY-MM-DD"
 _DAY_US = 86_400_000_000
+_DATE = pa.date32()
 
 
 def select_list(row: Column) -> list[str]:
@@ -65,13 +66,39 @@ def _value(name: str, column: Column) -> str:
     if not there:
         return "CAST(NULL AS STRING)"
     if _is_day(column):
-        days = f"FLOOR(UNIX_MICROS({_column(column, TIME)}) / {_DAY_US})"
-        return f"DATE_FROM_UNIX_DATE(CAST({days} AS INT))"
+        return _day_sql(_column(column, TIME))
     if set(there) == {INT, FLOAT}:
         return f"COALESCE({_exact_double(name, _column(column, INT))}, {_column(column, FLOAT)})"
     if len(there) > 1:
         return f"COALESCE({', '.join(_text(column, kind) for kind in there)})"
+    if there[0] == ARRAY:
+        return _with_days_sql(_column(column, ARRAY), Array(column.element))
     return _object(column) if there[0] == OBJECT else _column(column, there[0])
+
+
+def _day_sql(time: str) -> str:
+    return f"DATE_FROM_UNIX_DATE(CAST(FLOOR(UNIX_MICROS({time}) / {_DAY_US}) AS INT))"
+
+
+def _with_days_sql(value: str, type: Type | None, depth: int = 0) -> str:
+    """Of what is in a list: Spark has the days of it as times."""
+    if not _has_day(type):
+        return value
+    if isinstance(type, Array):
+        each = f"e{depth}"
+        return f"TRANSFORM({value}, {each} -> {_with_days_sql(each, type.of, depth + 1)})"
+    if isinstance(type, Object):
+        members = [f"{text_sql(name)}, {_with_days_sql(f'{value}.{name_sql(name)}', of)}" for name, of in type.fields]
+        return f"CASE WHEN {value} IS NOT NULL THEN NAMED_STRUCT({', '.join(members)}) END"
+    return _day_sql(value)
+
+
+def _has_day(type: Type | None) -> bool:
+    if isinstance(type, Array):
+        return _has_day(type.of)
+    if isinstance(type, Object):
+        return any(_has_day(each) for _, each in type.fields)
+    return type == f"{TIME}:{_DAY}"
 
 
 def _exact_double(name: str, whole: str) -> str:
@@ -148,30 +175,36 @@ def _is_day(column: Column) -> bool:
     return kinds(column) == [TIME] and column.format is not None and column.format.constant == _DAY
 
 
-def _dated_type(type: pa.DataType, column: Column) -> pa.DataType:
+def _dated_type(type: pa.DataType, column: Column, day: pa.DataType = _DATE) -> pa.DataType:
+    """What days are there is `day` instead."""
     if _is_day(column):
-        return pa.date32()
+        return day
+    if kinds(column) == [ARRAY]:
+        return _dated_element(type, Array(column.element), day)
     if pa.types.is_struct(type):
         members = zip(type, (each for _, each in column.members), strict=True)
-        return pa.struct([(field.name, _dated_type(field.type, each)) for field, each in members])
+        return pa.struct([(field.name, _dated_type(field.type, each, day)) for field, each in members])
     return type
 
 
+def _dated_element(type: pa.DataType, of: Type | None, day: pa.DataType) -> pa.DataType:
+    if not _has_day(of):
+        return type
+    if isinstance(of, Array):
+        return pa.list_(_dated_element(type.value_type, of.of, day))
+    if isinstance(of, Object):
+        members = zip(type, of.fields, strict=True)
+        return pa.struct([(field.name, _dated_element(field.type, each, day)) for field, (_, each) in members])
+    return day
+
+
 def _dated(array: pa.Array, column: Column) -> pa.Array:
-    """Days are days, wherever they stand."""
-    if _is_day(column):
-        return _day(array)
-    if not pa.types.is_struct(array.type) or _dated_type(array.type, column) == array.type:
+    """Days are days, wherever they stand. They are counted in whole numbers: far ones are more microseconds than a
+    double counts."""
+    dated = _dated_type(array.type, column)
+    if dated == array.type:
         return array
-    members = zip(array.flatten(), (each for _, each in column.members), strict=True)
-    dated = [_dated(each, inner) for each, inner in members]
-    fields = list(_dated_type(array.type, column))
-    return pa.StructArray.from_arrays(dated, fields=fields, mask=array.is_null())
-
-
-def _day(times: pa.Array) -> pa.Array:
-    """In whole numbers: far days are more microseconds than a double counts."""
-    return times.cast(pa.timestamp("us")).cast(pa.date32(), safe=False)
+    return array.cast(_dated_type(array.type, column, pa.timestamp("us"))).cast(dated, safe=False)
 
 
 def _filled(type: pa.DataType) -> pa.DataType:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,14 @@ FILES = {
     "2026/deep/d.ndjson": b'{"a":9}\n{"a":null,"c":[1]}\n',
     "2026/e.json": json.dumps([{"a": 10}, {"a": {"b": 1}}]).encode(),
     "broken.ndjson": b'{"a":',
+    "parts/year=2025/day=2025-12-31/a.parquet": parquet([{"a": 1, "year": 1999}]),
+    "parts/year=2026/day=2026-01-01/b.parquet": parquet([{"a": 2, "b": "new"}]),
+    "parts/year=2026/day=__HIVE_DEFAULT_PARTITION__/c.parquet": parquet([{"a": 3}]),
+    "parts/d.parquet": parquet([{"a": 4}]),
+    "texts/n=1/a.ndjson": b'{"a":1,"n":7}\n\n{"a":1.00000000000000000001}\n',
+    "texts/n=x y/b.csv": b"a\n2\n",
+    "texts/n=3/c.txt": b"one\ntwo\n",
+    "broken/n=1/a.ndjson": b'{"a":1}\n{"a":\n',
 }
 QUERIES: dict[str, list[Any]] = {
     "from sales@main/2026/a.parquet": [{"a": 1, "t": "x"}, {"a": 2, "t": "y"}],
@@ -39,6 +48,25 @@ QUERIES: dict[str, list[Any]] = {
     "from sales/2026/**/*.ndjson": [{"a": 9}, {"a": None, "c": [1]}],
     "from sales/2026/e.json | a.b == 1": [{"a": {"b": 1}}],
     "from sales/2026/c.csv, sales/2026/deep/d.ndjson | count()": [{"count": 4}],
+    "from sales/parts/**/*.parquet | sort a": [
+        {"a": 1, "year": 2025, "day": "2025-12-31"},
+        {"a": 2, "b": "new", "year": 2026, "day": "2026-01-01"},
+        {"a": 3, "year": 2026, "day": None},
+        {"a": 4},
+    ],
+    "from sales/parts/** | year > 2025 and day >= 2026-01-01 | cut a": [{"a": 2}],
+    "from sales/parts/year=2026/**": [
+        {"a": 2, "b": "new", "year": 2026, "day": "2026-01-01"},
+        {"a": 3, "year": 2026, "day": None},
+    ],
+    "from sales/texts/*/*.ndjson": [{"a": 1, "n": 1}, {"a": Decimal("1.00000000000000000001"), "n": 1}],
+    "from sales/texts/**": [
+        {"a": 1, "n": "1"},
+        {"a": Decimal("1.00000000000000000001"), "n": "1"},
+        {"line": "one", "n": "3"},
+        {"line": "two", "n": "3"},
+        {"a": 2, "n": "x y"},
+    ],
     'select sum(a) as s from "sales@main/2026/c.csv"': [{"s": 15}],
 }
 
@@ -71,6 +99,7 @@ def test_rows_of_files(answers: dict[str, Any], text: str, expected: list[Any]) 
     [
         ("from sales@main/none*.csv", "no file of sales@main is called like none*.csv"),
         ("from sales@main/broken.ndjson", "broken.ndjson"),
+        ("from sales@main/broken/**", "a.ndjson"),
         ("from logs@main/a.csv", "`logs` is a pool"),
         ("from saels@main/a.csv", "did you mean `sales`?"),
     ],

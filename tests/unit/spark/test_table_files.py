@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from lochan.errors import Invalid
+from lochan.formats.hive_path import path_columns
 from lochan.spark.table_files import FileReading, file_schema
 from lochan.versioning.objects import put
 from tests.hostile_files import Hostile, parquet
@@ -31,8 +32,8 @@ def test_a_file_that_lies_is_refused_by_its_name(each: Hostile, tmp_path: Path) 
                     with pytest.raises(Invalid, match=each.path):
                         await file_schema(repository.reader, entry)
                     return
-                schema = await file_schema(repository.reader, entry)
-                reading = FileReading(lake.lake.place, schema)
+                schema = (await file_schema(repository.reader, entry)).schema
+                reading = FileReading(lake.lake.place, schema, path_columns([]))
                 file = tmp_path / "rows.parquet"
                 file.write_bytes(each.data)
                 with pytest.raises(Invalid, match=each.path):

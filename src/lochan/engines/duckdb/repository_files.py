@@ -2,7 +2,7 @@
 
 They are read as a load reads them, into data objects that only this query knows: so a row has the shape that it would
 have in a pool, and one kind of source serves both. That is done by a decoder (`ingest`), for anybody may have put them
-there.
+there. Columns that stand in their paths (`year=2026/`) are fields of their rows.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from lochan.engines.duckdb.load.decode import DecodedFiles
 from lochan.errors import NotFound
 from lochan.formats.entry import Block, Entry
 from lochan.formats.entry_table import table_of
+from lochan.formats.hive_path import PathColumns, path_columns, path_values
 from lochan.formats.pool_settings import PoolSettings
 from lochan.pools.facts import to_metadata
 from lochan.query.sources.opening import CheckPaths
@@ -81,10 +82,11 @@ async def copied(reader: BodyReader, entry: Entry, file: Path) -> Path:
 async def _objects(reader: BodyReader, entries: Sequence[Entry], folder: Path, limits: Limits) -> list[Entry]:
     """Of all rows of these files, read by a decoder that is dead when this returns."""
     made: list[Entry] = []
+    columns = path_columns(entry.path for entry in entries)
     with DecodedFiles(folder, limits, sum(entry.size for entry in entries)) as decoded:
         for entry in entries:
             file = await copied(reader, entry, folder / "body")
-            await apart(partial(decoded.take, entry.path, file), decoded)
+            await apart(partial(decoded.take, entry.path, file, _own(columns, entry.path)), decoded)
             file.unlink()
         objects = decoded.objects()
         while (written := await apart(partial(next, objects, None), decoded)) is not None:
@@ -93,3 +95,8 @@ async def _objects(reader: BodyReader, entries: Sequence[Entry], folder: Path, l
             metadata = to_metadata(written.facts)
             made.append(Entry(f"{len(made)}.parquet", (block,), size, "", "", 0, metadata=metadata))
     return made
+
+
+def _own(columns: PathColumns, path: str) -> pa.RecordBatch:
+    """A file whose path lacks a column has no such field."""
+    return columns.row(path).select([name for name in columns.schema.names if name in path_values(path)])

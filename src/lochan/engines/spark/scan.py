@@ -38,6 +38,10 @@ class Views:
     def add_table(self, name: str, table: pa.Table) -> None:
         self._add(name, self._spark.createDataFrame(table))
 
+    def pinned(self, frame: DataFrame) -> DataFrame:
+        """The same rows, by a view: whatever the session is set to later, they stay what they mean now."""
+        return self._spark.table(self._add("rows", frame))
+
     def named(self, query: exp.Query) -> exp.Query:
         """The query with the names of these views in it; it is changed."""
         for table in query.find_all(exp.Table):
@@ -54,10 +58,11 @@ class Views:
             with suppress(Exception):  # Spark itself may be gone
                 self._spark.catalog.dropTempView(view)
 
-    def _add(self, name: str, frame: DataFrame) -> None:
+    def _add(self, name: str, frame: DataFrame) -> str:
         view = f"lochan_{self._number}_{name.replace(' ', '_')}"
         frame.createTempView(view)
         self._names[name] = view
+        return view
 
     def _nothing(self, scan: FileScan) -> DataFrame:
         """All of its files are gone."""

@@ -165,11 +165,11 @@ class DecodedFiles:
         """From any thread: what runs raises Cancelled."""
         self._talk.kill()
 
-    def take(self, name: str, path: Path) -> None:
-        """All rows of that file. Raises Invalid, LimitReached."""
+    def take(self, name: str, path: Path, columns: pa.RecordBatch | None = None) -> None:
+        """All rows of that file, each with `columns`, a batch of one row. Raises Invalid, LimitReached."""
         with _opened(str(path)) as (file, size):
             self._talk.name = name
-            self._talk.send_file(file, size)
+            self._talk.send_file(file, size, columns)
         if self._talk.receive().kind != TAKEN:
             raise self._talk.lied()
 
@@ -245,8 +245,8 @@ class _Talk:
         self._why = self._why or why
         self._decoder.kill()
 
-    def send_file(self, file: int, size: int) -> None:
-        self._decoder.send(FILE, encode(FileRequest(self.name, size)), file)
+    def send_file(self, file: int, size: int, columns: pa.RecordBatch | None = None) -> None:
+        self._decoder.send(FILE, encode(FileRequest(self.name, size, _stream(columns))), file)
 
     def send_end(self) -> None:
         self._decoder.send(END)
@@ -314,6 +314,16 @@ def _process_limits(limits: Limits, size: int, unpacked_bytes_max: int | None) -
     file_bytes = max(_FILE_BYTES_MIN, 2 * Growth("", size, unpacked_bytes_max).bytes_max)
     seconds = None if limits.seconds is None else int(limits.seconds * (os.cpu_count() or 1)) + 2
     return ProcessLimits(limits.memory_bytes, file_bytes, seconds)
+
+
+def _stream(batch: pa.RecordBatch | None) -> bytes:
+    if batch is None or not batch.num_columns:
+        return b""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
 
 
 def _plain(text: str) -> str:

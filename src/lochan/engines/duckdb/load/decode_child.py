@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 from lochan.engines.duckdb.limits import LimitReached, Limits, shown
 from lochan.engines.duckdb.load.load import How
 from lochan.engines.duckdb.load.loader import Loader
-from lochan.engines.duckdb.load.reading import LocalRoom, local_chunks, possible_values, take
+from lochan.engines.duckdb.load.reading import LocalRoom, local_chunks, possible_values, take, with_columns
 from lochan.engines.duckdb.load.streams import Input
 from lochan.engines.duckdb.session import Session
 from lochan.errors import LochanError
@@ -64,6 +64,7 @@ class FileRequest(msgspec.Struct, array_like=True):
 
     name: str
     size: int
+    path_columns: bytes = b""  # that its path has, for objects: a record batch of one row, as an Arrow stream
 
 
 class DecodeRequest(msgspec.Struct, array_like=True):
@@ -123,6 +124,7 @@ class _Job:
         self._request = request
         self._name = "the file"
         self._unsaid = 0
+        self._columns: pa.RecordBatch | None = None  # of the path of the file that is read just now
 
     def chunks(self) -> None:
         input = self._next_file()
@@ -145,7 +147,7 @@ class _Job:
             while (input := self._next_file()) is not None:
                 for chunk in local_chunks(loader, input, self._how()):
                     with possible_values(input.name):
-                        take(loader, chunk)
+                        take(loader, chunk if self._columns is None else with_columns(loader, chunk, self._columns))
                 self._channel.send(TAKEN)
             for written in loader.objects():
                 self._channel.send(OBJECT, encode(written.facts))
@@ -173,6 +175,7 @@ class _Job:
             return None
         asked = _files.decode(message.data)
         self._name = asked.name
+        self._columns = pa.ipc.open_stream(asked.path_columns).read_next_batch() if asked.path_columns else None
         path = f"/dev/fd/{file}"
         return Input(asked.name, partial(io.FileIO, path), asked.size, path)
 

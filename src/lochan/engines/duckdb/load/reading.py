@@ -22,9 +22,10 @@ from lochan.engines.duckdb.load.tabular import BATCH_ROWS, checked
 from lochan.engines.duckdb.load.xml_rows import xml_rows
 from lochan.engines.duckdb.session import Session
 from lochan.errors import Invalid
+from lochan.formats.hive_path import with_path_columns
 from lochan.pools.faults import Faults
 from lochan.pools.input_format import CSV, JSON, LINES, NDJSON, TSV, detect
-from lochan.pools.json_row import Row
+from lochan.pools.json_row import BadRow, Row, read_row
 
 if TYPE_CHECKING:
     from lochan.engines.duckdb.load.load import How
@@ -98,6 +99,26 @@ def take(loader: Loader, chunk: Chunk) -> None:
             loader.take_batch(chunk)
         case rows:
             loader.take_rows(rows)
+
+
+def with_columns(loader: Loader, chunk: Chunk, row: pa.RecordBatch) -> Chunk:
+    """With what the path of the file says of all its rows, in `row`."""
+    match chunk:
+        case pa.RecordBatch():
+            return with_path_columns(chunk, row)
+        case Plain(lines):
+            return with_path_columns(_as_column(loader.readable(lines)), row)
+    rows = _rows_in(loader, chunk) if isinstance(chunk, Lines) else chunk
+    values = row.to_pylist()[0]
+    return chunk if rows is None else [{**each, **values} for each in rows]
+
+
+def _rows_in(loader: Loader, lines: Lines) -> list[Row] | None:
+    """None where one of them is no row: whoever takes them says which."""
+    try:
+        return [read_row(text) for text in loader.readable(lines).texts.to_pylist() if text.strip()]
+    except BadRow:
+        return None
 
 
 def chunks(room: Room, input: Input, how: How) -> Iterator[Chunk]:
