@@ -3,8 +3,8 @@
     x#j     33.33333333333333333333     the text, by which the row is given back as it was
     x#d     33.33333333333333333333     DECIMAL(38, s), which engines compare, sort and add; NULL where x#j is no number
 
-The scale s is the one that the values of the object need. Either all numbers among the texts of a column are in `x#d`, or
-the object has none: then the texts are read, as they are in objects that were written before there was `x#d`.
+The scale s is the one that the values of the object need. Either all numbers among the texts of a column are in `x#d`,
+or the object has none: then the texts are read, as they are in objects that were written before there was `x#d`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from lochan.pools.layout import Layout, Member
-from lochan.pools.shape import DECIMAL, JSON, OBJECT
+from lochan.pools.shape import DECIMAL, JSON, OBJECT, Type
 
 DIGITS_MAX = 38  # of a decimal, in both engines
 Column = tuple[str, ...]  # a column, and the members of its structs; by their physical names
@@ -31,8 +31,9 @@ class DecimalColumn(msgspec.Struct, frozen=True, array_like=True):
         return f"{DECIMAL}:{self.scale}"
 
 
-def scale_of(type: str) -> int:
-    return int(type.partition(":")[2])
+def scale_of(type: Type) -> int:
+    """Of a column's type."""
+    return int(str(type).partition(":")[2])
 
 
 def column_name(text: Column) -> str:

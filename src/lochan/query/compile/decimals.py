@@ -1,14 +1,14 @@
 """Numbers of many digits where a source has them as decimals (pools/decimals.py): compared, sorted and added by the
 engine itself, exactly. Where it has them as texts alone, `numbers.py` does the same, and slowly.
 
-An int becomes a decimal for that, or lies beyond all there are. A float counts as the number that its shortest text says:
-of two numbers whose nearest float is not the same the floats tell which is greater; else its text is no longer than the
-decimal, and so it is one as well.
+An int becomes a decimal for that, or lies beyond all there are. A float counts as the number that its shortest text
+says: of two numbers whose nearest float is not the same the floats tell which is greater; else its text is no longer
+than the decimal, and so it is one as well.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
 from sqlglot import exp
@@ -56,6 +56,20 @@ _COUNT_DIGITS = 12  # of how many rows there are
 def shown(exact: Exact) -> Sql:
     """The same text for the same number."""
     return neutral("decimal_text", exact.sql, options=(exact.digits.scale,))
+
+
+def from_text(sql: Sql, digits: Digits) -> Exact:
+    """Of a number's text, known to fit."""
+    return Exact(exp.Cast(this=sql.copy(), to=decimal_type(digits.scale)), digits)
+
+
+def from_texts(sql: Sql | None, arms: Iterable[Value]) -> Exact | None:
+    """Of a text that comes from one of these. None: not all of them have their numbers as decimals, or no decimal holds
+    them all."""
+    some = [arm.exact for arm in arms if DECIMAL in arm.alts]
+    known = [each.digits for each in some if each is not None]
+    digits = common(known) if known and len(known) == len(some) else None
+    return None if sql is None or digits is None else from_text(sql, digits)
 
 
 def nearest(exact: Exact) -> Sql:
@@ -224,4 +238,20 @@ def best(exact: Exact, others: Sequence[tuple[str, Sql]], *, least: bool) -> Sql
     return all_of(tests)
 
 
-__all__ = ["addend", "against", "best", "common", "compared", "keys", "literal", "nearest", "negated", "plain_text", "shown", "summable", "widened"]
+__all__ = [
+    "addend",
+    "against",
+    "best",
+    "common",
+    "compared",
+    "from_text",
+    "from_texts",
+    "keys",
+    "literal",
+    "nearest",
+    "negated",
+    "plain_text",
+    "shown",
+    "summable",
+    "widened",
+]
