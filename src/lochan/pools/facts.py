@@ -19,6 +19,7 @@ import pyarrow as pa
 from lochan.errors import Corrupt
 from lochan.formats.entry_table import map_values
 from lochan.formats.key_span import KEYLESS, MAX, MIN
+from lochan.pools.decimals import DecimalColumn
 from lochan.pools.layout import Layout, body_layout, lay_out
 from lochan.pools.shape import Object, Type
 
@@ -38,7 +39,8 @@ class ShapeFacts(msgspec.Struct, frozen=True, array_like=True):
 
 
 class ColumnFacts(msgspec.Struct, frozen=True, array_like=True):
-    """`path` is physical: a column's name and those of its structs' members. Times are microseconds since 1970.
+    """`path` is physical: a column's name and those of its structs' members. Times are microseconds since 1970,
+    decimals are texts.
 
     `least` and `greatest` bound every value of the column, None where there is none (or a NaN makes them useless);
     a text is cut to TEXT_MAX characters, and `cut` then says that a greater one may begin with it.
@@ -63,6 +65,7 @@ class Facts(msgspec.Struct, frozen=True, array_like=True):
     body: bool = False  # rows are text; where `shapes` is empty there were too many, and `_shape` is 0
     sorted: bool = True  # whether the rows lie in the order of the key
     keys: tuple[tuple[str, ...], ...] = ()  # paths that the layout keeps as columns in any case
+    decimals: tuple[DecimalColumn, ...] = ()  # of the columns of text whose numbers are known
 
     def layout(self) -> Layout:
         shapes = [each.shape for each in self.shapes]
@@ -78,6 +81,7 @@ class _Rest(msgspec.Struct, frozen=True, array_like=True):
     body: bool
     sorted: bool
     keys: tuple[tuple[str, ...], ...]
+    decimals: tuple[DecimalColumn, ...] = ()  # entries of old have none
 
 
 class Opened(msgspec.Struct, frozen=True, array_like=True):
@@ -88,10 +92,12 @@ class Opened(msgspec.Struct, frozen=True, array_like=True):
     body: bool
     sorted: bool
     keys: msgspec.Raw
+    decimals: msgspec.Raw = msgspec.Raw()
 
     def form(self) -> Hashable:
         """Objects that have the same keep the same fields in the same places."""
-        return tuple((each.id, bytes(each.shape), each.rows > 0) for each in self.shapes), bytes(self.keys), self.body
+        shapes = tuple((each.id, bytes(each.shape), each.rows > 0) for each in self.shapes)
+        return shapes, bytes(self.keys), self.body, bytes(self.decimals)
 
     def column(self, path: tuple[str, ...]) -> ColumnFacts | None:
         beginning = msgspec.msgpack.encode(path)  # it stands behind the byte that tells how many fields there are
@@ -107,7 +113,7 @@ class _OpenedShape(msgspec.Struct, frozen=True, array_like=True):
 
 
 def to_metadata(facts: Facts) -> dict[str, str]:
-    rest = _Rest(facts.shapes, facts.columns[:_COLUMNS_MAX], facts.body, facts.sorted, facts.keys)
+    rest = _Rest(facts.shapes, facts.columns[:_COLUMNS_MAX], facts.body, facts.sorted, facts.keys, facts.decimals)
     packed = msgspec.msgpack.encode(rest)
     size = len(packed) if len(packed) > _PLAIN_BYTES_MAX else 0
     if size:
@@ -130,7 +136,7 @@ def from_metadata(metadata: Mapping[str, str], path: str = "") -> Facts:
         span = bytes.fromhex(metadata[MIN]), bytes.fromhex(metadata[MAX])
     except (KeyError, ValueError, OSError, msgspec.MsgspecError) as error:
         raise Corrupt(f"what is known of the data object {path!r} cannot be read: {error}") from error
-    return Facts(rows, keyless, *span, rest.shapes, rest.columns, rest.body, rest.sorted, rest.keys)
+    return Facts(rows, keyless, *span, rest.shapes, rest.columns, rest.body, rest.sorted, rest.keys, rest.decimals)
 
 
 def opened(unpacked: bytes) -> Opened:

@@ -9,6 +9,7 @@ what is missing, what is null, and the order of the fields.
     int? string? {c int}? …       this or null: of such a row the column tells (pools/nullable.py)
     time:FORMAT                   a string, or a timestamp of another format, that FORMAT gives back (pools/times.py)
     json                          anything else, kept as its text: an int beyond 64 bits, a list of mixed kinds
+    decimal:SCALE                 of no row: what a column of numbers beside such texts holds (pools/decimals.py)
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ import msgspec
 
 NULL, BOOL, INT, FLOAT, STRING, TIME, JSON = "null", "bool", "int", "float", "string", "time", "json"
 OBJECT, ARRAY = "object", "array"
+DECIMAL = "decimal"  # no kind of a shape
+_WITH_MORE = (f"{TIME}:", f"{DECIMAL}:")  # begin types that are not their kind alone
 SCALARS = (BOOL, INT, FLOAT, STRING, TIME)
 DEPTH_MAX = 32  # below it a value is kept as text; engines refuse far deeper ones
 _INT_MIN, _INT_MAX = -(1 << 63), (1 << 63) - 1
@@ -55,7 +58,7 @@ Shape = Object
 def kind_of(type: Type) -> str:
     """The kind without what is inside: object, array, time without its format, …; of what may be null, if it is not."""
     if isinstance(type, str):
-        return TIME if type.startswith("time:") else type
+        return type.partition(":")[0] if type.startswith(_WITH_MORE) else type
     if isinstance(type, Maybe):
         return kind_of(type.of)
     return OBJECT if isinstance(type, Object) else ARRAY

@@ -9,6 +9,8 @@ So of all the leaves of one path at most one is not NULL in any row, and where a
 made of their members' leaves; they have no column of their own. Which kinds a path may have is known before anything is
 read, from the shapes in the objects' entries; a kind that no row has is never asked for.
 
+    (x, decimal)    "x:decimal"   beside (x, json): the number that its text is, else NULL (pools/decimals.py)
+
     _shape          the number of the row's shape in the source's dictionary; 0: its shape is not known
     _body           the row as JSON text, of objects that keep their rows as text; else NULL
 """
@@ -21,14 +23,14 @@ from typing import NamedTuple, Protocol
 
 from sqlglot import exp
 
-from lochan.pools.shape import ARRAY, JSON, NULL, OBJECT, SCALARS, Object, Type
+from lochan.pools.shape import ARRAY, DECIMAL, JSON, NULL, OBJECT, SCALARS, Object, Type
 
 Path = tuple[str, ...]
 
 
 class Leaf(NamedTuple):
     path: Path
-    kind: str  # null, bool, int, float, string, time, object, array, json
+    kind: str  # null, bool, int, float, string, time, object, array, json, decimal
 
     @property
     def column(self) -> str:
@@ -54,7 +56,14 @@ class Leaf(NamedTuple):
 
 
 _TOKEN = re.compile(r"\\.|.", re.DOTALL)
-_KINDS = frozenset((*SCALARS, NULL, OBJECT, ARRAY, JSON))
+_KINDS = frozenset((*SCALARS, NULL, OBJECT, ARRAY, JSON, DECIMAL))
+
+
+class Digits(NamedTuple):
+    """What every number of a leaf of decimals fits in; together at most 38."""
+
+    whole: int  # before the point
+    scale: int  # behind it
 
 
 class Known(NamedTuple):
@@ -65,6 +74,8 @@ class Known(NamedTuple):
     element: Type = NULL  # of an array: what its elements are
     formats: tuple[str, ...] = ()  # of a time: how it is written (the shape says which)
     timed: bool = False  # of a string: those that say a time are times
+    numberless: bool = False  # of json: no text is a number
+    digits: Digits = Digits(0, 0)  # of decimals; all numbers among the texts at the path are there
     otherwise: bool = False  # of null: every row has it that has none of the others, so it need not be read
 
 

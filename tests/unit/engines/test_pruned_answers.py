@@ -4,6 +4,7 @@ rows leaves none out."""
 from __future__ import annotations
 
 import random
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,10 +19,12 @@ from tests.run import run
 from tests.unit.engines.lake import BY_K, query_lake
 
 VALUES: list[Any] = [
+    *(2**64 - 1, Decimal("0.5000000000000000000001"), Decimal("-33.33333333333333333333"), Decimal("1e400")),
     *(None, True, False, 0, 1, 5, -3, 2**53 + 1, 2**53, 0.5, 5.0, -2.5, 1e300, float(2**53)),
     *("", "a", "ab", "b", "é", "5", "2026-11-01T10:00:00Z", "x" * 80, "x" * 64, "x" * 63 + "y"),
 ]
 LITERALS = [
+    *("18446744073709551615", "0.5000000000000000000001", "-33.33333333333333333333", "1e400", "18446744073709551614"),
     *("0", "1", "5", "-3", "0.5", "5.0", "9007199254740993", "9007199254740992", "1e300", "true", "false"),
     *('"a"', '"ab"', '""', '"é"', '"5"', f'"{"x" * 80}"', f'"{"x" * 64}"', "2026-11-01T10:00:00Z"),
 ]

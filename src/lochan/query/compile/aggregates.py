@@ -8,11 +8,11 @@ from collections.abc import Callable
 from sqlglot import exp
 
 from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, JSON, NULL, OBJECT, TIME
-from lochan.query.compile import numbers
+from lochan.query.compile import decimals, numbers
 from lochan.query.compile.aggregated import Aggregated, one_format
 from lochan.query.compile.collecting import collect, first, fused_type, last, union
 from lochan.query.compile.comparing import exact
-from lochan.query.compile.exact_sums import exact_average, exact_total, extreme_number
+from lochan.query.compile.exact_sums import exact_average, exact_total, extreme_decimal, extreme_number
 from lochan.query.compile.expressions import value_of
 from lochan.query.compile.moments import exact_text
 from lochan.query.compile.scope import refused
@@ -130,14 +130,20 @@ def _extreme(each: Aggregated, function: type[exp.AggFunc], *, least: bool) -> V
             case((all_of([is_set(whole), first]), whole)),
             case((all_of([is_set(real), any_of([is_null(whole), negate(coalesce(first, exp.false()))])]), real)),
         )
-    if DECIMAL in ends:
+    as_decimal = None
+    if value.exact is not None:
+        found = extreme_decimal(ends, value.exact, least=least)
+        ends, as_decimal = ends | found.ends, found.exact
+    elif DECIMAL in ends:
         ends |= extreme_number(ends, each.over(function(this=numbers.key(value))))
     order = list(ends) if least else list(reversed(ends))
     alts: dict[str, Sql] = {}
     for at, kind in enumerate(order):
         others = [ends[other] for other in order[:at] if not {kind, other} <= set(EVERY_NUMBER)]
         alts[kind] = case((all_of(is_null(other) for other in others), ends[kind])) if others else ends[kind]
-    return Value(alts, "" if each.sure and len(value.alts) == 1 else NULL, format=one_format(value))
+    if as_decimal is not None and alts[DECIMAL] != ends[DECIMAL]:  # something of another kind comes before it
+        as_decimal = None
+    return Value(alts, "" if each.sure and len(value.alts) == 1 else NULL, format=one_format(value), exact=as_decimal)
 
 
 def whichever(each: Aggregated) -> Value:
@@ -176,7 +182,9 @@ def _of_bools(each: Aggregated, function: type[exp.AggFunc]) -> Value:
 
 def _ordering(value: Value, kind: str) -> Sql:
     """What is compared of the values of one kind."""
-    return numbers.key(value.only((DECIMAL,))) if kind == DECIMAL else value.alts[kind].copy()
+    if kind == DECIMAL:
+        return numbers.key(value.only((DECIMAL,))) if value.exact is None else value.exact.sql.copy()
+    return value.alts[kind].copy()
 
 
 def _identity(value: Value, kind: str) -> Sql:
@@ -194,7 +202,7 @@ def _reals(value: Value) -> Sql | None:
     if FLOAT in value.alts:
         found.append(value.alts[FLOAT])
     if DECIMAL in value.alts:
-        found.append(numbers.nearest(value.alts[DECIMAL]))
+        found.append(numbers.nearest(value.alts[DECIMAL]) if value.exact is None else decimals.nearest(value.exact))
     return coalesce(*found) if found else None
 
 

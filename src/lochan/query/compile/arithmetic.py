@@ -17,7 +17,7 @@ from math import isfinite
 
 from lochan.pools.shape import FLOAT, INT, NULL, STRING, TIME
 from lochan.query.checkpoint import checkpoint
-from lochan.query.compile import numbers
+from lochan.query.compile import decimals, numbers
 from lochan.query.compile.alternates import Alternates
 from lochan.query.compile.size import check_value
 from lochan.query.compile.sql import (
@@ -85,7 +85,7 @@ def negative(value: Value) -> Value:
     if wrong != FALSE:
         message = case((wrong, text("no number to turn the sign of")))
         alts[ERROR] = coalesce(alts[ERROR], message) if ERROR in alts else message
-    return Value(alts, value.nothing)
+    return Value(alts, value.nothing, exact=value.exact and decimals.negated(value.exact))
 
 
 def _results(op: str, left: Value, right: Value) -> Iterator[tuple[str, Sql, tuple[Sql, Sql] | None]]:

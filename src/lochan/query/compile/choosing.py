@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from lochan.pools.shape import ARRAY, JSON, NULL, OBJECT, TIME, Type
-from lochan.query.compile.sql import FALSE, TRUE, Sql, case, flag, number
+from lochan.query.compile.decimals import from_texts
+from lochan.query.compile.sql import DECIMAL, FALSE, TRUE, Sql, case, flag, number
 from lochan.query.compile.texts import json_text
 from lochan.query.compile.value import GONE, MISSING, Format, Order, Record, Value, with_null
 
@@ -30,7 +31,9 @@ def chosen(arms: Sequence[tuple[Sql, Value]]) -> Value:
     record = _record([(test, value) for test, value in arms if value.record is not None]) if OBJECT in alts else None
     texts = [(test, value.original) for test, value in arms if value.original is not None]
     original = case(*texts) if texts and TIME in alts else None
-    return Value(alts, nothing, element, record, _format(arms) if TIME in alts else None, original=original)
+    exact = from_texts(alts.get(DECIMAL), [value for _, value in arms])
+    format = _format(arms) if TIME in alts else None
+    return Value(alts, nothing, element, record, format, original=original, exact=exact)
 
 
 def agreed(arms: Sequence[tuple[Sql, Value]]) -> tuple[Type | None, list[tuple[Sql, Value]]]:
@@ -48,7 +51,7 @@ def _as_json(value: Value) -> Value:
         return value
     rest = {kind: sql for kind, sql in value.alts.items() if kind not in (ARRAY, JSON)}
     both = json_text(Value({k: v for k, v in value.alts.items() if k in (ARRAY, JSON)}, MISSING, value.element))
-    return Value({**rest, JSON: both}, value.nothing, None, value.record, value.format)
+    return Value({**rest, JSON: both}, value.nothing, None, value.record, value.format, exact=value.exact)
 
 
 def _record(arms: Sequence[tuple[Sql, Value]]) -> Record:

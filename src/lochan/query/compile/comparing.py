@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from sqlglot import exp
 
 from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, JSON, NULL, OBJECT, TIME
-from lochan.query.compile import moments, numbers
+from lochan.query.compile import decimals, moments, numbers
 from lochan.query.compile.sql import (
     DECIMAL,
     FALSE,
@@ -91,7 +91,8 @@ def order_keys(value: Value, *, descending: bool, nulls_first: bool) -> list[exp
     if len(set(simple) - set(EVERY_NUMBER)) + bool(set(simple) & set(EVERY_NUMBER)) + bool(rest) > 1:
         keys.append(_ordered(_class(value, simple, rest), descending, nulls_first))
     if DECIMAL in simple:
-        keys.append(_ordered(numbers.key(value), descending, nulls_first))
+        by_number = decimals.keys(value) or [numbers.key(value)]
+        keys.extend(_ordered(each, descending, nulls_first) for each in by_number)
         simple = [kind for kind in simple if kind not in EVERY_NUMBER]
     elif set(NUMBERS) <= set(simple):
         keys.extend(_ordered(each, descending, nulls_first) for each in number_keys(value))

@@ -44,6 +44,7 @@ from lochan.query.compile.value import (
     GONE,
     MISSING,
     Body,
+    Exact,
     Format,
     Order,
     Record,
@@ -62,12 +63,15 @@ def row_of(scan: Scan) -> Value:
 
 def field_of(scan: Scan, path: Path, types: Mapping[int, Type], *, sure: bool) -> Value:
     """Not `sure`: a field of an object that may be null in rows of shapes that have the field."""
-    known = scan.source.known(path)
+    told_of = scan.source.known(path)
+    decimals = next((each for each in told_of if each.leaf.kind == DECIMAL), None)
+    known = [each for each in told_of if each is not decimals]
     certain = len(known) == 1 and known[0].always
     or_null = any(each.otherwise for each in known)
     alts = {each.leaf.kind: scan.leaf(each.leaf) for each in known if not each.otherwise}
-    if JSON in alts:
-        alts[DECIMAL], alts[JSON] = numbers.split(alts[JSON])
+    exact = None if decimals is None else Exact(scan.leaf(decimals.leaf), decimals.digits)
+    if JSON in alts and not any(each.numberless for each in known):
+        alts[DECIMAL], alts[JSON] = numbers.split(alts[JSON], exact)
     original = None
     if any(each.timed for each in known):
         time, alts[STRING], original = moments.split(alts[STRING])
@@ -82,6 +86,7 @@ def field_of(scan: Scan, path: Path, types: Mapping[int, Type], *, sure: bool) -
         _record(scan, path, types, sure=told) if OBJECT in alts else None,
         _format(scan, formats, types, by_shape=original is not None) if formats else None,
         original=original,
+        exact=exact,
         shaped=None if scan.source.has_body else Shaped(scan.shape(), types, sure),
     )
 

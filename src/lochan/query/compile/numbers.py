@@ -20,6 +20,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from sqlglot import exp
 
 from lochan.pools.shape import FLOAT, INT, JSON, STRING
+from lochan.query.compile import decimals
 from lochan.query.compile.sql import (
     DECIMAL,
     FALSE,
@@ -31,12 +32,13 @@ from lochan.query.compile.sql import (
     cast,
     coalesce,
     is_null,
+    is_set,
     negate,
     number,
     op,
     text,
 )
-from lochan.query.compile.value import EVERY_NUMBER, Value
+from lochan.query.compile.value import EVERY_NUMBER, Exact, Value
 from lochan.query.dialects.decimals import MIDDLE
 from lochan.query.dialects.neutral import neutral
 
@@ -56,9 +58,12 @@ Number = int | float | Decimal
 # ── in texts ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def split(json: Sql) -> tuple[Sql, Sql]:
+def split(json: Sql, exact: Exact | None = None) -> tuple[Sql, Sql]:
     """A JSON text as a number's, and as that of anything else: each NULL where the other is not. A number begins with
-    a minus or a digit, and nothing else that begins a JSON value lies between these."""
+    a minus or a digit, and nothing else that begins a JSON value lies between these. `exact` is the number itself,
+    where the source has it."""
+    if exact is not None:
+        return case((is_set(exact.sql), json)), case((is_null(exact.sql), json))
     begins = all_of([op(exp.GTE, json, text("-")), op(exp.LT, json, text(":"))])
     return case((begins, json)), case((negate(exp.Paren(this=begins)), json))
 
@@ -69,7 +74,7 @@ def unsplit(value: Value) -> Value:
         return value
     one, other = value.alts[DECIMAL], value.alts[JSON]
     whole = _split_from(one)
-    if whole is None or (one, other) != split(whole):
+    if whole is None or (one, other) not in (split(whole), split(whole, value.exact)):
         return value
     return replace(value, alts={kind: sql for kind, sql in value.alts.items() if kind != DECIMAL} | {JSON: whole})
 
@@ -105,7 +110,8 @@ def normalized(value: Value) -> Value:
     """With the same text for the same number, where values are told apart by their texts."""
     if DECIMAL not in value.alts:
         return value
-    return replace(value, alts={**value.alts, DECIMAL: normal(value.alts[DECIMAL])}, text=None)
+    text = normal(value.alts[DECIMAL]) if value.exact is None else decimals.shown(value.exact)
+    return replace(value, alts={**value.alts, DECIMAL: text}, text=None)
 
 
 def constant_key(value: Number) -> str:
@@ -131,6 +137,13 @@ def exact_decimal(value: Number) -> Decimal:
 
 def compared(op_: str, one: str, left: Value, other: str, right: Value) -> Sql:
     """Of two kinds of numbers, one of which is a decimal."""
+    found = None
+    if left.exact is not None and one == DECIMAL:
+        found = decimals.compared(op_, left.exact, other, right)
+    elif right.exact is not None and other == DECIMAL:
+        found = decimals.compared(_TURN[op_], right.exact, one, left)
+    if found is not None:
+        return found
     if isinstance(right.constant, Decimal) and one != DECIMAL:
         return against_decimal(op_, one, left.alts[one], right.constant)
     if isinstance(left.constant, Decimal) and other != DECIMAL:

@@ -8,15 +8,31 @@ from functools import cache
 
 from sqlglot import exp
 
-from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, JSON, NULL, OBJECT, STRING, TIME, Array, Object, Type, kind_of
+from lochan.pools import shape
+from lochan.pools.decimals import DIGITS_MAX, scale_of
+from lochan.pools.shape import (
+    ARRAY,
+    BOOL,
+    FLOAT,
+    INT,
+    JSON,
+    NULL,
+    OBJECT,
+    STRING,
+    TIME,
+    Array,
+    Object,
+    Type,
+    kind_of,
+)
 from lochan.query.dialects.neutral import AGGREGATES, Neutral, neutral
 
 Sql = exp.Expr
 
 TRUE, FALSE = exp.true(), exp.false()
 INT_MIN, INT_MAX = -(1 << 63), (1 << 63) - 1
+DECIMAL = shape.DECIMAL  # of a value: the text of a number that neither 64 bits nor a double hold (`numbers.py`)
 DURATION, IP, ERROR = "duration", "ip", "error"  # kinds that a query has, but no file
-DECIMAL = "decimal"  # the text of a number that neither 64 bits nor a double hold: `numbers.py`
 
 _TYPES = {
     NULL: "boolean",
@@ -43,6 +59,8 @@ def sql_type(kind: str, element: Type | None = None) -> exp.DataType:
             expressions=[element_type(element if element is not None else JSON)],
             nested=True,
         )
+    if kind == DECIMAL and isinstance(element, str) and element != NULL:
+        return decimal_type(scale_of(element))
     return _parsed(_TYPES[kind]).copy()
 
 
@@ -55,7 +73,11 @@ def element_type(element: Type) -> exp.DataType:
         return exp.DataType(this=exp.DataType.Type.STRUCT, expressions=members, nested=True)
     if isinstance(element, Array):
         return sql_type(ARRAY, element.of)
-    return sql_type(kind_of(element))
+    return sql_type(kind_of(element), element)
+
+
+def decimal_type(scale: int) -> exp.DataType:
+    return _parsed(f"decimal({DIGITS_MAX}, {scale})").copy()
 
 
 @cache

@@ -35,6 +35,7 @@ from lochan.query.compile.sql import (
     number,
     text,
 )
+from lochan.query.leaves import Digits
 
 MISSING = "missing"
 NUMBERS = (INT, FLOAT)
@@ -62,6 +63,14 @@ class Format:
 
 
 @dataclass(frozen=True)
+class Exact:
+    """A number of many digits as the engine's decimal, where a source has it so (`decimals.py`)."""
+
+    sql: Sql
+    digits: Digits
+
+
+@dataclass(frozen=True)
 class Value:
     alts: Mapping[str, Sql]
     nothing: str = ""
@@ -72,6 +81,7 @@ class Value:
     text: Sql | None = None  # a JSON text that says the same, if there is one
     shaped: Shaped | None = None  # of a field of a source
     original: Sql | None = None  # of a time: its text, where microseconds do not give it back (`moments.py`)
+    exact: Exact | None = None  # of a decimal: NULL where it is none
     there: Sql | None = None  # a shorter test of whether it is there than its alternates make
 
     @property
@@ -83,7 +93,13 @@ class Value:
         kept = {kind: self.alts[kind] for kind in self.alts if kind in set(kinds)}
         same = len(kept) == len(self.alts) or self.nothing
         return replace(
-            self, alts=kept, nothing=self.nothing if same else MISSING, constant=None, text=None, shaped=None
+            self,
+            alts=kept,
+            nothing=self.nothing if same else MISSING,
+            constant=None,
+            text=None,
+            shaped=None,
+            exact=self.exact if DECIMAL in kept else None,
         )
 
 
@@ -268,6 +284,7 @@ def mapped(value: Value, change: Callable[[Sql, str], Sql], alts: Mapping[str, S
         text=None if value.text is None else change(value.text, JSON),
         shaped=value.shaped and replace(value.shaped, number=change(value.shaped.number, INT)),
         original=None if value.original is None else change(value.original, STRING),
+        exact=value.exact and replace(value.exact, sql=change(value.exact.sql, DECIMAL)),
         there=None if value.there is None else change(value.there, BOOL),
     )
 

@@ -7,7 +7,15 @@ same answers; nothing is rounded.
     exact_float     the double whose shortest text says the same number; NULL: there is none
     json_merged     the fields of several JSON objects as one object: the last of a name wins, in the place of the first
     json_exact      what is at a path of a JSON text; a number of more digits than the engine reads ends the query
-    decimal_fits    whether it has at most 38 digits before the point and 54 behind it, so that it can be added exactly
+    try_decimal     an int as DECIMAL(38, s); NULL: it has too many digits
+    float_decimal   the shortest text of a float likewise
+    decimal_float   the double next to a decimal
+    decimal_text    the shortest way to write a decimal, without a power of ten
+    float_fits      whether a float has at most 38 digits before the point and 38 behind it, so that it can be added
+    float_plain     such a float without a power of ten; NULL for others
+    plain_whole     what is before the point of a text without a power of ten, DECIMAL(38, 0)
+    plain_rest      27 digits behind it, DECIMAL(37, 27)
+    plain_tail      the 27 digits behind those
     decimal_whole   what is before the point, DECIMAL(38, 0); a number that does not fit ends the query
     decimal_rest    27 digits behind it, DECIMAL(37, 27)
     decimal_tail    the 27 digits behind those
@@ -19,7 +27,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from lochan.query.dialects.form import Form, Forms
+from lochan.query.dialects.form import Form, Forms, plain
 
 WHOLE_DIGITS, REST_DIGITS = 38, 27  # of the parts that are summed
 MIDDLE = 4_000_000_000_000_000_000  # added to a power of ten, so that powers are 19 digits and order as texts
@@ -38,6 +46,7 @@ class Words(NamedTuple):
     quoted: Callable[[str], str]
     fail: Callable[[str], str]
     float_text: Callable[[str], str]
+    shortest: Callable[[str], str]  # of a float: the fewest digits that say which it is, in any notation
     matches: Callable[[str, str], str]
     json_get: Form
     json_items: Form
@@ -55,7 +64,6 @@ def forms(words: Words) -> Forms:
     return {
         "number_key": lambda arguments, options: made.key(arguments[0]),
         "number_text": lambda arguments, options: made.text(arguments[0]),
-        "decimal_fits": lambda arguments, options: made.fits(arguments[0]),
         "exact_float": lambda arguments, options: made.float(arguments[0]),
         "whole_int": lambda arguments, options: made.int(arguments[0]),
         "finite": lambda arguments, options: (
@@ -66,6 +74,17 @@ def forms(words: Words) -> Forms:
         "decimal_tail": made.tail,
         "decimal_total": lambda arguments, options: made.total(*arguments),
         "refuse": made.refuse,
+        "try_decimal": plain("TRY_CAST({0} AS DECIMAL(38, {o0}))"),
+        "float_decimal": lambda arguments, options: (
+            f"TRY_CAST({words.shortest(arguments[0])} AS DECIMAL(38, {options[0]}))"
+        ),
+        "decimal_float": plain(f"CAST(CAST({{0}} AS {words.text}) AS DOUBLE)"),  # from its digits, so to the nearest
+        "decimal_text": made.decimal_text,
+        "float_fits": lambda arguments, options: _float_fits(arguments[0]),
+        "float_plain": lambda arguments, options: made.float_plain(arguments[0]),
+        "plain_whole": lambda arguments, options: f"CAST(SPLIT_PART({arguments[0]}, '.', 1) AS {_LARGE})",
+        "plain_rest": lambda arguments, options: _plain_part(arguments[0], 1),
+        "plain_tail": lambda arguments, options: _plain_part(arguments[0], REST_DIGITS + 1),
         "json_exact": lambda arguments, options: made.exact(arguments[0], words.json_get(arguments, options)),
         "json_merged": lambda arguments, options: words.json_merged(arguments, made.exact),
         "json_exact_items": lambda arguments, options: made.exact_items(arguments[0]),
@@ -137,6 +156,10 @@ class _Made:
         some = self._let("d", self._words.members(parts), written)
         return self._let("k", key, f"CASE WHEN LENGTH(k) = 1 THEN '0' ELSE {some} END")
 
+    def decimal_text(self, arguments: Sequence[str], options: tuple[Any, ...]) -> str:
+        text = self._as_text(arguments[0])
+        return self._words.right_trim(self._words.right_trim(text, "0"), ".") if options[0] else text
+
     def float(self, number: str) -> str:
         """Fifteen digits need no proof."""
         near = "TRY_CAST(j AS DOUBLE)"
@@ -150,8 +173,14 @@ class _Made:
         small = self._apart("t", f"CASE WHEN d.p <= 19 THEN TRY_CAST({signed} AS BIGINT) END")
         return self._let("t", number, f"CASE WHEN t IS NOT NULL THEN {small} END")
 
-    def fits(self, number: str) -> str:
-        return self._let("t", number, self._apart("t", f"({_FITS})"))
+    def float_plain(self, real: str) -> str:
+        """Seventeen digits say which it is, so these types hold them all."""
+        types = [(f"ABS({real}) >= 1e17", 0), (f"ABS({real}) >= 1e-3", 20), ("TRUE", 38)]
+        arms = " ".join(
+            f"WHEN {test} THEN {self._as_text(f'CAST(s AS DECIMAL(38, {scale}))')}" for test, scale in types
+        )
+        text = self._let("s", self._words.shortest(real), f"CASE {arms} END")
+        return f"CASE WHEN {_float_fits(real)} THEN {text} END"
 
     def whole(self, arguments: Sequence[str], options: tuple[Any, ...]) -> str:
         small = f"CAST(GREATEST(LEAST(d.p, {WHOLE_DIGITS}), 0) AS INT)"
@@ -252,7 +281,16 @@ class _Made:
         made = f"CASE WHEN g.n THEN '-' ELSE '' END || {self._as_text('g.w')} || '.' || {behind}"
         for name, members in reversed(steps):
             made = self._let(name, self._words.members(members), made)
-        return self.text(self.key(made))
+        return self._words.right_trim(self._words.right_trim(made, "0"), ".")
+
+
+def _plain_part(text: str, start: int) -> str:
+    digits = f"SUBSTRING(SPLIT_PART({text}, '.', 2) || '{'0' * (start + 1)}', {start}, {REST_DIGITS})"
+    return f"CAST(CASE WHEN {text} LIKE '-%' THEN '-0.' ELSE '0.' END || {digits} AS {_SMALL})"
+
+
+def _float_fits(real: str) -> str:
+    return f"({real} = 0 OR (ABS({real}) >= 1e-21 AND ABS({real}) < 1e38))"
 
 
 def _cut(sql: str) -> str:

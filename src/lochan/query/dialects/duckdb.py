@@ -329,6 +329,7 @@ _WORDS = decimals.Words(
     quoted=quoted,
     fail=lambda message: f"ERROR({message})",
     float_text=lambda value: f"CAST(TO_JSON({value}) AS VARCHAR)",
+    shortest=lambda value: f"CAST({value} AS VARCHAR)",
     matches=lambda of, pattern: _matches([of], (pattern,)),
     json_get=_json_get,
     json_items=_JSON_ITEMS,

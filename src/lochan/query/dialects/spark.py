@@ -21,7 +21,7 @@ from lochan.query.dialects.form import (
     rounded,
     slice_ends,
 )
-from lochan.query.dialects.spark_floats import float_text
+from lochan.query.dialects.spark_floats import float_text, shortest
 from lochan.query.dialects.spark_words import TYPES, matches, pattern, quoted, type_text
 
 # ── text ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -120,6 +120,7 @@ _WORDS = decimals.Words(
     quoted=quoted,
     fail=lambda message: f"RAISE_ERROR({message})",
     float_text=float_text,
+    shortest=shortest,
     matches=lambda of, pattern: matches([of], (pattern,)),
     json_get=spark_nested.FORMS["json_get"],
     json_items=spark_nested.FORMS["json_items"],

@@ -17,9 +17,13 @@ from lochan.query.dialects.spark_words import let
 
 def float_text(value: str) -> str:
     """NULL of NULL."""
+    return f"CASE WHEN {value} IS NOT NULL THEN {let(shortest(value), _of_text, always=True)} END"
+
+
+def shortest(value: str) -> str:
+    """Always with a power of ten, and zeros behind the digits."""
     arms = [f"WHEN TRY_CAST({text} AS DOUBLE) = {value} THEN {text}" for text in map(_digits(value), (15, 16))]
-    java = f"CASE {' '.join(arms)} ELSE {_digits(value)(17)} END"
-    return f"CASE WHEN {value} IS NOT NULL THEN {let(java, _of_text, always=True)} END"
+    return f"CASE {' '.join(arms)} ELSE {_digits(value)(17)} END"
 
 
 def _digits(value: str) -> Callable[[int], str]:

@@ -7,7 +7,8 @@ from functools import lru_cache
 from typing import Any
 
 from lochan.errors import Refused
-from lochan.pools.shape import BOOL, FLOAT, INT, JSON, NULL, STRING, TIME, Array, Object, Type, kind_of
+from lochan.pools.decimals import DIGITS_MAX, scale_of
+from lochan.pools.shape import BOOL, DECIMAL, FLOAT, INT, JSON, NULL, STRING, TIME, Array, Object, Type, kind_of
 from lochan.query.dialects.backtracking import EXPONENTIAL, TooLarge, growth
 
 _GROWTH_MAX = 2  # of the ways to match a text with its length: `.*a.*b.*` has the square
@@ -79,4 +80,7 @@ def type_text(type: Type | None) -> str:
         return f"STRUCT<{members}>"
     if isinstance(type, Array):
         return f"ARRAY<{type_text(type.of)}>"
-    return TYPES[kind_of(type)] if type is not None else "STRING"
+    if type is None:
+        return "STRING"
+    kind = kind_of(type)
+    return f"DECIMAL({DIGITS_MAX}, {scale_of(type)})" if kind == DECIMAL and type != DECIMAL else TYPES[kind]

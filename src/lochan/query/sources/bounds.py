@@ -12,7 +12,7 @@ from typing import NamedTuple
 from lochan.pools.shape import BOOL, NULL, STRING
 from lochan.pools.times import Moment
 from lochan.query import ast
-from lochan.query.sources.constants import DECIMAL, Constant, Scalar, constant
+from lochan.query.sources.constants import Constant, Scalar, constant
 
 Path = tuple[str, ...]
 
@@ -189,9 +189,7 @@ class _Bounds:
         return Either((Valued(equal.path), Missing(equal.path))) if isinstance(equal, IsNull) else _unlike(equal)
 
     def _constant(self, e: ast.Expr) -> Constant | None:
-        """A decimal tells nothing: what is known of objects are ints and floats."""
-        found = constant(e, self._now)
-        return None if found is None or found[0] == DECIMAL else found
+        return constant(e, self._now)
 
 
 def _is_null(e: ast.Expr) -> bool:

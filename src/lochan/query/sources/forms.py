@@ -11,11 +11,13 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import NamedTuple
 
+from lochan.pools.decimals import Column, DecimalColumn
 from lochan.pools.facts import Facts
 from lochan.pools.layout import BODY_COLUMN, Alternate, Layout, Member, columns
 from lochan.pools.shape import (
     ARRAY,
     BOOL,
+    DECIMAL,
     FLOAT,
     INT,
     JSON,
@@ -84,6 +86,7 @@ class Form:
         body: bool,
         layout: Layout,
         others: Iterable[Object] = (),
+        decimals: Iterable[DecimalColumn] = (),
     ) -> None:
         """`others` have no rows: they are there for the layout alone."""
         self.shapes = shapes
@@ -91,6 +94,7 @@ class Form:
         self.body = body or layout.body
         self.layout = layout
         self._keys = keys
+        self._decimals: dict[Column, DecimalColumn] = {each.text: each for each in decimals}
         self._places: dict[tuple[Leaf, bool], Place | None] = {}
 
     @property
@@ -100,7 +104,8 @@ class Form:
 
     @cached_property
     def columns(self) -> dict[str, Type]:
-        return dict(columns(self.layout))
+        beside = {each.column: each.type for each in self._decimals.values() if each.column}
+        return {**dict(columns(self.layout)), **beside}
 
     @cached_property
     def _seen(self) -> dict[Path, list[_Seen]]:
@@ -135,6 +140,16 @@ class Form:
             ]
         return self._seen[path]
 
+    def decimals(self, path: Path, lists_as_text: bool = False) -> DecimalColumn | None:
+        """Where the numbers are that are among the texts at this path, all of them; its column is empty where there are
+        none. None: only the texts tell."""
+        place = self.place(Leaf(path, JSON), lists_as_text)
+        if place is None or place.list_of is not None:
+            return DecimalColumn((), "")
+        if place.by_value or place.inside:
+            return None
+        return self._decimals.get(place.column)
+
     def place(self, leaf: Leaf, lists_as_text: bool = False) -> Place | None:
         """None: no row has it. With `lists_as_text`, a leaf of kind json has the lists at its path too."""
         key = leaf, lists_as_text
@@ -148,6 +163,9 @@ class Form:
         return Place(frozenset(), False, (BODY_COLUMN,), leaf.path, by_value=True)
 
     def _found(self, leaf: Leaf, lists_as_text: bool) -> Place | None:
+        if leaf.kind == DECIMAL:
+            told = self.decimals(leaf.path, lists_as_text)
+            return None if told is None or not told.column else Place(frozenset(), False, (told.column,))
         kinds = (ARRAY, JSON) if lists_as_text and leaf.kind == JSON else (leaf.kind,)
         seen = [each for each in self._at(leaf.path) if each.may_be(kinds)]
         if not seen:
@@ -204,12 +222,17 @@ class Forms:
         self._known: dict[object, Form] = {}
 
     def of(self, facts: Facts) -> Form:
-        key = tuple((each.id, each.shape, each.rows > 0) for each in facts.shapes), facts.keys, facts.body
+        key = (
+            tuple((each.id, each.shape, each.rows > 0) for each in facts.shapes),
+            facts.keys,
+            facts.body,
+            facts.decimals,
+        )
         found = self._known.get(key)
         if found is None:
             shapes = {each.id: each.shape for each in facts.shapes if each.rows}
             others = (each.shape for each in facts.shapes if not each.rows)
-            found = self._known[key] = Form(shapes, facts.keys, facts.body, facts.layout(), others)
+            found = self._known[key] = Form(shapes, facts.keys, facts.body, facts.layout(), others, facts.decimals)
         return found
 
 

@@ -16,7 +16,7 @@ from lochan.pools.json_row import exact_number
 from lochan.pools.keys import Instant
 from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, JSON, NULL, OBJECT, STRING, TIME
 from lochan.query.compile import moments
-from lochan.query.compile.numbers import against_decimal, constant_key, split
+from lochan.query.compile.numbers import against_decimal, compared, exact_decimal, split
 from lochan.query.compile.sql import (
     DECIMAL,
     FALSE,
@@ -34,9 +34,8 @@ from lochan.query.compile.sql import (
     op,
     text,
 )
-from lochan.query.compile.value import Value, literal
-from lochan.query.dialects.neutral import neutral
-from lochan.query.leaves import Leaf, Path
+from lochan.query.compile.value import Exact, Value, literal
+from lochan.query.leaves import Digits, Leaf, Path
 from lochan.query.sources.constants import Scalar
 from lochan.query.sources.pruning import Ends
 
@@ -136,8 +135,9 @@ def _key(end: End) -> object:
 
 
 # --- in SQL ----------------------------------------------------------------------------------------------------------
-def test(range: KeyRange, settings: PoolSettings, leaves: Sequence[Leaf]) -> Sql:
-    """Over the columns of the key's leaves: whether a row lies in the range."""
+def test(range: KeyRange, settings: PoolSettings, leaves: Sequence[Leaf], digits: Digits | None = None) -> Sql:
+    """Over the columns of the key's leaves: whether a row lies in the range. `digits` are those of the leaf of decimals
+    at the first field, if it has one."""
     leaves = [leaf for leaf in leaves if leaf.kind != NULL]
     absent = [_absent(key.path, leaves) for key in settings.keys if key.path]
     if range.no_key:
@@ -145,9 +145,9 @@ def test(range: KeyRange, settings: PoolSettings, leaves: Sequence[Leaf]) -> Sql
     first = settings.keys[0].path
     timed = first in settings.times
     inside = [
-        _time_inside(leaf, range) if timed and leaf.kind in (TIME, STRING) else _inside(leaf, range)
+        _time_inside(leaf, range) if timed and leaf.kind in (TIME, STRING) else _inside(leaf, range, digits)
         for leaf in leaves
-        if leaf.path == first
+        if leaf.path == first and leaf.kind != DECIMAL
     ]
     return all_of([any_of(inside), *map(negate, absent)])
 
@@ -180,23 +180,25 @@ def _fine_inside(value: Value, range: KeyRange) -> Sql:
     return all_of(tests)
 
 
-def _inside(leaf: Leaf, range: KeyRange) -> Sql:
+def _inside(leaf: Leaf, range: KeyRange, digits: Digits | None = None) -> Sql:
     if leaf.kind == JSON:  # among the texts are numbers of many digits
-        exact, other = split(_column(leaf))
-        ends = [_number_beyond(exact, range.low, above=True), _number_beyond(exact, range.high, above=False)]
+        decimal = None if digits is None else Exact(_column(Leaf(leaf.path, DECIMAL)), digits)
+        exact, other = split(_column(leaf), decimal)
+        value = Value({DECIMAL: exact}, exact=decimal)
+        ends = [_number_beyond(value, range.low, above=True), _number_beyond(value, range.high, above=False)]
         rest = [_beyond(leaf, range.low, above=True), _beyond(leaf, range.high, above=False)]
         return any_of([all_of([is_set(exact), *ends]), all_of([is_set(other), *rest])])
     return all_of([is_set(_column(leaf)), _beyond(leaf, range.low, above=True), _beyond(leaf, range.high, above=False)])
 
 
-def _number_beyond(exact: Sql, end: End, *, above: bool) -> Sql:
+def _number_beyond(exact: Value, end: End, *, above: bool) -> Sql:
     if end is None:
         return TRUE
     kind, value = end
     if _RANK[kind] != _RANK[INT]:
         return TRUE if (_RANK[INT] > _RANK[kind]) is above else FALSE
     assert isinstance(value, int | float | Decimal)
-    return op(exp.GTE if above else exp.LTE, neutral("number_key", exact), text(constant_key(value)))
+    return compared(">=" if above else "<=", DECIMAL, exact, DECIMAL, literal(DECIMAL, Decimal(exact_decimal(value))))
 
 
 def _beyond(leaf: Leaf, end: End, *, above: bool) -> Sql:

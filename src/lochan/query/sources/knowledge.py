@@ -4,8 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from lochan.pools.shape import ARRAY, JSON, NULL, TIME, Array, Object, Type, kind_of, shape_id, sure, type_at, unify
-from lochan.query.leaves import Known, Leaf, Path
+from lochan.pools.decimals import DIGITS_MAX, DecimalColumn
+from lochan.pools.shape import (
+    ARRAY,
+    DECIMAL,
+    JSON,
+    NULL,
+    TIME,
+    Array,
+    Object,
+    Type,
+    kind_of,
+    shape_id,
+    sure,
+    type_at,
+    unify,
+)
+from lochan.query.leaves import Digits, Known, Leaf, Path
 from lochan.query.sources.forms import OPEN_KINDS, Form, Place
 
 
@@ -18,6 +33,7 @@ class Knowledge:
             self._number(form)
         self._known: dict[Path, Sequence[Known]] = {}
         self._elements: dict[Path, Type] = {}
+        self._decimals: dict[Path, Digits | None] = {}
         self._texts: set[Path] = set()  # whose lists are given as text, since no one type holds them all
 
     def renumbered(self, form: Form) -> Mapping[int, int]:
@@ -52,7 +68,10 @@ class Knowledge:
         return form.place(leaf, leaf.path in self._texts)
 
     def element(self, leaf: Leaf) -> Type:
-        """Of an array: what its elements are, over all forms."""
+        """Of an array: what its elements are, over all forms; of decimals, what type holds them all."""
+        if leaf.kind == DECIMAL:
+            told = self._digits(leaf.path)
+            return NULL if told is None else f"{DECIMAL}:{told.scale}"
         return self._elements.get(leaf.path, NULL)
 
     def _number(self, form: Form) -> None:
@@ -78,7 +97,23 @@ class Knowledge:
                 self._elements[path] = element
         formats = tuple(type.partition(":")[2] for type in types if isinstance(type, str) and kind_of(type) == TIME)
         there = len(kinds) > 1 and all(form.has_always(path) for form in self.forms)
-        return [self._leaf(Leaf(path, kind), formats if kind == TIME else (), there) for kind in kinds]
+        found = [self._leaf(Leaf(path, kind), formats if kind == TIME else (), there) for kind in kinds]
+        return self._with_decimals(path, found) if JSON in kinds else found
+
+    def _with_decimals(self, path: Path, found: list[Known]) -> list[Known]:
+        digits = self._digits(path)
+        if digits is None:
+            return found
+        if digits == (0, 0):
+            return [each._replace(numberless=each.leaf.kind == JSON) for each in found]
+        return [*found, Known(Leaf(path, DECIMAL), always=False, digits=digits)]
+
+    def _digits(self, path: Path) -> Digits | None:
+        """Of the numbers among the texts at a path, where every form has them as decimals and one type holds them all;
+        none, where there are no numbers. None: their texts must be read."""
+        if path not in self._decimals:
+            self._decimals[path] = _joined([form.decimals(path, path in self._texts) for form in self.forms])
+        return self._decimals[path]
 
     def _leaf(self, leaf: Leaf, formats: tuple[str, ...], there: bool) -> Known:
         places = [self.place(form, leaf) for form in self.forms]
@@ -96,3 +131,13 @@ class Knowledge:
             of = both
         places = [form.place(Leaf(path, ARRAY)) for form in self.forms]
         return None if of is None or any(place and place.list_of is None for place in places) else of
+
+
+def _joined(columns: Sequence[DecimalColumn | None]) -> Digits | None:
+    told = [each for each in columns if each is not None]
+    whole, scale = (max((getattr(each, side) for each in told), default=0) for side in ("whole", "scale"))
+    fits = len(told) == len(columns) and whole + scale <= DIGITS_MAX
+    if not fits:
+        return None
+    some = any(each.column for each in told)
+    return Digits(whole, scale) if whole + scale else Digits(int(some), 0)

@@ -8,8 +8,9 @@ from sqlglot import exp
 
 from lochan.formats.pool_settings import PoolKey, PoolSettings
 from lochan.pools.shape import BOOL, FLOAT, INT, JSON, STRING, TIME
-from lochan.query.compile import moments
-from lochan.query.compile.numbers import number_text, split
+from lochan.query.compile import decimals, moments
+from lochan.query.compile.numbers import key as number_key
+from lochan.query.compile.numbers import split
 from lochan.query.compile.sql import (
     DECIMAL,
     INT_MAX,
@@ -24,7 +25,7 @@ from lochan.query.compile.sql import (
     op,
     try_cast,
 )
-from lochan.query.dialects.neutral import neutral
+from lochan.query.compile.value import Exact, Value
 from lochan.query.leaves import Leaf, Path
 from lochan.query.sources.whole_row import COMPOSITE, LookUp, Names, Texts, leaves_at
 
@@ -67,29 +68,31 @@ def _terms(key: PoolKey, settings: PoolSettings, known: LookUp, texts: Texts) ->
             _TEXT_TIME,
             _TEXT,
         ]
-    if JSON in kinds:  # some of these texts may be numbers
-        kinds.append(DECIMAL)
+    known_decimals = next((each for each in known(key.path) if each.leaf.kind == DECIMAL), None)
+    if JSON in kinds and known_decimals is None and not any(each.numberless for each in known(key.path)):
+        kinds.append(DECIMAL)  # some of these texts may be numbers
+    exact = None if known_decimals is None else Exact(_leaf(known_decimals.leaf), known_decimals.digits)
     nulls_first = settings.nulls_first != key.descending  # null counts as the greatest value, or as the least
     classes = [[kind for kind in each if kind in kinds] for each in _CLASSES]
     present = [each for each in classes if each]
     if len(present) > 1:
-        yield _ordered(_rank(key.path, present, settings.nulls_first), key.descending, nulls_first)
+        yield _ordered(_rank(key.path, present, settings.nulls_first, exact), key.descending, nulls_first)
     for each in present:
-        for value in _values(key.path, each, texts):
+        for value in _values(key.path, each, texts, exact):
             yield _ordered(value, key.descending, nulls_first)
 
 
-def _rank(path: Path, classes: list[list[str]], nulls_first: bool) -> Sql:
-    there = [any_of([is_set(_column(path, kind)) for kind in kinds]) for kinds in classes]
+def _rank(path: Path, classes: list[list[str]], nulls_first: bool, exact: Exact | None) -> Sql:
+    there = [any_of([is_set(_column(path, kind, exact)) for kind in kinds]) for kinds in classes]
     arms = [(test, number(rank)) for rank, test in enumerate(there, 1)]
     return case(*arms, other=number(0 if nulls_first else len(classes) + 1))
 
 
-def _values(path: Path, kinds: list[str], texts: Texts) -> Iterator[Sql]:
+def _values(path: Path, kinds: list[str], texts: Texts, exact: Exact | None) -> Iterator[Sql]:
     if kinds[0] in COMPOSITE:
         text = texts.of_key(path)
         assert text is not None
-        yield case((is_null(_column(path, DECIMAL)), text)) if JSON in kinds else text
+        yield case((is_null(_column(path, DECIMAL, exact)), text)) if JSON in kinds else text
     elif _TEXT_TIME in kinds:
         yield coalesce(*(_column(path, kind) for kind in kinds))
         yield case(
@@ -99,8 +102,8 @@ def _values(path: Path, kinds: list[str], texts: Texts) -> Iterator[Sql]:
             )
         )
     elif DECIMAL in kinds:
-        texts_of = [number_text(kind, _column(path, kind)) for kind in kinds]
-        yield neutral("number_key", coalesce(*texts_of))
+        value = Value({kind: _column(path, kind, exact) for kind in kinds}, exact=exact)
+        yield from decimals.keys(value) or [number_key(value)]
     elif kinds == [INT, FLOAT]:
         yield from _numbers(_column(path, INT), _column(path, FLOAT))
     else:
@@ -114,14 +117,18 @@ def _numbers(whole: Sql, broken: Sql) -> Iterator[Sql]:
     yield case((op(exp.GTE, broken, number(_BEYOND)), number(1)), (any_of([is_set(whole), is_set(broken)]), number(0)))
 
 
-def _column(path: Path, kind: str) -> Sql:
+def _column(path: Path, kind: str, exact: Exact | None = None) -> Sql:
     if kind in (_TEXT_TIME, _TEXT):
         parts = moments.split(exp.column(Leaf(path, STRING).column, quoted=True))
         return parts.time if kind == _TEXT_TIME else parts.rest
     if kind in (DECIMAL, JSON):
-        number, other = split(exp.column(Leaf(path, JSON).column, quoted=True))
+        number, other = split(exp.column(Leaf(path, JSON).column, quoted=True), exact)
         return number if kind == DECIMAL else other
-    return exp.column(Leaf(path, kind).column, quoted=True)
+    return _leaf(Leaf(path, kind))
+
+
+def _leaf(leaf: Leaf) -> Sql:
+    return exp.column(leaf.column, quoted=True)
 
 
 def _ordered(value: Sql, descending: bool, nulls_first: bool) -> exp.Ordered:

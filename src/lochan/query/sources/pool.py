@@ -8,9 +8,9 @@ import numpy as np
 from sqlglot import exp
 
 from lochan.pools.layout import BODY_COLUMN, SHAPE_COLUMN
-from lochan.pools.shape import INT, JSON, STRING, Object
+from lochan.pools.shape import DECIMAL, INT, JSON, STRING, Object
 from lochan.query.compile.sql import Sql, case, coalesce, eq, null_of, number
-from lochan.query.leaves import Asked, Known, Leaf, Path
+from lochan.query.leaves import Asked, Digits, Known, Leaf, Path
 from lochan.query.sources import key_range, ordering, scans, values, whole_row
 from lochan.query.sources.bounds import ANY_ROW, Test
 from lochan.query.sources.choosing import Choice
@@ -89,6 +89,9 @@ class PoolSource:
     def kinds_of_key(self) -> list[str]:
         return [known.leaf.kind for known in self.known(self.key)] if self.key else []
 
+    def _digits_of_key(self) -> Digits | None:
+        return next((each.digits for each in self.known(self.key or ()) if each.leaf.kind == DECIMAL), None)
+
     def known(self, path: Path) -> Sequence[Known]:
         found = self.knowledge.known(path)
         if path not in self._settings.times:
@@ -133,7 +136,7 @@ class PoolSource:
         shown = [_name(name) for name in _names(asked.leaves, asked)] or [exp.Literal.number(1).as_("_")]
         outer = exp.select(*shown, copy=False).from_(query.subquery("pool", copy=False), copy=False)
         if not self._range.is_all:
-            outer = outer.where(key_range.test(self._range, self._settings, keys), copy=False)
+            outer = outer.where(key_range.test(self._range, self._settings, keys, self._digits_of_key()), copy=False)
         if terms:
             ordered = exp.Order(expressions=terms)
             ordered.meta[PRESORTED] = one_scan and self._lies_in_order()

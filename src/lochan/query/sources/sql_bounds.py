@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 from sqlglot import exp
 
-from lochan.pools.shape import BOOL, FLOAT, INT, STRING, TIME
+from lochan.pools.shape import BOOL, DECIMAL, FLOAT, INT, STRING, TIME
 from lochan.query.leaves import Leaf
 from lochan.query.sources.bounds import ANY_ROW, Compare, Either, OneOf, Test, both
 from lochan.query.sources.constants import Scalar
@@ -62,7 +63,7 @@ def _leaf(column: exp.Expr) -> Leaf:
 
 
 def _class(kind: str) -> str:
-    return FLOAT if kind == INT else kind
+    return FLOAT if kind in (INT, DECIMAL) else kind
 
 
 def _constant(value: exp.Expr) -> tuple[str, Scalar] | None:
@@ -94,8 +95,10 @@ def _cast(text: str, to: Any) -> tuple[str, Scalar] | None:
                 return INT, int(text)
             case exp.DataType.Type.DOUBLE:
                 return FLOAT, float(text)
+            case exp.DataType.Type.DECIMAL:
+                return DECIMAL, Decimal(text)
             case exp.DataType.Type.TIMESTAMPTZ:
                 return TIME, (datetime.fromisoformat(text) - _1970) // timedelta(microseconds=1)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, ArithmeticError):
         pass
     return None

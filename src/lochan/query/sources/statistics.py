@@ -7,6 +7,8 @@ A judgement is a number for each object: 0, a row of it may pass; else that of t
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from decimal import Decimal
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -15,7 +17,7 @@ import numpy.typing as npt
 from lochan.formats import bloom
 from lochan.formats.pool_settings import path_text
 from lochan.pools.facts import ColumnFacts
-from lochan.pools.shape import FLOAT, INT, JSON, NULL, SCALARS, STRING, TIME, kind_of
+from lochan.pools.shape import DECIMAL, FLOAT, INT, NULL, SCALARS, STRING, TIME, kind_of
 from lochan.query.leaves import Leaf, Path
 from lochan.query.sources.bounds import (
     All,
@@ -34,7 +36,7 @@ from lochan.query.sources.forms import Form
 Judged = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 Values = npt.NDArray[np.object_]
-NUMBERS = (INT, FLOAT)
+NUMBERS = (INT, FLOAT, DECIMAL)
 
 
 class Judge:
@@ -138,9 +140,10 @@ class Judge:
 
     def _columns_without(self, test: Compare) -> Iterator[Judged]:
         """For each column that could hold such a value, why it does not."""
-        for kind in (JSON,) if test.kind in NUMBERS else (STRING,) if self._is_timed(test) else ():
-            if self._form.place(Leaf(test.path, kind)) is not None:
-                yield self._may  # a text may be a number of many digits, a string a time
+        if self._is_timed(test) and self._form.place(Leaf(test.path, STRING)) is not None:
+            yield self._may  # a string may be a time
+        if test.kind in NUMBERS and self._form.decimals(test.path) is None:
+            yield self._may  # a text may be a number of many digits
         for kind in _alike(test.kind):
             place = self._form.place(Leaf(test.path, kind))
             if place is not None:
@@ -179,22 +182,30 @@ def _alike(kind: str) -> tuple[str, ...]:
 
 def _all_within(test: Compare, column: ColumnFacts) -> bool:
     """Whether all values of a column pass. The greatest may have been cut; the least is no greater than it says."""
-    low: Any = column.least
-    high: Any = column.greatest
     if column.present == 0:
         return True
-    if low is None or high is None or (column.cut and test.op in ("==", "<", "<=")):
+    if column.least is None or column.greatest is None or (column.cut and test.op in ("==", "<", "<=")):
         return False
+    low, high, value = (
+        _comparable(each, test.kind, column.kind) for each in (column.least, column.greatest, test.value)
+    )
     match test.op:
         case "==":
-            return bool(low == high == test.value)
+            return bool(low == high == value)
         case "<":
-            return bool(high < test.value)
+            return bool(high < value)
         case "<=":
-            return bool(high <= test.value)
+            return bool(high <= value)
         case ">":
-            return bool(low > test.value)
-    return bool(low >= test.value)
+            return bool(low > value)
+    return bool(low >= value)
+
+
+def _comparable(value: Any, *kinds: str) -> Any:
+    """A float counts as what its shortest text says, where decimals are; the ends of these are texts."""
+    if DECIMAL not in kinds or isinstance(value, int) or value in (inf, -inf) or value != value:
+        return value
+    return Decimal(repr(value) if isinstance(value, float) else value)
 
 
 def _outside(test: Compare, columns: Sequence[ColumnFacts]) -> Mask:
@@ -203,8 +214,12 @@ def _outside(test: Compare, columns: Sequence[ColumnFacts]) -> Mask:
     bounded = [at for at, each in enumerate(columns) if each.least is not None and each.greatest is not None]
     if not bounded:
         return outside
-    value: Any = test.value
-    low, high = (_objects([getattr(columns[at], which) for at in bounded]) for which in ("least", "greatest"))
+    kinds = test.kind, columns[bounded[0]].kind  # of one column, so all of one kind
+    value: Any = _comparable(test.value, *kinds)
+    low, high = (
+        _objects([_comparable(getattr(columns[at], which), *kinds) for at in bounded])
+        for which in ("least", "greatest")
+    )
     cut = np.fromiter((columns[at].cut for at in bounded), np.bool_, len(bounded))
     above = (high < value).astype(np.bool_)
     if cut.any() and test.kind == STRING:  # a greater one may begin with it

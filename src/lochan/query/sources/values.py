@@ -32,10 +32,13 @@ from lochan.query.sources.forms import Place, Told
 
 
 def value(place: Place, leaf: Leaf, table: str, element: Type) -> Sql:
-    """`table` is the name of the scan, `element` what the elements of an array are over all of the source."""
+    """`table` is the name of the scan, `element` what the elements of an array are over all of the source, or the type
+    that holds all decimals."""
     if place.by_value:
         found = opened(_text(place, table, exact=True)).alts
         return coalesce(found[DECIMAL], found[JSON]) if leaf.kind == JSON else found[leaf.kind]
+    if leaf.kind == DECIMAL:
+        return exp.Cast(this=column(place.column, table), to=sql_type(DECIMAL, element))
     if place.column:
         read = _read(place, leaf, table)
         shared = place.inside is not None
@@ -46,7 +49,7 @@ def value(place: Place, leaf: Leaf, table: str, element: Type) -> Sql:
 
 def absent(leaf: Leaf, element: Type) -> Sql:
     """NULL, of the type that the leaf has where it is."""
-    return null_of(leaf.kind, element if leaf.kind == ARRAY else None)
+    return null_of(leaf.kind, element if leaf.kind in (ARRAY, DECIMAL) else None)
 
 
 def shape_in(ids: Iterable[int]) -> Sql:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from sqlglot import exp
 
 from lochan.pools.json_row import row_text
-from lochan.pools.shape import ARRAY, JSON, NULL, OBJECT, TIME
+from lochan.pools.shape import ARRAY, DECIMAL, JSON, NULL, OBJECT, TIME
 from lochan.query.compile.sql import Sql, case, coalesce, concat, is_set, text
 from lochan.query.dialects.neutral import neutral
 from lochan.query.leaves import Known, Leaf, Path
@@ -62,6 +62,7 @@ class Texts:
             concat(text(f"{row_text(name)}:"), self._value(each))
             for name in sorted(self._names(path))
             for each in self._known((*path, name))
+            if each.leaf.kind != DECIMAL  # its text is there as well
         ]
         joined = neutral("join_texts", *pieces, options=(",",)) if pieces else text("")
         return concat(text("{"), joined, text("}"))

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from lochan.pools.shape import NULL
-from lochan.query.compile.sql import Sql
+from lochan.query.compile.decimals import from_text
+from lochan.query.compile.sql import DECIMAL, Sql
 from lochan.query.compile.value import Record, Value
 
 
@@ -33,12 +34,14 @@ class Columns:
             format = replace(format, number=self.add(format.number))
         record = self._record(value.record) if value.record is not None and "object" in alts else None
         original = None if value.original is None else self.add(value.original)
+        exact = value.exact and from_text(alts[DECIMAL], value.exact.digits)
         return replace(
             value,
             alts=alts,
             record=record,
             format=format,
             original=original,
+            exact=exact,
             nothing=value.nothing and NULL,
             constant=None,
         )
@@ -64,6 +67,8 @@ def leaves(value: Value) -> list[Sql]:
     found = list(value.alts.values())
     if value.original is not None:
         found.append(value.original)
+    if value.exact is not None:
+        found.append(value.exact.sql)
     if value.record is not None and "object" in value.alts:
         for _, each in value.record.items():
             found += leaves(each)

@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from lochan.pools.shape import JSON, NULL
 from lochan.query.compile.fields import member
+from lochan.query.compile.numbers import normalized
 from lochan.query.compile.scope import Query
 from lochan.query.compile.sql import ERROR, Sql
 from lochan.query.compile.value import Record, Value
@@ -64,6 +65,7 @@ class Scope:
     outer: Scope | None = None
     merged: dict[str, Value] = field(default_factory=dict)  # columns of a JOIN … USING
     named: dict[str, Value] = field(default_factory=dict)  # of the select list, for ORDER BY and the like
+    by_value: bool = False  # rows are told apart by their columns, so the same number has the same text
     aggregates: bool = False  # whether one may be called here
     windows: bool = False
     seen: Seen = field(default_factory=Seen)
@@ -77,7 +79,11 @@ class Scope:
         found = self._found(names, node)
         if found is None:
             raise self._unknown(names, node)
-        return plain(found)
+        return self.plain(found)
+
+    def plain(self, value: Value) -> Value:
+        found = plain(value)
+        return normalized(found) if self.by_value else found
 
     def below(self, value: Value, names: list[str], node: exp.Expr) -> Value:
         """A member of a member of a record."""

@@ -14,7 +14,7 @@ from lochan.query.errors import did_you_mean
 from lochan.query.sql.aggregates import AGGREGATES
 from lochan.query.sql.columns import Columns, leaves
 from lochan.query.sql.expressions import test_of, value_of
-from lochan.query.sql.scope import Made, Scope, Table, plain
+from lochan.query.sql.scope import Made, Scope, Table
 from lochan.query.sql.tables import Opener, Tables
 from lochan.query.sql.windows import is_aggregate, order_of
 
@@ -34,7 +34,8 @@ class _Select:
     def made(self) -> Made:
         tables = Tables(self.scope, self.opener)
         tables.read(self.node)
-        scope = replace(self.scope, tables=tuple(tables.found), merged=tables.merged)
+        by_value = any(self.node.args.get(clause) is not None for clause in ("group", "distinct"))
+        scope = replace(self.scope, tables=tuple(tables.found), merged=tables.merged, by_value=by_value)
         where = self._test("where", scope)
         inside = replace(scope, aggregates=True, windows=True)
         items = self._items(inside)
@@ -108,7 +109,7 @@ class _Select:
                     continue
                 value = value if value is not None else table.get(name)
                 assert value is not None
-                found.append((name, plain(value)))
+                found.append((name, scope.plain(value)))
         unknown = without - {name for name, _ in found}
         if unknown:
             name = unknown.pop()

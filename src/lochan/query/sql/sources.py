@@ -5,13 +5,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from decimal import Decimal
 from itertools import islice
 
 from sqlglot import exp
 
 from lochan.errors import LochanError
 from lochan.pools import times
+from lochan.pools.json_row import exact_number
 from lochan.query import ast
+from lochan.query.compile.sql import INT_MAX
 from lochan.query.sql.reading import Text
 from lochan.query.syntax.cursor import Cursor
 from lochan.query.syntax.expressions import joined
@@ -242,7 +245,7 @@ def _constants(node: exp.Expr) -> list[ast.Expr]:
         case exp.Literal(is_string=True):
             return [ast.Literal("string", node.this), *_times(node.this)]
         case exp.Literal():
-            return [_number(node.this)]
+            return _number(node.this)
         case exp.Boolean():
             return [ast.Literal("bool", bool(node.this))]
         case exp.Neg():
@@ -287,5 +290,13 @@ def _interval(node: exp.Interval) -> list[ast.Expr]:
         return []
 
 
-def _number(text: str) -> ast.Literal:
-    return ast.Literal("int", int(text)) if text.isdecimal() else ast.Literal("float", float(text))
+def _number(text: str) -> list[ast.Expr]:
+    """Exactly: a float next to it is another number, and its objects are others."""
+    try:
+        if text.isdecimal():
+            whole = int(text)
+            return [ast.Literal("int", whole) if whole <= INT_MAX else ast.Literal("decimal", Decimal(whole))]
+        value = exact_number(text)
+    except (ValueError, ArithmeticError):
+        return []
+    return [ast.Literal("decimal" if isinstance(value, Decimal) else "float", value)]

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from lochan.engines.duckdb.load.decimals import decimal_columns, decimal_facts, decimal_sql
 from lochan.engines.duckdb.load.known import Known
 from lochan.engines.duckdb.load.ordering import Order
 from lochan.engines.duckdb.load.relation import Relation
@@ -20,6 +21,7 @@ from lochan.engines.duckdb.load.sql import name_sql, text_sql
 from lochan.engines.duckdb.load.statistics import column_facts
 from lochan.engines.duckdb.session import Session
 from lochan.formats.pool_settings import PoolSettings
+from lochan.pools.decimals import DecimalColumn
 from lochan.pools.facts import Facts, ShapeFacts
 from lochan.pools.layout import BODY_COLUMN, SHAPE_COLUMN, Layout, body_layout, columns, lay_out
 from lochan.pools.shape import STRING, TIME
@@ -66,7 +68,8 @@ class Objects:
         told, layout = self._told(relation, shapes)
         file = Path(self._session.folder) / f"object{self._made}.parquet"
         self._made += 1
-        self._copy(rows, order, file, told, layout)
+        decimals = decimal_columns(self._session, rows, layout)
+        self._copy(rows, order, file, told, layout, decimals)
         keyless, low, high = self._span(rows, order)
         facts = Facts(
             rows=count,
@@ -74,9 +77,10 @@ class Objects:
             key_min=low,
             key_max=high,
             shapes=told,
-            columns=column_facts(file, layout, told, self._keys),
+            columns=(*decimal_facts(file, decimals), *column_facts(file, layout, told, self._keys)),
             body=layout.body,
             keys=self._keys,
+            decimals=decimals,
         )
         return Written(file, facts)
 
@@ -91,11 +95,20 @@ class Objects:
         absent = (shape for shape in relation.shapes if shape not in own)
         return (*shapes, *(ShapeFacts(self._known.columns[shape], shape, 0) for shape in absent)), relation.layout
 
-    def _copy(self, rows: str, order: Order, file: Path, shapes: tuple[ShapeFacts, ...], layout: Layout) -> None:
+    def _copy(
+        self,
+        rows: str,
+        order: Order,
+        file: Path,
+        shapes: tuple[ShapeFacts, ...],
+        layout: Layout,
+        decimals: tuple[DecimalColumn, ...],
+    ) -> None:
         footer = msgspec.json.encode([(each.id, each.shape) for each in shapes]).decode()
         by = ", ".join(order.by())
         shape = f"0::INTEGER AS {SHAPE_COLUMN}" if layout.body and not shapes else SHAPE_COLUMN
         what = [shape, *([BODY_COLUMN] if layout.body else []), *(name_sql(name) for name, _ in columns(layout))]
+        what += [decimal_sql(each) for each in decimals if each.column]
         self._session.execute(
             f"COPY (SELECT {', '.join(what)} FROM {rows}{f' ORDER BY {by}' if by else ''}) TO {text_sql(str(file))} "
             f"(FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL {_LEVEL}, ROW_GROUP_SIZE {ROW_GROUP_ROWS}, "

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from lochan.pools.shape import BOOL, FLOAT, INT, JSON, STRING, TIME, Array, Object, Type, kind_of
+from lochan.pools.decimals import DIGITS_MAX, scale_of
+from lochan.pools.shape import BOOL, DECIMAL, FLOAT, INT, JSON, STRING, TIME, Array, Object, Type, kind_of
 
 _TYPES = {BOOL: "BOOLEAN", INT: "BIGINT", FLOAT: "DOUBLE", STRING: "VARCHAR", TIME: "TIMESTAMPTZ", JSON: "VARCHAR"}
 
@@ -27,4 +28,5 @@ def type_sql(type: Type) -> str:
     if isinstance(type, Array):
         assert type.of is not None, "an empty list has no column"
         return f"{type_sql(type.of)}[]"
-    return _TYPES[kind_of(type)]
+    kind = kind_of(type)
+    return f"DECIMAL({DIGITS_MAX}, {scale_of(type)})" if kind == DECIMAL else _TYPES[kind]

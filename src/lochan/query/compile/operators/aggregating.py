@@ -23,6 +23,7 @@ from lochan.query.compile.value import Record, Value, mapped, settled
 from lochan.query.dialects.neutral import Neutral
 from lochan.query.leaves import Path
 
+_MADE_OF_ONE = ("from_micros", "number_text", "decimal_text")
 _BY_PLACE = ("first", "last", "collect")
 
 
@@ -74,7 +75,7 @@ def flattened(value: Value) -> Value:
 def _grouped_by(sql: Sql) -> Sql:
     """A number where a time is made of it, a key where a decimal is: so one is made for each group, and not for each
     row."""
-    return sql.expressions[0] if isinstance(sql, Neutral) and sql.this in ("from_micros", "number_text") else sql
+    return sql.expressions[0] if isinstance(sql, Neutral) and sql.this in _MADE_OF_ONE else sql
 
 
 def _has_ts(scope: Scope) -> bool:

@@ -11,6 +11,7 @@ from lochan.pools.shape import FLOAT, INT, NULL, OBJECT, STRING, TIME
 from lochan.query import ast
 from lochan.query.compile.choosing import agreed, one_order, renumbered
 from lochan.query.compile.comparing import total
+from lochan.query.compile.decimals import from_texts
 from lochan.query.compile.expressions import test_of, value_of
 from lochan.query.compile.fields import member
 from lochan.query.compile.numbers import key as number_key
@@ -213,7 +214,8 @@ def _stacked(relation: Stacked, values: Sequence[Value]) -> Value:
     if TIME in alts and any(value.original is not None for value in arms):
         original = relation.column([value.original for value in arms], STRING, sql_type(STRING))
     format = _stacked_format(relation, arms) if TIME in alts else None
-    return Value(alts, nothing, element, record, format, original=original)
+    exact = from_texts(alts.get(DECIMAL), arms)
+    return Value(alts, nothing, element, record, format, original=original, exact=exact)
 
 
 def _stacked_record(relation: Stacked, records: Sequence[Record | None]) -> Record:

@@ -1,0 +1,257 @@
+"""Numbers of many digits where a source has them as decimals (pools/decimals.py): compared, sorted and added by the
+engine itself, exactly. Where it has them as texts alone, `numbers.py` does the same, and slowly.
+
+An int becomes a decimal for that, or lies beyond all there are. A float counts as the number that its shortest text
+says: of two numbers whose nearest float is not the same the floats tell which is greater; else its text is no longer
+than the decimal, and so it is one as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+
+from sqlglot import exp
+
+from lochan.pools.decimals import DIGITS_MAX
+from lochan.pools.shape import FLOAT, INT, STRING
+from lochan.query.compile.sql import (
+    DECIMAL,
+    FALSE,
+    TRUE,
+    Sql,
+    all_of,
+    any_of,
+    case,
+    cast,
+    coalesce,
+    decimal_type,
+    eq,
+    is_set,
+    number,
+    op,
+    text,
+    try_cast,
+)
+from lochan.query.compile.value import EVERY_NUMBER, Exact, Value
+from lochan.query.dialects.neutral import neutral
+from lochan.query.leaves import Digits
+
+NODES: dict[str, type[exp.Binary]] = {
+    "==": exp.EQ,
+    "!=": exp.NEQ,
+    "<": exp.LT,
+    "<=": exp.LTE,
+    ">": exp.GT,
+    ">=": exp.GTE,
+}
+_WIDE = Context(prec=1_000)
+_INT_DIGITS = 19  # of 64 bits
+_COUNT_DIGITS = 12  # of how many rows there are
+
+
+# ── texts ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def shown(exact: Exact) -> Sql:
+    """The same text for the same number."""
+    return neutral("decimal_text", exact.sql, options=(exact.digits.scale,))
+
+
+def from_text(sql: Sql, digits: Digits) -> Exact:
+    """Of a number's text, known to fit."""
+    return Exact(exp.Cast(this=sql.copy(), to=decimal_type(digits.scale)), digits)
+
+
+def from_texts(sql: Sql | None, arms: Iterable[Value]) -> Exact | None:
+    """Of a text that comes from one of these. None: not all of them have their numbers as decimals, or no decimal holds
+    them all."""
+    some = [arm.exact for arm in arms if DECIMAL in arm.alts]
+    known = [each.digits for each in some if each is not None]
+    digits = common(known) if known and len(known) == len(some) else None
+    return None if sql is None or digits is None else from_text(sql, digits)
+
+
+def nearest(exact: Exact) -> Sql:
+    """The float next to it."""
+    return neutral("decimal_float", exact.sql)
+
+
+def negated(exact: Exact) -> Exact:
+    """A decimal has the digits for either sign."""
+    turned = exp.Cast(this=exp.Neg(this=exp.Paren(this=exact.sql.copy())), to=decimal_type(exact.digits.scale))
+    return Exact(turned, exact.digits)
+
+
+# ── comparisons ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def compared(op_: str, exact: Exact, kind: str, value: Value) -> Sql | None:
+    """With a value where it is of this kind. None: no decimal holds both."""
+    constant = value.constant
+    if isinstance(constant, int | float | Decimal) and not isinstance(constant, bool):
+        return against(op_, exact, constant)
+    if kind == DECIMAL:
+        return None if value.exact is None else _with_decimal(op_, exact, value.exact)
+    if kind == INT:
+        return _with_int(op_, exact, value.alts[INT])
+    return _with_float(op_, exact, value.alts[FLOAT])
+
+
+def against(op_: str, exact: Exact, by: float | Decimal) -> Sql | None:
+    """A number that the query says. None: it is none."""
+    value = Decimal(repr(by)) if isinstance(by, float) else Decimal(by)
+    if not value.is_finite():
+        return None
+    scale, end = exact.digits.scale, Decimal(10) ** (DIGITS_MAX - exact.digits.scale)
+    if abs(value) >= end:
+        return all_of([is_set(exact.sql), TRUE if _holds(op_, -1 if value > 0 else 1) else FALSE])
+    step = Decimal(1).scaleb(-scale)
+    below, above = (value.quantize(step, way, _WIDE) for way in (ROUND_FLOOR, ROUND_CEILING))
+    if below == above:
+        return op(NODES[op_], exact.sql, literal(below, scale))
+    if op_ in ("==", "!="):
+        return all_of([is_set(exact.sql), TRUE if op_ == "!=" else FALSE])
+    if op_[0] == "<":
+        return FALSE if abs(below) >= end else op(exp.LTE, exact.sql, literal(below, scale))
+    return FALSE if abs(above) >= end else op(exp.GTE, exact.sql, literal(above, scale))
+
+
+def literal(value: Decimal, scale: int) -> Sql:
+    return exp.Cast(this=text(f"{value:f}"), to=decimal_type(scale))
+
+
+def _with_decimal(op_: str, one: Exact, other: Exact) -> Sql | None:
+    both = common([one.digits, other.digits])
+    if both is None:
+        return None
+    return op(NODES[op_], widened(one, both).sql, widened(other, both).sql)
+
+
+def common(digits: Sequence[Digits]) -> Digits | None:
+    """What holds all of them; None: no decimal does."""
+    whole, scale = max(each.whole for each in digits), max(each.scale for each in digits)
+    return Digits(whole, scale) if whole + scale <= DIGITS_MAX else None
+
+
+def widened(exact: Exact, digits: Digits) -> Exact:
+    if exact.digits.scale == digits.scale:
+        return Exact(exact.sql, digits)
+    return Exact(exp.Cast(this=exact.sql.copy(), to=decimal_type(digits.scale)), digits)
+
+
+def _with_int(op_: str, exact: Exact, whole: Sql) -> Sql:
+    same = neutral("try_decimal", whole, options=(exact.digits.scale,))
+    return _or_beyond(op_, exact, op(NODES[op_], exact.sql, same), same, whole, number(0))
+
+
+def _with_float(op_: str, exact: Exact, real: Sql) -> Sql:
+    near = nearest(exact)
+    tie = eq(near, real)
+    same = neutral("float_decimal", real, options=(exact.digits.scale,))
+    tied = _or_beyond(op_, exact, op(NODES[op_], exact.sql, same), same, real, number(0.0))
+    if op_ == "==":
+        return all_of([tie, tied])
+    return case((tie, tied), other=op(NODES[op_], near, real))
+
+
+def _or_beyond(op_: str, exact: Exact, test: Sql, same: Sql, by: Sql, zero: Sql) -> Sql:
+    """What is no decimal of that scale is greater than all there are, or less."""
+    if op_ == "==":
+        return test
+    above, below = _holds(op_, -1), _holds(op_, 1)
+    sign = op(exp.GT, by, zero)
+    beyond = TRUE if above and below else sign if above else op(exp.LT, by, zero)
+    return case((is_set(same), test), (all_of([is_set(exact.sql), is_set(by)]), beyond))
+
+
+def _holds(op_: str, sign: int) -> bool:
+    """Of a number that is less (-1) or greater (1) than the other."""
+    return op_ == "!=" or (op_[0] == "<" if sign < 0 else op_[0] == ">")
+
+
+# ── sums ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def summable(value: Value) -> Digits | None:
+    """What the engine can add up as decimals, so many rows as there may be; None: it has too many digits, or floats."""
+    if value.exact is None or FLOAT in value.alts:
+        return None
+    digits = value.exact.digits
+    digits = digits._replace(whole=max(digits.whole, _INT_DIGITS)) if INT in value.alts else digits
+    return digits if sum(digits) + _COUNT_DIGITS <= DIGITS_MAX else None
+
+
+def addend(exact: Exact, value: Value) -> Sql:
+    """Of a value that is `summable`."""
+    if INT not in value.alts:
+        return exact.sql
+    return coalesce(exact.sql, exp.Cast(this=value.alts[INT].copy(), to=decimal_type(exact.digits.scale)))
+
+
+def plain_text(exact: Exact, value: Value) -> Sql:
+    """Of all its numbers, without a power of ten; NULL for a float that is too great or too small for that."""
+    texts: list[Sql] = [cast(exact.sql, STRING)]
+    if INT in value.alts:
+        texts.append(cast(value.alts[INT], STRING))
+    if FLOAT in value.alts:
+        texts.append(neutral("float_plain", value.alts[FLOAT]))
+    return coalesce(*texts)
+
+
+# ── order ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def keys(value: Value) -> list[Sql] | None:
+    """Columns that order all of its numbers. None: its texts must be asked."""
+    exact = value.exact
+    if exact is None:
+        return None
+    others = [kind for kind in EVERY_NUMBER if kind in value.alts and kind != DECIMAL]
+    if not others:
+        return [exact.sql]
+    if sum(exact.digits) >= DIGITS_MAX:  # beside 9.9 there may be 10.0, which has a digit more
+        return None
+    scale = exact.digits.scale
+    reals, decimals, wholes = [nearest(exact)], [exact.sql], []
+    if INT in others:
+        whole = value.alts[INT]
+        reals.append(cast(whole, FLOAT))
+        decimals.append(neutral("try_decimal", whole, options=(scale,)))
+        wholes.append(whole)
+    if FLOAT in others:
+        real = value.alts[FLOAT]
+        reals.append(real)
+        decimals.append(neutral("float_decimal", real, options=(scale,)))
+        wholes.append(try_cast(real, INT))
+    found = [coalesce(*reals), coalesce(*decimals)]
+    return [*found, coalesce(*wholes)] if INT in others else found
+
+
+def best(exact: Exact, others: Sequence[tuple[str, Sql]], *, least: bool) -> Sql:
+    """Whether the decimal comes before each of the others, of those that are there."""
+    tests = [is_set(exact.sql)]
+    for kind, sql in others:
+        found = compared("<=" if least else ">=", exact, kind, Value({kind: sql}))
+        assert found is not None
+        tests.append(any_of([exp.Is(this=exp.Paren(this=sql.copy()), expression=exp.Null()), coalesce(found, FALSE)]))
+    return all_of(tests)
+
+
+__all__ = [
+    "addend",
+    "against",
+    "best",
+    "common",
+    "compared",
+    "from_text",
+    "from_texts",
+    "keys",
+    "literal",
+    "nearest",
+    "negated",
+    "plain_text",
+    "shown",
+    "summable",
+    "widened",
+]

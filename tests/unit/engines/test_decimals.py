@@ -1,0 +1,133 @@
+"""Numbers of many digits on a lake: found, ordered, added and left out of plans by their decimals, and kept by whatever
+writes objects anew."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from lochan.engines.asking import How
+from lochan.engines.compacting import compact
+from lochan.engines.duckdb.delete import delete_where
+from lochan.engines.explaining import explain
+from tests.run import run
+from tests.unit.engines.lake import ANN, QueryLake, query_lake
+
+U64, LONG = 18446744073709551615, Decimal("33.33333333333333333333")
+ROWS: list[list[dict[str, Any]]] = [
+    [{"k": 1, "x": 10.5, "u": 7}, {"k": 2, "x": LONG, "u": U64}],
+    [{"k": 3, "x": 20, "u": 9}, {"k": 4, "x": Decimal("1234567890123456.125"), "u": U64 - 1}],
+    [{"k": 5, "x": Decimal("-0.1000000000000000055"), "u": 8}, {"k": 6, "x": "text"}],
+]
+
+
+def on_lake(folder: Path, play: Callable[[QueryLake], Awaitable[None]]) -> None:
+    async def whole() -> None:
+        async with query_lake(folder) as lake:
+            await lake.pool("logs", *ROWS)
+            await play(lake)
+
+    run(whole())
+
+
+@pytest.mark.parametrize(
+    "query, expected",
+    [
+        ("from logs | x > 30 | cut k", [2, 4]),
+        ("from logs | x <= 10.5 | cut k", [1, 5]),
+        ("from logs | x == 33.33333333333333333333 | cut k", [2]),
+        ("from logs | u > 8 | cut k", [2, 3, 4]),
+        ("from logs | u >= 18446744073709551614.5 | cut k", [2]),
+        ("from logs | u in [8, 18446744073709551614] | cut k", [4, 5]),
+        ("from logs | where x < 100 | sort -r x | cut k", [2, 3, 1, 5]),
+        ("from logs | sort u | cut k", [1, 5, 3, 4, 2, 6]),
+        ("from logs | where k < 6 | sort x | cut k", [5, 1, 3, 2, 4]),
+        ("select k from logs where x > 20 order by x", [2, 4]),
+        ("select k from logs where u > x order by u", [5, 4, 2]),
+        ("select k from (select k, u from logs) where u > 9 order by u desc", [2, 4]),
+    ],
+)
+def test_rows_by_their_numbers(query: str, expected: list[int], tmp_path: Path) -> None:
+    async def play(lake: QueryLake) -> None:
+        assert [row["k"] for row in await lake.rows(query)] == expected
+
+    on_lake(tmp_path, play)
+
+
+@pytest.mark.parametrize(
+    "query, expected",
+    [
+        ("from logs | sum(u)", {"sum": 2 * U64 - 1 + 24}),
+        ("from logs | where k < 6 | sum(x)", {"sum": Decimal("1234567890123519.85833333333333332783")}),
+        ("from logs | where k < 5 | min(u), max(u)", {"min": 7, "max": U64}),
+        ("from logs | where k < 6 | min(x), max(x)", {"min": ROWS[2][0]["x"], "max": ROWS[1][1]["x"]}),
+        ("from logs | dcount(u), dcount(x)", {"dcount": 5, "dcount_1": 6}),
+        ("select avg(u) as a from logs where u > 9", {"a": float(U64)}),
+    ],
+)
+def test_aggregates_are_exact(query: str, expected: dict[str, Any], tmp_path: Path) -> None:
+    async def play(lake: QueryLake) -> None:
+        assert await lake.rows(query) == [expected]
+
+    on_lake(tmp_path, play)
+
+
+@pytest.mark.parametrize("group", ["from logs | count() by x", "select x, count(*) as count from logs group by x"])
+def test_the_same_number_is_one_group_however_it_is_written(group: str, tmp_path: Path) -> None:
+    async def play(lake: QueryLake) -> None:
+        await lake.load("logs", [{"k": 7, "x": Decimal("33.333333333333333333330")}])
+        counts = {row["x"]: row["count"] for row in await lake.rows(group)}
+        assert counts[LONG] == 2
+
+    on_lake(tmp_path, play)
+
+
+@pytest.mark.parametrize(
+    "query, objects",
+    [
+        ("from logs | x > 1000", 1),
+        ("from logs | x < 0", 1),
+        ("from logs | x == 33.33333333333333333333", 1),
+        ("from logs | u > 18446744073709551614", 1),
+        ("select * from logs where u > 18446744073709551614", 1),
+        ("from logs | x > 1000000000000000000000", 0),
+    ],
+)
+def test_objects_are_left_out_by_their_decimals(query: str, objects: int, tmp_path: Path) -> None:
+    async def play(lake: QueryLake) -> None:
+        plan = await explain(lake.lake.queries(), query, How(actor=ANN))
+        assert sum(source["objects_read"] for source in plan["sources"]) == objects
+
+    on_lake(tmp_path, play)
+
+
+def test_objects_written_anew_have_them_too(tmp_path: Path) -> None:
+    async def play(lake: QueryLake) -> None:
+        repository = await lake.lake.open_repository("logs")
+        files = lake.lake.queries().files
+        await compact(repository, "main", files, actor=ANN)
+        [file] = await lake.files("logs")
+        assert pq.read_schema(file).field("x#d").type.scale == 20
+        await delete_where(repository, "main", "u == 18446744073709551615", files, actor=ANN)
+        await repository.close()
+        [file] = await lake.files("logs")
+        assert pq.read_schema(file).field("x#d").type.scale == 19
+        assert await lake.rows("from logs | max(u)") == [{"max": U64 - 1}]
+
+    on_lake(tmp_path, play)
+
+
+def test_objects_that_no_one_decimal_holds_are_read_by_their_texts(tmp_path: Path) -> None:
+    async def play(lake: QueryLake) -> None:
+        great, small = Decimal("9" * 30), Decimal("0." + "1" * 20)
+        await lake.load("logs", [{"k": 7, "x": great}])
+        await lake.load("logs", [{"k": 8, "x": small}, {"k": 9, "x": Decimal("-1e400")}])
+        assert [row["k"] for row in await lake.rows("from logs | x < 10 | sort x | cut k")] == [9, 5, 8]
+        assert [row["k"] for row in await lake.rows("from logs | x > 10000000000000000 | cut k")] == [7]
+
+    on_lake(tmp_path, play)
