@@ -295,20 +295,19 @@ _WORDS = decimals.Words(
     matches=lambda of, pattern: _matches([of], (pattern,)),
     json_get=_json_get,
     json_items=_JSON_ITEMS,
+    json_checked=plain("CASE WHEN JSON_VALID({0}) THEN CAST(JSON({0}) AS VARCHAR) END"),
     each=lambda many, name, body: f"LIST_TRANSFORM({many}, LAMBDA {name}: {body})",
-    numbers_in=lambda of, name, test: (
-        f"LIST_DISTINCT(LIST_FILTER(REGEXP_EXTRACT_ALL({of}, '{decimals.NUMBER}'), LAMBDA {name}: {test}))"
-    ),
-    length=lambda of: f"LEN({of})",
-    first=lambda of: f"{of}[1]",
+    found=lambda of, pattern: f"REGEXP_EXTRACT_ALL({of}, {pattern})",
+    joined=lambda many: f"ARRAY_TO_STRING({many}, '')",
+    first_group=lambda of, pattern: f"REGEXP_REPLACE({of}, {pattern}, '\\1', 'g')",
 )
 
 _DECIMALS = decimals.forms(_WORDS)
 _ORDER_WORDS = json_order.Words(
     quoted=quoted,
-    found=lambda of, pattern: f"REGEXP_EXTRACT_ALL({of}, {pattern})",
+    found=_WORDS.found,
     each=_WORDS.each,
-    joined=lambda many: f"ARRAY_TO_STRING({many}, '')",
+    joined=_WORDS.joined,
     json_string=_JSON_STRING,
     number_key=_DECIMALS["number_key"],
 )
@@ -400,7 +399,6 @@ FORMS: Forms = {
         "LIST_TRANSFORM(CAST(JSON_EXTRACT({0}, '$[*]') AS VARCHAR[]), LAMBDA x: JSON_EXTRACT_STRING(x, '$'))"
     ),
     "json_length": _json_length,
-    "json_checked": plain("CASE WHEN JSON_VALID({0}) THEN CAST(JSON({0}) AS VARCHAR) END"),
     "scalar_json": by_option(
         {
             BOOL: plain("CAST({0} AS VARCHAR)"),

@@ -70,7 +70,7 @@ def _json_items(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
     )
 
 
-def _json_checked(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
+def json_checked(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
     text = f"TRIM({arguments[0]})"
     whole = f"GET_JSON_OBJECT(CONCAT('[', {text}, ']'), '$[0]')"
     return (
@@ -160,7 +160,6 @@ FORMS: Forms = {
     "json_items": _json_items,
     "json_strings": plain("FROM_JSON({0}, 'array<string>')"),
     "json_length": _json_length,
-    "json_checked": _json_checked,
     "scalar_json": _scalar_json,
     "array_json": _array_json,
 }
