@@ -175,14 +175,21 @@ class _Made:
 
     def exact_items(self, json: str) -> str:
         words = self._words
-        read = lambda text: words.json_items([text], ())  # noqa: E731
-        return self._uncut(json, read, lambda items: words.each(items, "g", self._unmarked("g")))
+        return self._uncut(
+            json,
+            lambda text: words.json_items([text], ()),
+            lambda items: words.each(items, "g", self._unmarked("g")),
+        )
 
     def checked(self, text: str) -> str:
-        """What is no number, such as 0123, would be a good string."""
-        read = lambda text: self._words.json_checked([text], ())  # noqa: E731
-        back = lambda found: f"CASE WHEN {read('j')} IS NOT NULL THEN {self._unmarked(found)} END"  # noqa: E731
-        return self._uncut(text, read, back)
+        """What is no number, such as 0123, would be a good string: so the text is checked as it is too."""
+        words = self._words
+        valid = f"{words.json_checked(['j'], ())} IS NOT NULL"
+        return self._uncut(
+            text,
+            lambda text: words.json_checked([text], ()),
+            lambda found: f"CASE WHEN {valid} THEN {self._unmarked(found)} END",
+        )
 
     def _uncut(self, json: str, read: Callable[[str], str], back: Callable[[str], str]) -> str:
         words = self._words

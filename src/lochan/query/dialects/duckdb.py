@@ -352,7 +352,7 @@ FORMS: Forms = {
     "micros": plain("EPOCH_US({0})"),
     "from_micros": _FROM_MICROS,
     "within_years": lambda arguments, options: let(arguments[0], within_years),
-    "in_years": lambda arguments, options: in_years(*arguments, "EPOCH_US"),
+    "in_years": lambda arguments, options: in_years(arguments[0], arguments[1], "EPOCH_US"),
     "rfc3339": _rfc3339,
     "finer_digits": plain("RTRIM(REGEXP_EXTRACT({0}, '[.][0-9]{{6}}([0-9]+)', 1), '0')"),
     "time_text": lambda arguments, options: time_text(arguments[0]),
