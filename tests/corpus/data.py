@@ -109,6 +109,7 @@ def _mixed() -> list[Row]:
 def _numbers() -> list[Row]:
     """What neither 64 bits nor a double hold, beside what they do: as fields, nested, in lists, and as keys."""
     long = Decimal("33.33333333333333333333")
+    hair = Decimal("0.1000000000000000055")  # its digits begin with those of the nearest float
     rows: list[Row] = [
         {"k": 1, "x": 10.5, "u": 7, "n": {"x": long}},
         {"k": 2, "x": long, "u": 18446744073709551615, "id": 9007199254740993},
@@ -125,6 +126,9 @@ def _numbers() -> list[Row]:
         {"k": Decimal("2.5000000000000000000001"), "big": 7},
         {"k": 2.5, "big": 0.5},
         {"k": "text", "big": "text"},
+        {"k": 12, "deep": {"a": [1, "x", {"z": hair, "y": 0.1}], "s": f"{hair}"}},
+        {"k": 13, "deep": {"a": [{"z": 0.1}, hair, [0.1, hair, f'"{hair}"']]}, "many": ["x", 0.1, hair]},
+        {"k": 14, "deep": Decimal("1e400")},
     ]
     return rows
 

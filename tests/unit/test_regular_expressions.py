@@ -18,7 +18,7 @@ import lochan
 from lochan.query.dialects import addresses, durations
 from lochan.query.dialects.backtracking import EXPONENTIAL, growth
 from lochan.query.sql.beginning import is_sql
-from lochan.query.sql.reading import _quoted
+from lochan.query.sql.reading import _DASHED, _quoted
 
 ROOT = Path(lochan.__file__).parent
 NAMES = ("compile", "match", "search", "fullmatch", "sub", "subn", "split", "findall", "finditer")
@@ -155,6 +155,11 @@ def test_the_language_of_many_blanks() -> None:
 def test_sources_of_a_long_text(text: str) -> None:
     """A hundred thousand letters, any number of which could begin something that never ends."""
     assert _quoted("select 1 " + text * (100_000 // len(text))).written
+
+
+@pytest.mark.parametrize("text", ["a", "-", "a-", "-a", "a--", "a b"])
+def test_names_with_dashes_of_a_long_text(text: str) -> None:
+    assert len(list(_DASHED.finditer(text * (100_000 // len(text))))) <= 1
 
 
 def test_quotes_are_put_around_sources() -> None:

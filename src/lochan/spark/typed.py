@@ -18,6 +18,7 @@ from lochan.query.dialects.decimals import REFUSAL
 from lochan.query.dialects.spark import FORMS
 from lochan.query.dialects.spark_times import time_in_format
 from lochan.query.dialects.spark_words import quoted as text_sql
+from lochan.query.output.cells import cell_texts
 from lochan.query.output.columns import Column
 from lochan.query.output.typed import not_exact, typed, typed_schema
 from lochan.spark.planned import kinds, top_fields
@@ -49,7 +50,7 @@ def arrow_schema(row: Column) -> pa.Schema:
 
 def arrow(batch: pa.RecordBatch, row: Column) -> pa.RecordBatch:
     """The plan's columns, as they come from the embedded engine."""
-    made, schema = typed(batch, row), arrow_schema(row)
+    made, schema = typed(batch, row, mixed=cell_texts), arrow_schema(row)
     columns = [column for _, column in top_fields(row)]
     arrays = [_dated(array, column) for array, column in zip(made.columns, columns, strict=True)]
     return pa.RecordBatch.from_arrays(

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
+from lochan.pools.json_row import exact_number
 from lochan.query import ast
 from tests.corpus.reference.values import (
     ERROR,
@@ -200,7 +201,7 @@ def _parse_time(text: Any, format: str | None = None) -> Any:
 
 def _parse_json(text: str) -> Any:
     try:
-        return json.loads(text)
+        return json.loads(text, parse_float=exact_number)
     except ValueError:
         return ERROR
 

@@ -144,7 +144,7 @@ def opened(json: Sql) -> Value:
             FLOAT: real,
             DECIMAL: case((all_of([number, is_null(whole), is_null(real)]), json)),
             STRING: case((eq(first, text('"')), neutral("json_string", plain))),
-            JSON: case((neutral("matches", plain, options=("^[{\\[]",)), plain)),
+            JSON: case((neutral("matches", plain, options=("^[{\\[]",)), json)),
             NULL: flag(eq(plain, text("null"))),
         },
         MISSING,

@@ -6,7 +6,8 @@ same answers; nothing is rounded.
     whole_int       what is before the point, of 64 bits; NULL: it has more
     exact_float     the double whose shortest text says the same number; NULL: there is none
     json_merged     the fields of several JSON objects as one object: the last of a name wins, in the place of the first
-    json_exact      what is at a path of a JSON text; a number of more digits than the engine reads ends the query
+    json_exact      what is at a path of a JSON text, with all digits of its numbers; likewise json_exact_items
+    json_checked    a JSON text as the engine writes it, with all digits of its numbers; NULL: it is none
     try_decimal     an int as DECIMAL(38, s); NULL: it has too many digits
     float_decimal   the shortest text of a float likewise
     decimal_float   the double next to a decimal
@@ -50,13 +51,12 @@ class Words(NamedTuple):
     matches: Callable[[str, str], str]
     json_get: Form
     json_items: Form
-    json_merged: Callable[
-        [Sequence[str], Callable[[str, str], str]], str
-    ]  # texts; what makes a value found in one exact
+    json_merged: Callable[[Sequence[str]], str]
+    json_checked: Form
     each: Callable[[str, str, str], str]  # a list, a name for its elements, what is made of each
-    numbers_in: Callable[[str, str, str], str]  # a text, a name for each number in it, a test: those that pass, once
-    length: Callable[[str], str]
-    first: Callable[[str], str]
+    found: Callable[[str, str], str]  # a text and a pattern in quotes: a list of all that it matches
+    joined: Callable[[str], str]  # a list of texts as one
+    first_group: Callable[[str, str], str]  # a text and a pattern: its first group in the place of all that it matches
 
 
 def forms(words: Words) -> Forms:
@@ -85,9 +85,10 @@ def forms(words: Words) -> Forms:
         "plain_whole": lambda arguments, options: f"CAST(SPLIT_PART({arguments[0]}, '.', 1) AS {_LARGE})",
         "plain_rest": lambda arguments, options: _plain_part(arguments[0], 1),
         "plain_tail": lambda arguments, options: _plain_part(arguments[0], REST_DIGITS + 1),
-        "json_exact": lambda arguments, options: made.exact(arguments[0], words.json_get(arguments, options)),
-        "json_merged": lambda arguments, options: words.json_merged(arguments, made.exact),
+        "json_exact": lambda arguments, options: made.exact(arguments[0], options),
+        "json_merged": lambda arguments, options: made.merged(arguments),
         "json_exact_items": lambda arguments, options: made.exact_items(arguments[0]),
+        "json_checked": lambda arguments, options: made.checked(arguments[0]),
     }
 
 
@@ -199,22 +200,47 @@ class _Made:
         body = f"CASE WHEN d.s = '' OR ({_FITS}) THEN CAST({signed} AS {type}) ELSE CAST({failed} AS {type}) END"
         return self._let("t", number, f"CASE WHEN t IS NOT NULL THEN {self._apart('t', body)} END")
 
-    def exact(self, json: str, found: str) -> str:
-        """What was found in a JSON text. Engines write numbers with a double's digits: where the text has long numbers
-        it is the one which is that double. If several are, nothing tells which, and the query ends."""
-        return self._let("g", found, self._uncut(json))
+    def exact(self, json: str, options: tuple[Any, ...]) -> str:
+        """Engines write numbers with a double's digits, whatever they read: so those of more are strings while an
+        engine has the text in hand."""
+        return self._uncut(json, lambda text: self._words.json_get([text], options), self._unmarked)
 
     def exact_items(self, json: str) -> str:
-        return self._words.each(self._words.json_items([json], ()), "g", self._uncut(json))
-
-    def _uncut(self, json: str) -> str:
         words = self._words
-        long = words.matches(json, "[0-9][0-9.]{16}")
-        cut = f"g >= '-' AND g < ':' AND NOT CONTAINS({json}, g) AND {long}"
-        failed = self._fail("numbers of so many digits inside of a list or an object that is kept as text", "g")
-        same = words.numbers_in(json, "h", "TRY_CAST(h AS DOUBLE) = TRY_CAST(g AS DOUBLE)")
-        one = f"CASE WHEN {words.length('s')} = 1 THEN {words.first('s')} ELSE CAST({failed} AS {words.text}) END"
-        return f"CASE WHEN {cut} THEN {self._let('s', same, one)} ELSE g END"
+        return self._uncut(
+            json,
+            lambda text: words.json_items([text], ()),
+            lambda items: words.each(items, "g", self._unmarked("g")),
+        )
+
+    def checked(self, text: str) -> str:
+        """What is no number, such as 0123, would be a good string: so the text is checked as it is too."""
+        words = self._words
+        valid = f"{words.json_checked(['j'], ())} IS NOT NULL"
+        return self._uncut(
+            text,
+            lambda text: words.json_checked([text], ()),
+            lambda found: f"CASE WHEN {valid} THEN {self._unmarked(found)} END",
+        )
+
+    def merged(self, texts: Sequence[str]) -> str:
+        words = self._words
+        long = words.matches("j", _MAY_BE_LONG)
+        marked = [self._let("j", text, f"CASE WHEN {long} THEN {self._marked('j')} ELSE j END") for text in texts]
+        return self._unmarked(words.json_merged(marked))
+
+    def _uncut(self, json: str, read: Callable[[str], str], back: Callable[[str], str]) -> str:
+        long = self._words.matches("j", _MAY_BE_LONG)
+        return self._let("j", json, f"CASE WHEN {long} THEN {back(read(self._marked('j')))} ELSE {read('j')} END")
+
+    def _marked(self, json: str) -> str:
+        """With long numbers as strings that begin with a mark."""
+        words = self._words
+        piece = f"CASE WHEN {words.matches('w', _LONG)} THEN CONCAT('\"{_MARK}', w, '\"') ELSE w END"
+        return words.joined(words.each(words.found(json, words.quoted(_TOKEN)), "w", piece))
+
+    def _unmarked(self, text: str) -> str:
+        return self._words.first_group(text, self._words.quoted(f'"{_MARK}([^"]*)"'))
 
     def refuse(self, arguments: Sequence[str], options: tuple[Any, ...]) -> str:
         """Of a number's text: NULL of NULL, else the end of the query. `options`: what is said, and the type."""
@@ -298,7 +324,12 @@ def _cut(sql: str) -> str:
     return f"CAST(CASE WHEN {sql} < 0 THEN CEIL({sql}) ELSE FLOOR({sql}) END AS DECIMAL(10, 0))"
 
 
-NUMBER = "-?[0-9]+([.][0-9]+)?([eE][+-]?[0-9]+)?"  # anywhere in a text
+# Strings, numbers, and all else of a JSON text. Strings without a repetition of a choice: Java would go one deeper for
+# each of their letters.
+_TOKEN = r'"[^"\\]*(?:\\.[^"\\]*)*"|-?[0-9][0-9.eE+-]*|[^"0-9-]+'
+_LONG = r"^-?[0-9][0-9.eE+-]{15,}\z|^-?[0-9.]+[eE][+-]?[0-9]{3,}\z"  # a number that may be no double
+_MAY_BE_LONG = "[0-9][0-9.]{15}|[0-9][eE][+-]?[0-9]{3}"  # in a text: one may be in it
+_MARK = "\ue000lochan-number:"  # what begins with it is nobody's string
 _LARGE, _SMALL = f"DECIMAL({WHOLE_DIGITS}, 0)", f"DECIMAL(37, {REST_DIGITS})"  # so that Spark adds two without rounding
 _BEHIND = (  # the digits behind the point, and zeros behind those
     f"(REPEAT('0', CAST(GREATEST(LEAST(-d.p, {2 * REST_DIGITS}), 0) AS INT)) || "

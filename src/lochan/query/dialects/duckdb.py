@@ -298,10 +298,10 @@ def _json_length(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
     return f"CAST(CASE JSON_TYPE({text}) {arms} END AS BIGINT)"
 
 
-def _json_merged(texts: Sequence[str], exact: Callable[[str, str], str]) -> str:
+def _json_merged(texts: Sequence[str]) -> str:
     """A JSON pointer leads to any name, the empty one too."""
     pointer = "'/' || REPLACE(REPLACE(k, '~', '~0'), '/', '~1')"
-    field = f"{{'k': k, 'v': {exact('o', f'CAST(JSON_EXTRACT(o, {pointer}) AS VARCHAR)')}}}"
+    field = f"{{'k': k, 'v': CAST(JSON_EXTRACT(o, {pointer}) AS VARCHAR)}}"
     objects = f"LIST_FILTER([{', '.join(texts)}], LAMBDA o: o IS NOT NULL)"
     fields = f"FLATTEN(LIST_TRANSFORM({objects}, LAMBDA o: LIST_TRANSFORM(JSON_KEYS(o), LAMBDA k: {field})))"
     names = "LIST_TRANSFORM(f, LAMBDA x: x.k)"
@@ -334,20 +334,19 @@ _WORDS = decimals.Words(
     json_get=_json_get,
     json_items=_JSON_ITEMS,
     json_merged=_json_merged,
+    json_checked=plain("CASE WHEN JSON_VALID({0}) THEN CAST(JSON({0}) AS VARCHAR) END"),
     each=lambda many, name, body: f"LIST_TRANSFORM({many}, LAMBDA {name}: {body})",
-    numbers_in=lambda of, name, test: (
-        f"LIST_DISTINCT(LIST_FILTER(REGEXP_EXTRACT_ALL({of}, '{decimals.NUMBER}'), LAMBDA {name}: {test}))"
-    ),
-    length=lambda of: f"LEN({of})",
-    first=lambda of: f"{of}[1]",
+    found=lambda of, pattern: f"REGEXP_EXTRACT_ALL({of}, {pattern})",
+    joined=lambda many: f"ARRAY_TO_STRING({many}, '')",
+    first_group=lambda of, pattern: f"REGEXP_REPLACE({of}, {pattern}, '\\1', 'g')",
 )
 
 _DECIMALS = decimals.forms(_WORDS)
 _ORDER_WORDS = json_order.Words(
     quoted=quoted,
-    found=lambda of, pattern: f"REGEXP_EXTRACT_ALL({of}, {pattern})",
+    found=_WORDS.found,
     each=_WORDS.each,
-    joined=lambda many: f"ARRAY_TO_STRING({many}, '')",
+    joined=_WORDS.joined,
     json_string=_JSON_STRING,
     number_key=_DECIMALS["number_key"],
 )
@@ -392,7 +391,7 @@ FORMS: Forms = {
     "micros": plain("EPOCH_US({0})"),
     "from_micros": _FROM_MICROS,
     "within_years": lambda arguments, options: let(arguments[0], within_years),
-    "in_years": lambda arguments, options: in_years(*arguments, "EPOCH_US"),
+    "in_years": lambda arguments, options: in_years(arguments[0], arguments[1], "EPOCH_US"),
     "rfc3339": _rfc3339,
     "finer_digits": plain("RTRIM(REGEXP_EXTRACT({0}, '[.][0-9]{{6}}([0-9]+)', 1), '0')"),
     "time_text": lambda arguments, options: time_text(arguments[0]),
@@ -443,7 +442,6 @@ FORMS: Forms = {
         "LIST_TRANSFORM(CAST(JSON_EXTRACT({0}, '$[*]') AS VARCHAR[]), LAMBDA x: JSON_EXTRACT_STRING(x, '$'))"
     ),
     "json_length": _json_length,
-    "json_checked": plain("CASE WHEN JSON_VALID({0}) THEN CAST(JSON({0}) AS VARCHAR) END"),
     "scalar_json": by_option(
         {
             BOOL: plain("CAST({0} AS VARCHAR)"),

@@ -125,20 +125,19 @@ _WORDS = decimals.Words(
     json_get=spark_nested.FORMS["json_get"],
     json_items=spark_nested.FORMS["json_items"],
     json_merged=spark_nested.json_merged,
+    json_checked=spark_nested.json_checked,
     each=lambda many, name, body: f"TRANSFORM({many}, {name} -> {body})",
-    numbers_in=lambda of, name, test: (
-        f"ARRAY_DISTINCT(FILTER(REGEXP_EXTRACT_ALL({of}, {quoted(decimals.NUMBER)}, 0), {name} -> {test}))"
-    ),
-    length=lambda of: f"SIZE({of})",
-    first=lambda of: f"{of}[0]",
+    found=lambda of, pattern: f"REGEXP_EXTRACT_ALL({of}, {pattern}, 0)",
+    joined=lambda many: f"ARRAY_JOIN({many}, '')",
+    first_group=lambda of, pattern: f"REGEXP_REPLACE({of}, {pattern}, '$1')",
 )
 
 _DECIMALS = decimals.forms(_WORDS)
 _ORDER_WORDS = json_order.Words(
     quoted=quoted,
-    found=lambda of, pattern: f"REGEXP_EXTRACT_ALL({of}, {pattern}, 0)",
+    found=_WORDS.found,
     each=_WORDS.each,
-    joined=lambda many: f"ARRAY_JOIN({many}, '')",
+    joined=_WORDS.joined,
     json_string=spark_nested.FORMS["json_string"],
     number_key=_DECIMALS["number_key"],
 )

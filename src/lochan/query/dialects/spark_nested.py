@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from orjson import dumps
@@ -96,12 +96,12 @@ def _json_items(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
     )
 
 
-def json_merged(texts: Sequence[str], exact: Callable[[str, str], str]) -> str:
+def json_merged(texts: Sequence[str]) -> str:
     """Values as `_json_items` finds them."""
     variants = "TRANSFORM_VALUES(TRY_VARIANT_GET(TRY_PARSE_JSON(o), '$', 'map<string,variant>'), (k, v) -> TO_JSON(v))"
     maps = f"NAMED_STRUCT('v', {variants}, 's', FROM_JSON(o, 'map<string,string>'))"
     value = "CASE WHEN m.v[k] LIKE '\"%' OR m.v[k] IS NULL OR m.s[k] IS NULL THEN m.v[k] ELSE m.s[k] END"
-    field = f"NAMED_STRUCT('k', k, 'v', {exact('o', value)})"
+    field = f"NAMED_STRUCT('k', k, 'v', {value})"
     fields = f"TRANSFORM(ARRAY({maps}), m -> TRANSFORM(JSON_OBJECT_KEYS(o), k -> {field}))[0]"
     objects = f"FILTER(ARRAY({', '.join(texts)}), o -> o IS NOT NULL)"
     all_fields = f"FLATTEN(TRANSFORM({objects}, o -> {fields}))"
@@ -110,7 +110,7 @@ def json_merged(texts: Sequence[str], exact: Callable[[str, str], str]) -> str:
     return f"TRANSFORM(ARRAY({all_fields}), f -> CONCAT('{{', {inside}, '}}'))[0]"
 
 
-def _json_checked(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
+def json_checked(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
     text = f"TRIM({arguments[0]})"
     whole = f"GET_JSON_OBJECT(CONCAT('[', {text}, ']'), '$[0]')"
     return (
@@ -204,7 +204,6 @@ FORMS: Forms = {
     "json_items": _json_items,
     "json_strings": plain("FROM_JSON({0}, 'array<string>')"),
     "json_length": _json_length,
-    "json_checked": _json_checked,
     "scalar_json": _scalar_json,
     "array_json": _array_json,
 }

@@ -103,7 +103,7 @@ FORMS: Forms = {
     "micros": named("UNIX_MICROS"),
     "from_micros": named("TIMESTAMP_MICROS"),
     "within_years": lambda arguments, options: let(arguments[0], within_years),
-    "in_years": lambda arguments, options: in_years(*arguments, "UNIX_MICROS"),
+    "in_years": lambda arguments, options: in_years(arguments[0], arguments[1], "UNIX_MICROS"),
     "time_text": lambda arguments, options: time_text(arguments[0]),
     "duration_text": lambda arguments, options: duration_text(arguments[0]),
     "parse_duration": _parse_duration,

@@ -2,13 +2,13 @@
 
 one kind                     its own type; objects are structs, arrays lists, durations and times have units
 ints and floats              double; an int that no double is, is refused
-several other kinds          text, as in a cell of a table
+several other kinds          JSON text, so that 1.5 and "1.5" stay apart
 missing                      null
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,7 +17,9 @@ from lochan.errors import Refused
 from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, JSON, NULL, OBJECT, STRING, TIME, Array, Object, Type, kind_of
 from lochan.query.output.cells import cell_texts, fields
 from lochan.query.output.columns import Column
-from lochan.query.output.texts import DECIMAL, DURATION, IP
+from lochan.query.output.texts import DECIMAL, DURATION, IP, kind_texts
+
+Texts = Callable[[pa.RecordBatch, Column], pa.Array]
 
 _TIME = pa.timestamp("us", "UTC")
 _PLAIN = {BOOL: pa.bool_(), INT: pa.int64(), FLOAT: pa.float64(), STRING: pa.string(), TIME: _TIME}
@@ -29,9 +31,16 @@ def typed_schema(row: Column) -> pa.Schema:
     return pa.schema([pa.field(name, _type(column)) for name, column in fields(row)])
 
 
-def typed(batch: pa.RecordBatch, row: Column) -> pa.RecordBatch:
+def json_texts(batch: pa.RecordBatch, column: Column) -> pa.Array:
+    """Of one field; NULL where it is null or missing."""
+    found = [kind_texts(batch, kind, column.kinds[kind], column) for kind in _kinds(column)]
+    return pc.coalesce(*found)
+
+
+def typed(batch: pa.RecordBatch, row: Column, *, mixed: Texts = json_texts) -> pa.RecordBatch:
+    """`mixed` makes the texts of a field of several kinds."""
     schema = typed_schema(row)
-    arrays = [_values(batch, name, column) for name, column in fields(row)]
+    arrays = [_values(batch, name, column, mixed) for name, column in fields(row)]
     if not arrays:
         return pa.RecordBatch.from_struct_array(pa.array([{}] * len(batch), pa.struct([])))
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
@@ -87,21 +96,23 @@ def _doubles(name: str, whole: pa.Array, real: pa.Array) -> pa.Array:
     return pc.coalesce(made, real)
 
 
-def _values(batch: pa.RecordBatch, name: str, column: Column) -> pa.Array:
+def _values(batch: pa.RecordBatch, name: str, column: Column, mixed: Texts) -> pa.Array:
     kinds, type = _kinds(column), _type(column)
     if not kinds:
         return pa.nulls(len(batch))
     if set(kinds) == {INT, FLOAT}:
         return _doubles(name, batch.column(column.kinds[INT]), batch.column(column.kinds[FLOAT]))
-    if len(kinds) > 1 or kinds[0] in (IP, JSON) or (kinds[0] == OBJECT and not column.members):
+    if len(kinds) > 1:
+        return mixed(batch, column).cast(pa.string())
+    if kinds[0] in (IP, JSON) or (kinds[0] == OBJECT and not column.members):
         return cell_texts(batch, column).cast(pa.string())
     if kinds[0] == OBJECT:
-        return _structs(batch, column, type)
+        return _structs(batch, column, type, mixed)
     return batch.column(column.kinds[kinds[0]]).cast(type)
 
 
-def _structs(batch: pa.RecordBatch, column: Column, type: pa.DataType) -> pa.Array:
-    arrays = [_values(batch, name, each) for name, each in column.members]
+def _structs(batch: pa.RecordBatch, column: Column, type: pa.DataType, mixed: Texts) -> pa.Array:
+    arrays = [_values(batch, name, each, mixed) for name, each in column.members]
     flag = column.kinds[OBJECT]
     mask = pc.invert(pc.fill_null(batch.column(flag), False)) if flag else None
     return pa.StructArray.from_arrays(arrays, fields=list(type), mask=mask)

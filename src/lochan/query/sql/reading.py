@@ -26,8 +26,8 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL | re.IGNORECASE,
 )
-_DASHED = re.compile(r"\w+(?:-\w+)+")
-_BEFORE_A_TABLE = re.compile(r"(?:\b(?:from|join)\s|,)\s*\Z", re.IGNORECASE)
+_DASHED = re.compile(r"(?<![\w-])\w+(?:-\w+)+")
+_BEFORE_A_TABLE = re.compile(r"(?:\b(?:from|join)|,)\Z", re.IGNORECASE)
 _DASHED_MAX = 50  # each is found by reading the query once more
 
 
@@ -66,16 +66,16 @@ def parsed(text: str) -> tuple[Text, exp.Query]:
 
 def _read(text: str) -> tuple[Text, list[exp.Expr | None]]:
     """Names with dashes get their quotes one by one, each where the grammar stumbles over it."""
-    sources = [found.span(found.lastgroup) for found in _TOKEN.finditer(text) if found.lastgroup in ("ref", "named")]
+    names: list[tuple[int, int]] = []
     for _ in range(_DASHED_MAX):
-        known = _quoted(text, sources)
+        known = _quoted(text, names)
         try:
             return known, list(sqlglot.parse(known.quoted, read="duckdb", error_level=ErrorLevel.IMMEDIATE))
         except ParseError as error:
             dashed = _dashed_table(known, error)
-            if dashed is None or dashed in sources:
+            if dashed is None or dashed in names:
                 raise _explained(known, error) from None
-            sources = sorted([*sources, dashed])
+            names.append(dashed)
         except TokenError:
             raise known.error("a quote or a comment is never closed", len(known.quoted), len(known.quoted)) from None
         except RecursionError:
@@ -87,17 +87,19 @@ def _dashed_table(text: Text, error: ParseError) -> tuple[int, int] | None:
     """Where in the text as it was written a table's name stands that has dashes, if that is what is wrong."""
     start, stop = text.written_places(*_stumbled(text, error))
     for found in _DASHED.finditer(text.written):
-        if found.start() <= start and stop <= found.end() and _BEFORE_A_TABLE.search(text.written, 0, found.start()):
-            return found.span()
+        if found.start() <= start and stop <= found.end():
+            before = text.written[: found.start()].rstrip()
+            return found.span() if _BEFORE_A_TABLE.search(before[-5:]) else None
     return None
 
 
-def _quoted(text: str, sources: Sequence[tuple[int, int]]) -> Text:
-    """With quotes around sources that SQL does not know without."""
+def _quoted(text: str, names: Sequence[tuple[int, int]] = ()) -> Text:
+    """With quotes around sources that SQL does not know without, and around these names."""
+    sources = [found.span(found.lastgroup) for found in _TOKEN.finditer(text) if found.lastgroup in ("ref", "named")]
     parts: list[str] = []
     quotes: list[int] = []
     at = length = 0
-    for start, stop in sources:
+    for start, stop in sorted([*sources, *names]):
         parts += [text[at:start], '"', text[start:stop], '"']
         quotes += [length + start, length + stop + 1]
         length += 2

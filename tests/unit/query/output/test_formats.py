@@ -74,8 +74,20 @@ def test_parquet_and_arrow_are_typed() -> None:
         "f": "double",
     }
     assert streamed["i"].to_pylist() == [1, 9007199254740993, None]
-    assert streamed["m"].to_pylist() == ["1", "t", "2"]
+    assert streamed["m"].to_pylist() == ["1", '"t"', "2"]
     assert streamed["o"].to_pylist() == [{"p": 1.0, "q": "x"}, {"p": None, "q": "\u0001\n"}, None]
+
+
+def test_values_of_several_kinds_stay_apart_in_parquet_and_arrow() -> None:
+    """As JSON text, of which every kind is read again; null is no text."""
+    values = [1.5, "1.5", True, "true", None, [1], "[1]", {"a": None}, 'a "b"', ""]
+    rows = [{"x": value, "o": {"y": value}} for value in values] + [{}]
+    table = pa.ipc.open_stream(written("arrow", "from p", ToySource(rows))).read_all()
+    assert table == pq.read_table(io.BytesIO(written("parquet", "from p", ToySource(rows))))
+    texts = table["x"].to_pylist()
+    assert texts[:5] == ["1.5", '"1.5"', "true", '"true"', None]
+    assert [None if text is None else json.loads(text) for text in texts] == [*values, None]
+    assert [each and each["y"] for each in table["o"].to_pylist()] == texts
 
 
 def test_times_and_durations_keep_their_types() -> None:
