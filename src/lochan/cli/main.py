@@ -1,6 +1,7 @@
 """Where the `lochan` command begins and ends. The command itself is in `root.py`."""
 
 import gc
+import io
 import os
 import sys
 from typing import NoReturn
@@ -14,10 +15,21 @@ def main() -> None:
     from lochan.cli.root import cli
 
     without_pandas.own_process = True
+    _write_whole()
     try:
         cli(prog_name="lochan")
     except SystemExit as end:
         _leave(end)
+
+
+def _write_whole() -> None:
+    """Without a buffer (PYTHONUNBUFFERED, which is usual in containers) Python writes as much of an answer as the pipe
+    takes at once, says how much that was, and nobody asks: the rest would be lost without a word."""
+    raw = getattr(sys.stdout, "buffer", None)
+    if isinstance(raw, io.RawIOBase):
+        sys.stdout = io.TextIOWrapper(
+            io.BufferedWriter(raw), sys.stdout.encoding, sys.stdout.errors, line_buffering=True
+        )
 
 
 def _leave(end: SystemExit) -> NoReturn:

@@ -7,9 +7,11 @@ import os
 from typing import Any
 
 import click
+from click.exceptions import Exit
 
 from lochan import __version__
-from lochan.cli.boundary import boundary
+from lochan.cli import exit_codes
+from lochan.cli.boundary import boundary, forget_stdout
 from lochan.cli.lazy import LazyGroup
 from lochan.cli.without_pandas import without_pandas
 
@@ -80,6 +82,14 @@ class _Root(LazyGroup):
 
             register()
         return super().main(*args, **kwargs)
+
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        """Where `--help` and `--version` are answered."""
+        try:
+            return super().make_context(*args, **kwargs)
+        except BrokenPipeError:
+            forget_stdout()
+            raise Exit(exit_codes.BROKEN_PIPE) from None
 
     def invoke(self, ctx: click.Context) -> object:
         with boundary(ctx):
