@@ -17,10 +17,14 @@ if TYPE_CHECKING:
 @click.option("--spark", is_flag=True, help="Also start Spark on one core and run a tiny job.")
 @format_option
 def command(spark: bool, form: str) -> None:
-    """Check versions, disk, the store and the lake, and say what to do about each trouble.
+    """Check versions, disk, store and lake. For each trouble it says what to do about it.
 
     The store is put to the test that everything rests on: several writers race to create one object. A store where
     two of them win is refused, with exit code 5.
+
+    \b
+    Example:
+      lochan doctor
     """
     from lochan.cli.checks.check import FAIL
     from lochan.cli.session import configuration

@@ -76,10 +76,14 @@ def command(
     follow_links: bool,
     form: str,
 ) -> None:
-    """Load rows into POOL: files, folders, globs, URLs such as s3://bucket/logs/, or standard input (-).
+    """Load rows into a pool: files, folders, globs, URLs such as s3://bucket/logs/, or standard input (-).
 
     Without a POOL, where one SOURCE is given, into the pool in use. All of them become one commit, or nothing does.
     Each row keeps its own shape: its fields, their order and kinds.
+
+    \b
+    Example:
+      lochan load logs logs.ndjson
     """
     from lochan.cli.session import actor, configuration, lake_place, open_lake, run
     from lochan.cli.sizes import size_bytes
