@@ -58,7 +58,9 @@ async def inputs(lake: "Lake", found: Sequence[Source]) -> AsyncIterator[list["I
     """Those on other stores are copied to this machine's disk for as long as they are needed."""
     from tempfile import TemporaryDirectory
 
-    with TemporaryDirectory(prefix="lochan-load-") as folder:
+    from lochan.store.scratch import place
+
+    with TemporaryDirectory(prefix="lochan-load-", dir=place()) as folder:
         yield [
             each.as_input()
             if isinstance(each, Stream) or each.place is None

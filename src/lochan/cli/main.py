@@ -13,8 +13,10 @@ def main() -> None:
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
     from lochan.cli import without_pandas
     from lochan.cli.root import cli
+    from lochan.store import scratch
 
     without_pandas.own_process = True
+    scratch.own_process = True
     _write_whole()
     try:
         cli(prog_name="lochan")
@@ -36,6 +38,9 @@ def _leave(end: SystemExit) -> NoReturn:
     """Exit, but never while obstore's threads may still ask for Python. Where one does so while Python is being taken
     down the process aborts, whatever the command had answered: seen in a third of the runs on a busy machine. DuckDB
     would complain on stderr that nothing of it was taken down."""
+    from lochan.store import scratch
+
+    scratch.remove()
     gc.freeze()  # or Python would go through all that was imported once more, to no end; measured: 8 of 80 ms
     if sys.modules.keys().isdisjoint(("obstore", "duckdb")) or not isinstance(end.code, int | None):
         raise end
