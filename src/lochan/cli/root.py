@@ -100,6 +100,10 @@ class _Root(LazyGroup):
             register()
         return super().main(*args, **kwargs)
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """`lochan help log` is what `lochan log --help` is."""
+        return super().parse_args(ctx, [*args[1:], "--help"] if args[:1] == ["help"] else args)
+
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
         """Where `--help` and `--version` are answered."""
         try:

@@ -75,6 +75,11 @@ def test_every_verb_prints_json() -> None:
     assert without == other
 
 
+def test_help_is_a_verb_too() -> None:
+    assert lochan("help").output == lochan("--help").output
+    assert lochan("help", "fs", "ls").output == lochan("fs", "ls", "--help").output
+
+
 def test_a_verb_that_is_not_there() -> None:
     result = lochan("conifg", "show")
     assert result.exit_code == exit_codes.USAGE
