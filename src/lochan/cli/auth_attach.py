@@ -13,7 +13,12 @@ from lochan.cli.shown import format_option, printable, show_record
 @request_key
 @format_option
 def command(user: str, policy: str, form: str) -> None:
-    """Attach POLICY to USER."""
+    """Attach POLICY to USER.
+
+    \b
+    Example:
+      lochan auth attach ada Analyst
+    """
 
     async def work(opened: OpenedAccess) -> list[str]:
         from lochan.access.policies import attach

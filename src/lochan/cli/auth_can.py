@@ -20,9 +20,13 @@ if TYPE_CHECKING:
 @format_option
 @click.pass_context
 def command(ctx: click.Context, user: str, action: str, resource: str, form: str) -> None:
-    """Tell whether USER may do ACTION on RESOURCE, such as fs:ReadObject on repository/demo/branch/main/object/a.csv.
+    """Tell whether USER may do ACTION on RESOURCE.
 
     The exit code is 0 for yes and 5 for no.
+
+    \b
+    Example:
+      lochan auth can ada fs:ReadObject repository/demo/branch/main/object/a.csv
     """
 
     def work(access: "Access") -> "Decision":

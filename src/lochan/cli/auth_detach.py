@@ -13,7 +13,12 @@ from lochan.cli.shown import format_option, printable, show_record
 @request_key
 @format_option
 def command(user: str, policy: str, form: str) -> None:
-    """Detach POLICY from USER. When this is answered, it counts at no server any more."""
+    """Detach POLICY from USER. When this is answered, it counts at no server any more.
+
+    \b
+    Example:
+      lochan auth detach ada Analyst
+    """
 
     async def work(opened: OpenedAccess) -> list[str]:
         from lochan.access.policies import detach

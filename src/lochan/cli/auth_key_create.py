@@ -26,7 +26,12 @@ if TYPE_CHECKING:
 @request_key
 @format_option
 def command(user: str, id: str | None, secret: str | None, form: str) -> None:
-    """Create an access key for USER. The secret is shown now, and never again."""
+    """Create an access key for USER. The secret is shown now, and never again.
+
+    \b
+    Example:
+      lochan auth keys create ada
+    """
     id = _given(id, "id")
     secret = _given(sys.stdin.readline().rstrip("\r\n") if secret == "-" else secret, "secret")
 

@@ -17,6 +17,10 @@ def command(id: str, yes: bool, form: str) -> None:
     """Revoke the access key KEY-ID. When this is answered, no server lets it in any more.
 
     On a terminal it asks first; in a script it wants --yes.
+
+    \b
+    Example:
+      lochan auth keys revoke LKIAAAAAAAAAAAAAAAAA
     """
     if not yes:
         confirm(f"Revoke access key {id} of {look(lambda access: access.need_key(id).user)}?", f"{id} was not revoked")

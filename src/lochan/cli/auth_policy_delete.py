@@ -12,7 +12,12 @@ from lochan.cli.shown import format_option, printable, show_record
 @request_key
 @format_option
 def command(name: str, form: str) -> None:
-    """Delete the policy POLICY. It is refused while the policy is attached to somebody."""
+    """Delete the policy POLICY. It is refused while the policy is attached to somebody.
+
+    \b
+    Example:
+      lochan auth policies delete readers
+    """
 
     async def work(opened: OpenedAccess) -> None:
         from lochan.access.policies import delete_policy

@@ -10,7 +10,12 @@ from lochan.cli.shown import format_option, show_records
 @click.command("list")
 @format_option
 def command(form: str) -> None:
-    """List the policies: first those that every lake has, then the lake's own."""
+    """List the policies: first those that every lake has, then the lake's own.
+
+    \b
+    Example:
+      lochan auth policies list
+    """
     records = look(lambda access: [policy_record(access, each) for each in access.policies()])
     if form != "json":
         counted = ("attached_to", "statements")

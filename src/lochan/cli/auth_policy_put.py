@@ -21,6 +21,10 @@ def command(name: str, file: str, form: str) -> None:
     """Put the policy NAME as FILE says, in JSON or YAML; - is standard input.
 
     One of that name is replaced, for everybody who has it.
+
+    \b
+    Example:
+      lochan auth policies put readers readers.yaml
     """
     from lochan.access.policy_file import parse
 

@@ -11,7 +11,12 @@ from lochan.cli.shown import echo_table, format_option, printable, show_record
 @click.argument("name", metavar="POLICY")
 @format_option
 def command(name: str, form: str) -> None:
-    """Show the policy POLICY, statement by statement."""
+    """Show the policy POLICY, statement by statement.
+
+    \b
+    Example:
+      lochan auth policies show Admin
+    """
     record = look(lambda access: policy_record(access, access.policy(name)))
     if form == "json":
         show_record(record, form)

@@ -15,7 +15,12 @@ from lochan.cli.shown import format_option, printable, show_record
 @request_key
 @format_option
 def command(name: str, form: str) -> None:
-    """Create the user NAME. Nothing is allowed to it until a policy is attached."""
+    """Create the user NAME. Nothing is allowed to it until a policy is attached.
+
+    \b
+    Example:
+      lochan auth users create ada
+    """
 
     async def work(opened: OpenedAccess) -> dict[str, Any]:
         from lochan.access.users import create_user

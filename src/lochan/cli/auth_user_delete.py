@@ -14,9 +14,13 @@ from lochan.cli.shown import format_option, printable, show_record
 @request_key
 @format_option
 def command(name: str, yes: bool, form: str) -> None:
-    """Delete the user USER and revoke its keys, which work nowhere any more when this is answered.
+    """Delete the user USER and revoke its keys. When this is answered they work nowhere any more.
 
     On a terminal it asks first; in a script it wants --yes.
+
+    \b
+    Example:
+      lochan auth users delete ada
     """
     if not yes:
         keys = look(lambda access: len(access.keys_of(access.user(name).name)))

@@ -10,7 +10,12 @@ from lochan.cli.shown import format_option, show_records
 @click.command("list")
 @format_option
 def command(form: str) -> None:
-    """List the users of the lake, by name."""
+    """List the users of the lake, by name.
+
+    \b
+    Example:
+      lochan auth users list
+    """
     records = look(lambda access: [user_record(access, user) for user in access.users()])
     if form != "json":
         records = [words(each, "policies") | {"keys": len(each["keys"])} for each in records]

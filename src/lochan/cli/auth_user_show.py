@@ -11,6 +11,11 @@ from lochan.cli.shown import format_option, show_record
 @click.argument("name", metavar="USER")
 @format_option
 def command(name: str, form: str) -> None:
-    """Show the user USER: its policies, and the ids of its keys."""
+    """Show the user USER: its policies, and the ids of its keys.
+
+    \b
+    Example:
+      lochan auth users show ada
+    """
     record = look(lambda access: user_record(access, access.user(name)))
     show_record(record if form == "json" else words(record, "policies", "keys"), form)

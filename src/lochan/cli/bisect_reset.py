@@ -11,7 +11,12 @@ from lochan.cli.uri import repository_uri
 @click.argument("repository", metavar="REPO")
 @format_option
 def command(repository: str, form: str) -> None:
-    """End a bisection, and forget what was said."""
+    """End a bisection, and forget what was said.
+
+    \b
+    Example:
+      lochan bisect reset demo
+    """
     from lochan.cli.bisecting import forget, under_way
 
     async def work(opened: Opened) -> bool:

@@ -25,10 +25,14 @@ _BAD_MAX = 127  # above are signals: the command was stopped, and has said nothi
 @click.argument("words", metavar="-- COMMAND…", nargs=-1, required=True, type=click.UNPROCESSED)
 @format_option
 def command(good: str, bad: str, words: tuple[str, ...], form: str) -> None:
-    """Run COMMAND for one commit after the other until the first bad one is found.
+    """Run COMMAND for commits until the first bad one is found.
 
     LOCHAN_BISECT_REF holds the commit, and LOCHAN_BISECT_URI the repository with it. The command's code says what the
     commit is: 0 good, 125 cannot be tested, any other up to 127 bad; beyond, the search ends.
+
+    \b
+    Example:
+      lochan bisect run demo@v1 demo@main -- ./check.sh
     """
     from lochan.cli.bisecting import show_step, two_refs
 

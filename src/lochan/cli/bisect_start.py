@@ -14,7 +14,12 @@ from lochan.errors import AlreadyExists
 @click.argument("bad", metavar="REPO[@BAD]")
 @format_option
 def command(good: str, bad: str, form: str) -> None:
-    """Begin with a commit where all was well and one where it is not, and show which to test first."""
+    """Begin with a good commit and a bad one. It shows which to test first.
+
+    \b
+    Example:
+      lochan bisect start demo@v1 demo@main
+    """
     from lochan.cli.bisecting import go_on, two_refs, under_way
 
     one, other = two_refs(good, bad)

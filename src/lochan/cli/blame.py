@@ -20,7 +20,12 @@ _PAGE = 100_000  # each is a walk through history
 @click.argument("uri", metavar="REPO[@REF]/PATH")
 @format_option
 def command(uri: str, form: str) -> None:
-    """Show which commit last changed an object; with a path that ends with a slash, of each object below it."""
+    """Show which commit last changed an object; with a path that ends with a slash, of each object below it.
+
+    \b
+    Example:
+      lochan blame demo@main/data/a.csv
+    """
     found = prefix_uri(uri)
 
     async def work(opened: Opened) -> None:

@@ -34,7 +34,7 @@ def boundary(ctx: click.Context) -> Iterator[None]:
         _say_how_to_repeat(ctx)
         ctx.exit(exit_codes.INTERRUPTED)
     except BrokenPipeError:
-        _forget_stdout()
+        forget_stdout()
         ctx.exit(exit_codes.BROKEN_PIPE)
     except OSError as error:
         ctx.exit(_report(explained(error), ctx))
@@ -93,6 +93,6 @@ def _first(group: ExceptionGroup[Exception]) -> LochanError:
     return head
 
 
-def _forget_stdout() -> None:
+def forget_stdout() -> None:
     """Whoever read our output has left; what Python still holds back must not fail again when it exits."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

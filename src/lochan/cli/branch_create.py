@@ -15,7 +15,12 @@ from lochan.cli.uri import named_uri
 @request_key
 @format_option
 def command(branch: str, source: str | None, form: str) -> None:
-    """Create a branch. What is staged on the branch that it comes from stays there."""
+    """Create a branch. What is staged on the branch that it comes from stays there.
+
+    \b
+    Example:
+      lochan branch create demo@dev --from main
+    """
     uri = named_uri(branch)
 
     async def work(opened: Opened) -> str:

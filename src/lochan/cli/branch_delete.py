@@ -13,7 +13,12 @@ from lochan.cli.uri import named_uri
 @request_key
 @format_option
 def command(branch: str, form: str) -> None:
-    """Delete a branch. `lochan branch restore` brings it back, with what was staged on it."""
+    """Delete a branch. `lochan branch restore` brings it back, with what was staged on it.
+
+    \b
+    Example:
+      lochan branch delete demo@dev
+    """
     uri = named_uri(branch)
 
     async def work(opened: Opened) -> None:

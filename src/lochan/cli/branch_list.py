@@ -18,7 +18,12 @@ if TYPE_CHECKING:
 @click.argument("repository", metavar="REPO")
 @format_option
 def command(repository: str, form: str) -> None:
-    """List the branches of REPO, by name."""
+    """List the branches of REPO, by name.
+
+    \b
+    Example:
+      lochan branch list demo
+    """
     show_branches(repository, form)
 
 

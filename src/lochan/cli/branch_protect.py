@@ -29,10 +29,14 @@ ACTIONS = ("stage", "commit", "rewrite")
 @request_key
 @format_option
 def command(repository: str, pattern: str, blocked: tuple[str, ...], form: str) -> None:
-    """Protect branches of REPO whose names fit PATTERN, in which * and ? stand for any letters.
+    """Protect branches whose names fit PATTERN. In it * and ? stand for any letters.
 
     stage: no writes to it; commit: no commits, imports and workspaces' commits; rewrite: no reset to another commit, no
     rebase, no new name, no deletion. Merges, reverts and cherry-picks stay possible.
+
+    \b
+    Example:
+      lochan branch protect demo 'release-*'
     """
 
     async def work(opened: Opened) -> "tuple[Protection, ...]":

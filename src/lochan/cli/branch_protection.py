@@ -17,7 +17,12 @@ if TYPE_CHECKING:
 @click.argument("repository", metavar="REPO")
 @format_option
 def command(repository: str, form: str) -> None:
-    """List the rules that protect branches of REPO."""
+    """List the rules that protect branches of REPO.
+
+    \b
+    Example:
+      lochan branch protection demo
+    """
 
     async def work(opened: Opened) -> "tuple[Protection, ...]":
         from lochan.versioning.guarding import protections

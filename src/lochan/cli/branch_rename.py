@@ -15,7 +15,12 @@ from lochan.cli.uri import named_uri
 @request_key
 @format_option
 def command(branch: str, to: str, form: str) -> None:
-    """Rename a branch. What is staged on it goes along."""
+    """Rename a branch. What is staged on it goes along.
+
+    \b
+    Example:
+      lochan branch rename demo@dev develop
+    """
     uri = named_uri(branch)
 
     async def work(opened: Opened) -> str:

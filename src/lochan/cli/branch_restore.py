@@ -14,7 +14,12 @@ from lochan.cli.uri import named_uri
 @request_key
 @format_option
 def command(branch: str, form: str) -> None:
-    """Bring back the branch of that name that was deleted last, with what was staged on it."""
+    """Bring back a deleted branch: the last of that name, with what was staged on it.
+
+    \b
+    Example:
+      lochan branch restore demo@dev
+    """
     uri = named_uri(branch)
 
     async def work(opened: Opened) -> str:

@@ -20,7 +20,12 @@ if TYPE_CHECKING:
 @request_key
 @format_option
 def command(repository: str, pattern: str, form: str) -> None:
-    """Remove the rule of exactly that PATTERN, and list those that are left."""
+    """Remove the rule of exactly that PATTERN. Those that are left are listed.
+
+    \b
+    Example:
+      lochan branch unprotect demo 'release-*'
+    """
 
     async def work(opened: Opened) -> "tuple[Protection, ...]":
         from lochan.versioning.guarding import unprotect

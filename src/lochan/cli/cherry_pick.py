@@ -16,5 +16,10 @@ from lochan.cli.shown import format_option
 @request_key
 @format_option
 def command(branch: str, ref: str, message: str, parent: int, commit_staged: str | None, form: str) -> None:
-    """Do once more, with a new commit on a branch, what the commit REF changed."""
+    """Apply what the commit REF changed to a branch, as a new commit.
+
+    \b
+    Example:
+      lochan cherry-pick demo@main dev~1
+    """
     make_commit("picked", "cherry_pick", branch, ref, message, parent, commit_staged, form)

@@ -36,6 +36,10 @@ def command(
     """Commit what is staged on a branch: all of it, or only what fits the paths and globs given.
 
     In a glob, * and ? stay within a folder and ** goes across. What does not fit stays staged.
+
+    \b
+    Example:
+      lochan commit demo@main -m 'new prices'
     """
     uri = branch_uri(branch)
     said, moment = notes(metadata), microseconds("--date", date)

@@ -50,10 +50,14 @@ def command(
     date: str | None,
     form: str,
 ) -> None:
-    """Merge data objects whose keys overlap, and small ones, into objects in the order of the key: all of a branch, or
-    those with these ids and what overlaps them.
+    """Merge data objects that overlap or are small. Their rows come in the order of the key: all of a branch, or those
+    with these ids and what overlaps them.
 
     The rows stay the same. Earlier commits still hold the objects as they were.
+
+    \b
+    Example:
+      lochan compact logs
     """
     from lochan.cli.progress import StageBar
     from lochan.cli.session import configuration

@@ -6,7 +6,7 @@ import click
 @click.command("completion")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def command(shell: str) -> None:
-    """Print the script that completes verbs, options and names in SHELL.
+    """Print the script by which SHELL completes words.
 
     Repositories, pools, branches, tags, paths, users, policies and settings are completed from the lake that the
     command would use.

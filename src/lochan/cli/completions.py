@@ -53,7 +53,7 @@ def _type_of(command: click.Command, parameter: click.Parameter) -> "_Suggested 
 Suggest = Callable[[click.Context, str], Iterable[Item]]
 
 
-class _Suggested(click.ParamType):
+class _Suggested(click.ParamType[str]):
     name = "text"
 
     def __init__(self, suggest: Suggest) -> None:

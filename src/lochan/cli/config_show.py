@@ -11,6 +11,10 @@ def command(form: str) -> None:
     """Show every setting, its value and where that came from.
 
     The setting `lake` shows the lake that commands use here, and how it was found. Secrets are masked.
+
+    \b
+    Example:
+      lochan config show
     """
     from lochan.cli.session import configuration, lake_place
 

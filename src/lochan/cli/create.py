@@ -53,10 +53,14 @@ def command(
     metadata: tuple[str, ...],
     form: str,
 ) -> None:
-    """Create the pool POOL: rows of any shape, sorted by a key.
+    """Create a pool: rows of any shape, sorted by a key.
 
     Without a key the whole record is the key. A field is named by its path, such as client.address; a name with a dot
     in it stands in back-quotes.
+
+    \b
+    Example:
+      lochan create logs --key ts:time
     """
     from lochan.cli.session import actor, configuration, open_lake, run
     from lochan.cli.sizes import size_bytes

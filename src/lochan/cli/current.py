@@ -50,7 +50,8 @@ def _read(lake_id: str) -> str:
         return _file(lake_id).read_text().strip()
     except FileNotFoundError:
         raise NotFound(
-            "no pool was named, and none is in use", hint="name one, or choose one with `lochan use POOL`"
+            "no repository or pool was named, and none is in use",
+            hint="name one, such as demo@main, or choose one with `lochan use POOL`",
         ) from None
     except UnicodeDecodeError:
         raise Invalid(f"{_file(lake_id)} is not what `lochan use` wrote", hint="`lochan use POOL` writes it") from None

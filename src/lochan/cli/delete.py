@@ -29,10 +29,14 @@ def command(
     date: str | None,
     form: str,
 ) -> None:
-    """Delete from a branch the data objects with these ids, or with --where rows. The beginning of an id will do, where
-    only one begins so.
+    """Delete rows or data objects from a branch: rows with --where, objects by their ids. The beginning of an id will
+    do, where only one begins so.
 
     Earlier commits still hold them, and `lochan revert` brings them back.
+
+    \b
+    Example:
+      lochan delete logs --where 'status < 400'
     """
     if bool(ids) == (where is not None):
         raise click.UsageError("Give the ids of data objects, or --where.")

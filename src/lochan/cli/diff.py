@@ -51,6 +51,10 @@ def command(
 
     Of a pool: the data objects that only one of them holds, with their rows, bytes and keys; with --rows, the rows that
     differ, of which only those objects are read.
+
+    \b
+    Example:
+      lochan diff demo@main demo@dev
     """
     job = JobOptions(**options)  # type: ignore[arg-type]
     if rows:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lochan.cli.shown import cell, format_option, show_records
+from lochan.cli.shown import cell, echo_table, format_option, show_records
 
 if TYPE_CHECKING:
     from lochan.cli.checks.check import Check
@@ -17,10 +17,14 @@ if TYPE_CHECKING:
 @click.option("--spark", is_flag=True, help="Also start Spark on one core and run a tiny job.")
 @format_option
 def command(spark: bool, form: str) -> None:
-    """Check versions, disk, the store and the lake, and say what to do about each trouble.
+    """Check versions, disk, store and lake. For each trouble it says what to do about it.
 
     The store is put to the test that everything rests on: several writers race to create one object. A store where
     two of them win is refused, with exit code 5.
+
+    \b
+    Example:
+      lochan doctor
     """
     from lochan.cli.checks.check import FAIL
     from lochan.cli.session import configuration
@@ -61,9 +65,9 @@ def _checks(config: "Config", *, spark: bool) -> Iterator["Check"]:
 
 
 def _print(checks: list["Check"]) -> None:
-    width = max(len(each.name) for each in checks)
+    rows = []
     for each in checks:
-        colour = {"ok": "green", "warn": "yellow", "fail": "red"}[each.status]
-        click.echo(f"{click.style(f'{each.status:<4}', fg=colour)}  {each.name:<{width}}  {cell(each.found)}")
+        rows.append((f"{each.status:<4}", each.name, cell(each.found)))
         if each.advice:
-            click.echo(f"      {'':<{width}}  → {cell(each.advice)}")
+            rows.append(("    ", "", f"→ {cell(each.advice)}"))
+    echo_table(("", "", ""), rows, begun=True)

@@ -16,9 +16,13 @@ from lochan.errors import NotFound, Refused
 @request_key
 @format_option
 def command(pool: str, yes: bool, form: str) -> None:
-    """Drop POOL: its rows, its branches, tags and history.
+    """Drop a pool: its rows, its branches, tags and history.
 
     On a terminal it asks first; in a script it wants --yes.
+
+    \b
+    Example:
+      lochan drop logs
     """
     from lochan.cli.session import actor, configuration, open_lake, read, run
 

@@ -24,10 +24,14 @@ _LAKE = "_lake"
 def command(
     repository: str | None, limit: int | None, everything: bool, after: int | None, follow: bool, form: str
 ) -> None:
-    """Print the last events of REPO, or of the whole lake, the newest last.
+    """Print the last events of REPO or of the whole lake. The newest comes last.
 
     REPO may be _lake: repositories, users and rights. With -f json, each event is one JSON object on a line of
     its own.
+
+    \b
+    Example:
+      lochan events demo -n 5
     """
     from lochan.cli.session import configuration, open_lake, run
 

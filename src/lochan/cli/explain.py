@@ -16,7 +16,12 @@ from lochan.cli.without_pandas import without_pandas
 @query_options
 @format_option
 def command(text: str | None, include: str | None, form: str, **options: object) -> None:
-    """Show what QUERY would read: which objects are left out and why, the scans, and the SQL that the engine gets."""
+    """Show what QUERY would read: which objects are left out and why, the scans, and the SQL that the engine gets.
+
+    \b
+    Example:
+      lochan explain 'from logs | status >= 500'
+    """
     from lochan.cli.session import configuration, open_lake, read
 
     query = query_text(text, include)

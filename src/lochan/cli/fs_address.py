@@ -23,9 +23,13 @@ from lochan.cli.uri import object_uri, on_branch
 @request_key
 @format_option
 def command(where: str, expires: float, form: str) -> None:
-    """Ask for an address in the lake, to put bytes there with another program.
+    """Ask for an address in the lake to put bytes to. Another program can write there.
 
     When they are there, `lochan fs link --token TOKEN` makes them the object at PATH, once.
+
+    \b
+    Example:
+      lochan fs address demo@main/data/a.csv
     """
     uri = on_branch(object_uri(where))
 

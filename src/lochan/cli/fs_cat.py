@@ -12,7 +12,12 @@ from lochan.cli.uri import object_uri
 @click.command("cat")
 @click.argument("where", metavar="REPO[@REF]/PATH")
 def command(where: str) -> None:
-    """Write the bytes of an object to standard output."""
+    """Write the bytes of an object to standard output.
+
+    \b
+    Example:
+      lochan fs cat demo@main/data/a.csv
+    """
     uri = object_uri(where)
 
     async def work(opened: Opened) -> None:

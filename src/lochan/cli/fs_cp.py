@@ -35,6 +35,10 @@ def command(
 
     Within a repository no byte is moved, and a folder comes as one. To another repository the bytes are moved. A copy
     onto itself changes the notes or the content type.
+
+    \b
+    Example:
+      lochan fs cp -r demo@v1/data/ demo@main/data/
     """
     from lochan.cli.notes import notes
 

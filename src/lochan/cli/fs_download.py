@@ -21,6 +21,10 @@ def command(where: str, target: str, recursive: bool, force: bool, form: str) ->
 
     A file that is there already is not replaced; then nothing is written. With -r, objects that no file can be made of
     (`..`, an empty name, `a` beside `a/b`, a name that is too long) are left out and listed, and the exit code is 5.
+
+    \b
+    Example:
+      lochan fs download -r demo@main/data/ data
     """
     uri = prefix_uri(where) if recursive else object_uri(where)
 

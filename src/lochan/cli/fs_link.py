@@ -37,6 +37,10 @@ def command(
     """Make a file outside the lake an object of a branch; or, with --token, what was put at an address in the lake.
 
     No byte is moved. A file outside must stay there as it is: if it changes or goes, the object cannot be read.
+
+    \b
+    Example:
+      lochan fs link s3://bucket/a.csv demo@main/data/a.csv
     """
     from lochan.cli.notes import notes
     from lochan.cli.places import place_url

@@ -20,7 +20,12 @@ if TYPE_CHECKING:
 @click.option("-r", "--recursive", is_flag=True, help="All objects, not only the next folders.")
 @format_option
 def command(where: str, recursive: bool, form: str) -> None:
-    """List the objects whose paths begin with PREFIX; of a branch, with what is staged on it."""
+    """List the objects whose paths begin with PREFIX; of a branch, with what is staged on it.
+
+    \b
+    Example:
+      lochan fs ls demo@main/data/
+    """
     uri = prefix_uri(where)
 
     async def work(opened: Opened) -> None:

@@ -23,6 +23,10 @@ def command(source: str, target: str, recursive: bool, form: str) -> None:
     """Move an object, or with -r a folder, on one branch: nobody sees it twice, or nowhere.
 
     A target that ends with a slash is a folder.
+
+    \b
+    Example:
+      lochan fs mv demo@main/a.csv demo@main/data/a.csv
     """
     one, other = folder_uris(source, target) if recursive else (object_uri(source), target_uri(source, target))
     writable(one)

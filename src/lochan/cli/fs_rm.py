@@ -18,9 +18,13 @@ from lochan.errors import NotFound
 @request_key
 @format_option
 def command(where: str, recursive: bool, yes: bool, form: str) -> None:
-    """Remove an object, or with -r all objects in a folder, from a branch.
+    """Remove an object, or with -r a folder, from a branch.
 
     With -r it asks first on a terminal, and in a script wants --yes. All of the folder goes at once.
+
+    \b
+    Example:
+      lochan fs rm -r demo@main/data/old/
     """
     uri = writable(prefix_uri(where) if recursive else object_uri(where))
     if recursive and not yes:

@@ -15,7 +15,12 @@ from lochan.cli.uri import object_uri
 @click.option("--blocks", is_flag=True, help="Also the files that its bytes lie in.")
 @format_option
 def command(where: str, blocks: bool, form: str) -> None:
-    """Show what is known of an object."""
+    """Show what is known of an object.
+
+    \b
+    Example:
+      lochan fs stat demo@main/data/a.csv
+    """
     uri = object_uri(where)
 
     async def work(opened: Opened) -> dict[str, Any]:

@@ -33,6 +33,10 @@ def command(
     Without a PATH, or where it ends with a slash, a file keeps its name. Of a folder, links to
     files in it are followed, links to folders and links that lead out of it are not, unless --follow-links is given;
     what is left out is said.
+
+    \b
+    Example:
+      lochan fs upload -r data demo@main/data/
     """
     from lochan.cli.notes import notes
     from lochan.cli.progress import progress

@@ -39,10 +39,15 @@ def command(
     dry_run: bool,
     form: str,
 ) -> None:
-    """Import all files under a URL (s3://, gs://, az://, file://, or a local folder) to a branch, as one commit.
+    """Import files into a branch without copying them: all under a URL (s3://, gs://, az://, file://, or a local
+    folder), as one commit.
 
     No byte is moved: the files must stay where they are. Objects at the same paths are replaced, others stay. Where
     such a path has uncommitted changes, it is listed, nothing is imported, and the exit code is 4.
+
+    \b
+    Example:
+      lochan import s3://bucket/data/ demo@main/data/
     """
     from lochan.cli.notes import notes
 

@@ -18,10 +18,14 @@ from lochan.cli.shown import format_option
 @request_key
 @format_option
 def command(source: str, target: str, keep_removed: bool, message: str, metadata: tuple[str, ...], form: str) -> None:
-    """Make what a branch has under PREFIX the same as what is at the source, as one commit.
+    """Make a prefix of a branch the same as the source. All changes are one commit.
 
     Files that were added there, changed (by size and ETag) or removed are added, changed and removed here; nothing is
     copied. Where nothing would change, the exit code is 6.
+
+    \b
+    Example:
+      lochan ingest commit --from-path s3://bucket/data/ --to-path demo@main/data/ -m daily
     """
     from lochan.cli.notes import notes
 

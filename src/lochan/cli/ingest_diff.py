@@ -17,7 +17,12 @@ if TYPE_CHECKING:
 @places
 @format_option
 def command(source: str, target: str, keep_removed: bool, form: str) -> None:
-    """Show what `ingest commit` would add, change and remove now."""
+    """Show what `ingest commit` would add, change and remove now.
+
+    \b
+    Example:
+      lochan ingest diff --from-path s3://bucket/data/ --to-path demo@main/data/
+    """
     uri = ingest_uri(target)
 
     async def work(opened: Opened) -> None:

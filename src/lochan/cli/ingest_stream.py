@@ -57,6 +57,10 @@ def command(pool: str, place: str | None, source: str, form: str, **rest: Any) -
 
     It goes on until it is stopped (Ctrl-C or SIGTERM), when what was read has landed. Killed and started again, it goes
     on where it was.
+
+    \b
+    Example:
+      lochan ingest stream logs --from folder inbox
     """
     from lochan.cli.stream_wish import StreamWish
 

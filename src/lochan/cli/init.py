@@ -14,6 +14,10 @@ def command(location: str | None, form: str) -> None:
 
     Without PATH-OR-URL the lake is made where --lake, LOCHAN_LAKE or the configuration says; failing these, in the
     folder .lochan here, which commands in this folder and below it then find by themselves.
+
+    \b
+    Example:
+      lochan init s3://bucket/lake
     """
     from lochan.cli.session import configuration, create_lake, new_lake_place, run
 

@@ -16,6 +16,10 @@ def command(limit: int, form: str) -> None:
     """List the newest N jobs, the newest first.
 
     A job that says it runs, and was not heard of for a minute, is lost: its process was killed.
+
+    \b
+    Example:
+      lochan jobs list -n 5
     """
     list_jobs(limit, form)
 

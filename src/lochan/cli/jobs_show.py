@@ -14,7 +14,12 @@ if TYPE_CHECKING:
 @click.argument("id", metavar="ID")
 @format_option
 def command(id: str, form: str) -> None:
-    """Show a job by its id, or by the beginning of it."""
+    """Show a job by its id, or by the beginning of it.
+
+    \b
+    Example:
+      lochan jobs show 2abc
+    """
     from lochan.cli.job_record import job_record, shown
     from lochan.cli.session import configuration, open_lake, run
 

@@ -1,5 +1,6 @@
 """A click group whose verbs are imported when they are called, and which takes the global options in any place."""
 
+import re
 from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
@@ -10,11 +11,14 @@ from lochan.cli.flags import global_options
 
 
 class LazyGroup(click.Group):
-    """`verbs` maps each verb to the module that holds it as `command`."""
+    """`verbs` maps each verb to the module that holds it as `command`; or, under titles for the help, several such."""
 
-    def __init__(self, *args: Any, verbs: Mapping[str, str], **kwargs: Any) -> None:
+    def __init__(self, *args: Any, verbs: Mapping[str, str] | Mapping[str, Mapping[str, str]], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._verbs = verbs
+        self._sections = {title: each for title, each in verbs.items() if not isinstance(each, str)} or {
+            "Verbs": {verb: each for verb, each in sorted(verbs.items()) if isinstance(each, str)}
+        }
+        self._verbs = {verb: module for each in self._sections.values() for verb, module in each.items()}
         self.params.extend(global_options())
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -33,6 +37,11 @@ class LazyGroup(click.Group):
             teach(command)
         return command
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        for title, verbs in self._sections.items():
+            with formatter.section(title):
+                formatter.write_dl([(verb, summary(self.get_command(ctx, verb))) for verb in verbs])
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
@@ -45,6 +54,12 @@ class LazyGroup(click.Group):
 
         near = get_close_matches(verb, self._verbs, n=1)
         return f" Did you mean {near[0]!r}?" if near else ""
+
+
+def summary(command: click.Command | None) -> str:
+    """What it does, in one line: the beginning of its help, up to where that goes into detail."""
+    text = " ".join((command.help if command and command.help else "").partition("\n\n")[0].split())
+    return re.split(r"[.:;](?= |$)| \(", text, maxsplit=1)[0]
 
 
 def _take_global_options(command: click.Command) -> None:

@@ -76,10 +76,14 @@ def command(
     follow_links: bool,
     form: str,
 ) -> None:
-    """Load rows into POOL: files, folders, globs, URLs such as s3://bucket/logs/, or standard input (-).
+    """Load rows into a pool: files, folders, globs, URLs such as s3://bucket/logs/, or standard input (-).
 
     Without a POOL, where one SOURCE is given, into the pool in use. All of them become one commit, or nothing does.
     Each row keeps its own shape: its fields, their order and kinds.
+
+    \b
+    Example:
+      lochan load logs logs.ndjson
     """
     from lochan.cli.session import actor, configuration, lake_place, open_lake, run
     from lochan.cli.sizes import size_bytes
@@ -96,7 +100,13 @@ def command(
         from lochan.engines.duckdb.load.load import How
 
         async with open_lake(config, counted=True) as lake:
-            found = await found_sources(lake, given, lake_place(config).folder, follow_links=follow_links)
+            try:
+                found = await found_sources(lake, given, lake_place(config).folder, follow_links=follow_links)
+            except NotFound as error:
+                if at is None and any(each.name == pool.partition("@")[0] for each in await lake.repositories()):
+                    hint = f"to load into it, say what: `lochan load {quote(pool)} FILE`, or - for standard input"
+                    raise NotFound(f"{error.message}, and {pool!r} is a pool or repository", hint=hint) from None
+                raise
             uri = at or on_branch(in_use(config, lake.id))
             how = How(input_format, on_error, options.limits(), unpacked, row_tag=row_tag or "")
             wish = Wish(uri, words, actor(config), Wanted(create, keys, times), how, wants_progress=form != "json")

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Union, cast
 
-from lochan.cli.local_files import files_in, matching
+from lochan.cli.local_files import files_in, matching, no_file
 from lochan.cli.places import place_url
 from lochan.errors import Invalid, NotFound
 
@@ -58,7 +58,9 @@ async def inputs(lake: "Lake", found: Sequence[Source]) -> AsyncIterator[list["I
     """Those on other stores are copied to this machine's disk for as long as they are needed."""
     from tempfile import TemporaryDirectory
 
-    with TemporaryDirectory(prefix="lochan-load-") as folder:
+    from lochan.store.scratch import place
+
+    with TemporaryDirectory(prefix="lochan-load-", dir=place()) as folder:
         yield [
             each.as_input()
             if isinstance(each, Stream) or each.place is None
@@ -124,7 +126,7 @@ def _path(source: str) -> Path:
 
 def _files(path: Path, left_out: Path | None, follow_links: bool) -> Iterator[Path]:
     if not path.exists():
-        raise NotFound(f"no file {path}")
+        raise no_file(path)
     if not path.is_dir():
         yield path
         return

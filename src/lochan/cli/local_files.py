@@ -10,8 +10,21 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from lochan.cli.boundary import say
+from lochan.errors import NotFound
 
 FOLLOW_HINT = "--follow-links takes it in"
+
+
+def no_file(path: Path) -> NotFound:
+    """With those beside it, one of which was probably meant."""
+    return NotFound(f"no file {path}").named(str(path), lambda: _beside(path))
+
+
+def _beside(path: Path) -> list[str]:
+    try:
+        return list(map(str, path.parent.iterdir()))
+    except OSError:
+        return []
 
 
 def files_in(

@@ -44,7 +44,12 @@ def command(
     graph: bool,
     form: str,
 ) -> None:
-    """Show the commits that a ref is made of, youngest first."""
+    """Show the commits that a ref is made of, youngest first.
+
+    \b
+    Example:
+      lochan log demo@main -n 5 --graph
+    """
     uri = given(ref_uri, ref)
     times = microseconds("--since", since), microseconds("--until", until)
     if graph and form == "json":

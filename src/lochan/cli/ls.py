@@ -10,7 +10,12 @@ from lochan.cli.shown import format_option
 @click.argument("name", metavar="[REPO]", required=False)
 @format_option
 def command(name: str | None, form: str) -> None:
-    """List the repositories and pools of the lake, or the branches of the one that is named."""
+    """List repositories and pools, or the branches of one.
+
+    \b
+    Example:
+      lochan ls
+    """
     if name is None:
         show_repositories(form)
     else:

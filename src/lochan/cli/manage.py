@@ -36,6 +36,10 @@ def command(
 
     It goes on until it is stopped (Ctrl-C or SIGTERM), unless --once is given. With -f json, each branch is one JSON
     object on a line of its own.
+
+    \b
+    Example:
+      lochan manage --once
     """
     from lochan.cli.query_options import seconds
     from lochan.cli.session import configuration, open_lake, run

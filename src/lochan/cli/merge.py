@@ -56,6 +56,10 @@ def command(
 
     Where both changed the same path, each is listed (base, ours: the branch's, theirs: the source's), nothing is
     changed, and the exit code is 4.
+
+    \b
+    Example:
+      lochan merge demo@dev demo@main
     """
     into, from_ = branch_uri(branch), ref_uri(source)
     if into.repository != from_.repository:

@@ -15,7 +15,12 @@ from lochan.errors import Invalid, NotFound
 @click.option("--all", "every", is_flag=True, help="All of them, where the two have merged each other.")
 @format_option
 def command(left: str, right: str, every: bool, form: str) -> None:
-    """Show the best common ancestor of two refs: what a merge of them compares both with."""
+    """Show the best common ancestor of two refs: what a merge of them compares both with.
+
+    \b
+    Example:
+      lochan merge-base demo@main demo@dev
+    """
     one, other = ref_uri(left), ref_uri(right)
     if one.repository != other.repository:
         raise Invalid(f"{one} and {other} are in different repositories", hint="compare refs of one repository")

@@ -31,10 +31,11 @@ def command(
     """Run QUERY, in the pipe language or SQL.
 
     \b
-    lochan query 'from logs | status >= 500 | count() by host'
-    lochan query "select host, count(*) from logs where status >= 500 group by host"
-    lochan query @report.zql
-    lochan query - < report.sql
+    Examples:
+      lochan query 'from logs | status >= 500 | count() by host'
+      lochan query "select host, count(*) from logs where status >= 500 group by host"
+      lochan query @report.zql
+      lochan query - < report.sql
     """
     run_query(query_text(text, include), form, output, stats, QueryOptions(**options))  # type: ignore[arg-type]
 

@@ -39,11 +39,11 @@ def _write(result: "Result", form: str, sink: IO[bytes]) -> None:
     from lochan.cli.shown import echo_table, printable
     from lochan.query.output.tables import table_pages
 
-    titles: list[str] | None = []
+    begun = False
     for names, rows in table_pages(result.batches(), result.row):
         shown = [[printable(cell) for cell in row] for row in rows]
-        echo_table(None if titles is None else [printable(name) for name in names], shown)
-        titles = None
+        echo_table([printable(name) for name in names], shown, begun=begun)
+        begun = True
 
 
 def show_stats(stats: "Stats") -> None:

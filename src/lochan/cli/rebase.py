@@ -16,7 +16,13 @@ from lochan.errors import Invalid
 @request_key
 @format_option
 def command(branch: str, onto: str, form: str) -> None:
-    """Replay the commits that BRANCH has and ONTO has not on top of ONTO, and move BRANCH there."""
+    """Replay the commits of a branch on top of another ref. These are the commits that BRANCH has and ONTO has not;
+    BRANCH is moved there.
+
+    \b
+    Example:
+      lochan rebase demo@dev demo@main
+    """
     one, other = branch_uri(branch), ref_uri(onto)
     if one.repository != other.repository:
         raise Invalid(f"{one} and {other} are in different repositories", hint="a branch stays in its repository")

@@ -12,7 +12,12 @@ from lochan.cli.shown import format_option, printable, show_record
 @request_key
 @format_option
 def command(name: str, to: str, form: str) -> None:
-    """Rename the pool or repository REPO to TO. All that it holds stays as it is, its history too."""
+    """Rename the pool or repository REPO to TO. All that it holds stays as it is, its history too.
+
+    \b
+    Example:
+      lochan rename logs web-logs
+    """
     from lochan.cli.session import actor, configuration, open_lake, run
 
     config = configuration()

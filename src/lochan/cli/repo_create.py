@@ -21,7 +21,12 @@ if TYPE_CHECKING:
 @request_key
 @format_option
 def command(name: str, kind: str, default_branch: str, metadata: tuple[str, ...], form: str) -> None:
-    """Create the repository NAME."""
+    """Create the repository NAME.
+
+    \b
+    Example:
+      lochan repo create demo
+    """
     from lochan.cli.session import actor, configuration, open_lake, run
 
     config = configuration()

@@ -16,6 +16,10 @@ def command(name: str, yes: bool, form: str) -> None:
     """Delete the repository REPO: its branches, tags and history.
 
     On a terminal it asks first; in a script it wants --yes.
+
+    \b
+    Example:
+      lochan repo delete demo
     """
     from lochan.cli.session import actor, configuration, open_lake, read, run
 

@@ -14,7 +14,12 @@ if TYPE_CHECKING:
 @click.command("list")
 @format_option
 def command(form: str) -> None:
-    """List the repositories of the lake, by name."""
+    """List the repositories of the lake, by name.
+
+    \b
+    Example:
+      lochan repo list
+    """
     show_repositories(form)
 
 

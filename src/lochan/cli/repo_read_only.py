@@ -14,7 +14,12 @@ from lochan.cli.uri import repository_uri
 @request_key
 @format_option
 def command(name: str, on: bool, form: str) -> None:
-    """Make the repository REPO read-only: every change of its branches, tags and objects is refused."""
+    """Make the repository REPO read-only: every change of its branches, tags and objects is refused.
+
+    \b
+    Example:
+      lochan repo read-only demo
+    """
     uri = repository_uri(name)
 
     async def work(opened: Opened) -> None:

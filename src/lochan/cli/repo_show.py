@@ -16,7 +16,12 @@ if TYPE_CHECKING:
 @click.argument("name", metavar="REPO")
 @format_option
 def command(name: str, form: str) -> None:
-    """Show the repository REPO."""
+    """Show the repository REPO.
+
+    \b
+    Example:
+      lochan repo show demo
+    """
     from lochan.cli.session import configuration, open_lake, read
 
     config = configuration()

@@ -17,9 +17,13 @@ from lochan.cli.uri import branch_uri
 @request_key
 @format_option
 def command(branch: str, target: str | None, yes: bool, form: str) -> None:
-    """Drop what is staged on a branch, and with --hard move the branch to REF.
+    """Drop what is staged on a branch. With --hard the branch is moved to REF too.
 
     On a terminal it asks first; in a script it wants --yes.
+
+    \b
+    Example:
+      lochan reset demo@main
     """
     uri = branch_uri(branch)
     if not yes:

@@ -16,5 +16,10 @@ from lochan.cli.shown import format_option
 @request_key
 @format_option
 def command(branch: str, ref: str, message: str, parent: int, commit_staged: str | None, form: str) -> None:
-    """Take back, with a new commit on a branch, what the commit REF changed."""
+    """Take back what the commit REF changed, with a new commit.
+
+    \b
+    Example:
+      lochan revert demo@main main~1
+    """
     make_commit("reverted", "revert", branch, ref, message, parent, commit_staged, form)

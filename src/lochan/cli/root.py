@@ -7,57 +7,76 @@ import os
 from typing import Any
 
 import click
+from click.exceptions import Exit
 
 from lochan import __version__
-from lochan.cli.boundary import boundary
+from lochan.cli import exit_codes
+from lochan.cli.boundary import boundary, forget_stdout
 from lochan.cli.lazy import LazyGroup
 from lochan.cli.without_pandas import without_pandas
 
 VERBS = {
-    "auth": "lochan.cli.auth",
-    "bisect": "lochan.cli.bisect",
-    "blame": "lochan.cli.blame",
-    "branch": "lochan.cli.branch",
-    "cherry-pick": "lochan.cli.cherry_pick",
-    "commit": "lochan.cli.commit",
-    "compact": "lochan.cli.compact",
-    "completion": "lochan.cli.completion",
-    "config": "lochan.cli.config",
-    "create": "lochan.cli.create",
-    "delete": "lochan.cli.delete",
-    "diff": "lochan.cli.diff",
-    "doctor": "lochan.cli.doctor",
-    "drop": "lochan.cli.drop",
-    "events": "lochan.cli.events",
-    "explain": "lochan.cli.explain",
-    "fs": "lochan.cli.fs",
-    "import": "lochan.cli.import_",
-    "ingest": "lochan.cli.ingest",
-    "init": "lochan.cli.init",
-    "jobs": "lochan.cli.jobs",
-    "load": "lochan.cli.load",
-    "log": "lochan.cli.log",
-    "ls": "lochan.cli.ls",
-    "manage": "lochan.cli.manage",
-    "merge": "lochan.cli.merge",
-    "merge-base": "lochan.cli.merge_base",
-    "query": "lochan.cli.query",
-    "rebase": "lochan.cli.rebase",
-    "rename": "lochan.cli.rename",
-    "repo": "lochan.cli.repo",
-    "reset": "lochan.cli.reset",
-    "revert": "lochan.cli.revert",
-    "serve": "lochan.cli.serve",
-    "shell": "lochan.cli.shell",
-    "show": "lochan.cli.show",
-    "sql": "lochan.cli.sql",
-    "stash": "lochan.cli.stash",
-    "status": "lochan.cli.status",
-    "tag": "lochan.cli.tag",
-    "use": "lochan.cli.use",
-    "workspace": "lochan.cli.workspace",
+    "The lake": {
+        "init": "lochan.cli.init",
+        "ls": "lochan.cli.ls",
+        "use": "lochan.cli.use",
+        "config": "lochan.cli.config",
+        "doctor": "lochan.cli.doctor",
+        "events": "lochan.cli.events",
+        "jobs": "lochan.cli.jobs",
+    },
+    "Repositories and branches": {
+        "repo": "lochan.cli.repo",
+        "branch": "lochan.cli.branch",
+        "tag": "lochan.cli.tag",
+        "rename": "lochan.cli.rename",
+        "workspace": "lochan.cli.workspace",
+    },
+    "Files": {
+        "fs": "lochan.cli.fs",
+        "import": "lochan.cli.import_",
+    },
+    "Changes": {
+        "status": "lochan.cli.status",
+        "commit": "lochan.cli.commit",
+        "reset": "lochan.cli.reset",
+        "stash": "lochan.cli.stash",
+    },
+    "History": {
+        "log": "lochan.cli.log",
+        "show": "lochan.cli.show",
+        "diff": "lochan.cli.diff",
+        "blame": "lochan.cli.blame",
+        "bisect": "lochan.cli.bisect",
+        "merge-base": "lochan.cli.merge_base",
+    },
+    "Bringing changes together": {
+        "merge": "lochan.cli.merge",
+        "rebase": "lochan.cli.rebase",
+        "cherry-pick": "lochan.cli.cherry_pick",
+        "revert": "lochan.cli.revert",
+    },
+    "Pools": {
+        "create": "lochan.cli.create",
+        "load": "lochan.cli.load",
+        "ingest": "lochan.cli.ingest",
+        "delete": "lochan.cli.delete",
+        "compact": "lochan.cli.compact",
+        "manage": "lochan.cli.manage",
+        "drop": "lochan.cli.drop",
+    },
+    "Queries": {
+        "query": "lochan.cli.query",
+        "sql": "lochan.cli.sql",
+        "explain": "lochan.cli.explain",
+        "shell": "lochan.cli.shell",
+    },
+    "Access and server": {
+        "auth": "lochan.cli.auth",
+        "serve": "lochan.cli.serve",
+        "completion": "lochan.cli.completion",
+    },
 }
-
 
 # These say themselves whether a run needs pandas, which Spark takes in.
 MAY_RUN_SPARK = frozenset(
@@ -80,6 +99,18 @@ class _Root(LazyGroup):
 
             register()
         return super().main(*args, **kwargs)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """`lochan help log` is what `lochan log --help` is."""
+        return super().parse_args(ctx, [*args[1:], "--help"] if args[:1] == ["help"] else args)
+
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        """Where `--help` and `--version` are answered."""
+        try:
+            return super().make_context(*args, **kwargs)
+        except BrokenPipeError:
+            forget_stdout()
+            raise Exit(exit_codes.BROKEN_PIPE) from None
 
     def invoke(self, ctx: click.Context) -> object:
         with boundary(ctx):

@@ -31,7 +31,7 @@ def show(found: "RowDiff", form: str) -> None:
     click.echo(f"{found.added:,} added, {found.removed:,} removed{changed}")
     lines = [line for each in found.sample for line in _lines(each)]
     if lines:
-        echo_table(None, [[printable(cell) for cell in line] for line in lines])
+        echo_table(["", "", ""], [[printable(cell) for cell in line] for line in lines], begun=True)
     told = sum(each.times for each in found.sample)
     rest = found.added + found.removed + found.changed - told
     if rest and found.sample:

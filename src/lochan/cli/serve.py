@@ -38,9 +38,13 @@ def command(
     tls_cert: str | None,
     tls_key: str | None,
 ) -> None:
-    """Serve the lake: S3 on one address, the API and the page on another.
+    """Serve the lake over HTTP: S3 on one address, the API and the page on another.
 
     The first start on a lake makes an administrator and prints its keys, once.
+
+    \b
+    Example:
+      lochan serve
     """
     _check_installed()
     from lochan.server.serve import serve

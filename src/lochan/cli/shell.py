@@ -29,9 +29,13 @@ A query goes on in the next line while a bracket or a quote is open, and behind 
 @click.option("-f", "--format", "form", type=click.Choice(_SHOWN), help="A table on a terminal, else NDJSON.")
 @query_options
 def command(form: str | None, **options: object) -> None:
-    r"""Run queries as they are typed, or as they come on standard input.
+    """Run queries as they are typed. In a pipe, they come on standard input, one a line.
 
-    \q leaves, \h shows what else there is. Pools, fields and operators are completed by the tab key.
+    \\q leaves, \\h shows what else there is. Pools, fields and operators are completed by the tab key.
+
+    \b
+    Example:
+      lochan shell
     """
     import asyncio
 

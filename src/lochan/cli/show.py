@@ -17,7 +17,12 @@ from lochan.cli.uri import given, ref_uri
 @click.argument("ref", metavar="[REPO[@REF]]", required=False)
 @format_option
 def command(ref: str | None, form: str) -> None:
-    """Show a commit and its differences from its first parent; of a pool, the data objects that came and went."""
+    """Show a commit and its differences from its first parent; of a pool, the data objects that came and went.
+
+    \b
+    Example:
+      lochan show demo@main
+    """
 
     async def work(opened: Opened) -> None:
         found = await opened.repository.resolve(opened.ref)

@@ -44,6 +44,10 @@ def show_record(record: Record, form: str) -> None:
     """One thing: its fields line by line, or a JSON object."""
     if form == "json":
         _echo_json(record, indent=2)
+    elif sys.stdout.isatty():
+        from lochan.cli.terminal_table import echo_fields
+
+        echo_fields([(key, cell(value)) for key, value in record.items()])
     else:
         width = max(map(len, record))
         for key, value in record.items():
@@ -118,29 +122,14 @@ def json_text(value: object, *, indent: int | None) -> str:
     return _COMMANDING.sub(lambda match: "\n" if match[0] == "\n" else f"\\u{ord(match[0]):04x}", text)
 
 
-def echo_table(titles: Sequence[str] | None, rows: Sequence[Sequence[str]]) -> None:
-    """Without titles, it goes on with a table that was begun."""
+def echo_table(titles: Sequence[str], rows: Sequence[Sequence[str]], *, begun: bool = False) -> None:
+    """`begun`: it goes on with a table whose titles were shown."""
     if sys.stdout.isatty():
-        _echo_rich(titles, rows)
+        from lochan.cli.terminal_table import echo_rows
+
+        echo_rows(titles, rows, begun=begun)
         return
-    lines = [*rows] if titles is None else [titles, *rows]
+    lines = [*rows] if begun else [titles, *rows]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     for line in lines:
         click.echo("  ".join(f"{text:<{width}}" for text, width in zip(line, widths, strict=True)).rstrip())
-
-
-_COLOURS = {"added": "green", "removed": "red", "changed": "yellow"}  # what a line begins with, where things differ
-
-
-def _echo_rich(titles: Sequence[str] | None, rows: Sequence[Sequence[str]]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=None, pad_edge=False, header_style="bold", show_header=titles is not None)
-    for title in titles or rows[0]:
-        table.add_column(title if titles else "", overflow="fold")
-    for row in rows:
-        kind = _COLOURS.get(row[0], "")
-        table.add_row(Text(row[0], kind), *map(Text, row[1:]))  # Text, because a name in [brackets] is not markup
-    Console(file=sys.stdout).print(table)

@@ -30,7 +30,8 @@ def command(
     """Run QUERY, which begins with `select` or `with`; `lochan query` takes it as well.
 
     \b
-    lochan sql 'select host, count(*) from logs group by host'
+    Example:
+      lochan sql 'select host, count(*) from logs group by host'
     """
     query = query_text(text, include)
     word = (query.split(None, 1) or [""])[0].lower()

@@ -19,6 +19,10 @@ def command(branch: str, stash: str, yes: bool, form: str) -> None:
     """Drop a stash: the one named, or the branch's newest.
 
     On a terminal it asks first; in a script it wants --yes.
+
+    \b
+    Example:
+      lochan stash drop demo@main
     """
     uri = branch_uri(branch)
     if not yes:

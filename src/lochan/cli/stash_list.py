@@ -14,7 +14,12 @@ from lochan.cli.uri import branch_uri
 @click.argument("branch", metavar="REPO[@BRANCH]")
 @format_option
 def command(branch: str, form: str) -> None:
-    """List the stashes of a repository, or of one branch, the newest first."""
+    """List the stashes of a repository or a branch. The newest comes first.
+
+    \b
+    Example:
+      lochan stash list demo
+    """
     uri = branch_uri(branch)
 
     async def work(opened: Opened) -> list[dict[str, Any]]:

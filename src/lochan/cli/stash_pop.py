@@ -17,6 +17,10 @@ def command(branch: str, stash: str, form: str) -> None:
     """Stage on a branch what a stash holds: the one named, or the branch's newest.
 
     Nothing may be staged there, and where the branch was changed since at a stashed path, it is refused (code 4).
+
+    \b
+    Example:
+      lochan stash pop demo@main
     """
     uri = branch_uri(branch)
 

@@ -14,7 +14,12 @@ from lochan.cli.uri import branch_uri
 @request_key
 @format_option
 def command(branch: str, message: str, form: str) -> None:
-    """Put aside all that is staged on a branch."""
+    """Put aside all that is staged on a branch.
+
+    \b
+    Example:
+      lochan stash push demo@main
+    """
     uri = branch_uri(branch)
 
     async def work(opened: Opened) -> str:

@@ -17,7 +17,12 @@ if TYPE_CHECKING:
 @click.argument("branch", metavar="[REPO[@BRANCH]]", required=False)
 @format_option
 def command(branch: str | None, form: str) -> None:
-    """Show the head of a branch, and what a commit would change now; of a pool, what the branch holds."""
+    """Show the head of a branch, and what a commit would change now; of a pool, what the branch holds.
+
+    \b
+    Example:
+      lochan status demo@main
+    """
 
     async def work(opened: Opened) -> None:
         if opened.is_pool:

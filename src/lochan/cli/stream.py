@@ -2,11 +2,14 @@
 
 import sys
 from collections.abc import AsyncIterable, Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from lochan.cli.shown import Record, cell, echo_table, json_text
+
+if TYPE_CHECKING:
+    from lochan.cli.terminal_table import Lines
 
 _PAGE = 1_000  # rows that are laid out together
 
@@ -32,8 +35,13 @@ async def show_lines(
     count = 0
     titles = [column.upper() for column in columns]
     widths = list(map(len, titles))
+    lines = _on_terminal(titles)
     async for record in records:
         row = [(cells or {}).get(key, cell)(record[key]) for key in columns]
+        if lines is not None:
+            lines.echo(row)
+            count += 1
+            continue
         widths = [max(width, len(text)) for width, text in zip(widths, row, strict=True)]
         for line in (titles, row) if not count else (row,):
             click.echo("  ".join(f"{text:<{width}}" for text, width in zip(line, widths, strict=True)).rstrip())
@@ -41,6 +49,14 @@ async def show_lines(
     if not count:
         click.echo("  ".join(titles))
     return count
+
+
+def _on_terminal(titles: Sequence[str]) -> "Lines | None":
+    if not sys.stdout.isatty():
+        return None
+    from lochan.cli.terminal_table import Lines
+
+    return Lines(titles)
 
 
 async def _show_json(records: AsyncIterable[Record]) -> int:
@@ -54,15 +70,16 @@ async def _show_json(records: AsyncIterable[Record]) -> int:
 
 async def _show_table(records: AsyncIterable[Record], columns: Sequence[str], cells: Cells) -> int:
     count = 0
-    titles: list[str] | None = [column.upper() for column in columns]
+    titles = [column.upper() for column in columns]
+    begun = False
     page: list[list[str]] = []
     async for record in records:
         page.append([cells.get(key, cell)(record[key]) for key in columns])
         count += 1
         if len(page) == _PAGE:
-            echo_table(titles, page)
+            echo_table(titles, page, begun=begun)
             sys.stdout.flush()
-            titles, page = None, []
-    if page or titles:
-        echo_table(titles, page)
+            begun, page = True, []
+    if page or not begun:
+        echo_table(titles, page, begun=begun)
     return count

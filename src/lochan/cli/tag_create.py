@@ -15,7 +15,12 @@ from lochan.cli.uri import named_uri
 @request_key
 @format_option
 def command(tag: str, source: str | None, form: str) -> None:
-    """Give a commit a name."""
+    """Give a commit a name.
+
+    \b
+    Example:
+      lochan tag create demo@v1 --from main
+    """
     uri = named_uri(tag)
 
     async def work(opened: Opened) -> str:

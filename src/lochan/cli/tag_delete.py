@@ -13,7 +13,12 @@ from lochan.cli.uri import named_uri
 @request_key
 @format_option
 def command(tag: str, form: str) -> None:
-    """Delete a tag."""
+    """Delete a tag.
+
+    \b
+    Example:
+      lochan tag delete demo@v1
+    """
     uri = named_uri(tag)
 
     async def work(opened: Opened) -> None:

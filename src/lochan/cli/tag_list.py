@@ -14,7 +14,12 @@ from lochan.cli.uri import repository_uri
 @click.argument("repository", metavar="REPO")
 @format_option
 def command(repository: str, form: str) -> None:
-    """List the tags of REPO, by name."""
+    """List the tags of REPO, by name.
+
+    \b
+    Example:
+      lochan tag list demo
+    """
 
     async def work(opened: Opened) -> list[dict[str, Any]]:
         refs, _ = await opened.repository.refs()

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from lochan.cli.listed import folder
-from lochan.cli.local_files import files_in
+from lochan.cli.local_files import files_in, no_file
 from lochan.cli.progress import Advance
 from lochan.errors import Invalid, NotFound
 from lochan.versioning.bodies.paths import check_key
@@ -51,7 +51,7 @@ def _sources(source: str, path: str, recursive: bool, lake: Path | None, follow_
         return
     file = Path(source)
     if not file.exists():
-        raise NotFound(f"no file {source}")
+        raise no_file(file)
     if file.is_dir() != recursive:
         raise Invalid(
             f"{source} is {'a folder' if file.is_dir() else 'no folder'}",

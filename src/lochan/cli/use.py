@@ -14,9 +14,13 @@ from lochan.cli.uri import given, ref_uri
 @click.option("--clear", is_flag=True, help="Use none from now on.")
 @format_option
 def command(pool: str | None, clear: bool, form: str) -> None:
-    """Use POOL where a verb or a query names none; without POOL, say which is in use.
+    """Choose the pool for verbs and queries that name none. Without POOL, say which is in use.
 
     It is remembered for this lake and this user. LOCHAN_POOL in the environment counts more.
+
+    \b
+    Example:
+      lochan use logs@main
     """
     from lochan.cli import current
     from lochan.cli.session import configuration, open_lake, run

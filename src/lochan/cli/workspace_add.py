@@ -18,6 +18,10 @@ def command(repository: str, id: str, globs: tuple[str, ...], form: str) -> None
     """Say what is to be committed: whatever fits one of the globs, now or when it is written.
 
     In a glob, * and ? stay within a folder and ** goes across.
+
+    \b
+    Example:
+      lochan workspace add demo 17-9f3a6c21 'data/*.csv'
     """
     uri, workspace = named(repository, id)
 

@@ -21,10 +21,14 @@ from lochan.cli.workspace_record import named
 @request_key
 @format_option
 def command(repository: str, id: str, message: str, everything: bool, metadata: tuple[str, ...], form: str) -> None:
-    """Commit what was added to a workspace, or with --all everything, on top of its branch.
+    """Commit what was added to a workspace. With --all, everything in it; it goes on top of the branch.
 
     Where the branch has changed the same paths since, nothing is moved, and each of them is listed. What is not
     committed goes with the workspace.
+
+    \b
+    Example:
+      lochan workspace commit demo 17-9f3a6c21 --all -m 'new prices'
     """
     uri, workspace = named(repository, id)
     said = notes(metadata)

@@ -18,7 +18,12 @@ from lochan.cli.workspace_record import workspace_record
 @request_key
 @format_option
 def command(branch: str, note: str, quiet: bool, form: str) -> None:
-    """Open a workspace on the head of a branch, and say how it is named and where its files go."""
+    """Open a workspace on the head of a branch. It is said how it is named, and where its files go.
+
+    \b
+    Example:
+      lochan workspace create demo@main
+    """
     uri = branch_uri(branch)
 
     async def work(opened: Opened) -> dict[str, Any]:

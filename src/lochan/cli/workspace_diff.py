@@ -14,7 +14,12 @@ from lochan.cli.workspace_record import named
 @click.option("--added", is_flag=True, help="Only what fits the patterns that were added.")
 @format_option
 def command(repository: str, id: str, prefix: str, added: bool, form: str) -> None:
-    """Show what a workspace changes, against the commit that it was opened on, and whether it was added."""
+    """Show what a workspace changes: against the commit that it was opened on, and whether it was added.
+
+    \b
+    Example:
+      lochan workspace diff demo 17-9f3a6c21
+    """
     uri, workspace = named(repository, id)
 
     async def work(opened: Opened) -> None:

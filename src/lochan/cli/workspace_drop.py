@@ -19,6 +19,10 @@ def command(repository: str, id: str, yes: bool, form: str) -> None:
     """Drop a workspace with all changes in it. Garbage collection removes its files.
 
     On a terminal it asks first; in a script it wants --yes.
+
+    \b
+    Example:
+      lochan workspace drop demo 17-9f3a6c21
     """
     uri, workspace = named(repository, id)
     if not yes:

@@ -15,7 +15,12 @@ from lochan.cli.workspace_record import workspace_record
 @click.argument("branch", metavar="REPO[@BRANCH]")
 @format_option
 def command(branch: str, form: str) -> None:
-    """List the open workspaces of a repository, or of one branch, the oldest first."""
+    """List the open workspaces of a repository or a branch. The oldest comes first.
+
+    \b
+    Example:
+      lochan workspace list demo
+    """
     uri = branch_uri(branch)
 
     async def work(opened: Opened) -> list[dict[str, Any]]:

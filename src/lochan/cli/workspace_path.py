@@ -13,9 +13,13 @@ from lochan.versioning.expression import parse
 @click.argument("where", metavar="REPO@BRANCH+ID[/PATH]")
 @format_option
 def command(where: str, form: str) -> None:
-    """Print where on the store the file, or the folder, of that path is: a path of this machine, or a URL.
+    """Print where the file or folder of that path is stored: a path of this machine, or a URL.
 
     Whoever can write there needs nothing else. Folders on a local disk are not made for you.
+
+    \b
+    Example:
+      lochan workspace path demo@main+17-9f3a6c21/data/a.csv
     """
     uri = prefix_uri(where)
     if not uri.ref or not parse(uri.ref).workspace:

@@ -20,6 +20,10 @@ def command(repository: str, id: str, globs: tuple[str, ...], yes: bool, form: s
     """Take back what fits one of the globs, or everything: files are hidden, deletions forgotten.
 
     On a terminal it asks first; in a script it wants --yes.
+
+    \b
+    Example:
+      lochan workspace revert demo 17-9f3a6c21 'data/*.csv'
     """
     uri, workspace = named(repository, id)
     if not yes:

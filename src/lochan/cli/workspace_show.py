@@ -15,7 +15,12 @@ from lochan.cli.workspace_record import named, workspace_record
 @click.argument("id", metavar="ID")
 @format_option
 def command(repository: str, id: str, form: str) -> None:
-    """Show a workspace: its branch, the commit that it was opened on, what was added, where its files go."""
+    """Show a workspace: its branch, the commit that it was opened on, what was added, where its files go.
+
+    \b
+    Example:
+      lochan workspace show demo 17-9f3a6c21
+    """
     uri, workspace = named(repository, id)
 
     async def work(opened: Opened) -> dict[str, Any]:

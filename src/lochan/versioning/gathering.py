@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from lochan.errors import Invalid, NotFound
 from lochan.formats.entry import ENTRY_SCHEMA
 from lochan.formats.run import ascends
+from lochan.store.scratch import place
 from lochan.versioning.bodies.outside import Outside
 
 _IN_MEMORY_MAX = 100_000  # entries; 40 MB
@@ -81,7 +82,7 @@ class _Gathered:
         return pa.ipc.open_file(pa.memory_map(self._path)).read_all()
 
     def _spill(self) -> None:
-        handle, self._path = mkstemp(prefix="lochan-import-")
+        handle, self._path = mkstemp(prefix="lochan-import-", dir=place())
         os.close(handle)
         self._writer = pa.ipc.new_file(self._path, ENTRY_SCHEMA)
         for table in self._tables:

@@ -149,6 +149,8 @@ FAILURES = [
     "manage demo --once",
     "load demo ROWS",
     "load rwos ROWS",
+    "load rows",
+    "load rows ROWSX",
     "load rows@mian ROWS",
     "delete rows 27aaaaaaaaaaaaaaaaaaaaaaaaa",
     "fs upload ROWS rows/x",
@@ -178,7 +180,8 @@ FAILURES = [
 
 def failed(lake: str, command: str) -> tuple[str, str]:
     """The command as it was run, and what it said."""
-    words = shlex.split(command.replace("ROWS", shlex.quote(f"{Path(lake).parent}/rows.ndjson")))
+    file = shlex.quote(f"{Path(lake).parent}/rows.ndjson")
+    words = shlex.split(command.replace("ROWSX", f"{file}x").replace("ROWS", file))
     if "WORKSPACE" in words:
         opened = lochan("--lake", lake, "workspace", "create", "demo", "--quiet").stdout.strip()
         words = [opened if word == "WORKSPACE" else word for word in words]
@@ -214,6 +217,8 @@ def test_a_failure_advises_what_can_be_done(lake: str, command: str) -> None:
         ("drop rwos --yes", "rows"),
         ("manage rwos --once", "rows"),
         ("load rwos ROWS", "rows"),
+        ("load rows ROWSX", "COPY/rows.ndjson"),
+        ("fs upload ROWSX demo/x", "COPY/rows.ndjson"),
         ("log demo@mian", "main"),
         ("log demo@mian~1", "main"),
         ("log demo@mian@{1999-01-01}", "main"),
@@ -230,6 +235,7 @@ def test_a_failure_advises_what_can_be_done(lake: str, command: str) -> None:
 )
 def test_the_name_that_was_probably_meant(lake: str, command: str, near: str) -> None:
     first = failed(lake, command)[1].splitlines()[0]
+    near = near.replace("COPY", str(Path(lake).parent))
     assert re.search(f"; did you mean ['`]{re.escape(near)}['`]\\?$", first), first
 
 

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,15 @@ import pytest
 from lochan import __version__, errors
 from lochan.cli import exit_codes
 from lochan.cli.boundary import boundary
+from lochan.cli.root import VERBS, cli
+from tests.unit.cli.commands_in_text import parse
 from tests.unit.cli.invoke import docs, lochan, verbs
+
+GROUPS = [
+    name
+    for name in cli.list_commands(click.Context(cli))
+    if isinstance(cli.get_command(click.Context(cli), name), click.Group)
+]
 
 
 def test_version() -> None:
@@ -21,7 +30,7 @@ def test_version() -> None:
 
 @pytest.mark.parametrize(
     "words",
-    [(), *((group,) for group in ("repo", "config", "branch", "tag", "fs")), *(words for words, _ in verbs())],
+    [(), *((group,) for group in GROUPS), *(words for words, _ in verbs())],
     ids=" ".join,
 )
 def test_every_verb_has_help(words: tuple[str, ...]) -> None:
@@ -31,10 +40,44 @@ def test_every_verb_has_help(words: tuple[str, ...]) -> None:
         assert result.output.startswith(f"Usage: {' '.join(('lochan', *words))}")
 
 
+@pytest.mark.parametrize("words, verb", [pytest.param(words, verb, id=" ".join(words)) for words, verb in verbs()])
+def test_every_verb_shows_an_example(words: tuple[str, ...], verb: click.Command) -> None:
+    """Which the parser takes."""
+    said = lochan(*words, "--help").output
+    lines = re.findall(r"^ +(lochan .*)|\$\((lochan [^)]*)\)", said, re.MULTILINE)
+    examples = [re.sub(r" [<>] [^'\s]+$", "", whole or inner) for whole, inner in lines]
+    assert examples, said
+    for example in examples:
+        assert parse(example).command is verb
+
+
+def test_every_verb_is_summed_up_in_a_line() -> None:
+    for group in ((), *((name,) for name in GROUPS)):
+        said = lochan(*group, "--help").output
+        _, _, listed = said.partition("-h, --help")
+        listed = listed.partition("\n\n")[2]
+        assert "..." not in listed
+        for line in listed.splitlines():
+            assert not line.startswith("     "), (group, line)  # it goes on with what was begun above
+
+
+def test_the_help_has_every_verb_once_and_by_what_it_is_for() -> None:
+    said = lochan("--help").output
+    titles = re.findall(r"^(\w[\w ]*):$", said, re.MULTILINE)
+    assert titles[1:] == list(VERBS)
+    for verb in cli.list_commands(click.Context(cli)):
+        assert len(re.findall(rf"^  {verb}\s", said, re.MULTILINE)) == 1, verb
+
+
 def test_every_verb_prints_json() -> None:
     other = {("completion",), ("fs", "cat"), ("serve",)}  # a script, bytes, and what never ends
     without = {words for words, verb in verbs() if not any("--format" in option.opts for option in verb.params)}
     assert without == other
+
+
+def test_help_is_a_verb_too() -> None:
+    assert lochan("help").output == lochan("--help").output
+    assert lochan("help", "fs", "ls").output == lochan("fs", "ls", "--help").output
 
 
 def test_a_verb_that_is_not_there() -> None:

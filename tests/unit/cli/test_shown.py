@@ -6,8 +6,10 @@ import sys
 import click
 import pytest
 from click.testing import CliRunner
+from rich.cells import cell_len
 
 from lochan.cli import shown
+from lochan.cli.terminal_table import fitted
 
 NASTY = "a\x1b[31m\n\x9b\u202eb\udcffc[bold]"
 
@@ -47,6 +49,69 @@ def test_a_terminal_gets_a_rich_table(monkeypatch: pytest.MonkeyPatch, capsys: p
     monkeypatch.setenv("TERM", "dumb")
     shown.show_records([{"name": NASTY}], "table", columns=("name",))
     assert "\\x1b[31m\\x0a\\x9b\\u202eb\\udcffc[bold]" in capsys.readouterr().out
+
+
+def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From now on, a terminal of 60 columns."""
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", "dumb")
+    monkeypatch.setenv("COLUMNS", "60")
+
+
+@pytest.mark.parametrize("columns", [1, 2, 3, 5, 8, 20, 70])
+@pytest.mark.parametrize(
+    "letters",
+    [
+        pytest.param("abcdefghij" * 4, id="a long word"),
+        pytest.param("short", id="a short word"),
+        pytest.param("ever so many words that wrap", id="words"),
+        pytest.param("\u5bbd" * 30, id="wide letters"),
+    ],
+)
+def test_no_line_is_wider_than_the_terminal(
+    columns: int, letters: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And nothing is left out: every cell is there, in pieces."""
+    narrow(monkeypatch)
+    records = [{f"column_{at}": f"{row}.{at}{letters}" for at in range(columns)} for row in range(2)]
+    shown.show_records(records, "table", columns=list(records[0]))
+    out = capsys.readouterr().out
+    assert max(map(cell_len, out.splitlines())) <= 60
+    for letter in set(letters) - {" "}:
+        assert out.count(letter) >= 2 * columns * letters.count(letter), letter
+
+
+def test_a_record_is_no_wider_than_the_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    narrow(monkeypatch)
+    shown.show_record({"name": "a", "message": "many words " * 20}, "table")
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines())) <= 60
+    assert out.count("words") == 20
+    assert all(line.startswith(("name", "message", "         ")) for line in out.splitlines())
+
+
+def test_a_title_is_no_markup(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    narrow(monkeypatch)
+    shown.echo_table(["[/bold]", "[red]x"], [["1", "2"]])
+    assert capsys.readouterr().out.split() == ["[/bold]", "[red]x", "1", "2"]
+
+
+@pytest.mark.parametrize(
+    "natural, prose, widths",
+    [
+        pytest.param([4, 5], [], [4, 5], id="all fits"),
+        pytest.param([4, 100], [], [4, 54], id="the widest gives way"),
+        pytest.param([40, 100], [], [29, 29], id="both do"),
+        pytest.param([12, 27, 4, 50], [3], [12, 27, 4, 11], id="words give way before ids and times"),
+        pytest.param([12, 27, 12, 50], [3], [12, 22, 12, 8], id="but not to nothing"),
+        pytest.param([9] * 6, [], [8, 8, 8, 8, 9, 9], id="by as little as is needed"),
+        pytest.param([9] * 7, [], None, id="too many"),
+    ],
+)
+def test_columns_are_fitted(natural: list[int], prose: list[int], widths: list[int] | None) -> None:
+    assert fitted(natural, [at in prose for at in range(len(natural))], 60) == widths
 
 
 def test_a_record_is_shown_line_by_line(capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,7 +8,6 @@ An instance is used by one session at a time, by a connection that is closed wit
 from __future__ import annotations
 
 import shutil
-import tempfile
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lochan.engines.duckdb.limits import Limits
+from lochan.store.scratch import make_folder
 
 _IDLE_MAX = 2
 _SPILL = "spill"
@@ -38,7 +38,7 @@ class Instance:
         import duckdb  # here: who only knows of instances need not wait for it
 
         self.alike = wish.alike
-        self.folder = tempfile.mkdtemp(prefix="lochan-", dir=wish.temp)  # of this one alone, gone with it
+        self.folder = make_folder(wish.temp)  # of this one alone, gone with it
         try:
             self.root = duckdb.connect(":memory:", config=_config(wish, self.folder))
             self.root.execute(_settings(None if wish.folders is None else [*wish.folders, self.folder]))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 from collections.abc import Awaitable, Callable
 
 from lochan.engines.duckdb.limits import Limits
 from lochan.query.sources.opening import CheckPaths
 from lochan.query.sources.snapshot import Snapshot
+from lochan.store.scratch import make_folder
 from lochan.versioning.open_repository import OpenRepository
 
 
@@ -18,7 +18,7 @@ class Workplace:
 
     def folder(self) -> str:
         """A new one."""
-        self.folders.append(tempfile.mkdtemp(prefix="lochan-"))
+        self.folders.append(make_folder())
         return self.folders[-1]
 
     def close(self) -> None:

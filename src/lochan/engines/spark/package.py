@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import atexit
 import shutil
-import tempfile
 import zipfile
 from functools import cache
 from importlib.util import cache_from_source
 from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakSet
+
+from lochan.store.scratch import make_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -40,7 +41,7 @@ def remove() -> None:
 def package() -> Path:
     """Of the package that runs here; gone with this process. In a folder that nobody else can write to."""
     root = Path(__file__).parents[2]
-    folder = tempfile.mkdtemp(prefix="lochan-")
+    folder = make_folder()
     atexit.register(remove)
     place = Path(folder) / "lochan.zip"
     with zipfile.ZipFile(place, "w", zipfile.ZIP_DEFLATED) as archive:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -31,6 +30,7 @@ from lochan.query.prepare import Prepared
 from lochan.query.sources.snapshot import DataObject
 from lochan.store.place import StorePlace
 from lochan.store.protocol import Store
+from lochan.store.scratch import make_folder
 from lochan.store.verified import Verified
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ async def start(
     check_reach(lying.files, work, place, lying.place)
     spark = session_at(place, limits)
     views = Views(spark)
-    folder = tempfile.mkdtemp(prefix="lochan-")
+    folder = make_folder()
     try:
         files = files_for(spark, lying.files, place, lying.place, lying.store, lying.verified)
         async with in_time(limits):

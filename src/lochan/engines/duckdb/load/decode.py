@@ -51,6 +51,7 @@ from lochan.ingest.rows import NotRows, unpacked
 from lochan.pools.facts import Facts
 from lochan.pools.json_row import Row
 from lochan.pools.layout import BODY_COLUMN, SHAPE_COLUMN, columns
+from lochan.store.scratch import make_folder
 
 if TYPE_CHECKING:
     from lochan.engines.duckdb.load.load import How
@@ -106,7 +107,7 @@ def _chunks(talk: _Talk, advance: Callable[[int], None]) -> Iterator[pa.RecordBa
 
 @contextmanager
 def _scratch(folder: Path | None) -> Iterator[Path]:
-    made = Path(tempfile.mkdtemp(prefix="lochan-", dir=folder))
+    made = Path(make_folder(None if folder is None else str(folder)))
     try:
         yield made
     finally:

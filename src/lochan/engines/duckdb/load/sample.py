@@ -19,6 +19,7 @@ from lochan.engines.duckdb.load.tabular import rows_of
 from lochan.errors import LochanError
 from lochan.pools.input_format import HEAD_BYTES, detect
 from lochan.pools.json_row import BadRow, Row, read_row
+from lochan.store.scratch import place
 
 ROWS = 1_000
 _STREAM_BYTES = 1 << 20  # a stream gives no more of itself twice
@@ -50,7 +51,7 @@ def _decoded(input: Input, stream: Unpacked, format: str) -> list[Row]:
     """The first rows that a decoder sends. Of what comes as a stream, its beginning is all there is."""
     from lochan.engines.duckdb.load.load import STANDARD
 
-    with tempfile.TemporaryDirectory(prefix="lochan-") as folder:
+    with tempfile.TemporaryDirectory(prefix="lochan-", dir=place()) as folder:
         if not input.file:
             head = Path(folder) / "head"
             head.write_bytes(stream.read(_STREAM_BYTES))

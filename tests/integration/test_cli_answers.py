@@ -1,4 +1,5 @@
-"""`-f json` of every verb: standard output is JSON and nothing else, of one shape, with times of one form."""
+"""Every verb in one story. With `-f json` standard output is JSON and nothing else, of one shape; tables are no wider
+than the terminal; and times are of one form in both."""
 
 import json
 import os
@@ -8,7 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import click.testing
 import pytest
+from click.testing import Result
+from rich.cells import cell_len
 
 from tests.integration.cli import lochan
 from tests.unit.cli.invoke import lochan as piped
@@ -162,18 +166,12 @@ def test_the_story_has_every_verb() -> None:
 
 
 def test_every_verb_answers_in_json(folder: Path) -> None:
-    shape(["init"], lochan("init", "-f", "json").stdout)
-    workspace = ""
-    for words in story():
-        if verb_of(words) in ELSEWHERE:
-            continue
-        given = [word.replace("$0", workspace) for word in words]
-        split = given.index("--") if "--" in given else len(given)
-        result = lochan(*given[:split], "-f", "json", *given[split:])
-        assert result.exit_code == 0, (words, result.output)
-        answer = shape(words, result.stdout)
-        if words[:2] == ["workspace", "create"]:
-            workspace = answer["id"]
+    for words, result in told("-f", "json"):
+        check_shape(words, result.stdout)
+
+
+def test_a_new_lake_answers_in_json(folder: Path) -> None:
+    check_shape(["init"], lochan("init", "-f", "json").stdout)
 
 
 def test_the_shell_answers_in_json(folder: Path) -> None:
@@ -182,8 +180,8 @@ def test_the_shell_answers_in_json(folder: Path) -> None:
     assert json.loads(answered.stdout) == [{"n": 1}]
 
 
-def shape(words: list[str], text: str) -> Any:
-    """The answer, which is one object or a list of them; or one object a line."""
+def check_shape(words: list[str], text: str) -> None:
+    """It is one object or a list of them; or one object a line."""
     try:
         answer = [json.loads(line) for line in text.splitlines()] if verb_of(words) in LINES else json.loads(text)
     except ValueError:
@@ -191,7 +189,6 @@ def shape(words: list[str], text: str) -> Any:
     assert isinstance(answer, dict) or all(isinstance(each, dict) for each in answer), (words, text)
     for found in strings(answer) if verb_of(words) not in OF_ROWS else ():
         assert not _TIME_LIKE.match(found) or _TIME.fullmatch(found), (words, found)
-    return answer
 
 
 def strings(value: Any) -> Iterator[str]:
@@ -202,16 +199,37 @@ def strings(value: Any) -> Iterator[str]:
             yield from strings(each)
 
 
+def test_no_table_is_wider_than_the_terminal(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sentences and SQL may be; a terminal breaks them where it ends."""
+    for name, value in {"COLUMNS": "60", "TERM": "dumb", "NO_COLOR": "1"}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(click.testing._NamedTextIOWrapper, "isatty", lambda _: True, raising=False)
+    for words, result in told():
+        lines = result.stdout.splitlines()
+        if len(lines) > 1 and words[0] not in ("explain", "bisect", "events"):
+            assert max(map(cell_len, lines)) <= 60, (words, result.stdout)
+
+
 def test_every_table_has_times_of_the_same_form(folder: Path) -> None:
+    for words, result in told():
+        if verb_of(words) not in OF_ROWS:
+            for found in re.findall(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d[0-9:.]*\S*", result.stdout):
+                assert _TIME.match(found), (words, found)
+
+
+def told(*options: str) -> Iterator[tuple[list[str], Result]]:
+    """The story, and what each of its commands has answered."""
     assert lochan("init").exit_code == 0
     workspace = ""
     for words in story():
         if verb_of(words) in ELSEWHERE:
             continue
-        result = lochan(*(word.replace("$0", workspace) for word in words))
+        if words[:2] == ["workspace", "create"]:
+            words = [*words, "--quiet"] if not options else words
+        given = [word.replace("$0", workspace) for word in words]
+        split = given.index("--") if "--" in given else len(given)
+        result = lochan(*given[:split], *options, *given[split:])
         assert result.exit_code == 0, (words, result.output)
         if words[:2] == ["workspace", "create"]:
-            workspace = re.search(r"\d+-[0-9a-f]{8}", result.stdout)[0]  # type: ignore[index]
-        if verb_of(words) not in OF_ROWS:
-            for found in re.findall(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d[0-9:.]*\S*", result.stdout):
-                assert _TIME.match(found), (words, found)
+            workspace = json.loads(result.stdout)["id"] if options else result.stdout.strip()
+        yield words, result

@@ -1,0 +1,103 @@
+"""Tables on a terminal: no line is longer than that is wide, and nothing is left out. A cell that is too long goes on
+in the next line; where there are more columns than fit side by side, each row becomes a block of lines, a line a field.
+"""
+
+import sys
+from collections.abc import Iterable, Sequence
+from shutil import get_terminal_size
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+# What a line begins with, where things differ, or were checked.
+_COLOURS = {"added": "green", "removed": "red", "changed": "yellow", "ok": "green", "warn": "yellow", "fail": "red"}
+_WIDTH_MIN = 8  # of a column that is narrower than its cells; below that nobody can read them
+_GAP = 2
+
+
+def echo_rows(titles: Sequence[str], rows: Sequence[Sequence[str]], *, begun: bool = False) -> None:
+    """`begun`: it goes on with a table whose titles were shown."""
+    console = _console()
+    natural = [max(map(cell_len, column)) for column in zip(*([] if begun else [titles]), *rows, strict=True)]
+    prose = [any(map(_has_words, column)) for column in zip(*rows, strict=True)] or [False] * len(natural)
+    widths = fitted(natural, prose, console.width)
+    if widths is None:
+        _echo_blocks(console, titles, rows)
+    else:
+        console.print(_table(widths, None if begun else titles, rows))
+
+
+def echo_fields(fields: Sequence[tuple[str, str]]) -> None:
+    """Of one record, a line each."""
+    console = _console()
+    names = max(cell_len(name) for name, _ in fields)
+    rest = max(console.width - names - _GAP, 1)
+    console.print(_table([names, rest], None, fields, coloured=False))
+
+
+class Lines:
+    """A table whose rows are shown one by one as they are found, in columns as wide as they were so far."""
+
+    def __init__(self, titles: Sequence[str]) -> None:
+        self._titles = titles
+        self._natural = list(map(cell_len, titles))
+        self._prose = [False] * len(titles)
+        self._begun = False
+
+    def echo(self, row: Sequence[str]) -> None:
+        console = _console()
+        self._natural = [max(width, cell_len(text)) for width, text in zip(self._natural, row, strict=True)]
+        self._prose = [before or _has_words(text) for before, text in zip(self._prose, row, strict=True)]
+        widths = fitted(self._natural, self._prose, console.width)
+        if widths is None:
+            _echo_blocks(console, self._titles, [row])
+        else:
+            console.print(_table(widths, None if self._begun else self._titles, [row]))
+        self._begun = True
+
+
+def _console() -> Console:
+    """As wide as COLUMNS or the terminal says; rich would take any dumb terminal for one of 80 columns."""
+    size = get_terminal_size()
+    return Console(file=sys.stdout, width=size.columns, height=size.lines)
+
+
+def fitted(natural: Sequence[int], prose: Sequence[bool], width: int) -> list[int] | None:
+    """How wide each column may be. Those of several words give way first, and of them the widest: an id or a time that
+    is broken can no longer be copied. None where even the narrowest do not fit."""
+    room = width - _GAP * (len(natural) - 1)
+    if sum(min(each, _WIDTH_MIN) for each in natural) > room:
+        return None
+    widths = list(natural)
+    while sum(widths) > room:
+        wide = [at for at, each in enumerate(widths) if each > _WIDTH_MIN]
+        widest = max([at for at in wide if prose[at]] or wide, key=lambda at: widths[at])
+        widths[widest] -= 1
+    return widths
+
+
+def _has_words(text: str) -> bool:
+    return " " in text
+
+
+def _table(
+    widths: Sequence[int], titles: Sequence[str] | None, rows: Iterable[Sequence[str]], *, coloured: bool = True
+) -> Table:
+    table = Table(
+        box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold", show_header=titles is not None
+    )
+    for number, width in enumerate(widths):
+        # Text, because a name in [brackets] is not markup.
+        table.add_column(Text(titles[number]) if titles else "", width=max(width, 1), overflow="fold")
+    for row in rows:
+        kind = _COLOURS.get(row[0].rstrip(), "") if coloured else ""
+        table.add_row(Text(row[0], kind), *map(Text, row[1:]))
+    return table
+
+
+def _echo_blocks(console: Console, titles: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    for row in rows:
+        echo_fields([(title, text) for title, text in zip(titles, row, strict=True) if text] or [(titles[0], "")])
+        console.print()
