@@ -18,12 +18,13 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import functions
 
 import lochan.spark
 from lochan.clock import SystemClock
 from lochan.engines.duckdb.limits import STANDARD
 from lochan.engines.spark import session
-from lochan.errors import Invalid, KeyReused, NotFound, Unknown
+from lochan.errors import Invalid, KeyReused, NotFound, PreconditionFailed, Unknown
 from lochan.formats.job import PREFIX, JobRecord
 from lochan.jobs.listing import jobs
 from lochan.lake import Lake
@@ -159,6 +160,39 @@ def test_append_append_overwrite(spark: SparkSession, lake: str) -> None:
     assert len(commits(lake)) == 4  # nothing came, and nothing is said
     with pytest.raises(Exception, match="SAVE_MODE"):
         numbers(spark, 1).write.format("lochan").option("lake", lake).save("pool")
+
+
+def test_an_overwrite_by_what_was_read_drops_nothing_that_came_since(spark: SparkSession, lake: str) -> None:
+    """However the rows were read, and whatever was made of them."""
+    save(numbers(spark, 4), lake)
+    by_source = spark.read.format("lochan").option("lake", lake).load("pool")
+    read = lochan.spark.read(spark, "pool", lake=lake)
+    read.createOrReplaceTempView("was_read")
+    made = [
+        read,
+        by_source.where("k > 1").withColumn("more", functions.lit(1)),
+        numbers(spark, 1).union(read.groupBy().agg(functions.max("k").alias("k"))).cache(),
+        spark.sql("select max(k) k from was_read"),
+    ]
+    same = lochan.spark.read(spark, "pool", lake=lake)
+    lochan.spark.write(same.where("k < 3"), "pool", mode="overwrite", lake=lake)  # nothing came since
+    assert asked(lake, "from pool | count()") == [{"count": 3}]
+    save(numbers(spark, 2), lake, message="late news")
+    for frame in made:
+        with pytest.raises(PreconditionFailed, match="would drop what came since: 'late news'"):
+            lochan.spark.write(frame, "pool", mode="overwrite", lake=lake)
+    for frame in made[:2]:  # the data source is told of columns alone
+        with pytest.raises(Exception, match="would drop what came since: 'late news'"):
+            save(frame, lake, mode="overwrite")
+    assert asked(lake, "from pool | count()") == [{"count": 5}]
+    with pytest.raises(Exception, match="only an overwrite expects a head"):
+        save(read, lake, ifHead="main")
+    save(read, lake, mode="overwrite", ifHead="main")
+    assert asked(lake, "from pool | count()") == [{"count": 4}]
+    with pytest.raises(PreconditionFailed, match="is not at"):
+        lochan.spark.write(numbers(spark, 1), "pool", mode="overwrite", expect="main~1", lake=lake)
+    lochan.spark.write(read, "same", mode="overwrite", lake=lake)  # which is another pool
+    lochan.spark.write(numbers(spark, 1), "pool", mode="overwrite", lake=lake)
 
 
 def test_written_again_with_its_key_nothing_comes_twice(spark: SparkSession, lake: str) -> None:

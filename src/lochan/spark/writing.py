@@ -10,8 +10,10 @@ from lochan.errors import Invalid
 from lochan.formats.pool_settings import Path, PoolSettings
 from lochan.jobs.landing import Landed
 from lochan.jobs.tasks import run_tasks
-from lochan.spark.job import PoolJob, begin, landed_by_key
+from lochan.query.dialects.spark_words import name_sql
+from lochan.spark.job import PoolJob, Replace, begin, landed_by_key
 from lochan.spark.lakes import found_lake
+from lochan.spark.origins import origins_of
 from lochan.spark.schemas import check_schema
 from lochan.spark.telling import told
 from lochan.store.counting import Counts
@@ -35,24 +37,31 @@ def write(
     metadata: Mapping[str, str] | None = None,
     spread: bool = True,
     parts: int | None = None,
+    expect: str = "",
     lake: str | os.PathLike[str] | None = None,
     options: Mapping[str, str] | None = None,
     key: str = "",
 ) -> Landed:
     """Into a pool (`logs@main`), or as Parquet files of a repository (`sales@main/2026/`). `overwrite` puts the rows in
-    place of all that is there, in the same commit. Without `spread` rows stay where they are: no shuffle, and objects
-    that overlap; `parts` is how many tasks they are spread over, if Spark is not to say. Whoever does not learn whether
-    it was written (a driver that was killed, an answer that was lost) writes again with the same idempotency `key`, and
-    nothing comes twice. Raises what keeps the rows from being kept; then nothing has changed."""
+    place of all that is there, in the same commit. Where the frame was read from there, that is refused if something
+    has come since; `expect` names the head that may be replaced, whatever was read.
+
+    Without `spread` rows stay where they are: no shuffle, and objects that overlap; `parts` is how many tasks they are
+    spread over, if Spark is not to say. Whoever does not learn whether it was written (a driver that was killed, an
+    answer that was lost) writes again with the same idempotency `key`, and nothing comes twice. Raises what keeps the
+    rows from being kept, and PreconditionFailed for an overwrite that is refused; then nothing has changed."""
     if mode not in MODES:
         raise Invalid(f"{mode!r} is no way to write", hint=f"there are {' and '.join(MODES)}")
+    if expect and mode != OVERWRITE:
+        raise Invalid("only an overwrite expects a head", hint=f"leave `expect` out, or say mode={OVERWRITE!r}")
     check_schema(frame.schema)
     said, counts, at = Said(message, metadata or {}), Counts(), prefix_uri(uri)
     place = found_lake(lake, options).keyed(key, "write", uri, mode, said)
     before = landed_by_key(place, at, counts) if key else None
     if before is not None:
         return before
-    job = begin(place, at, said, replace=mode == OVERWRITE, counts=counts)
+    replace = Replace(origins_of(frame), expect) if mode == OVERWRITE else False
+    job = begin(place, at, said, replace=replace, counts=counts)
     if spread and isinstance(job, PoolJob):
         frame = spread_by_key(frame, job.target.settings, parts)
     with told(frame.sparkSession, place, "write", job.about, counts) as run:
@@ -81,4 +90,4 @@ def _column(frame: DataFrame, path: Path) -> Column | None:
         if found is None:
             return None
         at = found.dataType
-    return functions.col(".".join("`" + name.replace("`", "``") + "`" for name in path))
+    return functions.col(".".join(map(name_sql, path)))
