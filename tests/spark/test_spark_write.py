@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import date, datetime
 from decimal import Decimal
@@ -125,7 +127,7 @@ def files(lake: str) -> int:
 
 def test_rows_are_those_of_an_embedded_load_of_the_same_table(spark: SparkSession, lake: str) -> None:
     frame = spark.createDataFrame(ROWS, TYPES)
-    save(frame, lake, message="types", **{"metadata.run": "7"})
+    save(frame, lake, message="types", **{"metadata.run": "7", "metadata.Owner": "Ann"})
     table = frame.toArrow()
 
     async def load() -> None:
@@ -143,7 +145,7 @@ def test_rows_are_those_of_an_embedded_load_of_the_same_table(spark: SparkSessio
         "ts": "2026-11-01T10:00:00.000005Z",
     }
     commit = commits(lake)[0]
-    assert (commit["message"], commit["metadata"]["run"]) == ("types", "7")
+    assert (commit["message"], commit["metadata"]["run"], commit["metadata"]["Owner"]) == ("types", "7", "Ann")
     back = lochan.spark.read(spark, "pool", lake=lake)
     assert dict(back.dtypes)["d"] == "date"
 
@@ -193,6 +195,44 @@ def test_an_overwrite_by_what_was_read_drops_nothing_that_came_since(spark: Spar
         lochan.spark.write(numbers(spark, 1), "pool", mode="overwrite", expect="main~1", lake=lake)
     lochan.spark.write(read, "same", mode="overwrite", lake=lake)  # which is another pool
     lochan.spark.write(numbers(spark, 1), "pool", mode="overwrite", lake=lake)
+
+
+def test_columns_of_any_name_and_maps_of_any_key(spark: SparkSession, lake: str) -> None:
+    frame = spark.sql(
+        "select 1 k, 1 `a.b`, 2 `c``d`, named_struct('e.f', 3, 'g`h', 4) `o.p`, double('nan') y, "
+        "map('m', 1) m, map(7, 'seven') numbers"
+    )
+    row = {"k": 1, "a.b": 1, "c`d": 2, "o.p": {"e.f": 3, "g`h": 4}, "y": None, "m": {"m": 1}, "numbers": [[7, "seven"]]}
+    lochan.spark.write(frame, "pool", lake=lake)
+    save(frame, lake)
+    assert asked(lake, "from pool") == [row, row]
+    source = spark.read.format("lochan").option("lake", lake)
+    for found in (lochan.spark.read(spark, "pool", lake=lake), source.load("pool")):
+        assert found.columns == list(row)
+        first = found.collect()[0].asDict(recursive=True)
+        assert math.isnan(first.pop("y"))
+        assert first == {name: value for name, value in row.items() if name != "y"} | {"numbers": '[[7,"seven"]]'}
+    chosen = source.schema("`c``d` long, `a.b` long").load("pool")
+    assert [tuple(each) for each in chosen.collect()] == [(2, 1)] * 2
+
+
+def test_columns_that_differ_in_case_alone(spark: SparkSession, lake: str) -> None:
+    """In a session that takes x and X for one, as most do."""
+    spark.conf.set("spark.sql.caseSensitive", "false")
+    try:
+        lochan.spark.write(spark.sql("select 1 k, 5 x, 6 X"), "pool", lake=lake)
+        back = lochan.spark.read(spark, "pool", columns=["x", "X"], lake=lake)
+        assert [tuple(each) for each in back.collect()] == [(5, 6)]
+    finally:
+        spark.conf.set("spark.sql.caseSensitive", "true")
+    assert asked(lake, "from pool") == [{"k": 1, "x": 5, "X": 6}]
+
+
+def test_a_frame_is_saved_from_any_thread(spark: SparkSession, lake: str) -> None:
+    """Spark knows of an active session only on threads that have one."""
+    with ThreadPoolExecutor(1) as threads:
+        threads.submit(save, numbers(spark, 3), lake).result()
+    assert asked(lake, "from pool | count()") == [{"count": 3}]
 
 
 def test_written_again_with_its_key_nothing_comes_twice(spark: SparkSession, lake: str) -> None:

@@ -17,7 +17,9 @@ from pyspark.sql.types import StructType
 
 from lochan.engines.spark.package import ship
 from lochan.errors import Invalid
+from lochan.spark.active_session import activate_for
 from lochan.spark.lakes import found_lake, on_lake
+from lochan.spark.option_names import as_written, remember
 from lochan.versioning.moving import Said
 from lochan.versioning.uri import Uri, prefix_uri
 
@@ -39,9 +41,16 @@ _OF_POOLS = ("where", "from", "to", "columns")
 _META = "metadata."  # what a commit is to carry
 
 
+remember()
+
+
 def register(spark: SparkSession) -> None:
     """Once for each session."""
+    from lochan.engines.spark.scan import is_remote  # with the query language behind it: a task needs none of that
+
     ship(spark)
+    if not is_remote(spark):
+        activate_for(NAME)
     spark.dataSource.register(LochanSource)
 
 
@@ -144,7 +153,9 @@ class LochanSource(DataSource):
 
 def said(options: Any) -> Said:
     """What the commit is to say."""
-    metadata = {name.removeprefix(_META): value for name, value in options.items() if name.startswith(_META)}
+    metadata = {
+        name[len(_META) :]: value for name, value in as_written(options).items() if name.lower().startswith(_META)
+    }
     return Said(options.get("message", ""), metadata)
 
 

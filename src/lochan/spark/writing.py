@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from lochan.errors import Invalid
 from lochan.formats.pool_settings import Path, PoolSettings
 from lochan.jobs.landing import Landed
-from lochan.jobs.tasks import run_tasks
-from lochan.query.dialects.spark_words import name_sql
+from lochan.jobs.tasks import numbered, run_tasks
 from lochan.spark.job import PoolJob, Replace, begin, landed_by_key
 from lochan.spark.lakes import found_lake
 from lochan.spark.origins import origins_of
@@ -22,7 +21,7 @@ from lochan.versioning.uri import prefix_uri
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
-    from pyspark.sql.types import DataType
+    from pyspark.sql.types import DataType, StructType
 
 APPEND, OVERWRITE = "append", "overwrite"
 MODES = (APPEND, OVERWRITE)
@@ -74,20 +73,27 @@ def write(
 
 def spread_by_key(frame: DataFrame, settings: PoolSettings, parts: int | None = None) -> DataFrame:
     """By ranges of those fields of the key that the frame has; as it is where it has none."""
-    keys = [found for key in settings.keys if key.path and (found := _column(frame, key.path)) is not None]
+    schema = frame.schema
+    keys = [found for key in settings.keys if key.path and (found := _column(schema, key.path)) is not None]
     if not keys:
         return frame
-    return frame.repartitionByRange(*keys) if parts is None else frame.repartitionByRange(parts, *keys)
+    rows = numbered(frame)
+    spread = rows.repartitionByRange(*keys) if parts is None else rows.repartitionByRange(parts, *keys)
+    return spread.toDF(*schema.names)
 
 
-def _column(frame: DataFrame, path: Path) -> Column | None:
+def _column(schema: StructType, path: Path) -> Column | None:
+    """Of a numbered frame."""
     from pyspark.sql import functions
     from pyspark.sql.types import StructType
 
-    at: DataType = frame.schema
+    at: DataType = schema
     for name in path:
         found = next((each for each in at.fields if each.name == name), None) if isinstance(at, StructType) else None
         if found is None:
             return None
         at = found.dataType
-    return functions.col(".".join(map(name_sql, path)))
+    column = functions.col(f"c{schema.names.index(path[0])}")
+    for name in path[1:]:
+        column = column.getField(name)
+    return column
