@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 MARK = "lochan.read"  # in a column's metadata
-_VIEW = re.compile(rb"lochan_[0-9]+_at_([0-9A-Za-z]+)_([0-9a-f]{64})")
+_VIEW = re.compile(rb"lochan_[0-9]+_at_([0-9a-f]+)_([0-9a-f]{64})")
 
 
 class Origin(NamedTuple):
@@ -26,8 +26,9 @@ class Origin(NamedTuple):
 
     @property
     def view(self) -> str:
-        """What a view of its rows is called, behind a number."""
-        return f"at_{self.repository}_{self.commit}"
+        """What a view of its rows is called, behind a number. In small letters: it is made by one setting of case, and
+        may be looked for by another."""
+        return f"at_{self.repository.encode().hex()}_{self.commit}"
 
 
 def marked(frame: DataFrame, names: Sequence[str], origin: Origin) -> DataFrame:
@@ -50,7 +51,10 @@ def origins_in(schema: StructType) -> frozenset[Origin]:
 
 
 def origins_of(frame: DataFrame) -> frozenset[Origin]:
-    named = (Origin(*(part.decode() for part in each)) for each in _VIEW.findall(_plan(frame)))
+    named = [
+        Origin(bytes.fromhex(repository.decode()).decode(), commit.decode())
+        for repository, commit in _VIEW.findall(_plan(frame))
+    ]
     return origins_in(frame.schema) | frozenset(named)
 
 
