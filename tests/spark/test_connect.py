@@ -15,7 +15,7 @@ from lochan.engines.duckdb.limits import STANDARD, Cancelled, LimitReached, Limi
 from lochan.engines.row_diff.sides import Wish
 from lochan.engines.spark import session
 from lochan.engines.spark.place import SparkPlace
-from lochan.errors import Gone
+from lochan.errors import Gone, PreconditionFailed
 from lochan.formats.pool_settings import PoolKey, PoolSettings
 from lochan.jobs.compact.compact import How as CompactHow
 from lochan.jobs.compact.compact import compact
@@ -128,6 +128,27 @@ def test_times_are_what_they_were_in_any_zone(how: How, tmp_path: Path) -> None:
         check_times(own, str(tmp_path / "lake"))
     finally:
         own.stop()
+
+
+def test_an_overwrite_by_what_was_read_drops_nothing_that_came_since(how: How, tmp_path: Path) -> None:
+    async def made() -> None:
+        async with query_lake(tmp_path) as lake:
+            await lake.pool("pool", [{"k": 1}])
+
+    async def more() -> None:
+        opened = await Lake.open(LocalStore(str(tmp_path / "lake")))
+        await opened.load("pool", [{"k": 2}], actor=ANN)
+        await opened.close()
+
+    asyncio.run(made())
+    spark, place = session.session_at(how.spark, STANDARD), tmp_path / "lake"
+    read = lochan.spark.read(spark, "pool", lake=place)
+    asyncio.run(more())
+    for frame in (read, read.groupBy().max("k").toDF("k")):
+        with pytest.raises(PreconditionFailed, match="would drop what came since"):
+            lochan.spark.write(frame, "pool", mode="overwrite", lake=place)
+    lochan.spark.write(read, "pool", mode="overwrite", expect="main", lake=place)
+    assert lochan.spark.read(spark, "pool", lake=place).count() == 1
 
 
 def test_a_compaction_and_a_diff_of_rows(how: How, tmp_path: Path) -> None:

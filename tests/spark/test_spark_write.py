@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import date, datetime
 from decimal import Decimal
@@ -18,12 +20,13 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import functions
 
 import lochan.spark
 from lochan.clock import SystemClock
 from lochan.engines.duckdb.limits import STANDARD
 from lochan.engines.spark import session
-from lochan.errors import Invalid, KeyReused, NotFound, Unknown
+from lochan.errors import Invalid, KeyReused, NotFound, PreconditionFailed, Unknown
 from lochan.formats.job import PREFIX, JobRecord
 from lochan.jobs.listing import jobs
 from lochan.lake import Lake
@@ -124,7 +127,7 @@ def files(lake: str) -> int:
 
 def test_rows_are_those_of_an_embedded_load_of_the_same_table(spark: SparkSession, lake: str) -> None:
     frame = spark.createDataFrame(ROWS, TYPES)
-    save(frame, lake, message="types", **{"metadata.run": "7"})
+    save(frame, lake, message="types", **{"metadata.run": "7", "metadata.Owner": "Ann"})
     table = frame.toArrow()
 
     async def load() -> None:
@@ -142,7 +145,7 @@ def test_rows_are_those_of_an_embedded_load_of_the_same_table(spark: SparkSessio
         "ts": "2026-11-01T10:00:00.000005Z",
     }
     commit = commits(lake)[0]
-    assert (commit["message"], commit["metadata"]["run"]) == ("types", "7")
+    assert (commit["message"], commit["metadata"]["run"], commit["metadata"]["Owner"]) == ("types", "7", "Ann")
     back = lochan.spark.read(spark, "pool", lake=lake)
     assert dict(back.dtypes)["d"] == "date"
 
@@ -159,6 +162,77 @@ def test_append_append_overwrite(spark: SparkSession, lake: str) -> None:
     assert len(commits(lake)) == 4  # nothing came, and nothing is said
     with pytest.raises(Exception, match="SAVE_MODE"):
         numbers(spark, 1).write.format("lochan").option("lake", lake).save("pool")
+
+
+def test_an_overwrite_by_what_was_read_drops_nothing_that_came_since(spark: SparkSession, lake: str) -> None:
+    """However the rows were read, and whatever was made of them."""
+    save(numbers(spark, 4), lake)
+    by_source = spark.read.format("lochan").option("lake", lake).load("pool")
+    read = lochan.spark.read(spark, "pool", lake=lake)
+    read.createOrReplaceTempView("was_read")
+    made = [
+        read,
+        by_source.where("k > 1").withColumn("more", functions.lit(1)),
+        numbers(spark, 1).union(read.groupBy().agg(functions.max("k").alias("k"))).cache(),
+        spark.sql("select max(k) k from was_read"),
+    ]
+    same = lochan.spark.read(spark, "pool", lake=lake)
+    lochan.spark.write(same.where("k < 3"), "pool", mode="overwrite", lake=lake)  # nothing came since
+    assert asked(lake, "from pool | count()") == [{"count": 3}]
+    save(numbers(spark, 2), lake, message="late news")
+    for frame in made:
+        with pytest.raises(PreconditionFailed, match="would drop what came since: 'late news'"):
+            lochan.spark.write(frame, "pool", mode="overwrite", lake=lake)
+    for frame in made[:2]:  # the data source is told of columns alone
+        with pytest.raises(Exception, match="would drop what came since: 'late news'"):
+            save(frame, lake, mode="overwrite")
+    assert asked(lake, "from pool | count()") == [{"count": 5}]
+    with pytest.raises(Exception, match="only an overwrite expects a head"):
+        save(read, lake, ifHead="main")
+    save(read, lake, mode="overwrite", ifHead="main")
+    assert asked(lake, "from pool | count()") == [{"count": 4}]
+    with pytest.raises(PreconditionFailed, match="is not at"):
+        lochan.spark.write(numbers(spark, 1), "pool", mode="overwrite", expect="main~1", lake=lake)
+    lochan.spark.write(read, "same", mode="overwrite", lake=lake)  # which is another pool
+    lochan.spark.write(numbers(spark, 1), "pool", mode="overwrite", lake=lake)
+
+
+def test_columns_of_any_name_and_maps_of_any_key(spark: SparkSession, lake: str) -> None:
+    frame = spark.sql(
+        "select 1 k, 1 `a.b`, 2 `c``d`, named_struct('e.f', 3, 'g`h', 4) `o.p`, double('nan') y, "
+        "map('m', 1) m, map(7, 'seven') numbers"
+    )
+    row = {"k": 1, "a.b": 1, "c`d": 2, "o.p": {"e.f": 3, "g`h": 4}, "y": None, "m": {"m": 1}, "numbers": [[7, "seven"]]}
+    lochan.spark.write(frame, "pool", lake=lake)
+    save(frame, lake)
+    assert asked(lake, "from pool") == [row, row]
+    source = spark.read.format("lochan").option("lake", lake)
+    for found in (lochan.spark.read(spark, "pool", lake=lake), source.load("pool")):
+        assert found.columns == list(row)
+        first = found.collect()[0].asDict(recursive=True)
+        assert math.isnan(first.pop("y"))
+        assert first == {name: value for name, value in row.items() if name != "y"} | {"numbers": '[[7,"seven"]]'}
+    chosen = source.schema("`c``d` long, `a.b` long").load("pool")
+    assert [tuple(each) for each in chosen.collect()] == [(2, 1)] * 2
+
+
+def test_columns_that_differ_in_case_alone(spark: SparkSession, lake: str) -> None:
+    """In a session that takes x and X for one, as most do."""
+    spark.conf.set("spark.sql.caseSensitive", "false")
+    try:
+        lochan.spark.write(spark.sql("select 1 k, 5 x, 6 X"), "pool", lake=lake)
+        back = lochan.spark.read(spark, "pool", columns=["x", "X"], lake=lake)
+        assert [tuple(each) for each in back.collect()] == [(5, 6)]
+    finally:
+        spark.conf.set("spark.sql.caseSensitive", "true")
+    assert asked(lake, "from pool") == [{"k": 1, "x": 5, "X": 6}]
+
+
+def test_a_frame_is_saved_from_any_thread(spark: SparkSession, lake: str) -> None:
+    """Spark knows of an active session only on threads that have one."""
+    with ThreadPoolExecutor(1) as threads:
+        threads.submit(save, numbers(spark, 3), lake).result()
+    assert asked(lake, "from pool | count()") == [{"count": 3}]
 
 
 def test_written_again_with_its_key_nothing_comes_twice(spark: SparkSession, lake: str) -> None:

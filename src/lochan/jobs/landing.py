@@ -18,6 +18,7 @@ from lochan.formats.entry import Entry
 from lochan.formats.entry_table import table_of
 from lochan.formats.record import Actor
 from lochan.jobs.messages import Message, together
+from lochan.jobs.replace_guard import NO_GUARD, ReplaceGuard
 from lochan.journal.request_key import CarriedOut
 from lochan.pools.faults import Fault
 from lochan.pools.landing import Swap, new, swapped
@@ -68,10 +69,12 @@ async def land(
     once: Once | None = None,
     replace: bool = False,
     under: str = "",
+    guard: ReplaceGuard = NO_GUARD,
     why: str = "load",
 ) -> Landed:
-    """Adds the objects to whatever the head is, or puts them in place of all that it has `under` a path. Raises what a
-    move raises, and Gone where garbage was collected twice since the job began."""
+    """Adds the objects to whatever the head is, or puts them in place of all that it has `under` a path, if the guard
+    lets that head be replaced. Raises what a move raises, PreconditionFailed, and Gone where garbage was collected
+    twice since the job began."""
     done = together(messages)
     if not done.entries and not replace:
         return Landed("", faults=done.faults, first_faults=done.first_faults)
@@ -80,6 +83,8 @@ async def land(
         found = None if once is None else found_again(repository.folded().recorded, on.id, once)
         if found is not None:
             raise _Again(found)
+        if replace:
+            await guard.check(repository, branch, on.id, under)
         tree = await _tree(repository, on, done.entries, under if replace else None)
         message = f"{why.capitalize()} {done.rows:,} row{'' if done.rows == 1 else 's'}"
         return Plan(tree, (on.id,), message, new=new(done.entries))

@@ -41,16 +41,24 @@ def frame_of(spark: SparkSession, tasks: Sequence[bytes]) -> DataFrame:
     return frame.repartitionById(max(1, len(tasks)), "number")
 
 
+def numbered(frame: DataFrame) -> DataFrame:
+    """Its columns as c0, c1, …: Spark looks for each by its name as for a path, in which dots and backticks mean
+    something, and in most sessions without regard to case."""
+    return frame.toDF(*(f"c{number}" for number in range(len(frame.columns))))
+
+
 def run_tasks(frame: DataFrame, work: Work) -> list[Message]:
     """`work` goes to the executors: a function of a module that they have too, or a `partial` of one. A call into the
     JVM: whoever has an event loop waits for it on a thread. Raises what a task raised."""
 
+    names = frame.columns
+
     def of_partition(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return as_batches(work(batches))
+        return as_batches(work(batch.rename_columns(names) for batch in batches))
 
     try:
         ship(frame.sparkSession)
-        table = frame.mapInArrow(of_partition, SPARK_SCHEMA).toArrow()
+        table = numbered(frame).mapInArrow(of_partition, SPARK_SCHEMA).toArrow()
     except Exception as error:  # whatever a JVM comes up with
         raise explained(error) from error
     return from_table(table)

@@ -9,13 +9,14 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from lochan.engines.duckdb.scanning import used
-from lochan.engines.spark.scan import Views
+from lochan.engines.spark.scan import Views, is_remote
 from lochan.engines.spark.session import SUBSTITUTE
 from lochan.lake import Lake
 from lochan.query.dialects import render
 from lochan.spark.lakes import LakePlace, found_lake, on_lake
+from lochan.spark.origins import marked
 from lochan.spark.paths import check_objects, hadoop_options, path_at
-from lochan.spark.planned import Planned, Wanted, plan
+from lochan.spark.planned import Planned, Wanted, plan, top_fields
 from lochan.spark.typed import select_list
 from lochan.versioning.uri import prefix_uri
 
@@ -79,17 +80,13 @@ def framed(spark: SparkSession, place: LakePlace, planned: Planned) -> DataFrame
             views.add_files(scan, name, [path_at(place.store, each.address) for each in scan.objects], options)
         sql = render(views.named(planned.query.copy()), "spark")
         made = spark.sql(f"SELECT {', '.join(select_list(planned.row)) or '1 AS `_`'} FROM ({sql})")
+        made = marked(made, [name for name, _ in top_fields(planned.row)] or ["_"], planned.origin)
         # A view keeps what the SQL means by the settings of this moment. A frame behind Connect does not: it is looked
         # at again whenever it runs, by the settings that the user has then.
-        frame = views.pinned(made)
+        frame = views.pinned(made, planned.origin.view)
         if not is_remote(spark):
             views.drop()  # the frame has what it needs of them
     return frame
-
-
-def is_remote(spark: SparkSession) -> bool:
-    """Behind Connect a frame is looked at only when it runs: what it names must stay."""
-    return type(spark).__module__.startswith("pyspark.sql.connect")
 
 
 @contextmanager

@@ -15,13 +15,13 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from lochan.engines.spark.scan import is_remote
 from lochan.errors import Invalid
 from lochan.jobs.failing import explained
 from lochan.jobs.landing import Landed
 from lochan.jobs.record import JobRun
 from lochan.lake import Lake
 from lochan.spark.batches import Batches, Destination, Tell
-from lochan.spark.frames import is_remote
 from lochan.spark.lakes import LakePlace, found_lake, on_lake
 from lochan.spark.schemas import check_schema
 from lochan.spark.telling import told_at, where

@@ -3,9 +3,9 @@ landed once."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import pyarrow as pa
 
@@ -14,10 +14,12 @@ from lochan.formats.job import JobRecord
 from lochan.jobs import silent
 from lochan.jobs.landing import Landed, Once, land
 from lochan.jobs.messages import Message
+from lochan.jobs.replace_guard import NO_GUARD, ReplaceGuard
 from lochan.jobs.target import Target, target_of
 from lochan.journal.request_key import CarriedOut
 from lochan.lake import Lake
 from lochan.spark.lakes import LakePlace, on_lake, patient
+from lochan.spark.origins import Origin
 from lochan.store.counting import Counts
 from lochan.versioning.moving import Said
 from lochan.versioning.once import check_first, hold_key
@@ -26,6 +28,19 @@ from lochan.versioning.repositories import POOL
 from lochan.versioning.uri import Uri, on_branch
 
 Tell = Callable[[Lake, Landed | Exception], Awaitable[None]]
+
+
+class Replace(NamedTuple):
+    """That all which is there is replaced, by rows that were read there, or not."""
+
+    origins: Collection[Origin] = ()
+    expect: str = ""  # the head that may be replaced, by a ref
+
+    async def guard(self, repository: OpenRepository) -> ReplaceGuard:
+        """Raises NotFound."""
+        if self.expect:
+            return ReplaceGuard(head=(await repository.resolve(self.expect)).commit_id)
+        return ReplaceGuard(tuple(each.commit for each in self.origins if each.repository == repository.repository.id))
 
 
 class Job(Protocol):
@@ -55,6 +70,7 @@ class PoolJob:
     once: Once
     said: Said
     replace: bool
+    guard: ReplaceGuard = NO_GUARD
 
     @property
     def about(self) -> str:
@@ -80,22 +96,26 @@ class PoolJob:
                 actor=self.place.actor,
                 once=self.once,
                 replace=self.replace,
+                guard=self.guard,
                 why="load",
             )
         finally:
             await repository.close()
 
 
-def begin(place: LakePlace, uri: Uri, said: Said, *, replace: bool, counts: Counts | None = None) -> Job:
-    """Before the first task. Raises NotFound, Refused, Invalid for a place that cannot be written to."""
-    return on_lake(place, lambda lake: _begin(lake, place, uri, said, replace), counts)
+def begin(
+    place: LakePlace, uri: Uri, said: Said, *, replace: Replace | bool = False, counts: Counts | None = None
+) -> Job:
+    """Before the first task. Raises NotFound, Refused, Invalid for a place that cannot be written to, and
+    PreconditionFailed for one that must not be replaced."""
+    return on_lake(place, lambda lake: _begin(lake, place, uri, said, _replacing(replace)), counts)
 
 
-def begin_told(place: LakePlace, uri: Uri, said: Said, *, replace: bool) -> tuple[Job, JobRecord]:
+def begin_told(place: LakePlace, uri: Uri, said: Said, *, replace: Replace | bool = False) -> tuple[Job, JobRecord]:
     """With a record, for who has no process in which one is kept."""
 
     async def both(lake: Lake) -> tuple[Job, JobRecord]:
-        job = await _begin(lake, place, uri, said, replace)
+        job = await _begin(lake, place, uri, said, _replacing(replace))
         return job, await silent.begun(lake, "write", job.about, place.actor)
 
     return on_lake(place, both, Counts())
@@ -135,7 +155,12 @@ def landed_at(
     return patient(lambda: on_lake(place, told, counts))
 
 
-async def _begin(lake: Lake, place: LakePlace, uri: Uri, said: Said, replace: bool) -> Job:
+def _replacing(replace: Replace | bool) -> Replace | None:
+    """None: rows are added."""
+    return (Replace() if replace else None) if isinstance(replace, bool) else replace
+
+
+async def _begin(lake: Lake, place: LakePlace, uri: Uri, said: Said, replace: Replace | None) -> Job:
     repository = await lake.open_repository(uri.repository)
     try:
         await hold_key(repository, place.actor)
@@ -149,11 +174,14 @@ async def _begin(lake: Lake, place: LakePlace, uri: Uri, said: Said, replace: bo
 
 
 async def _begin_pool(
-    lake: Lake, repository: OpenRepository, place: LakePlace, uri: Uri, said: Said, replace: bool
+    lake: Lake, repository: OpenRepository, place: LakePlace, uri: Uri, said: Said, replace: Replace | None
 ) -> PoolJob:
     if uri.path:
         raise Invalid(f"{uri}: a pool holds rows, and no files", hint=f"write to {uri._replace(path='')}")
     branch = on_branch(uri).ref or repository.repository.default_branch
     target = await target_of(repository, place.store, branch)
-    once = Once(lake.ids.ksuid(lake.clock.wall()), since=repository.folded().branch(branch).head)
-    return PoolJob(place, uri.repository, branch, target, once, said, replace)
+    head = repository.folded().branch(branch).head
+    once = Once(lake.ids.ksuid(lake.clock.wall()), since=head)
+    guard = NO_GUARD if replace is None else await replace.guard(repository)
+    await guard.check(repository, branch, head)
+    return PoolJob(place, uri.repository, branch, target, once, said, replace is not None, guard)

@@ -22,6 +22,8 @@ from lochan.query.output.columns import Column
 from lochan.query.sources.opening import Opening
 from lochan.query.sources.scans import Scans
 from lochan.query.syntax.parse import parse
+from lochan.query.syntax.unparse_expressions import name_text
+from lochan.spark.origins import Origin
 from lochan.versioning.uri import Uri
 
 
@@ -41,7 +43,7 @@ class Planned:
     query: exp.Query
     row: Column
     scans: Scans
-    commit: str
+    origin: Origin
 
 
 async def plan(lake: Lake, wanted: Wanted) -> Planned:
@@ -49,8 +51,8 @@ async def plan(lake: Lake, wanted: Wanted) -> Planned:
     text = _text(wanted)
     operators = parse(text).operators if text else ()
     _check(operators, wanted)
-    uri = await _pinned(lake, wanted.uri)
-    source = ast.Source(uri.repository, uri.ref, low=_end(wanted.low), high=_end(wanted.high))
+    origin = await _origin(lake, wanted.uri)
+    source = ast.Source(wanted.uri.repository, origin.commit, low=_end(wanted.low), high=_end(wanted.high))
     pipe = ast.Pipe((ast.From((source,)), *operators))
     around = lake.queries()
     now = around.clock.wall()
@@ -66,7 +68,7 @@ async def plan(lake: Lake, wanted: Wanted) -> Planned:
         made = compiled(*_puts(compiled))
     finally:
         await opening.close()
-    return Planned(made.query, made.row, opening.scans, uri.ref)
+    return Planned(made.query, made.row, opening.scans, origin)
 
 
 def top_fields(row: Column) -> tuple[tuple[str, Column], ...]:
@@ -80,12 +82,12 @@ def kinds(column: Column) -> list[str]:
     return [kind for kind in column.kinds if kind != NULL]
 
 
-async def _pinned(lake: Lake, uri: Uri) -> Uri:
+async def _origin(lake: Lake, uri: Uri) -> Origin:
     """At a commit, so that whoever reads in several steps reads one state."""
     repository = await lake.open_repository(uri.repository)
     try:
         found = await repository.resolve(uri.ref or repository.repository.default_branch)
-        return uri._replace(ref=found.commit_id)
+        return Origin(repository.repository.id, found.commit_id)
     finally:
         await repository.close()
 
@@ -114,7 +116,7 @@ def _put(name: str, column: Column) -> ast.Operator | None:
     there = kinds(column)
     if len(there) < 2 or set(there) == {INT, FLOAT}:
         return None
-    quoted = "`" + name.replace("`", "``") + "`"
+    quoted = name_text(name)
     return parse(f"put {quoted}:=string({quoted})").operators[0]
 
 

@@ -17,7 +17,9 @@ from pyspark.sql.types import StructType
 
 from lochan.engines.spark.package import ship
 from lochan.errors import Invalid
+from lochan.spark.active_session import activate_for
 from lochan.spark.lakes import found_lake, on_lake
+from lochan.spark.option_names import as_written, remember
 from lochan.versioning.moving import Said
 from lochan.versioning.uri import Uri, prefix_uri
 
@@ -31,14 +33,24 @@ if TYPE_CHECKING:
 
 NAME = "lochan"
 KEY = "request_key"  # the option that is an idempotency key
-_OURS = frozenset(("path", "lake", "where", "from", "to", "columns", "message", "checkpointlocation", KEY))
+EXPECT = "ifHead"  # the head that an overwrite may replace
+_OURS = frozenset(
+    ("path", "lake", "where", "from", "to", "columns", "message", "checkpointlocation", KEY, EXPECT.lower())
+)
 _OF_POOLS = ("where", "from", "to", "columns")
 _META = "metadata."  # what a commit is to carry
 
 
+remember()
+
+
 def register(spark: SparkSession) -> None:
     """Once for each session."""
+    from lochan.engines.spark.scan import is_remote  # with the query language behind it: a task needs none of that
+
     ship(spark)
+    if not is_remote(spark):
+        activate_for(NAME)
     spark.dataSource.register(LochanSource)
 
 
@@ -63,22 +75,28 @@ class LochanSource(DataSource):
             from lochan.spark.table_reader import TableReader
 
             return TableReader(self._files(), schema)
+        from lochan.query.syntax.unparse_expressions import name_text
         from lochan.spark.source_reader import PartsReader
 
         parts = self._planned(())
         if schema.names != parts.schema.names:  # a schema that the user gave: only these columns
-            parts = self._planned(tuple(_quoted(name) for name in schema.names))
+            parts = self._planned(tuple(name_text(name) for name in schema.names))
         return PartsReader(parts, schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
-        from lochan.spark.job import begin_told
+        from lochan.spark.job import Replace, begin_told
+        from lochan.spark.origins import origins_in
         from lochan.spark.schemas import check_schema
         from lochan.spark.source_writer import JobWriter
 
         check_schema(schema)
         words, uri = said(self.options), self._uri()
         place = self._place().keyed(self.options.get(KEY, ""), "write", str(uri), overwrite, words)
-        return JobWriter(*begin_told(place, uri, words, replace=overwrite))
+        expect = self.options.get(EXPECT, "")
+        if expect and not overwrite:
+            raise Invalid(f"{EXPECT}: only an overwrite expects a head", hint="leave it out, or say mode('overwrite')")
+        replace = Replace(origins_in(schema), expect) if overwrite else False
+        return JobWriter(*begin_told(place, uri, words, replace=replace))
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
         from lochan.spark.job import begin
@@ -94,7 +112,7 @@ class LochanSource(DataSource):
         if self._parts is None or columns:
             place, uri = self._place(), self._uri()
             if self._parts is not None:
-                uri = uri._replace(ref=self._parts.commit)
+                uri = uri._replace(ref=self._parts.origin.commit)
             wanted = self._wanted(uri, columns)
             made = on_lake(place, lambda lake: planned_parts(lake, place.store, wanted))
             if columns:
@@ -135,14 +153,12 @@ class LochanSource(DataSource):
 
 def said(options: Any) -> Said:
     """What the commit is to say."""
-    metadata = {name.removeprefix(_META): value for name, value in options.items() if name.startswith(_META)}
+    metadata = {
+        name[len(_META) :]: value for name, value in as_written(options).items() if name.lower().startswith(_META)
+    }
     return Said(options.get("message", ""), metadata)
 
 
 def store_options_in(options: Any) -> dict[str, str]:
     """Of the lake's store: whatever is not ours is its, and it says what it does not know."""
     return {name: value for name, value in options.items() if name.lower() not in _OURS and not name.startswith(_META)}
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"

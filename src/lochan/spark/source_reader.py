@@ -25,6 +25,7 @@ from lochan.lake import Lake
 from lochan.query.dialects import render
 from lochan.query.output.columns import Column
 from lochan.query.sources.snapshot import DataObject
+from lochan.spark.origins import Origin, marked_schema
 from lochan.spark.planned import Planned, Wanted, plan
 from lochan.spark.typed import arrow, arrow_schema
 from lochan.store.place import StorePlace
@@ -45,7 +46,7 @@ class Part(InputPartition):
 @dataclass(frozen=True)
 class Parts:
     place: StorePlace
-    commit: str
+    origin: Origin
     row: Column
     schema: StructType
     parts: list[Part]
@@ -53,8 +54,8 @@ class Parts:
 
 async def planned_parts(lake: Lake, place: StorePlace, wanted: Wanted) -> Parts:
     made = await plan(lake, wanted)
-    schema = from_arrow_schema(arrow_schema(made.row))
-    return Parts(place.for_others(), made.commit, made.row, schema, list(_parts(made)))
+    schema = marked_schema(from_arrow_schema(arrow_schema(made.row)), made.origin)
+    return Parts(place.for_others(), made.origin, made.row, schema, list(_parts(made)))
 
 
 def _parts(planned: Planned) -> Iterator[Part]:

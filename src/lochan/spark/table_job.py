@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from lochan.errors import Invalid
 from lochan.jobs.files import FilesTarget, files_target, write_files
 from lochan.jobs.landing import Landed, Once, land
 from lochan.jobs.messages import Message, together
+from lochan.jobs.replace_guard import NO_GUARD, ReplaceGuard
 from lochan.journal.request_key import without_key
 from lochan.lake import Lake
-from lochan.spark.job import Tell, landed_at
+from lochan.spark.job import Replace, Tell, landed_at
 from lochan.spark.lakes import LakePlace
 from lochan.store.counting import Counts
 from lochan.versioning.moving import Said
@@ -38,6 +40,7 @@ class TableJob:
     once: Once
     said: Said
     replace: bool
+    guard: ReplaceGuard = NO_GUARD
 
     @property
     def about(self) -> str:
@@ -60,8 +63,18 @@ class TableJob:
             if self.workspace:
                 return await self._land_in_workspace(repository, messages, without_key(actor))
             under = self.target.prefix
-            how = {"once": self.once, "replace": self.replace, "under": under, "why": "ingest"}
-            return await land(repository, self.ref, messages, self.said, actor=actor, **how)  # type: ignore[arg-type]
+            return await land(
+                repository,
+                self.ref,
+                messages,
+                self.said,
+                actor=actor,
+                once=self.once,
+                replace=self.replace,
+                under=under,
+                guard=self.guard,
+                why="ingest",
+            )
         finally:
             await repository.close()
 
@@ -80,7 +93,7 @@ class TableJob:
 
 
 async def begin_table(
-    lake: Lake, repository: OpenRepository, place: LakePlace, uri: Uri, said: Said, replace: bool
+    lake: Lake, repository: OpenRepository, place: LakePlace, uri: Uri, said: Said, replace: Replace | None
 ) -> TableJob:
     ref = writable(uri).ref or repository.repository.default_branch
     found = await repository.resolve(ref, workspaces=True)
@@ -89,7 +102,18 @@ async def begin_table(
     target = await files_target(repository, place.store, uri.path)
     once = Once(lake.ids.ksuid(lake.clock.wall()), since=found.commit_id)
     workspace = found.workspace.id if found.workspace is not None else ""
-    return TableJob(place, uri.repository, ref, workspace, target, once, said, replace)
+    guard = await _guard(repository, replace, workspace)
+    await guard.check(repository, ref, found.commit_id, uri.path)
+    return TableJob(place, uri.repository, ref, workspace, target, once, said, replace is not None, guard)
+
+
+async def _guard(repository: OpenRepository, replace: Replace | None, workspace: str) -> ReplaceGuard:
+    """A workspace is somebody's own: nobody else writes there meanwhile."""
+    if replace is None or (workspace and not replace.expect):
+        return NO_GUARD
+    if workspace:
+        raise Invalid("a workspace has no head that could be expected", hint="leave it out")
+    return await replace.guard(repository)
 
 
 async def _paths(repository: OpenRepository, ref: str, prefix: str) -> list[str]:

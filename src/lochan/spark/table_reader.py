@@ -13,6 +13,7 @@ from pyspark.sql.types import StructType
 from lochan.formats.entry import Entry
 from lochan.formats.hive_path import PathColumns
 from lochan.lake import Lake
+from lochan.spark.origins import Origin, marked_schema
 from lochan.spark.table_files import FileReading, table_files
 from lochan.store.place import StorePlace
 from lochan.versioning.uri import Uri
@@ -38,6 +39,8 @@ async def table_parts(lake: Lake, place: StorePlace, uri: Uri) -> TableParts:
     try:
         table = await table_files(repository, uri)
         schema = from_arrow_schema(table.schema, prefer_timestamp_ntz=True)
+        if table.commit:
+            schema = marked_schema(schema, Origin(table.repository_id, table.commit))
         return TableParts(place.for_others(), schema, table.columns, table.entries)
     finally:
         await repository.close()

@@ -15,15 +15,16 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 import pyarrow as pa
 
-from lochan.engines.spark.scan import literal_path
+from lochan.engines.spark.scan import Views, is_remote, literal_path
 from lochan.errors import Invalid
 from lochan.formats.entry import Entry
 from lochan.lake import Lake
+from lochan.query.dialects.spark_words import name_sql
 from lochan.spark.lakes import LakePlace, on_lake
+from lochan.spark.origins import Origin, marked
 from lochan.spark.paths import check_objects, hadoop_options, path_at
 from lochan.spark.table_files import FileReading, TableFiles, table_files
 from lochan.spark.table_schema import check_names, is_read_by_spark
-from lochan.spark.typed import name_sql
 from lochan.store.place import StorePlace
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.uri import Uri
@@ -56,6 +57,12 @@ def read_table(spark: SparkSession, place: LakePlace, uri: Uri, where: str, colu
     if table.others:
         frames.append(_put_together(spark, place.store, table))
     frame = frames[0] if len(frames) == 1 else frames[0].union(frames[1])
+    if table.files.commit:
+        origin = Origin(table.files.repository_id, table.files.commit)
+        views = Views(spark)
+        frame = views.pinned(marked(frame, schema.names, origin), origin.view)
+        if not is_remote(spark):
+            views.drop()
     return frame.select(*(name_sql(name) if name in schema.names else name for name in columns)) if columns else frame
 
 

@@ -17,6 +17,7 @@ from lochan.pools.shape import ARRAY, FLOAT, INT, JSON, NULL, OBJECT, STRING, TI
 from lochan.query.dialects.decimals import REFUSAL
 from lochan.query.dialects.spark import FORMS
 from lochan.query.dialects.spark_times import time_in_format
+from lochan.query.dialects.spark_words import name_sql
 from lochan.query.dialects.spark_words import quoted as text_sql
 from lochan.query.output.cells import cell_texts
 from lochan.query.output.columns import Column
@@ -31,10 +32,6 @@ _DATE = pa.date32()
 def select_list(row: Column) -> list[str]:
     """In Spark's SQL, over the plan's columns."""
     return [f"{_value(name, column)} AS {name_sql(name)}" for name, column in top_fields(row)]
-
-
-def name_sql(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
 
 
 def arrow_schema(row: Column) -> pa.Schema:

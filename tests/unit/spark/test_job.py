@@ -7,10 +7,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lochan.errors import Dirty, Invalid, NotFound, Refused, Transient
+from lochan.errors import Dirty, Invalid, NotFound, PreconditionFailed, Refused, Transient
+from lochan.lake import Lake
 from lochan.spark import lakes
-from lochan.spark.job import begin
+from lochan.spark.job import Replace, begin
 from lochan.spark.lakes import LakePlace, found_lake, on_lake
+from lochan.spark.origins import Origin
 from lochan.versioning.moving import Said
 from lochan.versioning.uri import prefix_uri
 from tests.run import run
@@ -49,6 +51,68 @@ def test_what_is_landed_twice_is_there_once(place: LakePlace, uri: str, table: s
     other = begin(place, prefix_uri(uri), Said(), replace=False)
     assert not other.land(other.write([BATCH])).again
     assert asked(place, f"from {table} | count()") == [{"count": 9 + before}]
+
+
+def origin(place: LakePlace, ref: str) -> Origin:
+    async def found(lake: Lake) -> Origin:
+        uri = prefix_uri(ref)
+        repository = await lake.open_repository(uri.repository)
+        try:
+            resolved = await repository.resolve(uri.ref or "main")
+            return Origin(repository.repository.id, resolved.commit_id)
+        finally:
+            await repository.close()
+
+    return on_lake(place, found)
+
+
+def append(place: LakePlace, uri: str, message: str) -> None:
+    job = begin(place, prefix_uri(uri), Said(message))
+    job.land(job.write([BATCH]))
+
+
+@pytest.mark.parametrize("uri, table", [("pool", "pool"), ("files@main/t/", "files@main/t/*")])
+def test_an_overwrite_drops_nothing_that_came_since_its_rows_were_read(place: LakePlace, uri: str, table: str) -> None:
+    """Before its tasks, or while they run: then its commit is what finds it."""
+    append(place, uri, "first")
+    read = origin(place, uri)
+    job = begin(place, prefix_uri(uri), Said(), replace=Replace([read]))
+    messages = list(job.write([BATCH]))
+    append(place, uri, "late news")
+    count = asked(place, f"from {table} | count()")
+    for late in (lambda: job.land(messages), lambda: begin(place, prefix_uri(uri), Said(), replace=Replace([read]))):
+        with pytest.raises(PreconditionFailed, match="would drop what came since: 'late news'") as refused:
+            late()
+        head = origin(place, uri).commit
+        assert f"expect={head[:12]!r}" in refused.value.hint
+    assert asked(place, f"from {table} | count()") == count
+    with pytest.raises(PreconditionFailed, match="is not at"):
+        begin(place, prefix_uri(uri), Said(), replace=Replace([read], expect=read.commit))
+    named = begin(place, prefix_uri(uri), Said(), replace=Replace([read], expect=head[:12]))
+    landed = named.land(named.write([BATCH]))
+    assert asked(place, f"from {table} | count()") == [{"count": 3}]
+    assert named.land([]).commit == landed.commit  # again, though the head is its own commit now
+
+
+def test_an_overwrite_by_rows_of_elsewhere_replaces_all(place: LakePlace) -> None:
+    read = origin(place, "files")
+    append(place, "pool", "late news")
+    job = begin(place, prefix_uri("pool"), Said(), replace=Replace([read]))
+    job.land(job.write([BATCH]))
+    assert asked(place, "from pool | count()") == [{"count": 3}]
+    back = begin(place, prefix_uri("pool"), Said(), replace=Replace([origin(place, "pool")]))
+    back.land(back.write([BATCH]))
+
+
+def test_what_came_to_other_files_is_in_nobodys_way(place: LakePlace) -> None:
+    append(place, "files@main/t/", "first")
+    read = origin(place, "files")
+    append(place, "files@main/other/", "elsewhere")
+    job = begin(place, prefix_uri("files@main/t/"), Said(), replace=Replace([read]))
+    append(place, "files@main/other/", "elsewhere")
+    job.land(job.write([BATCH]))
+    assert asked(place, "from files@main/t/* | count()") == [{"count": 3}]
+    assert asked(place, "from files@main/other/* | count()") == [{"count": 6}]
 
 
 def test_a_store_that_does_not_answer_is_asked_again(place: LakePlace, monkeypatch: pytest.MonkeyPatch) -> None:

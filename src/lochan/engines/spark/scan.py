@@ -11,7 +11,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from lochan.pools.layout import SHAPE_COLUMN
-from lochan.query.dialects.spark_words import type_text
+from lochan.query.dialects.spark_words import name_sql, type_text
 from lochan.query.sources.scans import FileScan, Scans
 
 if TYPE_CHECKING:
@@ -38,9 +38,9 @@ class Views:
     def add_table(self, name: str, table: pa.Table) -> None:
         self._add(name, self._spark.createDataFrame(table))
 
-    def pinned(self, frame: DataFrame) -> DataFrame:
+    def pinned(self, frame: DataFrame, name: str) -> DataFrame:
         """The same rows, by a view: whatever the session is set to later, they stay what they mean now."""
-        return self._spark.table(self._add("rows", frame))
+        return self._spark.table(self._add(name, frame))
 
     def named(self, query: exp.Query) -> exp.Query:
         """The query with the names of these views in it; it is changed."""
@@ -71,8 +71,8 @@ class Views:
 
 def schema_of(scan: FileScan) -> str:
     """A file that lacks a column gives NULL; one where it is of another type is an error, and never converted."""
-    columns = [f"{_quoted(name)} {type_text(type)}" for name, type in scan.columns.items()]
-    return ", ".join([f"{_quoted(SHAPE_COLUMN)} INT", *columns])
+    columns = [f"{name_sql(name)} {type_text(type)}" for name, type in scan.columns.items()]
+    return ", ".join([f"{name_sql(SHAPE_COLUMN)} INT", *columns])
 
 
 def used_tables(query: exp.Query, scans: Scans) -> Mapping[str, pa.Table]:
@@ -85,5 +85,6 @@ def literal_path(path: str) -> str:
     return "".join(f"\\{letter}" if letter in _GLOB else letter for letter in path)
 
 
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
+def is_remote(spark: SparkSession) -> bool:
+    """Behind Connect a frame is looked at only when it runs: what it names must stay."""
+    return type(spark).__module__.startswith("pyspark.sql.connect")

@@ -30,6 +30,10 @@ _WORD_END = r"(?:(?<=\w)(?!\w)|(?<!\w)(?=\w))"
 _WORD_INSIDE = r"(?:(?<=\w)(?=\w)|(?<!\w)(?!\w))"
 
 
+def name_sql(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
 def quoted(value: str) -> str:
     """Spark puts the server's environment and settings in the place of `${env:…}`, wherever it stands in a text that it
     parses; a dollar in this notation it sees only afterwards."""
@@ -76,7 +80,7 @@ def let(value: str, body: Callable[[str], str], *, always: bool = False) -> str:
 
 def type_text(type: Type | None) -> str:
     if isinstance(type, Object):
-        members = ", ".join("`" + name.replace("`", "``") + "`: " + type_text(each) for name, each in type.fields)
+        members = ", ".join(f"{name_sql(name)}: {type_text(each)}" for name, each in type.fields)
         return f"STRUCT<{members}>"
     if isinstance(type, Array):
         return f"ARRAY<{type_text(type.of)}>"

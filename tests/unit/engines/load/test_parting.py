@@ -14,7 +14,7 @@ from lochan.engines.duckdb.load import loader
 from lochan.engines.duckdb.load.parting import parted
 from lochan.engines.duckdb.load.tabular import rows_of, shaped
 from tests.run import run
-from tests.unit.engines.lake import BY_K, query_lake
+from tests.unit.engines.lake import ANN, BY_K, query_lake
 
 MAPS: list[Any] = [
     *(None, [], [("", 1)], [("a", 1)], [("a", None)], [("a", 1), ("b", 2)], [("b", 2), ("a", 1)], [("a.b", 3)]),
@@ -72,3 +72,21 @@ def test_what_has_too_many_shapes_stays_whole() -> None:
     for column in (maps, twice):
         [part] = parted(pa.RecordBatch.from_arrays([column], ["m"]))
         assert part.schema.field("m").type == column.type
+
+
+def test_nan_and_the_infinities_stay_beside_a_map_that_is_read_row_by_row(tmp_path: Path) -> None:
+    nan, far = float("nan"), float("inf")
+    map = pa.array([[(7, "seven")]] * 2, pa.map_(pa.int64(), pa.string()))
+    given = pa.table({"k": [1, 2], "x": [nan, -far], "l": [[far, 1.5], [nan]], "o": [{"a": nan}, {"a": 2.5}], "m": map})
+
+    async def loaded() -> list[dict[str, Any]]:
+        async with query_lake(tmp_path) as lake:
+            await lake.pool("pool", settings=BY_K)
+            await lake.lake.load("pool", given, actor=ANN)
+            with await lake.lake.query("from pool") as result:
+                return result.to_arrow().to_pylist()
+
+    expected = given.drop(["m"]).to_pylist()
+    found = run(loaded())
+    assert [each.pop("m") for each in found] == ['[[7,"seven"]]'] * 2
+    assert str(found) == str(expected)

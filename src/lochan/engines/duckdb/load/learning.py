@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
+from math import isfinite
 from typing import Any, NamedTuple
 
 from lochan.engines.duckdb.load.known import Known
@@ -116,5 +117,17 @@ def _engine_row(row: Row, shape: Object, members: Iterable[Member]) -> dict[str,
         elif kind == JSON or (kind in (OBJECT, ARRAY) and member.alternate(kind) is None):
             made[name] = row_text(value)
         else:
-            made[name] = value
+            made[name] = _named(value)
     return made
+
+
+def _named(value: Any) -> Any:
+    """JSON has no word for NaN and the infinities; where a double is wanted, the engine reads them from a text."""
+    match value:
+        case float() if not isfinite(value):
+            return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
+        case list():
+            return [_named(each) for each in value]
+        case dict():
+            return {name: _named(each) for name, each in value.items()}
+    return value

@@ -1,0 +1,69 @@
+"""Where a frame was read. It carries that with it, so that an overwrite can tell what has come since:
+
+in the metadata of its columns    which go with a column wherever it goes as it is, and to the data source's writer
+in its plan                       by the name of the view that it was read by, whatever was made of the rows
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from lochan.query.dialects.spark_words import name_sql
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
+
+MARK = "lochan.read"  # in a column's metadata
+_VIEW = re.compile(rb"lochan_[0-9]+_at_([0-9a-f]+)_([0-9a-f]{64})")
+
+
+class Origin(NamedTuple):
+    repository: str  # its id, which no other lake has
+    commit: str
+
+    @property
+    def view(self) -> str:
+        """What a view of its rows is called, behind a number. In small letters: it is made by one setting of case, and
+        may be looked for by another."""
+        return f"at_{self.repository.encode().hex()}_{self.commit}"
+
+
+def marked(frame: DataFrame, names: Sequence[str], origin: Origin) -> DataFrame:
+    from pyspark.sql import functions
+
+    metadata = _metadata(origin)
+    return frame.select(*(functions.col(name_sql(name)).alias(name, metadata=metadata) for name in names))
+
+
+def marked_schema(schema: StructType, origin: Origin) -> StructType:
+    from pyspark.sql.types import StructField, StructType
+
+    metadata = _metadata(origin)
+    return StructType([StructField(each.name, each.dataType, each.nullable, metadata) for each in schema.fields])
+
+
+def origins_in(schema: StructType) -> frozenset[Origin]:
+    found = (each.metadata.get(MARK, "").partition("@") for each in schema.fields if each.metadata)
+    return frozenset(Origin(repository, commit) for repository, _, commit in found if commit)
+
+
+def origins_of(frame: DataFrame) -> frozenset[Origin]:
+    named = [
+        Origin(bytes.fromhex(repository.decode()).decode(), commit.decode())
+        for repository, commit in _VIEW.findall(_plan(frame))
+    ]
+    return origins_in(frame.schema) | frozenset(named)
+
+
+def _metadata(origin: Origin) -> dict[str, Any]:
+    return {MARK: f"{origin.repository}@{origin.commit}"}
+
+
+def _plan(frame: Any) -> bytes:
+    """As it came from the user: what Spark makes of it when it runs has no names of views."""
+    if hasattr(frame, "_jdf"):
+        return bytes(frame._jdf.queryExecution().analyzed().toString(), "utf-8", "replace")
+    return bytes(frame._plan.to_proto(frame._session.client).SerializeToString())
