@@ -26,6 +26,8 @@ MIXED_QUERIES = [
     "select id from p where x not in (select x from p where id < 3)",
     "select sum(x), avg(x), min(x), max(x), count(distinct x) from p",
     "select x from p union select id from p",
+    "select id from (select id, kind(x) k from p order by k limit 3)",
+    "select id from p union all select id from p order by 1 limit 3",
     "select id, lag(x) over (order by id), coalesce(x, 'none'), r.path from p",
 ]
 TELLING = ("over", "join", "union", "intersect", "except", "exists", " in (select", "qualify", "regexp", "date_trunc")

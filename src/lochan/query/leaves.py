@@ -90,6 +90,14 @@ class Asked(NamedTuple):
     first: int | None = None  # with `ordered`: only so many of them matter (may be ignored)
 
 
+class KeyPart(NamedTuple):
+    """A field that the rows of a source are ordered by."""
+
+    path: Path
+    descending: bool = False
+    nulls_first: bool = False
+
+
 class Source(Protocol):
     """Something that `from` names, at one snapshot."""
 
@@ -108,6 +116,10 @@ class Source(Protocol):
     @property
     def key(self) -> Path | None:
         """The first field of the pool's key."""
+
+    @property
+    def key_parts(self) -> Sequence[KeyPart]:
+        """All of the key; none: there is no key, or it is the whole row."""
 
     def known(self, path: Path) -> Sequence[Known]:
         """The leaves at this very path. None: no row has it."""

@@ -181,7 +181,9 @@ def _aggregate(operator: ast.Aggregate, rows: Rows) -> Rows:
             if value is not MISSING:
                 _set(result, path, value)
         made.append(result)
-    return made
+    return sorted(
+        made, key=lambda row: repr(identity(row))
+    )  # they have no order: what is equal to a sort goes by what is shown
 
 
 def _paths(operator: ast.Aggregate) -> list[tuple[str, ...]]:

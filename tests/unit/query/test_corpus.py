@@ -146,6 +146,7 @@ TOYS = {
     pool.name: ToySource(
         [plain(row) for row in POOLS.rows(pool.name)],
         key=(POOLS.key(pool.name),) if pool.keys else None,
+        descending=any(":desc" in key for key in pool.keys),
         times_at=[("ts",)] if pool.name.startswith("logs") else [],
     )
     for pool in pools()

@@ -29,17 +29,25 @@ from lochan.pools.shape import (
 from lochan.query.compile.sql import moment, null_of, number, sql_type
 from lochan.query.dialects import duckdb, render, spark
 from lochan.query.dialects.neutral import neutral
-from lochan.query.leaves import Asked, Known, Leaf, Path
+from lochan.query.leaves import Asked, KeyPart, Known, Leaf, Path
 
 Row = dict[str, Any]
 
 
 class ToySource:
     def __init__(
-        self, rows: Sequence[Row], *, key: Path | None = None, times_at: Sequence[Path] = (), body: bool = False
+        self,
+        rows: Sequence[Row],
+        *,
+        key: Path | None = None,
+        descending: bool = False,
+        times_at: Sequence[Path] = (),
+        body: bool = False,
     ) -> None:
+        """The rows are in the order of the key."""
         self.rows = rows
         self.key = key
+        self.key_parts = () if key is None else (KeyPart(key, descending, nulls_first=descending),)
         self.asked: list[Asked] = []
         self._types = [_typed(row, times_at) for row in rows]
         self.shapes: Mapping[int, Object] = {} if body else numbered(self._types)

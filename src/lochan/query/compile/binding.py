@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from lochan.pools.shape import JSON
 from lochan.query import ast
 from lochan.query.compile.expressions import value_of
 from lochan.query.compile.relations import Picked
@@ -19,6 +20,7 @@ from lochan.query.compile.rows import Rows, over
 from lochan.query.compile.scope import Scope
 from lochan.query.compile.size import size_of
 from lochan.query.compile.value import Value, mapped
+from lochan.query.dialects.neutral import Neutral
 from lochan.query.functions import AGGREGATES
 
 _STEP = 3  # operations within each other, until it is asked how long they have become
@@ -37,9 +39,15 @@ def bound(operator: ast.Operator, rows: Rows, scope: Scope) -> Bound:
     for _, parts in sorted(levels.items()):
         found = {id(part): value_of(part, scope) for part in parts}
         scope = replace(scope, bound={**scope.bound, **found})
-        if any(size_of(value, _NODES) >= _NODES for value in found.values()):
+        if any(size_of(value, _NODES) >= _NODES or _is_merged(value) for value in found.values()):
             rows, scope = resealed(rows, scope)
     return Bound(rows, scope)
+
+
+def _is_merged(value: Value) -> bool:
+    """A record made of texts: few words here, and very many in an engine's own."""
+    made = value.alts.get(JSON)
+    return isinstance(made, Neutral) and made.this == "json_merged"
 
 
 def resealed(rows: Rows, scope: Scope) -> Bound:
@@ -86,6 +94,10 @@ def _levels(expressions: Sequence[ast.Expr]) -> dict[int, list[ast.Expr]]:
 def _depth(e: ast.Expr, found: dict[int, list[ast.Expr]]) -> int:
     """Adds the parts within it at every few operations."""
     depth = max((_depth(each, found) for each in _within(e)), default=0)
+    if isinstance(e, ast.RecordOf) and any(name is None for name, _ in e.fields):
+        depth += 1
+        found.setdefault(depth, []).append(e)
+        return depth
     if not _is_computed(e):
         return depth
     depth += 1

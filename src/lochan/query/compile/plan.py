@@ -97,7 +97,8 @@ class _Compiler:
         opened = self.open_source(source)
         self.sources.append(opened)
         scan = Scan(opened, self.query.names.next())
-        return Rows(scan, row_of(scan), key=opened.key)
+        this = row_of(scan)
+        return Rows(scan, this, key=opened.key, place=ordering.place_of(this, opened.key_parts))
 
     def _scope(self, rows: Rows) -> Scope:
         return Scope(self.query, rows.this, rows.key)

@@ -9,7 +9,7 @@ plan reads no leaf and carries no column that nothing outside asks for.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -17,7 +17,10 @@ from sqlglot import exp
 
 from lochan.pools.layout import BODY_COLUMN, SHAPE_COLUMN
 from lochan.query.compile.sql import TRUE, Sql, all_of, columns_of, is_constant
+from lochan.query.dialects.neutral import Neutral
 from lochan.query.leaves import Asked, Leaf, Source
+
+TIES_MAX = 32  # columns that rows are ordered by if the query's own order finds them equal
 
 
 class Names:
@@ -98,7 +101,7 @@ class Picked:
     def query(self, wanted: Iterable[str], ordered: bool) -> exp.Query:
         names = dict.fromkeys([*wanted, *([self.spread] if self.spread else [])])
         shown = [self.columns[name].copy().as_(name, quoted=True) for name in names]
-        sorted_here = self.order if ordered or self.limit is not None else ()
+        sorted_here = self._total(names) if self.order and (ordered or self.limit is not None) else ()
         used = [*shown, *self.tests, *sorted_here, *(self.group or ()), self.having]
         inner_ordered = self.numbered or (not self.order and self.group is None and (ordered or self.limit is not None))
         columns = columns_of(used, self.inner.alias)
@@ -112,6 +115,21 @@ class Picked:
             select = select.select(exp.Count(this=exp.Star()).as_("_rows"), copy=False)  # so that it is one row
         select = select.from_(source.subquery(self.inner.alias, copy=False), copy=False)
         return self._clauses(select, sorted_here)
+
+    def _total(self, names: Iterable[str]) -> tuple[exp.Ordered, ...]:
+        """The order, and then what is shown: rows that are equal in that too look the same, so every engine gives the
+        same rows in the same order."""
+        if any(self._is_place(key.this) for key in self.order):
+            return self.order
+        return total_order(self.order, {name: self.columns[name] for name in names})
+
+    def _is_place(self, key: Sql) -> bool:
+        """Whether it numbers the rows: then no two are equal."""
+        inner = self.inner.columns.get(key.name) if isinstance(self.inner, Picked) else None
+        return isinstance(key, exp.Column) and (
+            (isinstance(inner, Neutral) and inner.this == "row_number")
+            or (isinstance(inner, exp.Window) and isinstance(inner.this, exp.RowNumber))
+        )
 
     def _clauses(self, select: exp.Select, order: tuple[exp.Ordered, ...]) -> exp.Select:
         if self.tests:
@@ -189,6 +207,14 @@ class Joined:
             join.set("side", "LEFT")
             join.set("kind", "ANTI")
         return select.join(join, copy=False)
+
+
+def total_order(order: Sequence[exp.Ordered], shown: Mapping[str, Sql]) -> tuple[exp.Ordered, ...]:
+    """The order, and then by what is shown, under these names."""
+    seen = [key.this for key in order]
+    rest = [name for name, sql in shown.items() if not is_constant(sql) and sql not in seen]
+    ties = (exp.Ordered(this=exp.column(name, quoted=True), desc=False, nulls_first=False) for name in rest[:TIES_MAX])
+    return (*order, *ties)
 
 
 def _named(columns: dict[str, Sql], value: Sql) -> str:

@@ -25,6 +25,7 @@ class Rows:
     tests: tuple[Sql, ...] = ()
     order: tuple[exp.Ordered, ...] = ()  # none: that of the relation
     key: Path | None = None  # the first field of the pool's key, as long as rows are the pool's
+    place: tuple[exp.Ordered, ...] = ()  # by all of that key: what a sort finds equal stays in this order
 
     def where(self, test: Sql) -> Rows:
         return replace(self, tests=(*self.tests, test))
@@ -40,7 +41,8 @@ def over(rows: Rows, picked: Picked) -> Rows:
     """The rows of `picked`, whose inner relation is that of these."""
     column = _column(picked)
     order = tuple(_reordered(each, picked.column) for each in rows.order)
-    return Rows(picked, mapped(rows.this, column), order=order, key=rows.key)
+    place = tuple(_reordered(each, picked.column) for each in rows.place)
+    return Rows(picked, mapped(rows.this, column), order=order, key=rows.key, place=place)
 
 
 def numbered(rows: Rows, names: Names) -> tuple[Rows, Sql]:

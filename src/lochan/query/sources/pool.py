@@ -10,7 +10,7 @@ from sqlglot import exp
 from lochan.pools.layout import BODY_COLUMN, SHAPE_COLUMN
 from lochan.pools.shape import DECIMAL, INT, JSON, STRING, Object
 from lochan.query.compile.sql import Sql, case, coalesce, eq, null_of, number
-from lochan.query.leaves import Asked, Digits, Known, Leaf, Path
+from lochan.query.leaves import Asked, Digits, KeyPart, Known, Leaf, Path
 from lochan.query.sources import key_range, ordering, scans, values, whole_row
 from lochan.query.sources.bounds import ANY_ROW, Test
 from lochan.query.sources.choosing import Choice
@@ -85,6 +85,12 @@ class PoolSource:
     @property
     def key(self) -> Path | None:
         return self._settings.keys[0].path or None
+
+    @property
+    def key_parts(self) -> Sequence[KeyPart]:
+        settings = self._settings
+        keys = [each for each in settings.keys if each.path] if self.snapshot.in_order else []
+        return [KeyPart(each.path, each.descending, settings.nulls_first != each.descending) for each in keys]
 
     def kinds_of_key(self) -> list[str]:
         return [known.leaf.kind for known in self.known(self.key)] if self.key else []

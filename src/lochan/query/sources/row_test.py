@@ -41,6 +41,7 @@ class _Noting:
         self.has_body = source.has_body
         self.text_shapes = source.text_shapes
         self.key = source.key
+        self.key_parts = source.key_parts
         self.known = source.known
         self.members = source.members
         self.asked = Asked(())

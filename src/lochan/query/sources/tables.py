@@ -15,7 +15,7 @@ from lochan.pools.layout import BODY_COLUMN, SHAPE_COLUMN
 from lochan.pools.shape import JSON, Object
 from lochan.query.compile.sql import Sql, null_of
 from lochan.query.dialects.neutral import neutral
-from lochan.query.leaves import Asked, Known, Leaf, Path
+from lochan.query.leaves import Asked, KeyPart, Known, Leaf, Path
 from lochan.query.sources.scans import Scans, table
 
 _ROW = "_row"
@@ -27,6 +27,7 @@ class TableSource:
     has_body = False
     text_shapes: tuple[int, ...] = ()
     key: Path | None = None
+    key_parts: tuple[KeyPart, ...] = ()
 
     def __init__(
         self,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
+from lochan.query.compile.relations import total_order
 from lochan.query.compile.sql import TRUE, Sql, is_constant, number, op
 from lochan.query.compile.value import Value
 from lochan.query.dialects.neutral import Neutral
@@ -59,7 +60,8 @@ class _Select:
             again = lambda each: self._selected(each.this, items, values, inside)  # noqa: E731
             query, order = self._distinct(query, order_of(self.node.args.get("order"), again))
         if order:
-            query.set("order", exp.Order(expressions=[each.copy() for each in order]))
+            shown = {each.alias: each.this for each in query.expressions}
+            query.set("order", exp.Order(expressions=[each.copy() for each in total_order(order, shown)]))
         limit(query, self.node, self.scope)
         return Made(query, tuple(values))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from lochan.pools.shape import NULL
+from lochan.query.compile.relations import total_order
 from lochan.query.compile.sql import Sql, sql_type
 from lochan.query.compile.value import SIMPLE, Value
 from lochan.query.sql.scope import Made, Scope
@@ -73,6 +74,7 @@ def _ordered(node: exp.SetOperation, query: exp.Query, columns: list[tuple[str, 
 
     keys = order_of(order, key)
     if keys:
-        outer.set("order", exp.Order(expressions=keys))
+        shown = {each.alias: each.this for each in outer.expressions}
+        outer.set("order", exp.Order(expressions=list(total_order(keys, shown))))
     limit(outer, node, scope)
     return Made(outer, tuple(columns))

@@ -92,6 +92,11 @@ def test_columns_of_csv_are_typed_by_all_of_their_values(text: str, expected: li
     assert rows_of("a.csv", text.encode()) == expected
 
 
+def test_columns_of_csv_may_lack_a_name_or_differ_in_case_alone() -> None:
+    assert rows_of("a.csv", b",id,ID\n0,1,x\n") == [{"": 0, "id": 1, "ID": "x"}]
+    assert rows_of("a.tsv", b'""\tid\nx\t1\n') == [{"": "x", "id": 1}]
+
+
 def test_csv_keeps_times_as_texts_unless_declared() -> None:
     data = b"id,ts\n1,2026-11-01T10:00:00Z\n2,2026-11-02T10:00:00Z\n"
     (made,) = load_file("a.csv", data, parse(["ts:time"]))

@@ -19,7 +19,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
-from lochan.engines.duckdb.load.sql import name_sql, text_sql
+from lochan.engines.duckdb.load.sql import text_sql
 from lochan.engines.duckdb.load.streams import Unpacked
 from lochan.engines.duckdb.load.tabular import BATCH_ROWS
 from lochan.engines.duckdb.load.text_kinds import NONE, as_kind, column_kind, joined
@@ -61,10 +61,11 @@ class CsvTable:
             return
         try:
             self._fill(names)
-            selected = self._selected(names) if self._typed else "*"
+            selected = self._selected(len(names)) if self._typed else "*"
             # A cursor of its own, for while it is read the session takes in what was read.
             with self._session.connection.cursor() as cursor:
-                yield from cursor.sql(f"SELECT {selected} FROM {_TABLE}").to_arrow_reader(BATCH_ROWS)
+                for batch in cursor.sql(f"SELECT {selected} FROM {_TABLE}").to_arrow_reader(BATCH_ROWS):
+                    yield batch.rename_columns(names)
         finally:
             self._session.execute(f"DROP TABLE IF EXISTS {_TABLE}")
 
@@ -90,9 +91,14 @@ class CsvTable:
         return names
 
     def _fill(self, names: list[str]) -> None:
-        """All of it as texts, in a table."""
+        """All of it as texts, in a table. Its columns are numbered: the engine has none without a name, and takes `a`
+        and `A` for one."""
+        columns = [_column(at) for at in range(len(names))]
         try:
-            self._session.connection.register("csv", self._reader(names))
+            reader = self._reader(names)
+            schema = pa.schema([(column, pa.string()) for column in columns])
+            renamed = pa.RecordBatchReader.from_batches(schema, (batch.rename_columns(columns) for batch in reader))
+            self._session.connection.register("csv", renamed)
             self._session.execute(f"CREATE TABLE {_TABLE} AS SELECT * FROM csv")
             self._session.connection.unregister("csv")
         except Exception as error:  # as it comes from Arrow, or through the engine
@@ -154,10 +160,9 @@ class CsvTable:
             return Invalid(f"{self._name}: {str(error).partition(chr(10))[0]}", hint="nothing was loaded")
         return error
 
-    def _selected(self, names: list[str]) -> str:
+    def _selected(self, columns: int) -> str:
         tests = []
-        for name in names:
-            column = name_sql(name)
+        for column in map(_column, range(columns)):
             tests += [
                 f"count({column})",
                 f"count(*) FILTER ({column} IN ('true', 'false'))",
@@ -169,7 +174,11 @@ class CsvTable:
             ]
         (found,) = self._session.execute(f"SELECT {', '.join(tests)} FROM {_TABLE}")
         counts = [found[at : at + 5] for at in range(0, len(found), 5)]
-        return ", ".join(_typed(name_sql(name), *each) for name, each in zip(names, counts, strict=True))
+        return ", ".join(_typed(_column(at), *each) for at, each in enumerate(counts))
+
+
+def _column(at: int) -> str:
+    return f"c{at}"
 
 
 def _is_float(column: str) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import reduce
 
 from sqlglot import exp
 
@@ -15,19 +16,31 @@ from lochan.query.compile.fields import member
 from lochan.query.compile.functions.kinds import type_text
 from lochan.query.compile.relations import Picked
 from lochan.query.compile.rows import Rows, ascending, numbered, over, sealed
-from lochan.query.compile.scope import Scope, refused
-from lochan.query.compile.sql import Sql, any_of, coalesce, number, op
+from lochan.query.compile.scope import Scope
+from lochan.query.compile.sql import Sql, any_of, coalesce, is_constant, number, op
 from lochan.query.compile.value import Value, fixed
+from lochan.query.leaves import KeyPart
 
 
 def sort(operator: ast.Sort, rows: Rows, scope: Scope) -> Rows:
-    """Nothing is done yet: whoever needs the order sees to it."""
-    keys = operator.keys or (ast.SortKey(_usual_key(rows, scope, operator), operator.reverse),)
+    """Nothing is done yet: whoever needs the order sees to it. Rows that are equal stay in the order they have."""
+    keys = operator.keys or (ast.SortKey(_usual_key(rows), operator.reverse),)
     order: list[exp.Ordered] = []
     for key in keys:
         value = value_of(key.value, scope)
         order.extend(order_keys(value, descending=key.descending, nulls_first=key.nulls_first))
-    return replace(rows, order=tuple(order))
+    order = [each for each in order if not is_constant(each.this)]  # these order nothing, and engines mind
+    seen = {each.this for each in order}
+    return replace(rows, order=(*order, *(each for each in rows.order or rows.place if each.this not in seen)))
+
+
+def place_of(this: Value, key: Sequence[KeyPart]) -> tuple[exp.Ordered, ...]:
+    """The order of a source's key."""
+    found: list[exp.Ordered] = []
+    for part in key:
+        value = reduce(member, part.path, this)
+        found += order_keys(value, descending=part.descending, nulls_first=part.nulls_first)
+    return tuple(each for each in found if not is_constant(each.this))
 
 
 def head(count: int, rows: Rows, scope: Scope) -> Rows:
@@ -112,8 +125,8 @@ def _shape(this: Value) -> Sql:
     return type_text(this)
 
 
-def _usual_key(rows: Rows, scope: Scope, at: ast.Node) -> ast.Expr:
-    """The pool's key, or the first field."""
+def _usual_key(rows: Rows) -> ast.Expr:
+    """The pool's key, or the first field; the whole row where there is none."""
     path = rows.key
     if path and member(rows.this, path[0]).alts:
         e: ast.Expr = ast.Name(path[0])
@@ -121,8 +134,4 @@ def _usual_key(rows: Rows, scope: Scope, at: ast.Node) -> ast.Expr:
             e = ast.Dot(e, name)
         return e
     names = rows.this.record.names if rows.this.record is not None else ()
-    if names:
-        return ast.Name(names[0])
-    if rows.this.record is None:
-        return ast.This()
-    raise refused(scope.query, at, "there is no field to sort by")
+    return ast.Name(names[0]) if names else ast.This()
