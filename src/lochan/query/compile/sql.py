@@ -64,8 +64,8 @@ def sql_type(kind: str, element: Type | None = None) -> exp.DataType:
     return _parsed(_TYPES[kind]).copy()
 
 
-def decimal_type(scale: int) -> exp.DataType:
-    return _parsed(f"decimal({DIGITS_MAX}, {scale})").copy()
+def decimal_type(scale: int, digits: int = DIGITS_MAX) -> exp.DataType:
+    return _parsed(f"decimal({digits}, {scale})").copy()
 
 
 @cache
