@@ -150,6 +150,15 @@ def test_rows_are_those_of_an_embedded_load_of_the_same_table(spark: SparkSessio
     assert dict(back.dtypes)["d"] == "date"
 
 
+def test_decimals_come_back_as_decimals(spark: SparkSession, lake: str) -> None:
+    """As doubles, ten times 0.10 would be 0.9999999999999999."""
+    save(spark.sql("SELECT id AS k, CAST('0.10' AS DECIMAL(10, 2)) AS price FROM RANGE(10)"), lake)
+    assert asked(lake, "from pool | sum(price)") == [{"sum": 1}]
+    frame = spark.read.format("lochan").option("lake", lake).load("pool")
+    assert frame.schema["price"].dataType.simpleString() == "decimal(38,1)"
+    assert frame.selectExpr("SUM(price) = 1 AS exact").collect()[0].exact
+
+
 def test_append_append_overwrite(spark: SparkSession, lake: str) -> None:
     save(numbers(spark, 10), lake)
     save(numbers(spark, 5), lake)

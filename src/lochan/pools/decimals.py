@@ -25,6 +25,7 @@ class DecimalColumn(msgspec.Struct, frozen=True, array_like=True):
     column: str  # empty: there are no numbers among the texts
     whole: int = 0  # at most so many digits before the point
     scale: int = 0  # and behind it
+    alone: bool = False  # every text is a number
 
     @property
     def type(self) -> str:

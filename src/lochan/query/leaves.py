@@ -76,6 +76,7 @@ class Known(NamedTuple):
     timed: bool = False  # of a string: those that say a time are times
     numberless: bool = False  # of json: no text is a number
     digits: Digits = Digits(0, 0)  # of decimals; all numbers among the texts at the path are there
+    alone: bool = False  # of decimals: every text at the path is a number
     otherwise: bool = False  # of null: every row has it that has none of the others, so it need not be read
 
 

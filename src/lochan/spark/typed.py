@@ -3,6 +3,7 @@
 one kind                        its own type; objects are structs, lists arrays
 a day, such as 2026-11-01       DATE, at the top of a row and inside of objects and lists
 ints and floats                 DOUBLE; an int that no double is ends the query
+decimals                        DECIMAL(38, s), where one holds them all; else STRING
 inside of objects, several      anything else is STRING, as the embedded engine words it
 never anything but null         STRING
 missing                         NULL, as null is
@@ -13,7 +14,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from lochan.pools.json_row import row_text
-from lochan.pools.shape import ARRAY, FLOAT, INT, JSON, NULL, OBJECT, STRING, TIME, Array, Object, Type
+from lochan.pools.shape import ARRAY, DECIMAL, FLOAT, INT, JSON, NULL, OBJECT, STRING, TIME, Array, Object, Type
 from lochan.query.dialects.decimals import REFUSAL
 from lochan.query.dialects.spark import FORMS
 from lochan.query.dialects.spark_times import time_in_format
@@ -71,6 +72,8 @@ def _value(name: str, column: Column) -> str:
         return f"COALESCE({', '.join(_text(column, kind) for kind in there)})"
     if there[0] == ARRAY:
         return _with_days_sql(_column(column, ARRAY), Array(column.element))
+    if there[0] == DECIMAL and column.scale is not None:
+        return f"CAST({_column(column, DECIMAL)} AS DECIMAL(38, {column.scale}))"
     return _object(column) if there[0] == OBJECT else _column(column, there[0])
 
 

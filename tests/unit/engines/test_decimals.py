@@ -8,6 +8,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -15,6 +16,7 @@ from lochan.engines.asking import How
 from lochan.engines.compacting import compact
 from lochan.engines.duckdb.delete import delete_where
 from lochan.engines.explaining import explain
+from lochan.errors import Refused
 from tests.run import run
 from tests.unit.engines.lake import ANN, QueryLake, query_lake
 
@@ -102,6 +104,66 @@ def test_objects_are_left_out_by_their_decimals(query: str, objects: int, tmp_pa
     async def play(lake: QueryLake) -> None:
         plan = await explain(lake.lake.queries(), query, How(actor=ANN))
         assert sum(source["objects_read"] for source in plan["sources"]) == objects
+
+    on_lake(tmp_path, play)
+
+
+PRICES = pa.table({"k": range(10), "price": pa.array([Decimal("0.10")] * 9 + [None], pa.decimal128(10, 2))})
+
+
+def test_decimals_of_a_table_are_no_floats(tmp_path: Path) -> None:
+    async def play(lake: QueryLake) -> None:
+        await lake.pool("prices", PRICES)
+        assert await lake.rows("from prices | sum(price)") == [{"sum": 0.9}]  # not 0.8999999999999999
+        assert await lake.rows("select sum(price * 3) as s from prices") == [{"s": 2.7}]
+        with await lake.lake.query("from prices | head 1", How(actor=ANN)) as result:
+            assert b"".join(result.ndjson()) == b'{"k":0,"price":0.10}\n'
+        assert await lake.rows("from prices | price == 0.1 | count()") == [{"count": 9}]
+
+    on_lake(tmp_path, play)
+
+
+def test_typed_columns_have_decimals(tmp_path: Path) -> None:
+    async def play(lake: QueryLake) -> None:
+        await lake.pool("prices", PRICES)
+        with await lake.lake.query("from prices | cut price, more:=price*2", How(actor=ANN)) as result:
+            table = result.to_arrow()
+        assert table["price"].to_pylist() == PRICES["price"].to_pylist()
+        assert table["more"].to_pylist() == [Decimal("0.20")] * 9 + [None]
+
+    on_lake(tmp_path, play)
+
+
+@pytest.mark.parametrize(
+    "value, expected",
+    [
+        ("u * 2", 2 * U64),
+        ("u + k", U64 + 2),
+        ("u - 1", U64 - 1),
+        ("1 - u", 1 - U64),
+        ("u * 0.5", Decimal(U64) / 2),
+        ("x * 3", Decimal("99.99999999999999999999")),
+        ("x + x", Decimal("66.66666666666666666666")),
+        ("round(x)", 33),
+        ("round(x, 2)", 33.33),
+        ("ceil(x)", 34),
+        ("floor(-x)", -34),
+    ],
+)
+def test_arithmetic_is_exact(value: str, expected: Any, tmp_path: Path) -> None:
+    async def play(lake: QueryLake) -> None:
+        assert await lake.rows(f"from logs | k == 2 | cut y:={value}") == [{"y": expected}]
+        assert await lake.rows(f"select {value} as y from logs where k = 2") == [{"y": expected}]
+        assert await lake.rows(f"from logs | k == 2 | where {value} == {expected} | count()") == [{"count": 1}]
+
+    on_lake(tmp_path, play)
+
+
+@pytest.mark.parametrize("value", ["u / 2", "u * u", "x * k", "u % 2"])
+def test_what_no_decimal_holds_is_refused(value: str, tmp_path: Path) -> None:
+    async def play(lake: QueryLake) -> None:
+        with pytest.raises(Refused, match="does not go with a number of so many digits"):
+            await lake.rows(f"from logs | cut y:={value}")
 
     on_lake(tmp_path, play)
 

@@ -2,7 +2,8 @@
 
 int with int            int; / cuts towards zero, % has the sign of the left side
 float with a number     float
-decimal with a number   refused when a row has one: the engines' decimals have too few digits to be exact
+decimal with a number   decimal, by + - * with decimals, ints and numbers that the query says, where 38 digits hold it;
+                        else refused when a row has one
 string + string         the one behind the other
 time ± duration         time, if it lies in the years 1 to 9999; time - time is a duration
 duration ± duration     duration; also duration * int, duration / int
@@ -39,7 +40,7 @@ from lochan.query.compile.sql import (
     text,
     time_at,
 )
-from lochan.query.compile.value import EVERY_NUMBER, MISSING, Value, literal, nulled, present
+from lochan.query.compile.value import EVERY_NUMBER, MISSING, Exact, Value, literal, nulled, present
 from lochan.query.dialects.neutral import neutral
 
 _NAMES = {"+": "add", "-": "subtract", "*": "multiply", "/": "divide", "%": "remainder"}
@@ -52,7 +53,8 @@ def arithmetic(op: str, left: Value, right: Value) -> Value:
     left, right = as_float(left), as_float(right)
     found: dict[str, list[Sql]] = {}
     done: list[tuple[Sql, Sql] | None] = []
-    for kind, sql, both in _results(op, left, right):
+    exact: list[Exact] = []
+    for kind, sql, both in _results(op, left, right, exact):
         found.setdefault(kind, []).append(sql)
         done.append(both)
     alts: dict[str, Sql] = {kind: coalesce(*each) for kind, each in found.items()}
@@ -62,8 +64,9 @@ def arithmetic(op: str, left: Value, right: Value) -> Value:
         alts[NULL] = flag(null)
     all = _with_error(op, left, right, alts, done)
     if not left.nothing and not right.nothing:
-        return Value(all)
-    return Value(all, MISSING, there=all_of([present(left), present(right)]))
+        return Value(all, exact=decimals.one_of(exact))
+    there = all_of([present(left), present(right)])
+    return Value(all, MISSING, exact=decimals.one_of(exact), there=there)
 
 
 def as_float(value: Value) -> Value:
@@ -88,14 +91,20 @@ def negative(value: Value) -> Value:
     return Value(alts, value.nothing, exact=value.exact and decimals.negated(value.exact))
 
 
-def _results(op: str, left: Value, right: Value) -> Iterator[tuple[str, Sql, tuple[Sql, Sql] | None]]:
+def _results(
+    op: str, left: Value, right: Value, exact: list[Exact]
+) -> Iterator[tuple[str, Sql, tuple[Sql, Sql] | None]]:
     """For each pair of kinds that go together: the kind and the SQL of the result, and what must be there for it not to
-    be NULL; None: it never is by itself."""
+    be NULL; None: it never is by itself. Adds to `exact` what is a decimal."""
     for one, other in product(*([kind for kind in each.alts if kind not in (NULL, ERROR)] for each in (left, right))):
         checkpoint()
         mine, theirs = left.alts[one], right.alts[other]
         if (one, other) == (INT, INT) and op in _SAFE and _divides_all(right.constant):
             yield INT, neutral(_SAFE[op], mine, theirs), None
+            continue
+        if DECIMAL in (one, other) and (decimal := decimals.computed(op, one, left, other, right)) is not None:
+            exact.append(decimal)
+            yield DECIMAL, decimals.shown(decimal), (mine, theirs)
             continue
         result = _result(op, one, mine, other, theirs)
         if result is not None:

@@ -45,6 +45,7 @@ NODES: dict[str, type[exp.Binary]] = {
     ">": exp.GT,
     ">=": exp.GTE,
 }
+_COMPUTED: dict[str, type[exp.Binary]] = {"+": exp.Add, "-": exp.Sub, "*": exp.Mul}
 _WIDE = Context(prec=1_000)
 _INT_DIGITS = 19  # of 64 bits
 _COUNT_DIGITS = 12  # of how many rows there are
@@ -170,6 +171,54 @@ def _holds(op_: str, sign: int) -> bool:
     return op_ == "!=" or (op_[0] == "<" if sign < 0 else op_[0] == ">")
 
 
+# ── arithmetic ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def computed(op_: str, one: str, left: Value, other: str, right: Value) -> Exact | None:
+    """Of two kinds of numbers, one of which is a decimal. None: it would not be exact, or no decimal holds it."""
+    mine, theirs = _operand(one, left), _operand(other, right)
+    if mine is None or theirs is None or op_ not in _COMPUTED:
+        return None
+    (wholes, scales) = zip(mine.digits, theirs.digits, strict=True)
+    digits = Digits(sum(wholes), sum(scales)) if op_ == "*" else Digits(max(wholes) + 1, max(scales))
+    if sum(digits) + (op_ == "*") > DIGITS_MAX:  # for a product Spark wants a digit more
+        return None
+    made = op(_COMPUTED[op_], _narrow(mine), _narrow(theirs))
+    return Exact(exp.Cast(this=made, to=decimal_type(digits.scale)), digits)
+
+
+def one_of(found: Sequence[Exact]) -> Exact | None:
+    """Of which at most one is there in any row. None: no decimal holds them all."""
+    digits = common([each.digits for each in found]) if found else None
+    return None if digits is None else Exact(coalesce(*(widened(each, digits).sql for each in found)), digits)
+
+
+def rounded(exact: Exact, name: str, scale: int = 0) -> Exact:
+    """By `round`, `ceil` or `floor`: nothing is lost that is not meant to be."""
+    if scale >= exact.digits.scale:
+        return exact
+    made = neutral(f"decimal_{name}", _narrow(exact), options=(scale,))
+    return Exact(exp.Cast(this=made, to=decimal_type(scale)), Digits(exact.digits.whole + 1, scale))
+
+
+def _operand(kind: str, value: Value) -> Exact | None:
+    """A float that the query says is the number that it says; others are not exact."""
+    said = value.constant
+    if isinstance(said, int | float) and not isinstance(said, bool):
+        number = Decimal(repr(said))
+        scale = max(-int(number.as_tuple().exponent), 0) if number.is_finite() else DIGITS_MAX
+        whole = max(number.adjusted() + 1, 0)
+        return Exact(literal(number, scale), Digits(whole, scale)) if whole + scale <= DIGITS_MAX else None
+    if kind == INT:
+        return Exact(exp.Cast(this=value.alts[INT].copy(), to=decimal_type(0)), Digits(_INT_DIGITS, 0))
+    return value.exact if kind == DECIMAL else None
+
+
+def _narrow(exact: Exact) -> Sql:
+    """As wide as it must be: of wider ones Spark's results lose digits behind the point."""
+    return exp.Cast(this=exact.sql.copy(), to=decimal_type(exact.digits.scale, max(sum(exact.digits), 1)))
+
+
 # ── sums ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -236,22 +285,3 @@ def best(exact: Exact, others: Sequence[tuple[str, Sql]], *, least: bool) -> Sql
         assert found is not None
         tests.append(any_of([exp.Is(this=exp.Paren(this=sql.copy()), expression=exp.Null()), coalesce(found, FALSE)]))
     return all_of(tests)
-
-
-__all__ = [
-    "addend",
-    "against",
-    "best",
-    "common",
-    "compared",
-    "from_text",
-    "from_texts",
-    "keys",
-    "literal",
-    "nearest",
-    "negated",
-    "plain_text",
-    "shown",
-    "summable",
-    "widened",
-]

@@ -71,7 +71,11 @@ def field_of(scan: Scan, path: Path, types: Mapping[int, Type], *, sure: bool) -
     alts = {each.leaf.kind: scan.leaf(each.leaf) for each in known if not each.otherwise}
     exact = None if decimals is None else Exact(scan.leaf(decimals.leaf), decimals.digits)
     if JSON in alts and not any(each.numberless for each in known):
-        alts[DECIMAL], alts[JSON] = numbers.split(alts[JSON], exact)
+        json = alts.pop(JSON)
+        if decimals is not None and decimals.alone:
+            alts[DECIMAL] = json
+        else:
+            alts[DECIMAL], alts[JSON] = numbers.split(json, exact)
     original = None
     if any(each.timed for each in known):
         time, alts[STRING], original = moments.split(alts[STRING])

@@ -29,6 +29,7 @@ def shown(value: Value, columns: dict[str, Sql]) -> Column:
         value.element if ARRAY in value.alts else None,
         _format(value, columns) if TIME in value.alts else None,
         _body(record, columns) if record is not None else None,
+        None if value.exact is None else value.exact.digits.scale,
     )
 
 

@@ -76,8 +76,8 @@ def element_type(element: Type) -> exp.DataType:
     return sql_type(kind_of(element), element)
 
 
-def decimal_type(scale: int) -> exp.DataType:
-    return _parsed(f"decimal({DIGITS_MAX}, {scale})").copy()
+def decimal_type(scale: int, digits: int = DIGITS_MAX) -> exp.DataType:
+    return _parsed(f"decimal({digits}, {scale})").copy()
 
 
 @cache

@@ -11,6 +11,8 @@ same answers; nothing is rounded.
     try_decimal     an int as DECIMAL(38, s); NULL: it has too many digits
     float_decimal   the shortest text of a float likewise
     decimal_float   the double next to a decimal
+    decimal_round   to so many digits behind the point, halves away from zero
+    decimal_ceil    the next whole number above, and `decimal_floor` below
     decimal_text    the shortest way to write a decimal, without a power of ten
     float_fits      whether a float has at most 38 digits before the point and 38 behind it, so that it can be added
     float_plain     such a float without a power of ten; NULL for others
@@ -80,6 +82,9 @@ def forms(words: Words) -> Forms:
         ),
         "decimal_float": plain(f"CAST(CAST({{0}} AS {words.text}) AS DOUBLE)"),  # from its digits, so to the nearest
         "decimal_text": made.decimal_text,
+        "decimal_round": plain("ROUND({0}, {o0})"),
+        "decimal_ceil": plain("CEIL({0})"),
+        "decimal_floor": plain("FLOOR({0})"),
         "float_fits": lambda arguments, options: _float_fits(arguments[0]),
         "float_plain": lambda arguments, options: made.float_plain(arguments[0]),
         "plain_whole": lambda arguments, options: f"CAST(SPLIT_PART({arguments[0]}, '.', 1) AS {_LARGE})",

@@ -49,3 +49,4 @@ class Column:
     element: Type | None = None
     format: TimeFormat | None = None
     body: BodyText | None = None
+    scale: int | None = None  # of decimals: all of them fit in DECIMAL(38, scale)

@@ -1,6 +1,7 @@
 """Rows as typed Arrow columns, for Parquet, Arrow and data frames: one column for each field.
 
 one kind                     its own type; objects are structs, arrays lists, durations and times have units
+decimals                     DECIMAL(38, s), where one holds them all; else text
 ints and floats              double; an int that no double is, is refused
 several other kinds          JSON text, so that 1.5 and "1.5" stay apart
 missing                      null
@@ -68,6 +69,8 @@ def _type(column: Column) -> pa.DataType:
         )
     if kinds[0] == ARRAY:
         return pa.list_(_element(column.element))
+    if kinds[0] == DECIMAL and column.scale is not None:
+        return pa.decimal128(38, column.scale)
     return _TYPES[kinds[0]]
 
 

@@ -106,13 +106,17 @@ class Knowledge:
             return found
         if digits == (0, 0):
             return [each._replace(numberless=each.leaf.kind == JSON) for each in found]
-        return [*found, Known(Leaf(path, DECIMAL), always=False, digits=digits)]
+        alone = all(each.alone or not each.text for each in self._columns(path) if each is not None)
+        return [*found, Known(Leaf(path, DECIMAL), always=False, digits=digits, alone=alone)]
+
+    def _columns(self, path: Path) -> list[DecimalColumn | None]:
+        return [form.decimals(path, path in self._texts) for form in self.forms]
 
     def _digits(self, path: Path) -> Digits | None:
         """Of the numbers among the texts at a path, where every form has them as decimals and one type holds them all;
         none, where there are no numbers. None: their texts must be read."""
         if path not in self._decimals:
-            self._decimals[path] = _joined([form.decimals(path, path in self._texts) for form in self.forms])
+            self._decimals[path] = _joined(self._columns(path))
         return self._decimals[path]
 
     def _leaf(self, leaf: Leaf, formats: tuple[str, ...], there: bool) -> Known:

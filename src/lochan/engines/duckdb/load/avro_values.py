@@ -11,8 +11,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from lochan.pools.json_row import exact_number
-
 _START = datetime(1970, 1, 1, tzinfo=UTC)
 _EMPTY_VALUES_MAX = 1_000_000  # values of a block that take no byte
 _PART = 10_000
@@ -197,7 +195,12 @@ def _by_name(name: str, named: dict[str, Read], space: str) -> Read:
 
 def _decimal(schema: Any, read: Read) -> Read:
     scale = int(schema.get("scale", 0))
-    return lambda data: exact_number(str(Decimal(int.from_bytes(read(data), "big", signed=True)).scaleb(-scale)))
+
+    def made(data: Reader) -> Decimal:
+        number = Decimal(int.from_bytes(read(data), "big", signed=True)).as_tuple()
+        return Decimal((number.sign, number.digits, -scale))  # `scaleb` would round it
+
+    return made
 
 
 def _encoded(read: Read) -> Read:

@@ -23,7 +23,7 @@ def decimal_columns(session: Session, rows: str, layout: Layout) -> tuple[Decima
         return ()
     sizes = ", ".join(_sizes(_sql(text)) for text in texts)
     ((*found,),) = session.execute(f"SELECT {sizes} FROM {rows}")
-    measured = (_column(text, *found[3 * at : 3 * at + 3]) for at, text in enumerate(texts))
+    measured = (_column(text, *found[4 * at : 4 * at + 4]) for at, text in enumerate(texts))
     return tuple(each for each in measured if each.whole + each.scale <= DIGITS_MAX)
 
 
@@ -50,19 +50,21 @@ def decimal_facts(file: File, columns: tuple[DecimalColumn, ...]) -> Iterator[Co
             yield ColumnFacts((each.column,), DECIMAL, present, f"{low:f}", f"{high:f}")
 
 
-def _column(text: Column, numbers: int, whole: Any, scale: Any) -> DecimalColumn:
-    return DecimalColumn(text, column_name(text), int(whole), int(scale)) if numbers else DecimalColumn(text, "")
+def _column(text: Column, count: int, numbers: int, whole: Any, scale: Any) -> DecimalColumn:
+    if not numbers:
+        return DecimalColumn(text, "")
+    return DecimalColumn(text, column_name(text), int(whole), int(scale), count == numbers)
 
 
 def _sizes(text: str) -> str:
-    """How many numbers there are, and how many digits they have on either side of the point; never too few. A power of
-    ten moves the point."""
+    """How many texts and how many numbers there are, and how many digits these have on either side of the point; never
+    too few. A power of ten moves the point."""
     power = f"coalesce(TRY_CAST(nullif(regexp_extract({text}, '[eE][+]?(-?[0-9]+)$', 1), '') AS BIGINT), 0)"
     digits = f"regexp_extract({text}, '^-?([0-9.]+)', 1)"
     whole = f"length(ltrim(split_part({digits}, '.', 1), '0')) + {power}"
     behind = f"length(rtrim(split_part({digits}, '.', 2), '0')) - {power}"
     where = f"FILTER (WHERE {_is_number(text)})"
-    return f"count(*) {where}, greatest(max({whole}) {where}, 0), greatest(max({behind}) {where}, 0)"
+    return f"count({text}), count(*) {where}, greatest(max({whole}) {where}, 0), greatest(max({behind}) {where}, 0)"
 
 
 def _is_number(text: str) -> str:

@@ -1,7 +1,6 @@
 """A batch of Arrow columns in parts whose rows are of one shape each, where its types alone do not say the shape.
 
-A map is an object that has its own names in each row: rows with the same names go together, as a struct. A decimal is a
-float where that gives it back and text where not: rows of either kind go together.
+A map is an object that has its own names in each row: rows with the same names go together, as a struct.
 """
 
 from __future__ import annotations
@@ -13,8 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lochan.engines.duckdb.load.tabular import FLOAT_DIGITS, FLOAT_DIGITS_MAX, plain, significant
-from lochan.pools.json_row import exact_number
+from lochan.engines.duckdb.load.tabular import plain
 
 _PARTS_MAX = 64  # beyond that rows are read one by one: a part for each would take as long
 
@@ -40,9 +38,7 @@ def _plain(batch: pa.RecordBatch, but: set[int]) -> pa.RecordBatch:
 
 
 def _divider(type: pa.DataType) -> Callable[[pa.Array], Parts | None] | None:
-    if pa.types.is_map(type) and pa.types.is_string(type.key_type):
-        return _by_names
-    return _by_exactness if pa.types.is_decimal(type) else None
+    return _by_names if pa.types.is_map(type) and pa.types.is_string(type.key_type) else None
 
 
 def _divided(
@@ -94,19 +90,3 @@ def _struct(maps: pa.MapArray, starts: Numbers, count: int) -> pa.Array | None:
         return pa.array([{}] * len(starts), pa.struct([]))
     members = [maps.items.take(pa.array(starts + number)) for number in range(count)]
     return pa.StructArray.from_arrays(members, names)
-
-
-def _by_exactness(decimals: pa.Array) -> Parts:
-    """Floats, with the nulls; the others stay decimals."""
-    texts = decimals.cast(pa.string())
-    digits = pc.fill_null(significant(texts), 0).to_numpy(zero_copy_only=False)
-    kept = digits > FLOAT_DIGITS
-    for row in np.flatnonzero(kept & (digits <= FLOAT_DIGITS_MAX)).tolist():
-        kept[row] = not isinstance(exact_number(texts[row].as_py()), float)
-    floats, others = np.flatnonzero(~kept), np.flatnonzero(kept)
-    found: Parts = []
-    if len(floats):
-        found.append((floats, texts.take(pa.array(floats)).cast(pa.float64())))
-    if len(others):
-        found.append((others, decimals.take(pa.array(others))))
-    return found

@@ -6,7 +6,7 @@ bool, ints, floats, texts               the same; an unsigned int beyond 64 bits
 timestamp, date                         time; one with nanoseconds that microseconds cannot hold, and a time of day,
                                         becomes a text
 binary                                  a text, its base64
-decimal                                 a float if that gives it back, else kept as text
+decimal                                 a number that is kept as text, and as a decimal beside it (pools/decimals.py)
 duration                                an int, of microseconds
 struct, list                            object, list; a map whose keys are texts, an object
 null                                    null, never missing: the column is there
@@ -16,9 +16,7 @@ from __future__ import annotations
 
 import base64
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from decimal import Decimal
-from types import MappingProxyType
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -26,7 +24,7 @@ import pyarrow.compute as pc
 
 from lochan.errors import Invalid
 from lochan.formats.pool_settings import Path
-from lochan.pools.json_row import Row, exact_number
+from lochan.pools.json_row import Row
 from lochan.pools.layout import Layout, Member, is_typed, lay_out
 from lochan.pools.nullable import has_column
 from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, JSON, NULL, OBJECT, STRING, Array, Maybe, Object, Type, kind_of
@@ -34,11 +32,8 @@ from lochan.pools.times import format_of, rendered
 
 BATCH_ROWS = 65_536
 _INT_MAX = (1 << 63) - 1
-FLOAT_DIGITS = 15  # of any decimal, a float gives back so many
-FLOAT_DIGITS_MAX = 17  # and never more than these
 _UTC = pa.timestamp("us", "UTC")
 _DAY = "time:YYYY-MM-DD"
-_NO_TYPES: Mapping[str, Type | None] = MappingProxyType({})
 
 
 class Shaped(NamedTuple):
@@ -75,7 +70,7 @@ def shaped(batch: pa.RecordBatch, times: Collection[Path] = ()) -> Shaped | None
     columns: list[tuple[str, pa.Array]] = []
     types: list[tuple[str, Type]] = []
     for name, column in zip(batch.schema.names, map(plain, batch.columns), strict=True):
-        column, type = _timed(column) if (name,) in times else _typed(column)
+        column, type = _timed(column) if (name,) in times else (column, type_of(column.type))
         if type is None or any(path[0] == name and len(path) > 1 for path in times):
             return None
         columns.append((name, column))
@@ -84,19 +79,11 @@ def shaped(batch: pa.RecordBatch, times: Collection[Path] = ()) -> Shaped | None
     if shape is None:
         return None
     layout = lay_out([shape])
-    arrays = None if layout.body else _laid_out(layout.members, dict(columns), dict(types))
+    arrays = None if layout.body else _laid_out(layout.members, dict(columns))
     if not arrays:  # a table without columns has no rows
         return None
     schema = pa.schema([(name, array.type) for name, array in arrays])
     return Shaped(pa.Table.from_arrays([array for _, array in arrays], schema=schema), layout, shape)
-
-
-def _typed(column: pa.Array) -> tuple[pa.Array, Type | None]:
-    """A decimal is text, if no float gives any of them back."""
-    if not pa.types.is_decimal(column.type):
-        return column, type_of(column.type)
-    texts = column.cast(pa.string())
-    return (texts, JSON) if (pc.min(significant(texts)).as_py() or 0) > FLOAT_DIGITS_MAX else (column, None)
 
 
 def _timed(column: pa.Array) -> tuple[pa.Array, Type | None]:
@@ -149,8 +136,6 @@ def plain(column: pa.Array) -> pa.Array:
     if types.is_binary(type) or types.is_large_binary(type) or types.is_fixed_size_binary(type):
         texts = [None if each is None else base64.b64encode(each).decode() for each in column.to_pylist()]
         return pa.array(texts, pa.string())
-    if types.is_decimal(type):
-        return _decimal(column)
     if types.is_struct(type):
         fields = [plain(each) for each in column.flatten()]
         names = [type.field(number).name for number in range(type.num_fields)]
@@ -177,6 +162,8 @@ def type_of(type: pa.DataType) -> Type | None:
         return _DAY
     if types.is_null(type):
         return NULL
+    if types.is_decimal(type):
+        return JSON
     if types.is_struct(type):
         return _object((type.field(number).name, type_of(type.field(number).type)) for number in range(type.num_fields))
     if types.is_list(type) and is_simple(type.value_type):
@@ -197,19 +184,6 @@ def _simple(type: pa.DataType) -> pa.DataType:
     if pa.types.is_floating(type):
         return pa.float64()
     return type if pa.types.is_boolean(type) else pa.string()
-
-
-def significant(texts: pa.Array) -> pa.Array:
-    """How many digits numbers have that count."""
-    digits = pc.utf8_trim(pc.replace_substring_regex(texts, "[eE].*|[^0-9]", ""), "0")
-    return pc.utf8_length(digits)
-
-
-def _decimal(column: pa.Array) -> pa.Array:
-    """As floats, if all of them have so few digits that a float gives them back."""
-    texts = column.cast(pa.string())
-    few = (pc.max(significant(texts)).as_py() or 0) <= FLOAT_DIGITS
-    return texts.cast(pa.float64()) if few else column
 
 
 def _timestamp(column: pa.Array) -> pa.Array:
@@ -255,18 +229,16 @@ def _object(fields: Iterable[tuple[str, Type | None]]) -> Object | None:
     return Object(tuple(known))
 
 
-def _laid_out(
-    members: tuple[Member, ...], columns: dict[str, pa.Array], types: Mapping[str, Type | None] = _NO_TYPES
-) -> list[tuple[str, pa.Array]] | None:
-    """The columns as the layout names them, those of kind json as they are. None: it keeps something else as text."""
+def _laid_out(members: tuple[Member, ...], columns: dict[str, pa.Array]) -> list[tuple[str, pa.Array]] | None:
+    """The columns as the layout names them, decimals as texts. None: it keeps something else as text."""
     found = []
     for member in members:
         column = columns[member.name]
         for alternate in member.alternates:
             if alternate.kind == ARRAY and not is_typed(alternate.element):
                 return None
-            if alternate.kind == JSON and types.get(member.name) == JSON:
-                found.append((alternate.column, column))
+            if alternate.kind == JSON and pa.types.is_decimal(column.type):
+                found.append((alternate.column, column.cast(pa.string())))
                 continue
             if alternate.kind not in (OBJECT, ARRAY, kind_of(type_of(column.type) or NULL)):
                 return None  # it is kept as text
@@ -295,8 +267,6 @@ def _python(column: pa.Array) -> list[Any]:
 
 def _exact(value: Any) -> Any:
     match value:
-        case Decimal():
-            return exact_number(str(value))
         case bytes():
             return base64.b64encode(value).decode()
         case dict():

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from lochan.pools.shape import FLOAT, INT
+from lochan.query.compile import decimals
 from lochan.query.compile.arithmetic import as_float
 from lochan.query.compile.functions.call import Call, Function, by_kind
 from lochan.query.compile.numbers import nearest
@@ -23,9 +25,17 @@ def _whole(name: str) -> Function:
     """An int is what it is; a float stays one."""
 
     def function(call: Call) -> Value:
-        return by_kind(call, call[0], {INT: (INT, lambda sql: sql), FLOAT: (FLOAT, lambda sql: neutral(name, sql))})
+        return _made_whole(call, name, 0, lambda sql: neutral(name, sql))
 
     return function
+
+
+def _made_whole(call: Call, name: str, digits: int, of_float: Callable[[Sql], Sql]) -> Value:
+    handlers: dict[str, tuple[str, Callable[[Sql], Sql]]] = {INT: (INT, lambda sql: sql), FLOAT: (FLOAT, of_float)}
+    exact = call[0].exact and decimals.rounded(call[0].exact, name, digits)
+    if exact is not None:
+        handlers[DECIMAL] = (DECIMAL, lambda sql: decimals.shown(exact))
+    return replace(by_kind(call, call[0], handlers), exact=exact)
 
 
 def rounded(call: Call) -> Value:
@@ -36,11 +46,7 @@ def rounded(call: Call) -> Value:
         digits = given
         if not 0 <= digits <= 15:
             call.refuse("`round` takes 0 to 15 digits", at=1)
-    return by_kind(
-        call,
-        call[0],
-        {INT: (INT, lambda sql: sql), FLOAT: (FLOAT, lambda sql: neutral("round", sql, options=(digits,)))},
-    )
+    return _made_whole(call, "round", digits, lambda sql: neutral("round", sql, options=(digits,)))
 
 
 def power(call: Call) -> Value:
