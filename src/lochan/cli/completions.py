@@ -183,9 +183,10 @@ def _asked(find: Find) -> list[Item]:
         async with session.open_lake(config) as lake:
             return await find(lake)
 
-    # A store that does not answer: the shell gets nothing, and its user the keyboard back.
-    signal.signal(signal.SIGALRM, lambda *_: os._exit(0))
-    signal.setitimer(signal.ITIMER_REAL, _PATIENCE_S)
+    if session.lake_place(config).folder is None:
+        # A store that does not answer: the shell gets nothing, and its user the keyboard back.
+        signal.signal(signal.SIGALRM, lambda *_: os._exit(0))
+        signal.setitimer(signal.ITIMER_REAL, _PATIENCE_S)
     try:
         return session.read(config, work)
     finally:

@@ -10,6 +10,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from lochan.cli.boundary import say
+from lochan.cli.hints import near_paths
 from lochan.errors import NotFound
 
 FOLLOW_HINT = "--follow-links takes it in"
@@ -17,7 +18,7 @@ FOLLOW_HINT = "--follow-links takes it in"
 
 def no_file(path: Path) -> NotFound:
     """With those beside it, one of which was probably meant."""
-    return NotFound(f"no file {path}").named(str(path), lambda: _beside(path))
+    return NotFound(f"no file {path}").named(str(path), lambda: near_paths(str(path), _beside(path)))
 
 
 def _beside(path: Path) -> list[str]:

@@ -5,7 +5,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from lochan.cli.current import in_use
-from lochan.cli.hints import speak_of
+from lochan.cli.hints import near_paths, speak_of
 from lochan.cli.uri import Uri
 from lochan.errors import LochanError, NotFound, Refused
 
@@ -80,8 +80,8 @@ def work_on(uri: Uri | None, work: Callable[[Opened], Awaitable[T]], *, counted:
                 return await work(Opened(repository, ref, actor(config), lake))
             except NotFound as error:
                 if error.name and error.among is None:
-                    paths = await _neighbours(repository, ref, error.name)
-                    error.among = lambda: paths
+                    near = near_paths(error.name, await _neighbours(repository, ref, error.name))
+                    error.among = lambda: near
                 raise
             finally:
                 await repository.close()  # once the upkeep that the work has set off is done

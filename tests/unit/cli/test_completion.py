@@ -2,6 +2,7 @@
 
 import os
 import pty
+import socket
 import subprocess
 import sys
 import time
@@ -148,6 +149,24 @@ def test_the_other_shells_are_answered(shell: str, lake: Path) -> None:
     assert answered.exit_code == 0
     assert "demo-files@develop" in answered.stdout
     assert answered.stderr == ""
+
+
+def test_a_store_that_does_not_answer_gives_the_keyboard_back() -> None:
+    """It takes the connection, and says nothing."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        endpoint = f"http://127.0.0.1:{server.getsockname()[1]}"
+        settings = {"ENDPOINT": endpoint, "CREDENTIALS__ACCESS_KEY_ID": "a", "CREDENTIALS__ACCESS_SECRET_KEY": "b"}
+        env = {f"LOCHAN_BLOCKSTORE__S3__{name}": value for name, value in settings.items()}
+        line = "lochan --lake s3://bucket log d"
+        env |= {"_LOCHAN_COMPLETE": "bash_complete", "COMP_LINE": line, "COMP_POINT": str(len(line))}
+        ran = subprocess.run(
+            [sys.executable, "-c", "from lochan.cli.main import main; main()"],
+            env={**os.environ, **env},
+            capture_output=True,
+            timeout=PATIENCE_S,
+            check=False,
+        )
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"", b"")
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -239,6 +239,14 @@ def test_the_name_that_was_probably_meant(lake: str, command: str, near: str) ->
     assert re.search(f"; did you mean ['`]{re.escape(near)}['`]\\?$", first), first
 
 
+def test_a_file_of_the_same_kind_was_not_meant(lake: str) -> None:
+    """That folder and ending are the same says nothing."""
+    assert "did you mean" not in failed(lake, "load rows nobody.ndjson")[1]
+    assert lochan("--lake", lake, "fs", "upload", "-", "demo/data/people.csv", stdin="x").exit_code == 0
+    assert "did you mean" not in failed(lake, "fs cat demo/data/report.csv")[1]
+    assert "did you mean 'data/people.csv'?" in failed(lake, "fs cat demo/data/peopel.csv")[1]
+
+
 def test_a_tag_that_was_probably_meant(lake: str) -> None:
     assert lochan("--lake", lake, "tag", "create", "demo@v1.0", "--from", "main").exit_code == 0
     assert failed(lake, "tag delete demo@v1.1")[1].splitlines()[0] == "lochan: no tag 'v1.1'; did you mean 'v1.0'?"
