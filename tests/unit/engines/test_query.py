@@ -267,3 +267,18 @@ def test_an_int_in_an_object_against_a_float_that_is_computed(tmp_path: Path) ->
             assert [row["k"] for row in await lake.rows("from logs | not (b.c < float64(5))")] == [2, 3, 4]
 
     run(play())
+
+
+def test_what_a_pool_declares_is_there_before_its_rows(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with query_lake(tmp_path) as lake:
+            settings = PoolSettings((PoolKey(("id",)), PoolKey(("ts",))), times=(("ts",),))
+            await lake.pool("empty", settings=settings)
+            for text in ("select * from empty", "select id, ts from empty order by ts", "from empty | cut id, ts"):
+                with await lake.lake.query(text) as result:
+                    assert result.to_arrow().column_names == ["id", "ts"], text
+            assert await lake.rows("select max(id) as m from empty") == [{"m": None}]
+            for text in ("sort", "sort this", "count() every 1h", "top 3 ts", "join (from empty) on id"):
+                assert await lake.rows(f"from empty | {text}") == [], text
+
+    run(play())

@@ -17,7 +17,7 @@ from lochan.query.compile.numbers import key as number_key
 from lochan.query.compile.operators.shaping import assigned, path_of
 from lochan.query.compile.relations import Joined, Picked, Stacked
 from lochan.query.compile.rows import Rows
-from lochan.query.compile.scope import Query, Scope, refused
+from lochan.query.compile.scope import Query, Scope
 from lochan.query.compile.sql import (
     DECIMAL,
     FALSE,
@@ -90,14 +90,11 @@ def join(operator: ast.Join, rows: Rows, other: Rows, scope: Scope) -> Rows:
     theirs = Scope(query, other.this, other.key)
     left_key, right_key = value_of(operator.left, scope), value_of(operator.right, theirs)
     kinds = _shared(left_key, right_key)
-    if not kinds:
-        raise refused(
-            query, operator, "no value of one side can equal one of the other", "both sides must have a kind in common"
-        )
     left = Picked(rows.relation, query.names.next(), rows.tests)
     right = Picked(other.relation, query.names.next(), other.tests)
-    one, two = _match_key(left_key, kinds), _match_key(right_key, kinds)
-    on = eq(_column(left, one), _column(right, two))
+    on = FALSE  # where no value that there is today on one side can equal one of the other
+    if kinds:
+        on = eq(_column(left, _match_key(left_key, kinds)), _column(right, _match_key(right_key, kinds)))
     joined = Joined(left, right, operator.kind, on, query.names.next())
     row = _side(rows.this, left, joined, operator.kind == "right")
     if operator.kind == "anti":
