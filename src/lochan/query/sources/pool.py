@@ -30,6 +30,8 @@ class PoolSource:
     """`test` and `first` tell what of it matters: rows that pass, and of the whole pool the first so many. What cannot
     hold such rows is left out before anything is asked."""
 
+    grows = True
+
     def __init__(
         self,
         snapshot: Snapshot,

@@ -35,7 +35,8 @@ class _Select:
     def made(self) -> Made:
         tables = Tables(self.scope, self.opener)
         tables.read(self.node)
-        scope = replace(self.scope, tables=tuple(tables.found), merged=tables.merged)
+        aliases = frozenset(each.alias for each in self.node.expressions if isinstance(each, exp.Alias))
+        scope = replace(self.scope, tables=tuple(tables.found), merged=tables.merged, aliases=aliases)
         where = self._test("where", scope)
         inside = replace(scope, aggregates=True, windows=True)
         items = self._items(inside)

@@ -92,7 +92,7 @@ def join(operator: ast.Join, rows: Rows, other: Rows, scope: Scope) -> Rows:
     kinds = _shared(left_key, right_key)
     left = Picked(rows.relation, query.names.next(), rows.tests)
     right = Picked(other.relation, query.names.next(), other.tests)
-    on = FALSE  # where no value that there is today on one side can equal one of the other
+    on: Sql = FALSE  # where no value that there is today on one side can equal one of the other
     if kinds:
         on = eq(_column(left, _match_key(left_key, kinds)), _column(right, _match_key(right_key, kinds)))
     joined = Joined(left, right, operator.kind, on, query.names.next())
@@ -175,7 +175,11 @@ def _outer(value: Value, picked: Picked, joined: Joined) -> Value:
     if record is not None and value.record is not None:
         inner = value.record
         record = Record(
-            inner.names, lambda name: _outer(inner.get(name), picked, joined), record.order, body=record.body
+            inner.names,
+            lambda name: _outer(inner.get(name), picked, joined),
+            record.order,
+            body=record.body,
+            grows=inner.grows,
         )
     return replace(made, nothing=MISSING, record=record)
 
@@ -221,7 +225,8 @@ def _stacked_record(relation: Stacked, records: Sequence[Record | None]) -> Reco
             relation, [record.get(name) if record is not None and name in record else GONE for record in records]
         )
 
-    return Record(names, get, _stacked_order(relation, names, records))
+    grows = any(record is not None and record.grows for record in records)
+    return Record(names, get, _stacked_order(relation, names, records), grows=grows)
 
 
 def _stacked_order(relation: Stacked, names: list[str], records: Sequence[Record | None]) -> Order | None:
