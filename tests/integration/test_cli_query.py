@@ -52,7 +52,7 @@ def test_rows_in_files() -> None:
     assert pa.ipc.open_stream(Path("out.arrow").read_bytes()).read_all()["host"].to_pylist() == ["a", "b", "a"]
     assert Path("out.csv").read_text() == "host\na\nb\na\n"
     assert json.loads(Path("out.json").read_text()) == [{"host": "a"}, {"host": "b"}, {"host": "a"}]
-    assert lochan("query", "from logs | cut hots", "-o", "wrong.csv").exit_code == INVALID
+    assert lochan("query", "from logs | cut host | cut hots", "-o", "wrong.csv").exit_code == INVALID
     assert not list(Path().glob("wrong*"))
 
 
@@ -85,13 +85,19 @@ def test_stats_and_explain() -> None:
 
 
 def test_a_mistake_is_shown_with_its_place() -> None:
-    result = lochan("query", "from logs | stauts == 500")
+    result = lochan("query", "from logs | cut status | stauts == 500")
     assert result.exit_code == INVALID
     assert result.stderr.splitlines() == [
         "lochan: unknown field `stauts`; did you mean `status`?",
-        "  from logs | stauts == 500",
-        "              ^^^^^^",
+        "  from logs | cut status | stauts == 500",
+        "                           ^^^^^^",
     ]
+
+
+def test_a_field_that_no_row_has_is_warned_of() -> None:
+    result = lochan("query", "from logs | stauts == 500")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert "unknown field `stauts`; did you mean `status`? (line 1, column 13)" in result.stderr
 
 
 @pytest.mark.parametrize(

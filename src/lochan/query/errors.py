@@ -37,6 +37,10 @@ class QueryError(Invalid):
         return f"{self.message} ({where})\n{self.place}" + (f"\n{self.hint}" if self.hint else "")
 
 
+class UnknownField(QueryError):
+    """No row has such a field; perhaps one will have it tomorrow."""
+
+
 def did_you_mean(word: str, names: Iterable[str]) -> str:
     """`; did you mean …?`, to be put behind `unknown …`; empty where nothing is near."""
     import difflib

@@ -107,6 +107,10 @@ class Source(Protocol):
         """By number; empty if every row is text."""
 
     @property
+    def grows(self) -> bool:
+        """Whether its rows may have other fields tomorrow."""
+
+    @property
     def has_body(self) -> bool:
         """Whether some rows are text: of those, kinds are found while reading."""
 

@@ -12,7 +12,7 @@ from lochan.errors import Invalid
 from lochan.query import ast
 from lochan.query.compile import Plan, compile
 from lochan.query.compile.plan import OpenSource
-from lochan.query.errors import QueryError
+from lochan.query.errors import QueryError, UnknownField
 from lochan.query.sources.catalog import Catalog
 from lochan.query.sources.opening import Opening, ReadFiles
 from lochan.query.sources.permits import EVERYTHING, Permits
@@ -53,11 +53,11 @@ async def prepare(
         if read.takes_all:
             await opening.widen()
         try:
-            plan = read.plan(sources)
-        except QueryError:
-            if not await opening.widen():
+            plan = read.plan(sources, False)
+        except QueryError as error:
+            if not await opening.widen() and not isinstance(error, UnknownField):
                 raise
-            plan = read.plan(sources)
+            plan = read.plan(sources, True)
     except RecursionError:
         await opening.close()
         raise _too_deep() from None
@@ -75,7 +75,7 @@ class _Read(NamedTuple):
     """A query of either language."""
 
     pipe: ast.Pipe  # what is to be opened
-    plan: Callable[[OpenSource], Plan]
+    plan: Callable[[OpenSource, bool], Plan]  # the sources, and whether to be tolerant of fields that no row has
     takes_all: bool = False  # it shows every field there is, also of rows that need not be read
 
 
@@ -89,10 +89,10 @@ def _read(text: str, current: str, now: int) -> _Read:
         from lochan.query.sql.query import read
 
         query = read(text)
-        return _Read(query.pipe, lambda sources: query.plan(sources, now), query.takes_all)
+        return _Read(query.pipe, lambda sources, tolerant: query.plan(sources, now, tolerant=tolerant), query.takes_all)
     pipe = _sourced(parse(text), current)
     rest = _untapped(pipe)
-    return _Read(pipe, lambda sources: compile(rest, sources, text=text, now=now))
+    return _Read(pipe, lambda sources, tolerant: compile(rest, sources, text=text, now=now, tolerant=tolerant))
 
 
 def _sourced(pipe: ast.Pipe, current: str) -> ast.Pipe:

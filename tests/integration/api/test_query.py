@@ -75,7 +75,7 @@ def test_an_answer_says_which_query_it_is_of(admin: Client) -> None:
     [
         ("from logs | cont()", {}, 400, "unknown function `cont`; did you mean `count`? (line 1, column 13)"),
         ("from logs |\nsort k k2 |", {}, 400, "line 2"),
-        ("select hots from logs", {}, 400, "did you mean `host`? (line 1, column 8)"),
+        ("select hots from (select host from logs)", {}, 400, "did you mean `host`? (line 1, column 8)"),
         ("from lgos", {}, 404, "there is no pool or repository `lgos`; did you mean `logs`? (line 1, column 6)"),
         ("from logs@never", {}, 404, "no branch, tag or commit 'never'"),
         ("from demo@main/none/*.csv", {}, 404, "no file of demo@main is called like none/*.csv"),

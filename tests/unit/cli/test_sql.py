@@ -63,8 +63,12 @@ def test_a_condition_prunes(lake: Path) -> None:
     ("text", "said"),
     [
         (
-            "select hst from logs",
-            ["lochan: unknown column `hst`; did you mean `host`?", "  select hst from logs", "         ^^^"],
+            "select hst from (select host from logs)",
+            [
+                "lochan: unknown column `hst`; did you mean `host`?",
+                "  select hst from (select host from logs)",
+                "         ^^^",
+            ],
         ),
         ("select 1 from lgs", ["lochan: there is no pool", "  select 1 from lgs", "                ^^^"]),
         ("select 1 from logs@nope", ["lochan: "]),

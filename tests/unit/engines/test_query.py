@@ -68,8 +68,9 @@ def test_rows(answers: dict[str, list[Any]], text: str, expected: list[Any]) -> 
         ("from lgos", "there is no pool or repository `lgos`; did you mean `logs`?"),
         ("from logs@nowhere", "no branch, tag or commit 'nowhere'"),
         ("from logs@mian | count()", "no branch, tag or commit 'mian'; did you mean `main`?"),
-        ("from logs | hots == 1", "unknown field `hots`; did you mean `host`?"),
-        ("from logs | k == 1 | cut hots", "unknown field `hots`"),
+        ("from logs | cut k | host == 1", "unknown field `host`"),
+        ("select k as n from logs where n = 1", "unknown column `n`"),
+        ("from :pools | nmae == 1", "unknown field `nmae`; did you mean `name`?"),
         ("from logs range true to false", "the key k is of kind int, and True is none"),
         ("from files", "`files` is a repository of files"),
         ("from none*", "no pool is called like none*"),
@@ -265,5 +266,48 @@ def test_an_int_in_an_object_against_a_float_that_is_computed(tmp_path: Path) ->
             await lake.pool("logs", mixed, [{"k": 4, "b": {"d": 1}}])
             assert [row["k"] for row in await lake.rows("from logs | b.c < float64(5)")] == [1]
             assert [row["k"] for row in await lake.rows("from logs | not (b.c < float64(5))")] == [2, 3, 4]
+
+    run(play())
+
+
+@pytest.mark.parametrize(
+    "text, rows, warning",
+    [
+        ("from logs | hots == 1", [], "unknown field `hots`; did you mean `host`? (line 1, column 13)"),
+        ("from logs | k == 1 | cut k, hots", [{"k": 1}], "unknown field `hots`"),
+        ("from logs | k == 10 | yield b.cc, k", [10], "unknown field of `b` `cc`"),
+        ("from logs | k == 10 | drop late, b.late", [SECOND[1]], "unknown field `late`"),
+        ("from logs | k == 1 | rename x:=late | cut x", [{}], "unknown field `late`"),
+        ("select k, late from logs where k = 1", [{"k": 1, "late": None}], "unknown column `late`"),
+        ("select l.late, b.late as d from logs l where k = 1", [{"late": None, "d": None}], "unknown column `late`"),
+        ("select late, count(*) as n from logs group by late", [{"late": None, "n": 5}], "unknown column `late`"),
+    ],
+)
+def test_a_field_that_no_row_has_yet_is_a_warning(tmp_path: Path, text: str, rows: list[Any], warning: str) -> None:
+    """What can be asked today could be asked yesterday, when the pool was empty."""
+
+    async def play() -> None:
+        async with query_lake(tmp_path) as lake:
+            await lake.pool("logs", FIRST, SECOND)
+            with await lake.lake.query(text) as result:
+                assert list(result.rows()) == rows
+                assert warning in result.warnings[0]
+            await lake.pool("empty")
+            assert await lake.rows(text.replace("from logs", "from empty")) in ([], [{"late": None, "n": 0}])
+
+    run(play())
+
+
+def test_what_a_pool_declares_is_there_before_its_rows(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with query_lake(tmp_path) as lake:
+            settings = PoolSettings((PoolKey(("id",)), PoolKey(("ts",))), times=(("ts",),))
+            await lake.pool("empty", settings=settings)
+            for text in ("select * from empty", "select id, ts from empty order by ts", "from empty | cut id, ts"):
+                with await lake.lake.query(text) as result:
+                    assert result.to_arrow().column_names == ["id", "ts"], text
+            assert await lake.rows("select max(id) as m from empty") == [{"m": None}]
+            for text in ("sort", "sort this", "count() every 1h", "top 3 ts", "join (from empty) on id"):
+                assert await lake.rows(f"from empty | {text}") == [], text
 
     run(play())

@@ -43,9 +43,11 @@ class ToySource:
         descending: bool = False,
         times_at: Sequence[Path] = (),
         body: bool = False,
+        grows: bool = False,
     ) -> None:
         """The rows are in the order of the key."""
         self.rows = rows
+        self.grows = grows
         self.key = key
         self.key_parts = () if key is None else (KeyPart(key, descending, nulls_first=descending),)
         self.asked: list[Asked] = []

@@ -61,7 +61,8 @@ def _record(arms: Sequence[tuple[Sql, Value]]) -> Record:
     def get(name: str) -> Value:
         return chosen([(test, record.get(name) if name in record else GONE) for test, record in records])
 
-    return Record(names, get, combined_order(names, records))
+    grows = any(record.grows for _, record in records)
+    return Record(names, get, combined_order(names, records), grows=grows)
 
 
 def combined_order(names: Sequence[str], records: Sequence[tuple[Sql, Record]]) -> Order | None:

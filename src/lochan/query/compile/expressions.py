@@ -35,7 +35,7 @@ from lochan.query.compile.sql import (
 )
 from lochan.query.compile.value import GONE, MISSING, Value, boolean, literal
 from lochan.query.dialects.neutral import neutral
-from lochan.query.errors import did_you_mean
+from lochan.query.errors import UnknownField, did_you_mean
 
 
 def value_of(e: ast.Expr, scope: Scope) -> Value:
@@ -121,7 +121,8 @@ def _named(of: Value, name: str, e: ast.Expr, scope: Scope, what: str) -> Value:
         if known and record is not None and name not in record and not scope.lenient:
             near = did_you_mean(name, record.names)
             hint = "" if near else _first_names(record.names)
-            raise refused(scope.query, e, f"unknown {what} `{name}`{near}", hint)
+            error = UnknownField(f"unknown {what} `{name}`{near}", scope.query.text, e.span, hint=hint)
+            scope.query.unknown(error, may_come=record.grows)
     return value
 
 
@@ -190,7 +191,7 @@ def _in(left: ast.Expr, right: ast.Expr, scope: Scope) -> Sql:
     if isinstance(right, ast.Literal) and right.kind == "net":
         return in_network(str(right.value), one)
     many = value_of(right, scope)
-    tests = [_among(one, many)]
+    tests: list[Sql] = [_among(one, many)]
     if STRING in many.alts and STRING in one.alts:
         tests.append(neutral("contains", many.alts[STRING], one.alts[STRING]))
     return any_of(tests)
@@ -198,7 +199,7 @@ def _in(left: ast.Expr, right: ast.Expr, scope: Scope) -> Sql:
 
 def _among(one: Value, many: Value) -> Sql:
     """Whether an array has an element that equals it; of all that is no array, false."""
-    tests = []
+    tests: list[Sql] = []
     if ARRAY in many.alts and many.element is not None:
         if one.kinds == {many.element} and many.element in (BOOL, INT, STRING):
             tests.append(neutral("list_contains", many.alts[ARRAY], one.alts[many.element]))

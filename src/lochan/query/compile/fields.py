@@ -216,6 +216,7 @@ def _record(scan: Scan, path: Path, types: Mapping[int, Type], *, sure: bool) ->
         _order(scan, names, objects, by_text=body is not None),
         Shaped(scan.shape(), objects, sure),
         body,
+        scan.source.grows,
     )
 
 

@@ -36,6 +36,7 @@ class Plan:
     row: Column
     sources: tuple[Source, ...]
     load: ast.Load | None = None
+    warnings: tuple[str, ...] = ()  # of fields that no row has
 
     def sql(self, dialect: str = "duckdb") -> str:
         """Raises Refused where the engine cannot give the rows that the query means."""
@@ -46,11 +47,18 @@ class Plan:
 
 
 def compile(
-    pipe: ast.Pipe, open_source: OpenSource, *, text: str = "", now: int | None = None, ordered: bool = True
+    pipe: ast.Pipe,
+    open_source: OpenSource,
+    *,
+    text: str = "",
+    now: int | None = None,
+    ordered: bool = True,
+    tolerant: bool = False,
 ) -> Plan:
     """`text` is the query as it was written, to point into; `now` is when it began, in microseconds since 1970; rows
-    need not come in order if nobody cares. Raises QueryError."""
-    compiler = _Compiler(open_source, Query(text, now, Names()))
+    need not come in order if nobody cares. `tolerant`: a field that no row of a pool has is missing, and the plan has a
+    warning. Raises QueryError."""
+    compiler = _Compiler(open_source, Query(text, now, Names(), tolerant))
     operators = pipe.operators
     load = operators[-1] if operators and isinstance(operators[-1], ast.Load) else None
     rows = compiler.pipe(ast.Pipe(operators[:-1], span=pipe.span) if load is not None else pipe, None)
@@ -58,7 +66,7 @@ def compile(
     row = shown(rows.this, final.columns)
     query = final.query(list(final.columns), ordered=ordered)
     check_plan(query)
-    return Plan(query, row, tuple(compiler.sources), load)
+    return Plan(query, row, tuple(compiler.sources), load, tuple(compiler.query.warnings))
 
 
 @dataclass

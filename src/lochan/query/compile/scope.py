@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from lochan.query.ast import Node
 from lochan.query.compile.relations import Names
 from lochan.query.compile.value import Value
-from lochan.query.errors import QueryError
+from lochan.query.errors import QueryError, UnknownField
 from lochan.query.leaves import Path
 
 
@@ -19,6 +19,16 @@ class Query:
     text: str
     now: int | None  # microseconds since 1970
     names: Names
+    tolerant: bool = False  # a field that no row of a pool has yet is missing, and a warning
+    warnings: list[str] = field(default_factory=list)
+
+    def unknown(self, error: UnknownField, *, may_come: bool) -> None:
+        """Raises the error, or notes it where the rows of tomorrow may have the field."""
+        if not (self.tolerant and may_come):
+            raise error
+        said = f"{error.message} (line {error.line}, column {error.column}): no row has it, so it is missing"
+        if said not in self.warnings:
+            self.warnings.append(said)
 
 
 @dataclass(frozen=True)

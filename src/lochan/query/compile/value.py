@@ -113,7 +113,10 @@ class Record:
         order: Order | None = None,
         shaped: Shaped | None = None,
         body: Body | None = None,
+        grows: bool = False,
     ) -> None:
+        """It `grows` if other rows of where it comes from may have other names tomorrow."""
+        self.grows = grows
         self.names = tuple(dict.fromkeys(names))
         self.order = order  # None: that of `names`
         self.shaped = shaped
@@ -303,6 +306,7 @@ def mapped_record(record: Record, change: Callable[[Sql, str], Sql]) -> Record:
         order and replace(order, number=change(order.number, INT)),
         shaped and replace(shaped, number=change(shaped.number, INT)),
         body and replace(body, text=change(body.text, JSON)),
+        record.grows,
     )
 
 

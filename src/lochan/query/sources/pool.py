@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 from sqlglot import exp
@@ -29,6 +29,8 @@ PRESORTED = "presorted"  # said of an order that rows have already if the files 
 class PoolSource:
     """`test` and `first` tell what of it matters: rows that pass, and of the whole pool the first so many. What cannot
     hold such rows is left out before anything is asked."""
+
+    grows = True
 
     def __init__(
         self,
@@ -105,7 +107,16 @@ class PoolSource:
         return [each._replace(timed=True) if each.leaf.kind == STRING else each for each in found]
 
     def members(self, path: Path) -> Sequence[str]:
-        return self.knowledge.members(path)
+        """What the pool declares is there, whether a row has it or not."""
+        found = dict.fromkeys(self.knowledge.members(path))
+        if not path:
+            found.update(dict.fromkeys(each[0] for each in self._declared()))
+        return list(found)
+
+    def _declared(self) -> Iterator[Path]:
+        yield from (key.path for key in self._settings.keys if key.path)
+        yield from self._settings.times
+        yield from self._settings.primary_key
 
     # --- what is read ---
     def select(self, asked: Asked) -> exp.Query:

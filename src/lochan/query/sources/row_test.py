@@ -38,6 +38,7 @@ class _Noting:
     def __init__(self, source: Source) -> None:
         self._source = source
         self.shapes = source.shapes
+        self.grows = source.grows
         self.has_body = source.has_body
         self.text_shapes = source.text_shapes
         self.key = source.key

@@ -24,6 +24,7 @@ _ROW = "_row"
 class TableSource:
     """Rows come in the order in which they were given. A map is a column of JSON text to a query."""
 
+    grows = False
     has_body = False
     text_shapes: tuple[int, ...] = ()
     key: Path | None = None

@@ -36,9 +36,9 @@ class SqlQuery:
         shown = [each for select in self.tree.find_all(exp.Select) for each in select.expressions]
         return any(isinstance(each, exp.Star) or isinstance(each.this, exp.Star) for each in shown if not _counts(each))
 
-    def plan(self, open_source: OpenSource, now: int | None = None) -> Plan:
-        """Raises QueryError."""
-        planner = _Planner(self.text, open_source, Query(self.text.written, now, Names()))
+    def plan(self, open_source: OpenSource, now: int | None = None, *, tolerant: bool = False) -> Plan:
+        """`tolerant`: a column that no row of a pool has is NULL, and the plan has a warning. Raises QueryError."""
+        planner = _Planner(self.text, open_source, Query(self.text.written, now, Names(), tolerant))
         try:
             made = planner.made(self.tree, None)
             query = planner.filled(planner.with_named(made.query))
@@ -47,7 +47,7 @@ class SqlQuery:
         check_plan(query)
         columns: dict[str, exp.Expr] = {}
         row = shown(fixed(dict(made.columns)), columns)
-        return Plan(query, row, tuple(planner.sources))
+        return Plan(query, row, tuple(planner.sources), warnings=tuple(planner.query.warnings))
 
 
 def _counts(node: exp.Expr) -> bool:

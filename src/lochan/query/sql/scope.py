@@ -14,7 +14,7 @@ from lochan.query.compile.numbers import normalized
 from lochan.query.compile.scope import Query
 from lochan.query.compile.sql import ERROR, Sql
 from lochan.query.compile.value import Record, Value
-from lochan.query.errors import QueryError, did_you_mean
+from lochan.query.errors import QueryError, UnknownField, did_you_mean
 from lochan.query.sql.reading import Text
 
 
@@ -66,6 +66,7 @@ class Scope:
     merged: dict[str, Value] = field(default_factory=dict)  # columns of a JOIN … USING
     named: dict[str, Value] = field(default_factory=dict)  # of the select list, for ORDER BY and the like
     by_value: bool = False  # rows are told apart by their columns, so the same number has the same text
+    aliases: frozenset[str] = frozenset()  # all names that the select list gives
     aggregates: bool = False  # whether one may be called here
     windows: bool = False
     seen: Seen = field(default_factory=Seen)
@@ -78,12 +79,21 @@ class Scope:
         names = [each.name for each in node.parts]
         found = self._found(names, node)
         if found is None:
-            raise self._unknown(names, node)
+            self.query.unknown(self._unknown(names, node), may_come=self._may_come(names))
+            return NOTHING
         return self.plain(found)
 
     def plain(self, value: Value) -> Value:
         found = plain(value)
         return normalized(found) if self.by_value else found
+
+    def _may_come(self, names: list[str]) -> bool:
+        """Whether rows of tomorrow may have it. What the select list calls so is meant otherwise, and cannot stand
+        here."""
+        named = [each for each in self.tables if each.name == names[0]] if len(names) > 1 else []
+        grows = any(each.record.grows for each in named or self.tables)
+        outer = self.outer is not None and not named and self.outer._may_come(names)
+        return (grows or outer) and not (len(names) == 1 and names[0] in self.aliases)
 
     def below(self, value: Value, names: list[str], node: exp.Expr) -> Value:
         """A member of a member of a record."""
@@ -91,7 +101,8 @@ class Scope:
             inner, record = member(value, name), value.record
             if not inner.alts and JSON not in value.alts and (record is None or name not in record):
                 near = did_you_mean(name, record.names) if record is not None else ""
-                raise self.refused(node, f"unknown field `{name}`{near}")
+                error = self._error(node, f"unknown field `{name}`{near}")
+                self.query.unknown(error, may_come=record is not None and record.grows)
             value = inner
         return value
 
@@ -111,15 +122,21 @@ class Scope:
             return self.named[names[0]]
         return self.outer._found(names, node) if self.outer is not None else None
 
-    def _unknown(self, names: list[str], node: exp.Column) -> QueryError:
+    def _error(self, node: exp.Expr, message: str, hint: str = "") -> UnknownField:
+        return UnknownField(message, self.text.written, self.text.span(node), hint=hint)
+
+    def _unknown(self, names: list[str], node: exp.Column) -> UnknownField:
         table = next((each for each in self.tables if each.name == names[0]), None)
         if len(names) > 1 and table is not None:
             near = did_you_mean(names[1], table.record.names)
-            return self.refused(node, f"unknown column `{names[1]}` of `{names[0]}`{near}")
+            return self._error(node, f"unknown column `{names[1]}` of `{names[0]}`{near}")
         known = [name for each in self.tables for name in each.record.names]
         near = did_you_mean(names[0], [*known, *self.named])
         hint = "" if near else "a text stands in 'single quotes'" if node.this.args.get("quoted") else ""
-        return self.refused(node, f"unknown column `{names[0]}`{near}", hint)
+        return self._error(node, f"unknown column `{names[0]}`{near}", hint)
+
+
+NOTHING = Value({}, NULL)
 
 
 def plain(value: Value) -> Value:

@@ -52,7 +52,7 @@ def _keys(operator: ast.Aggregate, scope: Scope) -> list[tuple[Path, Value]]:
     if operator.every is not None:
         call = Call(ast.Call("every", (), span=operator.span), scope)
         field = clock_field(call)
-        if not field.alts:
+        if not field.alts and scope.key is None and not _has_ts(scope) and _has_fields(scope):
             raise refused(scope.query, operator, "`every` needs a field `ts` or a pool whose key is a time")
         name = scope.key[-1] if scope.key and not _has_ts(scope) else "ts"
         found.append(((name,), bucketed(call, field, operator.every, of_times=True)))
@@ -80,6 +80,11 @@ def _grouped_by(sql: Sql) -> Sql:
 
 def _has_ts(scope: Scope) -> bool:
     return scope.this.record is not None and "ts" in scope.this.record
+
+
+def _has_fields(scope: Scope) -> bool:
+    """False: there are no rows yet, and those that come may have any field."""
+    return scope.this.record is None or bool(scope.this.record.names)
 
 
 def _leaves(value: Value) -> list[Sql]:

@@ -18,7 +18,7 @@ from lochan.query.compile.numbers import key as number_key
 from lochan.query.compile.operators.shaping import assigned, path_of
 from lochan.query.compile.relations import Joined, Picked, Stacked
 from lochan.query.compile.rows import Rows
-from lochan.query.compile.scope import Query, Scope, refused
+from lochan.query.compile.scope import Query, Scope
 from lochan.query.compile.sql import (
     DECIMAL,
     FALSE,
@@ -91,14 +91,11 @@ def join(operator: ast.Join, rows: Rows, other: Rows, scope: Scope) -> Rows:
     theirs = Scope(query, other.this, other.key)
     left_key, right_key = value_of(operator.left, scope), value_of(operator.right, theirs)
     kinds = _shared(left_key, right_key)
-    if not kinds:
-        raise refused(
-            query, operator, "no value of one side can equal one of the other", "both sides must have a kind in common"
-        )
     left = Picked(rows.relation, query.names.next(), rows.tests)
     right = Picked(other.relation, query.names.next(), other.tests)
-    one, two = _match_key(left_key, kinds), _match_key(right_key, kinds)
-    on = eq(_column(left, one), _column(right, two))
+    on: Sql = FALSE  # where no value that there is today on one side can equal one of the other
+    if kinds:
+        on = eq(_column(left, _match_key(left_key, kinds)), _column(right, _match_key(right_key, kinds)))
     joined = Joined(left, right, operator.kind, on, query.names.next())
     row = _side(rows.this, left, joined, operator.kind == "right")
     if operator.kind == "anti":
@@ -179,7 +176,11 @@ def _outer(value: Value, picked: Picked, joined: Joined) -> Value:
     if record is not None and value.record is not None:
         inner = value.record
         record = Record(
-            inner.names, lambda name: _outer(inner.get(name), picked, joined), record.order, body=record.body
+            inner.names,
+            lambda name: _outer(inner.get(name), picked, joined),
+            record.order,
+            body=record.body,
+            grows=inner.grows,
         )
     return replace(made, nothing=MISSING, record=record)
 
@@ -226,7 +227,8 @@ def _stacked_record(relation: Stacked, records: Sequence[Record | None]) -> Reco
             relation, [record.get(name) if record is not None and name in record else GONE for record in records]
         )
 
-    return Record(names, get, _stacked_order(relation, names, records))
+    grows = any(record is not None and record.grows for record in records)
+    return Record(names, get, _stacked_order(relation, names, records), grows=grows)
 
 
 def _stacked_order(relation: Stacked, names: list[str], records: Sequence[Record | None]) -> Order | None:

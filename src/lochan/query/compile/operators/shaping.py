@@ -14,7 +14,7 @@ from lochan.query.compile.fields import member
 from lochan.query.compile.scope import Scope, refused
 from lochan.query.compile.sql import TRUE, any_of
 from lochan.query.compile.value import MISSING, Body, Edit, Order, Record, Value, absent, fixed, present
-from lochan.query.errors import did_you_mean
+from lochan.query.errors import UnknownField, did_you_mean
 from lochan.query.leaves import Path
 
 
@@ -34,8 +34,8 @@ def put(operator: ast.Put, scope: Scope) -> Value:
 def drop(operator: ast.Drop, scope: Scope) -> Value:
     row = scope.this
     for path in operator.paths:
-        _must_know(row, path, scope, operator)
-        row = dropped(row, path)
+        if _is_known(row, path, scope, operator):
+            row = dropped(row, path)
     return row
 
 
@@ -44,8 +44,8 @@ def rename(operator: ast.Rename, scope: Scope) -> Value:
     for new, old in operator.fields:
         if new[:-1] != old[:-1]:
             raise refused(scope.query, operator, "a field cannot be moved to another place", "use put and drop")
-        _must_know(row, old, scope, operator)
-        row = renamed(row, old, new[-1])
+        if _is_known(row, old, scope, operator):
+            row = renamed(row, old, new[-1])
     return row
 
 
@@ -55,7 +55,7 @@ def fuse(this: Value) -> Value:
         return this
     record = this.record
     names = record.names
-    return replace(this, record=Record(names, lambda name: _filled(record.get(name))))
+    return replace(this, record=Record(names, lambda name: _filled(record.get(name)), grows=record.grows))
 
 
 def built(fields: Sequence[tuple[Path, Value]]) -> Value:
@@ -114,7 +114,7 @@ def _by_shape(row: Value) -> Value:
         return row
     names = {at: type.names() for at, type in record.shaped.by_number.items() if isinstance(type, Object)}
     order = Order(record.shaped.number, names)
-    return replace(row, record=Record(record.names, record.get, order, record.shaped, record.body))
+    return replace(row, record=Record(record.names, record.get, order, record.shaped, record.body, record.grows))
 
 
 def dropped(row: Value, path: Path) -> Value:
@@ -166,7 +166,9 @@ def _changed(
     record = _record(row)
     order = record.order.edited(edit) if record.order is not None else None
     body = record.body and _changed_body(record.body, made, without)
-    return replace(row, record=Record(names, get, order, body=body), constant=None, text=None, shaped=None)
+    return replace(
+        row, record=Record(names, get, order, body=body, grows=record.grows), constant=None, text=None, shaped=None
+    )
 
 
 def _changed_body(body: Body, made: str, without: str) -> Body:
@@ -197,12 +199,17 @@ def _filled(value: Value) -> Value:
     return replace(value, record=Record(record.names, lambda name: _filled(record.get(name))))
 
 
-def _must_know(row: Value, path: Path, scope: Scope, at: ast.Node) -> None:
+def _is_known(row: Value, path: Path, scope: Scope, at: ast.Node) -> bool:
+    """Raises UnknownField, unless rows of tomorrow may have such a field."""
     for name in path:
         record = row.record
         if record is None or (record.names and name not in record and record.body is None and JSON not in row.alts):
             names = record.names if record is not None else ()
-            raise refused(scope.query, at, f"unknown field `{'.'.join(path)}`{did_you_mean(name, names)}")
+            message = f"unknown field `{'.'.join(path)}`{did_you_mean(name, names)}"
+            error = UnknownField(message, scope.query.text, at.span)
+            scope.query.unknown(error, may_come=record is not None and record.grows)
+            return False
         if record is None or name not in record:
-            return
+            return True
         row = record.get(name)
+    return True

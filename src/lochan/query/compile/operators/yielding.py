@@ -89,7 +89,8 @@ def _no_array(value: Value) -> Value:
 
 def _several(arms: Sequence[_Arm], rows: Rows, scope: Scope) -> Rows:
     nulls = [arm.null() for arm in arms if arm.array is not None]
-    lists, places = [], []
+    lists: list[Sql] = []
+    places: list[int] = []
     for at, arm in enumerate(arms):
         if arm.array is not None:
             lists.append(neutral("tagged", arm.array, *nulls, options=(at, len(places))))
