@@ -208,44 +208,31 @@ class _Made:
     def exact(self, json: str, options: tuple[Any, ...]) -> str:
         """Engines write numbers with a double's digits, whatever they read: so those of more are strings while an
         engine has the text in hand."""
-        return self._uncut(json, lambda text: self._words.json_get([text], options), self._unmarked)
+        return self._let("g", self._words.json_get([self._marked(json)], options), self._unmarked("g"))
 
     def exact_items(self, json: str) -> str:
-        words = self._words
-        return self._uncut(
-            json,
-            lambda text: words.json_items([text], ()),
-            lambda items: words.each(items, "g", self._unmarked("g")),
-        )
+        items = self._let("m", self._marked(json), self._words.json_items(["m"], ()))
+        return self._words.each(items, "g", self._unmarked("g"))
 
     def checked(self, text: str) -> str:
-        """What is no number, such as 0123, would be a good string: so the text is checked as it is too."""
-        words = self._words
-        valid = f"{words.json_checked(['j'], ())} IS NOT NULL"
-        return self._uncut(
-            text,
-            lambda text: words.json_checked([text], ()),
-            lambda found: f"CASE WHEN {valid} THEN {self._unmarked(found)} END",
-        )
+        read = self._let("m", self._marked(text), self._words.json_checked(["m"], ()))
+        return self._let("g", read, self._unmarked("g"))
 
     def merged(self, texts: Sequence[str]) -> str:
-        words = self._words
-        long = words.matches("j", _MAY_BE_LONG)
-        marked = [self._let("j", text, f"CASE WHEN {long} THEN {self._marked('j')} ELSE j END") for text in texts]
-        return self._unmarked(words.json_merged(marked))
-
-    def _uncut(self, json: str, read: Callable[[str], str], back: Callable[[str], str]) -> str:
-        long = self._words.matches("j", _MAY_BE_LONG)
-        return self._let("j", json, f"CASE WHEN {long} THEN {back(read(self._marked('j')))} ELSE {read('j')} END")
+        found = self._words.json_merged([self._marked(text) for text in texts])
+        return self._let("g", found, self._unmarked("g"))
 
     def _marked(self, json: str) -> str:
-        """With long numbers as strings that begin with a mark."""
+        """Only what is a number is a string: 0123 stays as wrong as it is."""
         words = self._words
-        piece = f"CASE WHEN {words.matches('w', _LONG)} THEN CONCAT('\"{_MARK}', w, '\"') ELSE w END"
-        return words.joined(words.each(words.found(json, words.quoted(_TOKEN)), "w", piece))
+        long = f"LENGTH(w) > {_DOUBLE_DIGITS} OR w LIKE '%e%' OR w LIKE '%E%'"
+        piece = f"CASE WHEN ({long}) AND {words.matches('w', _NUMBER)} THEN CONCAT('\"{_MARK}', w, '\"') ELSE w END"
+        marked = words.joined(words.each(words.found("j", words.quoted(_TOKEN)), "w", piece))
+        return self._let("j", json, f"CASE WHEN {words.matches('j', _MAY_BE_LONG)} THEN {marked} ELSE j END")
 
     def _unmarked(self, text: str) -> str:
-        return self._words.first_group(text, self._words.quoted(f'"{_MARK}([^"]*)"'))
+        bare = self._words.first_group(text, self._words.quoted(f'"{_MARK}([^"]*)"'))
+        return f"CASE WHEN CONTAINS({text}, '{_MARK}') THEN {bare} ELSE {text} END"
 
     def refuse(self, arguments: Sequence[str], options: tuple[Any, ...]) -> str:
         """Of a number's text: NULL of NULL, else the end of the query. `options`: what is said, and the type."""
@@ -332,8 +319,9 @@ def _cut(sql: str) -> str:
 # Strings, numbers, and all else of a JSON text. Strings without a repetition of a choice: Java would go one deeper for
 # each of their letters.
 _TOKEN = r'"[^"\\]*(?:\\.[^"\\]*)*"|-?[0-9][0-9.eE+-]*|[^"0-9-]+'
-_LONG = r"^-?[0-9][0-9.eE+-]{15,}\z|^-?[0-9.]+[eE][+-]?[0-9]{3,}\z"  # a number that may be no double
-_MAY_BE_LONG = "[0-9][0-9.]{15}|[0-9][eE][+-]?[0-9]{3}"  # in a text: one may be in it
+_NUMBER = r"^-?(0|[1-9][0-9]*)([.][0-9]+)?([eE][+-]?[0-9]+)?\z"
+_DOUBLE_DIGITS = 15  # every number of so many is the double nearest to it
+_MAY_BE_LONG = "[0-9][0-9.]{15}|[0-9][eE][+-]?[0-9]{3}"  # in a text: one that is not may be in it
 _MARK = "\ue000lochan-number:"  # what begins with it is nobody's string
 _LARGE, _SMALL = f"DECIMAL({WHOLE_DIGITS}, 0)", f"DECIMAL(37, {REST_DIGITS})"  # so that Spark adds two without rounding
 _BEHIND = (  # the digits behind the point, and zeros behind those
