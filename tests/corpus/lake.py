@@ -71,14 +71,16 @@ class LakeRows(Pools):
         super().__init__(pools())
         dev = [pool._replace(rows=pool.rows + _ON_DEV) if pool.name == "people" else pool for pool in pools()]
         self._dev = Pools(dev)
-        self._of_files = Pools([Pool(path, (), tuple(rows)) for path, rows in _file_rows().items()])
+        rows = {path: tuple({**row, **_IN_PATHS.get(path, {})} for row in rows) for path, rows in _file_rows().items()}
+        self._of_files = Pools([Pool(path, (), all) for path, all in rows.items()])
 
     def __call__(self, source: ast.Source) -> Rows:
         if source.meta:
             raise Unknown(source)
         if source.path:
             folder, _, name = source.path.rpartition("/")
-            paths = [path for path in _file_rows() if path.startswith(folder) and path.endswith(name.lstrip("*"))]
+            begin, end = folder.partition("*")[0], name.lstrip("*")
+            paths = [path for path in _file_rows() if path.startswith(begin) and path.endswith(end)]
             return [row for path in paths for row in self._of_files.rows(path)]
         here = self._dev if source.ref.startswith("dev") and "~" not in source.ref else self
         return [row for name in here._names(source) for row in here._of(name, source)]
@@ -127,7 +129,17 @@ def _file_rows() -> dict[str, list[Row]]:
         "data/people.parquet": [row for row in all["people"] if row["id"] < 4],
         "logs/a.ndjson": list(all["logs"][:20]),
         "logs/b.ndjson": list(all["logs-old"]),
+        "parts/year=2025/a.parquet": [{"n": 1, "year": 1999}, {"n": 2, "year": 1999}],
+        "parts/year=2026/day=2026-11-01/b.parquet": [{"n": 3, "new": "x"}],
+        "parts/year=2026/day=__HIVE_DEFAULT_PARTITION__/c.parquet": [{"n": 4.5}],
     }
+
+
+_IN_PATHS: dict[str, Row] = {  # fields that rows of these files have beside their own
+    "parts/year=2025/a.parquet": {"year": 2025},
+    "parts/year=2026/day=2026-11-01/b.parquet": {"year": 2026, "day": "2026-11-01"},
+    "parts/year=2026/day=__HIVE_DEFAULT_PARTITION__/c.parquet": {"year": 2026, "day": None},
+}
 
 
 def _written(path: str, rows: Sequence[Row]) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, date, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,6 +58,10 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> str:
             await lake.pool("logs", times[:10], times[10:20], times[20:], settings=BY_TS)
             await lake.pool("bodies", [{"k": n, f"f{n}": n} for n in range(1_100)])
             await lake.pool("none")
+            numbers = [9007199254740993, 9007199254740992, -0.1, 1.5e-9]
+            ids: list[dict[str, Any]] = [{"k": k, "id": each, "o": {"id": each}} for k, each in enumerate(numbers)]
+            await lake.pool("ids", ids[:2], ids[2:], [{"k": 4}])
+            await lake.pool("long", [{"k": 1, "id": 9007199254740993}, {"k": 2, "id": 1.2345e-18}])
 
     run(made())
     return str(folder / "lake")
@@ -91,6 +96,17 @@ def test_each_field_has_one_type_whichever_way_it_is_read(spark: SparkSession, l
     other = by_source(spark, lake, "odd@main")
     assert other.dtypes == frame.dtypes
     assert rows(other) == found
+
+
+def test_ints_beside_floats_are_never_rounded(spark: SparkSession, lake: str) -> None:
+    source = by_source(spark, lake, "ids").orderBy("k")
+    for frame in (lochan.spark.read(spark, "ids", lake=lake).orderBy("k"), source):
+        assert dict(frame.dtypes) == {"k": "bigint", "id": "decimal(38,19)", "o": "struct<id:decimal(38,19)>"}
+        numbers = [Decimal("9007199254740993"), Decimal("9007199254740992"), Decimal("-0.1"), Decimal("1.5e-9"), None]
+        assert [row.id for row in frame.collect()] == numbers
+        assert [row.o and row.o.id for row in frame.collect()] == numbers
+    with pytest.raises(Exception, match="`id` holds ints beyond 2\\^53 beside floats"):
+        lochan.spark.read(spark, "long", lake=lake).collect()
 
 
 def test_times_and_days(spark: SparkSession, lake: str) -> None:

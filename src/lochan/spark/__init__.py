@@ -12,12 +12,13 @@ The lake is the one that the command line would use here (LOCHAN_LAKE, the confi
 
 lakes       which lake, and how to work on it from plain Python
 planned     what is to be read: the plan of a query that wants every field, in any order
-typed       rows of any shape as columns of a frame
+typed       rows of any shape as columns of a frame, with wide_numbers
 frames      read, as Spark's own scan of Parquet files
 views       every pool as a table of SQL
+origins     the commit that a frame was read at, which it carries
 writing     write, sorted over all machines
-source      the data source `lochan`, with source_reader and source_writer
-tables      Parquet files of a repository, with table_files, table_reader and table_job
+source      the data source `lochan`, with source_reader, source_writer, option_names and active_session
+tables      Parquet files of a repository, with table_files, table_schema, table_reader and table_job
 ingesting   a stream into a pool, a commit for each of its batches; `stream` is the same by the data source
 telling     what a job in the user's session tells of itself
 diffing     rows that differ between two commits, as a frame

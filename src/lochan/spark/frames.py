@@ -79,7 +79,7 @@ def framed(spark: SparkSession, place: LakePlace, planned: Planned) -> DataFrame
             scan = scans.files[name]
             views.add_files(scan, name, [path_at(place.store, each.address) for each in scan.objects], options)
         sql = render(views.named(planned.query.copy()), "spark")
-        made = spark.sql(f"SELECT {', '.join(select_list(planned.row)) or '1 AS `_`'} FROM ({sql})")
+        made = spark.sql(f"SELECT {', '.join(select_list(planned.row, planned.wide)) or '1 AS `_`'} FROM ({sql})")
         made = marked(made, [name for name, _ in top_fields(planned.row)] or ["_"], planned.origin)
         # A view keeps what the SQL means by the settings of this moment. A frame behind Connect does not: it is looked
         # at again whenever it runs, by the settings that the user has then.

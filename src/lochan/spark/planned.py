@@ -1,12 +1,12 @@
 """What is to be read of a pool: the plan of a query for every field there is, whatever the test leaves of the rows.
 
 So a frame's columns do not depend on which rows were asked for. A field of several kinds has one type: ints and floats
-are floats, everything else is text.
+are floats, or decimals where a float would round one of the ints; everything else is text.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -17,6 +17,7 @@ from lochan.pools.shape import FLOAT, INT, NULL
 from lochan.query import ast
 from lochan.query.compile import Plan, compile
 from lochan.query.errors import QueryError
+from lochan.query.leaves import Path
 from lochan.query.output.cells import fields
 from lochan.query.output.columns import Column
 from lochan.query.sources.opening import Opening
@@ -24,6 +25,7 @@ from lochan.query.sources.scans import Scans
 from lochan.query.syntax.parse import parse
 from lochan.query.syntax.unparse_expressions import name_text
 from lochan.spark.origins import Origin
+from lochan.spark.wide_numbers import is_wide
 from lochan.versioning.uri import Uri
 
 
@@ -44,6 +46,7 @@ class Planned:
     row: Column
     scans: Scans
     origin: Origin
+    wide: frozenset[Path] = frozenset()  # fields of ints and floats that are decimals
 
 
 async def plan(lake: Lake, wanted: Wanted) -> Planned:
@@ -66,9 +69,20 @@ async def plan(lake: Lake, wanted: Wanted) -> Planned:
             return compile(whole, sources, text=text, now=now, ordered=False)
 
         made = compiled(*_puts(compiled))
+        [pool] = opening.pools
+        whole = await opening.whole(pool)
     finally:
         await opening.close()
-    return Planned(made.query, made.row, opening.scans, origin)
+    wide = frozenset(path for path in _numbers(made.row) if is_wide(whole, path))
+    return Planned(made.query, made.row, opening.scans, origin, wide)
+
+
+def _numbers(row: Column, above: Path = ()) -> Iterator[Path]:
+    """Fields that hold ints and floats."""
+    for name, column in row.members:
+        if set(kinds(column)) == {INT, FLOAT}:
+            yield (*above, name)
+        yield from _numbers(column, (*above, name))
 
 
 def top_fields(row: Column) -> tuple[tuple[str, Column], ...]:

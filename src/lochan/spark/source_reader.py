@@ -48,14 +48,15 @@ class Parts:
     place: StorePlace
     origin: Origin
     row: Column
+    wide: frozenset[tuple[str, ...]]  # fields that are decimals
     schema: StructType
     parts: list[Part]
 
 
 async def planned_parts(lake: Lake, place: StorePlace, wanted: Wanted) -> Parts:
     made = await plan(lake, wanted)
-    schema = marked_schema(from_arrow_schema(arrow_schema(made.row)), made.origin)
-    return Parts(place.for_others(), made.origin, made.row, schema, list(_parts(made)))
+    schema = marked_schema(from_arrow_schema(arrow_schema(made.row, made.wide)), made.origin)
+    return Parts(place.for_others(), made.origin, made.row, made.wide, schema, list(_parts(made)))
 
 
 def _parts(planned: Planned) -> Iterator[Part]:
@@ -96,7 +97,7 @@ class PartsReader(DataSourceReader):
             with Session(Limits(TASK_MEMORY_BYTES, threads=1), folders=[*root, folder]) as session:
                 sql = partition.sql.replace(_FOLDER, f"{folder}/".replace("'", "''"))
                 for batch in session.stream(sql):
-                    yield _cast(arrow(batch, self._parts.row), schema)
+                    yield _cast(arrow(batch, self._parts.row, self._parts.wide), schema)
 
     async def _placed(self, part: Part, folder: str) -> list[str]:
         """Each object by its number in the folder: where it lies, or a copy."""

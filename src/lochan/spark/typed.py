@@ -2,7 +2,7 @@
 
 one kind                        its own type; objects are structs, lists arrays
 a day, such as 2026-11-01       DATE, at the top of a row and inside of objects and lists
-ints and floats                 DOUBLE; an int that no double is ends the query
+ints and floats                 DOUBLE; DECIMAL(38, 19) where that would round an int (`wide_numbers`)
 decimals                        DECIMAL(38, s), where one holds them all; else STRING
 inside of objects, several      anything else is STRING, as the embedded engine words it
 never anything but null         STRING
@@ -10,6 +10,10 @@ missing                         NULL, as null is
 """
 
 from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -20,24 +24,26 @@ from lochan.query.dialects.spark import FORMS
 from lochan.query.dialects.spark_times import time_in_format
 from lochan.query.dialects.spark_words import name_sql
 from lochan.query.dialects.spark_words import quoted as text_sql
+from lochan.query.leaves import Path
 from lochan.query.output.cells import cell_texts
 from lochan.query.output.columns import Column
-from lochan.query.output.typed import not_exact, typed, typed_schema
+from lochan.query.output.typed import WIDE, not_exact, typed, typed_schema
 from lochan.spark.planned import kinds, top_fields
+from lochan.spark.wide_numbers import decimal_sql, decimals
 
 _DAY = "YYYY-MM-DD"
 _DAY_US = 86_400_000_000
 _DATE = pa.date32()
 
 
-def select_list(row: Column) -> list[str]:
-    """In Spark's SQL, over the plan's columns."""
-    return [f"{_value(name, column)} AS {name_sql(name)}" for name, column in top_fields(row)]
+def select_list(row: Column, wide: Collection[Path] = ()) -> list[str]:
+    """In Spark's SQL, over the plan's columns. Fields that are `wide` are decimals."""
+    return [f"{_value((name,), column, wide)} AS {name_sql(name)}" for name, column in top_fields(row)]
 
 
-def arrow_schema(row: Column) -> pa.Schema:
+def arrow_schema(row: Column, wide: Collection[Path] = ()) -> pa.Schema:
     """What `arrow` gives: the same types."""
-    schema = typed_schema(row)
+    schema = typed_schema(_widened(row, wide, []))
     return pa.schema(
         [
             (each.name, _filled(_dated_type(each.type, column)))
@@ -46,9 +52,14 @@ def arrow_schema(row: Column) -> pa.Schema:
     )
 
 
-def arrow(batch: pa.RecordBatch, row: Column) -> pa.RecordBatch:
+def arrow(batch: pa.RecordBatch, row: Column, wide: Collection[Path] = ()) -> pa.RecordBatch:
     """The plan's columns, as they come from the embedded engine."""
-    made, schema = typed(batch, row, mixed=cell_texts), arrow_schema(row)
+    pairs: list[Pair] = []
+    widened, schema = _widened(row, wide, pairs), arrow_schema(row, wide)
+    for pair in pairs:
+        both = decimals(pair.name, batch.column(pair.whole), batch.column(pair.real))
+        batch = batch.append_column(pair.column, both)
+    made = typed(batch, widened, mixed=cell_texts)
     columns = [column for _, column in top_fields(row)]
     arrays = [_dated(array, column) for array, column in zip(made.columns, columns, strict=True)]
     return pa.RecordBatch.from_arrays(
@@ -60,21 +71,50 @@ def arrow(batch: pa.RecordBatch, row: Column) -> pa.RecordBatch:
     )
 
 
-def _value(name: str, column: Column) -> str:
+class Pair(NamedTuple):
+    """Two columns of a plan, ints and floats, that become one."""
+
+    name: str  # of the field
+    whole: str
+    real: str
+
+    @property
+    def column(self) -> str:
+        return f"{self.whole} {self.real} decimal"
+
+
+def _widened(row: Column, wide: Collection[Path], pairs: list[Pair], above: Path = ()) -> Column:
+    """The row with one column in place of each pair, which is put into `pairs`."""
+    members = []
+    for name, column in row.members:
+        path = (*above, name)
+        if path in wide:
+            pair = Pair(name, column.kinds[INT], column.kinds[FLOAT])
+            pairs.append(pair)
+            rest = {kind: each for kind, each in column.kinds.items() if kind not in (INT, FLOAT)}
+            members.append((name, replace(column, kinds={WIDE: pair.column, **rest})))
+        else:
+            members.append((name, _widened(column, wide, pairs, path)))
+    return replace(row, members=tuple(members))
+
+
+def _value(path: Path, column: Column, wide: Collection[Path]) -> str:
     there = kinds(column)
     if not there:
         return "CAST(NULL AS STRING)"
     if _is_day(column):
         return _day_sql(_column(column, TIME))
+    if path in wide:
+        return decimal_sql(path[-1], _column(column, INT), _column(column, FLOAT))
     if set(there) == {INT, FLOAT}:
-        return f"COALESCE({_exact_double(name, _column(column, INT))}, {_column(column, FLOAT)})"
+        return f"COALESCE({_exact_double(path[-1], _column(column, INT))}, {_column(column, FLOAT)})"
     if len(there) > 1:
         return f"COALESCE({', '.join(_text(column, kind) for kind in there)})"
     if there[0] == ARRAY:
         return _with_days_sql(_column(column, ARRAY), Array(column.element))
     if there[0] == DECIMAL and column.scale is not None:
         return f"CAST({_column(column, DECIMAL)} AS DECIMAL(38, {column.scale}))"
-    return _object(column) if there[0] == OBJECT else _column(column, there[0])
+    return _object(path, column, wide) if there[0] == OBJECT else _column(column, there[0])
 
 
 def _day_sql(time: str) -> str:
@@ -110,8 +150,8 @@ def _exact_double(name: str, whole: str) -> str:
     return f"CASE WHEN {whole} IS NULL OR {back} = {whole} THEN CAST({whole} AS DOUBLE) ELSE {failed} END"
 
 
-def _object(column: Column) -> str:
-    members = ", ".join(f"{text_sql(name)}, {_value(name, each)}" for name, each in column.members)
+def _object(path: Path, column: Column, wide: Collection[Path]) -> str:
+    members = ", ".join(f"{text_sql(name)}, {_value((*path, name), each, wide)}" for name, each in column.members)
     made = f"NAMED_STRUCT({members})" if members else "'{}'"
     flag = column.kinds[OBJECT]
     return f"CASE WHEN {name_sql(flag)} THEN {made} END" if flag else made

@@ -1,6 +1,7 @@
 """Rows of any shape as columns of a frame, through the embedded engine: what a task of the data source gives."""
 
 from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,42 @@ def table(place: LakePlace, **wanted: Any) -> pa.Table:
     reader = PartsReader(parts, parts.schema)
     batches = [batch for part in reader.partitions() for batch in reader.read(part)]
     return pa.Table.from_batches(batches, to_arrow_schema(parts.schema))
+
+
+BIG = 9007199254740993  # no double is this number; the one below it is one
+
+
+@pytest.mark.parametrize(
+    "values, found",
+    [
+        pytest.param([BIG, BIG - 1, 1.5], [Decimal(BIG), Decimal(BIG - 1), Decimal("1.5")], id="decimals"),
+        pytest.param([-BIG, 0.1], [Decimal(-BIG), Decimal("0.1")], id="below zero"),
+        pytest.param([(1 << 63) - 1, 5e-19], [Decimal((1 << 63) - 1), Decimal("5e-19")], id="all digits there are"),
+        pytest.param([BIG - 1, 1.5], [9007199254740992.0, 1.5], id="doubles hold them"),
+        pytest.param([1, 1e300], [1.0, 1e300], id="a large float"),
+        pytest.param([BIG, 1e300], "no double is exactly this int", id="a large float beside a large int"),
+        pytest.param([BIG, 1e-20], "does not hold this float.*: 1e-20", id="a float of too many digits"),
+    ],
+)
+def test_ints_beside_floats_are_never_rounded(tmp_path: Path, values: list[Any], found: list[Any] | str) -> None:
+    """At the top of a row, and inside of an object."""
+    rows = [{"k": number, "id": value, "o": {"id": value}} for number, value in enumerate(values)]
+
+    async def made() -> None:
+        async with query_lake(tmp_path) as lake:
+            await lake.pool("pool", *([row] for row in rows))
+
+    run(made())
+    place = found_lake(tmp_path / "lake")
+    if isinstance(found, str):
+        with pytest.raises(Refused, match=found):
+            table(place, pool="pool")
+        return
+    read = table(place, pool="pool").sort_by("k")
+    assert read["id"].to_pylist() == found
+    assert [each["id"] for each in read["o"].to_pylist()] == found
+    some = table(place, pool="pool", where="k > 0")  # whichever rows are asked for
+    assert some.schema == read.schema
 
 
 def test_each_field_has_one_type(place: LakePlace) -> None:

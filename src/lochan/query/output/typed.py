@@ -24,7 +24,9 @@ Texts = Callable[[pa.RecordBatch, Column], pa.Array]
 
 _TIME = pa.timestamp("us", "UTC")
 _PLAIN = {BOOL: pa.bool_(), INT: pa.int64(), FLOAT: pa.float64(), STRING: pa.string(), TIME: _TIME}
-_TYPES = {**_PLAIN, JSON: pa.string(), DECIMAL: pa.string(), DURATION: pa.duration("us"), IP: pa.string()}
+WIDE = "wide"  # ints and floats as decimals, for who has made such a column of the two
+_TEXTS = {JSON: pa.string(), DECIMAL: pa.string(), IP: pa.string()}
+_TYPES = {**_PLAIN, **_TEXTS, WIDE: pa.decimal128(38, 19), DURATION: pa.duration("us")}
 
 
 def typed_schema(row: Column) -> pa.Schema:

@@ -74,9 +74,10 @@ class Opening:
     async def widen(self) -> bool:
         """From now on fields are known that only rows have which need not be read: a query may name them, and must not
         be told that there is no such field. False: there is nothing more to know."""
-        return sum([pool.widen(await self._whole(pool)) for pool in self.pools]) > 0
+        return sum([pool.widen(await self.whole(pool)) for pool in self.pools]) > 0
 
-    async def _whole(self, pool: PoolSource) -> Snapshot:
+    async def whole(self, pool: PoolSource) -> Snapshot:
+        """All of its objects, also those that are not read."""
         at = self._reached.get(pool)
         return pool.snapshot if at is None else await self._snapshots.at(*at)
 

@@ -84,7 +84,8 @@ def test_nan_and_the_infinities_stay_beside_a_map_that_is_read_row_by_row(tmp_pa
             await lake.pool("pool", settings=BY_K)
             await lake.lake.load("pool", given, actor=ANN)
             with await lake.lake.query("from pool") as result:
-                return result.to_arrow().to_pylist()
+                rows: list[dict[str, Any]] = result.to_arrow().to_pylist()
+                return rows
 
     expected = given.drop(["m"]).to_pylist()
     found = run(loaded())
