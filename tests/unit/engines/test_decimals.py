@@ -119,6 +119,11 @@ def test_decimals_of_a_table_are_no_floats(tmp_path: Path) -> None:
         with await lake.lake.query("from prices | head 1", How(actor=ANN)) as result:
             assert b"".join(result.ndjson()) == b'{"k":0,"price":0.10}\n'
         assert await lake.rows("from prices | price == 0.1 | count()") == [{"count": 9}]
+        await lake.load("prices", [{"k": 20, "price": 0.1}, {"k": 21, "price": 1, "ten": Decimal("1e-1")}])
+        among = "select k from prices where {} in (select price from prices where k {}) order by k"
+        assert [row["k"] for row in await lake.rows(among.format("price", "= 0"))] == [*range(9), 20]
+        assert [row["k"] for row in await lake.rows(among.format("price", "= 20"))] == [*range(9), 20]
+        assert [row["k"] for row in await lake.rows(among.format("price * 10", "= 21"))] == [*range(9), 20]
 
     on_lake(tmp_path, play)
 
