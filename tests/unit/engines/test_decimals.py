@@ -198,3 +198,38 @@ def test_objects_that_no_one_decimal_holds_are_read_by_their_texts(tmp_path: Pat
         assert [row["k"] for row in await lake.rows("from logs | x > 10000000000000000 | cut k")] == [7]
 
     on_lake(tmp_path, play)
+
+
+KEYS: list[list[dict[str, Any]]] = [
+    [{"k": U64, "n": 6}, {"k": 3, "n": 2}],
+    [{"k": Decimal("2.5000000000000000000001"), "n": 1}, {"k": 5.5, "n": 3}],
+    [{"k": U64 - 1, "n": 5}, {"k": 7, "n": 4}],
+]
+
+
+def test_keys_of_many_digits_have_their_place(tmp_path: Path) -> None:
+    async def answers(lake: QueryLake, ends: list[int]) -> None:
+        for query, expected in (
+            ("from keyed", [*ends, 1, 2, 3, 4, 5, 6]),
+            ("from keyed | head 2", [*ends, 1, 2][:2]),
+            ("from keyed range 3 to 18446744073709551614", [2, 3, 4, 5]),
+            ("from keyed range 2.5 to 3", [1, 2]),
+            ("from keyed | k > 5", [3, 4, 5, 6]),
+            ("from keyed | k == 18446744073709551615", [6]),
+        ):
+            assert [row["n"] for row in await lake.rows(query)] == expected, query
+
+    async def play(lake: QueryLake) -> None:
+        await lake.pool("keyed", *KEYS)
+        await answers(lake, [])
+        repository = await lake.lake.open_repository("keyed")
+        files = lake.lake.queries().files
+        await compact(repository, "main", files, actor=ANN)
+        await answers(lake, [])
+        await lake.load("keyed", [{"k": Decimal("-1e400"), "n": 0}])  # beside it the texts are read
+        await answers(lake, [0])
+        await delete_where(repository, "main", "k >= 18446744073709551615", files, actor=ANN)
+        await repository.close()
+        assert [row["n"] for row in await lake.rows("from keyed")] == [0, 1, 2, 3, 4, 5]
+
+    on_lake(tmp_path, play)
