@@ -8,7 +8,7 @@ import pytest
 
 from tests.corpus.cases import Case
 from tests.corpus.lake import Ask
-from tests.spark.both_engines import check, half, lake_of
+from tests.spark.both_engines import COMPUTED, check, half, lake_of
 from tests.spark.here import LEFT_SOCKETS
 
 pytestmark = LEFT_SOCKETS
@@ -22,3 +22,8 @@ def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
 @pytest.mark.parametrize("case", half(0))
 def test_both_engines_give_the_same_rows(case: Case, ask: Ask) -> None:
     check(case, ask)
+
+
+@pytest.mark.parametrize("query", COMPUTED)
+def test_both_engines_compute_alike(query: str, ask: Ask) -> None:
+    check(Case("computed", query, query), ask)

@@ -119,6 +119,11 @@ def test_decimals_of_a_table_are_no_floats(tmp_path: Path) -> None:
         with await lake.lake.query("from prices | head 1", How(actor=ANN)) as result:
             assert b"".join(result.ndjson()) == b'{"k":0,"price":0.10}\n'
         assert await lake.rows("from prices | price == 0.1 | count()") == [{"count": 9}]
+        await lake.load("prices", [{"k": 20, "price": 0.1}, {"k": 21, "price": 1, "ten": Decimal("1e-1")}])
+        among = "select k from prices where {} in (select price from prices where k {}) order by k"
+        assert [row["k"] for row in await lake.rows(among.format("price", "= 0"))] == [*range(9), 20]
+        assert [row["k"] for row in await lake.rows(among.format("price", "= 20"))] == [*range(9), 20]
+        assert [row["k"] for row in await lake.rows(among.format("price * 10", "= 21"))] == [*range(9), 20]
 
     on_lake(tmp_path, play)
 
@@ -191,5 +196,40 @@ def test_objects_that_no_one_decimal_holds_are_read_by_their_texts(tmp_path: Pat
         await lake.load("logs", [{"k": 8, "x": small}, {"k": 9, "x": Decimal("-1e400")}])
         assert [row["k"] for row in await lake.rows("from logs | x < 10 | sort x | cut k")] == [9, 5, 8]
         assert [row["k"] for row in await lake.rows("from logs | x > 10000000000000000 | cut k")] == [7]
+
+    on_lake(tmp_path, play)
+
+
+KEYS: list[list[dict[str, Any]]] = [
+    [{"k": U64, "n": 6}, {"k": 3, "n": 2}],
+    [{"k": Decimal("2.5000000000000000000001"), "n": 1}, {"k": 5.5, "n": 3}],
+    [{"k": U64 - 1, "n": 5}, {"k": 7, "n": 4}],
+]
+
+
+def test_keys_of_many_digits_have_their_place(tmp_path: Path) -> None:
+    async def answers(lake: QueryLake, ends: list[int]) -> None:
+        for query, expected in (
+            ("from keyed", [*ends, 1, 2, 3, 4, 5, 6]),
+            ("from keyed | head 2", [*ends, 1, 2][:2]),
+            ("from keyed range 3 to 18446744073709551614", [2, 3, 4, 5]),
+            ("from keyed range 2.5 to 3", [1, 2]),
+            ("from keyed | k > 5", [3, 4, 5, 6]),
+            ("from keyed | k == 18446744073709551615", [6]),
+        ):
+            assert [row["n"] for row in await lake.rows(query)] == expected, query
+
+    async def play(lake: QueryLake) -> None:
+        await lake.pool("keyed", *KEYS)
+        await answers(lake, [])
+        repository = await lake.lake.open_repository("keyed")
+        files = lake.lake.queries().files
+        await compact(repository, "main", files, actor=ANN)
+        await answers(lake, [])
+        await lake.load("keyed", [{"k": Decimal("-1e400"), "n": 0}])  # beside it the texts are read
+        await answers(lake, [0])
+        await delete_where(repository, "main", "k >= 18446744073709551615", files, actor=ANN)
+        await repository.close()
+        assert [row["n"] for row in await lake.rows("from keyed")] == [0, 1, 2, 3, 4, 5]
 
     on_lake(tmp_path, play)

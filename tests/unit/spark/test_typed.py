@@ -21,11 +21,13 @@ from tests.run import run
 from tests.unit.engines.lake import query_lake
 
 TIMES = PoolSettings((PoolKey(("k",)),), times=(("day",), ("at",)))
+EXACT = Decimal("0.12345678901234567891"), Decimal("12345678901234567.25")
+LONG: dict[str, Any] = {"exact": EXACT[0], "wide": EXACT[0]}  # in another object, and of another scale
 ROWS: list[dict[str, Any]] = [
     {"k": 1, "day": "1969-12-31", "at": "2026-11-01T10:00:00Z", "mixed": 1, "n": 2**53, "o": {"a": 1, "b": "s"}},
-    {"k": 2, "day": "2026-11-01", "at": "soon", "mixed": "text", "n": 0.5, "o": {"a": "x"}, "l": []},
+    {"k": 2, "day": "2026-11-01", "at": "soon", "mixed": "text", "n": 0.5, "o": {"a": "x"}, "l": [], **LONG},
     {"k": 3, "day": None, "mixed": 1.5, "o": {}, "l": [{"p": 1}], "empty": {}, "nothing": None},
-    {"k": 4, "mixed": [1, "a"], "big": 2**70},
+    {"k": 4, "mixed": [1, "a"], "big": 2**70, "exact": EXACT[1], "wide": 2**70},
 ]
 
 
@@ -98,7 +100,9 @@ def test_each_field_has_one_type(place: LakePlace) -> None:
         "l": "list<element: struct<p: int64>>",
         "empty": "string",
         "nothing": "string",
-        "big": "string",
+        "big": "decimal128(38, 0)",
+        "exact": "decimal128(38, 20)",
+        "wide": "string",  # no decimal holds both
     }
     columns = found.to_pydict()
     assert columns["day"] == [date(1969, 12, 31), date(2026, 11, 1), None, None]
@@ -108,7 +112,9 @@ def test_each_field_has_one_type(place: LakePlace) -> None:
     assert columns["o"] == [{"a": "1", "b": "s"}, {"a": "x", "b": None}, {"a": None, "b": None}, None]
     assert columns["l"] == [None, [], [{"p": 1}], None]
     assert columns["empty"] == [None, None, "{}", None]
-    assert columns["big"] == [None, None, None, str(2**70)]
+    assert columns["big"] == [None, None, None, Decimal(2**70)]
+    assert columns["exact"] == [None, EXACT[0], None, EXACT[1]]
+    assert columns["wide"] == [None, str(EXACT[0]), None, str(2**70)]
 
 
 def test_columns_do_not_depend_on_the_rows_that_are_asked_for(place: LakePlace) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from sqlglot import exp
 
 from lochan.pools.shape import FLOAT, INT, JSON, NULL
+from lochan.query.compile.decimals import from_text
+from lochan.query.compile.numbers import number_text
 from lochan.query.compile.sql import (
     DECIMAL,
     FALSE,
@@ -20,7 +22,7 @@ from lochan.query.compile.sql import (
     surely,
     try_cast,
 )
-from lochan.query.compile.value import SIMPLE, Value, valued
+from lochan.query.compile.value import EVERY_NUMBER, SIMPLE, Value, valued
 from lochan.query.dialects.neutral import neutral
 from lochan.query.sql.expressions import value_of
 from lochan.query.sql.scope import Made, Scope
@@ -34,7 +36,8 @@ def scalar(node: exp.Expr, scope: Scope) -> Value:
     if _correlated(made.query, scope):
         # Spark's optimiser fails on these where the rows come from a UNION, so it has no form for them.
         alts = {kind: neutral("value of a query that depends on the row", sql) for kind, sql in alts.items()}
-    return Value(alts, NULL, value.element)
+    exact = value.exact and from_text(alts[DECIMAL], value.exact.digits)
+    return Value(alts, NULL, value.element, exact=exact)
 
 
 def exists(node: exp.Exists, scope: Scope) -> Sql:
@@ -50,11 +53,12 @@ def among(node: exp.In, scope: Scope) -> Sql:
     tests: list[Sql] = []
     for kind, sql in value.alts.items():
         for theirs, column in other.alts.items():
-            if kind == theirs or {kind, theirs} == {INT, FLOAT}:
+            if kind == theirs or {kind, theirs} <= set(EVERY_NUMBER):
                 mine = sql.copy()
                 query = only(made, column.name, scope, filled=not single)
-                if kind == DECIMAL:
-                    mine, query = neutral("number_key", mine), _keys(query, column.name, scope)
+                if DECIMAL in (kind, theirs):
+                    mine = neutral("number_key", number_text(kind, mine))
+                    query = _keys(query, column.name, theirs, scope)
                 elif (kind, theirs) == (INT, FLOAT):
                     query = _whole(query, column.name, scope)
                 elif (kind, theirs) == (FLOAT, INT):
@@ -71,10 +75,11 @@ def among(node: exp.In, scope: Scope) -> Sql:
     return case((surely(found), TRUE), (unknown, nothing), other=FALSE)
 
 
-def _keys(query: exp.Query, column: str, scope: Scope) -> exp.Query:
-    """A query of decimals as one of keys, which are equal where the numbers are."""
+def _keys(query: exp.Query, column: str, kind: str, scope: Scope) -> exp.Query:
+    """A query of numbers as one of keys, which are equal where the numbers are."""
     alias = scope.query.names.next()
-    key = neutral("number_key", exp.column(column, alias, quoted=True)).as_(column, quoted=True)
+    text = number_text(kind, exp.column(column, alias, quoted=True))
+    key = neutral("number_key", text).as_(column, quoted=True)
     return exp.select(key).from_(query.subquery(alias))
 
 
@@ -129,4 +134,5 @@ def _one_column(node: exp.Expr, made: Made, scope: Scope) -> Value:
     texts = DECIMAL in value.alts and JSON in value.alts  # of a field some of whose numbers are text
     if not set(value.alts) <= {*SIMPLE, "error", *((JSON,) if texts else ())}:
         raise scope.refused(node, "the column is a record or an array", "take a field of it")
-    return Value({kind: value.alts[kind] for kind in value.alts if kind not in ("error", JSON)}, NULL)
+    alts = {kind: value.alts[kind] for kind in value.alts if kind not in ("error", JSON)}
+    return Value(alts, NULL, exact=value.exact)

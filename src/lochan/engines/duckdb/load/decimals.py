@@ -58,13 +58,13 @@ def _column(text: Column, count: int, numbers: int, whole: Any, scale: Any) -> D
 
 def _sizes(text: str) -> str:
     """How many texts and how many numbers there are, and how many digits these have on either side of the point; never
-    too few. A power of ten moves the point."""
-    power = f"coalesce(TRY_CAST(nullif(regexp_extract({text}, '[eE][+]?(-?[0-9]+)$', 1), '') AS BIGINT), 0)"
-    digits = f"regexp_extract({text}, '^-?([0-9.]+)', 1)"
+    too few. A power of ten moves the point. Texts that are no numbers may be long, and are not looked into."""
+    number = f"CASE WHEN {_is_number(text)} THEN {text} END"
+    power = f"coalesce(TRY_CAST(nullif(regexp_extract({number}, '[eE][+]?(-?[0-9]+)$', 1), '') AS BIGINT), 0)"
+    digits = f"regexp_extract({number}, '^-?([0-9.]+)', 1)"
     whole = f"length(ltrim(split_part({digits}, '.', 1), '0')) + {power}"
     behind = f"length(rtrim(split_part({digits}, '.', 2), '0')) - {power}"
-    where = f"FILTER (WHERE {_is_number(text)})"
-    return f"count({text}), count(*) {where}, greatest(max({whole}) {where}, 0), greatest(max({behind}) {where}, 0)"
+    return f"count({text}), count({number}), greatest(max({whole}), 0), greatest(max({behind}), 0)"
 
 
 def _is_number(text: str) -> str:
