@@ -11,7 +11,7 @@ import pytest
 from lochan.engines.compacting import Compacted, Wish, rehearse
 from lochan.engines.row_diff.sides import Wish as Refs
 from lochan.engines.spark import session
-from lochan.errors import Gone, NothingToDo, PreconditionFailed
+from lochan.errors import ConcurrentCommit, Gone, NothingToDo
 from lochan.jobs.compact.compact import How, compact
 from lochan.jobs.diffing import How as DiffHow
 from lochan.jobs.listing import jobs
@@ -95,7 +95,7 @@ def test_loads_and_queries_go_on_and_who_deletes_what_it_reads_wins(tmp_path: Pa
             group = (await rehearse(repository, "main"))[0]
             await delete_objects(repository, "main", [group.paths[0]], actor=ANN)
             assert not task.done()
-            with pytest.raises(PreconditionFailed):
+            with pytest.raises(ConcurrentCommit):
                 await task
             assert len(await lake.files("logs")) == len(ids) - 1
             await repository.close()

@@ -244,6 +244,16 @@ def test_a_frame_is_saved_from_any_thread(spark: SparkSession, lake: str) -> Non
     assert asked(lake, "from pool | count()") == [{"count": 3}]
 
 
+def test_the_source_is_registered_in_each_session(spark: SparkSession, lake: str) -> None:
+    other = spark.newSession()
+    for each in (other, other, spark):
+        lochan.spark.register(each)
+    for each in (other, spark):
+        save(numbers(each, 3), lake)
+        assert each.read.format("lochan").option("lake", lake).load("pool").count() > 0
+    assert asked(lake, "from pool | count()") == [{"count": 6}]
+
+
 def test_written_again_with_its_key_nothing_comes_twice(spark: SparkSession, lake: str) -> None:
     """From Python, where the answer of each append is lost in turn, and as a data source."""
     count = 0

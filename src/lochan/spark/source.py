@@ -51,6 +51,7 @@ def register(spark: SparkSession) -> None:
     ship(spark)
     if not is_remote(spark):
         activate_for(NAME)
+        spark.createDataFrame([], "a int")  # makes it the active one: one that has the source would refuse a second
     spark.dataSource.register(LochanSource)
 
 
