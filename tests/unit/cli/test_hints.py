@@ -272,12 +272,22 @@ def test_a_revert_recommends_nothing_that_it_has_not(lake: str) -> None:
     assert lochan("--lake", lake, "revert", "demo", "main~2").exit_code == 0
 
 
-def test_a_revert_of_rows_recommends_no_strategy(lake: str, tmp_path: Path) -> None:
-    """Only a merge has one to choose."""
-    file = tmp_path / "more.ndjson"
-    for value in (2, 3):
-        assert lochan("--lake", lake, "delete", "rows", "--where", "k == 1").exit_code == 0
-        file.write_text(f'{{"k":1,"v":{value}}}\n')
-        assert lochan("--lake", lake, "load", "rows", str(file)).exit_code == 0
-    said = lochan("--lake", lake, "revert", "rows", "main~2").stderr
-    assert "--strategy" not in said
+def test_only_a_merge_of_rows_recommends_a_strategy(lake: str, tmp_path: Path) -> None:
+    """Both sides change the row of one key: the commit `one` does so at once."""
+    (tmp_path / "both.ndjson").write_text('{"k":5,"v":1}\n{"k":6,"v":1}\n')
+    (tmp_path / "other.ndjson").write_text('{"k":5,"v":2}\n')
+    for command in (
+        f"load rows {tmp_path}/both.ndjson",
+        "branch create rows@dev",
+        "branch create rows@one",
+        "delete rows@dev --where k==5",
+        f"load rows@dev {tmp_path}/other.ndjson",
+        "merge rows@dev rows@one --squash",
+        "delete rows --where k==5",
+    ):
+        assert lochan("--lake", lake, *command.split()).exit_code == 0, command
+    picked, merged = failed(lake, "cherry-pick rows one")[1], failed(lake, "merge rows@one rows")[1]
+    assert picked.splitlines()[0] == merged.splitlines()[0]
+    assert picked.splitlines()[0].startswith("lochan: both sides changed 1 row")
+    assert "--strategy" in merged
+    assert "--strategy" not in picked
