@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,8 @@ FILES = {
     "2026/c.csv": b"a,b\n7,x\n8,y\n",
     "2026/deep/d.ndjson": b'{"a":9}\n{"a":null,"c":[1]}\n',
     "2026/e.json": json.dumps([{"a": 10}, {"a": {"b": 1}}]).encode(),
+    "prices.parquet": parquet([{"price": Decimal("0.10")}] * 10),
+    "long.ndjson": b'{"u":18446744073709551615}\n{"u":7}\n',
     "broken.ndjson": b'{"a":',
 }
 QUERIES: dict[str, list[Any]] = {
@@ -39,6 +42,8 @@ QUERIES: dict[str, list[Any]] = {
     "from sales/2026/**/*.ndjson": [{"a": 9}, {"a": None, "c": [1]}],
     "from sales/2026/e.json | a.b == 1": [{"a": {"b": 1}}],
     "from sales/2026/c.csv, sales/2026/deep/d.ndjson | count()": [{"count": 4}],
+    "from sales@main/prices.parquet | sum(price)": [{"sum": 1}],
+    "from sales/long.ndjson | u > 7": [{"u": 18446744073709551615}],
     'select sum(a) as s from "sales@main/2026/c.csv"': [{"s": 15}],
 }
 
