@@ -31,6 +31,8 @@ FILES = {
     "2026/c.csv": b"a,b\n7,x\n8,y\n",
     "2026/deep/d.ndjson": b'{"a":9}\n{"a":null,"c":[1]}\n',
     "2026/e.json": json.dumps([{"a": 10}, {"a": {"b": 1}}]).encode(),
+    "prices.parquet": parquet([{"price": Decimal("0.10")}] * 10),
+    "long.ndjson": b'{"u":18446744073709551615}\n{"u":7}\n',
     "broken.ndjson": b'{"a":',
     "parts/year=2025/day=2025-12-31/a.parquet": parquet([{"a": 1, "year": 1999}]),
     "parts/year=2026/day=2026-01-01/b.parquet": parquet([{"a": 2, "b": "new"}]),
@@ -48,6 +50,7 @@ QUERIES: dict[str, list[Any]] = {
     "from sales/2026/**/*.ndjson": [{"a": 9}, {"a": None, "c": [1]}],
     "from sales/2026/e.json | a.b == 1": [{"a": {"b": 1}}],
     "from sales/2026/c.csv, sales/2026/deep/d.ndjson | count()": [{"count": 4}],
+<<<<<<< HEAD
     "from sales/parts/**/*.parquet | sort a": [
         {"a": 1, "year": 2025, "day": "2025-12-31"},
         {"a": 2, "b": "new", "year": 2026, "day": "2026-01-01"},
@@ -67,6 +70,10 @@ QUERIES: dict[str, list[Any]] = {
         {"line": "two", "n": "3"},
         {"a": 2, "n": "x y"},
     ],
+=======
+    "from sales@main/prices.parquet | sum(price)": [{"sum": 1}],
+    "from sales/long.ndjson | u > 7": [{"u": 18446744073709551615}],
+>>>>>>> help-a
     'select sum(a) as s from "sales@main/2026/c.csv"': [{"s": 15}],
 }
 

@@ -198,6 +198,7 @@ class DecodedFiles:
         """Returns the message behind the rows."""
         layout = facts.layout()
         names = [SHAPE_COLUMN, *([BODY_COLUMN] if layout.body else []), *(name for name, _ in columns(layout))]
+        names += [each.column for each in facts.decimals if each.column]
         writer: pq.ParquetWriter | None = None
         rows = 0
         try:
