@@ -50,7 +50,6 @@ QUERIES: dict[str, list[Any]] = {
     "from sales/2026/**/*.ndjson": [{"a": 9}, {"a": None, "c": [1]}],
     "from sales/2026/e.json | a.b == 1": [{"a": {"b": 1}}],
     "from sales/2026/c.csv, sales/2026/deep/d.ndjson | count()": [{"count": 4}],
-<<<<<<< HEAD
     "from sales/parts/**/*.parquet | sort a": [
         {"a": 1, "year": 2025, "day": "2025-12-31"},
         {"a": 2, "b": "new", "year": 2026, "day": "2026-01-01"},
@@ -70,10 +69,8 @@ QUERIES: dict[str, list[Any]] = {
         {"line": "two", "n": "3"},
         {"a": 2, "n": "x y"},
     ],
-=======
     "from sales@main/prices.parquet | sum(price)": [{"sum": 1}],
     "from sales/long.ndjson | u > 7": [{"u": 18446744073709551615}],
->>>>>>> help-a
     'select sum(a) as s from "sales@main/2026/c.csv"': [{"s": 15}],
 }
 
