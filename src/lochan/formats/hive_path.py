@@ -23,7 +23,7 @@ import pyarrow as pa
 
 NOTHING = "__HIVE_DEFAULT_PARTITION__"
 _WHOLE = re.compile(r"[+-]?[0-9]{1,38}", re.ASCII)
-_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", re.ASCII)
+_NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?", re.ASCII)
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?", re.ASCII)
 _DOUBLE, _DATE, _MICROS, _STRING = pa.float64(), pa.date32(), pa.timestamp("us", "UTC"), pa.string()

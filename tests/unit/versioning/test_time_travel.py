@@ -95,7 +95,7 @@ def test_before_after_and_never() -> None:
         await branching.delete_branch(story.repository, "dev", "main", actor=ANN)
         await story.later()
         resolve = story.repository.resolve
-        with pytest.raises(NotFound, match="was made later, at 2026-11-01T13:00:00Z"):
+        with pytest.raises(NotFound, match=r"was made later, at 2026-11-01T13:00:00\.000000Z"):
             await resolve("dev@{2026-11-01T12:30Z}")
         assert (await resolve("dev@{2026-11-01T13:30Z}")).commit_id == (await resolve("main")).commit_id
         with pytest.raises(NotFound, match="had been deleted by then"):
