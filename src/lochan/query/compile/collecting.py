@@ -10,6 +10,7 @@ from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, JSON, NULL, OBJECT, STRI
 from lochan.query.compile import numbers
 from lochan.query.compile.aggregated import Aggregated, one_format
 from lochan.query.compile.functions.kinds import type_text
+from lochan.query.compile.moments import by_moment
 from lochan.query.compile.sql import (
     DECIMAL,
     DURATION,
@@ -66,7 +67,7 @@ def collect(each: Aggregated) -> Value:
 
 
 def union(each: Aggregated) -> Value:
-    value = numbers.normalized(each.value)
+    value = by_moment(numbers.normalized(each.value))
     there = valued(value)
     tests = [] if there == TRUE else [there]
     kind = _single(value)

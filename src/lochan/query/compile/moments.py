@@ -7,6 +7,7 @@ them, and for the order of those within one microsecond.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 from sqlglot import exp
@@ -64,6 +65,14 @@ def compared(op_: str, left: Value, right: Value) -> Sql:
     if op_ == "!=":
         return any_of([op(exp.NEQ, one, other), all_of([same, op(exp.NEQ, mine, theirs)])])
     return any_of([op(_NODES[op_[0]], one, other), all_of([same, op(_NODES[op_], mine, theirs)])])
+
+
+def by_moment(value: Value) -> Value:
+    """For where values are told apart: one moment is one value, however it was written, whatever its row's shape is."""
+    if value.original is not None:
+        value = replace(value, original=exact_text(value), text=None)
+    told = value.format is not None and value.format.number is not None
+    return replace(value, format=None) if told else value
 
 
 def exact_text(value: Value) -> Sql | None:

@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from lochan.pools.shape import JSON, NULL
 from lochan.query.compile.fields import member
+from lochan.query.compile.moments import by_moment
 from lochan.query.compile.numbers import normalized
 from lochan.query.compile.scope import Query
 from lochan.query.compile.sql import ERROR, Sql
@@ -65,7 +66,7 @@ class Scope:
     outer: Scope | None = None
     merged: dict[str, Value] = field(default_factory=dict)  # columns of a JOIN … USING
     named: dict[str, Value] = field(default_factory=dict)  # of the select list, for ORDER BY and the like
-    by_value: bool = False  # rows are told apart by their columns, so the same number has the same text
+    by_value: bool = False  # rows are told apart by their columns, so the same number or moment has the same text
     aliases: frozenset[str] = frozenset()  # all names that the select list gives
     aggregates: bool = False  # whether one may be called here
     windows: bool = False
@@ -85,7 +86,7 @@ class Scope:
 
     def plain(self, value: Value) -> Value:
         found = plain(value)
-        return normalized(found) if self.by_value else found
+        return by_moment(normalized(found)) if self.by_value else found
 
     def _may_come(self, names: list[str]) -> bool:
         """Whether rows of tomorrow may have it. What the select list calls so is meant otherwise, and cannot stand

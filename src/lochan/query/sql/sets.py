@@ -1,10 +1,16 @@
-"""UNION, INTERSECT, EXCEPT: columns by their place, each with the kinds that it has on either side."""
+"""UNION, INTERSECT, EXCEPT: columns by their place, each with the kinds that it has on either side.
+
+Beside a time stands how it was written, where microseconds do not say it all; where rows are told apart, only what more
+there is to say.
+"""
 
 from __future__ import annotations
 
 from sqlglot import exp
 
-from lochan.pools.shape import NULL
+from lochan.pools.shape import DECIMAL, NULL, STRING, TIME
+from lochan.query.compile.moments import exact_text
+from lochan.query.compile.numbers import normalized
 from lochan.query.compile.relations import total_order
 from lochan.query.compile.sql import Sql, sql_type
 from lochan.query.compile.value import SIMPLE, Value
@@ -13,6 +19,7 @@ from lochan.query.sql.selects import limit
 from lochan.query.sql.windows import order_of
 
 _KINDS = (exp.Union, exp.Intersect, exp.Except)
+_ORIGINAL = "original"  # in a layout, behind the kinds
 
 
 def combined(node: exp.SetOperation, left: Made, right: Made, scope: Scope) -> Made:
@@ -22,13 +29,15 @@ def combined(node: exp.SetOperation, left: Made, right: Made, scope: Scope) -> M
         counts = f"{len(left.columns)} columns, the other {len(right.columns)}"
         raise scope.refused(node.expression, f"one side has {counts}")
     layout = [_layout(node, one, other, scope) for one, other in zip(left.columns, right.columns, strict=True)]
-    sides = [_side(made, layout, scope) for made in (left, right)]
-    query: exp.Query = type(node)(this=sides[0], expression=sides[1], distinct=node.args.get("distinct"))
+    distinct = node.args.get("distinct")
+    sides = [_side(made, layout, scope, by_value=distinct is not False) for made in (left, right)]
+    query: exp.Query = type(node)(this=sides[0], expression=sides[1], distinct=distinct)
     columns: list[tuple[str, Value]] = []
     at = 0
     for (name, _), kinds in zip(left.columns, layout, strict=True):
         alts: dict[str, Sql] = {kind: exp.column(f"c{at + number}", quoted=True) for number, kind in enumerate(kinds)}
-        columns.append((name, Value(alts, NULL, format=None)))
+        original = alts.pop(_ORIGINAL, None)
+        columns.append((name, Value(alts, NULL, format=None, original=original)))
         at += len(kinds)
     return _ordered(node, query, columns, scope)
 
@@ -37,20 +46,32 @@ def _layout(node: exp.Expr, left: tuple[str, Value], right: tuple[str, Value], s
     kinds = [*left[1].alts, *(kind for kind in right[1].alts if kind not in left[1].alts)]
     if not set(kinds) <= {*SIMPLE, "json", "error"}:
         raise scope.refused(node, f"column `{left[0]}` is a record or an array, which cannot be put together")
-    return kinds
+    return kinds if left[1].original is None and right[1].original is None else [*kinds, _ORIGINAL]
 
 
-def _side(made: Made, layout: list[list[str]], scope: Scope) -> exp.Select:
+def _side(made: Made, layout: list[list[str]], scope: Scope, *, by_value: bool) -> exp.Select:
     alias = scope.query.names.next()
     shown: list[exp.Expr] = []
     for (_, value), kinds in zip(made.columns, layout, strict=True):
+        here = _of(value, alias)
         for kind in kinds:
-            there = value.alts.get(kind)
-            sql: Sql = exp.Null() if there is None else exp.column(there.name, alias, quoted=True)
-            typed = exp.Cast(this=sql, to=sql_type(kind))
+            there = here.original if kind == _ORIGINAL else here.alts.get(kind)
+            if by_value and there is not None:
+                there = (
+                    exact_text(here) if kind == _ORIGINAL else normalized(here).alts[kind] if kind == DECIMAL else there
+                )
+            type = STRING if kind == _ORIGINAL else kind
+            typed = exp.Cast(this=exp.Null() if there is None else there, to=sql_type(type))
             shown.append(typed.as_(f"c{len(shown)}", quoted=True))
     shown = shown or [exp.Literal.number(1).as_("_", quoted=True)]
     return exp.select(*shown, copy=False).from_(made.query.subquery(alias, copy=False), copy=False)
+
+
+def _of(value: Value, alias: str) -> Value:
+    """The same columns, of what has this alias now."""
+    alts: dict[str, Sql] = {kind: exp.column(sql.name, alias, quoted=True) for kind, sql in value.alts.items()}
+    original = None if value.original is None else exp.column(value.original.name, alias, quoted=True)
+    return Value(alts, original=original if TIME in alts else None)
 
 
 def _ordered(node: exp.SetOperation, query: exp.Query, columns: list[tuple[str, Value]], scope: Scope) -> Made:
@@ -59,7 +80,7 @@ def _ordered(node: exp.SetOperation, query: exp.Query, columns: list[tuple[str, 
     if order is None and node.args.get("limit") is None and node.args.get("offset") is None:
         return Made(query, tuple(columns))
     alias = scope.query.names.next()
-    names = [name for _, value in columns for name in (each.name for each in value.alts.values())]
+    names = [each.name for _, value in columns for each in (*value.alts.values(), value.original) if each is not None]
     outer = exp.select(*(exp.column(name, alias, quoted=True).as_(name, quoted=True) for name in names or ["_"]))
     outer = outer.from_(exp.Subquery(this=query, alias=exp.TableAlias(this=exp.to_identifier(alias, quoted=True))))
     by_name = dict(columns)

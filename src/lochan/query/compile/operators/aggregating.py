@@ -12,7 +12,7 @@ from lochan.query.compile.aggregates import aggregate
 from lochan.query.compile.expressions import value_of
 from lochan.query.compile.functions.call import Call
 from lochan.query.compile.functions.times import bucketed, clock_field
-from lochan.query.compile.moments import exact_text
+from lochan.query.compile.moments import by_moment
 from lochan.query.compile.numbers import normalized
 from lochan.query.compile.operators.shaping import built, path_of
 from lochan.query.compile.relations import Picked
@@ -62,10 +62,7 @@ def _keys(operator: ast.Aggregate, scope: Scope) -> list[tuple[Path, Value]]:
 
 def flattened(value: Value) -> Value:
     """A key without all that is told by columns which are none: how a time was written, in which order fields came."""
-    told = value.format is not None and value.format.number is not None
-    value = replace(normalized(settled(value)), text=None, shaped=None, format=None if told else value.format)
-    if value.original is not None:
-        value = replace(value, original=exact_text(value))
+    value = replace(by_moment(normalized(settled(value))), text=None, shaped=None)
     record = value.record
     if record is None:
         return value
