@@ -102,6 +102,8 @@ def _config(wish: Wish, folder: str) -> dict[str, str | bool | int | float | lis
         "autoinstall_known_extensions": "false",
         "autoload_known_extensions": "false",
         "checkpoint_threshold": "1TB",  # nothing outlives the session: to pack its tables is as much as to fill them
+        # It takes a member of a struct for another one where files have different members: an internal error of 2.0.0.
+        "disabled_optimizers": "partial_aggregate_pushdown",
         "enable_external_file_cache": "false",  # the kernel has one
         "memory_limit": f"{limits.memory_bytes}B",
         "temp_directory": f"{folder}/{_SPILL}",
