@@ -13,7 +13,7 @@ from tests.corpus.compare import differences, in_order
 from tests.corpus.lake import Ask, answers
 from tests.spark.here import HERE
 
-# What Spark makes of numbers that no decimal holds, and of those inside of JSON text, takes it up to minutes to compile.
+# What Spark makes of numbers that no decimal holds, and of those in JSON text, takes it up to minutes to compile.
 _SLOW_NUMBERS = (
     "every number has its place",
     "elements one by one",
