@@ -57,15 +57,16 @@ def connect(
     database = journal_url or config.optional_text("journal.postgres.url") or ""
     runtime = Runtime()
     try:
-        session = runtime.wait(_session(url, given, database, actor))
+        world = World(lambda other: _store(other, store_options(config, other, os.environ)), options=given)
+        session = runtime.wait(_session(url, world, database, actor))
     except BaseException:
         runtime.stop()
         raise
     return Lake(AsyncLake(session), runtime)
 
 
-async def _session(url: str, options: Mapping[str, str], database: str, actor: Actor) -> Session:
-    lake = await OpenLake.open(_store(url, options), journal_url=database, world=World(options=options))
+async def _session(url: str, world: World, database: str, actor: Actor) -> Session:
+    lake = await OpenLake.open(_store(url, world.options), journal_url=database, world=world)
     return Session(lake, actor)
 
 

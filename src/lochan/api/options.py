@@ -8,7 +8,6 @@ from datetime import datetime
 import msgspec
 
 from lochan.api.results import microseconds
-from lochan.errors import Invalid
 
 
 class CommitOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,12 +22,7 @@ class CommitOptions(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def date_us(self) -> int | None:
         """Raises Invalid."""
-        if self.date is None:
-            return None
-        try:
-            return microseconds(self.date)
-        except ValueError as error:
-            raise Invalid(str(error), hint="such as datetime(…, tzinfo=UTC)") from None
+        return None if self.date is None else microseconds(self.date)
 
 
 class EngineOptions(msgspec.Struct, frozen=True, kw_only=True):

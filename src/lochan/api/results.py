@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from lochan.errors import Invalid
+
 if TYPE_CHECKING:
     from lochan.formats import commit as stored
     from lochan.formats.entry import Entry
@@ -186,7 +188,7 @@ def moment(microseconds: int) -> datetime:
 
 
 def microseconds(moment: datetime) -> int:
-    """Raises ValueError for one without a zone."""
+    """Raises Invalid for one without a zone."""
     if moment.tzinfo is None:
-        raise ValueError("a date needs a time zone")
+        raise Invalid(f"{moment} has no time zone", hint="give it one, such as datetime(…, tzinfo=UTC)")
     return (moment - _EPOCH) // timedelta(microseconds=1)

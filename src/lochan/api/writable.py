@@ -60,11 +60,12 @@ class WritableRef(Ref):
             return await delete(repository, self.name, paths, actor=actor)
 
     async def delete_if(self, path: str, if_match: str, *, key: str = "") -> None:
-        """The object, if it has this ETag at that very moment. Raises PreconditionFailed."""
+        """The object, if it has this ETag at that very moment. Raises PreconditionFailed, Invalid."""
         from lochan.versioning.objects import delete_if
 
         check = condition(path, if_match)
-        assert check is not None
+        if check is None:
+            raise Invalid("if_match is empty", hint="give the object's ETag, as `stat` tells it")
         actor = self._session.acting(key, "delete if", self.repository_name, self.name, path, if_match)
         async with self._session.opened(self.repository_name) as repository:
             await delete_if(repository, self.name, path, check, actor=actor)

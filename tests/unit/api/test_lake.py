@@ -206,6 +206,10 @@ def test_mistakes_are_told(shop: lochan.Repository, lake: lochan.Lake) -> None:
         list(shop.ref("nowhere").list())
     with pytest.raises(Invalid, match="time zone"):
         shop.branch("main").commit("x", lochan.CommitOptions(date=datetime(2026, 1, 1)))
+    with pytest.raises(Invalid, match="time zone"):
+        list(shop.ref("main").log(since=datetime(2026, 1, 1)))
+    with pytest.raises(Invalid, match="if_match is empty"):
+        shop.branch("main").delete_if("README.md", "")
     shop.rename("store")
     assert shop.show().name == "store"
     shop.delete()
