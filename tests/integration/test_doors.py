@@ -181,3 +181,13 @@ def _upload(client: Any, branch: str, path: str) -> None:
         done = client.upload_part(**_key(branch, path), **part)
         parts.append({"PartNumber": number, "ETag": done["ETag"], "ChecksumCRC32": done["ChecksumCRC32"]})
     client.complete_multipart_upload(**_key(branch, path), UploadId=upload, MultipartUpload={"Parts": parts})
+
+
+def test_objects_outside_of_the_lake_are_read_by_every_door(server: LochanServer, client: Any, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(b"outside")
+    server.lochan("repo", "create", "outside")
+    server.lochan("import", str(tmp_path), "outside@main", "-m", "from a folder")
+    with lochan.connect(server.lake) as lake:
+        assert lake.repository("outside").branch("main").read("a.txt") == b"outside"
+    assert server.lochan("fs", "cat", "outside@main/a.txt") == "outside"
+    assert client.get_object(**_key("outside@main", "a.txt"))["Body"].read() == b"outside"
