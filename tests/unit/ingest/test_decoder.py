@@ -121,20 +121,21 @@ def test_another_fork_server_comes_where_one_was_killed() -> None:
 
 
 def test_those_that_end_while_they_are_given_up_leave_the_fork_server_alive(server: ForkServer) -> None:
-    """It is busy with forking, and then hears of both at once."""
-    given_up = [begun(server, "sleep") for _ in range(20)]
-    for each in given_up:
-        each.receive(1 << 20)
-    forked = decoders(os.getpid())
-    busy = [server.start() for _ in range(20)]
-    for process, decoder in zip(forked, given_up, strict=True):
-        os.kill(process.pid, signal.SIGKILL)
-        decoder.kill()
-    for decoder in (*given_up, *busy):
-        decoder.close()
-    with begun(server, "sleep") as decoder:
-        decoder.receive(1 << 20)
-        assert {each.parent for each in (*decoders(os.getpid()), *forked)} == {forked[0].parent}
+    """It is busy with forking, and then hears of both at once: not each time, so it is tried several times."""
+    servers: set[int] = set()
+    for _ in range(8):
+        given_up = [begun(server, "sleep") for _ in range(20)]
+        for each in given_up:
+            each.receive(1 << 20)
+        forked = decoders(os.getpid())
+        servers |= {each.parent for each in forked}
+        busy = [server.start() for _ in range(20)]
+        for process, decoder in zip(forked, given_up, strict=True):
+            os.kill(process.pid, signal.SIGKILL)
+            decoder.kill()
+        for decoder in (*given_up, *busy):
+            decoder.close()
+    assert len(servers) == 1, "another one had to be started"
 
 
 def test_it_ends_with_who_started_it() -> None:
