@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from time import sleep
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.errors import AnalysisException
 
 from lochan.engines.asking import How
 from lochan.engines.duckdb.limits import STANDARD, Cancelled, LimitReached, Limits, cancelled
@@ -165,6 +167,20 @@ def test_a_wave_that_is_too_large_for_spark_is_asked_for_in_parts() -> None:
     frame = spark.range(0, 3, numPartitions=3).selectExpr("id", "repeat('x', 20000000) AS text")  # 32 MB are allowed
     sizes = Sizes(partition_bytes=1, wave_bytes=1 << 40, first_wave=3, few=False)
     assert [[batch.num_rows for batch in wave] for wave in waves(frame, sizes)] == [[1], [1], [1]]
+
+
+def test_the_memory_of_the_parser_is_bounded() -> None:
+    """It keeps what it has learned of every statement for as long as the JVM lives, unless it is told not to."""
+    spark = session.session_at(HERE, STANDARD)
+    parser = spark._jvm.org.apache.spark.sql.catalyst.parser.AbstractParser  # type: ignore[union-attr]
+    allowed = STANDARD.memory_bytes * 5 // 100 // parser.BYTES_PER_DFA_STATE()
+    counts = []
+    for depth in range(1, 30):
+        nested = "CASE WHEN a > 1 THEN (" * depth + "SELECT max(b[1].c) FROM x" + ") ELSE -1 END" * depth
+        with suppress(AnalysisException):  # it is parsed; there is no such table
+            spark.sql(f"SELECT {nested}")
+        counts.append(parser.getDFACacheNumStates())
+    assert 0 < max(counts) <= allowed
 
 
 def test_a_jvm_that_has_died_is_started_again(tmp_path: Path) -> None:

@@ -38,6 +38,9 @@ MEANING = {
     "spark.sql.parser.escapedStringLiterals": "false",
     SUBSTITUTE: "false",
 }
+# Spark's parser remembers the paths it took through its grammar for good: a few hundred of our longer statements fill a
+# heap of 1 GiB with them. It forgets them once they take more than so many percent of the driver's memory.
+_PARSER_MEMORY = {"spark.sql.parser.manageParserCaches": "true", "spark.sql.parser.parserDfaCacheFlushRatio": "5"}
 # A task that was told to end and does not is looked after, and on a cluster its executor is ended with it: a loop over
 # rows that come of few others, or a regular expression, looks at nothing while it runs.
 _REAPED = {
@@ -152,7 +155,7 @@ def _started(place: SparkPlace, limits: Limits) -> SparkSession:
         there = SparkSession.getActiveSession()  # somebody's own: we take a session of ours beside it
         beside = there if isinstance(there, SparkSession) else _launched(place, limits)
         session = beside.newSession()
-    for name, value in MEANING.items():
+    for name, value in (MEANING | _PARSER_MEMORY).items():
         session.conf.set(name, value)
     return session
 
