@@ -25,16 +25,15 @@ from lochan.versioning.repositories import POOL, Repositories, Repository
 
 if TYPE_CHECKING:
     from lochan.access.open_access import OpenAccess
-    from lochan.engines.duckdb.load.load import Loaded
-    from lochan.engines.duckdb.load.load import QueryOptions as LoadHow
+    from lochan.engines.duckdb.load.load import Loaded, LoadOptions
     from lochan.engines.query_context import QueryContext
     from lochan.engines.result import Result
     from lochan.engines.row_diff.result import RowDiff
-    from lochan.engines.row_diff.sides import RowDiffRequest as RowWish
-    from lochan.engines.run_query import QueryOptions
+    from lochan.engines.row_diff.sides import RowDiffRequest
+    from lochan.engines.run_query import RunOptions
     from lochan.formats.entry import Entry
     from lochan.formats.pool_settings import PoolSettings
-    from lochan.jobs.diffing import QueryOptions as RowHow
+    from lochan.jobs.diffing import How as RowHow
     from lochan.jobs.record import JobRun
     from lochan.journal.lines import EventLine
     from lochan.journal.trim import JournalTrim, Trimmed
@@ -407,7 +406,7 @@ class Lake:
         *,
         branch: str = "",
         actor: Actor,
-        how: LoadHow | None = None,
+        how: LoadOptions | None = None,
         key: str = "",
     ) -> Loaded:
         """Dicts, an Arrow table or batches, the path of a file or several: as one commit, all of it or nothing. With an
@@ -425,13 +424,13 @@ class Lake:
         finally:
             await repository.close()
 
-    async def query(self, text: str, how: QueryOptions | None = None) -> Result:
+    async def query(self, text: str, how: RunOptions | None = None) -> Result:
         """A query of the pipe language or of SQL, at the snapshot of this moment. Raises QueryError, Gone, Refused."""
-        from lochan.engines.run_query import QueryOptions, ask
+        from lochan.engines.run_query import RunOptions, ask
 
-        return await ask(self.queries(), text, how or QueryOptions())
+        return await ask(self.queries(), text, how or RunOptions())
 
-    async def diff_rows(self, name: str, wish: RowWish, how: RowHow | None = None) -> RowDiff:
+    async def diff_rows(self, name: str, wish: RowDiffRequest, how: RowHow | None = None) -> RowDiff:
         """Which rows differ between two commits of a pool, or of files of a repository. To be closed by the caller.
         Raises NotFound, Invalid for a key that does not tell rows apart, Gone."""
         from lochan.jobs.diffing import PLAIN, diff_rows

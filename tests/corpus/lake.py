@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lochan.engines.run_query import QueryOptions
+from lochan.engines.run_query import RunOptions
 from lochan.engines.spark.place import STANDARD, SparkPlace
 from lochan.formats.record import Actor
 from lochan.lake import Lake
@@ -47,7 +47,7 @@ def answers(folder: Path, spark: SparkPlace = STANDARD) -> Iterator[Ask]:
         lake = runner.run(Lake.open(LocalStore(str(folder / "lake"))))
         try:
             yield lambda query, engine: runner.run(
-                _answer(lake, query, QueryOptions(actor=ANN, engine=engine, spark=spark))
+                _answer(lake, query, RunOptions(actor=ANN, engine=engine, spark=spark))
             )
         finally:
             runner.run(lake.close())
@@ -88,7 +88,7 @@ class LakeRows(Pools):
         return [row for name in here._names(source) for row in here._of(name, source)]
 
 
-async def _answer(lake: Lake, query: str, how: QueryOptions) -> list[Any]:
+async def _answer(lake: Lake, query: str, how: RunOptions) -> list[Any]:
     with await lake.query(query, how) as result:
         return list(result.rows())
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lochan.engines.compact import Compacted, CompactRequest, rehearse
-from lochan.engines.row_diff.sides import CompactRequest as Refs
+from lochan.engines.row_diff.sides import RowDiffRequest as Refs
 from lochan.engines.spark import session
 from lochan.errors import ConcurrentCommit, Gone, NothingToDo
 from lochan.jobs.compact.compact import How, compact

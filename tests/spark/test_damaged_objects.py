@@ -15,13 +15,13 @@ import pytest
 import lochan.spark
 from lochan.engines.duckdb.limits import STANDARD
 from lochan.engines.row_diff.sides import RowDiffRequest
-from lochan.engines.run_query import QueryOptions
+from lochan.engines.run_query import RunOptions
 from lochan.engines.spark import session
 from lochan.engines.spark.bucket_check import BucketCheck
 from lochan.errors import Corrupt, Gone
-from lochan.jobs.compact.compact import QueryOptions as CompactHow
+from lochan.jobs.compact.compact import How as CompactHow
 from lochan.jobs.compact.compact import compact
-from lochan.jobs.diffing import QueryOptions as DiffHow
+from lochan.jobs.diffing import How as DiffHow
 from lochan.lake import Lake
 from lochan.pools.snapshot import DataObject
 from lochan.store.local import LocalStore
@@ -29,7 +29,7 @@ from lochan.store.memory import MemoryStore
 from lochan.store.place import StorePlace
 from lochan.store.verified import Verified
 from lochan.versioning.branching import create_branch
-from lochan.versioning.commit import RowDiffRequest as Commit
+from lochan.versioning.commit import Wish as Commit
 from lochan.versioning.commit import commit
 from lochan.versioning.objects import put
 from tests.run import run
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 pytestmark = LEFT_SOCKETS
 ROWS = [{"k": number, "x": number * 7} for number in range(100)]
-SPARK = QueryOptions(engine="spark", spark=HERE)
+SPARK = RunOptions(engine="spark", spark=HERE)
 
 
 @pytest.fixture(scope="module")

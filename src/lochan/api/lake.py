@@ -96,11 +96,11 @@ class Lake:
         Raises Invalid for rows that they do not tell apart."""
         from lochan.engines.duckdb.limits import MEMORY_BYTES, Limits
         from lochan.engines.row_diff.sides import row_diff_request
-        from lochan.jobs.diffing import QueryOptions
+        from lochan.jobs.diffing import How
 
         repository, wish = row_diff_request(left, right, [on] if isinstance(on, str) else on)
         limits = Limits(options.memory_bytes or MEMORY_BYTES, options.timeout_s)
-        how = QueryOptions(options.engine, limits, sample=sample, actor=self._session.actor)
+        how = How(options.engine, limits, sample=sample, actor=self._session.actor)
         return await self._session.lake.diff_rows(repository, wish, how)
 
     async def events(
@@ -121,8 +121,8 @@ class Lake:
 
 async def query(session: Session, text: str, options: EngineOptions, *, pool: str = "", key: str = "") -> Result:
     from lochan.engines.duckdb.limits import MEMORY_BYTES, Limits
-    from lochan.engines.run_query import QueryOptions
+    from lochan.engines.run_query import RunOptions
 
     limits = Limits(options.memory_bytes or MEMORY_BYTES, options.timeout_s)
     actor = session.acting(key, "query", text)
-    return await session.lake.query(text, QueryOptions(current=pool, engine=options.engine, limits=limits, actor=actor))
+    return await session.lake.query(text, RunOptions(current=pool, engine=options.engine, limits=limits, actor=actor))

@@ -7,12 +7,12 @@ from typing import Any
 from lochan.engines.choice import engine_of_query
 from lochan.engines.duckdb.work_folder import Workplace
 from lochan.engines.query_context import QueryContext
-from lochan.engines.run_query import QueryOptions, prepared
+from lochan.engines.run_query import RunOptions, prepared
 from lochan.query.prepare import Prepared
 from lochan.query.sources.pool import PoolSource
 
 
-async def explain(at: QueryContext, text: str, how: QueryOptions) -> dict[str, Any]:
+async def explain(at: QueryContext, text: str, how: RunOptions) -> dict[str, Any]:
     """Raises QueryError."""
     work = Workplace()
     try:

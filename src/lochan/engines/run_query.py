@@ -34,7 +34,7 @@ def _always() -> bool:
     return True
 
 
-class QueryOptions(NamedTuple):
+class RunOptions(NamedTuple):
     """What a query may be told."""
 
     current: str = ""  # the pool that is meant where the query names none: `pool` or `pool@branch`
@@ -53,7 +53,7 @@ class QueryOptions(NamedTuple):
 class _Limit:
     """Of time while a query is compiled, which nothing can interrupt."""
 
-    def __init__(self, clock: Clock, how: QueryOptions) -> None:
+    def __init__(self, clock: Clock, how: RunOptions) -> None:
         self._clock = clock
         self._how = how
         self._until = None if how.limits.seconds is None else clock.boot() + how.limits.seconds
@@ -65,7 +65,7 @@ class _Limit:
             raise out_of_time(self._how.limits)
 
 
-async def prepared(at: QueryContext, text: str, how: QueryOptions, work: Workplace) -> Prepared:
+async def prepared(at: QueryContext, text: str, how: RunOptions, work: Workplace) -> Prepared:
     """Raises QueryError. To be closed by the caller (`opening`)."""
     return await prepare(
         at.catalog,
@@ -79,7 +79,7 @@ async def prepared(at: QueryContext, text: str, how: QueryOptions, work: Workpla
     )
 
 
-async def ask(at: QueryContext, text: str, how: QueryOptions) -> Result:
+async def ask(at: QueryContext, text: str, how: RunOptions) -> Result:
     """Raises QueryError, Gone, Refused; the rows are read when the result is gone through."""
     begun = at.clock.boot()
     work = Workplace()
@@ -107,7 +107,7 @@ async def ask(at: QueryContext, text: str, how: QueryOptions) -> Result:
     return await load_result(at, plan.plan.load, result, how.actor)
 
 
-async def _start(at: QueryContext, plan: Prepared, engine: str, how: QueryOptions, work: Workplace) -> Run | SparkRun:
+async def _start(at: QueryContext, plan: Prepared, engine: str, how: RunOptions, work: Workplace) -> Run | SparkRun:
     if engine != SPARK:
         return await start(plan, at.files, work, how.limits, go_on=how.go_on, instances=at.instances)
     about = names_of(plan)
@@ -124,7 +124,7 @@ async def _start(at: QueryContext, plan: Prepared, engine: str, how: QueryOption
 
 
 async def _start_spark(
-    at: QueryContext, plan: Prepared, how: QueryOptions, work: Workplace, about: str, listener: Listener | None
+    at: QueryContext, plan: Prepared, how: RunOptions, work: Workplace, about: str, listener: Listener | None
 ) -> SparkRun:
     from lochan.engines.spark.run import LakeLocation, start
 

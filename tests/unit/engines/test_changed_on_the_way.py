@@ -22,7 +22,7 @@ from lochan.store.faults import FaultStore
 from lochan.store.memory import MemoryStore
 from lochan.store.retry import RetryStore
 from lochan.versioning.branching import create_branch
-from lochan.versioning.commit import RowDiffRequest as Commit
+from lochan.versioning.commit import Wish as Commit
 from lochan.versioning.commit import commit
 from lochan.versioning.moving import merge
 from lochan.versioning.objects import delete, put
