@@ -17,7 +17,7 @@ from bench.cost import Cost
 from bench.places import ACTOR
 from bench.table import show
 from lochan.engines.duckdb.load.load import Loaded, load
-from lochan.engines.duckdb.load.streams import Input
+from lochan.ingest.streams import Input
 from lochan.lake import Lake
 from lochan.pools.settings import parse
 from lochan.store.local import LocalStore

@@ -22,9 +22,9 @@ from lochan.formats.entry import Entry
 from lochan.formats.pool_settings import PoolKey, PoolSettings
 from lochan.formats.refs_events import Moved
 from lochan.lake import Lake
+from lochan.pools.commit_objects import add_objects
 from lochan.pools.facts import from_metadata, to_metadata
 from lochan.pools.keys import encode
-from lochan.pools.landing import add_objects
 from lochan.pools.objects import object_path
 from lochan.store.local import LocalStore
 from lochan.versioning.open_repository import OpenRepository

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from bench import load_pool
 from bench.places import ACTOR
 from bench.table import show
-from lochan.engines.asking import How
 from lochan.engines.duckdb.limits import Limits
+from lochan.engines.run_query import RunOptions
 from lochan.engines.spark import session
 from lochan.engines.spark.place import SparkPlace
 from lochan.lake import Lake
@@ -34,7 +34,7 @@ _ROUNDS = int(os.environ.get("LOCHAN_BENCH_ROUNDS", "7"))
 _SHARE, _MORE_S = 1.1, 0.2  # the budget
 _OBJECT_BYTES = 8 << 20
 _TICKS = os.sysconf("SC_CLK_TCK")
-_HOW = How(engine="spark", limits=Limits(2 << 30), spark=SparkPlace("local[2]"), actor=ACTOR)
+_HOW = RunOptions(engine="spark", limits=Limits(2 << 30), spark=SparkPlace("local[2]"), actor=ACTOR)
 
 Work = Callable[[], Awaitable[object]]
 

@@ -27,7 +27,7 @@ from lochan.jobs.landing import Landed
 from lochan.lake import Lake
 from lochan.pools.settings import parse
 from lochan.spark.batches import Batches
-from lochan.spark.ingesting import destination, start
+from lochan.spark.ingest_stream import destination, start
 from lochan.spark.lakes import found_lake
 from lochan.store.local import LocalStore
 from lochan.versioning.moving import NOTHING

@@ -25,20 +25,19 @@ from lochan.versioning.repositories import POOL, Repositories, Repository
 
 if TYPE_CHECKING:
     from lochan.access.open_access import OpenAccess
-    from lochan.engines.asking import How
-    from lochan.engines.duckdb.load.load import How as LoadHow
-    from lochan.engines.duckdb.load.load import Loaded
+    from lochan.engines.duckdb.load.load import Loaded, LoadOptions
+    from lochan.engines.query_context import QueryContext
     from lochan.engines.result import Result
-    from lochan.engines.row_diff.outcome import RowDiff
-    from lochan.engines.row_diff.sides import Wish as RowWish
-    from lochan.engines.surroundings import Surroundings
+    from lochan.engines.row_diff.result import RowDiff
+    from lochan.engines.row_diff.sides import RowDiffRequest
+    from lochan.engines.run_query import RunOptions
     from lochan.formats.entry import Entry
     from lochan.formats.pool_settings import PoolSettings
     from lochan.jobs.diffing import How as RowHow
     from lochan.jobs.record import JobRun
     from lochan.journal.lines import EventLine
     from lochan.journal.trim import JournalTrim, Trimmed
-    from lochan.pools.joining import RowMerge
+    from lochan.pools.merge import RowMerge
     from lochan.store.place import StorePlace
     from lochan.store.verified import Verified
     from lochan.tree.cache import ArrowCache
@@ -97,7 +96,7 @@ class Lake:
         self._world = world
         self._outside: Outside | None = None
         self._access: OpenAccess | None = None
-        self._queries: Surroundings | None = None
+        self._queries: QueryContext | None = None
 
     @classmethod
     async def create(
@@ -310,7 +309,7 @@ class Lake:
             verified=self.verified,
         )
         if found.kind == POOL:
-            from lochan.pools.joining import PoolJoins
+            from lochan.pools.merge import PoolJoins
 
             opened.joins = PoolJoins(opened, self._compute_rows)
         return attach(opened)
@@ -407,7 +406,7 @@ class Lake:
         *,
         branch: str = "",
         actor: Actor,
-        how: LoadHow | None = None,
+        how: LoadOptions | None = None,
         key: str = "",
     ) -> Loaded:
         """Dicts, an Arrow table or batches, the path of a file or several: as one commit, all of it or nothing. With an
@@ -425,13 +424,13 @@ class Lake:
         finally:
             await repository.close()
 
-    async def query(self, text: str, how: How | None = None) -> Result:
+    async def query(self, text: str, how: RunOptions | None = None) -> Result:
         """A query of the pipe language or of SQL, at the snapshot of this moment. Raises QueryError, Gone, Refused."""
-        from lochan.engines.asking import How, ask
+        from lochan.engines.run_query import RunOptions, ask
 
-        return await ask(self.queries(), text, how or How())
+        return await ask(self.queries(), text, how or RunOptions())
 
-    async def diff_rows(self, name: str, wish: RowWish, how: RowHow | None = None) -> RowDiff:
+    async def diff_rows(self, name: str, wish: RowDiffRequest, how: RowHow | None = None) -> RowDiff:
         """Which rows differ between two commits of a pool, or of files of a repository. To be closed by the caller.
         Raises NotFound, Invalid for a key that does not tell rows apart, Gone."""
         from lochan.jobs.diffing import PLAIN, diff_rows
@@ -442,17 +441,17 @@ class Lake:
         finally:
             await repository.close()
 
-    def queries(self) -> Surroundings:
+    def queries(self) -> QueryContext:
         if self._queries is None:
             from lochan.engines.duckdb.files import files_of
             from lochan.engines.duckdb.instances import Instances
-            from lochan.engines.surroundings import Surroundings
-            from lochan.query.sources.snapshot import Snapshots
+            from lochan.engines.query_context import QueryContext
+            from lochan.pools.snapshot import Snapshots
 
             cache = self._world.cache
             kept = (f"{cache.folder}/objects/{self.id}", cache.bytes_max) if cache else (None, 0)
             files = files_of(self.store, *kept, verified=self.verified)
-            self._queries = Surroundings(
+            self._queries = QueryContext(
                 self, files, Snapshots(), self._clock, self.store, self.place, self.verified, Instances(), self._tell
             )
         return self._queries

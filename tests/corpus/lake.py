@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lochan.engines.asking import How
+from lochan.engines.run_query import RunOptions
 from lochan.engines.spark.place import STANDARD, SparkPlace
 from lochan.formats.record import Actor
 from lochan.lake import Lake
@@ -46,7 +46,9 @@ def answers(folder: Path, spark: SparkPlace = STANDARD) -> Iterator[Ask]:
         runner.run(make(folder))
         lake = runner.run(Lake.open(LocalStore(str(folder / "lake"))))
         try:
-            yield lambda query, engine: runner.run(_answer(lake, query, How(actor=ANN, engine=engine, spark=spark)))
+            yield lambda query, engine: runner.run(
+                _answer(lake, query, RunOptions(actor=ANN, engine=engine, spark=spark))
+            )
         finally:
             runner.run(lake.close())
 
@@ -86,7 +88,7 @@ class LakeRows(Pools):
         return [row for name in here._names(source) for row in here._of(name, source)]
 
 
-async def _answer(lake: Lake, query: str, how: How) -> list[Any]:
+async def _answer(lake: Lake, query: str, how: RunOptions) -> list[Any]:
     with await lake.query(query, how) as result:
         return list(result.rows())
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from lochan.query.functions import AGGREGATES, FUNCTIONS
-from lochan.query.sql.beginning import is_sql
+from lochan.query.language import is_sql
 from lochan.query.sql.calls import names
 from lochan.query.sql.query import read
 from lochan.query.syntax.parse import parse

@@ -8,10 +8,10 @@ from pathlib import Path
 import msgspec
 
 from lochan import failpoints
-from lochan.engines.asking import How
-from lochan.engines.compacting import EVERYTHING, compact
+from lochan.engines.compact import EVERYTHING, compact
 from lochan.engines.duckdb.delete import delete_where
 from lochan.engines.duckdb.load.load import load_rows
+from lochan.engines.run_query import RunOptions
 from lochan.errors import AlreadyExists, NothingToDo
 from lochan.formats.pool_settings import PoolKey, PoolSettings
 from lochan.formats.record import Actor
@@ -70,7 +70,7 @@ async def done(pool: OpenRepository, branch: str) -> list[str]:
 
 
 async def rows(lake: Lake) -> list[int]:
-    with await lake.query("from logs | yield n", How(actor=ANN)) as result:
+    with await lake.query("from logs | yield n", RunOptions(actor=ANN)) as result:
         return list(result.rows())
 
 

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from lochan.engines.compacting import Compacted, Wish, rehearse
-from lochan.engines.row_diff.sides import Wish as Refs
+from lochan.engines.compact import Compacted, CompactRequest, rehearse
+from lochan.engines.row_diff.sides import RowDiffRequest as Refs
 from lochan.engines.spark import session
 from lochan.errors import ConcurrentCommit, Gone, NothingToDo
 from lochan.jobs.compact.compact import How, compact
 from lochan.jobs.diffing import How as DiffHow
 from lochan.jobs.listing import jobs
 from lochan.lake import Lake, World
-from lochan.pools.landing import delete_objects
+from lochan.pools.commit_objects import delete_objects
 from lochan.pools.upkeep import UPKEEP
 from lochan.store.open import open_store
 from lochan.versioning.open_repository import OpenRepository
@@ -36,7 +36,7 @@ def stopped() -> Iterator[None]:
     session.stop()
 
 
-async def compacted(lake: QueryLake, repository: OpenRepository, wish: Wish = Wish()) -> Compacted:  # noqa: B008
+async def compacted(lake: QueryLake, repository: OpenRepository, wish: CompactRequest = CompactRequest()) -> Compacted:  # noqa: B008
     at = lake.lake.queries().files, lake.lake.place
     return await compact(repository, "main", *at, wish, actor=ANN, how=SPARK)
 
@@ -82,7 +82,9 @@ def test_loads_and_queries_go_on_and_who_deletes_what_it_reads_wins(tmp_path: Pa
         async with query_lake(tmp_path) as lake:
             await lake.pool("logs", *PLAIN, settings=SMALL)
             repository = await lake.lake.open_repository("logs")
-            task = asyncio.create_task(compacted(lake, repository, Wish(policy=UPKEEP._replace(overlapping_max=2))))
+            task = asyncio.create_task(
+                compacted(lake, repository, CompactRequest(policy=UPKEEP._replace(overlapping_max=2)))
+            )
             await lake.load("logs", [{"k": 5, "v": "meanwhile"}])
             assert await lake.rows("from logs | count()") == [{"count": 1_501}]
             assert not task.done()

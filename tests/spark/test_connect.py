@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 import lochan.spark
-from lochan.engines.asking import How
 from lochan.engines.duckdb.limits import STANDARD, Cancelled, LimitReached, Limits
-from lochan.engines.row_diff.sides import Wish
+from lochan.engines.row_diff.sides import RowDiffRequest
+from lochan.engines.run_query import RunOptions
 from lochan.engines.spark import session
 from lochan.engines.spark.place import SparkPlace
 from lochan.errors import Gone, PreconditionFailed
@@ -35,13 +35,13 @@ SLOW = "from many | join (from many) on a=a | count()"
 
 
 @pytest.fixture(scope="module")
-def how() -> Iterator[How]:
+def how() -> Iterator[RunOptions]:
     with connect_server() as url:
-        yield How(engine="spark", spark=SparkPlace(remote=url), actor=ANN)
+        yield RunOptions(engine="spark", spark=SparkPlace(remote=url), actor=ANN)
         session.stop()
 
 
-def test_rows_limits_and_what_is_gone(how: How, tmp_path: Path) -> None:
+def test_rows_limits_and_what_is_gone(how: RunOptions, tmp_path: Path) -> None:
     rows = [{"k": number, "a": 1, "s": f"{number}"} for number in range(2_000)]
 
     async def asked() -> None:
@@ -69,7 +69,7 @@ def test_rows_limits_and_what_is_gone(how: How, tmp_path: Path) -> None:
     asyncio.run(asked())
 
 
-def test_a_frame_and_a_stream(how: How, tmp_path: Path) -> None:
+def test_a_frame_and_a_stream(how: RunOptions, tmp_path: Path) -> None:
     """Which are jobs, as everywhere; the server tells nothing of their tasks."""
 
     async def made() -> None:
@@ -113,7 +113,7 @@ def test_a_frame_and_a_stream(how: How, tmp_path: Path) -> None:
     asyncio.run(asked())
 
 
-def test_times_are_what_they_were_in_any_zone(how: How, tmp_path: Path) -> None:
+def test_times_are_what_they_were_in_any_zone(how: RunOptions, tmp_path: Path) -> None:
     """Behind Connect a frame is looked at when it runs: by then the session is in its own zone again."""
     from pyspark.sql import SparkSession
 
@@ -130,7 +130,7 @@ def test_times_are_what_they_were_in_any_zone(how: How, tmp_path: Path) -> None:
         own.stop()
 
 
-def test_an_overwrite_by_what_was_read_drops_nothing_that_came_since(how: How, tmp_path: Path) -> None:
+def test_an_overwrite_by_what_was_read_drops_nothing_that_came_since(how: RunOptions, tmp_path: Path) -> None:
     async def made() -> None:
         async with query_lake(tmp_path) as lake:
             await lake.pool("pool", [{"k": 1}])
@@ -151,7 +151,7 @@ def test_an_overwrite_by_what_was_read_drops_nothing_that_came_since(how: How, t
     assert lochan.spark.read(spark, "pool", lake=place).count() == 1
 
 
-def test_a_compaction_and_a_diff_of_rows(how: How, tmp_path: Path) -> None:
+def test_a_compaction_and_a_diff_of_rows(how: RunOptions, tmp_path: Path) -> None:
     rows = [{"k": number, "s": f"{number * 2654435761 % (1 << 32):x}"} for number in range(2_000)]
 
     async def asked() -> None:
@@ -165,7 +165,9 @@ def test_a_compaction_and_a_diff_of_rows(how: How, tmp_path: Path) -> None:
             await repository.close()
             assert done.after > 2
             await lake.load("pool", rows[:2])
-            with await lake.lake.diff_rows("pool", Wish("main~2", "main"), DiffHow("spark", spark=how.spark)) as found:
+            with await lake.lake.diff_rows(
+                "pool", RowDiffRequest("main~2", "main"), DiffHow("spark", spark=how.spark)
+            ) as found:
                 assert (found.added, found.removed) == (2, 0)
                 assert found.frame.count() == 2
 

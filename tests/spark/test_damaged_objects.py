@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import lochan.spark
-from lochan.engines.asking import How
 from lochan.engines.duckdb.limits import STANDARD
-from lochan.engines.row_diff.sides import Wish
+from lochan.engines.row_diff.sides import RowDiffRequest
+from lochan.engines.run_query import RunOptions
 from lochan.engines.spark import session
 from lochan.engines.spark.bucket_check import BucketCheck
 from lochan.errors import Corrupt, Gone
@@ -23,7 +23,7 @@ from lochan.jobs.compact.compact import How as CompactHow
 from lochan.jobs.compact.compact import compact
 from lochan.jobs.diffing import How as DiffHow
 from lochan.lake import Lake
-from lochan.query.sources.snapshot import DataObject
+from lochan.pools.snapshot import DataObject
 from lochan.store.local import LocalStore
 from lochan.store.memory import MemoryStore
 from lochan.store.place import StorePlace
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 pytestmark = LEFT_SOCKETS
 ROWS = [{"k": number, "x": number * 7} for number in range(100)]
-SPARK = How(engine="spark", spark=HERE)
+SPARK = RunOptions(engine="spark", spark=HERE)
 
 
 @pytest.fixture(scope="module")
@@ -106,7 +106,7 @@ async def _compact(lake: Lake) -> None:
 
 
 async def _diff(lake: Lake) -> None:
-    (await lake.diff_rows("logs", Wish("main", "empty"), DiffHow(engine="spark", spark=HERE))).close()
+    (await lake.diff_rows("logs", RowDiffRequest("main", "empty"), DiffHow(engine="spark", spark=HERE))).close()
 
 
 @pytest.mark.parametrize("act", [_query, _compact, _diff])

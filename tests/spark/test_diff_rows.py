@@ -10,7 +10,7 @@ import pytest
 
 import lochan.spark
 from lochan.engines.duckdb.limits import STANDARD
-from lochan.engines.row_diff.sides import Wish
+from lochan.engines.row_diff.sides import RowDiffRequest
 from lochan.engines.spark import session
 from lochan.errors import Gone, Invalid
 from lochan.jobs.diffing import How
@@ -37,7 +37,7 @@ def stopped() -> Iterator[None]:
     session.stop()
 
 
-async def both(lake: QueryLake, name: str, wish: Wish) -> dict[str, Any]:
+async def both(lake: QueryLake, name: str, wish: RowDiffRequest) -> dict[str, Any]:
     """What both engines find."""
     found = []
     for how in (DUCKDB, SPARK):
@@ -52,8 +52,8 @@ def test_it_finds_what_the_embedded_engine_finds(tmp_path: Path) -> None:
     async def told() -> None:
         async with query_lake(tmp_path) as lake:
             await two_sides(lake, [LEFT[:200], LEFT[200:], LEFT[:3]], [RIGHT[::2], RIGHT[1::2]], BY_K)
-            assert await both(lake, "logs", Wish("left", "right")) == {"removed": 73, "added": 71}
-            assert await both(lake, "logs", Wish("left", "left")) == {}
+            assert await both(lake, "logs", RowDiffRequest("left", "right")) == {"removed": 73, "added": 71}
+            assert await both(lake, "logs", RowDiffRequest("left", "left")) == {}
             await files(lake)
             for name in ("csv", "a folder"):
                 wish, counts = CASES[name]
@@ -66,10 +66,14 @@ def test_by_key_and_as_a_frame(tmp_path: Path) -> None:
     async def told() -> None:
         async with query_lake(tmp_path) as lake:
             await two_sides(lake, [LEFT], [RIGHT], KEYED)
-            assert await both(lake, "logs", Wish("left", "right")) == {"changed": 50, "removed": 20, "added": 21}
+            assert await both(lake, "logs", RowDiffRequest("left", "right")) == {
+                "changed": 50,
+                "removed": 20,
+                "added": 21,
+            }
             await lake.load("logs", LEFT[7:8], "right")
             with pytest.raises(Invalid, match=r'the key {"k":7} is that of 2 rows of logs@right'):
-                await lake.lake.diff_rows("logs", Wish("left", "right"), SPARK)
+                await lake.lake.diff_rows("logs", RowDiffRequest("left", "right"), SPARK)
 
     run(told())
     spark, place = session.session_at(HERE, STANDARD), tmp_path / "lake"
@@ -89,6 +93,6 @@ def test_an_object_that_is_gone_is_named(tmp_path: Path) -> None:
             for file in await lake.files("logs"):
                 file.unlink()
             with pytest.raises(Gone, match="is gone"):
-                await lake.lake.diff_rows("logs", Wish("main~1", "main"), SPARK)
+                await lake.lake.diff_rows("logs", RowDiffRequest("main~1", "main"), SPARK)
 
     run(told())

@@ -15,11 +15,11 @@ import pyarrow as pa
 import pytest
 
 from lochan.engines.duckdb.limits import STANDARD
-from lochan.engines.duckdb.load.load import How, Loaded, load
-from lochan.engines.duckdb.load.streams import file_input
+from lochan.engines.duckdb.load.load import Loaded, LoadOptions, load
 from lochan.engines.spark import session
 from lochan.errors import Invalid
 from lochan.formats.job import JobStage
+from lochan.ingest.streams import file_input
 from lochan.jobs.load.files import local_file
 from lochan.jobs.load.load import Cutting, Where, load_files
 from lochan.jobs.load.tasks import cut, load_part
@@ -44,11 +44,18 @@ def stopped() -> Iterator[None]:
     session.stop()
 
 
-async def loaded(pool: JobPool, paths: list[Path], how: How | None = None, **more: Any) -> Loaded:
+async def loaded(pool: JobPool, paths: list[Path], how: LoadOptions | None = None, **more: Any) -> Loaded:
     where = Where(session.session_at(AGAIN, STANDARD), **more)
     files = [local_file(path) for path in paths]
     return await load_files(
-        pool.repository, pool.lake.lake.place, "main", files, actor=ANN, where=where, how=how or How(), cutting=SMALL
+        pool.repository,
+        pool.lake.lake.place,
+        "main",
+        files,
+        actor=ANN,
+        where=where,
+        how=how or LoadOptions(),
+        cutting=SMALL,
     )
 
 
@@ -64,7 +71,7 @@ def test_every_format_is_equal_to_the_embedded_load(tmp_path: Path) -> None:
     async def play() -> None:
         async with job_pool(tmp_path) as pool:
             paths = written(tmp_path, {**FILES, "broken.ndjson": BROKEN})
-            how = How(on_error="keep")
+            how = LoadOptions(on_error="keep")
             here = await loaded(pool, paths, how, listener=lambda found: stages.__setitem__(slice(None), found))
             await pool.lake.pool("same")
             repository = await pool.lake.lake.open_repository("same")

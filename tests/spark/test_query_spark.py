@@ -13,8 +13,8 @@ import pyarrow as pa
 import pytest
 from pyspark.errors import AnalysisException
 
-from lochan.engines.asking import How
 from lochan.engines.duckdb.limits import STANDARD, Cancelled, LimitReached, Limits, cancelled
+from lochan.engines.run_query import RunOptions
 from lochan.engines.spark import job, session
 from lochan.engines.spark.sizes import Sizes
 from lochan.engines.spark.waves import waves, whole
@@ -27,7 +27,7 @@ from tests.unit.engines.lake import ANN, QueryLake, query_lake
 from tests.unit.engines.test_order_of_rows import KEYS, place
 
 pytestmark = LEFT_SOCKETS
-SPARK = How(engine="spark", spark=HERE, actor=ANN)
+SPARK = RunOptions(engine="spark", spark=HERE, actor=ANN)
 # Four hundred million rows; a task looks whether it is to end at every twenty thousand. One that did so seldom would be
 # ended with its JVM, in the midst of the next test.
 SLOW = "from pool | join (from pool) on a=a | count()"

@@ -17,8 +17,8 @@ import pytest
 import lochan
 from lochan.query.dialects import addresses, durations
 from lochan.query.dialects.backtracking import EXPONENTIAL, growth
-from lochan.query.sql.beginning import is_sql
-from lochan.query.sql.reading import _DASHED, _quoted
+from lochan.query.language import is_sql
+from lochan.query.sql.parse import _DASHED, _quoted
 
 ROOT = Path(lochan.__file__).parent
 NAMES = ("compile", "match", "search", "fullmatch", "sub", "subn", "split", "findall", "finditer")

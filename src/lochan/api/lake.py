@@ -13,7 +13,7 @@ from lochan.api.session import Session
 
 if TYPE_CHECKING:
     from lochan.engines.result import Result
-    from lochan.engines.row_diff.outcome import RowDiff
+    from lochan.engines.row_diff.result import RowDiff
     from lochan.journal.lines import EventLine
 
 
@@ -95,10 +95,10 @@ class Lake:
         `on` are fields that tell rows apart, by default the pool's primary key; with none, whole rows are compared.
         Raises Invalid for rows that they do not tell apart."""
         from lochan.engines.duckdb.limits import MEMORY_BYTES, Limits
-        from lochan.engines.row_diff.sides import wish_of
+        from lochan.engines.row_diff.sides import row_diff_request
         from lochan.jobs.diffing import How
 
-        repository, wish = wish_of(left, right, [on] if isinstance(on, str) else on)
+        repository, wish = row_diff_request(left, right, [on] if isinstance(on, str) else on)
         limits = Limits(options.memory_bytes or MEMORY_BYTES, options.timeout_s)
         how = How(options.engine, limits, sample=sample, actor=self._session.actor)
         return await self._session.lake.diff_rows(repository, wish, how)
@@ -120,9 +120,9 @@ class Lake:
 
 
 async def query(session: Session, text: str, options: EngineOptions, *, pool: str = "", key: str = "") -> Result:
-    from lochan.engines.asking import How
     from lochan.engines.duckdb.limits import MEMORY_BYTES, Limits
+    from lochan.engines.run_query import RunOptions
 
     limits = Limits(options.memory_bytes or MEMORY_BYTES, options.timeout_s)
     actor = session.acting(key, "query", text)
-    return await session.lake.query(text, How(current=pool, engine=options.engine, limits=limits, actor=actor))
+    return await session.lake.query(text, RunOptions(current=pool, engine=options.engine, limits=limits, actor=actor))

@@ -67,11 +67,11 @@ def command(
     job = JobOptions(engine, master, memory)
 
     async def work(opened: Opened) -> dict[str, Any]:
-        from lochan.engines.compacting import Wish, rehearse
+        from lochan.engines.compact import CompactRequest, rehearse
         from lochan.jobs.compact.compact import How, compact
         from lochan.pools.upkeep import ALWAYS, UPKEEP
 
-        wish = Wish(ids, _span(low, high, opened.pool), upto, UPKEEP if upkeep else ALWAYS)
+        wish = CompactRequest(ids, _span(low, high, opened.pool), upto, UPKEEP if upkeep else ALWAYS)
         repository = opened.repository
         if dry_run or job.engine == "duckdb":
             without_pandas()

@@ -46,7 +46,7 @@ def command(
     async def work(opened: Opened) -> dict[str, Any]:
         opened.needs_pool()
         if where is None:
-            from lochan.pools.landing import delete_objects
+            from lochan.pools.commit_objects import delete_objects
 
             return {"head": await delete_objects(opened.repository, opened.ref, ids, words, actor=opened.actor)}
         from lochan.engines.duckdb.delete import delete_where

@@ -101,11 +101,11 @@ def _diff_rows(
 
     async def work(opened: Opened) -> None:
         from lochan.cli.row_difference import show
-        from lochan.engines.row_diff.outcome import SAMPLE
-        from lochan.engines.row_diff.sides import wish_of
+        from lochan.engines.row_diff.result import SAMPLE
+        from lochan.engines.row_diff.sides import row_diff_request
         from lochan.jobs.diffing import How, diff_rows
 
-        _, wish = wish_of(left, right, key, three_dot=three_dot)
+        _, wish = row_diff_request(left, right, key, three_dot=three_dot)
         spark, sample = job.spark(configuration()), SAMPLE if limit is None else limit
         how = How(job.engine, job.limits(), spark, sample, opened.actor, bar.show)
         lake = opened.lake

@@ -30,7 +30,7 @@ def command(text: str | None, include: str | None, form: str, **options: object)
     without_pandas()
 
     async def work() -> dict[str, Any]:
-        from lochan.engines.explaining import explain
+        from lochan.engines.explain import explain
 
         async with open_lake(config) as lake:
             return await explain(lake.queries(), query, wish.how(config, lake))

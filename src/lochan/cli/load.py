@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
     from lochan.cli.load_sources import Source
-    from lochan.engines.duckdb.load.load import How, Loaded
-    from lochan.engines.duckdb.load.streams import Input
+    from lochan.engines.duckdb.load.load import Loaded, LoadOptions
     from lochan.engines.spark.place import SparkPlace
     from lochan.formats.pool_settings import PoolSettings
     from lochan.formats.record import Actor
+    from lochan.ingest.streams import Input
     from lochan.lake import Lake
     from lochan.versioning.moving import Said
     from lochan.versioning.open_repository import OpenRepository
@@ -97,7 +97,7 @@ def command(
 
     async def work() -> "tuple[Uri, Loaded]":
         from lochan.cli.load_sources import sources as found_sources
-        from lochan.engines.duckdb.load.load import How
+        from lochan.engines.duckdb.load.load import LoadOptions
 
         async with open_lake(config, counted=True) as lake:
             try:
@@ -108,7 +108,7 @@ def command(
                     raise NotFound(f"{error.message}, and {pool!r} is a pool or repository", hint=hint) from None
                 raise
             uri = at or on_branch(in_use(config, lake.id))
-            how = How(input_format, on_error, options.limits(), unpacked, row_tag=row_tag or "")
+            how = LoadOptions(input_format, on_error, options.limits(), unpacked, row_tag=row_tag or "")
             wish = Wish(uri, words, actor(config), Wanted(create, keys, times), how, wants_progress=form != "json")
             place = options.spark(config)
             if on_spark(engine, found, place):
@@ -142,7 +142,7 @@ class Wish(NamedTuple):
     words: "Said"
     by: "Actor"
     wanted: Wanted
-    how: "How"
+    how: "LoadOptions"
     wants_progress: bool
 
 
@@ -150,7 +150,7 @@ def on_spark(engine: str, found: "Sequence[Source]", place: "SparkPlace") -> boo
     """Whether Spark loads it: whoever named no engine gets it for what is very much."""
     from lochan.cli.load_sources import Stream
     from lochan.engines.choice import PACKED_SPILL, SPARK, TEXT_SPILL, engine_for
-    from lochan.pools.input_format import is_plain_text
+    from lochan.ingest.input_format import is_plain_text
 
     if engine == "auto" and any(isinstance(each, Stream) for each in found):
         return False
@@ -243,7 +243,7 @@ def _why(wanted: Wanted, key: str) -> str:
     return f" ({key}: a time that most rows have)" if key else " (no time is in most rows, so the whole row is the key)"
 
 
-async def _suggested(first: "Input", how: "How") -> str:
+async def _suggested(first: "Input", how: "LoadOptions") -> str:
     import asyncio
 
     from lochan.engines.duckdb.load.sample import sample

@@ -11,7 +11,7 @@ from lochan.cli.places import place_url
 from lochan.errors import Invalid, NotFound
 
 if TYPE_CHECKING:
-    from lochan.engines.duckdb.load.streams import Input
+    from lochan.ingest.streams import Input
     from lochan.jobs.load.files import File
     from lochan.lake import Lake
     from lochan.store.protocol import Stat, Store
@@ -28,7 +28,7 @@ class Stream:
     size = None
 
     def as_input(self) -> "Input":
-        from lochan.engines.duckdb.load.streams import Input
+        from lochan.ingest.streams import Input
 
         return Input(self.name, Again(sys.stdin.buffer).open)
 
@@ -149,7 +149,7 @@ async def _stored(lake: "Lake", url: str) -> list["File"]:
 
 
 async def _copied(lake: "Lake", file: "File", copy: Path) -> "Input":
-    from lochan.engines.duckdb.load.streams import file_input
+    from lochan.ingest.streams import file_input
 
     outside = lake.outside()
     assert outside is not None

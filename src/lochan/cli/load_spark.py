@@ -86,7 +86,7 @@ async def _load(
     run: "JobRun",
 ) -> "Loaded":
     from lochan.cli.progress import StageBar
-    from lochan.engines.spark.telling import listener_of
+    from lochan.engines.spark.run_report import listener_of
     from lochan.jobs.load.load import Where, load_files
 
     with StageBar("load", wanted=wish.wants_progress) as bar:

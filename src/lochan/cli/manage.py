@@ -12,8 +12,8 @@ from lochan.errors import Invalid, LochanError, Refused
 
 if TYPE_CHECKING:
     from lochan.config.values import Config
-    from lochan.engines.compacting import Compacted, Wish
-    from lochan.engines.upkeep import Kept
+    from lochan.engines.compact import Compacted, CompactRequest
+    from lochan.engines.upkeep import UpkeepResult
     from lochan.journal.trim import JournalTrim
     from lochan.lake import Lake
     from lochan.pools.upkeep import Upkeep
@@ -179,7 +179,7 @@ class _Rounds:
             errors += [] if each.error is None else [each.error]
         return errors
 
-    async def _compact(self, repository: "OpenRepository", branch: str, wish: "Wish") -> "Compacted":
+    async def _compact(self, repository: "OpenRepository", branch: str, wish: "CompactRequest") -> "Compacted":
         from lochan.jobs.compact.compact import compact
         from lochan.journal.request_key import part_of
 
@@ -195,7 +195,7 @@ async def _check(lake: "Lake", names: tuple[str, ...]) -> None:
             raise Refused(f"{name!r} holds files, and is no pool", hint="`lochan create POOL` makes a pool")
 
 
-def _record(kept: "Kept") -> dict[str, Any]:
+def _record(kept: "UpkeepResult") -> dict[str, Any]:
     done = {} if kept.compacted is None else kept.compacted._asdict()
     said = {} if kept.error is None else {"error": str(kept.error)}
     return {"pool": kept.pool, "branch": kept.branch or None, "outcome": kept.outcome, **done, **said}
@@ -214,7 +214,7 @@ def _trim_line(each: "JournalTrim") -> str:
     return f"journal of {cell(each.name)}: trimmed: {packed:,} segments made, {deleted:,} slots deleted"
 
 
-def _line(kept: "Kept") -> str:
+def _line(kept: "UpkeepResult") -> str:
     where = f"{kept.pool}@{kept.branch}" if kept.branch else kept.pool
     done = kept.compacted
     if done is not None:

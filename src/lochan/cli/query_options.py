@@ -10,8 +10,8 @@ from lochan.errors import Invalid
 
 if TYPE_CHECKING:
     from lochan.config.values import Config
-    from lochan.engines.asking import How
-    from lochan.engines.spark.watching import Listener
+    from lochan.engines.run_query import RunOptions
+    from lochan.engines.spark.progress import Listener
     from lochan.lake import Lake
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -30,19 +30,19 @@ class QueryOptions(NamedTuple):
     timeout: str | None = None
     go_on: bool = False
 
-    def how(self, config: "Config", lake: "Lake", watch: "Listener | None" = None) -> "How":
+    def how(self, config: "Config", lake: "Lake", watch: "Listener | None" = None) -> "RunOptions":
         """`watch` is told how far Spark is. Raises Invalid, naming the option."""
         from lochan.cli.current import find_in_use
         from lochan.cli.session import actor
         from lochan.cli.sizes import size_bytes
         from lochan.cli.spark_place import spark_place
-        from lochan.engines.asking import How
         from lochan.engines.duckdb.limits import MEMORY_BYTES, Limits
+        from lochan.engines.run_query import RunOptions
 
         memory = MEMORY_BYTES if self.memory is None else size_bytes("--memory", self.memory)
         limits = Limits(memory, None if self.timeout is None else seconds("--timeout", self.timeout))
         in_use, spark = str(find_in_use(config, lake.id) or ""), spark_place(config, self.master)
-        return How(in_use, self.engine, limits, self.go_on, actor(config), spark, watch)
+        return RunOptions(in_use, self.engine, limits, self.go_on, actor(config), spark, watch)
 
 
 def query_options(command: F) -> F:

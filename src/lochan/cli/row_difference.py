@@ -8,7 +8,7 @@ import click
 from lochan.cli.shown import echo_table, printable, show_record
 
 if TYPE_CHECKING:
-    from lochan.engines.row_diff.outcome import Change, RowDiff
+    from lochan.engines.row_diff.result import Change, RowDiff
 
 
 def record(found: "RowDiff") -> dict[str, Any]:

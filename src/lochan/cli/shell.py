@@ -12,7 +12,7 @@ from lochan.cli.without_pandas import without_pandas
 from lochan.errors import LochanError
 
 if TYPE_CHECKING:
-    from lochan.engines.asking import How
+    from lochan.engines.run_query import RunOptions
     from lochan.lake import Lake
 
 _SHOWN = tuple(form for form in FORMATS if form not in ("parquet", "arrow"))
@@ -59,7 +59,7 @@ def command(form: str | None, **options: object) -> None:
 
 class Shell:
     def __init__(
-        self, lake: "Lake", how: "How", run: Callable[[Coroutine[Any, Any, Any]], Any], form: str | None
+        self, lake: "Lake", how: "RunOptions", run: Callable[[Coroutine[Any, Any, Any]], Any], form: str | None
     ) -> None:
         self._lake = lake
         self._how = how

@@ -38,7 +38,7 @@ def follow(wish: StreamWish) -> None:
     from lochan.jobs.failing import explained
     from lochan.jobs.record import recorded
     from lochan.spark.batches import Batches
-    from lochan.spark.ingesting import start
+    from lochan.spark.ingest_stream import start
     from lochan.store.counting import counts_of
 
     config = configuration()
@@ -102,7 +102,7 @@ def _source(wish: StreamWish) -> _Source:
 
 
 def _folder(wish: StreamWish) -> _Source:
-    from lochan.engines.duckdb.load.load import How
+    from lochan.engines.duckdb.load.load import LoadOptions
     from lochan.jobs.streams.sources import write_files
     from lochan.spark.batches import plain_path
 
@@ -114,7 +114,7 @@ def _folder(wish: StreamWish) -> _Source:
         "maxFileAge": _FOREVER,
         "recursiveFileLookup": "true",
     }
-    how = How(wish.input_format, wish.on_error)
+    how = LoadOptions(wish.input_format, wish.on_error)
     return _Source(str(folder), "binaryFile", options, plain_path(str(folder)), partial(write_files, how))
 
 

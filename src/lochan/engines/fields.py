@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from lochan.engines.surroundings import Surroundings
+from lochan.engines.query_context import QueryContext
+from lochan.pools.leaf import Path
 from lochan.pools.shape import OBJECT
-from lochan.query.leaves import Path
 from lochan.query.sources.pool import PoolSource
 from lochan.query.sources.scans import Scans
 
 _DEPTH = 3
 
 
-async def fields_of(at: Surroundings, pool: str) -> list[str]:
+async def fields_of(at: QueryContext, pool: str) -> list[str]:
     """On its default branch, as paths with dots."""
     repository = await at.catalog.open_repository(pool)
     try:

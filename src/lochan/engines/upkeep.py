@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import duckdb
 
-from lochan.engines.compacting import Compacted, Wish, compact
+from lochan.engines.compact import Compacted, CompactRequest, compact
 from lochan.engines.duckdb.limits import STANDARD, Limits
-from lochan.engines.surroundings import Surroundings
+from lochan.engines.query_context import QueryContext
 from lochan.errors import ConcurrentCommit, LochanError, NothingToDo
 from lochan.formats.record import Actor
 from lochan.pools.upkeep import Rule, Upkeep
@@ -32,10 +32,10 @@ COMPACTED, IN_ORDER, LEFT_ALONE, NO_BRANCH, BUSY, FAILED = (
 _TRIES = 3
 
 # How a branch is compacted: on this machine, unless told otherwise.
-Compact = Callable[[OpenRepository, str, Wish], Awaitable[Compacted]]
+Compact = Callable[[OpenRepository, str, CompactRequest], Awaitable[Compacted]]
 
 
-class Kept(NamedTuple):
+class UpkeepResult(NamedTuple):
     """What became of one branch."""
 
     pool: str
@@ -46,14 +46,14 @@ class Kept(NamedTuple):
 
 
 async def keep(
-    at: Surroundings,
+    at: QueryContext,
     upkeep: Upkeep,
     only: Collection[str] = (),
     *,
     actor: Actor,
     limits: Limits = STANDARD,
     by: Compact | None = None,
-) -> AsyncIterator[Kept]:
+) -> AsyncIterator[UpkeepResult]:
     """All pools, or only those with these names. Raises what keeps the lake itself from being read."""
     by = by or partial(_here, at, actor, limits)
     for pool in await at.catalog.repositories():
@@ -61,19 +61,19 @@ async def keep(
             continue
         rule = upkeep.rule(pool.name)
         if not rule.compact:
-            yield Kept(pool.name, "", LEFT_ALONE)
+            yield UpkeepResult(pool.name, "", LEFT_ALONE)
             continue
         for branch in rule.branches or (pool.default_branch,):
             yield await _kept(at, pool, branch, rule, by)
 
 
 async def _here(
-    at: Surroundings, actor: Actor, limits: Limits, repository: OpenRepository, branch: str, wish: Wish
+    at: QueryContext, actor: Actor, limits: Limits, repository: OpenRepository, branch: str, wish: CompactRequest
 ) -> Compacted:
     return await compact(repository, branch, at.files, wish, actor=actor, limits=limits)
 
 
-async def _kept(at: Surroundings, pool: Repository, branch: str, rule: Rule, by: Compact) -> Kept:
+async def _kept(at: QueryContext, pool: Repository, branch: str, rule: Rule, by: Compact) -> UpkeepResult:
     try:
         repository = await at.catalog.open_repository(pool.name)
         try:
@@ -81,21 +81,21 @@ async def _kept(at: Surroundings, pool: Repository, branch: str, rule: Rule, by:
         finally:
             await repository.close()
     except (LochanError, OSError, duckdb.Error) as error:
-        return Kept(pool.name, branch, FAILED, error=error)
+        return UpkeepResult(pool.name, branch, FAILED, error=error)
 
 
-async def _keep_branch(repository: OpenRepository, branch: str, rule: Rule, by: Compact) -> Kept:
+async def _keep_branch(repository: OpenRepository, branch: str, rule: Rule, by: Compact) -> UpkeepResult:
     name = repository.repository.name
     refs, _ = await repository.refs()
     if refs.find_branch(branch) is None:
-        return Kept(name, branch, NO_BRANCH)
-    wish = Wish(policy=rule.policy, size_bytes=rule.size_bytes)
+        return UpkeepResult(name, branch, NO_BRANCH)
+    wish = CompactRequest(policy=rule.policy, size_bytes=rule.size_bytes)
     for _ in range(_TRIES):
         try:
             done = await by(repository, branch, wish)
-            return Kept(name, branch, COMPACTED, done)
+            return UpkeepResult(name, branch, COMPACTED, done)
         except NothingToDo:
-            return Kept(name, branch, IN_ORDER)
+            return UpkeepResult(name, branch, IN_ORDER)
         except ConcurrentCommit:
             continue
-    return Kept(name, branch, BUSY)
+    return UpkeepResult(name, branch, BUSY)

@@ -9,5 +9,6 @@ process_limits memory, processor time, files and file sizes of a decoder
 channel        the messages between the two
 batches, rows  what crosses as values. What a decoder says is not trusted: sizes are bounded, Arrow is validated
 
-The readers themselves are the engines' (`engines/duckdb/load`); nothing here knows a format.
+The readers of formats that need no engine are here too: input_format tells what an input is, streams unpacks it, and
+lines, json_elements, xml, avro and tabular (Arrow, Parquet, ORC) make rows of it.
 """

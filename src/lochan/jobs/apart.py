@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, TypeVar
 
 from lochan.engines.spark.job import Tagged
-from lochan.engines.spark.watching import Listener, Watch
+from lochan.engines.spark.progress import Listener, Watch
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

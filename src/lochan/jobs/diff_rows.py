@@ -27,8 +27,8 @@ from lochan.engines.duckdb.files import files_of
 from lochan.engines.duckdb.limits import Limits
 from lochan.engines.duckdb.session import Session
 from lochan.engines.row_diff import statements
-from lochan.engines.row_diff.outcome import SAMPLE, Change, RowDiff, check_keys
-from lochan.engines.row_diff.outcome import SCHEMA as FOUND_SCHEMA
+from lochan.engines.row_diff.result import SAMPLE, Change, RowDiff, check_keys
+from lochan.engines.row_diff.result import SCHEMA as FOUND_SCHEMA
 from lochan.engines.row_diff.sides import LEFT, RIGHT, Sides
 from lochan.engines.spark.package import ship
 from lochan.errors import LochanError

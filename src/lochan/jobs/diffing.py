@@ -6,17 +6,17 @@ from __future__ import annotations
 from functools import partial
 from typing import NamedTuple
 
-from lochan.engines.asking import NOBODY
 from lochan.engines.choice import SPARK, engine_for
 from lochan.engines.duckdb.diff_rows import diff_rows as embedded
 from lochan.engines.duckdb.files import Files
 from lochan.engines.duckdb.limits import STANDARD, Limits
-from lochan.engines.row_diff.outcome import SAMPLE, RowDiff
-from lochan.engines.row_diff.sides import LEFT, RIGHT, Wish, sides_of
+from lochan.engines.row_diff.result import SAMPLE, RowDiff
+from lochan.engines.row_diff.sides import LEFT, RIGHT, RowDiffRequest, sides_of
+from lochan.engines.run_query import NOBODY
 from lochan.engines.spark.place import STANDARD as ANY_SPARK
 from lochan.engines.spark.place import SparkPlace
-from lochan.engines.spark.telling import listener_of
-from lochan.engines.spark.watching import Listener
+from lochan.engines.spark.progress import Listener
+from lochan.engines.spark.run_report import listener_of
 from lochan.formats.record import Actor
 from lochan.jobs.apart import on_spark
 from lochan.jobs.record import recorded
@@ -39,7 +39,7 @@ PLAIN = How()
 
 
 async def diff_rows(
-    repository: OpenRepository, files: Files, place: StorePlace, wish: Wish, how: How = PLAIN
+    repository: OpenRepository, files: Files, place: StorePlace, wish: RowDiffRequest, how: How = PLAIN
 ) -> RowDiff:
     """Raises NotFound, Invalid for a bad key or files that are no rows, Gone, and Refused where Spark does not start.
     `place` is where the lake is."""

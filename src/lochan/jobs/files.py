@@ -19,7 +19,7 @@ from lochan.jobs.messages import Message
 from lochan.jobs.parts import joined, spark_folder
 from lochan.jobs.putting import Putting
 from lochan.jobs.target import open_there
-from lochan.pools.writing import CONTENT_TYPE
+from lochan.pools.object_upload import CONTENT_TYPE
 from lochan.store.place import StorePlace
 from lochan.store.protocol import Store
 from lochan.versioning.bodies.write import Bodies

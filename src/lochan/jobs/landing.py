@@ -20,8 +20,8 @@ from lochan.formats.record import Actor
 from lochan.jobs.messages import Message, together
 from lochan.jobs.replace_guard import NO_GUARD, ReplaceGuard
 from lochan.journal.request_key import CarriedOut
+from lochan.pools.commit_objects import Swap, new, swapped
 from lochan.pools.faults import Fault
-from lochan.pools.landing import Swap, new, swapped
 from lochan.tree.tree import Tree
 from lochan.versioning import bulk
 from lochan.versioning.graph import LookUp, by_generation

@@ -14,19 +14,19 @@ from pathlib import Path
 import pyarrow as pa
 
 from lochan.clock import SystemClock
-from lochan.engines.duckdb.load.lines import Lines
 from lochan.engines.duckdb.load.loader import Loader
-from lochan.engines.duckdb.load.objects import Written
-from lochan.engines.duckdb.load.tabular import BATCH_ROWS
+from lochan.engines.duckdb.load.objects import WrittenObject
 from lochan.engines.duckdb.session import Session
 from lochan.formats.entry import Entry
 from lochan.ids import Ids
+from lochan.ingest.lines import Lines
+from lochan.ingest.tabular import BATCH_ROWS
 from lochan.jobs.failing import told
 from lochan.jobs.messages import Message
 from lochan.jobs.putting import Putting
 from lochan.jobs.target import Target
 from lochan.pools.faults import FAIL, Faults
-from lochan.pools.writing import ObjectWriter
+from lochan.pools.object_upload import ObjectWriter
 
 _PIECE_BYTES = 2 << 20
 _BATCH_BYTES = 32 << 20
@@ -97,7 +97,7 @@ def _one(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
     return batches[0] if len(batches) == 1 else pa.concat_batches(batches)
 
 
-async def put(writer: ObjectWriter, written: Written) -> Entry:
+async def put(writer: ObjectWriter, written: WrittenObject) -> Entry:
     """The file is gone then."""
     entry = await writer.write(_pieces(written.file), written.facts)
     written.file.unlink()

@@ -10,8 +10,8 @@ from lochan.engines.duckdb.limits import Limits
 from lochan.errors import NotFound, Refused
 from lochan.formats.pool_settings import PoolSettings
 from lochan.ids import Ids
+from lochan.pools.object_upload import ObjectWriter
 from lochan.pools.settings import settings_of
-from lochan.pools.writing import ObjectWriter
 from lochan.store.place import StorePlace
 from lochan.store.protocol import Store
 from lochan.versioning.open_repository import OpenRepository

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from lochan.pools.nullable import joined
+from lochan.pools.nullable_shapes import joined
 from lochan.pools.shape import (
     ARRAY,
     BOOL,

@@ -6,7 +6,7 @@ Two rows of one shape differ in their values alone, so a shape's number beside t
 what is missing, what is null, and the order of the fields.
 
     null bool int float string    as in JSON; an int has 64 bits
-    int? string? {c int}? …       this or null: of such a row the column tells (pools/nullable.py)
+    int? string? {c int}? …       this or null: of such a row the column tells (pools/nullable_shapes.py)
     time:FORMAT                   a string, or a timestamp of another format, that FORMAT gives back (pools/times.py)
     json                          anything else, kept as its text: an int beyond 64 bits, a list of mixed kinds
     decimal:SCALE                 of no row: what a column of numbers beside such texts holds (pools/decimals.py)

@@ -17,46 +17,13 @@ read, from the shapes in the objects' entries; a kind that no row has is never a
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from sqlglot import exp
 
-from lochan.pools.shape import ARRAY, DECIMAL, JSON, NULL, OBJECT, SCALARS, Object, Type
-
-Path = tuple[str, ...]
-
-
-class Leaf(NamedTuple):
-    path: Path
-    kind: str  # null, bool, int, float, string, time, object, array, json, decimal
-
-    @property
-    def column(self) -> str:
-        """A dot in a name has a backslash before it, so no two leaves share a column. Engines take `a` and `A` for one:
-        of a path with capitals the column also tells where they are."""
-        text = ".".join(name.replace("\\", "\\\\").replace(".", "\\.") for name in self.path)
-        capitals = sum(1 << at for at, letter in enumerate(text) if "A" <= letter <= "Z")
-        return f"{text}:{self.kind}:{capitals:x}" if capitals else f"{text}:{self.kind}"
-
-    @classmethod
-    def of_column(cls, name: str) -> Leaf:
-        """Back from a column. Of one that is no leaf's, a leaf of no kind that there is."""
-        text, _, kind = name.rpartition(":")
-        if kind not in _KINDS:  # it tells the capitals
-            text, _, kind = text.rpartition(":")
-        names = [""]
-        for token in _TOKEN.findall(text):
-            if token == ".":
-                names.append("")
-            else:
-                names[-1] += token.removeprefix("\\") if len(token) == 2 else token
-        return cls(tuple(names), kind)
-
-
-_TOKEN = re.compile(r"\\.|.", re.DOTALL)
-_KINDS = frozenset((*SCALARS, NULL, OBJECT, ARRAY, JSON, DECIMAL))
+from lochan.pools.leaf import Leaf, Path
+from lochan.pools.shape import NULL, Object, Type
 
 
 class Digits(NamedTuple):
@@ -66,7 +33,7 @@ class Digits(NamedTuple):
     scale: int  # behind it
 
 
-class Known(NamedTuple):
+class LeafInfo(NamedTuple):
     """What is known of a leaf before anything is read."""
 
     leaf: Leaf
@@ -80,7 +47,7 @@ class Known(NamedTuple):
     otherwise: bool = False  # of null: every row has it that has none of the others, so it need not be read
 
 
-class Asked(NamedTuple):
+class ScanRequest(NamedTuple):
     """What a plan needs of a source."""
 
     leaves: Sequence[Leaf]
@@ -126,11 +93,11 @@ class Source(Protocol):
     def key_parts(self) -> Sequence[KeyPart]:
         """All of the key; none: there is no key, or it is the whole row."""
 
-    def known(self, path: Path) -> Sequence[Known]:
+    def known(self, path: Path) -> Sequence[LeafInfo]:
         """The leaves at this very path. None: no row has it."""
 
     def members(self, path: Path) -> Sequence[str]:
         """The names below an object at this path, in the order of first sight; () is the whole row."""
 
-    def select(self, asked: Asked) -> exp.Query:
+    def select(self, asked: ScanRequest) -> exp.Query:
         """The rows, as a query whose columns are those asked for."""

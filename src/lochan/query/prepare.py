@@ -9,15 +9,15 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from lochan.errors import Invalid
+from lochan.pools.snapshot import Snapshots
 from lochan.query import ast
 from lochan.query.compile import Plan, compile
 from lochan.query.compile.plan import OpenSource
 from lochan.query.errors import QueryError, UnknownField
+from lochan.query.language import is_sql
 from lochan.query.sources.catalog import Catalog
-from lochan.query.sources.opening import Opening, ReadFiles
-from lochan.query.sources.permits import EVERYTHING, Permits
-from lochan.query.sources.snapshot import Snapshots
-from lochan.query.sql.beginning import is_sql
+from lochan.query.sources.permissions import EVERYTHING, Permits
+from lochan.query.sources.resolve import Opening, ReadFiles
 from lochan.query.syntax.parse import parse
 
 LENGTH_MAX = 500_000  # letters: a longer one takes longer to be read than most queries take to run

@@ -17,7 +17,7 @@ from lochan.lake import Lake
 from lochan.pools.upkeep import Upkeep
 
 if TYPE_CHECKING:
-    from lochan.engines.upkeep import Kept
+    from lochan.engines.upkeep import UpkeepResult
 
 SELF = Actor("lochan", "upkeep", "")
 
@@ -44,7 +44,7 @@ async def _round(lake: Lake, upkeep: Upkeep) -> None:
         _say(kept)
 
 
-def _say(kept: Kept) -> None:
+def _say(kept: UpkeepResult) -> None:
     where = f"{kept.pool}@{kept.branch}"
     if kept.compacted is not None:
         done = kept.compacted

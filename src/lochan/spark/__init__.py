@@ -11,36 +11,36 @@ The lake is the one that the command line would use here (LOCHAN_LAKE, the confi
 `lake` names another. Nothing but the session that is given is used, so it may be one of Spark Connect.
 
 lakes       which lake, and how to work on it from plain Python
-planned     what is to be read: the plan of a query that wants every field, in any order
-typed       rows of any shape as columns of a frame, with wide_numbers
+read_plan   what is to be read: the plan of a query that wants every field, in any order
+typed_columns  rows of any shape as columns of a frame, with wide_numbers
 frames      read, as Spark's own scan of Parquet files
 views       every pool as a table of SQL
-origins     the commit that a frame was read at, which it carries
-writing     write, sorted over all machines
+frame_origin   the commit that a frame was read at, which it carries
+write_frame    write, sorted over all machines
 source      the data source `lochan`, with source_reader, source_writer, option_names and active_session
 tables      Parquet files of a repository, with table_files, table_schema, table_reader and table_job
-ingesting   a stream into a pool, a commit for each of its batches; `stream` is the same by the data source
-telling     what a job in the user's session tells of itself
-diffing     rows that differ between two commits, as a frame
+ingest_stream  a stream into a pool, a commit for each of its batches; `stream` is the same by the data source
+job_report     what a job in the user's session tells of itself
+diff_frame     rows that differ between two commits, as a frame
 """
 
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lochan.spark.diffing import diff
+    from lochan.spark.diff_frame import diff
     from lochan.spark.frames import read
-    from lochan.spark.ingesting import ingest
+    from lochan.spark.ingest_stream import ingest
     from lochan.spark.source import register
     from lochan.spark.views import register_views
-    from lochan.spark.writing import write
+    from lochan.spark.write_frame import write
 
 _WHERE = {
-    "diff": "diffing",
-    "ingest": "ingesting",
+    "diff": "diff_frame",
+    "ingest": "ingest_stream",
     "read": "frames",
     "register": "source",
     "register_views": "views",
-    "write": "writing",
+    "write": "write_frame",
 }
 __all__ = ["diff", "ingest", "read", "register", "register_views", "write"]
 

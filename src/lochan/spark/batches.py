@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import pyarrow as pa
 
-from lochan.engines.compacting import Wish
+from lochan.engines.compact import CompactRequest
 from lochan.jobs.failing import told
 from lochan.jobs.landing import Landed, Once, land, landed_before
 from lochan.jobs.messages import Message
@@ -162,9 +162,9 @@ class Behind:
     def stop(self) -> None:
         if self._round is not None:
             self._round.join()
-        self._tend(Wish(size_bytes=self._to.size_bytes), last=True)
+        self._tend(CompactRequest(size_bytes=self._to.size_bytes), last=True)
 
-    def _tend(self, wish: Wish, *, last: bool = False) -> None:
+    def _tend(self, wish: CompactRequest, *, last: bool = False) -> None:
         to = self._to
         on_lake(
             to.place,

@@ -8,16 +8,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from lochan.engines.duckdb.scanning import used
+from lochan.engines.duckdb.scan import used
 from lochan.engines.spark.scan import Views, is_remote
 from lochan.engines.spark.session import SUBSTITUTE
 from lochan.lake import Lake
 from lochan.query.dialects import render
+from lochan.spark.frame_origin import marked
 from lochan.spark.lakes import LakePlace, found_lake, on_lake
-from lochan.spark.origins import marked
 from lochan.spark.paths import check_objects, hadoop_options, path_at
-from lochan.spark.planned import Planned, Wanted, plan, top_fields
-from lochan.spark.typed import select_list
+from lochan.spark.read_plan import Planned, Wanted, plan, top_fields
+from lochan.spark.typed_columns import select_list
 from lochan.versioning.uri import prefix_uri
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from lochan.jobs.replace_guard import NO_GUARD, ReplaceGuard
 from lochan.jobs.target import Target, target_of
 from lochan.journal.request_key import CarriedOut
 from lochan.lake import Lake
+from lochan.spark.frame_origin import Origin
 from lochan.spark.lakes import LakePlace, on_lake, patient
-from lochan.spark.origins import Origin
 from lochan.store.counting import Counts
 from lochan.versioning.moving import Said
 from lochan.versioning.once import check_first, hold_key

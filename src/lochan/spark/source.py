@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from lochan.spark.lakes import LakePlace
-    from lochan.spark.planned import Wanted
+    from lochan.spark.read_plan import Wanted
     from lochan.spark.source_reader import Parts
     from lochan.spark.table_reader import TableParts
 
@@ -85,8 +85,8 @@ class LochanSource(DataSource):
         return PartsReader(parts, schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
+        from lochan.spark.frame_origin import origins_in
         from lochan.spark.job import Replace, begin_told
-        from lochan.spark.origins import origins_in
         from lochan.spark.schemas import check_schema
         from lochan.spark.source_writer import JobWriter
 
@@ -136,7 +136,7 @@ class LochanSource(DataSource):
         return self._table
 
     def _wanted(self, uri: Uri, columns: tuple[str, ...]) -> Wanted:
-        from lochan.spark.planned import Wanted  # with all of the query language behind it: to write needs none
+        from lochan.spark.read_plan import Wanted  # with all of the query language behind it: to write needs none
 
         options = self.options
         chosen = columns or tuple(name.strip() for name in options.get("columns", "").split(",") if name.strip())

@@ -16,18 +16,18 @@ from pyspark.sql.types import StructType
 from lochan.clock import SystemClock
 from lochan.engines.duckdb.files import files_of, gone
 from lochan.engines.duckdb.limits import Limits
-from lochan.engines.duckdb.scanning import used, with_files
+from lochan.engines.duckdb.scan import used, with_files
 from lochan.engines.duckdb.session import Session
 from lochan.errors import Invalid
 from lochan.ids import Ids
 from lochan.jobs.target import TASK_MEMORY_BYTES
 from lochan.lake import Lake
+from lochan.pools.snapshot import DataObject
 from lochan.query.dialects import render
 from lochan.query.output.columns import Column
-from lochan.query.sources.snapshot import DataObject
-from lochan.spark.origins import Origin, marked_schema
-from lochan.spark.planned import Planned, Wanted, plan
-from lochan.spark.typed import arrow, arrow_schema
+from lochan.spark.frame_origin import Origin, marked_schema
+from lochan.spark.read_plan import Planned, Wanted, plan
+from lochan.spark.typed_columns import arrow, arrow_schema
 from lochan.store.place import StorePlace
 
 PART_BYTES = 32 << 20  # objects are read together up to this

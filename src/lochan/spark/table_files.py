@@ -14,11 +14,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lochan.clock import SystemClock
-from lochan.engines.duckdb.load.tabular import checked
 from lochan.errors import Invalid, NotFound
 from lochan.formats.entry import Entry
 from lochan.formats.hive_path import PathColumns, path_columns, with_path_columns
 from lochan.ids import Ids
+from lochan.ingest.tabular import checked
 from lochan.jobs.parts import spark_folder
 from lochan.jobs.target import open_there
 from lochan.spark.table_schema import FileSchema, merged_schema, schema_in_footer

@@ -13,7 +13,7 @@ from pyspark.sql.types import StructType
 from lochan.formats.entry import Entry
 from lochan.formats.hive_path import PathColumns
 from lochan.lake import Lake
-from lochan.spark.origins import Origin, marked_schema
+from lochan.spark.frame_origin import Origin, marked_schema
 from lochan.spark.table_files import FileReading, table_files
 from lochan.store.place import StorePlace
 from lochan.versioning.uri import Uri

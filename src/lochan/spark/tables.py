@@ -20,8 +20,8 @@ from lochan.errors import Invalid
 from lochan.formats.entry import Entry
 from lochan.lake import Lake
 from lochan.query.dialects.spark_words import name_sql
+from lochan.spark.frame_origin import Origin, marked
 from lochan.spark.lakes import LakePlace, on_lake
-from lochan.spark.origins import Origin, marked
 from lochan.spark.paths import check_objects, hadoop_options, path_at
 from lochan.spark.table_files import FileReading, TableFiles, table_files
 from lochan.spark.table_schema import check_names, is_read_by_spark

@@ -11,7 +11,7 @@ from lochan.errors import Refused
 from lochan.lake import Lake
 from lochan.spark.frames import check_plan, framed
 from lochan.spark.lakes import LakePlace, found_lake, on_lake
-from lochan.spark.planned import Planned, Wanted, plan
+from lochan.spark.read_plan import Planned, Wanted, plan
 from lochan.versioning.repositories import POOL
 from lochan.versioning.uri import Uri
 

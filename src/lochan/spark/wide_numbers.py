@@ -12,12 +12,12 @@ from decimal import ROUND_HALF_UP, Context, Decimal
 import pyarrow as pa
 
 from lochan.errors import Refused
+from lochan.pools.leaf import Path
 from lochan.pools.shape import FLOAT, INT
+from lochan.pools.snapshot import Snapshot
 from lochan.query.dialects.decimals import REFUSAL
 from lochan.query.dialects.spark_words import quoted as text_sql
-from lochan.query.leaves import Path
 from lochan.query.sources.number_bounds import number_bounds
-from lochan.query.sources.snapshot import Snapshot
 
 DIGITS, SCALE = 38, 19
 _SQL = f"DECIMAL({DIGITS}, {SCALE})"

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from lochan.formats.entry import Entry
 from lochan.formats.entry_table import entries_of
 from lochan.formats.record import Actor
-from lochan.pools.landing import Swap, add_objects, change_objects, replace_objects
+from lochan.pools.commit_objects import Swap, add_objects, change_objects, replace_objects
 from lochan.pools.objects import entries
 from lochan.tree.tree import Tree
 from lochan.versioning import branching, moving, objects

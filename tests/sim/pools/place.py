@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from lochan.formats.entry import Entry
 from lochan.formats.record import Actor
 from lochan.formats.repository_events import RepositoryOpened
-from lochan.pools.joining import PoolJoins, RowMerge
+from lochan.pools.merge import PoolJoins, RowMerge
 from lochan.versioning.catalog import _first_commit
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.repositories import POOL, Repository

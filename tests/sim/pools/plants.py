@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from lochan.pools import joining, landing
-from lochan.pools.joining import PoolJoins
+from lochan.pools import commit_objects as landing
+from lochan.pools import merge as joining
+from lochan.pools.merge import PoolJoins
 from lochan.tree.merge import merge
 from lochan.tree.strategy import SOURCE, Strategy
 from lochan.tree.tree import Tree

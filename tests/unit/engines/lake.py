@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from lochan.engines.asking import How
 from lochan.engines.duckdb.load.load import load_rows
+from lochan.engines.run_query import RunOptions
 from lochan.formats.pool_settings import PoolKey, PoolSettings
 from lochan.formats.record import Actor
 from lochan.lake import Lake
@@ -36,7 +36,7 @@ class QueryLake:
         await repository.close()
 
     async def rows(self, text: str, **how: Any) -> list[Any]:
-        with await self.lake.query(text, How(actor=ANN, **how)) as result:
+        with await self.lake.query(text, RunOptions(actor=ANN, **how)) as result:
             return list(result.rows())
 
     async def files(self, name: str) -> list[Path]:

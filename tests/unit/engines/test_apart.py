@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from lochan.engines.duckdb.apart import apart
 from lochan.engines.duckdb.session import Session
+from lochan.engines.duckdb.worker_thread import apart
 from tests.run import run
 
 LONG = "SELECT count(*) FROM range(100000000000) WHERE hash(range) = 1"

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from lochan.clock import SystemClock
-from lochan.engines.compacting import compact
+from lochan.engines.compact import compact
 from lochan.engines.duckdb.delete import delete_where
-from lochan.engines.row_diff.sides import Wish
+from lochan.engines.row_diff.sides import RowDiffRequest
 from lochan.errors import Transient
 from lochan.ids import Ids
 from lochan.lake import Cache, Lake, World
@@ -94,7 +94,7 @@ async def _rows(lake: Lake) -> None:
     await compact(repository, "main", files, actor=ANN)
     await repository.close()
     assert await told.rows("from logs | sum(x)") == [{"sum": sum(row["x"] for row in left)}]
-    found = await lake.diff_rows("logs", Wish("main", "main~1"))
+    found = await lake.diff_rows("logs", RowDiffRequest("main", "main~1"))
     assert sum(found.counts.values()) == 0
     found.close()
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from lochan.engines.asking import How
-from lochan.engines.explaining import explain
+from lochan.engines.explain import explain
+from lochan.engines.run_query import RunOptions
 from lochan.engines.spark.place import SparkPlace
 from lochan.errors import Refused
 from lochan.versioning.objects import put
@@ -18,7 +18,7 @@ from tests.unit.pools.place import once
 EVERYTHING_IS_LARGE = SparkPlace(local_threshold_bytes=1)
 
 
-def engine_for(folder: Path, text: str, how: How) -> str:
+def engine_for(folder: Path, text: str, how: RunOptions) -> str:
     async def asked() -> str:
         async with query_lake(folder) as lake:
             await lake.pool("logs", [{"k": 1, "x": '{"a":[1]}'}])
@@ -29,29 +29,29 @@ def engine_for(folder: Path, text: str, how: How) -> str:
 
 
 def test_small_work_goes_to_duckdb(tmp_path: Path) -> None:
-    assert engine_for(tmp_path, "from logs", How()) == "duckdb"
+    assert engine_for(tmp_path, "from logs", RunOptions()) == "duckdb"
 
 
 def test_large_work_goes_to_spark(tmp_path: Path) -> None:
-    assert engine_for(tmp_path, "from logs", How(spark=EVERYTHING_IS_LARGE)) == "spark"
+    assert engine_for(tmp_path, "from logs", RunOptions(spark=EVERYTHING_IS_LARGE)) == "spark"
 
 
 def test_what_reads_nothing_goes_to_duckdb(tmp_path: Path) -> None:
     """Metadata are in memory already, and objects that are left out are not read."""
-    assert engine_for(tmp_path, "from :pools", How(spark=EVERYTHING_IS_LARGE)) == "duckdb"
-    assert engine_for(tmp_path / "2", "from logs | k > 5", How(spark=EVERYTHING_IS_LARGE)) == "duckdb"
+    assert engine_for(tmp_path, "from :pools", RunOptions(spark=EVERYTHING_IS_LARGE)) == "duckdb"
+    assert engine_for(tmp_path / "2", "from logs | k > 5", RunOptions(spark=EVERYTHING_IS_LARGE)) == "duckdb"
 
 
 def test_what_spark_cannot_goes_to_duckdb(tmp_path: Path) -> None:
     text = "from logs | yield parse_json(x).a[-1]"
-    assert engine_for(tmp_path, text, How(spark=EVERYTHING_IS_LARGE)) == "duckdb"
+    assert engine_for(tmp_path, text, RunOptions(spark=EVERYTHING_IS_LARGE)) == "duckdb"
     with pytest.raises(Refused, match="cannot count from the end"):
-        engine_for(tmp_path / "2", text, How(engine="spark"))
+        engine_for(tmp_path / "2", text, RunOptions(engine="spark"))
 
 
 def test_without_java_auto_is_duckdb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "nowhere"))
-    assert engine_for(tmp_path, "from logs", How(spark=EVERYTHING_IS_LARGE)) == "duckdb"
+    assert engine_for(tmp_path, "from logs", RunOptions(spark=EVERYTHING_IS_LARGE)) == "duckdb"
 
 
 def test_without_java_spark_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

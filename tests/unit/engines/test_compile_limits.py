@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from lochan.clock import SystemClock
-from lochan.engines.asking import How, ask
 from lochan.engines.duckdb.limits import Cancelled, Limits, OutOfTime
-from lochan.engines.explaining import explain
+from lochan.engines.explain import explain
+from lochan.engines.run_query import RunOptions, ask
 from lochan.errors import Invalid, LochanError
 from lochan.query.prepare import LENGTH_MAX
 from tests.run import run
@@ -41,7 +41,7 @@ def test_a_query_that_takes_too_long_to_compile(text: str, tmp_path: Path) -> No
             await lake.pool("pool", SEVEN)
             at = replace(lake.lake.queries(), clock=HurriedClock())
             with pytest.raises(OutOfTime, match="has not ended within its 3 seconds"):
-                await ask(at, text, How(limits=Limits(seconds=3)))
+                await ask(at, text, RunOptions(limits=Limits(seconds=3)))
 
     run(play())
 
@@ -51,7 +51,7 @@ def test_a_query_that_nobody_wants_any_more_is_not_compiled_to_its_end(tmp_path:
         async with query_lake(tmp_path) as lake:
             await lake.pool("pool", SEVEN)
             with pytest.raises(Cancelled):
-                await lake.lake.query(f"from pool | put x := {SUM}", How(wanted=lambda: False))
+                await lake.lake.query(f"from pool | put x := {SUM}", RunOptions(wanted=lambda: False))
 
     run(play())
 
@@ -62,7 +62,9 @@ def test_a_sum_over_many_kinds_is_as_long_as_its_terms(tmp_path: Path) -> None:
             await lake.pool("pool", SEVEN)
             sizes = []
             for terms in (6, 12):
-                explained = await explain(lake.lake.queries(), "from pool | put x := " + "+".join(["a"] * terms), How())
+                explained = await explain(
+                    lake.lake.queries(), "from pool | put x := " + "+".join(["a"] * terms), RunOptions()
+                )
                 sizes.append(len(str(explained)))
             assert sizes[1] < 3 * sizes[0]
             found = await lake.rows(f"from pool | put x := {'+'.join(['a'] * 4)} | cut k, x")
@@ -106,5 +108,5 @@ def test_what_is_too_large_is_refused_in_words(text: str, tmp_path: Path) -> Non
 
 
 async def asked(lake: QueryLake, text: str) -> None:
-    with await lake.lake.query(text, How(actor=ANN)) as result:
+    with await lake.lake.query(text, RunOptions(actor=ANN)) as result:
         list(result.rows())

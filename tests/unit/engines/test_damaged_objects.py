@@ -14,14 +14,14 @@ from typing import Any
 import pytest
 
 from lochan.clock import SystemClock
-from lochan.engines.compacting import compact
+from lochan.engines.compact import compact
 from lochan.engines.duckdb import object_check
 from lochan.engines.duckdb.delete import delete_where
 from lochan.engines.duckdb.files import files_of
-from lochan.engines.row_diff.sides import Wish
+from lochan.engines.row_diff.sides import RowDiffRequest
 from lochan.errors import Corrupt
 from lochan.lake import Cache, Lake, World
-from lochan.query.sources.snapshot import DataObject
+from lochan.pools.snapshot import DataObject
 from lochan.store.counting import CountingStore, Counts
 from lochan.store.local import LocalStore
 from lochan.store.memory import MemoryStore
@@ -88,7 +88,7 @@ async def _merge(told: QueryLake) -> Any:
 
 
 async def _diff(told: QueryLake) -> Any:
-    found = await told.lake.diff_rows("logs", Wish("main", "empty"))
+    found = await told.lake.diff_rows("logs", RowDiffRequest("main", "empty"))
     found.close()
 
 

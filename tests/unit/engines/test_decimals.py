@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lochan.engines.asking import How
-from lochan.engines.compacting import compact
+from lochan.engines.compact import compact
 from lochan.engines.duckdb.delete import delete_where
-from lochan.engines.explaining import explain
+from lochan.engines.explain import explain
+from lochan.engines.run_query import RunOptions
 from lochan.errors import Refused
 from tests.run import run
 from tests.unit.engines.lake import ANN, QueryLake, query_lake
@@ -102,7 +102,7 @@ def test_the_same_number_is_one_group_however_it_is_written(group: str, tmp_path
 )
 def test_objects_are_left_out_by_their_decimals(query: str, objects: int, tmp_path: Path) -> None:
     async def play(lake: QueryLake) -> None:
-        plan = await explain(lake.lake.queries(), query, How(actor=ANN))
+        plan = await explain(lake.lake.queries(), query, RunOptions(actor=ANN))
         assert sum(source["objects_read"] for source in plan["sources"]) == objects
 
     on_lake(tmp_path, play)
@@ -116,7 +116,7 @@ def test_decimals_of_a_table_are_no_floats(tmp_path: Path) -> None:
         await lake.pool("prices", PRICES)
         assert await lake.rows("from prices | sum(price)") == [{"sum": 0.9}]  # not 0.8999999999999999
         assert await lake.rows("select sum(price * 3) as s from prices") == [{"s": 2.7}]
-        with await lake.lake.query("from prices | head 1", How(actor=ANN)) as result:
+        with await lake.lake.query("from prices | head 1", RunOptions(actor=ANN)) as result:
             assert b"".join(result.ndjson()) == b'{"k":0,"price":0.10}\n'
         assert await lake.rows("from prices | price == 0.1 | count()") == [{"count": 9}]
         await lake.load("prices", [{"k": 20, "price": 0.1}, {"k": 21, "price": 1, "ten": Decimal("1e-1")}])
@@ -131,7 +131,7 @@ def test_decimals_of_a_table_are_no_floats(tmp_path: Path) -> None:
 def test_typed_columns_have_decimals(tmp_path: Path) -> None:
     async def play(lake: QueryLake) -> None:
         await lake.pool("prices", PRICES)
-        with await lake.lake.query("from prices | cut price, more:=price*2", How(actor=ANN)) as result:
+        with await lake.lake.query("from prices | cut price, more:=price*2", RunOptions(actor=ANN)) as result:
             table = result.to_arrow()
         assert table["price"].to_pylist() == PRICES["price"].to_pylist()
         assert table["more"].to_pylist() == [Decimal("0.20")] * 9 + [None]

@@ -14,15 +14,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lochan.engines.compacting import compact
+from lochan.engines.compact import compact
 from lochan.engines.duckdb.diff_rows import diff_rows
 from lochan.engines.duckdb.load.load import load_rows
 from lochan.engines.duckdb.load.loader import Loader
 from lochan.engines.duckdb.session import Session
 from lochan.engines.row_diff.lines import object_lines
 from lochan.engines.row_diff.one_line import one_line
-from lochan.engines.row_diff.outcome import RowDiff
-from lochan.engines.row_diff.sides import Wish, sides_of
+from lochan.engines.row_diff.result import RowDiff
+from lochan.engines.row_diff.sides import RowDiffRequest, sides_of
 from lochan.errors import Gone, Invalid, NotFound
 from lochan.formats.pool_settings import PoolKey, PoolSettings
 from lochan.pools.faults import FAIL, Faults
@@ -41,7 +41,7 @@ TIMED = PoolSettings((PoolKey(("k",)),), times=(("t",),))
 BODY = {"k": 9, **{f"f{n}": n for n in range(1_100)}}  # more columns than a file is given
 
 
-async def compared(lake: QueryLake, name: str, wish: Wish, **how: Any) -> RowDiff:
+async def compared(lake: QueryLake, name: str, wish: RowDiffRequest, **how: Any) -> RowDiff:
     repository = await lake.lake.open_repository(name)
     try:
         return await diff_rows(repository, await sides_of(repository, wish), lake.lake.queries().files, **how)
@@ -67,7 +67,7 @@ def of_pool(
     async def told() -> tuple[dict[str, int], list[dict[str, Any]]]:
         async with query_lake(folder) as lake:
             await two_sides(lake, left, right, settings)
-            with await compared(lake, "logs", Wish("left", "right", key=key)) as found:
+            with await compared(lake, "logs", RowDiffRequest("left", "right", key=key)) as found:
                 assert sum(found.to_arrow()["times"].to_pylist()) == sum(found.counts.values())
                 return dict(found.counts), [each.record() for each in found.sample]
 
@@ -122,7 +122,7 @@ def test_nan_the_infinities_and_null_are_four_values(tmp_path: Path) -> None:
             await two_sides(lake, [], [])
             await lake.load("logs", table, "left")
             await lake.load("logs", table.slice(0, 1), "right")
-            with await compared(lake, "logs", Wish("left", "right")) as found:
+            with await compared(lake, "logs", RowDiffRequest("left", "right")) as found:
                 assert dict(found.counts) == {"removed": 3}
                 assert found.to_arrow()["before"].to_pylist()[0].startswith('{"k":1,"l":[')
 
@@ -217,11 +217,11 @@ def test_objects_that_both_have_are_not_read(tmp_path: Path) -> None:
             first, second, _ = await lake.files("logs")
             first.unlink()
             second.unlink()
-            with await compared(lake, "logs", Wish("main~1", "main")) as found:
+            with await compared(lake, "logs", RowDiffRequest("main~1", "main")) as found:
                 assert (found.added, found.removed) == (1, 0)
                 assert [len(side) for side in found.sides.entries] == [0, 1]
             with pytest.raises(Gone):
-                await compared(lake, "logs", Wish("main~2", "main"))
+                await compared(lake, "logs", RowDiffRequest("main~2", "main"))
 
     run(told())
 
@@ -233,7 +233,7 @@ def test_a_compaction_changes_no_row(tmp_path: Path) -> None:
             repository = await lake.lake.open_repository("logs")
             await compact(repository, "main", lake.lake.queries().files, actor=ANN)
             await repository.close()
-            with await compared(lake, "logs", Wish("main~1", "main")) as found:
+            with await compared(lake, "logs", RowDiffRequest("main~1", "main")) as found:
                 assert found.same and found.sides.size_bytes > 0
 
     run(told())
@@ -275,15 +275,15 @@ async def files(lake: QueryLake) -> None:
     await demo.close()
 
 
-CASES: dict[str, tuple[Wish, dict[str, int]]] = {
-    "csv": (Wish("main~2", "main~1", "t/a.csv"), {"added": 1, "removed": 1}),
-    "csv by key": (Wish("main~2", "main~1", "t/a.csv", ["id"]), {"changed": 1}),
-    "ndjson": (Wish("main~2", "main~1", "t/b.ndjson"), {"added": 1}),
-    "parquet by key": (Wish("main~2", "main~1", "t/c.parquet", ["id"]), {"changed": 1}),
-    "a folder": (Wish("main~2", "main~1", "t"), {"added": 3, "removed": 2}),
-    "a folder with its slash": (Wish("main~2", "main~1", "t/"), {"added": 3, "removed": 2}),
-    "everything": (Wish("main~2", "main~1"), {"added": 4, "removed": 3}),
-    "a file that moved": (Wish("main~1", "main", "t"), {}),
+CASES: dict[str, tuple[RowDiffRequest, dict[str, int]]] = {
+    "csv": (RowDiffRequest("main~2", "main~1", "t/a.csv"), {"added": 1, "removed": 1}),
+    "csv by key": (RowDiffRequest("main~2", "main~1", "t/a.csv", ["id"]), {"changed": 1}),
+    "ndjson": (RowDiffRequest("main~2", "main~1", "t/b.ndjson"), {"added": 1}),
+    "parquet by key": (RowDiffRequest("main~2", "main~1", "t/c.parquet", ["id"]), {"changed": 1}),
+    "a folder": (RowDiffRequest("main~2", "main~1", "t"), {"added": 3, "removed": 2}),
+    "a folder with its slash": (RowDiffRequest("main~2", "main~1", "t/"), {"added": 3, "removed": 2}),
+    "everything": (RowDiffRequest("main~2", "main~1"), {"added": 4, "removed": 3}),
+    "a file that moved": (RowDiffRequest("main~1", "main", "t"), {}),
 }
 
 
@@ -317,11 +317,11 @@ def test_what_is_no_rows_and_what_is_not_there(tmp_path: Path) -> None:
             await commit(demo, "main", Commit("broken"), actor=ANN)
             await demo.close()
             with pytest.raises(Invalid, match=r"t/broken\.ndjson:1"):
-                await compared(lake, "demo", Wish("main~1", "main", "t"))
+                await compared(lake, "demo", RowDiffRequest("main~1", "main", "t"))
             with pytest.raises(NotFound, match="has 'nowhere'"):
-                await compared(lake, "demo", Wish("main~1", "main", "nowhere"))
+                await compared(lake, "demo", RowDiffRequest("main~1", "main", "nowhere"))
             await lake.pool("logs", [A])
             with pytest.raises(Invalid, match="is a pool"):
-                await compared(lake, "logs", Wish("main", "main", "t"))
+                await compared(lake, "logs", RowDiffRequest("main", "main", "t"))
 
     run(told())

@@ -5,7 +5,7 @@ import pytest
 from lochan.engines.choice import TEXT_SPILL, engine_for
 from lochan.engines.duckdb.limits import Limits
 from lochan.engines.spark.place import SparkPlace
-from lochan.pools.input_format import is_plain_text
+from lochan.ingest.input_format import is_plain_text
 
 FAR = SparkPlace(remote="sc://nowhere", threshold_bytes=100)  # whether it is there shows when it is used
 HERE = SparkPlace(threshold_bytes=100)

@@ -12,8 +12,8 @@ from lochan.engines.duckdb.load.load import load_rows
 from lochan.engines.duckdb.merge_rows import RowConflicts, merge_rows
 from lochan.formats.entry_table import entries_of
 from lochan.formats.pool_settings import PoolKey, PoolSettings
-from lochan.pools.joining import RowMerge
-from lochan.pools.landing import add_objects
+from lochan.pools.commit_objects import add_objects
+from lochan.pools.merge import RowMerge
 from lochan.pools.objects import entries
 from lochan.pools.settings import settings_of
 from lochan.tree.strategy import Strategy

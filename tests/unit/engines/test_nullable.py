@@ -13,10 +13,10 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lochan.engines.asking import How
-from lochan.engines.compacting import compact
+from lochan.engines.compact import compact
 from lochan.engines.duckdb.delete import delete_where
-from lochan.engines.explaining import explain
+from lochan.engines.explain import explain
+from lochan.engines.run_query import RunOptions
 from lochan.errors import NothingToDo
 from tests.corpus.reference.functions import type_text
 from tests.run import run
@@ -78,7 +78,7 @@ def test_a_table_is_asked_as_a_person_would_ask_it(tmp_path: Path) -> None:
     async def play() -> None:
         async with query_lake(tmp_path) as lake:
             await lake.pool("logs", rows)
-            told = await explain(lake.lake.queries(), "from logs | ms >= 3 | count() by host", How(actor=ANN))
+            told = await explain(lake.lake.queries(), "from logs | ms >= 3 | count() by host", RunOptions(actor=ANN))
             assert "_shape" not in told["sql"] and ":null" not in told["sql"]
             assert "CASE" not in told["sql"]
             assert await lake.rows("from logs | ms >= 3 | count() by host | sort host") == [

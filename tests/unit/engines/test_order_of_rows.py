@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from lochan.engines.compacting import compact
+from lochan.engines.compact import compact
 from lochan.formats.pool_settings import PoolKey, PoolSettings
 from lochan.pools import keys
 from lochan.pools.json_row import row_text

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from lochan.formats.pool_settings import PoolKey, PoolSettings
-from lochan.query.sources import snapshot
+from lochan.pools import snapshot
 from lochan.tree.cut import Cut
 from lochan.versioning import open_repository
 from tests.run import run

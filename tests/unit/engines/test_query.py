@@ -9,9 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lochan.engines.asking import How
 from lochan.engines.duckdb.limits import Cancelled, LimitReached, Limits
-from lochan.engines.explaining import explain
+from lochan.engines.explain import explain
+from lochan.engines.run_query import RunOptions
 from lochan.errors import Gone, Invalid, NothingToDo, Refused
 from lochan.formats.pool_settings import PoolKey, PoolSettings
 from lochan.query.errors import QueryError
@@ -134,7 +134,7 @@ def test_explain(tmp_path: Path) -> None:
     async def asked() -> None:
         async with query_lake(tmp_path) as lake:
             await lake.pool("logs", FIRST, SECOND)
-            told = await explain(lake.lake.queries(), 'from logs | status == "broken" | cut host', How())
+            told = await explain(lake.lake.queries(), 'from logs | status == "broken" | cut host', RunOptions())
             [source] = told["sources"]
             assert (source["objects"], source["objects_read"]) == (2, 1)
             assert source["skipped"][0]["why"] == "no such value in status"
@@ -177,9 +177,8 @@ def test_limits(tmp_path: Path, text: str, limits: Limits, message: str) -> None
     async def asked() -> None:
         async with query_lake(tmp_path) as lake:
             await lake.pool("pool", [{"k": number, "a": 1} for number in range(2_000)])
-            result = await lake.lake.query(text, How(limits=limits))
-            with pytest.raises(LimitReached, match=message):
-                list(result.rows())
+            with pytest.raises(LimitReached, match=message):  # on a busy machine even while it is compiled
+                list((await lake.lake.query(text, RunOptions(limits=limits))).rows())
 
     with pytest.MonkeyPatch.context() as patched:
         temp = tmp_path / "temp"
@@ -227,7 +226,7 @@ def test_an_object_that_vanished_is_named(tmp_path: Path) -> None:
                 await lake.rows("from logs | count()")
             assert row["id"] in found.value.message
             assert commit["id"][:12] in found.value.message
-            with await lake.lake.query("from logs | count()", How(go_on=True)) as result:
+            with await lake.lake.query("from logs | count()", RunOptions(go_on=True)) as result:
                 assert list(result.rows()) == [{"count": 3}]
                 assert row["id"] in result.warnings[0]
             (await lake.files("logs"))[1].unlink()

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lochan.engines.compacting import compact
+from lochan.engines.compact import compact
 from lochan.engines.duckdb.delete import delete_where
 from lochan.errors import NothingToDo
 from lochan.formats.pool_settings import PoolKey, PoolSettings

@@ -14,18 +14,18 @@ from sqlglot import parse_one
 
 from lochan.clock import SystemClock
 from lochan.engines.duckdb.limits import Limits
-from lochan.engines.duckdb.workplace import Workplace
+from lochan.engines.duckdb.work_folder import Workplace
 from lochan.engines.spark import s3a
-from lochan.engines.spark.answering import check_answers
 from lochan.engines.spark.bucket_check import BucketCheck
-from lochan.engines.spark.explaining import explained
+from lochan.engines.spark.errors import explained
+from lochan.engines.spark.file_access import Bucket, check_reach
 from lochan.engines.spark.handoff import Handoff
 from lochan.engines.spark.package import package
 from lochan.engines.spark.place import SparkPlace
-from lochan.engines.spark.reach import Bucket, check_reach
+from lochan.engines.spark.port_check import check_answers
 from lochan.engines.spark.sizes import FEW_ROWS, sizes_for
 from lochan.errors import Refused
-from lochan.query.sources.snapshot import DataObject
+from lochan.pools.snapshot import DataObject
 from lochan.store.local import LocalStore
 from lochan.store.memory import MemoryStore
 from lochan.store.place import StorePlace

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from lochan.clock import SystemClock
-from lochan.engines.duckdb.rewriting import Rewriting
-from lochan.engines.upkeep import BUSY, COMPACTED, FAILED, IN_ORDER, LEFT_ALONE, NO_BRANCH, Kept, keep
+from lochan.engines.duckdb.rewrite import Rewriting
+from lochan.engines.upkeep import BUSY, COMPACTED, FAILED, IN_ORDER, LEFT_ALONE, NO_BRANCH, UpkeepResult, keep
 from lochan.ids import Ids
-from lochan.pools.landing import delete_objects, replace_objects
+from lochan.pools.commit_objects import delete_objects, replace_objects
 from lochan.pools.upkeep import Rule, Upkeep
 from lochan.server.managing import keep_managing
 from lochan.versioning.branching import create_branch
@@ -25,7 +25,7 @@ PATIENT = Upkeep(Rule(overlapping_max=2, small_max=2))
 ROWS: list[Any] = [{"k": number, "text": "x" * 50} for number in range(100)]
 
 
-async def round_of(lake: QueryLake, upkeep: Upkeep, *only: str) -> list[Kept]:
+async def round_of(lake: QueryLake, upkeep: Upkeep, *only: str) -> list[UpkeepResult]:
     return [each async for each in keep(lake.lake.queries(), upkeep, only, actor=ANN)]
 
 
@@ -103,7 +103,7 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch, times: int, work: Callable[[], Aw
             await work()
         return await replace_objects(*args, **named)
 
-    monkeypatch.setattr("lochan.engines.compacting.replace_objects", late)
+    monkeypatch.setattr("lochan.engines.compact.replace_objects", late)
 
 
 @pytest.mark.parametrize("times, outcome", [(1, COMPACTED), (3, BUSY)])

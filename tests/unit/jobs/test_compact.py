@@ -13,8 +13,8 @@ import msgspec
 import pyarrow as pa
 import pytest
 
-from lochan.engines.compacting import Planned, Wish, landed, planned, rehearse
-from lochan.engines.compacting import merged as merged_round_by_round
+from lochan.engines.compact import CompactRequest, Planned, landed, planned, rehearse
+from lochan.engines.compact import merged as merged_round_by_round
 from lochan.engines.duckdb.compact import Rewritten
 from lochan.engines.duckdb.limits import Limits
 from lochan.formats.pool_settings import PoolKey, PoolSettings
@@ -54,7 +54,7 @@ def merged(target: Target, groups: list[Group]) -> Iterator[Message]:
         yield from merge_part(merging, records)
 
 
-async def compacted(lake: QueryLake, repository: OpenRepository, wish: Wish) -> int:
+async def compacted(lake: QueryLake, repository: OpenRepository, wish: CompactRequest) -> int:
     """How many groups were cut up, in the first round."""
     plan = await planned(repository, "main", wish)
     limits = Limits(memory_bytes=64 << 20, threads=1)
@@ -119,7 +119,7 @@ def test_no_row_changes_and_no_objects_overlap(
             await lake.pool("logs", *loads, settings=settings)
             before = await lake.rows("from logs")
             repository = await lake.lake.open_repository("logs")
-            assert await compacted(lake, repository, Wish()) == several
+            assert await compacted(lake, repository, CompactRequest()) == several
             assert await rehearse(repository, "main") == []
             await repository.close()
             assert texts(await lake.rows("from logs")) == texts(before)
@@ -136,7 +136,7 @@ def test_only_what_meets_a_span(tmp_path: Path) -> None:
             repository = await lake.lake.open_repository("logs")
             files = set(await lake.files("logs"))
             [near, _] = [group.paths for group in await rehearse(repository, "main")]
-            assert await compacted(lake, repository, Wish(within=bounds(500, 9_999, SMALL))) == 1
+            assert await compacted(lake, repository, CompactRequest(within=bounds(500, 9_999, SMALL))) == 1
             left = [group.paths for group in await rehearse(repository, "main")]
             assert len(left) == 1 and not set(left[0]) & set(near)
             assert files & set(await lake.files("logs"))

@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from lochan.engines.duckdb.load.lines import texts_of
 from lochan.errors import Invalid, NotFound, Refused
 from lochan.formats.pool_settings import PoolKey, PoolSettings
+from lochan.ingest.lines import texts_of
 from lochan.jobs.failing import TaskFailed, explained
 from lochan.jobs.messages import Message, together
 from lochan.jobs.parts import joined, write_lines, write_rows

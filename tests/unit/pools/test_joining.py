@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from lochan.errors import Conflict, Invalid, NothingToDo
-from lochan.pools.joining import HeldBefore, ObjectConflicts, PoolJoins
+from lochan.pools.merge import HeldBefore, ObjectConflicts, PoolJoins
 from tests.run import run
 from tests.unit.pools.place import Pool, pool
 

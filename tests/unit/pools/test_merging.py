@@ -2,7 +2,7 @@
 
 import pytest
 
-from lochan.pools.merging import Rows, Settled, Side, Step, families, settle
+from lochan.pools.merge_objects import Rows, Settled, Side, Step, families, settle
 
 
 def objects(text: str) -> frozenset[str]:

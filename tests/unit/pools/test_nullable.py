@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lochan.pools.layout import SHAPES_MAX, lay_out
-from lochan.pools.nullable import has_column, is_ambiguous, joined
+from lochan.pools.nullable_shapes import has_column, is_ambiguous, joined
 from lochan.pools.shape import Array, Maybe, Object, Type, decode, encode, is_told, kind_of, shape_id, type_at, type_of
 from tests.unit.pools.rows import ROWS
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from lochan.errors import Invalid
-from lochan.pools.input_format import detect, packing
+from lochan.ingest.input_format import detect, packing
 from lochan.pools.suggestion import suggest
 
 AT = "2026-11-01T10:00:00Z"

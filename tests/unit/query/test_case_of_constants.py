@@ -10,7 +10,7 @@ from sqlglot import exp, parse_one
 from lochan.query import ast
 from lochan.query.compile import Plan, compile
 from lochan.query.dialects import render
-from lochan.query.leaves import Asked
+from lochan.query.leaves import ScanRequest
 from lochan.query.output.rows import rows
 from lochan.query.sql.query import read
 from lochan.query.syntax.parse import parse
@@ -27,7 +27,7 @@ class StoredSource(ToySource):
         super().__init__(ROWS)
         self.folder = folder
 
-    def select(self, asked: Asked) -> exp.Query:
+    def select(self, asked: ScanRequest) -> exp.Query:
         place = self.folder / f"{len(self.asked)}.parquet"
         CONNECTION.sql(render(super().select(asked), "duckdb")).write_parquet(str(place))
         found = parse_one(f"select * from read_parquet('{place}')", read="duckdb")

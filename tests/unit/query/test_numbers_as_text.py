@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from lochan.engines.asking import How
+from lochan.engines.run_query import RunOptions
 from lochan.errors import Refused
 from lochan.formats.record import Actor
 from lochan.lake import Lake
@@ -39,7 +39,7 @@ def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
 
 
 async def _rows(lake: Lake, query: str) -> list[Any]:
-    with await lake.query(query, How(actor=ANN, engine="duckdb")) as result:
+    with await lake.query(query, RunOptions(actor=ANN, engine="duckdb")) as result:
         return list(result.rows())
 
 

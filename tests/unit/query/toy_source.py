@@ -11,6 +11,7 @@ from sqlglot import exp
 from lochan.pools import times
 from lochan.pools.json_row import row_text
 from lochan.pools.layout import Alternate, Member, lay_out
+from lochan.pools.leaf import Leaf, Path
 from lochan.pools.shape import (
     ARRAY,
     FLOAT,
@@ -29,7 +30,7 @@ from lochan.pools.shape import (
 from lochan.query.compile.sql import moment, null_of, number, sql_type
 from lochan.query.dialects import duckdb, render, spark
 from lochan.query.dialects.neutral import neutral
-from lochan.query.leaves import Asked, KeyPart, Known, Leaf, Path
+from lochan.query.leaves import KeyPart, LeafInfo, ScanRequest
 
 Row = dict[str, Any]
 
@@ -50,7 +51,7 @@ class ToySource:
         self.grows = grows
         self.key = key
         self.key_parts = () if key is None else (KeyPart(key, descending, nulls_first=descending),)
-        self.asked: list[Asked] = []
+        self.asked: list[ScanRequest] = []
         self._types = [_typed(row, times_at) for row in rows]
         self.shapes: Mapping[int, Object] = {} if body else numbered(self._types)
         self.has_body = body
@@ -59,7 +60,7 @@ class ToySource:
         self._layout = lay_out(self._types)
         self._texts: dict[tuple[int, Any, str], str] = {}
 
-    def known(self, path: Path) -> Sequence[Known]:
+    def known(self, path: Path) -> Sequence[LeafInfo]:
         found: dict[str, list[Type]] = {}
         for shape in self._types:
             leaf = self._leaf_kind(shape, path)
@@ -67,12 +68,12 @@ class ToySource:
                 found.setdefault(leaf[0], []).append(leaf[1])
         return [self._known(path, kind, types) for kind, types in found.items()]
 
-    def _known(self, path: Path, kind: str, types: list[Type]) -> Known:
+    def _known(self, path: Path, kind: str, types: list[Type]) -> LeafInfo:
         always = len(types) == len(self._types) and not self.has_body
         alternate = self._alternate(path, kind)
         element = alternate.element if alternate is not None and kind == ARRAY else NULL
         formats = tuple(sorted({type[5:] for type in types if isinstance(type, str)})) if kind == TIME else ()
-        return Known(Leaf(path, kind), always, element, formats)
+        return LeafInfo(Leaf(path, kind), always, element, formats)
 
     def members(self, path: Path) -> Sequence[str]:
         names: dict[str, None] = {}
@@ -82,7 +83,7 @@ class ToySource:
                 names.update(dict.fromkeys(type.names()))
         return tuple(names)
 
-    def select(self, asked: Asked) -> exp.Query:
+    def select(self, asked: ScanRequest) -> exp.Query:
         self.asked.append(asked)
         columns: list[tuple[str, Any]] = [(leaf.column, leaf) for leaf in asked.leaves]
         columns += [("_shape", None)] * asked.shape + [("_body", "")] * asked.body

@@ -10,9 +10,9 @@ import pytest
 from lochan.errors import Dirty, Invalid, NotFound, PreconditionFailed, Refused, Transient
 from lochan.lake import Lake
 from lochan.spark import lakes
+from lochan.spark.frame_origin import Origin
 from lochan.spark.job import Replace, begin
 from lochan.spark.lakes import LakePlace, found_lake, on_lake
-from lochan.spark.origins import Origin
 from lochan.versioning.moving import Said
 from lochan.versioning.uri import prefix_uri
 from tests.run import run

@@ -13,9 +13,9 @@ from lochan.errors import Invalid, Refused
 from lochan.formats.pool_settings import PoolKey, PoolSettings
 from lochan.query.errors import QueryError
 from lochan.spark.lakes import LakePlace, found_lake, on_lake
-from lochan.spark.planned import Wanted, plan
+from lochan.spark.read_plan import Wanted, plan
 from lochan.spark.source_reader import PartsReader, planned_parts
-from lochan.spark.typed import select_list
+from lochan.spark.typed_columns import select_list
 from lochan.versioning.uri import prefix_uri
 from tests.run import run
 from tests.unit.engines.lake import query_lake

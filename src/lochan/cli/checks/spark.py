@@ -2,7 +2,7 @@
 
 from lochan.cli.checks.check import FAIL, OK, Check
 from lochan.clock import Clock
-from lochan.engines.spark.said import stderr_kept, why
+from lochan.engines.spark.jvm_stderr import stderr_kept, why
 
 
 def check_spark_job(clock: Clock) -> Check:

@@ -16,13 +16,13 @@ from lochan.engines.duckdb.files import Files
 from lochan.engines.duckdb.limits import STANDARD, Limits
 from lochan.engines.duckdb.load.relation import follows
 from lochan.engines.duckdb.objects_at import entries_at, placed, sessions, snapshot_of, stored
-from lochan.engines.duckdb.rewriting import Rewriting
+from lochan.engines.duckdb.rewrite import Rewriting
 from lochan.formats.entry import Entry
+from lochan.pools.forms import Form, Forms
 from lochan.pools.layout import lay_out
-from lochan.query.sources.choosing import by_form as objects_by_form
-from lochan.query.sources.forms import Form, Forms
+from lochan.pools.snapshot import Snapshot
 from lochan.query.sources.knowledge import Knowledge
-from lochan.query.sources.snapshot import Snapshot
+from lochan.query.sources.object_selection import by_form as objects_by_form
 from lochan.versioning.open_repository import OpenRepository
 
 

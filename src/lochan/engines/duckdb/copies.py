@@ -17,7 +17,7 @@ from itertools import count
 
 from lochan.engines.duckdb.object_check import ObjectCheck, PlacedObject, damaged
 from lochan.errors import Corrupt, LochanError, NotFound
-from lochan.query.sources.snapshot import DataObject
+from lochan.pools.snapshot import DataObject
 from lochan.store.private import FILE_MODE, make_private_folder
 from lochan.store.protocol import Store
 from lochan.store.reread import Doubt

@@ -12,12 +12,12 @@ from typing import NamedTuple
 from lochan.engines.duckdb.files import Files
 from lochan.engines.duckdb.limits import STANDARD, Limits
 from lochan.engines.duckdb.objects_at import entries_at, placed, sessions, snapshot_of, stored
-from lochan.engines.duckdb.rewriting import Rewriting, matched
+from lochan.engines.duckdb.rewrite import Rewriting, matched
 from lochan.errors import NothingToDo
 from lochan.formats.record import Actor
 from lochan.journal.request_key import CarriedOut
-from lochan.pools.first_result import landed_first
-from lochan.pools.landing import Swap, change_objects
+from lochan.pools.commit_objects import Swap, change_objects
+from lochan.pools.repeated_result import landed_first
 from lochan.query import ast
 from lochan.query.sources.bounds import of_expression
 from lochan.query.sources.pool import PoolSource

@@ -9,21 +9,21 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from lochan.engines.duckdb.apart import apart
 from lochan.engines.duckdb.files import Files, gone
 from lochan.engines.duckdb.limits import STANDARD, Limits
 from lochan.engines.duckdb.load.decode import DecodedFiles
 from lochan.engines.duckdb.repository_files import copied
 from lochan.engines.duckdb.session import Session
+from lochan.engines.duckdb.worker_thread import apart
 from lochan.engines.row_diff import lines, statements
 from lochan.engines.row_diff.lines import object_lines
-from lochan.engines.row_diff.outcome import SAMPLE, Change, RowDiff, check_keys
+from lochan.engines.row_diff.result import SAMPLE, Change, RowDiff, check_keys
 from lochan.engines.row_diff.sides import LEFT, RIGHT, Sides
 from lochan.formats.entry import Entry
 from lochan.formats.pool_settings import Path as KeyPath
 from lochan.pools.facts import from_metadata
 from lochan.pools.objects import object_id
-from lochan.query.sources.snapshot import DataObject
+from lochan.pools.snapshot import DataObject
 from lochan.versioning.bodies.read import BodyReader
 from lochan.versioning.open_repository import OpenRepository
 

@@ -15,7 +15,7 @@ from lochan.clock import SystemClock
 from lochan.engines.duckdb.object_check import ObjectCheck, PlacedObject
 from lochan.engines.duckdb.object_check import gone as gone
 from lochan.errors import LochanError
-from lochan.query.sources.snapshot import DataObject
+from lochan.pools.snapshot import DataObject
 from lochan.store.protocol import Store
 from lochan.store.verified import Verified
 

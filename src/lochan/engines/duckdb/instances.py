@@ -21,7 +21,7 @@ _IDLE_MAX = 2
 _SPILL = "spill"
 
 
-class Wish(NamedTuple):
+class InstanceOptions(NamedTuple):
     limits: Limits
     folders: tuple[str, ...] | None  # only files in these can be opened; None: any
     temp: str | None = None
@@ -34,7 +34,7 @@ class Wish(NamedTuple):
 
 
 class Instance:
-    def __init__(self, wish: Wish) -> None:
+    def __init__(self, wish: InstanceOptions) -> None:
         import duckdb  # here: who only knows of instances need not wait for it
 
         self.alike = wish.alike
@@ -70,7 +70,7 @@ class Instances:
         self._idle: list[Instance] = []
         self._closed = False
 
-    def take(self, wish: Wish) -> Instance:
+    def take(self, wish: InstanceOptions) -> Instance:
         with self._lock:
             for number, instance in enumerate(self._idle):
                 if instance.alike == wish.alike:
@@ -96,7 +96,7 @@ class Instances:
             instance.close()
 
 
-def _config(wish: Wish, folder: str) -> dict[str, str | bool | int | float | list[str]]:
+def _config(wish: InstanceOptions, folder: str) -> dict[str, str | bool | int | float | list[str]]:
     limits = wish.limits
     config: dict[str, str | bool | int | float | list[str]] = {
         "autoinstall_known_extensions": "false",

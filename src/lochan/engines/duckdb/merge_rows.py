@@ -13,29 +13,29 @@ import pyarrow as pa
 
 from lochan.engines.duckdb.files import Files
 from lochan.engines.duckdb.limits import STANDARD, Limits
-from lochan.engines.duckdb.load.known import Known
-from lochan.engines.duckdb.load.lines import Lines
+from lochan.engines.duckdb.load.key_order import Order
+from lochan.engines.duckdb.load.known_shapes import KnownShapes
 from lochan.engines.duckdb.load.loader import Loader
-from lochan.engines.duckdb.load.objects import Objects, Written
-from lochan.engines.duckdb.load.ordering import Order
+from lochan.engines.duckdb.load.objects import Objects, WrittenObject
 from lochan.engines.duckdb.load.relation import relations
 from lochan.engines.duckdb.load.sql import name_sql, text_sql
 from lochan.engines.duckdb.load.staging import Table
 from lochan.engines.duckdb.objects_at import placed, sessions, stored
-from lochan.engines.duckdb.rewriting import files_sql
+from lochan.engines.duckdb.rewrite import files_sql
 from lochan.engines.duckdb.session import Session
 from lochan.errors import PathsInTheWay
 from lochan.formats.entry import Entry
 from lochan.formats.entry_table import table_of
 from lochan.formats.pool_settings import PoolKey, PoolSettings, path_text
+from lochan.ingest.lines import Lines
 from lochan.pools.decode import ndjson
 from lochan.pools.faults import FAIL, Faults
-from lochan.pools.joining import RowMerge
+from lochan.pools.forms import Form, Forms
 from lochan.pools.layout import SHAPE_COLUMN, columns, lay_out
-from lochan.pools.nullable import is_ambiguous
-from lochan.query.sources.forms import Form, Forms
+from lochan.pools.merge import RowMerge
+from lochan.pools.nullable_shapes import is_ambiguous
+from lochan.pools.snapshot import Owner, Snapshot
 from lochan.query.sources.knowledge import Knowledge
-from lochan.query.sources.snapshot import Owner, Snapshot
 from lochan.tree.strategy import DEST, SOURCE, Strategy
 from lochan.versioning.open_repository import OpenRepository
 
@@ -85,7 +85,7 @@ class _Merging:
         self._strategy = strategy
         self._bytes = size
 
-    def written(self, sides: Sequence[Sequence[tuple[Form, str]]]) -> Iterator[Written]:
+    def written(self, sides: Sequence[Sequence[tuple[Form, str]]]) -> Iterator[WrittenObject]:
         """One file at a time, which is then the caller's."""
         knowledge = Knowledge(dict.fromkeys(form for side in sides for form, _ in side))
         by_form = [_by_form(side) for side in sides]
@@ -94,13 +94,13 @@ class _Merging:
     # --- as columns --------------------------------------------------------------------------------------------------
     def _by_column(
         self, knowledge: Knowledge, sides: Sequence[Mapping[Form, Sequence[str]]]
-    ) -> Iterator[Written] | None:
+    ) -> Iterator[WrittenObject] | None:
         """None: no layout holds them all, or equal rows may be of different shapes."""
         shapes = list(dict.fromkeys(shape for form in knowledge.forms for shape in form.laid_out))
         layout = lay_out(shapes)
         if layout.body or any(form.body for side in sides for form in side):
             return None
-        known = Known([key.path for key in self._settings.keys])
+        known = KnownShapes([key.path for key in self._settings.keys])
         known.by_id.update(knowledge.shapes)
         known.columns.update((shape, id) for id, shape in knowledge.shapes.items())
         known.numbered(shapes)  # some have no rows
@@ -128,7 +128,7 @@ class _Merging:
         return Table(name, form.layout, form.laid_out)
 
     # --- as texts ----------------------------------------------------------------------------------------------------
-    def _by_text(self, sides: Sequence[Mapping[Form, Sequence[str]]]) -> Iterator[Written]:
+    def _by_text(self, sides: Sequence[Mapping[Form, Sequence[str]]]) -> Iterator[WrittenObject]:
         self._session.execute(f"CREATE TEMP TABLE texts ({_SIDE} INTEGER, line VARCHAR)")
         for number, side in enumerate(sides):
             for form, paths in side.items():

@@ -8,17 +8,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from lochan.engines.duckdb.apart import apart
 from lochan.engines.duckdb.files import Files, gone
 from lochan.engines.duckdb.limits import Limits
-from lochan.engines.duckdb.load.objects import Written
+from lochan.engines.duckdb.load.objects import WrittenObject
 from lochan.engines.duckdb.session import Session
+from lochan.engines.duckdb.worker_thread import apart
 from lochan.formats.entry import Entry
 from lochan.formats.entry_table import entries_of
+from lochan.pools.object_upload import ObjectWriter
 from lochan.pools.objects import entries
 from lochan.pools.settings import settings_of
-from lochan.pools.writing import ObjectWriter
-from lochan.query.sources.snapshot import Owner, Snapshot
+from lochan.pools.snapshot import Owner, Snapshot
 from lochan.tree.tree import Tree
 from lochan.versioning.open_repository import OpenRepository
 
@@ -69,11 +69,11 @@ async def placed(
     return dict(zip(indices, paths, strict=True))
 
 
-Apart = Callable[[Callable[[], Written | None]], Awaitable[Written | None]]
+Apart = Callable[[Callable[[], WrittenObject | None]], Awaitable[WrittenObject | None]]
 
 
 async def stored(
-    repository: OpenRepository, mint: int, files: Iterator[Written], on_a_thread: Apart = asyncio.to_thread
+    repository: OpenRepository, mint: int, files: Iterator[WrittenObject], on_a_thread: Apart = asyncio.to_thread
 ) -> list[Entry]:
     """Each file as an object that nobody knows of yet; they are made `on_a_thread`."""
     writer = ObjectWriter.of(repository, mint)

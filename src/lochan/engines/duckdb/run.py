@@ -12,14 +12,14 @@ from lochan.engines.duckdb.files import Files, gone
 from lochan.engines.duckdb.instances import Instances
 from lochan.engines.duckdb.limits import STANDARD, Limits, in_time
 from lochan.engines.duckdb.object_check import PlacedObject
-from lochan.engines.duckdb.scanning import used, with_files
+from lochan.engines.duckdb.scan import used, with_files
 from lochan.engines.duckdb.session import Session
-from lochan.engines.duckdb.workplace import Workplace
+from lochan.engines.duckdb.work_folder import Workplace
 from lochan.errors import LochanError
+from lochan.pools.snapshot import DataObject
 from lochan.query.dialects import render
 from lochan.query.prepare import Prepared
 from lochan.query.sources.scans import FileScan, Scans
-from lochan.query.sources.snapshot import DataObject
 
 
 @dataclass

@@ -18,7 +18,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from lochan.engines.duckdb.instances import Instance, Instances, Wish
+from lochan.engines.duckdb.instances import Instance, InstanceOptions, Instances
 from lochan.engines.duckdb.limits import STANDARD, Limits, cancelled, out_of_disk, out_of_memory, out_of_time
 from lochan.errors import Invalid, LochanError, Refused
 from lochan.query.dialects.decimals import refusal
@@ -44,7 +44,7 @@ class Session:
         ordered: bool = True,
         instances: Instances | None = None,
     ) -> None:
-        wish = Wish(limits, None if folders is None else tuple(folders), temp, ordered)
+        wish = InstanceOptions(limits, None if folders is None else tuple(folders), temp, ordered)
         self.limits = limits
         self._instances = instances
         self._instance = Instance(wish) if instances is None else instances.take(wish)

@@ -21,7 +21,7 @@ from lochan.versioning.uri import prefix_uri
 LEFT, RIGHT = 0, 1
 
 
-class Wish(NamedTuple):
+class RowDiffRequest(NamedTuple):
     """What is compared."""
 
     left: str  # refs; "": the default branch
@@ -51,7 +51,9 @@ class Sides:
         return f"{self.repository}@{self.refs[side]}"
 
 
-def wish_of(left: str, right: str, key: Sequence[str] | None = None, *, three_dot: bool = False) -> tuple[str, Wish]:
+def row_diff_request(
+    left: str, right: str, key: Sequence[str] | None = None, *, three_dot: bool = False
+) -> tuple[str, RowDiffRequest]:
     """From URIs: the repository, and what is compared there. A ref that is left out is the default branch. Raises
     Invalid where the two do not go together."""
     one, other = prefix_uri(left), prefix_uri(right)
@@ -59,10 +61,10 @@ def wish_of(left: str, right: str, key: Sequence[str] | None = None, *, three_do
         raise Invalid(f"{one} and {other} are in different repositories", hint="compare refs of one repository")
     if other.path and other.path != one.path:
         raise Invalid(f"{one} and {other} are different paths", hint="name the path once, or the same twice")
-    return one.repository, Wish(one.ref, other.ref, one.path, key, three_dot)
+    return one.repository, RowDiffRequest(one.ref, other.ref, one.path, key, three_dot)
 
 
-async def sides_of(repository: OpenRepository, wish: Wish) -> Sides:
+async def sides_of(repository: OpenRepository, wish: RowDiffRequest) -> Sides:
     """Raises NotFound for a path that neither side has, Invalid for a key that cannot be one."""
     about = repository.repository
     is_pool = about.kind == POOL
@@ -84,7 +86,7 @@ async def sides_of(repository: OpenRepository, wish: Wish) -> Sides:
     return Sides(about.name, (wish.left, wish.right), is_pool, (left, right), tuple(dict.fromkeys(keys)))
 
 
-async def _place(repository: OpenRepository, wish: Wish) -> tuple[str, bool]:
+async def _place(repository: OpenRepository, wish: RowDiffRequest) -> tuple[str, bool]:
     """The path itself, alone, where it is a file; else all that lies below."""
     folder = wish.path if wish.path.endswith("/") else f"{wish.path}/"
     for ref in (wish.left, wish.right):

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from lochan.engines.duckdb.limits import Limits, cancelled, out_of_time
-from lochan.engines.spark.explaining import explained
+from lochan.engines.spark.errors import explained
 from lochan.engines.spark.handoff import Handoff
+from lochan.engines.spark.progress import context_of
 from lochan.engines.spark.session import MEANING, end_if_stuck
-from lochan.engines.spark.watching import context_of
 from lochan.engines.spark.waves import Wave
 from lochan.errors import LochanError
 

@@ -14,20 +14,20 @@ from lochan.engines.duckdb.files import Files, gone
 from lochan.engines.duckdb.limits import Limits, cancelled, in_time
 from lochan.engines.duckdb.object_check import PlacedObject
 from lochan.engines.duckdb.run import place_files, placed_objects
-from lochan.engines.duckdb.workplace import Workplace
-from lochan.engines.spark.explaining import SparkFailed, explained, is_missing_file
+from lochan.engines.duckdb.work_folder import Workplace
+from lochan.engines.spark.errors import SparkFailed, explained, is_missing_file
+from lochan.engines.spark.file_access import Bucket, check_reach, files_for
 from lochan.engines.spark.job import Job, Tagged
 from lochan.engines.spark.place import SparkPlace
-from lochan.engines.spark.reach import Bucket, check_reach, files_for
+from lochan.engines.spark.progress import Listener, Watch
 from lochan.engines.spark.scan import Views, used_tables
 from lochan.engines.spark.session import check_is_literal, session_at
 from lochan.engines.spark.sizes import Sizes, sizes_for
-from lochan.engines.spark.watching import Listener, Watch
 from lochan.engines.spark.waves import Wave, waves, whole
 from lochan.errors import LochanError
+from lochan.pools.snapshot import DataObject
 from lochan.query.dialects import render
 from lochan.query.prepare import Prepared
-from lochan.query.sources.snapshot import DataObject
 from lochan.store.place import StorePlace
 from lochan.store.protocol import Store
 from lochan.store.scratch import make_folder
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-class Lying(NamedTuple):
+class LakeLocation(NamedTuple):
     """Where the lake lies."""
 
     files: Files
@@ -81,7 +81,7 @@ class SparkRun:
 
 async def start(
     prepared: Prepared,
-    lying: Lying,
+    lying: LakeLocation,
     work: Workplace,
     limits: Limits,
     place: SparkPlace,

@@ -6,7 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lochan.engines.spark.watching import context_of
+from lochan.engines.spark.progress import context_of
 from lochan.store.place import StorePlace
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from lochan.engines.duckdb.limits import Limits
-from lochan.engines.spark.answering import check_answers
+from lochan.engines.spark.jvm_stderr import stderr_kept, why, words
 from lochan.engines.spark.place import SparkPlace, why_not
-from lochan.engines.spark.said import stderr_kept, why, words
+from lochan.engines.spark.port_check import check_answers
 from lochan.errors import Refused
 
 if TYPE_CHECKING:

@@ -13,26 +13,26 @@ import numpy as np
 import pyarrow as pa
 
 from lochan.engines.choice import SPARK, engine_for
-from lochan.engines.compacting import (
+from lochan.engines.compact import (
     EVERYTHING,
     Compacted,
+    CompactRequest,
     Planned,
-    Wish,
     carry_out,
     compacted_first,
     landed,
     planned,
     rows_of,
 )
-from lochan.engines.compacting import merged as merged_round_by_round
+from lochan.engines.compact import merged as merged_round_by_round
 from lochan.engines.duckdb.compact import Rewritten
 from lochan.engines.duckdb.files import Files
 from lochan.engines.duckdb.limits import STANDARD, Limits
 from lochan.engines.spark.package import ship
 from lochan.engines.spark.place import STANDARD as ANY_SPARK
 from lochan.engines.spark.place import SparkPlace
-from lochan.engines.spark.telling import listener_of
-from lochan.engines.spark.watching import Listener
+from lochan.engines.spark.progress import Listener
+from lochan.engines.spark.run_report import listener_of
 from lochan.formats.entry import Entry
 from lochan.formats.record import Actor
 from lochan.jobs.apart import on_spark
@@ -69,7 +69,7 @@ async def compact(
     branch: str,
     files: Files,
     place: StorePlace,
-    wish: Wish = EVERYTHING,
+    wish: CompactRequest = EVERYTHING,
     said: Said = NOTHING,
     *,
     actor: Actor,

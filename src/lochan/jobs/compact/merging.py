@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import msgspec
 
-from lochan.engines.compacting import Planned
+from lochan.engines.compact import Planned
 from lochan.engines.duckdb.objects_at import entries_at
 from lochan.formats.entry import Entry
 from lochan.jobs.target import Target
 from lochan.jobs.tasks import shared_out
 from lochan.pools.facts import Facts, ShapeFacts, from_metadata
-from lochan.query.sources.snapshot import Snapshot
+from lochan.pools.snapshot import Snapshot
 
 
 class Task(msgspec.Struct, frozen=True, array_like=True):

@@ -13,10 +13,10 @@ import pyarrow as pa
 
 from lochan.clock import SystemClock
 from lochan.engines.duckdb.files import files_of
-from lochan.engines.duckdb.load.objects import Written, blob_sql, sort_key
-from lochan.engines.duckdb.load.ordering import Order
+from lochan.engines.duckdb.load.key_order import Order
+from lochan.engines.duckdb.load.objects import WrittenObject, blob_sql, sort_key
 from lochan.engines.duckdb.objects_at import placed
-from lochan.engines.duckdb.rewriting import Rewriting
+from lochan.engines.duckdb.rewrite import Rewriting
 from lochan.engines.duckdb.session import Session
 from lochan.formats.entry_table import table_of
 from lochan.ids import Ids
@@ -27,9 +27,9 @@ from lochan.jobs.messages import Message
 from lochan.jobs.parts import put, spark_folder
 from lochan.jobs.putting import Putting
 from lochan.jobs.target import Target
-from lochan.query.sources.forms import Form, Forms
+from lochan.pools.forms import Form, Forms
+from lochan.pools.snapshot import Owner, Snapshot
 from lochan.query.sources.knowledge import Knowledge
-from lochan.query.sources.snapshot import Owner, Snapshot
 
 SAMPLE_SCHEMA = "number int, weight double, key binary"
 _SAMPLE = pa.schema([("number", pa.int32()), ("weight", pa.float64()), ("key", pa.binary())])
@@ -129,7 +129,7 @@ def _take(session: Session, rewriting: Rewriting, received: Received) -> None:
     rewriting.add_laid_out(_ROWS)
 
 
-def _stored(target: Target, files: Iterator[Written]) -> Iterator[Message]:
+def _stored(target: Target, files: Iterator[WrittenObject]) -> Iterator[Message]:
     clock, ids = SystemClock(), Ids()
     putting = Putting(target.store(clock, ids))
     writer = target.writer(putting.store, clock, ids)

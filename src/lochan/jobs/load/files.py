@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from lochan.clock import SystemClock
-from lochan.engines.duckdb.load.streams import Input
 from lochan.errors import Conflict, NotFound, Refused
 from lochan.ids import Ids
-from lochan.pools.input_format import CSV, JSON, LINES, NDJSON, TSV
+from lochan.ingest.input_format import CSV, JSON, LINES, NDJSON, TSV
+from lochan.ingest.streams import Input
 from lochan.store.place import StorePlace
 
 _BUFFER_BYTES = 1 << 20

@@ -14,11 +14,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lochan.engines.duckdb.load.lines import Lines
-from lochan.engines.duckdb.load.reading import LINE, Chunk, Plain
+from lochan.engines.duckdb.load.read_input import LINE, Chunk, Plain
 from lochan.engines.duckdb.load.sql import text_sql
 from lochan.engines.duckdb.session import Session
 from lochan.formats.pool_settings import Path, PoolKey, PoolSettings
+from lochan.ingest.lines import Lines
 from lochan.pools.json_row import BadRow, Row, row_text
 
 Parts = npt.NDArray[np.int32]

@@ -8,10 +8,10 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from lochan.engines.duckdb.limits import Limits
-from lochan.engines.duckdb.load.load import STANDARD, How, Loaded, loaded_first
+from lochan.engines.duckdb.load.load import STANDARD, Loaded, LoadOptions, loaded_first
 from lochan.engines.duckdb.session import Session
 from lochan.engines.spark.package import ship
-from lochan.engines.spark.watching import Listener, context_of
+from lochan.engines.spark.progress import Listener, context_of
 from lochan.errors import NothingToDo
 from lochan.formats.record import Actor
 from lochan.jobs.apart import on_spark
@@ -74,7 +74,7 @@ async def load_files(
     *,
     actor: Actor,
     where: Where,
-    how: How = STANDARD,
+    how: LoadOptions = STANDARD,
     cutting: Cutting = BEST,
 ) -> Loaded:
     """`place` is where the lake is. Raises Invalid for input that is no rows, NothingToDo where there are none,
@@ -89,20 +89,22 @@ async def load_files(
     return loaded_of(landed, how)
 
 
-def loaded_of(landed: Landed, how: How) -> Loaded:
+def loaded_of(landed: Landed, how: LoadOptions) -> Loaded:
     if not landed.commit:
         raise NothingToDo("there are no rows to load", hint="nothing was changed")
     faults = Faults(how.on_error, landed.faults, list(landed.first_faults))
     return Loaded(landed.commit, landed.rows, list(landed.entries), faults)
 
 
-def _written(spark: SparkSession, target: Target, files: Sequence[File], how: How, cutting: Cutting) -> list[Message]:
+def _written(
+    spark: SparkSession, target: Target, files: Sequence[File], how: LoadOptions, cutting: Cutting
+) -> list[Message]:
     """What tasks wrote."""
     ship(spark)
     return _run(spark, planned(look(files, how.format), target, how, cutting, parallel=_parallel(spark)))
 
 
-def planned(files: Sequence[Seen], target: Target, how: How, cutting: Cutting, *, parallel: int) -> Work:
+def planned(files: Sequence[Seen], target: Target, how: LoadOptions, cutting: Cutting, *, parallel: int) -> Work:
     """Into which pieces and parts the work is cut."""
     size, rows_bytes = sum(seen.file.size for seen in files), sum(seen.rows_bytes for seen in files)
     piece = cutting.piece_bytes or max(_PIECE_BYTES_MIN, min(size // parallel, _PIECE_BYTES_MAX))
@@ -120,7 +122,7 @@ def _parts(rows_bytes: int, part_bytes: int, parallel: int) -> int:
     return min(max(1, -(-rows_bytes // part_bytes), min(parallel, rows_bytes // least)), _PARTS_MAX)
 
 
-def _bounds(files: Sequence[Seen], target: Target, how: How, parts: int) -> tuple[bytes, ...]:
+def _bounds(files: Sequence[Seen], target: Target, how: LoadOptions, parts: int) -> tuple[bytes, ...]:
     with Session(Limits(target.limits.memory_bytes, threads=1), ordered=False) as session:
         keyed = Keyed(session, target.settings)
         chunks = some_rows(files, max(_SPOTS, 4 * parts), target.settings, typed=how.typed)

@@ -10,8 +10,8 @@ from typing import IO, NamedTuple
 
 import pyarrow.parquet as pq
 
+from lochan.ingest.input_format import LINES, NDJSON, PARQUET
 from lochan.jobs.load.files import Seen
-from lochan.pools.input_format import LINES, NDJSON, PARQUET
 
 _SPLIT = frozenset({NDJSON, LINES, PARQUET})
 _SKIP_BYTES = 1 << 16

@@ -8,17 +8,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lochan.engines.duckdb.load.lines import Lines, lines
-from lochan.engines.duckdb.load.load import How
-from lochan.engines.duckdb.load.reading import Chunk, Plain, Room, chunks, no_whole_file
-from lochan.engines.duckdb.load.tabular import BATCH_ROWS, checked
+from lochan.engines.duckdb.load.load import LoadOptions
+from lochan.engines.duckdb.load.read_input import Chunk, Plain, ReadContext, chunks, no_whole_file
+from lochan.ingest.input_format import LINES, PARQUET
+from lochan.ingest.lines import Lines, lines
+from lochan.ingest.tabular import BATCH_ROWS, checked
 from lochan.jobs.load.files import Seen
 from lochan.jobs.load.pieces import OwnLines, Piece, middle
 from lochan.jobs.load.places import Places, at_bytes, on_lines
-from lochan.pools.input_format import LINES, PARQUET
 
 
-def rows_of(room: Room, seen: Seen, piece: Piece, how: How) -> Iterator[Chunk]:
+def rows_of(room: ReadContext, seen: Seen, piece: Piece, how: LoadOptions) -> Iterator[Chunk]:
     """Lines with places that name the file too. Raises Invalid, and Conflict where the file has changed."""
     seen.file.check_same()
     if piece.whole:

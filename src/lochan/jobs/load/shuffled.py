@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import pyarrow as pa
 
-from lochan.engines.duckdb.load.lines import CHUNK_BYTES, Lines, is_valid
-from lochan.engines.duckdb.load.reading import Chunk, Plain
+from lochan.engines.duckdb.load.read_input import Chunk, Plain
+from lochan.ingest.lines import CHUNK_BYTES, Lines, is_valid
 from lochan.jobs.load.keyed import Parts
 from lochan.jobs.messages import Message
 from lochan.jobs.messages import decode as message_of

@@ -18,14 +18,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lochan.engines.duckdb.load.lines import Lines, lines
-from lochan.engines.duckdb.load.reading import Chunk, Plain
+from lochan.engines.duckdb.load.read_input import Chunk, Plain
 from lochan.engines.duckdb.load.sample import sample
-from lochan.engines.duckdb.load.streams import Unpacked
 from lochan.formats.pool_settings import PoolSettings
+from lochan.ingest.input_format import CSV, LINES, TSV, detect
+from lochan.ingest.lines import Lines, lines
+from lochan.ingest.streams import Unpacked
 from lochan.jobs.load.files import File, Seen
 from lochan.jobs.load.pieces import OwnLines, middle
-from lochan.pools.input_format import CSV, LINES, TSV, detect
 from lochan.pools.json_row import Row
 
 _AT_ONCE = 16

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from lochan.engines.duckdb.load.load import How
+from lochan.engines.duckdb.load.load import LoadOptions
 from lochan.engines.duckdb.load.loader import Loader
-from lochan.engines.duckdb.load.reading import take
+from lochan.engines.duckdb.load.read_input import take
 from lochan.engines.duckdb.session import Session
 from lochan.jobs.failing import told
 from lochan.jobs.load.files import Seen
@@ -33,7 +33,7 @@ class Work:
     files: tuple[Seen, ...]
     pieces: tuple[Piece, ...]
     target: Target
-    how: How
+    how: LoadOptions
     bounds: tuple[bytes, ...] = ()  # between the parts of the key
 
     def faults(self) -> PlacedFaults:

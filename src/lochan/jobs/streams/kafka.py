@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from lochan.engines.duckdb.load.lines import Lines, texts_of
 from lochan.errors import Gone, LochanError, NotFound, Refused, Transient
+from lochan.ingest.lines import Lines, texts_of
 from lochan.jobs.streams.offsets import Offsets, Partition
 
 if TYPE_CHECKING:

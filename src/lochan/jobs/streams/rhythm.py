@@ -4,7 +4,7 @@ and so on up to the pool's own size. So a row is written again only as often as 
 
 from __future__ import annotations
 
-from lochan.engines.compacting import Wish
+from lochan.engines.compact import CompactRequest
 from lochan.pools.upkeep import Policy
 
 FAN = 8
@@ -20,14 +20,14 @@ class Rhythm:
         self._size_bytes = size_bytes
         self._commits = self._bytes = 0
 
-    def landed(self, size_bytes: int) -> Wish | None:
+    def landed(self, size_bytes: int) -> CompactRequest | None:
         """A commit of so many bytes has come to the branch: what is to be merged now, if anything."""
         self._commits += 1
         self._bytes += size_bytes
         if self._commits % FAN:
             return None
         fit = int(self._bytes / self._commits * self._together() * _ROOM)
-        return Wish(policy=Policy(_OVERLAPPING, 1), size_bytes=min(self._size_bytes, max(1, fit)))
+        return CompactRequest(policy=Policy(_OVERLAPPING, 1), size_bytes=min(self._size_bytes, max(1, fit)))
 
     def _together(self) -> int:
         """How many commits one object is to hold: the greatest power of eight that their number is a multiple of."""

@@ -12,12 +12,12 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from lochan.engines.duckdb.load.lines import Lines
-from lochan.engines.duckdb.load.load import How
+from lochan.engines.duckdb.load.load import LoadOptions
 from lochan.engines.duckdb.load.loader import Loader
-from lochan.engines.duckdb.load.reading import read_input
-from lochan.engines.duckdb.load.streams import file_input
+from lochan.engines.duckdb.load.read_input import read_input
 from lochan.errors import NotFound
+from lochan.ingest.lines import Lines
+from lochan.ingest.streams import file_input
 from lochan.jobs.messages import Message
 from lochan.jobs.parts import write, write_lines
 from lochan.jobs.target import Target
@@ -26,7 +26,7 @@ PATH, TEXT = "path", "value"  # Spark's own names
 _FILE = "file:"
 
 
-def write_files(how: How, target: Target, batches: Iterable[pa.RecordBatch]) -> Iterator[Message]:
+def write_files(how: LoadOptions, target: Target, batches: Iterable[pa.RecordBatch]) -> Iterator[Message]:
     """Of the files that the column `path` names."""
 
     def fill(loader: Loader) -> None:

@@ -8,10 +8,10 @@ import math
 import duckdb
 import pyarrow.compute as pc
 
-from lochan.engines.compacting import Compacted, Wish, compact
+from lochan.engines.compact import Compacted, CompactRequest, compact
 from lochan.engines.duckdb.compact import snapshot_of
 from lochan.engines.duckdb.limits import Limits
-from lochan.engines.surroundings import Surroundings
+from lochan.engines.query_context import QueryContext
 from lochan.errors import ConcurrentCommit, LochanError, NothingToDo
 from lochan.formats.record import Actor
 from lochan.versioning.open_repository import OpenRepository
@@ -23,7 +23,7 @@ _log = logging.getLogger("lochan.ingest")
 
 
 async def tend(
-    at: Surroundings, pool: str, branch: str, wish: Wish, *, actor: Actor, last: bool = False
+    at: QueryContext, pool: str, branch: str, wish: CompactRequest, *, actor: Actor, last: bool = False
 ) -> Compacted | None:
     """`last`: the stream stops, and is to leave no more than twice as many objects as its rows would fill; where there
     are no more, nothing is done. None: nothing was done, or it could not be, which is logged."""
@@ -41,7 +41,7 @@ async def tend(
 
 
 async def _tend(
-    at: Surroundings, repository: OpenRepository, branch: str, wish: Wish, actor: Actor
+    at: QueryContext, repository: OpenRepository, branch: str, wish: CompactRequest, actor: Actor
 ) -> Compacted | None:
     """More than once: what overlapped was merged first, and may be small beside its neighbours then."""
     done = None

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from lochan.clock import Clock
-from lochan.engines.compacting import Wish as Compaction
+from lochan.engines.compact import CompactRequest as Compaction
 from lochan.engines.duckdb.load.loader import Loader
-from lochan.engines.surroundings import Surroundings
+from lochan.engines.query_context import QueryContext
 from lochan.errors import Retry
 from lochan.formats.record import Actor
 from lochan.jobs.failing import TaskFailed, explained
@@ -48,7 +48,7 @@ class How(NamedTuple):
 
 @dataclass(frozen=True)
 class Into:
-    at: Surroundings
+    at: QueryContext
     place: StorePlace  # where the lake is
     repository: OpenRepository
     branch: str

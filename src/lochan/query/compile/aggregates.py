@@ -10,8 +10,8 @@ from sqlglot import exp
 from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, JSON, NULL, OBJECT, TIME
 from lochan.query.compile import decimals, numbers
 from lochan.query.compile.aggregated import Aggregated, one_format
-from lochan.query.compile.collecting import collect, first, fused_type, last, union
-from lochan.query.compile.comparing import exact
+from lochan.query.compile.collect import collect, first, fused_type, last, union
+from lochan.query.compile.comparison import exact
 from lochan.query.compile.exact_sums import exact_average, exact_total, extreme_decimal, extreme_number
 from lochan.query.compile.expressions import value_of
 from lochan.query.compile.moments import exact_text

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
+from lochan.pools.leaf import Path
 from lochan.pools.shape import (
     ARRAY,
     BOOL,
@@ -54,7 +55,6 @@ from lochan.query.compile.value import (
     with_null,
 )
 from lochan.query.dialects.neutral import Neutral, neutral
-from lochan.query.leaves import Path
 
 
 def row_of(scan: Scan) -> Value:

@@ -9,15 +9,16 @@ from sqlglot import exp
 
 from lochan.errors import Refused
 from lochan.query import ast
-from lochan.query.compile.binding import bound
+from lochan.query.compile.bindings import bound
 from lochan.query.compile.expressions import test_of
 from lochan.query.compile.fields import row_of
-from lochan.query.compile.operators import ordering, shaping
-from lochan.query.compile.operators.aggregating import aggregated
-from lochan.query.compile.operators.branching import fork, join, stacked, switch
-from lochan.query.compile.operators.yielding import unnested, yielded
-from lochan.query.compile.outcome import shown
+from lochan.query.compile.operators import order as ordering
+from lochan.query.compile.operators import projection as shaping
+from lochan.query.compile.operators.branches import fork, join, stacked, switch
+from lochan.query.compile.operators.summarize import aggregated
+from lochan.query.compile.operators.yield_over import unnested, yielded
 from lochan.query.compile.relations import Names, Picked, Scan
+from lochan.query.compile.result_columns import shown
 from lochan.query.compile.rows import Rows
 from lochan.query.compile.scope import Query, Scope, refused
 from lochan.query.compile.size import check_plan

@@ -16,9 +16,10 @@ from typing import Protocol
 from sqlglot import exp
 
 from lochan.pools.layout import BODY_COLUMN, SHAPE_COLUMN
+from lochan.pools.leaf import Leaf
 from lochan.query.compile.sql import TRUE, Sql, all_of, columns_of, is_constant
 from lochan.query.dialects.neutral import Neutral
-from lochan.query.leaves import Asked, Leaf, Source
+from lochan.query.leaves import ScanRequest, Source
 
 TIES_MAX = 32  # columns that rows are ordered by if the query's own order finds them equal
 
@@ -68,7 +69,7 @@ class Scan:
         names = set(wanted)
         told = all_of(_bare(each, self.alias) for each in tests if not is_constant(each))
         return self.source.select(
-            Asked(
+            ScanRequest(
                 leaves=[leaf for column, leaf in self._leaves.items() if column in names],
                 shape=SHAPE_COLUMN in names,
                 body=BODY_COLUMN in names,

@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
+from lochan.pools.leaf import Path
 from lochan.query.compile.relations import Names, Picked, Relation
 from lochan.query.compile.sql import Sql
 from lochan.query.compile.value import Value, mapped
 from lochan.query.dialects.neutral import neutral
-from lochan.query.leaves import Path
 
 
 @dataclass(frozen=True)

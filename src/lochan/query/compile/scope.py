@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from lochan.pools.leaf import Path
 from lochan.query.ast import Node
 from lochan.query.compile.relations import Names
 from lochan.query.compile.value import Value
 from lochan.query.errors import QueryError, UnknownField
-from lochan.query.leaves import Path
 
 
 @dataclass(frozen=True)

@@ -1,92 +1,35 @@
-"""Tests that rows must pass, reduced to what can be judged by an object's statistics: comparisons of a field with a
-value, whether it is there, joined by and/or. Everything else may be true of any row.
-
-    status >= 500 and (host == "a" or f(x))    ──▶    All(status >= 500, Any(host == "a", ANY_ROW))
-"""
+"""The tests that an expression of a query means for its rows, as statistics judge them (`pools/row_tests.py`)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import NamedTuple
-
+from lochan.pools.leaf import Path
+from lochan.pools.row_tests import (
+    ANY_ROW,
+    All,
+    AnyRow,
+    Compare,
+    Either,
+    Has,
+    IsNull,
+    Missing,
+    OneOf,
+    Test,
+    Unlike,
+    Valued,
+    both,
+)
 from lochan.pools.shape import BOOL, NULL, STRING
 from lochan.pools.times import Moment
 from lochan.query import ast
-from lochan.query.sources.constants import Constant, Scalar, constant
-
-Path = tuple[str, ...]
+from lochan.query.sources.constants import Constant, constant
 
 _TURNED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _LAST = chr(0x10FFFF)
 
 
-class Compare(NamedTuple):
-    """`op` is ==, <, <=, > or >=. A time is microseconds since 1970."""
-
-    path: Path
-    op: str
-    kind: str
-    value: Scalar
-
-
-class Unlike(NamedTuple):
-    """Rows that fail the comparison, whatever else they have there."""
-
-    test: Compare
-
-
-class OneOf(NamedTuple):
-    path: Path
-    values: tuple[tuple[str, Scalar], ...]  # kind, value
-
-
-class IsNull(NamedTuple):
-    """An explicit null."""
-
-    path: Path
-
-
-class Missing(NamedTuple):
-    path: Path
-
-
-class Has(NamedTuple):
-    """Be it null."""
-
-    path: Path
-
-
-class Valued(NamedTuple):
-    """Neither null nor missing."""
-
-    path: Path
-
-
-class All(NamedTuple):
-    tests: tuple[Test, ...]
-
-
-class Either(NamedTuple):
-    tests: tuple[Test, ...]
-
-
-class AnyRow(NamedTuple):
-    """Nothing is known of it."""
-
-
-Test = Compare | Unlike | OneOf | IsNull | Missing | Has | Valued | All | Either | AnyRow
-ANY_ROW = AnyRow()
-
-
 def of_expression(e: ast.Expr, now: int | None = None) -> Test:
     """What is known of the rows for which it is true. `now` is when the query began."""
     return _Bounds(now).true(e)
-
-
-def both(tests: Iterable[Test]) -> Test:
-    known = [test for test in tests if not isinstance(test, AnyRow)]
-    parts = [part for test in known for part in (test.tests if isinstance(test, All) else (test,))]
-    return All(tuple(parts)) if len(parts) > 1 else parts[0] if parts else ANY_ROW
 
 
 def field(e: ast.Expr) -> Path:

@@ -8,10 +8,10 @@ from decimal import Decimal
 from math import isfinite
 
 from lochan.pools import times
+from lochan.pools.row_tests import Scalar
 from lochan.pools.shape import BOOL, FLOAT, INT, STRING, TIME
 from lochan.query import ast
 
-Scalar = bool | int | float | Decimal | str
 Constant = tuple[str, Scalar]  # kind, value; a time is microseconds since 1970
 
 _DURATION = "duration"

@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from lochan.pools.forms import Form, Place
 from lochan.pools.layout import BODY_COLUMN
+from lochan.pools.leaf import Leaf
 from lochan.pools.shape import STRING, Object, Type
-from lochan.query.leaves import Leaf
-from lochan.query.sources.forms import Form, Place
 
 Places = dict[Leaf, Place | None]
 Slots = dict[str, tuple[str, Type]]  # a column's name in lower case: as it is, and what it holds

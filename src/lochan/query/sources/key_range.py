@@ -14,6 +14,9 @@ from lochan.formats.pool_settings import PoolSettings, path_text
 from lochan.pools import times
 from lochan.pools.json_row import exact_number
 from lochan.pools.keys import Instant
+from lochan.pools.leaf import Leaf, Path
+from lochan.pools.pruning import Ends
+from lochan.pools.row_tests import Scalar
 from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, JSON, NULL, OBJECT, STRING, TIME
 from lochan.query.compile import moments
 from lochan.query.compile.numbers import against_decimal, compared, exact_decimal, split
@@ -35,9 +38,7 @@ from lochan.query.compile.sql import (
     text,
 )
 from lochan.query.compile.value import Exact, Value, literal
-from lochan.query.leaves import Digits, Leaf, Path
-from lochan.query.sources.constants import Scalar
-from lochan.query.sources.pruning import Ends
+from lochan.query.leaves import Digits
 
 _RANK = {BOOL: 0, INT: 1, FLOAT: 1, DECIMAL: 1, TIME: 2, STRING: 3, JSON: 4, OBJECT: 4, ARRAY: 4}
 

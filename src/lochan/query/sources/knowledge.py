@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from lochan.pools.decimals import DIGITS_MAX, DecimalColumn
+from lochan.pools.forms import OPEN_KINDS, Form, Place
+from lochan.pools.leaf import Leaf, Path
 from lochan.pools.shape import (
     ARRAY,
     DECIMAL,
@@ -20,8 +22,7 @@ from lochan.pools.shape import (
     type_at,
     unify,
 )
-from lochan.query.leaves import Digits, Known, Leaf, Path
-from lochan.query.sources.forms import OPEN_KINDS, Form, Place
+from lochan.query.leaves import Digits, LeafInfo
 
 
 class Knowledge:
@@ -31,7 +32,7 @@ class Knowledge:
         self._renumbered: dict[Form, dict[int, int]] = {}
         for form in self.forms:
             self._number(form)
-        self._known: dict[Path, Sequence[Known]] = {}
+        self._known: dict[Path, Sequence[LeafInfo]] = {}
         self._elements: dict[Path, Type] = {}
         self._decimals: dict[Path, Digits | None] = {}
         self._texts: set[Path] = set()  # whose lists are given as text, since no one type holds them all
@@ -49,7 +50,7 @@ class Knowledge:
             (texts if form.body else others).update(here)
         return texts - others
 
-    def known(self, path: Path) -> Sequence[Known]:
+    def known(self, path: Path) -> Sequence[LeafInfo]:
         if path not in self._known:
             self._known[path] = self._look_up(path)
         return self._known[path]
@@ -81,7 +82,7 @@ class Knowledge:
                 self.shapes[here] = shape
                 self._renumbered.setdefault(form, {})[there] = here
 
-    def _look_up(self, path: Path) -> Sequence[Known]:
+    def _look_up(self, path: Path) -> Sequence[LeafInfo]:
         types: dict[Type, None] = {}
         for form in self.forms:
             types.update(dict.fromkeys(form.types(path)))
@@ -100,14 +101,14 @@ class Knowledge:
         found = [self._leaf(Leaf(path, kind), formats if kind == TIME else (), there) for kind in kinds]
         return self._with_decimals(path, found) if JSON in kinds else found
 
-    def _with_decimals(self, path: Path, found: list[Known]) -> list[Known]:
+    def _with_decimals(self, path: Path, found: list[LeafInfo]) -> list[LeafInfo]:
         digits = self._digits(path)
         if digits is None:
             return found
         if digits == (0, 0):
             return [each._replace(numberless=each.leaf.kind == JSON) for each in found]
         alone = all(each.alone or not each.text for each in self._columns(path) if each is not None)
-        return [*found, Known(Leaf(path, DECIMAL), always=False, digits=digits, alone=alone)]
+        return [*found, LeafInfo(Leaf(path, DECIMAL), always=False, digits=digits, alone=alone)]
 
     def _columns(self, path: Path) -> list[DecimalColumn | None]:
         return [form.decimals(path, path in self._texts) for form in self.forms]
@@ -119,11 +120,11 @@ class Knowledge:
             self._decimals[path] = _joined(self._columns(path))
         return self._decimals[path]
 
-    def _leaf(self, leaf: Leaf, formats: tuple[str, ...], there: bool) -> Known:
+    def _leaf(self, leaf: Leaf, formats: tuple[str, ...], there: bool) -> LeafInfo:
         places = [self.place(form, leaf) for form in self.forms]
         always = all(place is not None and place.always for place in places)
         element = self.element(leaf) if leaf.kind == ARRAY else NULL
-        return Known(leaf, always, element, formats, otherwise=there and leaf.kind == NULL)
+        return LeafInfo(leaf, always, element, formats, otherwise=there and leaf.kind == NULL)
 
     def _common(self, path: Path, arrays: Iterable[Array]) -> Type | None:
         """What one typed list can hold; None: there is no such type."""

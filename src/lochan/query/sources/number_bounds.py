@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lochan.query.leaves import Leaf, Path
-from lochan.query.sources.choosing import by_form
-from lochan.query.sources.forms import Forms
-from lochan.query.sources.snapshot import Snapshot
+from lochan.pools.forms import Forms
+from lochan.pools.leaf import Leaf, Path
+from lochan.pools.snapshot import Snapshot
+from lochan.query.sources.object_selection import by_form
 
 
 class NumberBounds(NamedTuple):

@@ -7,20 +7,22 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 import numpy as np
 from sqlglot import exp
 
+from lochan.pools.forms import Form
 from lochan.pools.layout import BODY_COLUMN, SHAPE_COLUMN
+from lochan.pools.leaf import Leaf, Path
+from lochan.pools.pruning import Skipped
+from lochan.pools.row_tests import ANY_ROW, Test
 from lochan.pools.shape import DECIMAL, INT, JSON, STRING, Object
+from lochan.pools.snapshot import Indices, Snapshot
 from lochan.query.compile.sql import Sql, case, coalesce, eq, null_of, number
-from lochan.query.leaves import Asked, Digits, KeyPart, Known, Leaf, Path
-from lochan.query.sources import key_range, ordering, scans, values, whole_row
-from lochan.query.sources.bounds import ANY_ROW, Test
-from lochan.query.sources.choosing import Choice
-from lochan.query.sources.forms import Form
+from lochan.query.leaves import Digits, KeyPart, LeafInfo, ScanRequest
+from lochan.query.sources import key_order as ordering
+from lochan.query.sources import key_range, scans, values, whole_row
 from lochan.query.sources.groups import Group, Part, grouped
 from lochan.query.sources.key_range import ALL_KEYS, KeyRange
 from lochan.query.sources.knowledge import Knowledge
-from lochan.query.sources.pruning import Skipped
+from lochan.query.sources.object_selection import Choice
 from lochan.query.sources.scans import FileScan, Scans
-from lochan.query.sources.snapshot import Indices, Snapshot
 from lochan.query.sources.sql_bounds import of_sql
 
 PRESORTED = "presorted"  # said of an order that rows have already if the files are read one after the other
@@ -100,7 +102,7 @@ class PoolSource:
     def _digits_of_key(self) -> Digits | None:
         return next((each.digits for each in self.known(self.key or ()) if each.leaf.kind == DECIMAL), None)
 
-    def known(self, path: Path) -> Sequence[Known]:
+    def known(self, path: Path) -> Sequence[LeafInfo]:
         found = self.knowledge.known(path)
         if path not in self._settings.times:
             return found
@@ -119,7 +121,7 @@ class PoolSource:
         yield from self._settings.primary_key
 
     # --- what is read ---
-    def select(self, asked: Asked) -> exp.Query:
+    def select(self, asked: ScanRequest) -> exp.Query:
         keys = ordering.key_leaves(self._settings, self.known, self.members)
         limited = not self._range.is_all
         read = self._narrowed(asked)
@@ -147,7 +149,7 @@ class PoolSource:
         return exp.Ordered(this=row, desc=self._settings.keys[0].descending, nulls_first=False)
 
     def _around(
-        self, query: exp.Query, asked: Asked, keys: list[Leaf], terms: list[exp.Ordered], *, one_scan: bool
+        self, query: exp.Query, asked: ScanRequest, keys: list[Leaf], terms: list[exp.Ordered], *, one_scan: bool
     ) -> exp.Query:
         """Only the rows of the range, in order."""
         shown = [_name(name) for name in _names(asked.leaves, asked)] or [exp.Literal.number(1).as_("_")]
@@ -160,7 +162,7 @@ class PoolSource:
             outer.set("order", ordered)
         return outer
 
-    def _narrowed(self, asked: Asked) -> dict[Form, list[int]]:
+    def _narrowed(self, asked: ScanRequest) -> dict[Form, list[int]]:
         """The objects that may hold rows which pass the plan's own test."""
         test = ANY_ROW if asked.test is None else of_sql(asked.test)
         kept = self._choice.kept if test is ANY_ROW else self._choice.narrowed(test)
@@ -171,7 +173,9 @@ class PoolSource:
         places = {leaf: self.knowledge.place(form, leaf) for leaf in leaves}
         return Part(form, places, self.knowledge.renumbered(form))
 
-    def _scan(self, group: Group, read: Mapping[Form, list[int]], leaves: Sequence[Leaf], asked: Asked) -> exp.Select:
+    def _scan(
+        self, group: Group, read: Mapping[Form, list[int]], leaves: Sequence[Leaf], asked: ScanRequest
+    ) -> exp.Select:
         objects = sorted(index for form in group.forms for index in read[form])
         columns = dict(group.columns.values())
         files = FileScan(self.snapshot.objects(objects), columns, group.uniform, group.with_gaps)
@@ -186,7 +190,7 @@ class PoolSource:
             made.append(values.column([BODY_COLUMN], table) if group.body else null_of(JSON))
         return _selected(made, _names(leaves, asked)).from_(scans.table(table), copy=False)
 
-    def _nothing(self, leaves: Sequence[Leaf], asked: Asked) -> exp.Select:
+    def _nothing(self, leaves: Sequence[Leaf], asked: ScanRequest) -> exp.Select:
         made = [values.absent(leaf, self.knowledge.element(leaf)) for leaf in leaves]
         made += [null_of(INT)] * asked.shape + [null_of(JSON)] * asked.body
         return _selected(made, _names(leaves, asked)).where(exp.false(), copy=False)
@@ -220,7 +224,7 @@ def _selected(made: Sequence[Sql], names: Sequence[str]) -> exp.Select:
     return exp.select(*named or [exp.Literal.number(1).as_("_")], copy=False)
 
 
-def _names(leaves: Sequence[Leaf], asked: Asked) -> list[str]:
+def _names(leaves: Sequence[Leaf], asked: ScanRequest) -> list[str]:
     return [*(leaf.column for leaf in leaves), *[SHAPE_COLUMN] * asked.shape, *[BODY_COLUMN] * asked.body]
 
 

@@ -13,13 +13,13 @@ from lochan.query.compile.relations import Names, Scan
 from lochan.query.compile.scope import Query, Scope
 from lochan.query.compile.sql import columns_of
 from lochan.query.dialects import render
-from lochan.query.leaves import Asked, Source
+from lochan.query.leaves import ScanRequest, Source
 
 
 @dataclass(frozen=True)
 class RowTest:
     sql: str  # of DuckDB; NULL counts as false
-    asked: Asked  # the columns that it needs
+    asked: ScanRequest  # the columns that it needs
     alias: str  # of the table that has these
 
 
@@ -45,8 +45,8 @@ class _Noting:
         self.key_parts = source.key_parts
         self.known = source.known
         self.members = source.members
-        self.asked = Asked(())
+        self.asked = ScanRequest(())
 
-    def select(self, asked: Asked) -> exp.Query:
+    def select(self, asked: ScanRequest) -> exp.Query:
         self.asked = asked
         return exp.select("1")

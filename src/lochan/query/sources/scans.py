@@ -14,7 +14,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from lochan.pools.shape import Type
-from lochan.query.sources.snapshot import DataObject
+from lochan.pools.snapshot import DataObject
 
 
 class FileScan(NamedTuple):

@@ -1,6 +1,6 @@
 """Rows that are in memory, as a Source: metadata of the lake are read like data.
 
-Each leaf has a column of its own in an Arrow table; how rows become such columns is in `spreading.py`.
+Each leaf has a column of its own in an Arrow table; how rows become such columns is in `in_memory.py`.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ import pyarrow as pa
 from sqlglot import exp
 
 from lochan.pools.layout import BODY_COLUMN, SHAPE_COLUMN
+from lochan.pools.leaf import Leaf, Path
 from lochan.pools.shape import JSON, Object
 from lochan.query.compile.sql import Sql, null_of
 from lochan.query.dialects.neutral import neutral
-from lochan.query.leaves import Asked, KeyPart, Known, Leaf, Path
+from lochan.query.leaves import KeyPart, LeafInfo, ScanRequest
 from lochan.query.sources.scans import Scans, table
 
 _ROW = "_row"
@@ -34,7 +35,7 @@ class TableSource:
         self,
         scans: Scans,
         shapes: Mapping[int, Object],
-        known: Sequence[Known],
+        known: Sequence[LeafInfo],
         columns: Mapping[Leaf, Any],
         numbers: pa.Array,
     ) -> None:
@@ -52,14 +53,14 @@ class TableSource:
             )
         )
 
-    def known(self, path: Path) -> Sequence[Known]:
+    def known(self, path: Path) -> Sequence[LeafInfo]:
         return [each for each in self._known if each.leaf.path == path]
 
     def members(self, path: Path) -> Sequence[str]:
         below = [each.leaf.path for each in self._known if len(each.leaf.path) > len(path)]
         return list(dict.fromkeys(each[len(path)] for each in below if each[: len(path)] == path))
 
-    def select(self, asked: Asked) -> exp.Query:
+    def select(self, asked: ScanRequest) -> exp.Query:
         made = [self._value(leaf).as_(leaf.column, quoted=True) for leaf in asked.leaves]
         if asked.shape:
             made.append(exp.column(SHAPE_COLUMN, quoted=True).as_(SHAPE_COLUMN, quoted=True))

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Sequence
 
 from sqlglot import exp
 
+from lochan.pools.forms import NullMark, Place
 from lochan.pools.layout import SHAPE_COLUMN
+from lochan.pools.leaf import Leaf
 from lochan.pools.shape import ARRAY, JSON, Type
 from lochan.query.compile.fields import opened
 from lochan.query.compile.sql import (
@@ -27,8 +29,6 @@ from lochan.query.compile.sql import (
     try_cast,
 )
 from lochan.query.dialects.neutral import neutral
-from lochan.query.leaves import Leaf
-from lochan.query.sources.forms import Place, Told
 
 
 def value(place: Place, leaf: Leaf, table: str, element: Type) -> Sql:
@@ -76,7 +76,7 @@ def _is_there(place: Place, table: str) -> Sql:
     return any_of(tests)
 
 
-def _told(told: Told, table: str) -> Sql:
+def _told(told: NullMark, table: str) -> Sql:
     found = column(told.column, table)
     if not told.inside:
         return is_null(found) if told.is_null else is_set(found)

@@ -11,15 +11,16 @@ from collections.abc import Callable, Iterator, Sequence
 from sqlglot import exp
 
 from lochan.pools.json_row import row_text
+from lochan.pools.leaf import Leaf, Path
 from lochan.pools.shape import ARRAY, DECIMAL, JSON, NULL, OBJECT, TIME
 from lochan.query.compile.sql import Sql, case, coalesce, concat, is_set, text
 from lochan.query.dialects.neutral import neutral
-from lochan.query.leaves import Known, Leaf, Path
+from lochan.query.leaves import LeafInfo
 
 COMPOSITE = (OBJECT, ARRAY, JSON)
-LookUp = Callable[[Path], Sequence[Known]]
+LookUp = Callable[[Path], Sequence[LeafInfo]]
 Names = Callable[[Path], Sequence[str]]
-Read = Callable[[Known], Sql]  # the value of a leaf
+Read = Callable[[LeafInfo], Sql]  # the value of a leaf
 _MOMENT = '"%Y-%m-%dT%H:%M:%S.%fZ"'
 
 
@@ -36,7 +37,7 @@ def leaves_at(known: LookUp, names: Names, path: Path) -> Iterator[Leaf]:
             yield from leaves(known, names, path)
 
 
-def by_column(each: Known) -> Sql:
+def by_column(each: LeafInfo) -> Sql:
     """Where a query below has the leaves as columns."""
     return exp.column(each.leaf.column, quoted=True)
 
@@ -67,7 +68,7 @@ class Texts:
         joined = neutral("join_texts", *pieces, options=(",",)) if pieces else text("")
         return concat(text("{"), joined, text("}"))
 
-    def _value(self, each: Known) -> Sql:
+    def _value(self, each: LeafInfo) -> Sql:
         """NULL in rows that have something else at its path."""
         leaf, value = each.leaf, self._read(each)
         match leaf.kind:

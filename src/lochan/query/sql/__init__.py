@@ -4,7 +4,7 @@
       .pipe                         its sources, each with the tests that prune it: to be opened as those of any pipe
       .plan(open_source, now) -> Plan
 
-    reading     text ─▶ tree; a source such as logs@dev may stand without quotes
+    parse       text ─▶ tree; a source such as logs@dev may stand without quotes
     sources     what a table's name means
     selects     SELECT and what is in it; tables: FROM and joins; sets: UNION and the like
     expressions ─▶ values, an SQL expression for each kind they may have; functions, aggregates, windows: by theme

@@ -288,7 +288,7 @@ def _extreme(op: str) -> Handler:
     def handler(node: exp.Expr, scope: Scope) -> Value:
         from lochan.query.compile.sql import any_of, negate
         from lochan.query.compile.value import valued
-        from lochan.query.sql.comparing import compared
+        from lochan.query.sql.comparison import compared
 
         found, *rest = (value_of(each, scope) for each in [node.this, *node.expressions])
         for value in rest:

@@ -11,10 +11,10 @@ from lochan.pools.json_row import exact_number
 from lochan.pools.shape import BOOL, FLOAT, INT, NULL, STRING, Type
 from lochan.query.checkpoint import checkpoint
 from lochan.query.compile.arithmetic import arithmetic, negative
-from lochan.query.compile.choosing import agreed
+from lochan.query.compile.cases import agreed
+from lochan.query.compile.constructors import array_of
 from lochan.query.compile.fields import element
 from lochan.query.compile.fields import member as member_of
-from lochan.query.compile.making import array_of
 from lochan.query.compile.sql import (
     DECIMAL,
     DURATION,
@@ -33,7 +33,7 @@ from lochan.query.compile.sql import (
 )
 from lochan.query.compile.value import NUMBERS, SIMPLE, Value, fixed, literal, valued
 from lochan.query.dialects.neutral import neutral
-from lochan.query.sql import comparing
+from lochan.query.sql import comparison as comparing
 from lochan.query.sql.scope import Scope, of_test, plain
 from lochan.query.sql.sources import UNITS
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from lochan.query.sql.reading import Text
+from lochan.query.sql.parse import Text
 
 _ALWAYS = {"this", "expression", "expressions"}
 _SET = {"with_", "distinct", "by_name", "order", "limit", "offset"}

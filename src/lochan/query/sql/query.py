@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from lochan.query import ast
-from lochan.query.compile.outcome import shown
 from lochan.query.compile.plan import OpenSource, Plan
 from lochan.query.compile.relations import Names, Scan
+from lochan.query.compile.result_columns import shown
 from lochan.query.compile.scope import Query
 from lochan.query.compile.size import check_plan
 from lochan.query.compile.value import fixed
 from lochan.query.leaves import Source
+from lochan.query.sql.parse import Text, parsed
 from lochan.query.sql.parts import check_parts
-from lochan.query.sql.reading import Text, parsed
 from lochan.query.sql.scope import Made, Scope
 from lochan.query.sql.selects import selected
 from lochan.query.sql.sets import combined

@@ -16,7 +16,7 @@ from lochan.query.compile.scope import Query
 from lochan.query.compile.sql import ERROR, Sql
 from lochan.query.compile.value import Record, Value
 from lochan.query.errors import QueryError, UnknownField, did_you_mean
-from lochan.query.sql.reading import Text
+from lochan.query.sql.parse import Text
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from lochan.pools import times
 from lochan.pools.json_row import exact_number
 from lochan.query import ast
 from lochan.query.compile.sql import INT_MAX
-from lochan.query.sql.reading import Text
+from lochan.query.sql.parse import Text
 from lochan.query.syntax.cursor import Cursor
 from lochan.query.syntax.expressions import joined
 from lochan.query.syntax.sources import source as read_source

@@ -11,7 +11,7 @@ from lochan.pools.shape import NULL
 from lochan.query.compile.relations import Scan
 from lochan.query.compile.sql import Sql, all_of
 from lochan.query.compile.value import Record, Value, mapped
-from lochan.query.sql.comparing import compared
+from lochan.query.sql.comparison import compared
 from lochan.query.sql.expressions import first_of, test_of
 from lochan.query.sql.scope import Made, Maker, Scope, Table, plain
 from lochan.query.sql.sources import SOURCE

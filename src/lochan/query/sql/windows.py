@@ -8,7 +8,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from lochan.pools.shape import FLOAT, INT, NULL
-from lochan.query.compile.comparing import order_keys
+from lochan.query.compile.comparison import order_keys
 from lochan.query.compile.sql import ERROR, Sql, is_constant
 from lochan.query.compile.value import SIMPLE, Value
 from lochan.query.dialects.neutral import AGGREGATES as NEUTRAL

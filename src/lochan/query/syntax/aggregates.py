@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from lochan.query.ast import Aggregate, Assigned, Call, Expr
 from lochan.query.functions import AGGREGATES
-from lochan.query.syntax.assigned import assigned, listed, path_before
+from lochan.query.syntax.assignments import assigned, listed, path_before
 from lochan.query.syntax.cursor import Cursor
 from lochan.query.syntax.expressions import expression
 

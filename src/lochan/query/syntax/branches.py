@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from lochan.query.ast import Expr, Fork, Join, Operator, Pipe, Switch, Union
-from lochan.query.syntax.assigned import assigned, listed
+from lochan.query.syntax.assignments import assigned, listed
 from lochan.query.syntax.cursor import Cursor
 from lochan.query.syntax.expressions import additive, expression
 from lochan.query.syntax.search import ended

@@ -24,7 +24,7 @@ from lochan.query.ast import (
     Yield,
 )
 from lochan.query.syntax.aggregates import aggregate
-from lochan.query.syntax.assigned import assigned, listed, named, path, renamed
+from lochan.query.syntax.assignments import assigned, listed, named, path, renamed
 from lochan.query.syntax.cursor import Cursor
 from lochan.query.syntax.expressions import expression
 from lochan.query.syntax.search import ended, search

@@ -5,12 +5,12 @@ from __future__ import annotations
 from lochan.query.ast import Operator, Pipe, Where
 from lochan.query.functions import AGGREGATES, FUNCTIONS
 from lochan.query.syntax import aggregates
-from lochan.query.syntax.assigned import path_before
+from lochan.query.syntax.assignments import path_before
 from lochan.query.syntax.branches import BRANCHING, JOIN_KINDS
 from lochan.query.syntax.cursor import Cursor
-from lochan.query.syntax.misspelt import refuse_misspelt
 from lochan.query.syntax.operators import SIMPLE, put
 from lochan.query.syntax.search import bare, ended
+from lochan.query.syntax.spelling import refuse_misspelt
 
 OPERATORS_MAX = 200  # in a row: each may become a query within the next one's
 OPERATORS = (*SIMPLE, *BRANCHING, "pass")

@@ -6,7 +6,7 @@ from starlette.responses import JSONResponse, Response
 
 from lochan.access.denied import Denied
 from lochan.engines.duckdb.limits import Cancelled, LimitReached, OutOfTime
-from lochan.engines.spark.explaining import SparkEnded
+from lochan.engines.spark.errors import SparkEnded
 from lochan.errors import LochanError, NotFound
 
 STATUSES: Mapping[str, int] = {

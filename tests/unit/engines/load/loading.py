@@ -8,13 +8,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lochan.engines.duckdb.limits import Limits
-from lochan.engines.duckdb.load.lines import lines
-from lochan.engines.duckdb.load.load import How
+from lochan.engines.duckdb.load.load import LoadOptions
 from lochan.engines.duckdb.load.loader import Loader
-from lochan.engines.duckdb.load.reading import read_input
-from lochan.engines.duckdb.load.streams import Input
+from lochan.engines.duckdb.load.read_input import read_input
 from lochan.engines.duckdb.session import Session
 from lochan.formats.pool_settings import PoolSettings
+from lochan.ingest.lines import lines
+from lochan.ingest.streams import Input
 from lochan.pools import decode
 from lochan.pools.facts import Facts, from_metadata, to_metadata
 from lochan.pools.faults import Faults
@@ -50,9 +50,9 @@ def load_bytes(data: bytes, pool: PoolSettings, *, faults: Faults | None = None)
         return _made(loader)
 
 
-def load_file(name: str, data: bytes, pool: PoolSettings, how: How | None = None) -> list[Made]:
+def load_file(name: str, data: bytes, pool: PoolSettings, how: LoadOptions | None = None) -> list[Made]:
     """By its format, as a file of this name."""
-    how = how or How()
+    how = how or LoadOptions()
     with Session(LIMITS, ordered=False) as session:
         loader = Loader(session, pool, Faults(how.on_error))
         read_input(loader, Input(name, lambda: io.BytesIO(data)), how)

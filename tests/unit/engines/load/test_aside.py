@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lochan.engines.duckdb.load import aside
+from lochan.engines.duckdb.load import spill_tables as aside
 from lochan.engines.duckdb.load.loader import Loader
 from lochan.engines.duckdb.session import Session
 from lochan.formats.pool_settings import PoolKey, PoolSettings

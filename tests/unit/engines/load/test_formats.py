@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lochan.engines.duckdb.load.load import How
+from lochan.engines.duckdb.load.load import LoadOptions
 from lochan.errors import Invalid
 from lochan.pools.settings import parse
 from tests.unit.engines.load.loading import load_file, load_rows
@@ -19,7 +19,7 @@ from tests.unit.engines.load.loading import load_file, load_rows
 POOL = parse(["id"])
 
 
-def rows_of(name: str, data: bytes, how: How | None = None, pool: Any = POOL) -> list[dict[str, Any]]:
+def rows_of(name: str, data: bytes, how: LoadOptions | None = None, pool: Any = POOL) -> list[dict[str, Any]]:
     return [row for each in load_file(name, data, pool, how) for row in each.rows()]
 
 
@@ -51,7 +51,7 @@ def test_strings_may_hold_brackets_quotes_and_slashes_in_a_list() -> None:
 
 
 def test_a_list_in_many_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    from lochan.engines.duckdb.load import elements
+    from lochan.ingest import json_elements as elements
 
     rows = [{"id": n, "s": "\\" * (n % 3) + '"' * (n % 2)} for n in range(200)]
     text = json.dumps(rows, indent=1).encode()
@@ -263,11 +263,11 @@ def test_what_is_damaged_is_refused(name: str, data: bytes, message: str) -> Non
 
 
 def test_a_bomb_is_refused_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    from lochan.engines.duckdb.load import streams
+    from lochan.ingest import streams
 
     monkeypatch.setattr(streams, "UNPACKED_BYTES_MIN", 1 << 20)
     monkeypatch.setattr(streams, "RATIO_MAX", 100)
     bomb = gzip.compress(b'{"id":1}' + b" " * (8 << 20))
     with pytest.raises(Invalid, match="bytes have become more than"):
         load_file("a.ndjson.gz", bomb, POOL)
-    assert rows_of("a.ndjson.gz", bomb, How(unpacked_bytes_max=1 << 30)) == [{"id": 1}]
+    assert rows_of("a.ndjson.gz", bomb, LoadOptions(unpacked_bytes_max=1 << 30)) == [{"id": 1}]

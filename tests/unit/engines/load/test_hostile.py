@@ -11,20 +11,20 @@ import pytest
 
 from lochan.engines.duckdb.limits import Cancelled, LimitReached, Limits, OutOfTime
 from lochan.engines.duckdb.load.decode import DecodedFiles
-from lochan.engines.duckdb.load.load import How
+from lochan.engines.duckdb.load.load import LoadOptions
 from lochan.engines.duckdb.load.loader import Loader
-from lochan.engines.duckdb.load.reading import read_input
+from lochan.engines.duckdb.load.read_input import read_input
 from lochan.engines.duckdb.load.sample import sample
-from lochan.engines.duckdb.load.streams import Input, file_input
 from lochan.engines.duckdb.session import Session
 from lochan.errors import Invalid
+from lochan.ingest.streams import Input, file_input
 from lochan.pools.faults import Faults
 from tests.hostile_files import Hostile, avro_file, fast, record
 from tests.servers.processes import decoders
 from tests.unit.engines.load.loading import LIMITS, load_file, settings
 
 HOSTILE = fast()
-HOW = How(limits=LIMITS)
+HOW = LoadOptions(limits=LIMITS)
 
 
 @pytest.mark.parametrize("each", [each for each in HOSTILE if each.said is not None], ids=lambda each: each.id)
@@ -105,5 +105,5 @@ def test_progress_tells_of_every_byte_once(tmp_path: Path) -> None:
     for input in (file_input(tmp_path / "a.avro"), Input("a.avro", lambda: io.BytesIO(data))):
         told: list[int] = []
         with Session(LIMITS) as session:
-            read_input(Loader(session, settings("n"), Faults()), input, How(advance=told.append))
+            read_input(Loader(session, settings("n"), Faults()), input, LoadOptions(advance=told.append))
         assert sum(told) == len(data)

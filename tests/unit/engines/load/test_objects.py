@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from lochan.engines.duckdb.load import loader as loader_module
-from lochan.engines.duckdb.load.learning import Learning
+from lochan.engines.duckdb.load.shape_inference import Learning
 from lochan.pools import keys
 from lochan.pools.settings import parse
 from tests.unit.engines.load.loading import Made, load_bytes, load_file, load_rows, load_texts
@@ -124,9 +124,9 @@ def test_what_comes_late_changes_nothing_of_what_was_there(early: str, late: str
 
 
 def test_a_format_that_is_given_counts_more_than_the_content() -> None:
-    from lochan.engines.duckdb.load.load import How
+    from lochan.engines.duckdb.load.load import LoadOptions
 
-    (made,) = load_file("a.ndjson", b'{"a":1}\n', parse([]), How(format="lines"))
+    (made,) = load_file("a.ndjson", b'{"a":1}\n', parse([]), LoadOptions(format="lines"))
     assert made.rows() == [{"line": '{"a":1}'}]
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from lochan.engines.duckdb.load.load import How, Loaded
+from lochan.engines.duckdb.load.load import Loaded, LoadOptions
 from lochan.jobs.landing import land
 from lochan.jobs.load.files import File
 from lochan.jobs.load.load import Cutting, loaded_of, planned
@@ -22,9 +22,11 @@ from tests.unit.jobs.place import JobPool
 SMALL = Cutting(part_bytes=1_000, piece_bytes=500)  # so that a few rows are many tasks' work
 
 
-async def load_here(pool: JobPool, files: Sequence[File], how: How | None = None, cutting: Cutting = SMALL) -> Loaded:
+async def load_here(
+    pool: JobPool, files: Sequence[File], how: LoadOptions | None = None, cutting: Cutting = SMALL
+) -> Loaded:
     """Raises TaskFailed, as Spark would hand it on."""
-    how = how or How()
+    how = how or LoadOptions()
     target = await pool.target()
     messages = await asyncio.to_thread(
         lambda: played(planned(look(files, how.format), target, how, cutting, parallel=2))

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lochan.engines.duckdb.load.load import How
+from lochan.engines.duckdb.load.load import LoadOptions
 from lochan.errors import Invalid, NotFound
 from lochan.jobs.failing import TaskFailed, explained
 from lochan.jobs.messages import Message, together
@@ -36,7 +36,7 @@ def test_files_of_any_format_become_rows(tmp_path: Path) -> None:
 
     async def work() -> None:
         async with job_pool(tmp_path / "place") as pool:
-            message = await done(pool, partial(write_files, How()), "path", names)
+            message = await done(pool, partial(write_files, LoadOptions()), "path", names)
             await pool.land([message])
             assert message.rows == 4
             assert await pool.lake.rows("from logs | sort k | cut k") == [{"k": 1}, {"k": 2}, {"k": 3}, {"k": 4}]
@@ -52,13 +52,13 @@ def test_what_is_wrong_is_told_by_file_and_line(tmp_path: Path) -> None:
         async with job_pool(tmp_path / "place") as pool:
             bad = [str(tmp_path / "bad.ndjson")]
             with pytest.raises(TaskFailed) as failed:
-                await done(pool, partial(write_files, How()), "path", bad)
+                await done(pool, partial(write_files, LoadOptions()), "path", bad)
             error = explained(failed.value)
             assert isinstance(error, Invalid) and "bad.ndjson:2" in error.message
-            skipped = await done(pool, partial(write_files, How(on_error="skip")), "path", bad)
+            skipped = await done(pool, partial(write_files, LoadOptions(on_error="skip")), "path", bad)
             assert (skipped.rows, skipped.faults, skipped.first_faults[0].line) == (1, 1, 2)
             with pytest.raises(TaskFailed) as failed:
-                await done(pool, partial(write_files, How()), "path", [str(tmp_path / "gone.ndjson")])
+                await done(pool, partial(write_files, LoadOptions()), "path", [str(tmp_path / "gone.ndjson")])
             error = explained(failed.value)
             assert isinstance(error, NotFound) and "gone.ndjson" in error.message
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from lochan.engines.compacting import Wish
+from lochan.engines.compact import CompactRequest
 from lochan.jobs.streams.rhythm import FAN, Rhythm
 from lochan.jobs.streams.tending import tend
 from lochan.pools.settings import settings_of
@@ -35,10 +35,12 @@ def test_eight_commits_become_one_object_and_the_rest_at_the_end(tmp_path: Path)
                     done = await tend(at, "logs", "main", wish, actor=ANN)
                     assert done is not None and done.after == 1
             assert 4 <= await objects(pool) <= 5
-            assert await tend(at, "logs", "main", Wish(), actor=ANN, last=True) is not None
+            assert await tend(at, "logs", "main", CompactRequest(), actor=ANN, last=True) is not None
             assert await objects(pool) == 1
             await landed(pool, 1_000)
-            assert await tend(at, "logs", "main", Wish(), actor=ANN, last=True) is None, "two are not too many"
+            assert await tend(at, "logs", "main", CompactRequest(), actor=ANN, last=True) is None, (
+                "two are not too many"
+            )
             assert await pool.lake.rows("from logs | count()") == [{"count": 200}]
 
     run(work())
@@ -48,7 +50,7 @@ def test_what_cannot_be_done_is_logged(tmp_path: Path, caplog: pytest.LogCapture
     async def work() -> None:
         async with job_pool(tmp_path) as pool:
             with caplog.at_level(logging.WARNING, "lochan.ingest"):
-                assert await tend(pool.lake.lake.queries(), "logs", "gone", Wish(), actor=ANN) is None
+                assert await tend(pool.lake.lake.queries(), "logs", "gone", CompactRequest(), actor=ANN) is None
             assert "logs@gone was not compacted" in caplog.text
 
     run(work())

@@ -7,14 +7,14 @@ import pytest
 from lochan.errors import Refused
 from lochan.query.dialects import render
 from lochan.query.dialects.neutral import neutral
-from lochan.query.leaves import Asked
+from lochan.query.leaves import ScanRequest
 from tests.unit.query.ask import answer, ask, planned
 from tests.unit.query.toy_source import ToySource
 
 ROWS = [{"status": 200, "host": "a", "bytes": 1.5, "o": {"p": 1}}, {"status": 500, "host": "b", "bytes": 2.5}]
 
 
-def asked(query: str, rows: list[dict[str, object]] = ROWS) -> Asked:
+def asked(query: str, rows: list[dict[str, object]] = ROWS) -> ScanRequest:
     source = ToySource(rows)
     planned(query, source)
     (found,) = source.asked

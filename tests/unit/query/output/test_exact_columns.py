@@ -8,7 +8,7 @@ import pytest
 from lochan.errors import Refused
 from lochan.query.output.columns import Column, TimeFormat
 from lochan.query.output.typed import typed
-from lochan.spark.typed import arrow, arrow_schema
+from lochan.spark.typed_columns import arrow, arrow_schema
 
 NUMBER = Column({"object": ""}, members=(("id", Column({"int": "i", "float": "f"}, "missing")),))
 

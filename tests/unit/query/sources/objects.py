@@ -18,7 +18,7 @@ from lochan.pools.facts import ColumnFacts, Facts, ShapeFacts, to_metadata
 from lochan.pools.layout import BODY_COLUMN, SHAPE_COLUMN, Alternate, Layout, Member, column_type, lay_out
 from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, JSON, OBJECT, STRING, Array, Object, Type, kind_of, numbered
 from lochan.pools.shape import type_of as shape_of
-from lochan.query.sources.snapshot import Owner, Snapshot
+from lochan.pools.snapshot import Owner, Snapshot
 
 BY_K = PoolSettings((PoolKey(("k",)),))
 Row = Mapping[str, Any]

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from lochan.engines.duckdb.scanning import with_files
+from lochan.engines.duckdb.scan import with_files
 from lochan.engines.duckdb.session import Session
+from lochan.pools.leaf import Leaf
 from lochan.query.dialects import render
-from lochan.query.leaves import Asked, Leaf
+from lochan.query.leaves import ScanRequest
 from lochan.query.sources.pool import PoolSource
 from lochan.query.sources.scans import Scans
 from tests.unit.query.sources.objects import Row, snapshot
@@ -23,7 +24,7 @@ def leaf(text: str) -> Leaf:
 
 def read(folder: Path, source: PoolSource, scans: Scans, *leaves: str, **asked: Any) -> list[dict[str, Any]]:
     """The rows, without what is NULL in them."""
-    query = source.select(Asked([leaf(each) for each in leaves], **asked))
+    query = source.select(ScanRequest([leaf(each) for each in leaves], **asked))
     paths = {name: [str(folder / each.address) for each in scan.objects] for name, scan in scans.files.items()}
     with Session() as session:
         table = session.table(render(with_files(query, scans, paths), "duckdb"))

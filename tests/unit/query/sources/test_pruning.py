@@ -12,13 +12,13 @@ from msgspec.structs import replace
 
 from lochan.formats import bloom
 from lochan.formats.pool_settings import PoolKey, PoolSettings
-from lochan.query.sources.bounds import Compare
-from lochan.query.sources.forms import Forms
+from lochan.pools.forms import Forms
+from lochan.pools.row_tests import Compare
+from lochan.pools.statistics import StatisticsTest
 from lochan.query.sources.key_range import KeyRange
-from lochan.query.sources.narrowing import wanted
 from lochan.query.sources.pool import PoolSource
+from lochan.query.sources.pushdown import wanted
 from lochan.query.sources.scans import Scans
-from lochan.query.sources.statistics import Judge
 from lochan.query.syntax.parse import parse
 from tests.unit.query.sources.objects import BY_K, Row, snapshot
 
@@ -192,7 +192,7 @@ def test_a_filter_over_the_values(tmp_path: Path) -> None:
     [column] = [each for each in facts.columns if each.path == ("s",)]
     filtered = replace(column, bloom=bloom.build(bloom.hash_all(pa.array(["apple", "pear"]))))
     columns = np.array([filtered, column, None])
-    judge = Judge(Forms().of(facts), lambda path: columns, np.full(len(columns), 2))
+    judge = StatisticsTest(Forms().of(facts), lambda path: columns, np.full(len(columns), 2))
 
     def why(op: str, value: str) -> list[str]:
         return [judge.reasons[number] for number in judge.judge(Compare(("s",), op, "string", value))]

@@ -11,7 +11,7 @@ from lochan.formats.pool_settings import PoolKey, PoolSettings
 from lochan.formats.range import RangeRef
 from lochan.pools import keys
 from lochan.pools.facts import Facts, to_metadata
-from lochan.query.sources.reach import Reach, Within, classes, reached
+from lochan.pools.tree_pruning import Reach, Within, classes, reached
 from lochan.store.memory import MemoryStore
 from lochan.tree.tree import Tree
 from lochan.tree.trees import Trees

@@ -4,7 +4,7 @@ import pytest
 from sqlglot import exp
 
 from lochan.query.errors import QueryError
-from lochan.query.sql.reading import parsed
+from lochan.query.sql.parse import parsed
 
 
 def tables(text: str) -> list[str]:

@@ -34,8 +34,8 @@ def structure(layout: Layout) -> str:
 
 
 class Columns:
-    """`texts`: whatever is kept as text comes as a JSON string that holds it; so `learning` hands rows over, for the
-    engine would write a number of a text in its own way."""
+    """`texts`: whatever is kept as text comes as a JSON string that holds it; so `shape_inference` hands rows
+    over, for the engine would write a number of a text in its own way."""
 
     def __init__(self, layout: Layout, shapes: Mapping[Object, int], *, texts: bool = False) -> None:
         self._layout = layout

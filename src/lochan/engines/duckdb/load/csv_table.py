@@ -20,11 +20,11 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from lochan.engines.duckdb.load.sql import text_sql
-from lochan.engines.duckdb.load.streams import Unpacked
-from lochan.engines.duckdb.load.tabular import BATCH_ROWS
-from lochan.engines.duckdb.load.text_kinds import NONE, as_kind, column_kind, joined
 from lochan.engines.duckdb.session import Session
 from lochan.errors import Invalid
+from lochan.ingest.streams import Unpacked
+from lochan.ingest.tabular import BATCH_ROWS
+from lochan.ingest.text_kinds import NONE, as_kind, column_kind, joined
 from lochan.pools.faults import Fault, Faults
 from lochan.pools.json_row import Row
 

@@ -24,8 +24,7 @@ import pyarrow.parquet as pq
 
 from lochan.engines.duckdb.limits import LimitReached, Limits, cancelled, out_of_time, shown
 from lochan.engines.duckdb.load.decode_child import CHUNKS, OBJECTS, DecodeRequest, FileRequest
-from lochan.engines.duckdb.load.objects import Written
-from lochan.engines.duckdb.load.streams import Growth, Input
+from lochan.engines.duckdb.load.objects import WrittenObject
 from lochan.errors import Invalid, LochanError
 from lochan.ingest.batches import NotValid, believed
 from lochan.ingest.channel import (
@@ -48,13 +47,14 @@ from lochan.ingest.channel import (
 from lochan.ingest.decoder import Decoder, DecoderDied, DecoderKilled, fork_server
 from lochan.ingest.process_limits import ProcessLimits
 from lochan.ingest.rows import NotRows, unpacked
+from lochan.ingest.streams import Growth, Input
 from lochan.pools.facts import Facts
 from lochan.pools.json_row import Row
 from lochan.pools.layout import BODY_COLUMN, SHAPE_COLUMN, columns
 from lochan.store.scratch import make_folder
 
 if TYPE_CHECKING:
-    from lochan.engines.duckdb.load.load import How
+    from lochan.engines.duckdb.load.load import LoadOptions
     from lochan.engines.duckdb.session import Session
 
 MODULE = "lochan.engines.duckdb.load.decode_child"
@@ -72,7 +72,7 @@ def warm() -> None:
 
 
 def decoded_chunks(
-    input: Input, format: str, how: How, folder: Path | None = None, session: Session | None = None
+    input: Input, format: str, how: LoadOptions, folder: Path | None = None, session: Session | None = None
 ) -> Generator[pa.RecordBatch | list[Row], None, None]:
     """Of a file on this machine's disk, of a format that is no text. A session that is cancelled ends it. Raises
     Invalid, LimitReached."""
@@ -174,7 +174,7 @@ class DecodedFiles:
         if self._talk.receive().kind != TAKEN:
             raise self._talk.lied()
 
-    def objects(self) -> Iterator[Written]:
+    def objects(self) -> Iterator[WrittenObject]:
         """When all are taken. Raises Invalid, LimitReached."""
         self._talk.send_end()
         growth = Growth(self._talk.name, self._size)
@@ -184,7 +184,7 @@ class DecodedFiles:
             file = self._folder / f"rows{self._made}.parquet"
             self._made += 1
             message = self._written(file, facts, growth)
-            yield Written(file, facts)
+            yield WrittenObject(file, facts)
         if message.kind != DONE:
             raise self._talk.lied()
 

@@ -21,10 +21,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lochan.engines.duckdb.limits import LimitReached, Limits, shown
-from lochan.engines.duckdb.load.load import How
+from lochan.engines.duckdb.load.load import LoadOptions
 from lochan.engines.duckdb.load.loader import Loader
-from lochan.engines.duckdb.load.reading import LocalRoom, local_chunks, possible_values, take, with_columns
-from lochan.engines.duckdb.load.streams import Input
+from lochan.engines.duckdb.load.read_input import LocalReadContext, local_chunks, possible_values, take, with_columns
 from lochan.engines.duckdb.session import Session
 from lochan.errors import LochanError
 from lochan.formats.pool_settings import PoolKey, PoolSettings
@@ -49,6 +48,7 @@ from lochan.ingest.channel import (
 )
 from lochan.ingest.process_limits import ProcessLimits
 from lochan.ingest.rows import packed
+from lochan.ingest.streams import Input
 from lochan.pools.faults import FAIL, Faults
 
 # A key that no row has: rows stay in the order in which they come.
@@ -129,7 +129,7 @@ class _Job:
     def chunks(self) -> None:
         input = self._next_file()
         assert input is not None, "a file comes with the request"
-        for chunk in local_chunks(LocalRoom(Path(self._request.folder)), input, self._how()):
+        for chunk in local_chunks(LocalReadContext(Path(self._request.folder)), input, self._how()):
             if isinstance(chunk, pa.RecordBatch):
                 self._send_batch(chunk)
             else:
@@ -179,9 +179,9 @@ class _Job:
         path = f"/dev/fd/{file}"
         return Input(asked.name, partial(io.FileIO, path), asked.size, path)
 
-    def _how(self) -> How:
+    def _how(self) -> LoadOptions:
         request = self._request
-        return How(
+        return LoadOptions(
             request.format,
             unpacked_bytes_max=request.unpacked_bytes_max,
             advance=self._advance if request.task == CHUNKS else lambda _: None,

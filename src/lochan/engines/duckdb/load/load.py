@@ -10,23 +10,23 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from lochan.engines.duckdb.apart import apart
 from lochan.engines.duckdb.limits import Limits
 from lochan.engines.duckdb.load.loader import Loader
-from lochan.engines.duckdb.load.objects import Written
-from lochan.engines.duckdb.load.reading import read_input
-from lochan.engines.duckdb.load.streams import Input, file_input
+from lochan.engines.duckdb.load.objects import WrittenObject
+from lochan.engines.duckdb.load.read_input import read_input
 from lochan.engines.duckdb.session import Session
+from lochan.engines.duckdb.worker_thread import apart
 from lochan.errors import NothingToDo
 from lochan.formats.entry import Entry
 from lochan.formats.pool_settings import PoolSettings
 from lochan.formats.record import Actor
+from lochan.ingest.streams import Input, file_input
 from lochan.journal.request_key import CarriedOut
+from lochan.pools.commit_objects import add_objects
 from lochan.pools.faults import FAIL, Faults
-from lochan.pools.first_result import landed_first
-from lochan.pools.landing import add_objects
+from lochan.pools.object_upload import ObjectWriter
+from lochan.pools.repeated_result import landed_first
 from lochan.pools.settings import settings_of
-from lochan.pools.writing import ObjectWriter
 from lochan.versioning.moving import NOTHING, Said
 from lochan.versioning.once import once
 from lochan.versioning.open_repository import OpenRepository
@@ -41,7 +41,7 @@ def _nothing(_: int) -> None:
     pass
 
 
-class How(NamedTuple):
+class LoadOptions(NamedTuple):
     """What a load may be told."""
 
     format: str | None = None  # of all inputs; None: of each by itself
@@ -55,7 +55,7 @@ class How(NamedTuple):
     row_groups: list[int] | None = None  # of Parquet: only these
 
 
-STANDARD = How()
+STANDARD = LoadOptions()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ async def load(
     said: Said = NOTHING,
     *,
     actor: Actor,
-    how: How = STANDARD,
+    how: LoadOptions = STANDARD,
 ) -> Loaded:
     """Raises Invalid for input that is no rows, NothingToDo where there are none, and what landing raises."""
     with staged(settings_of(repository.repository), how) as staging:
@@ -100,7 +100,7 @@ async def load_rows(
     said: Said = NOTHING,
     *,
     actor: Actor,
-    how: How = STANDARD,
+    how: LoadOptions = STANDARD,
 ) -> Loaded:
     """Of dicts, of an Arrow table or reader of record batches, or of files by their paths."""
     files = _files(rows)
@@ -120,7 +120,7 @@ def _files(rows: Any) -> list[Input]:
 
 
 @contextmanager
-def staged(settings: PoolSettings, how: How = STANDARD) -> Iterator[Staged]:
+def staged(settings: PoolSettings, how: LoadOptions = STANDARD) -> Iterator[Staged]:
     """For who makes the pool only after the rows were read."""
     with Session(how.limits, temp=how.temp, ordered=False) as session:
         yield Staged(session, settings, how)
@@ -129,7 +129,7 @@ def staged(settings: PoolSettings, how: How = STANDARD) -> Iterator[Staged]:
 class Staged:
     """Rows on their way: nothing is written to the lake before `land`."""
 
-    def __init__(self, session: Session, settings: PoolSettings, how: How) -> None:
+    def __init__(self, session: Session, settings: PoolSettings, how: LoadOptions) -> None:
         self._session = session
         self._how = how
         self._faults = Faults(how.on_error)
@@ -162,7 +162,7 @@ class Staged:
         return await apart(work, self._session)
 
 
-async def _write(writer: ObjectWriter, written: Written) -> Entry:
+async def _write(writer: ObjectWriter, written: WrittenObject) -> Entry:
     entry = await writer.write(_pieces(written.file), written.facts)
     written.file.unlink()
     return entry

@@ -10,18 +10,18 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from lochan.engines.duckdb.load.known import Known
-from lochan.engines.duckdb.load.learning import Judged, Learning, engine_text
-from lochan.engines.duckdb.load.lines import Lines
-from lochan.engines.duckdb.load.objects import Objects, Written
-from lochan.engines.duckdb.load.ordering import Order
-from lochan.engines.duckdb.load.parting import parted
+from lochan.engines.duckdb.load.key_order import Order
+from lochan.engines.duckdb.load.known_shapes import KnownShapes
+from lochan.engines.duckdb.load.objects import Objects, WrittenObject
 from lochan.engines.duckdb.load.relation import Relation, relations
+from lochan.engines.duckdb.load.shape_inference import Judged, Learning, engine_text
 from lochan.engines.duckdb.load.staging import Misses, Staging
-from lochan.engines.duckdb.load.tabular import batches_of, checked, rows_of, shaped
 from lochan.engines.duckdb.load.texts import every_kind, texts_table
 from lochan.engines.duckdb.session import Session
 from lochan.formats.pool_settings import PoolSettings
+from lochan.ingest.lines import Lines
+from lochan.ingest.shape_parts import parted
+from lochan.ingest.tabular import batches_of, checked, rows_of, shaped
 from lochan.pools.faults import Faults
 from lochan.pools.json_row import Row
 from lochan.pools.layout import Layout
@@ -41,7 +41,7 @@ class Loader:
         self._settings = settings
         self.faults = faults
         self._keys = [key.path for key in settings.keys if key.path]
-        self._known = Known(self._keys)
+        self._known = KnownShapes(self._keys)
         self._staging = Staging(session, self._known, self._order)
         self._learning = Learning(self._known, faults, settings.times)
         self._text_bytes = 0
@@ -109,7 +109,7 @@ class Loader:
                 return
         self.take_rows(rows_of(batch))
 
-    def objects(self) -> Iterator[Written]:
+    def objects(self) -> Iterator[WrittenObject]:
         """When all rows are in. One file at a time."""
         objects = Objects(self.session, self._known, self._settings, self._text_bytes)
         for relation in self._relations():

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from lochan.engines.duckdb.load.decimals import decimal_columns, decimal_facts, decimal_sql
-from lochan.engines.duckdb.load.known import Known
-from lochan.engines.duckdb.load.ordering import Order
+from lochan.engines.duckdb.load.key_order import Order
+from lochan.engines.duckdb.load.known_shapes import KnownShapes
 from lochan.engines.duckdb.load.relation import Relation
 from lochan.engines.duckdb.load.sql import name_sql, text_sql
 from lochan.engines.duckdb.load.statistics import column_facts
@@ -34,13 +34,13 @@ _SAMPLE_FILE_ROWS = 50_000
 _SHAPES_BYTES_MAX = 256 << 10  # of rows that are text: beyond, their shapes are not told
 
 
-class Written(NamedTuple):
+class WrittenObject(NamedTuple):
     file: Path
     facts: Facts
 
 
 class Objects:
-    def __init__(self, session: Session, known: Known, settings: PoolSettings, text_bytes: int) -> None:
+    def __init__(self, session: Session, known: KnownShapes, settings: PoolSettings, text_bytes: int) -> None:
         """`text_bytes` is how long all rows were as text: a file of them is hardly ever larger."""
         self._session = session
         self._known = known
@@ -49,7 +49,7 @@ class Objects:
         self._keys = tuple(key.path for key in settings.keys if key.path)
         self._made = 0
 
-    def write(self, relation: Relation) -> Iterator[Written]:
+    def write(self, relation: Relation) -> Iterator[WrittenObject]:
         """One at a time: the file is the caller's, who may delete it."""
         name = f"rows{self._made}"
         self._session.execute(f"CREATE TEMP VIEW {name} AS {relation.sql}")
@@ -59,7 +59,7 @@ class Objects:
             if written is not None:
                 yield written
 
-    def _one(self, rows: str, order: Order, relation: Relation) -> Written | None:
+    def _one(self, rows: str, order: Order, relation: Relation) -> WrittenObject | None:
         """`rows` is what may stand behind FROM."""
         shapes = self._shapes(rows)
         count = sum(each.rows for each in shapes)
@@ -82,7 +82,7 @@ class Objects:
             keys=self._keys,
             decimals=decimals,
         )
-        return Written(file, facts)
+        return WrittenObject(file, facts)
 
     def _told(self, relation: Relation, shapes: tuple[ShapeFacts, ...]) -> tuple[tuple[ShapeFacts, ...], Layout]:
         """What the entry says of the shapes, and the layout that readers make of it: it must be the file's."""

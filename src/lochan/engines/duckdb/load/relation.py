@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from lochan.engines.duckdb.load.carrying import bare, carried
-from lochan.engines.duckdb.load.known import Known
+from lochan.engines.duckdb.load.known_shapes import KnownShapes
+from lochan.engines.duckdb.load.layout_cast import bare, carried
 from lochan.engines.duckdb.load.sql import name_sql
 from lochan.engines.duckdb.load.staging import Table
 from lochan.pools.layout import SHAPE_COLUMN, Layout, columns
-from lochan.pools.nullable import joined
+from lochan.pools.nullable_shapes import joined
 from lochan.pools.shape import Object, encode
 
 
@@ -22,7 +22,7 @@ class Relation(NamedTuple):
     shapes: tuple[Object, ...]  # that the layout is of
 
 
-def relations(tables: Sequence[Table], layout: Layout, known: Known, shapes: Sequence[Object]) -> list[Relation]:
+def relations(tables: Sequence[Table], layout: Layout, known: KnownShapes, shapes: Sequence[Object]) -> list[Relation]:
     """`layout` is that of these shapes, all of which are known. Of those that differ by nulls alone one is left."""
     found = []
     arms = []
@@ -46,7 +46,7 @@ def follows(layout: Layout, to: Layout) -> bool:
     return layout == to or carried(to.members, layout.members, {}) is not None
 
 
-def _arm(table: Table, layout: Layout, known: Known, into: Mapping[Object, Object]) -> str | None:
+def _arm(table: Table, layout: Layout, known: KnownShapes, into: Mapping[Object, Object]) -> str | None:
     empty = bare(known.columns)
     if table.layout == layout and not empty:
         values: list[str] | None = [name_sql(name) for name, _ in columns(layout)]
@@ -55,7 +55,7 @@ def _arm(table: Table, layout: Layout, known: Known, into: Mapping[Object, Objec
     return None if values is None else f"SELECT {', '.join([_shape(known, into), *values])} FROM {table.name}"
 
 
-def _shape(known: Known, into: Mapping[Object, Object]) -> str:
+def _shape(known: KnownShapes, into: Mapping[Object, Object]) -> str:
     numbers = known.numbered(sorted(set(into.values()), key=encode))
     arms = [f"WHEN {known.columns[one]} THEN {numbers[other]}" for one, other in into.items() if one != other]
     if not arms:

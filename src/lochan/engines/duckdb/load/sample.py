@@ -12,12 +12,12 @@ from pathlib import Path
 import pyarrow as pa
 
 from lochan.engines.duckdb.load.decode import decoded_chunks
-from lochan.engines.duckdb.load.elements import elements
-from lochan.engines.duckdb.load.lines import Lines, lines
-from lochan.engines.duckdb.load.streams import Input, Unpacked
-from lochan.engines.duckdb.load.tabular import rows_of
 from lochan.errors import LochanError
-from lochan.pools.input_format import HEAD_BYTES, detect
+from lochan.ingest.input_format import HEAD_BYTES, detect
+from lochan.ingest.json_elements import elements
+from lochan.ingest.lines import Lines, lines
+from lochan.ingest.streams import Input, Unpacked
+from lochan.ingest.tabular import rows_of
 from lochan.pools.json_row import BadRow, Row, read_row
 from lochan.store.scratch import place
 

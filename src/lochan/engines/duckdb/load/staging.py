@@ -1,7 +1,7 @@
 """Where rows wait for their place in the order: tables of the session, which may lie on the disk.
 
 Each table has the columns of one layout. When a new shape needs more, the next rows go to a new table; `objects` puts
-the tables together again. One that has grown large goes to files (`aside.py`).
+the tables together again. One that has grown large goes to files (`spill_tables.py`).
 
     _shape      the number of the row's shape; NULL: no known shape verifies the row, so nothing of it counts
     #miss       of such a row: which of its chunk it was
@@ -18,11 +18,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lochan.engines.duckdb.load.aside import Aside
-from lochan.engines.duckdb.load.carrying import bare, carried
 from lochan.engines.duckdb.load.columns import ROW, SHAPE, Columns, structure
-from lochan.engines.duckdb.load.known import Known
-from lochan.engines.duckdb.load.rendering import proof
+from lochan.engines.duckdb.load.known_shapes import KnownShapes
+from lochan.engines.duckdb.load.layout_cast import bare, carried
+from lochan.engines.duckdb.load.shape_proof import proof
+from lochan.engines.duckdb.load.spill_tables import Aside
 from lochan.engines.duckdb.load.sql import name_sql, text_sql
 from lochan.engines.duckdb.session import Session
 from lochan.pools.layout import SHAPE_COLUMN, Layout
@@ -44,7 +44,7 @@ class Table(NamedTuple):
 class Staging:
     """`order` has the terms by which rows of a layout will be sorted."""
 
-    def __init__(self, session: Session, known: Known, order: Callable[[Layout], list[str]]) -> None:
+    def __init__(self, session: Session, known: KnownShapes, order: Callable[[Layout], list[str]]) -> None:
         self._session = session
         self._known = known
         self._order = order
@@ -82,7 +82,7 @@ class Staging:
         return misses
 
     def given(self, lines: pa.Array, ids: pa.Array) -> None:
-        """Takes in lines as `learning` wrote them, with the numbers of their shapes."""
+        """Takes in lines as `shape_inference` wrote them, with the numbers of their shapes."""
         if len(lines):
             table = self._table()
             self._insert(table, lines, "id", ids)

@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 
 from lochan.engines.duckdb.load.columns import kind_at
-from lochan.engines.duckdb.load.learning import Judged
-from lochan.engines.duckdb.load.ordering import text_column
+from lochan.engines.duckdb.load.key_order import text_column
+from lochan.engines.duckdb.load.shape_inference import Judged
 from lochan.formats.pool_settings import Path
 from lochan.pools import times
 from lochan.pools.json_row import row_text

@@ -9,7 +9,7 @@ from lochan.query import ast
 from lochan.query.compile.expressions import value_of
 from lochan.query.compile.functions.call import Call, Function, by_kind
 from lochan.query.compile.patterns import groups_of
-from lochan.query.compile.searching import found, pattern_of
+from lochan.query.compile.search import found, pattern_of
 from lochan.query.compile.sql import Sql, all_of, any_of, case, cast, is_set, number, surely
 from lochan.query.compile.value import MISSING, Value, boolean, nulled, present
 from lochan.query.dialects.neutral import neutral

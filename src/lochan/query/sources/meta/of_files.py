@@ -6,8 +6,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lochan.query.sources.in_memory import MOMENT
 from lochan.query.sources.meta.rows import MetaRows
-from lochan.query.sources.spreading import MOMENT
 from lochan.tree.tree import Tree
 from lochan.versioning.differing import staged_table
 from lochan.versioning.open_repository import OpenRepository

@@ -12,7 +12,7 @@ from lochan.query.sources.catalog import Catalog
 from lochan.query.sources.meta.of_refs import BRANCH_FIELDS, TAG_FIELDS, branch_rows, refs_of, tag_rows
 from lochan.query.sources.meta.past import state_at
 from lochan.query.sources.meta.rows import MetaRows
-from lochan.query.sources.permits import EVERYTHING, Permits
+from lochan.query.sources.permissions import EVERYTHING, Permits
 from lochan.versioning.repositories import POOL, Repositories, Repository
 
 _POOL_FIELDS = ("name", "id", "keys", "nulls", "size_bytes", "times", "primary_key", "default_branch", "created")

@@ -14,9 +14,9 @@ from lochan.pools.facts import ColumnFacts, Facts
 from lochan.pools.keys import Instant, Span
 from lochan.pools.objects import object_id
 from lochan.pools.shape import TIME
+from lochan.pools.snapshot import DataObject, Indices, Snapshot
 from lochan.pools.times import NATIVE, micros_of, render
 from lochan.query.sources.meta.rows import MetaRows
-from lochan.query.sources.snapshot import DataObject, Indices, Snapshot
 
 _OBJECT_FIELDS = ("id", "min", "max", "count", "size", "keyless", "address", "shapes", "columns")
 _PARTITION_FIELDS = ("min", "max", "count", "size", "keyless", "objects")

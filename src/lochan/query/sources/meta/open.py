@@ -8,16 +8,16 @@ import pyarrow as pa
 from msgspec.structs import replace
 
 from lochan.errors import Invalid
+from lochan.pools.row_tests import Test
+from lochan.pools.snapshot import Snapshots
 from lochan.query import ast
-from lochan.query.sources.bounds import Test
 from lochan.query.sources.catalog import Catalog
 from lochan.query.sources.meta import of_files, of_history, of_objects, of_refs
 from lochan.query.sources.meta.of_lake import of_lake, pool_row
 from lochan.query.sources.meta.rows import MetaRows
-from lochan.query.sources.permits import EVERYTHING, Permits
+from lochan.query.sources.permissions import EVERYTHING, Permits
 from lochan.query.sources.pool import PoolSource
 from lochan.query.sources.scans import Scans
-from lochan.query.sources.snapshot import Snapshots
 from lochan.versioning.expression import parse
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.repositories import POOL

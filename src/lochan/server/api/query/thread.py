@@ -20,8 +20,8 @@ from lochan.server.api.query.running import Running
 from lochan.server.settings import QuerySettings
 
 if TYPE_CHECKING:
-    from lochan.engines.asking import How
     from lochan.engines.result import Result
+    from lochan.engines.run_query import RunOptions
 
 CLIENT = "api"
 _log = logging.getLogger("lochan.server")
@@ -109,14 +109,14 @@ class QueryThread:
 
             raise out_of_time(how.limits) from None
 
-    def _how(self, lake: Lake, running: Running) -> How:
+    def _how(self, lake: Lake, running: Running) -> RunOptions:
         from lochan.access.reading import MayRead
-        from lochan.engines.asking import How
         from lochan.engines.duckdb.limits import Limits
+        from lochan.engines.run_query import RunOptions
 
         wish, may = running.wish, MayRead(lake.open_access(), running.user, running.arrived)
         running.reads = may.read
-        return How(
+        return RunOptions(
             current=wish.pool,
             engine=wish.engine,
             limits=Limits(wish.memory_bytes, wish.seconds, spill_bytes=self._settings.spill_bytes),

@@ -8,7 +8,7 @@ import msgspec
 from lochan.config.kinds import LENGTH, SIZE, Kind, Place
 from lochan.engines.duckdb.limits import shown
 from lochan.errors import Invalid
-from lochan.query.sql.beginning import is_sql
+from lochan.query.language import is_sql
 from lochan.server.api.failures import Failure
 from lochan.server.settings import QuerySettings
 from lochan.versioning.expression import parse as parse_ref

@@ -1,0 +1,172 @@
+"""The order of a pool's key in SQL, the same as that of its ordered bytes (pools/keys.py): by kind, then by value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from lochan.engines.duckdb.load.sql import name_sql
+from lochan.formats.pool_settings import Path, PoolKey, PoolSettings
+from lochan.pools import keys
+from lochan.pools.forms import Form
+from lochan.pools.keys import Instant
+from lochan.pools.layout import BODY_COLUMN, Layout, Member
+from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, JSON, NULL, OBJECT, STRING, TIME, Object, Type, kind_of, sure
+from lochan.query.compile.sql import Sql
+from lochan.query.dialects import render
+from lochan.query.leaves import LeafInfo as KnownLeaf
+from lochan.query.sources.knowledge import Knowledge
+from lochan.query.sources.values import value as value_of
+from lochan.query.sources.whole_row import Texts
+
+_CLASSES = {BOOL: 1, INT: 2, FLOAT: 2, TIME: 3, STRING: 4, OBJECT: 5, ARRAY: 5, JSON: 5}
+_COMPOSITE = (OBJECT, ARRAY, JSON)
+
+
+class Part(NamedTuple):
+    """One path of the key, as the columns that may hold it."""
+
+    key: PoolKey
+    kinds: dict[str, str]  # a kind, and the expression that is not NULL in rows that have it there
+
+    @property
+    def is_there(self) -> str:
+        if not self.key.path:
+            return "true"  # a row is always there
+        return " OR ".join(f"{sql} IS NOT NULL" for sql in self.kinds.values()) or "false"
+
+
+class Order:
+    def __init__(self, layout: Layout, settings: PoolSettings, shapes: Mapping[int, Object]) -> None:
+        self._settings = settings
+        find = _kept_columns if layout.body else _columns
+        self.parts = [Part(key, find(layout, key.path, shapes)) for key in settings.keys]
+
+    @property
+    def has_key(self) -> str:
+        """True for rows that have every part of the key."""
+        return " AND ".join(f"({part.is_there})" for part in self.parts)
+
+    def plain_column(self) -> tuple[str, str] | None:
+        """The kind and the column of the key, where it is one of one kind that compares as the order does."""
+        if len(self.parts) != 1 or len(self.parts[0].kinds) != 1:
+            return None
+        [(kind, column)] = self.parts[0].kinds.items()
+        return (kind, column) if kind in (INT, TIME, STRING) else None
+
+    def by(self, *, backwards: bool = False) -> list[str]:
+        return [term for part in self.parts for term in self._terms(part, backwards)]
+
+    def _terms(self, part: Part, backwards: bool) -> Iterable[str]:
+        turned = part.key.descending != backwards
+        nulls = "FIRST" if self._settings.nulls_first != turned else "LAST"
+        how = f"{'DESC' if turned else 'ASC'} NULLS {nulls}"
+        if len(part.kinds) > 1:
+            arms = " ".join(f"WHEN {sql} IS NOT NULL THEN {_CLASSES[kind]}" for kind, sql in part.kinds.items())
+            yield f"CASE {arms} END {how}"
+        if INT in part.kinds and FLOAT in part.kinds:
+            # As near as a double comes, then what is missing to it.
+            whole = part.kinds[INT]
+            yield f"coalesce({part.kinds[FLOAT]}, {whole}::DOUBLE) {how}"
+            yield f"coalesce({whole}::HUGEINT - {whole}::DOUBLE::HUGEINT, 0) {how}"
+        for kind, sql in part.kinds.items():
+            if kind not in (INT, FLOAT) or not {INT, FLOAT} <= part.kinds.keys():
+                yield f"{sql} {how}"
+
+    def values_sql(self) -> list[str]:
+        """What `encoded` wants of a row, as columns."""
+        return [
+            f"epoch_us({sql})" if kind == TIME else "true" if kind in _COMPOSITE and part.key.path else sql
+            for part in self.parts
+            for kind, sql in ((kind, f"({sql})") for kind, sql in part.kinds.items())
+        ]
+
+    def span(self, least: tuple[Any, ...], greatest: tuple[Any, ...]) -> keys.Span:
+        """Around the keys of all rows that have one, of the first and the last."""
+        return keys.shortened(keys.Span(self._end(least, last=False), self._end(greatest, last=True)))
+
+    def _end(self, values: tuple[Any, ...], *, last: bool) -> bytes:
+        """Up to a part that may be no scalar: its own text may be written in another way than the engine's."""
+        rest, made = iter(values), b""
+        for part in self.parts:
+            value = _value({kind: next(rest) for kind in part.kinds})
+            if not part.key.path:
+                made += keys.text_part(value, part.key)
+            elif any(kind in _COMPOSITE for kind in part.kinds):
+                return made + keys.any_part(part.key, last=last)
+            else:
+                made += keys.part(value, part.key, self._settings)
+        return made
+
+
+def _value(by_kind: dict[str, Any]) -> Any:
+    for kind, value in by_kind.items():
+        if value is not None:
+            return Instant(value) if kind == TIME else value
+    return None
+
+
+def _columns(layout: Layout, path: Path, shapes: Mapping[int, Object]) -> dict[str, str]:
+    if not path:
+        return {JSON: _text(layout, path, shapes)}
+    members, of = layout.members, ""
+    for name in path[:-1]:
+        member = _named(members, name)
+        inner = member.alternate(OBJECT) if member else None
+        if inner is None:
+            return {}
+        members, of = inner.members, f"{of}{name_sql(inner.column)}."
+    found = _named(members, path[-1])
+    if found is None:
+        return {}
+    kinds = {each.kind: of + name_sql(each.column) for each in found.alternates if each.kind not in _COMPOSITE}
+    return kinds if len(kinds) == len(found.alternates) else {**kinds, JSON: _text(layout, path, shapes)}
+
+
+def _text(layout: Layout, path: Path, shapes: Mapping[int, Object]) -> str:
+    """As queries order it (query/sources/whole_row.py): what is at the path, NULL where that is a scalar."""
+    form = Form({id: shape for id, shape in shapes.items() if _holds(layout.members, shape)}, (), False, layout)
+    if not path:
+        form.see_all()
+    known = Knowledge([form])
+
+    def read(each: KnownLeaf) -> Sql:
+        place = known.place(form, each.leaf)
+        assert place is not None
+        return value_of(place, each.leaf, "", known.element(each.leaf))
+
+    texts = Texts(known.known, known.members, read)
+    found = texts.of_key(path) if path else texts.of_row()
+    return "NULL" if found is None else f"({render(found, 'duckdb')})"
+
+
+def _holds(members: Iterable[Member], shape: Object) -> bool:
+    """Whether rows of that shape can lie in these columns: not all that are known have some."""
+    by_name = {member.name: member for member in members}
+    return all(name in by_name and _takes(by_name[name], sure(type)) for name, type in shape.fields)
+
+
+def _takes(member: Member, type: Type) -> bool:
+    kind = kind_of(type)
+    own = member.alternate(kind)
+    if own is not None and isinstance(type, Object):
+        return _holds(own.members, type)
+    return own is not None or kind == NULL or member.alternate(JSON) is not None
+
+
+def _kept_columns(layout: Layout, path: Path, _: Mapping[int, Object]) -> dict[str, str]:
+    """Of rows that are text."""
+    if not path:
+        return {JSON: name_sql(BODY_COLUMN)}
+    member = layout.member(".".join(path))
+    scalars = {each.kind: name_sql(each.column) for each in member.alternates} if member else {}
+    return {**scalars, JSON: name_sql(text_column(path))}
+
+
+def text_column(path: Path) -> str:
+    """Where a table of the session has a key that is no scalar; no file has it."""
+    return f"#key.{'.'.join(path)}"
+
+
+def _named(members: Iterable[Member], name: str) -> Member | None:
+    return next((each for each in members if each.name == name), None)

@@ -1,0 +1,129 @@
+"""The shapes that a load has seen, each with its number, and which of them get columns.
+
+A shape gets columns while all those that have them still lie in one layout. What would be too much for it (too many
+columns, `a` beside `A`, a key inside of something that is kept as text) is kept as text, in objects of its own.
+
+Shapes that differ by nulls alone are one (pools/nullable_shapes.py), and what is new may make it wider. Rows that came
+before keep the number of the narrower one, until they are written (relation.py).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from lochan.engines.duckdb.load.shape_proof import Style
+from lochan.formats.pool_settings import Path
+from lochan.pools.layout import SHAPES_MAX, Layout, Member, lay_out
+from lochan.pools.nullable_shapes import joined
+from lochan.pools.shape import JSON, OBJECT, Object, encode, shape_id
+
+_BYTES_MAX = 4 << 20  # of all shapes together, written down: they are in every entry
+_TRIES_MAX = 1_000  # to find those that go together; the rest of a flood is text
+
+
+class KnownShapes:
+    def __init__(self, keys: Sequence[Path]) -> None:
+        self.by_id: dict[int, Object] = {}  # all that have a number
+        self.columns: dict[Object, int] = {}  # those that have columns
+        self.texts: dict[Object, int] = {}  # those that are kept as text, by number
+        self.styles: dict[Object, Style] = {}  # how the first of each was written
+        self.counts: Counter[Object] = Counter()  # among the rows that were looked at one by one
+        self.layout = Layout(())
+        self._keys = [path for path in keys if path]
+        self._seen: set[Object] = set()
+        self._wider: dict[Object, Object] = {}  # which one stands for it by now
+        self._current: dict[Object, int] = {}  # of those with columns, the widest, and how long they are written down
+        self._tried = 0
+
+    def add(self, shapes: Counter[Object]) -> bool:
+        """Returns whether there are new columns. The more frequent a shape is, the sooner it gets its columns."""
+        fresh = [shape for shape, _ in shapes.most_common() if shape not in self._seen]
+        self._seen.update(fresh)
+        before = self.layout
+        if fresh:
+            self._meet(fresh)
+        for shape, count in shapes.items():
+            self.counts[self.widest(shape)] += count
+        return self.layout != before
+
+    def widest(self, shape: Object) -> Object:
+        """The one that rows of this shape have from now on."""
+        while (wider := self._wider.get(shape)) is not None:
+            shape = wider
+        return shape
+
+    def number(self, shape: Object) -> int | None:
+        """None: rows of it are kept as text."""
+        return self.columns.get(self.widest(shape))
+
+    def frequent(self) -> list[Object]:
+        """Those with columns, the most frequent first."""
+        return [shape for shape, _ in self.counts.most_common() if shape in self._current]
+
+    def numbered(self, shapes: Collection[Object]) -> dict[Object, int]:
+        """These with their numbers, which have the same columns as those that are known."""
+        for shape in shapes:
+            if shape not in self.columns:
+                self.columns[shape] = self._number(shape)
+        return {shape: self.columns[shape] for shape in shapes}
+
+    def _meet(self, fresh: Sequence[Object]) -> None:
+        into = joined([*self._current, *fresh])
+        narrower = {shape: wider for shape, wider in into.items() if wider != shape}
+        wanted = [shape for shape in dict.fromkeys(into[each] for each in fresh) if shape not in self._current]
+        grown = {into[shape] for shape in self._current}
+        room = SHAPES_MAX - len(self._current)
+        others = [shape for shape in wanted if shape not in grown][:room]
+        self._admit([*(shape for shape in wanted if shape in grown), *others], narrower)
+        for shape in fresh:
+            if into[shape] not in self._current:
+                self.texts[shape] = self._number(shape)
+            elif shape in narrower:
+                self._widen(shape, into[shape])
+
+    def _admit(self, shapes: Sequence[Object], narrower: Mapping[Object, Object]) -> None:
+        """All of them if that can be, else by halves."""
+        if not shapes or self._tried > _TRIES_MAX:
+            return
+        self._tried += 1
+        if not self._take(shapes, narrower) and len(shapes) > 1:
+            self._admit(shapes[: len(shapes) // 2], narrower)
+            self._admit(shapes[len(shapes) // 2 :], narrower)
+
+    def _take(self, shapes: Sequence[Object], narrower: Mapping[Object, Object]) -> bool:
+        new = set(shapes)
+        left = {shape: size for shape, size in self._current.items() if narrower.get(shape) not in new}
+        left.update((shape, len(encode(shape))) for shape in shapes)
+        if len(left) > SHAPES_MAX or sum(left.values()) > _BYTES_MAX:
+            return False
+        layout = lay_out(left)
+        if layout.body or not all(_keeps(layout.members, path) for path in self._keys):
+            return False
+        self.layout = layout
+        self.numbered(shapes)
+        for shape in self._current.keys() - left.keys():
+            self._widen(shape, narrower[shape])
+        self._current = left
+        return True
+
+    def _widen(self, shape: Object, wider: Object) -> None:
+        self._wider[shape] = wider
+        if shape in self.counts:
+            self.counts[wider] += self.counts.pop(shape)
+        if shape in self.styles:
+            self.styles.setdefault(wider, self.styles[shape])
+
+    def _number(self, shape: Object) -> int:
+        id = shape_id(shape, self.by_id)
+        self.by_id[id] = shape
+        return id
+
+
+def _keeps(members: Iterable[Member], path: Path) -> bool:
+    """Whether what is at the path has columns of its own, wherever it is there."""
+    member = next((each for each in members if each.name == path[0]), None)
+    if member is None or len(path) == 1:
+        return True
+    object = member.alternate(OBJECT)
+    return _keeps(object.members, path[1:]) if object else member.alternate(JSON) is None

@@ -1,0 +1,269 @@
+"""One input into a load, by its format."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lochan.engines.duckdb.load.csv_table import CsvTable
+from lochan.engines.duckdb.load.loader import Loader
+from lochan.engines.duckdb.session import Session
+from lochan.errors import Invalid
+from lochan.formats.hive_path import with_path_columns
+from lochan.ingest.avro import avro_rows
+from lochan.ingest.expand import expanded
+from lochan.ingest.input_format import CSV, JSON, LINES, NDJSON, TSV, detect
+from lochan.ingest.json_elements import elements
+from lochan.ingest.lines import Lines, lines
+from lochan.ingest.streams import Growth, Input, Unpacked
+from lochan.ingest.tabular import BATCH_ROWS, checked
+from lochan.ingest.xml import xml_rows
+from lochan.pools.faults import Faults
+from lochan.pools.json_row import BadRow, Row, read_row
+
+if TYPE_CHECKING:
+    from lochan.engines.duckdb.load.load import LoadOptions
+
+TEXTS = (NDJSON, JSON, CSV, TSV, LINES)  # formats in which nothing says how long it is
+LINE = "line"  # the field of rows that are lines of text
+
+
+class Plain(NamedTuple):
+    """Lines that are no JSON but text."""
+
+    lines: Lines
+
+
+Chunk: TypeAlias = Lines | Plain | pa.RecordBatch | list[Row]
+
+
+class ReadContext(Protocol):
+    """What reading needs beside the bytes."""
+
+    @property
+    def session(self) -> Session: ...
+
+    @property
+    def faults(self) -> Faults: ...
+
+    @property
+    def folder(self) -> Path:
+        """For files that last as long as the load."""
+
+
+@dataclass(frozen=True, slots=True)
+class LocalReadContext:
+    """For formats that need no engine."""
+
+    folder: Path
+
+    @property
+    def session(self) -> Session:
+        raise AssertionError("CSV is not read here")
+
+    @property
+    def faults(self) -> Faults:
+        raise AssertionError("CSV is not read here")
+
+
+def read_input(loader: Loader, input: Input, how: LoadOptions) -> None:
+    """Raises Invalid."""
+    for chunk in chunks(loader, input, how):
+        with possible_values(input.name):
+            take(loader, chunk)
+
+
+@contextmanager
+def possible_values(name: str) -> Iterator[None]:
+    """Raises Invalid where a file has values that no row of a pool can have."""
+    try:
+        yield
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ArithmeticError, UnicodeError) as error:
+        said = str(error).partition("\n")[0]
+        raise Invalid(f"{name}: it has a value that no row can have: {said}", hint="nothing was loaded") from error
+
+
+def take(loader: Loader, chunk: Chunk) -> None:
+    match chunk:
+        case Lines():
+            loader.take(chunk)
+        case Plain(lines):
+            loader.take_batch(_as_column(loader.readable(lines)))
+        case pa.RecordBatch():
+            loader.take_batch(chunk)
+        case rows:
+            loader.take_rows(rows)
+
+
+def with_columns(loader: Loader, chunk: Chunk, row: pa.RecordBatch) -> Chunk:
+    """With what the path of the file says of all its rows, in `row`."""
+    match chunk:
+        case pa.RecordBatch():
+            return with_path_columns(chunk, row)
+        case Plain(lines):
+            return with_path_columns(_as_column(loader.readable(lines)), row)
+    rows = _rows_in(loader, chunk) if isinstance(chunk, Lines) else chunk
+    values = row.to_pylist()[0]
+    return chunk if rows is None else [{**each, **values} for each in rows]
+
+
+def _rows_in(loader: Loader, lines: Lines) -> list[Row] | None:
+    """None where one of them is no row: whoever takes them says which."""
+    try:
+        return [read_row(text) for text in loader.readable(lines).texts.to_pylist() if text.strip()]
+    except BadRow:
+        return None
+
+
+def chunks(room: ReadContext, input: Input, how: LoadOptions) -> Iterator[Chunk]:
+    """For one's own process: what says of itself how long it is is read by a decoder. Raises Invalid."""
+    from lochan.engines.duckdb.load.decode import decoded_chunks
+
+    with Unpacked(input, how.advance, how.unpacked_bytes_max) as stream:
+        format = how.format or detect(input.name, stream.head)
+        if format in TEXTS:
+            yield from _text_chunks(room, input, stream, format, how)
+            return
+        if input.file:  # its first bytes were told of, and are read once more
+            how = how._replace(advance=_but_for(stream.count, how.advance))
+        else:
+            input = input._replace(file=str(_on_disk(input, stream, room.folder)))
+            how = how._replace(advance=lambda _: None)
+    yield from decoded_chunks(input, format, how, room.folder, room.session)
+
+
+def local_chunks(room: ReadContext, input: Input, how: LoadOptions) -> Iterator[Chunk]:
+    """For a decoder: any format. Raises Invalid, and whatever libraries raise for a file that is damaged."""
+    with Unpacked(input, how.advance, how.unpacked_bytes_max) as stream:
+        format = how.format or detect(input.name, stream.head)
+        if format in TEXTS:
+            yield from _text_chunks(room, input, stream, format, how)
+            return
+        growth = Growth(input.name, input.size or 0, how.unpacked_bytes_max)
+        for chunk in _binary_chunks(room, input, stream, format, how):
+            if isinstance(chunk, pa.RecordBatch):
+                growth.take(chunk.num_rows, chunk.nbytes)
+                yield from _grown(growth, expanded(checked(input.name, chunk)))
+            else:
+                growth.take(len(chunk), 0)
+                yield chunk
+
+
+def _grown(growth: Growth, parts: Iterator[pa.RecordBatch | list[Row]]) -> Iterator[Chunk]:
+    for part in parts:
+        growth.take(0, part.nbytes if isinstance(part, pa.RecordBatch) else 0)
+        yield part
+
+
+def _text_chunks(room: ReadContext, input: Input, stream: Unpacked, format: str, how: LoadOptions) -> Iterator[Chunk]:
+    match format:
+        case "ndjson":
+            yield from lines(input.name, stream)
+        case "json":
+            yield from elements(input.name, stream)
+        case "lines":
+            yield from map(Plain, lines(input.name, stream))
+        case _:
+            yield from _csv_chunks(room, input, stream, "\t" if format == TSV else ",", typed=how.typed)
+
+
+def _binary_chunks(
+    room: ReadContext, input: Input, stream: Unpacked, format: str, how: LoadOptions
+) -> Iterator[pa.RecordBatch | list[Row]]:
+    match format:
+        case "avro":
+            yield from avro_rows(input.name, stream)
+        case "xml":
+            yield from xml_rows(input.name, _on_disk(input, stream, room.folder), how.row_tag)
+        case _:
+            yield from _batches(format, input, stream, room.folder, how.row_groups)
+
+
+def _but_for(count: int, advance: Callable[[int], None]) -> Callable[[int], None]:
+    """Without the first so many bytes."""
+    left = count
+
+    def rest(read: int) -> None:
+        nonlocal left
+        known = min(left, read)
+        left -= known
+        advance(read - known)
+
+    return rest
+
+
+def _csv_chunks(room: ReadContext, input: Input, stream: Unpacked, delimiter: str, *, typed: bool) -> Iterator[Chunk]:
+    table = CsvTable(room.session, input.name, stream, delimiter, room.faults, typed=typed)
+    yield from table.batches()
+    if table.kept:
+        yield table.kept
+
+
+def _as_column(chunk: Lines) -> pa.RecordBatch:
+    """Each line without its end."""
+    import pyarrow.compute as pc
+
+    texts = pc.replace_substring_regex(chunk.texts, r"\r?\n$", "")
+    return pa.RecordBatch.from_arrays([texts], [LINE])
+
+
+def _batches(
+    format: str, input: Input, stream: Unpacked, folder: Path, row_groups: list[int] | None
+) -> Iterator[pa.RecordBatch]:
+    """Of formats that have columns."""
+    with no_whole_file(format, input.name):
+        if format == "parquet":
+            with _seekable(input, stream, folder) as source:
+                yield from pq.ParquetFile(source).iter_batches(batch_size=BATCH_ROWS, row_groups=row_groups)
+        elif format == "orc":
+            with _seekable(input, stream, folder) as source:
+                yield from stripes(source)
+        elif stream.head.startswith(b"ARROW1"):
+            with _seekable(input, stream, folder) as source:
+                reader = pa.ipc.open_file(source)
+                yield from (reader.get_batch(number) for number in range(reader.num_record_batches))
+        else:
+            yield from pa.ipc.open_stream(pa.PythonFile(stream, "r"))
+
+
+def stripes(source: Any) -> Iterator[pa.RecordBatch]:
+    """Of an ORC file."""
+    from pyarrow import orc
+
+    file = orc.ORCFile(source)
+    for number in range(file.nstripes):
+        yield file.read_stripe(number)
+
+
+@contextmanager
+def no_whole_file(format: str, name: str) -> Iterator[None]:
+    """Raises Invalid for what is damaged."""
+    try:
+        yield
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, UnicodeError, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        said = str(error).partition("\n")[0]
+        raise Invalid(f"{name}: this is no whole {format} file: {said}", hint="nothing was loaded") from error
+
+
+def _seekable(input: Input, stream: Unpacked, folder: Path) -> Any:
+    """Where the end can be read first."""
+    return pa.OSFile(str(_on_disk(input, stream, folder)))
+
+
+def _on_disk(input: Input, stream: Unpacked, folder: Path) -> Path:
+    """The file itself, or a copy in the load's own folder."""
+    if input.file and stream.packing is None:
+        return Path(input.file)
+    copy = folder / "copy"
+    with copy.open("wb") as file:
+        while piece := stream.read(4 << 20):
+            file.write(piece)
+    return copy

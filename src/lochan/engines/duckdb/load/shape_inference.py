@@ -1,0 +1,133 @@
+"""Rows that no known shape verifies, judged one by one: exactly, and slowly. What is learned here makes the next rows
+fast."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
+from math import isfinite
+from typing import Any, NamedTuple
+
+from lochan.engines.duckdb.load.known_shapes import KnownShapes
+from lochan.engines.duckdb.load.shape_proof import STYLES, style_of
+from lochan.errors import Invalid
+from lochan.formats.pool_settings import Path
+from lochan.ingest.lines import Lines
+from lochan.pools.faults import Fault, Faults
+from lochan.pools.json_row import BadRow, Row, read_row, row_text, shape_of
+from lochan.pools.layout import Layout, Member
+from lochan.pools.shape import ARRAY, JSON, OBJECT, Object, kind_of
+
+
+class Judged(NamedTuple):
+    row: Row
+    shape: Object
+    text: str
+
+
+class Learning:
+    def __init__(self, known: KnownShapes, faults: Faults, times: Collection[Path]) -> None:
+        self._known = known
+        self._faults = faults
+        self._times = times
+
+    def judge(self, lines: Lines, numbers: Iterable[int]) -> list[Judged]:
+        """Raises Invalid for a fault, where faults end the load. Blank lines are no rows."""
+        judged = []
+        for number in numbers:
+            row = self._row(lines, number)
+            if row is not None:
+                judged.append(row)
+        return judged
+
+    def peek(self, lines: Lines, numbers: Iterable[int]) -> list[Judged]:
+        """The same, of rows that will come again: what is wrong with them can wait."""
+        found = []
+        for number in numbers:
+            text = lines.bytes_of(number).decode(errors="replace")
+            with suppress(BadRow):
+                row = read_row(text)
+                found.append(Judged(row, shape_of(row, self._times), text))
+        return found
+
+    def judge_rows(self, rows: Iterable[Row]) -> list[Judged]:
+        """Raises Invalid for a row that is none, or holds what no row can."""
+        return [Judged(row, self._shape(row), "") for row in rows]
+
+    def _shape(self, row: Row) -> Object:
+        try:
+            return shape_of(row, self._times)
+        except (TypeError, AssertionError) as error:
+            raise Invalid(f"{str(row)[:80]} is no row: {error}", hint="nothing was loaded") from None
+
+    def learn(self, judged: Sequence[Judged]) -> None:
+        for each in judged:
+            if each.shape not in self._known.styles:
+                self._known.styles[each.shape] = style_of(each.row, each.text) or STYLES[0]
+        self._known.add(Counter(each.shape for each in judged))
+
+    def _row(self, lines: Lines, number: int) -> Judged | None:
+        data = lines.bytes_of(number)
+        try:
+            text = data.decode()
+        except UnicodeDecodeError as error:
+            text = data.decode(errors="replace")
+            return self._met(lines, number, "not valid UTF-8", error.start + 1, text)
+        if not text.strip(" \t\r\n"):
+            return None
+        try:
+            row = read_row(text)
+            return Judged(row, shape_of(row, self._times), text)
+        except BadRow as error:
+            return self._met(lines, number, error.message, error.column, text)
+
+    def _met(self, lines: Lines, number: int, message: str, column: int, text: str) -> Judged | None:
+        row = self._faults.meet(Fault(lines.name, lines.line_of(number), column, message, text))
+        return None if row is None else Judged(row, shape_of(row, self._times), "")
+
+
+def engine_text(judged: Judged, layout: Layout) -> str:
+    """The row as `Columns(texts=True)` reads it."""
+    if judged.text and not _has_texts(judged.shape, layout.members):
+        return judged.text
+    return row_text(_engine_row(judged.row, judged.shape, layout.members))
+
+
+def _has_texts(shape: Object, members: Iterable[Member]) -> bool:
+    by_name = {member.name: member for member in members}
+    for name, type in shape.fields:
+        member, kind = by_name[name], kind_of(type)
+        if (kind in (OBJECT, ARRAY, JSON) and member.alternate(kind) is None) or kind == JSON:
+            return True
+        inner = member.alternate(OBJECT)
+        if isinstance(type, Object) and inner and _has_texts(type, inner.members):
+            return True
+    return False
+
+
+def _engine_row(row: Row, shape: Object, members: Iterable[Member]) -> dict[str, Any]:
+    by_name = {member.name: member for member in members}
+    made: dict[str, Any] = {}
+    for name, type in shape.fields:
+        value, member, kind = row[name], by_name[name], kind_of(type)
+        inner = member.alternate(OBJECT)
+        if isinstance(type, Object) and inner:
+            made[name] = _engine_row(value, type, inner.members)
+        elif kind == JSON or (kind in (OBJECT, ARRAY) and member.alternate(kind) is None):
+            made[name] = row_text(value)
+        else:
+            made[name] = _named(value)
+    return made
+
+
+def _named(value: Any) -> Any:
+    """JSON has no word for NaN and the infinities; where a double is wanted, the engine reads them from a text."""
+    match value:
+        case float() if not isfinite(value):
+            return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
+        case list():
+            return [_named(each) for each in value]
+        case dict():
+            return {name: _named(each) for name, each in value.items()}
+    return value

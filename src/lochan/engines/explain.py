@@ -1,0 +1,56 @@
+"""What a query would read, and how; nothing is read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lochan.engines.choice import engine_of_query
+from lochan.engines.duckdb.work_folder import Workplace
+from lochan.engines.query_context import QueryContext
+from lochan.engines.run_query import RunOptions, prepared
+from lochan.query.prepare import Prepared
+from lochan.query.sources.pool import PoolSource
+
+
+async def explain(at: QueryContext, text: str, how: RunOptions) -> dict[str, Any]:
+    """Raises QueryError."""
+    work = Workplace()
+    try:
+        plan = await prepared(at, text, how, work)
+    finally:
+        work.close()
+    try:
+        engine = engine_of_query(how.engine, plan, how.spark, how.limits)
+        return {
+            "engine": engine,
+            "sources": [_source(pool) for pool in plan.opening.pools],
+            "scans": [_scan(plan, name) for name in _names(plan)],
+            "sql": plan.plan.sql(engine),
+        }
+    finally:
+        await plan.opening.close()
+
+
+def _source(pool: PoolSource) -> dict[str, Any]:
+    snapshot, read = pool.snapshot, pool.objects
+    return {
+        "pools": [{"name": owner.pool, "commit": owner.commit} for owner in snapshot.owners],
+        "objects": snapshot.total.objects,
+        "objects_read": len(read),
+        "bytes": snapshot.total.bytes,
+        "bytes_read": int(snapshot.sizes[read].sum()),
+        "rows_read": int(snapshot.rows[read].sum()),
+        "skipped": [each._asdict() for each in pool.skipped],
+    }
+
+
+def _scan(plan: Prepared, name: str) -> dict[str, Any]:
+    """Objects whose columns are alike are read together."""
+    scan = plan.opening.scans.files[name]
+    return {"name": name, "objects": [each.id for each in scan.objects], "columns": sorted(scan.columns)}
+
+
+def _names(plan: Prepared) -> list[str]:
+    from lochan.engines.duckdb.scan import used
+
+    return used(plan.plan.query, plan.opening.scans)

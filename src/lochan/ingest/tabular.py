@@ -1,0 +1,286 @@
+"""Arrow record batches as rows: the columns are typed already, and those that have nulls may be null. So all rows of a
+batch are of one shape.
+
+Arrow                                   rows
+bool, ints, floats, texts               the same; an unsigned int beyond 64 bits is kept as text
+timestamp, date                         time; one with nanoseconds that microseconds cannot hold, and a time of day,
+                                        becomes a text
+binary                                  a text, its base64
+decimal                                 a number that is kept as text, and as a decimal beside it (pools/decimals.py)
+duration                                an int, of microseconds
+struct, list                            object, list; a map whose keys are texts, an object
+null                                    null, never missing: the column is there
+"""
+
+from __future__ import annotations
+
+import base64
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lochan.errors import Invalid
+from lochan.formats.pool_settings import Path
+from lochan.pools.json_row import Row
+from lochan.pools.layout import Layout, Member, is_typed, lay_out
+from lochan.pools.nullable_shapes import has_column
+from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, JSON, NULL, OBJECT, STRING, Array, Maybe, Object, Type, kind_of
+from lochan.pools.times import format_of, rendered
+
+BATCH_ROWS = 65_536
+_INT_MAX = (1 << 63) - 1
+_UTC = pa.timestamp("us", "UTC")
+_DAY = "time:YYYY-MM-DD"
+
+
+class Shaped(NamedTuple):
+    """Rows of one shape in typed columns."""
+
+    table: pa.Table  # of the layout's columns
+    layout: Layout
+    shape: Object
+
+
+def batches_of(rows: pa.Table | pa.RecordBatchReader | pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """None of them larger than one that is worth its own tables."""
+    if isinstance(rows, pa.RecordBatch):
+        rows = pa.Table.from_batches([rows])
+    for batch in rows.to_batches(max_chunksize=BATCH_ROWS) if isinstance(rows, pa.Table) else rows:
+        for begin in range(0, batch.num_rows, BATCH_ROWS):
+            yield batch.slice(begin, BATCH_ROWS)
+
+
+def checked(name: str, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch, once all of it was found to lie within its own bytes. Raises Invalid."""
+    try:
+        batch.validate(full=True)
+        _ = batch.schema.names
+    except (pa.ArrowException, UnicodeDecodeError) as error:
+        said = str(error).partition("\n")[0]
+        raise Invalid(f"{name}: it holds values that cannot be: {said}", hint="nothing was loaded") from error
+    return batch
+
+
+def shaped(batch: pa.RecordBatch, times: Collection[Path] = ()) -> Shaped | None:
+    """None: it holds something that has no column of its own; then `rows_of` gives the rows."""
+    _check_names(batch.schema)
+    columns: list[tuple[str, pa.Array]] = []
+    types: list[tuple[str, Type]] = []
+    for name, column in zip(batch.schema.names, map(plain, batch.columns), strict=True):
+        column, type = _timed(column) if (name,) in times else (column, type_of(column.type))
+        if type is None or any(path[0] == name and len(path) > 1 for path in times):
+            return None
+        columns.append((name, column))
+        types.append((name, type))
+    shape = _object((name, _nullable(type, column)) for (name, type), (_, column) in zip(types, columns, strict=True))
+    if shape is None:
+        return None
+    layout = lay_out([shape])
+    arrays = None if layout.body else _laid_out(layout.members, dict(columns))
+    if not arrays:  # a table without columns has no rows
+        return None
+    schema = pa.schema([(name, array.type) for name, array in arrays])
+    return Shaped(pa.Table.from_arrays([array for _, array in arrays], schema=schema), layout, shape)
+
+
+def _timed(column: pa.Array) -> tuple[pa.Array, Type | None]:
+    """A column of texts that are times, as times; None where they are not all of one format."""
+    type = type_of(column.type)
+    first = next((each.as_py() for each in column if each.is_valid), None) if type == STRING else None
+    format = None if first is None else format_of(first)
+    if format is None:
+        return column, type if first is None else None
+    try:
+        zoned = format.endswith(("Z", "+00:00"))
+        times = column.cast(_UTC) if zoned else column.cast(pa.timestamp("us")).cast(pa.int64()).cast(_UTC)
+    except pa.ArrowInvalid:
+        return column, None
+    same = pc.equal(rendered(times, format), column)
+    return (times, f"time:{format}") if pc.all(same, skip_nulls=True).as_py() else (column, None)
+
+
+def rows_of(batch: pa.RecordBatch) -> list[Row]:
+    """One by one: any type there is."""
+    _check_names(batch.schema)
+    columns = [_python(plain(column)) for column in batch.columns]
+    names = batch.schema.names
+    if not names:
+        return [{} for _ in range(batch.num_rows)]
+    return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
+
+
+def plain(column: pa.Array) -> pa.Array:
+    """In one of the few types that rows have, as far as that loses nothing."""
+    type = column.type
+    types = pa.types
+    if types.is_dictionary(type):
+        return plain(column.dictionary_decode())
+    if types.is_integer(type):
+        beyond = types.is_uint64(type) and len(column) and (pc.max(column).as_py() or 0) > _INT_MAX
+        return column if beyond else column.cast(pa.int64())
+    if types.is_floating(type):
+        return column.cast(pa.float64())
+    if types.is_large_string(type) or types.is_string_view(type):
+        return column.cast(pa.string())
+    if types.is_timestamp(type):
+        return _timestamp(column)
+    if types.is_date(type):
+        return column.cast(pa.date32())
+    if types.is_time(type):
+        return column.cast(pa.string())
+    if types.is_duration(type):
+        return column.cast(pa.duration("us"), safe=False).cast(pa.int64())
+    if types.is_binary(type) or types.is_large_binary(type) or types.is_fixed_size_binary(type):
+        texts = [None if each is None else base64.b64encode(each).decode() for each in column.to_pylist()]
+        return pa.array(texts, pa.string())
+    if types.is_struct(type):
+        fields = [plain(each) for each in column.flatten()]
+        names = [type.field(number).name for number in range(type.num_fields)]
+        return pa.StructArray.from_arrays(fields, names, mask=column.is_null()) if fields else column
+    if (types.is_list(type) or types.is_large_list(type)) and is_simple(type.value_type):
+        return column.cast(pa.list_(_simple(type.value_type)))
+    return column
+
+
+def type_of(type: pa.DataType) -> Type | None:
+    """Of a plain column. None: rows of it are read one by one."""
+    types = pa.types
+    if types.is_boolean(type):
+        return BOOL
+    if types.is_int64(type):
+        return INT
+    if types.is_float64(type):
+        return FLOAT
+    if types.is_string(type):
+        return STRING
+    if types.is_timestamp(type):
+        return "time:native"
+    if types.is_date32(type):
+        return _DAY
+    if types.is_null(type):
+        return NULL
+    if types.is_decimal(type):
+        return JSON
+    if types.is_struct(type):
+        return _object((type.field(number).name, type_of(type.field(number).type)) for number in range(type.num_fields))
+    if types.is_list(type) and is_simple(type.value_type):
+        return Array(type_of(type.value_type))
+    return None
+
+
+def is_simple(type: pa.DataType) -> bool:
+    types = pa.types
+    small = types.is_integer(type) and not types.is_uint64(type)
+    texts = types.is_string(type) or types.is_large_string(type)
+    return bool(types.is_boolean(type) or small or types.is_floating(type) or texts)
+
+
+def _simple(type: pa.DataType) -> pa.DataType:
+    if pa.types.is_integer(type):
+        return pa.int64()
+    if pa.types.is_floating(type):
+        return pa.float64()
+    return type if pa.types.is_boolean(type) else pa.string()
+
+
+def _timestamp(column: pa.Array) -> pa.Array:
+    zone = column.type.tz
+    try:
+        micros = column.cast(pa.timestamp("us", zone))
+    except pa.ArrowInvalid:  # nanoseconds that would be lost
+        return pc.strftime(column.cast(pa.timestamp("ns")), "%Y-%m-%dT%H:%M:%SZ")
+    return micros.cast(_UTC) if zone else micros.cast(pa.int64()).cast(_UTC)
+
+
+def _nullable(type: Type, column: pa.Array, rows: int | None = None) -> Type | None:
+    """As its values are: never null, null in some rows, or in all. Of a member of a struct, `rows` is in how many the
+    struct is there; in the others it is null too. None: no column would tell."""
+    rows = len(column) if rows is None else rows
+    there = len(column) - column.null_count
+    if not there:
+        return NULL
+    found: Type | None = type
+    if isinstance(type, Object):
+        members = zip(type.fields, column.flatten(), strict=True)
+        found = _object((name, _nullable(each, member, there)) for (name, each), member in members)
+    if found is None or there == rows:
+        return found
+    return Maybe(found) if has_column(found) else _with_column(type)
+
+
+def _with_column(type: Type) -> Type | None:
+    """With members that may be null, though all of them are: else nothing tells if an object is there."""
+    if isinstance(type, Object):
+        found = _object((name, _with_column(each)) for name, each in type.fields)
+        return Maybe(found) if found is not None and has_column(found) else None
+    return type if type == NULL else Maybe(type)
+
+
+def _object(fields: Iterable[tuple[str, Type | None]]) -> Object | None:
+    """None where it is None of one of them."""
+    known: list[tuple[str, Type]] = []
+    for name, type in fields:
+        if type is None:
+            return None
+        known.append((name, type))
+    return Object(tuple(known))
+
+
+def _laid_out(members: tuple[Member, ...], columns: dict[str, pa.Array]) -> list[tuple[str, pa.Array]] | None:
+    """The columns as the layout names them, decimals as texts. None: it keeps something else as text."""
+    found = []
+    for member in members:
+        column = columns[member.name]
+        for alternate in member.alternates:
+            if alternate.kind == ARRAY and not is_typed(alternate.element):
+                return None
+            if alternate.kind == JSON and pa.types.is_decimal(column.type):
+                found.append((alternate.column, column.cast(pa.string())))
+                continue
+            if alternate.kind not in (OBJECT, ARRAY, kind_of(type_of(column.type) or NULL)):
+                return None  # it is kept as text
+            if not alternate.column:
+                continue
+            if alternate.kind == OBJECT:
+                names = [column.type.field(number).name for number in range(column.type.num_fields)]
+                inner = _laid_out(alternate.members, dict(zip(names, column.flatten(), strict=True)))
+                if inner is None:
+                    return None
+                arrays = [array for _, array in inner]
+                column = pa.StructArray.from_arrays(arrays, [name for name, _ in inner], mask=column.is_null())
+            elif pa.types.is_date32(column.type):
+                column = column.cast(_UTC)
+            found.append((alternate.column, column))
+    return found
+
+
+def _python(column: pa.Array) -> list[Any]:
+    type = column.type
+    values: list[Any] = column.to_pylist()
+    if pa.types.is_map(type) and pa.types.is_string(type.key_type):
+        values = [{} if each == [] else each for each in values]  # else nobody could tell it from a list
+    return values if type_of(type) is not None and not pa.types.is_struct(type) else [_exact(each) for each in values]
+
+
+def _exact(value: Any) -> Any:
+    match value:
+        case bytes():
+            return base64.b64encode(value).decode()
+        case dict():
+            return {name: _exact(each) for name, each in value.items()}
+        case list() if value and all(isinstance(each, tuple) for each in value):  # a map
+            if not all(isinstance(name, str) for name, _ in value):
+                return [[_exact(name), _exact(each)] for name, each in value]
+            return {name: _exact(each) for name, each in value}
+        case list():
+            return [_exact(each) for each in value]
+    return value
+
+
+def _check_names(schema: pa.Schema) -> None:
+    twice = [name for name, count in Counter(schema.names).items() if count > 1]
+    if twice:
+        raise Invalid(f"the column {twice[0]!r} comes twice", hint="nothing was loaded; give each its own name")

@@ -1,0 +1,265 @@
+"""Objects whose rows have the same shapes have the same form: where each leaf lies in their files.
+
+What a row has is told by its shape: a leaf is looked up in the shapes, which give the rows that have it, and in the
+layout, which gives the column. Only where a shape says that something may be null the column tells, by being NULL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from types import MappingProxyType
+from typing import NamedTuple
+
+from lochan.pools.decimals import Column, DecimalColumn
+from lochan.pools.facts import Facts
+from lochan.pools.layout import BODY_COLUMN, Alternate, Layout, Member, columns
+from lochan.pools.leaf import Leaf, Path
+from lochan.pools.shape import (
+    ARRAY,
+    BOOL,
+    DECIMAL,
+    FLOAT,
+    INT,
+    JSON,
+    NULL,
+    OBJECT,
+    STRING,
+    Array,
+    Maybe,
+    Object,
+    Type,
+    kind_of,
+    sure,
+    type_at,
+)
+
+Ids = frozenset[int]
+# Of rows whose shape is not known: objects and lists among them are given as text.
+OPEN_KINDS = (NULL, BOOL, INT, FLOAT, STRING, JSON)
+
+
+class NullMark(NamedTuple):
+    """Something that may be null: where the values are that tell if it is, and what they must tell."""
+
+    column: tuple[str, ...]
+    inside: Path | None
+    is_null: bool
+
+
+class Place(NamedTuple):
+    """Where the values of a leaf are, in the files of one form."""
+
+    ids: Ids  # of the shapes that have the leaf
+    every: bool  # all shapes have it
+    column: tuple[str, ...] = ()  # a column and the members of its structs; empty: the shape says it all
+    inside: Path | None = None  # where the column is JSON text: the path in it
+    list_of: Type | None = None  # where it is a typed list
+    by_value: bool = False  # no shape tells which rows have it: the text itself does
+    told: Mapping[tuple[NullMark, ...], Ids] = MappingProxyType({})  # the shapes in which columns tell too, and which
+
+    @property
+    def always(self) -> bool:
+        """Every row has it."""
+        return self.every and not self.told
+
+    @property
+    def paths(self) -> list[tuple[str, ...]]:
+        """What must be read of a file: columns, or members of their structs."""
+        return [each for each in (self.column, *(told.column for every in self.told for told in every)) if each]
+
+    @property
+    def columns(self) -> set[str]:
+        return {path[0] for path in self.paths}
+
+    @property
+    def spot(self) -> tuple[object, ...]:
+        """What must be alike for two forms to be read by one scan."""
+        return self.column, self.inside, self.list_of, self.by_value
+
+
+class Form:
+    def __init__(
+        self,
+        shapes: Mapping[int, Object],
+        keys: Sequence[Path],
+        body: bool,
+        layout: Layout,
+        others: Iterable[Object] = (),
+        decimals: Iterable[DecimalColumn] = (),
+    ) -> None:
+        """`others` have no rows: they are there for the layout alone."""
+        self.shapes = shapes
+        self.laid_out = (*shapes.values(), *others)  # those that the layout is of
+        self.body = body or layout.body
+        self.layout = layout
+        self._keys = keys
+        self._decimals: dict[Column, DecimalColumn] = {each.text: each for each in decimals}
+        self._places: dict[tuple[Leaf, bool], Place | None] = {}
+
+    @property
+    def is_open(self) -> bool:
+        """What its rows hold shows only when they are read."""
+        return self.body and not self.shapes
+
+    @cached_property
+    def columns(self) -> dict[str, Type]:
+        beside = {each.column: each.type for each in self._decimals.values() if each.column}
+        return {**dict(columns(self.layout)), **beside}
+
+    @cached_property
+    def _seen(self) -> dict[Path, list[_Seen]]:
+        return {}
+
+    def types(self, path: Path) -> dict[Type, None]:
+        """What is at this path. Where it may be null, null too."""
+        seen = self._at(path)
+        found: dict[Type, None] = dict.fromkeys(sure(each.type) for each in seen)
+        if any(isinstance(each.type, Maybe) for each in seen):
+            found[NULL] = None
+        return found
+
+    def has_always(self, path: Path) -> bool:
+        """Whether every row has it, be it null."""
+        seen = self._at(path)
+        return len(seen) == len(self.shapes) and not any(each.below for each in seen)
+
+    def see_all(self) -> None:
+        """For whoever will ask for every path there is: a walk through the shapes, instead of one for each path."""
+        found: dict[Path, list[_Seen]] = {}
+        for id, shape in self.shapes.items():
+            for path, type, below in _walked(shape):
+                found.setdefault(path, []).append(_Seen(id, type, below))
+        self._seen.update(found)
+
+    def _at(self, path: Path) -> list[_Seen]:
+        if path not in self._seen:
+            found = ((id, type_at(shape, path)) for id, shape in self.shapes.items())
+            self._seen[path] = [
+                _Seen(id, type, _maybe_above(self.shapes[id], path)) for id, type in found if type is not None
+            ]
+        return self._seen[path]
+
+    def decimals(self, path: Path, lists_as_text: bool = False) -> DecimalColumn | None:
+        """Where the numbers are that are among the texts at this path, all of them; its column is empty where there are
+        none. None: only the texts tell."""
+        place = self.place(Leaf(path, JSON), lists_as_text)
+        if place is None or place.list_of is not None:
+            return DecimalColumn((), "")
+        if place.by_value or place.inside:
+            return None
+        return self._decimals.get(place.column)
+
+    def place(self, leaf: Leaf, lists_as_text: bool = False) -> Place | None:
+        """None: no row has it. With `lists_as_text`, a leaf of kind json has the lists at its path too."""
+        key = leaf, lists_as_text
+        if key not in self._places:
+            self._places[key] = self._open_place(leaf) if self.is_open else self._found(leaf, lists_as_text)
+        return self._places[key]
+
+    def _open_place(self, leaf: Leaf) -> Place | None:
+        if leaf.kind not in OPEN_KINDS:
+            return None
+        return Place(frozenset(), False, (BODY_COLUMN,), leaf.path, by_value=True)
+
+    def _found(self, leaf: Leaf, lists_as_text: bool) -> Place | None:
+        if leaf.kind == DECIMAL:
+            told = self.decimals(leaf.path, lists_as_text)
+            return None if told is None or not told.column else Place(frozenset(), False, (told.column,))
+        kinds = (ARRAY, JSON) if lists_as_text and leaf.kind == JSON else (leaf.kind,)
+        seen = [each for each in self._at(leaf.path) if each.may_be(kinds)]
+        if not seen:
+            return None
+        ids = frozenset(each.id for each in seen)
+        found = Place(ids, len(ids) == len(self.shapes), told=self._told(leaf, seen))
+        if leaf.kind in (NULL, OBJECT):
+            return found
+        types = [sure(each.type) for each in seen]
+        if leaf.kind == ARRAY and all(isinstance(type, Array) and type.of is None for type in types):
+            return found._replace(list_of=NULL)  # they are all empty: no column is needed
+        kind = JSON if JSON in map(kind_of, types) else kind_of(types[0])
+        column, inside, alternate = self._column(leaf.path, kind)
+        list_of = alternate.element if alternate is not None and alternate.kind == ARRAY else None
+        return found._replace(column=column, inside=inside, list_of=list_of)
+
+    def _told(self, leaf: Leaf, seen: Sequence[_Seen]) -> dict[tuple[NullMark, ...], Ids]:
+        """What the columns must tell besides, for rows of which shapes."""
+        found: dict[tuple[NullMark, ...], set[int]] = {}
+        for each in seen:
+            tests = []
+            if each.below:
+                tests.append(NullMark(*self._column(each.below, OBJECT)[:2], is_null=False))
+            if isinstance(each.type, Maybe):
+                tests.append(NullMark(*self._column(leaf.path, kind_of(each.type))[:2], is_null=leaf.kind == NULL))
+            if tests:
+                found.setdefault(tuple(tests), set()).add(each.id)
+        return {tests: frozenset(ids) for tests, ids in found.items()}
+
+    def _column(self, path: Path, kind: str) -> tuple[tuple[str, ...], Path | None, Alternate | None]:
+        """The column, where in its text, and the alternate if it has one of its own."""
+        if self.body:
+            key = self.layout.member(".".join(path)) if path in self._keys else None
+            own = key.alternate(kind) if key else None
+            return ((own.column,), None, own) if own else ((BODY_COLUMN,), path, None)
+        column: tuple[str, ...] = ()
+        members = self.layout.members
+        found: Alternate | None = None
+        for depth, name in enumerate(path, 1):
+            member = _named(members, name)
+            found = member.alternate(kind if depth == len(path) else OBJECT)
+            if found is None or found.kind == JSON:  # a column of text, which it may share with other kinds
+                text = member.alternate(JSON)
+                assert text is not None, f"{path} has no column for {kind}"
+                return (*column, text.column), path[depth:], None
+            column, members = (*column, found.column), found.members
+        return column, None, found
+
+
+class Forms:
+    """Each form once, however many objects have it."""
+
+    def __init__(self) -> None:
+        self._known: dict[object, Form] = {}
+
+    def of(self, facts: Facts) -> Form:
+        key = (
+            tuple((each.id, each.shape, each.rows > 0) for each in facts.shapes),
+            facts.keys,
+            facts.body,
+            facts.decimals,
+        )
+        found = self._known.get(key)
+        if found is None:
+            shapes = {each.id: each.shape for each in facts.shapes if each.rows}
+            others = (each.shape for each in facts.shapes if not each.rows)
+            found = self._known[key] = Form(shapes, facts.keys, facts.body, facts.layout(), others, facts.decimals)
+        return found
+
+
+class _Seen(NamedTuple):
+    """A shape that has something at a path."""
+
+    id: int
+    type: Type
+    below: Path  # the last object on the way that may be null; empty: none
+
+    def may_be(self, kinds: Collection[str]) -> bool:
+        return kind_of(self.type) in kinds or (isinstance(self.type, Maybe) and NULL in kinds)
+
+
+def _walked(shape: Object, above: Path = (), below: Path = ()) -> Iterator[tuple[Path, Type, Path]]:
+    """Every path, what is there, and the last object on the way that may be null."""
+    for name, type in shape.fields:
+        path = (*above, name)
+        yield path, type, below
+        if isinstance(inner := sure(type), Object):
+            yield from _walked(inner, path, path if isinstance(type, Maybe) else below)
+
+
+def _maybe_above(shape: Object, path: Path) -> Path:
+    ends = (end for end in range(len(path) - 1, 0, -1) if isinstance(type_at(shape, path[:end]), Maybe))
+    return path[: next(ends, 0)]
+
+
+def _named(members: Sequence[Member], name: str) -> Member:
+    return next(member for member in members if member.name == name)

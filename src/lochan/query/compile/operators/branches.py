@@ -1,0 +1,248 @@
+"""union, fork, switch, join, and several sources: rows of more than one pipe."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from sqlglot import exp
+
+from lochan.pools.shape import FLOAT, INT, NULL, OBJECT, STRING, TIME
+from lochan.query import ast
+from lochan.query.compile.cases import agreed, one_order, renumbered
+from lochan.query.compile.comparison import total
+from lochan.query.compile.decimals import from_texts
+from lochan.query.compile.expressions import test_of, value_of
+from lochan.query.compile.fields import member
+from lochan.query.compile.numbers import key as number_key
+from lochan.query.compile.operators.projection import assigned, path_of
+from lochan.query.compile.relations import Joined, Picked, Stacked
+from lochan.query.compile.rows import Rows
+from lochan.query.compile.scope import Query, Scope
+from lochan.query.compile.sql import (
+    DECIMAL,
+    FALSE,
+    TRUE,
+    Sql,
+    all_of,
+    case,
+    cast,
+    coalesce,
+    concat,
+    eq,
+    is_set,
+    negate,
+    sql_type,
+    surely,
+    text,
+    try_cast,
+)
+from lochan.query.compile.value import (
+    EVERY_NUMBER,
+    GONE,
+    MISSING,
+    NUMBERS,
+    SIMPLE,
+    Format,
+    Order,
+    Record,
+    Value,
+    mapped,
+    with_null,
+)
+from lochan.query.dialects.neutral import neutral
+
+Run = Callable[[ast.Pipe, Rows], Rows]
+
+
+def stacked(arms: Sequence[Rows], query: Query) -> Rows:
+    """All rows of each, one after the other."""
+    if len(arms) == 1:
+        return arms[0]
+    picked = [Picked(arm.relation, query.names.next(), arm.tests, arm.order) for arm in arms]
+    relation = Stacked(tuple(picked), query.names.next())
+    key = arms[0].key if len({arm.key for arm in arms}) == 1 else None
+    return Rows(relation, _stacked(relation, [arm.this for arm in arms]), key=key)
+
+
+def fork(operator: ast.Fork, rows: Rows, query: Query, run: Run) -> Rows:
+    return stacked([run(arm, rows) for arm in operator.arms], query)
+
+
+def switch(operator: ast.Switch, rows: Rows, scope: Scope, run: Run) -> Rows:
+    """A row goes the way of the first case that it meets; one that meets none is gone."""
+    arms: list[Rows] = []
+    before: list[Sql] = []
+    of = None if operator.of is None else value_of(operator.of, scope)
+    defaults = [pipe for value, pipe in operator.cases if value is None]
+    for value, pipe in operator.cases:
+        if value is None:
+            continue
+        test = surely(test_of(value, scope)) if of is None else total("==", of, value_of(value, scope))
+        arms.append(run(pipe, rows.where(all_of([*before, test]))))
+        before.append(negate(test))
+    arms.extend(run(pipe, rows.where(all_of(before)) if before else rows) for pipe in defaults)
+    return stacked(arms, scope.query)
+
+
+def join(operator: ast.Join, rows: Rows, other: Rows, scope: Scope) -> Rows:
+    """Pairs whose values are equal and of one kind. The row keeps its fields, and gets those of the other side."""
+    query = scope.query
+    theirs = Scope(query, other.this, other.key)
+    left_key, right_key = value_of(operator.left, scope), value_of(operator.right, theirs)
+    kinds = _shared(left_key, right_key)
+    left = Picked(rows.relation, query.names.next(), rows.tests)
+    right = Picked(other.relation, query.names.next(), other.tests)
+    on: Sql = FALSE  # where no value that there is today on one side can equal one of the other
+    if kinds:
+        on = eq(_column(left, _match_key(left_key, kinds)), _column(right, _match_key(right_key, kinds)))
+    joined = Joined(left, right, operator.kind, on, query.names.next())
+    row = _side(rows.this, left, joined, operator.kind == "right")
+    if operator.kind == "anti":
+        return Rows(joined, row)
+    for path, value in _added(operator, rows.this, other.this, theirs):
+        row = assigned(row, path, _side(value, right, joined, operator.kind == "left"))
+    return Rows(joined, replace(row, alts={OBJECT: TRUE}, nothing=""))
+
+
+def _added(operator: ast.Join, mine: Value, theirs: Value, scope: Scope) -> list[tuple[tuple[str, ...], Value]]:
+    if operator.fields:
+        return [(path_of(each, scope), value_of(each.value, scope)) for each in operator.fields]
+    record = theirs.record
+    if record is None:
+        return []
+    has = mine.record.names if mine.record is not None else ()
+    return [((name,), member(theirs, name)) for name in record.names if name not in has]
+
+
+def _shared(left: Value, right: Value) -> list[str]:
+    """Kinds whose values can be equal."""
+    found = [kind for kind in SIMPLE if kind in left.alts and kind in right.alts]
+    numbers = set(EVERY_NUMBER)
+    if DECIMAL in left.kinds | right.kinds and left.kinds & numbers and right.kinds & numbers:
+        return [*(kind for kind in found if kind not in numbers), *EVERY_NUMBER]
+    numbers = set(NUMBERS)
+    if left.kinds & numbers and right.kinds & numbers and (left.kinds | right.kinds) >= numbers:
+        found = [*(kind for kind in found if kind not in numbers), *NUMBERS]
+    return found
+
+
+def _match_key(value: Value, kinds: list[str]) -> Sql:
+    """One column that is equal where the values are: the value itself, or a text where there are several kinds."""
+    if len(kinds) == 1:
+        return value.alts[kinds[0]]
+    if DECIMAL in kinds:  # one key for all numbers
+        numbers = value.only(EVERY_NUMBER)
+        keys = [concat(text("number:"), number_key(numbers))] if numbers.alts else []
+        others = [kind for kind in kinds if kind not in EVERY_NUMBER and kind in value.alts]
+        return coalesce(*keys, *(_match_text(value.alts[kind], kind) for kind in others))
+    arms = [(is_set(value.alts[kind]), _match_text(value.alts[kind], kind)) for kind in kinds if kind in value.alts]
+    return case(*arms)
+
+
+def _match_text(sql: Sql, kind: str) -> Sql:
+    """A float that is a whole number is written as one."""
+    plain = concat(text(f"{kind}:"), neutral("scalar_json", sql, options=(kind,)))
+    if kind != FLOAT:
+        return plain
+    whole = try_cast(neutral("truncate", sql), INT)
+    same = coalesce(eq(cast(whole, FLOAT), sql), FALSE)
+    return case((same, concat(text(f"{INT}:"), neutral("scalar_json", whole, options=(INT,)))), other=plain)
+
+
+def _column(picked: Picked, value: Sql) -> Sql:
+    return picked.column(value)
+
+
+def _side(value: Value, picked: Picked, joined: Joined, outer: bool) -> Value:
+    """A value of one side as one of the pairs. Behind an outer join it may be missing, whatever it was: so nothing of
+    it may be a constant, nor may all NULL mean that it is null."""
+    if not outer:
+        return mapped(value, lambda sql, kind: _through(sql, picked, joined))
+    return _outer(value, picked, joined)
+
+
+def _outer(value: Value, picked: Picked, joined: Joined) -> Value:
+    there = joined.column(_forced(picked, TRUE))
+
+    def change(sql: Sql, kind: str) -> Sql:
+        column = picked.column(sql)
+        if column is sql:  # a constant
+            return case((there, sql))
+        return joined.column(column)
+
+    made = mapped(with_null(value), change)
+    record = made.record
+    if record is not None and value.record is not None:
+        inner = value.record
+        record = Record(
+            inner.names,
+            lambda name: _outer(inner.get(name), picked, joined),
+            record.order,
+            body=record.body,
+            grows=inner.grows,
+        )
+    return replace(made, nothing=MISSING, record=record)
+
+
+def _forced(picked: Picked, value: Sql) -> Sql:
+    picked.columns.setdefault("there", value)
+    return exp.column("there", picked.alias, quoted=True)
+
+
+def _through(sql: Sql, picked: Picked, joined: Joined) -> Sql:
+    column = picked.column(sql)
+    return column if column is sql else joined.column(column)
+
+
+# ── rows one after the other ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _stacked(relation: Stacked, values: Sequence[Value]) -> Value:
+    """One value of those that the arms have in this place."""
+    element, pairs = agreed([(TRUE, with_null(value)) for value in values])
+    arms = [value for _, value in pairs]
+    kinds = dict.fromkeys(kind for value in arms for kind in value.alts)
+    alts = {
+        kind: relation.column([value.alts.get(kind) for value in arms], kind, sql_type(kind, element)) for kind in kinds
+    }
+    only = len(alts) == 1 and all(not value.nothing for value in arms)
+    if only and next(iter(kinds)) in (OBJECT, NULL) and all(value.alts[next(iter(kinds))] == TRUE for value in arms):
+        alts = {next(iter(kinds)): TRUE}
+    nothing = "" if only or all(not value.nothing for value in arms) else MISSING
+    record = _stacked_record(relation, [value.record for value in arms]) if OBJECT in alts else None
+    original = None
+    if TIME in alts and any(value.original is not None for value in arms):
+        original = relation.column([value.original for value in arms], STRING, sql_type(STRING))
+    format = _stacked_format(relation, arms) if TIME in alts else None
+    exact = from_texts(alts.get(DECIMAL), arms)
+    return Value(alts, nothing, element, record, format, original=original, exact=exact)
+
+
+def _stacked_record(relation: Stacked, records: Sequence[Record | None]) -> Record:
+    names = list(dict.fromkeys(name for record in records if record is not None for name in record.names))
+
+    def get(name: str) -> Value:
+        return _stacked(
+            relation, [record.get(name) if record is not None and name in record else GONE for record in records]
+        )
+
+    grows = any(record is not None and record.grows for record in records)
+    return Record(names, get, _stacked_order(relation, names, records), grows=grows)
+
+
+def _stacked_order(relation: Stacked, names: list[str], records: Sequence[Record | None]) -> Order | None:
+    known = [record for record in records if record is not None]
+    if one_order(names, known):
+        return None
+    by_number, sqls = renumbered(known)
+    numbers = iter(sqls)
+    columns = [None if record is None else next(numbers) for record in records]
+    return Order(relation.column(columns, INT, sql_type(INT)), by_number)
+
+
+def _stacked_format(relation: Stacked, arms: Sequence[Value]) -> Format | None:
+    formats = {arm.format for arm in arms if arm.format is not None and arm.format.number is None}
+    same = {format.constant for format in formats}
+    plain = all(arm.format is None or arm.format.number is None for arm in arms if TIME in arm.alts)
+    return Format(constant=same.pop()) if plain and len(same) == 1 else None

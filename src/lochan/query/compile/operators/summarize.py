@@ -1,0 +1,110 @@
+"""count() by key and the like: one row for each group."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sqlglot import exp
+
+from lochan.pools.leaf import Path
+from lochan.query import ast
+from lochan.query.compile.aggregated import Aggregated
+from lochan.query.compile.aggregates import aggregate
+from lochan.query.compile.expressions import value_of
+from lochan.query.compile.functions.call import Call
+from lochan.query.compile.functions.times import bucketed, clock_field
+from lochan.query.compile.moments import by_moment
+from lochan.query.compile.numbers import normalized
+from lochan.query.compile.operators.projection import built, path_of
+from lochan.query.compile.relations import Picked
+from lochan.query.compile.rows import Rows, numbered
+from lochan.query.compile.scope import Scope, refused
+from lochan.query.compile.sql import Sql, is_constant, number, op
+from lochan.query.compile.value import Record, Value, mapped, settled
+from lochan.query.dialects.neutral import Neutral
+
+_MADE_OF_ONE = ("from_micros", "number_text", "decimal_text")
+_BY_PLACE = ("first", "last", "collect")
+
+
+def aggregated(operator: ast.Aggregate, rows: Rows, scope: Scope) -> Rows:
+    place: Sql | None = None
+    if any(isinstance(each.value, ast.Call) and each.value.name in _BY_PLACE for each in operator.values):
+        rows, place = numbered(rows, scope.query.names)
+        scope = replace(scope, this=rows.this)
+    keys = _keys(operator, scope)
+    flat = dict(keys)
+    group = [_grouped_by(sql) for value in flat.values() for sql in _leaves(value)]
+    columns = [sql for sql in dict.fromkeys(group) if not is_constant(sql)]
+    having = op(exp.GT, exp.Count(this=exp.Star()), number(0)) if keys and not columns else None
+    picked = Picked(rows.relation, scope.query.names.next(), rows.tests, group=tuple(columns), having=having)
+    fields = [(path, mapped(value, lambda sql, kind: picked.column(sql))) for path, value in flat.items()]
+    taken = set(flat)
+    for each in operator.values:
+        path = _free(path_of(each, scope), taken)
+        value = aggregate(_aggregated(each, scope, place, grouped=bool(columns)))
+        fields.append((path, mapped(value, lambda sql, kind: picked.column(sql))))
+    return Rows(picked, built(fields))
+
+
+def _keys(operator: ast.Aggregate, scope: Scope) -> list[tuple[Path, Value]]:
+    found: list[tuple[Path, Value]] = []
+    if operator.every is not None:
+        call = Call(ast.Call("every", (), span=operator.span), scope)
+        field = clock_field(call)
+        if not field.alts and scope.key is None and not _has_ts(scope) and _has_fields(scope):
+            raise refused(scope.query, operator, "`every` needs a field `ts` or a pool whose key is a time")
+        name = scope.key[-1] if scope.key and not _has_ts(scope) else "ts"
+        found.append(((name,), bucketed(call, field, operator.every, of_times=True)))
+    found.extend((path_of(each, scope), flattened(value_of(each.value, scope))) for each in operator.keys)
+    return found
+
+
+def flattened(value: Value) -> Value:
+    """A key without all that is told by columns which are none: how a time was written, in which order fields came."""
+    value = replace(by_moment(normalized(settled(value))), text=None, shaped=None)
+    record = value.record
+    if record is None:
+        return value
+    return replace(value, record=Record(record.names, lambda name: flattened(record.get(name))))
+
+
+def _grouped_by(sql: Sql) -> Sql:
+    """A number where a time is made of it, a key where a decimal is: so one is made for each group, and not for each
+    row."""
+    return sql.expressions[0] if isinstance(sql, Neutral) and sql.this in _MADE_OF_ONE else sql
+
+
+def _has_ts(scope: Scope) -> bool:
+    return scope.this.record is not None and "ts" in scope.this.record
+
+
+def _has_fields(scope: Scope) -> bool:
+    """False: there are no rows yet, and those that come may have any field."""
+    return scope.this.record is None or bool(scope.this.record.names)
+
+
+def _leaves(value: Value) -> list[Sql]:
+    found = list(value.alts.values())
+    if value.original is not None:
+        found.append(value.original)
+    if value.record is not None:
+        for _, each in value.record.items():
+            found.extend(_leaves(each))
+    return found
+
+
+def _aggregated(each: ast.Assigned, scope: Scope, place: Sql | None, *, grouped: bool) -> Aggregated:
+    call = each.value
+    assert isinstance(call, ast.Call)
+    return Aggregated(call, scope, place, grouped)
+
+
+def _free(path: Path, taken: set[Path]) -> Path:
+    """`sum`, then `sum_1`, where two would have one name."""
+    found, count = path, 0
+    while found in taken:
+        count += 1
+        found = (*path[:-1], f"{path[-1]}_{count}")
+    taken.add(found)
+    return found

@@ -1,0 +1,133 @@
+"""yield and over: rows that are other values than before. Of one row all come before those of the next.
+
+yield a, b      a row for each number in [0, 1]; it is a where the number is 0, b where it is 1
+over a, b       a row for each element of one list: the elements of a, then those of b. Where these are of several
+                types, or a may be no array, an element is a struct that tells whose it is:
+                {at: 0, e0: an element of a} {at: 1, e1: one of b} {at: 2: a itself, which is no array}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from lochan.pools.shape import ARRAY, JSON, STRING, Type
+from lochan.query import ast
+from lochan.query.compile.bindings import resealed
+from lochan.query.compile.cases import chosen
+from lochan.query.compile.expressions import value_of
+from lochan.query.compile.fields import array_items, is_array_text, opened, typed
+from lochan.query.compile.relations import Picked
+from lochan.query.compile.rows import Rows
+from lochan.query.compile.scope import Scope
+from lochan.query.compile.sql import FALSE, TRUE, Sql, case, element_type, eq, negate, null_of, number, sql_type
+from lochan.query.compile.value import MISSING, Value, mapped, present, with_null
+from lochan.query.dialects.neutral import neutral
+
+
+def yielded(values: Sequence[ast.Expr], rows: Rows, scope: Scope) -> Rows:
+    """What is missing is no row."""
+    if len(values) == 1:
+        return _there(replace(rows, this=value_of(values[0], scope), key=None))
+    rows, scope = _in_order(rows, scope)
+    picked, each = _spread(neutral("list_of", *map(number, range(len(values)))), rows, scope)
+    arms = [(eq(each, number(at)), _through(picked, value_of(e, scope))) for at, e in enumerate(values)]
+    return _there(Rows(picked, chosen(arms)))
+
+
+def unnested(values: Sequence[ast.Expr], rows: Rows, scope: Scope) -> Rows:
+    """One row for each element; what is no array is one itself, and what is missing is none."""
+    rows, scope = _in_order(rows, scope)
+    arms = [arm for each in values for arm in _arms(value_of(each, scope))]
+    if not arms:
+        return replace(rows, this=Value({}, MISSING)).where(FALSE)
+    if len(arms) == 1 and arms[0].array is not None:
+        picked, each = _spread(arms[0].array, rows, scope)
+        return Rows(picked, arms[0].element_of(each))
+    if len(arms) == 1:
+        return _there(replace(rows, this=arms[0].itself, key=None))
+    return _several(arms, rows, scope)
+
+
+@dataclass(frozen=True)
+class _Arm:
+    """Either an array, typed or of JSON texts, or a value that is none."""
+
+    itself: Value
+    array: Sql | None = None
+    of: Type | None = None  # what is in a typed array; None: texts
+
+    def element_of(self, each: Sql) -> Value:
+        return opened(each) if self.of is None else typed(each, self.of)
+
+    def null(self) -> Sql:
+        """Of the type that an element has."""
+        return null_of(STRING) if self.of is None else exp.Cast(this=exp.Null(), to=element_type(self.of))
+
+
+def _arms(value: Value) -> list[_Arm]:
+    found = []
+    if ARRAY in value.alts and value.element is not None:
+        array = exp.Cast(this=value.alts[ARRAY].copy(), to=sql_type(ARRAY, value.element))
+        found.append(_Arm(value, array, value.element))
+    if JSON in value.alts:
+        found.append(_Arm(value, array_items(value.alts[JSON])))
+    itself = _no_array(value)
+    return [*found, _Arm(itself)] if itself.alts else found
+
+
+def _no_array(value: Value) -> Value:
+    """Where it is one: missing."""
+    alts = {kind: sql for kind, sql in with_null(value).alts.items() if kind != ARRAY}
+    if JSON in alts:
+        alts[JSON] = case((negate(is_array_text(alts[JSON])), alts[JSON]))
+    whole = alts.keys() == value.alts.keys() and JSON not in alts
+    return value if whole else replace(value, alts=alts, nothing=MISSING, constant=None, text=None, there=None)
+
+
+def _several(arms: Sequence[_Arm], rows: Rows, scope: Scope) -> Rows:
+    nulls = [arm.null() for arm in arms if arm.array is not None]
+    lists: list[Sql] = []
+    places: list[int] = []
+    for at, arm in enumerate(arms):
+        if arm.array is not None:
+            lists.append(neutral("tagged", arm.array, *nulls, options=(at, len(places))))
+            places.append(at)
+        else:
+            lists.append(neutral("tagged_one", present(arm.itself), *nulls, options=(at,)))
+    picked, each = _spread(neutral("joined_lists", *lists), rows, scope)
+    of = neutral("struct_get", each, options=("at",))
+    found = []
+    for at, arm in enumerate(arms):
+        if arm.array is not None:
+            inner = arm.element_of(neutral("struct_get", each, options=(f"e{places.index(at)}",)))
+        else:
+            inner = _through(picked, arm.itself)
+        found.append((eq(of, number(at)), inner))
+    return Rows(picked, chosen(found))
+
+
+def _in_order(rows: Rows, scope: Scope) -> tuple[Rows, Scope]:
+    """With an order that waits carried out first: to sort behind this would mix what one row becomes."""
+    if not rows.order:
+        return rows, scope
+    rows, scope = resealed(rows, scope)
+    return replace(rows, order=()), scope
+
+
+def _spread(array: Sql, rows: Rows, scope: Scope) -> tuple[Picked, Sql]:
+    spread = "each"
+    columns: dict[str, Sql] = {spread: neutral("each", array)}
+    picked = Picked(rows.relation, scope.query.names.next(), rows.tests, spread=spread, columns=columns)
+    return picked, exp.column(spread, picked.alias, quoted=True)
+
+
+def _through(picked: Picked, value: Value) -> Value:
+    return mapped(value, lambda sql, kind: picked.column(sql))
+
+
+def _there(rows: Rows) -> Rows:
+    test = present(rows.this)
+    return rows if test == TRUE else rows.where(test)

@@ -1,0 +1,135 @@
+"""The order of a pool's key, in SQL: by kind first, as `pools/keys.py` has it, then by value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sqlglot import exp
+
+from lochan.formats.pool_settings import PoolKey, PoolSettings
+from lochan.pools.leaf import Leaf, Path
+from lochan.pools.shape import BOOL, FLOAT, INT, JSON, STRING, TIME
+from lochan.query.compile import decimals, moments
+from lochan.query.compile.numbers import key as number_key
+from lochan.query.compile.numbers import split
+from lochan.query.compile.sql import (
+    DECIMAL,
+    INT_MAX,
+    Sql,
+    any_of,
+    case,
+    cast,
+    coalesce,
+    is_null,
+    is_set,
+    number,
+    op,
+    try_cast,
+)
+from lochan.query.compile.value import Exact, Value
+from lochan.query.sources.whole_row import COMPOSITE, LookUp, Names, Texts, leaves_at
+
+_TEXT_TIME, _TEXT = "text-time", "text"  # strings where some are times: those, and the rest
+_CLASSES = ((BOOL,), (INT, FLOAT, DECIMAL), (TIME, _TEXT_TIME), (STRING, _TEXT), COMPOSITE)
+_KINDS = frozenset(kind for each in _CLASSES for kind in each)
+_BEYOND = float(INT_MAX)  # the least double that is greater than every int
+
+
+def key_leaves(settings: PoolSettings, known: LookUp, names: Names) -> list[Leaf]:
+    """What the order is made of; for a key that is the whole record nothing, since `whole_row.py` has that."""
+    found = (
+        leaf
+        for key in settings.keys
+        if key.path
+        for leaf in leaves_at(known, names, key.path)
+        if leaf.path != key.path or leaf.kind in _KINDS
+    )
+    return list(dict.fromkeys(found))
+
+
+def order(settings: PoolSettings, known: LookUp, names: Names) -> list[exp.Ordered]:
+    texts = Texts(known, names)
+    return [term for key in settings.keys if key.path for term in _terms(key, settings, known, texts)]
+
+
+def is_composite(settings: PoolSettings, known: LookUp) -> bool:
+    """Whether a part of the key may be an object or a list, or a string that is a time."""
+    every = (each for key in settings.keys if key.path for each in known(key.path))
+    return any(each.leaf.kind in COMPOSITE or each.timed for each in every)
+
+
+def _terms(key: PoolKey, settings: PoolSettings, known: LookUp, texts: Texts) -> Iterator[exp.Ordered]:
+    kinds = [each.leaf.kind for each in known(key.path)]
+    timed = any(each.timed for each in known(key.path))
+    if timed:
+        kinds = [
+            *(kind for kind in kinds if kind not in (TIME, STRING)),
+            *((TIME,) * (TIME in kinds)),
+            _TEXT_TIME,
+            _TEXT,
+        ]
+    known_decimals = next((each for each in known(key.path) if each.leaf.kind == DECIMAL), None)
+    if JSON in kinds and known_decimals is None and not any(each.numberless for each in known(key.path)):
+        kinds.append(DECIMAL)  # some of these texts may be numbers
+    exact = None if known_decimals is None else Exact(_leaf(known_decimals.leaf), known_decimals.digits)
+    nulls_first = settings.nulls_first != key.descending  # null counts as the greatest value, or as the least
+    classes = [[kind for kind in each if kind in kinds] for each in _CLASSES]
+    present = [each for each in classes if each]
+    if len(present) > 1:
+        yield _ordered(_rank(key.path, present, settings.nulls_first, exact), key.descending, nulls_first)
+    for each in present:
+        for value in _values(key.path, each, texts, exact):
+            yield _ordered(value, key.descending, nulls_first)
+
+
+def _rank(path: Path, classes: list[list[str]], nulls_first: bool, exact: Exact | None) -> Sql:
+    there = [any_of([is_set(_column(path, kind, exact)) for kind in kinds]) for kinds in classes]
+    arms = [(test, number(rank)) for rank, test in enumerate(there, 1)]
+    return case(*arms, other=number(0 if nulls_first else len(classes) + 1))
+
+
+def _values(path: Path, kinds: list[str], texts: Texts, exact: Exact | None) -> Iterator[Sql]:
+    if kinds[0] in COMPOSITE:
+        text = texts.of_key(path)
+        assert text is not None
+        yield case((is_null(_column(path, DECIMAL, exact)), text)) if JSON in kinds else text
+    elif _TEXT_TIME in kinds:
+        yield coalesce(*(_column(path, kind) for kind in kinds))
+        yield case(
+            (
+                any_of([is_set(_column(path, kind)) for kind in kinds]),
+                moments.finer(moments.split(exp.column(Leaf(path, STRING).column, quoted=True)).original),
+            )
+        )
+    elif DECIMAL in kinds:
+        value = Value({kind: _column(path, kind, exact) for kind in kinds}, exact=exact)
+        yield from decimals.keys(value) or [number_key(value)]
+    elif kinds == [INT, FLOAT]:
+        yield from _numbers(_column(path, INT), _column(path, FLOAT))
+    else:
+        yield from (_column(path, kind) for kind in kinds)
+
+
+def _numbers(whole: Sql, broken: Sql) -> Iterator[Sql]:
+    """As near as a double comes; then, of ints and floats that are one double, as ints."""
+    yield coalesce(broken, cast(whole, FLOAT))
+    yield coalesce(whole, try_cast(broken, INT), case((is_set(broken), number(INT_MAX))))
+    yield case((op(exp.GTE, broken, number(_BEYOND)), number(1)), (any_of([is_set(whole), is_set(broken)]), number(0)))
+
+
+def _column(path: Path, kind: str, exact: Exact | None = None) -> Sql:
+    if kind in (_TEXT_TIME, _TEXT):
+        parts = moments.split(exp.column(Leaf(path, STRING).column, quoted=True))
+        return parts.time if kind == _TEXT_TIME else parts.rest
+    if kind in (DECIMAL, JSON):
+        number, other = split(exp.column(Leaf(path, JSON).column, quoted=True), exact)
+        return number if kind == DECIMAL else other
+    return _leaf(Leaf(path, kind))
+
+
+def _leaf(leaf: Leaf) -> Sql:
+    return exp.column(leaf.column, quoted=True)
+
+
+def _ordered(value: Sql, descending: bool, nulls_first: bool) -> exp.Ordered:
+    return exp.Ordered(this=value, desc=descending, nulls_first=nulls_first)

@@ -1,0 +1,238 @@
+"""From what a query names to Sources: every ref is resolved once, before anything is planned, so that one query sees
+one snapshot of each."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lochan.errors import Invalid, LochanError, NotFound
+from lochan.pools.row_tests import ANY_ROW
+from lochan.pools.settings import settings_of
+from lochan.pools.snapshot import Snapshot, Snapshots, merged
+from lochan.pools.tree_pruning import classes
+from lochan.query import ast
+from lochan.query.errors import QueryError, did_you_mean
+from lochan.query.leaves import Source
+from lochan.query.sources.catalog import Catalog
+from lochan.query.sources.constants import Constant, constant
+from lochan.query.sources.in_memory import of_rows, of_table
+from lochan.query.sources.key_range import KeyRange, converted
+from lochan.query.sources.meta.open import at, dated, lake_rows, rows_of
+from lochan.query.sources.object_selection import reach_of
+from lochan.query.sources.permissions import EVERYTHING, Permits
+from lochan.query.sources.pool import PoolSource
+from lochan.query.sources.pushdown import Wanted, wanted
+from lochan.query.sources.scans import Scans
+from lochan.versioning.globs import regex
+from lochan.versioning.open_repository import OpenRepository
+from lochan.versioning.repositories import POOL, Repository
+from lochan.versioning.resolve import Resolved
+
+# Reads files of a repository, by a ref and a glob, into data objects of this query alone; shows their paths first.
+CheckPaths = Callable[[Sequence[str]], Awaitable[None]]
+ReadFiles = Callable[[OpenRepository, str, str, CheckPaths], Awaitable[Snapshot]]
+
+
+class Opening:
+    """Of one query: what it reads, and all that was opened for it."""
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        snapshots: Snapshots,
+        text: str,
+        now: int,
+        read_files: ReadFiles | None = None,
+        permits: Permits = EVERYTHING,
+        ref: str = "",
+    ) -> None:
+        """`ref` is where sources are read that name none: as behind an @; empty: their default branches."""
+        self._read_files = read_files
+        self._permits = permits
+        self._ref = ref
+        self.scans = Scans()
+        self.pools: list[PoolSource] = []
+        self._now = now
+        self._catalog = catalog
+        self._snapshots = snapshots
+        self._text = text
+        self._opened: dict[str, OpenRepository] = {}
+        self._sources: dict[int, Source] = {}
+        self._reached: dict[PoolSource, tuple[OpenRepository, Resolved]] = {}  # of which not everything was opened
+
+    async def open(self, pipe: ast.Pipe) -> Callable[[ast.Source], Source]:
+        """Raises QueryError for what is not there. What is returned knows the sources of this pipe alone."""
+        for each in wanted(pipe, self._now):
+            placed = each._replace(source=dated(each.source, self._ref))
+            self._sources[id(each.source)] = await self._placed(placed)
+        return lambda source: self._sources[id(source)]
+
+    async def widen(self) -> bool:
+        """From now on fields are known that only rows have which need not be read: a query may name them, and must not
+        be told that there is no such field. False: there is nothing more to know."""
+        return sum([pool.widen(await self.whole(pool)) for pool in self.pools]) > 0
+
+    async def whole(self, pool: PoolSource) -> Snapshot:
+        """All of its objects, also those that are not read."""
+        at = self._reached.get(pool)
+        return pool.snapshot if at is None else await self._snapshots.at(*at)
+
+    async def close(self) -> None:
+        for repository in self._opened.values():
+            await repository.close()
+
+    async def _placed(self, want: Wanted) -> Source:
+        """Errors point at the source in the text."""
+        try:
+            return await self._source(want)
+        except QueryError:
+            raise
+        except LochanError as error:
+            if not isinstance(error, Invalid | NotFound):
+                raise
+            raise QueryError(error.message, self._text, want.source.span, hint=error.hint) from error
+
+    async def _source(self, want: Wanted) -> Source:
+        source = want.source
+        if source.meta:
+            return await self._metadata(want)
+        if source.path:
+            return await self._files(want)
+        found = [await self._permitted(name, source) for name in await self._names(source)]
+        for each in found:
+            _check_pool(each.repository)
+        pool = await (self._one(found[0], want) if len(found) == 1 else self._several(found, want))
+        self.pools.append(pool)
+        return pool
+
+    async def _permitted(self, name: str, source: ast.Source) -> OpenRepository:
+        """Raises NotFound; and where whoever asks may not read what the source names of it."""
+        all = await self._catalog.repositories()
+        if not any(each.name == name for each in all):
+            await self._permits.check_absent(name)
+            near = did_you_mean(name, [each.name for each in await self._permits.known(all)])
+            raise NotFound(f"there is no pool or repository `{name}`{near}", hint="`lochan ls` shows those there are")
+        repository = await self.repository(name)
+        await self._permits.check(repository, source, at(repository, source.ref))
+        return repository
+
+    async def _one(self, repository: OpenRepository, want: Wanted) -> PoolSource:
+        """Only what it wants of the pool is opened."""
+        resolved = await self._resolved(repository, at(repository, want.source.ref))
+        settings = settings_of(repository.repository)
+        range = _range(want.source)
+        if range.low or range.high:
+            kinds = classes(await repository.tree(resolved.commit), settings)
+            if kinds is None:
+                kinds = PoolSource(await self._snapshots.at(repository, resolved), Scans()).kinds_of_key()
+            range = converted(range, kinds, settings)
+        reach = reach_of(range, want.test, want.first, settings)
+        snapshot = await self._snapshots.at(repository, resolved, reach)
+        pool = PoolSource(snapshot, self.scans, range=range, test=want.test, first=want.first)
+        if snapshot.left_out.objects:
+            self._reached[pool] = repository, resolved
+        return pool
+
+    async def _several(self, pools: list[OpenRepository], want: Wanted) -> PoolSource:
+        snapshot = merged([await self._snapshot(each, want.source.ref) for each in pools])
+        range = _range(want.source)
+        if range.low or range.high:
+            range = converted(range, PoolSource(snapshot, Scans()).kinds_of_key(), snapshot.settings)
+        return PoolSource(snapshot, self.scans, range=range, test=want.test, first=want.first)
+
+    async def _files(self, want: Wanted) -> Source:
+        source = want.source
+        if self._read_files is None or not isinstance(source.name, str):
+            raise Invalid("files of a repository cannot be read here")
+        repository = await self._permitted(source.name, source)
+        if repository.repository.kind == POOL:
+            raise Invalid(f"`{source.name}` is a pool", hint=f"its rows are `from {source.name}`")
+        ref = at(repository, source.ref)
+        check = partial(self._permits.check_paths, repository, ref)
+        snapshot = await self._read_files(repository, ref, source.path, check)
+        pool = PoolSource(snapshot, self.scans, test=want.test)
+        self.pools.append(pool)
+        return pool
+
+    async def _metadata(self, want: Wanted) -> Source:
+        source = want.source
+        if isinstance(source.name, str):
+            repository = await self._permitted(source.name, source)
+            test = want.test if source.tap else ANY_ROW
+            found = await rows_of(repository, source, self._snapshots, test, self._now, self._permits)
+        else:
+            found = await lake_rows(self._catalog, source, self._now, self._permits)
+        if found.table is not None:
+            return of_table(found.table, self.scans)
+        return of_rows(found.rows, self.scans, found.fields)
+
+    async def _snapshot(self, repository: OpenRepository, ref: str) -> Snapshot:
+        return await self._snapshots.at(repository, await self._resolved(repository, at(repository, ref)))
+
+    async def _resolved(self, repository: OpenRepository, ref: str) -> Resolved:
+        """Raises NotFound, with a name that is near; but only to who may see all names."""
+        try:
+            return await repository.resolve(ref)
+        except NotFound as error:
+            names = repository.folded().names()
+            near = did_you_mean(error.name or ref, names) if self._permits is EVERYTHING else ""
+            raise NotFound(f"{error.message}{near}", hint=error.hint_about(repository.repository.name)) from None
+
+    async def repository(self, name: str) -> OpenRepository:
+        if name not in self._opened:
+            self._opened[name] = await self._catalog.open_repository(name)
+        return self._opened[name]
+
+    async def _names(self, source: ast.Source) -> list[str]:
+        if isinstance(source.name, str):
+            return [source.name]
+        all = await self._permits.known(await self._catalog.repositories())
+        pools = [each.name for each in all if each.kind == POOL]
+        match source.name:
+            case ast.Glob(pattern):
+                found = _matching(pools, regex([pattern]))
+            case ast.Regexp(pattern):
+                found = _matching(pools, pattern)
+            case _:
+                raise Invalid("the source has no name")
+        if not found:
+            raise NotFound(f"no pool is called like {source.name.pattern}", hint="`lochan ls` shows those there are")
+        return found
+
+
+def _matching(names: list[str], pattern: str) -> list[str]:
+    """By RE2, which takes no longer for one pattern than for another."""
+    column = pa.array(names, pa.string())
+    try:
+        found: list[str] = column.filter(pc.match_substring_regex(column, pattern)).to_pylist()
+    except pa.ArrowInvalid as error:
+        raise Invalid(f"/{pattern}/ is no regular expression: {error}") from error
+    return found
+
+
+def _check_pool(found: Repository) -> None:
+    if found.kind != POOL:
+        name = found.name
+        raise Invalid(
+            f"`{name}` is a repository of files",
+            hint=f"read files of it, such as {name}@{found.default_branch}/data/*.parquet, or {name}:entries",
+        )
+
+
+def _range(source: ast.Source) -> KeyRange:
+    return KeyRange(_end(source.low), _end(source.high), source.no_key)
+
+
+def _end(value: ast.Expr | None) -> Constant | None:
+    if isinstance(value, ast.ListOf) and len(value.items) == 1:
+        value = value.items[0]
+    if value is None or (isinstance(value, ast.Literal) and value.value is None):
+        return None
+    found = constant(value)
+    if found is None:
+        raise Invalid("a range is one of the key's first field", hint="such as range 10 to 20")
+    return found
