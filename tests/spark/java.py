@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
@@ -54,7 +55,8 @@ def _make() -> None:
         "PYSPARK_PYTHON": sys.executable,
         "SPARK_LOCAL_IP": "127.0.0.1",
     }
-    subprocess.run([sys.executable, "-c", _USUAL], env=env, capture_output=True, check=False, timeout=280)
+    with suppress(subprocess.TimeoutExpired):
+        subprocess.run([sys.executable, "-c", _USUAL], env=env, capture_output=True, check=False, timeout=280)
     if made.exists():  # if not, all goes on without it
         made.rename(ARCHIVE)
 
