@@ -11,6 +11,8 @@ read, from the shapes in the objects' entries; a kind that no row has is never a
 
     (x, decimal)    "x:decimal"   beside (x, json): the number that its text is, else NULL (pools/decimals.py)
 
+    (x, original)   "x:original"  beside (x, time): its text, where microseconds do not give it back, else NULL
+
     _shape          the number of the row's shape in the source's dictionary; 0: its shape is not known
     _body           the row as JSON text, of objects that keep their rows as text; else NULL
 """
@@ -23,14 +25,14 @@ from typing import NamedTuple, Protocol
 
 from sqlglot import exp
 
-from lochan.pools.shape import ARRAY, DECIMAL, JSON, NULL, OBJECT, SCALARS, Object, Type
+from lochan.pools.shape import ARRAY, DECIMAL, JSON, NULL, OBJECT, ORIGINAL, SCALARS, Object, Type
 
 Path = tuple[str, ...]
 
 
 class Leaf(NamedTuple):
     path: Path
-    kind: str  # null, bool, int, float, string, time, object, array, json, decimal
+    kind: str  # null, bool, int, float, string, time, object, array, json, decimal, original
 
     @property
     def column(self) -> str:
@@ -56,7 +58,7 @@ class Leaf(NamedTuple):
 
 
 _TOKEN = re.compile(r"\\.|.", re.DOTALL)
-_KINDS = frozenset((*SCALARS, NULL, OBJECT, ARRAY, JSON, DECIMAL))
+_KINDS = frozenset((*SCALARS, NULL, OBJECT, ARRAY, JSON, DECIMAL, ORIGINAL))
 
 
 class Digits(NamedTuple):

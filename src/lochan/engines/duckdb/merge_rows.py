@@ -17,12 +17,12 @@ from lochan.engines.duckdb.load.known import Known
 from lochan.engines.duckdb.load.lines import Lines
 from lochan.engines.duckdb.load.loader import Loader
 from lochan.engines.duckdb.load.objects import Objects, Written
-from lochan.engines.duckdb.load.ordering import Order
+from lochan.engines.duckdb.load.ordering import Order, Part
 from lochan.engines.duckdb.load.relation import relations
 from lochan.engines.duckdb.load.sql import name_sql, text_sql
 from lochan.engines.duckdb.load.staging import Table
 from lochan.engines.duckdb.objects_at import placed, sessions, stored
-from lochan.engines.duckdb.rewriting import files_sql
+from lochan.engines.duckdb.rewriting import files_sql, split_times
 from lochan.engines.duckdb.session import Session
 from lochan.errors import PathsInTheWay
 from lochan.formats.entry import Entry
@@ -33,6 +33,7 @@ from lochan.pools.faults import FAIL, Faults
 from lochan.pools.joining import RowMerge
 from lochan.pools.layout import SHAPE_COLUMN, columns, lay_out
 from lochan.pools.nullable import is_ambiguous
+from lochan.pools.shape import TIME
 from lochan.query.sources.forms import Form, Forms
 from lochan.query.sources.knowledge import Knowledge
 from lochan.query.sources.snapshot import Owner, Snapshot
@@ -117,7 +118,8 @@ class _Merging:
         order = Order(layout, primary, known.by_id) if self._settings.primary_key else None
         key = f"CASE WHEN {order.has_key} THEN to_json([{_texts(order)}]) END" if order else "NULL"
         sql = self._merged(" UNION ALL ".join(arms), names, key)
-        return Objects(self._session, known, self._settings, self._bytes).write(relation._replace(sql=sql))
+        times = split_times(knowledge.forms, self._settings)
+        return Objects(self._session, known, self._settings, self._bytes, times).write(relation._replace(sql=sql))
 
     def _view(self, knowledge: Knowledge, form: Form, paths: Sequence[str], name: str) -> Table:
         numbers = knowledge.renumbered(form)
@@ -206,9 +208,14 @@ def _changes() -> str:
 def _texts(order: Order) -> str:
     """The values of a key as texts that tell their kinds apart."""
     return ", ".join(
-        f"coalesce({', '.join(f'{text_sql(kind[0])} || ({sql})::VARCHAR' for kind, sql in part.kinds.items())})"
+        f"coalesce({', '.join(f'{text_sql(kind[0])} || {_key_text(part, kind)}' for kind in part.kinds)})"
         for part in order.parts
     )
+
+
+def _key_text(part: Part, kind: str) -> str:
+    text = f"({part.kinds[kind]})::VARCHAR"
+    return f"{text} || {part.finer}" if kind == TIME and part.original else text
 
 
 def _json_key(settings: PoolSettings) -> str:

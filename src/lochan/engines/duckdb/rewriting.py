@@ -6,7 +6,7 @@ holds them all, and keep their own where it does not.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -20,7 +20,7 @@ from lochan.engines.duckdb.load.relation import Relation, relations
 from lochan.engines.duckdb.load.sql import name_sql, text_sql
 from lochan.engines.duckdb.load.staging import Table
 from lochan.engines.duckdb.session import Session
-from lochan.formats.pool_settings import PoolSettings
+from lochan.formats.pool_settings import Path, PoolSettings
 from lochan.pools.faults import FAIL, Faults
 from lochan.pools.layout import BODY_COLUMN, SHAPE_COLUMN, columns, lay_out
 from lochan.pools.shape import Object
@@ -55,6 +55,7 @@ class Rewriting:
         self._knowledge = knowledge
         self._bytes = bytes
         self._tables: list[Table] = []
+        self._added: list[Form] = []
         self._loader = Loader(spare, settings, Faults(FAIL))
 
     def add(self, form: Form, paths: Sequence[str], without: RowTest | None = None) -> None:
@@ -66,6 +67,7 @@ class Rewriting:
         view = f"form{len(self._tables)}"
         self._session.execute(f"CREATE TEMP VIEW {view} AS {self._select(form, names, paths, without)}")
         self._tables.append(Table(view, form.layout, form.laid_out))
+        self._added.append(form)
 
     def add_laid_out(self, table: str) -> None:
         """Rows as somebody else's `laid_out` gave them, who knows the same."""
@@ -80,10 +82,13 @@ class Rewriting:
     def written(self) -> Iterator[Written]:
         """One file at a time, which is then the caller's."""
         known, found = self.laid_out()
-        objects = Objects(self._session, known, self._settings, self._bytes)
+        objects = Objects(self._session, known, self._settings, self._bytes, split_times(self._forms(), self._settings))
         for relation in found:
             yield from objects.write(relation)
         yield from self._loader.objects()
+
+    def _forms(self) -> list[Form]:
+        return [form for form in self._knowledge.forms if not form.body] if self._whole else self._added
 
     def _shapes(self) -> list[Object]:
         """Those that have columns; of what was added, or of all that is known."""
@@ -129,6 +134,12 @@ class Rewriting:
             return name_sql(name)
         arms = " ".join(f"WHEN {there} THEN {here}" for there, here in numbers.items())
         return f"(CASE {SHAPE_COLUMN} {arms} ELSE {SHAPE_COLUMN} END)::INTEGER"
+
+
+def split_times(forms: Iterable[Form], settings: PoolSettings) -> list[Path]:
+    """The fields declared as times at which no string of these objects can say a time."""
+    every = list(forms)
+    return [path for path in settings.times if not any(form.may_say_times(path) for form in every)]
 
 
 class Matched(NamedTuple):

@@ -111,7 +111,8 @@ class Loader:
 
     def objects(self) -> Iterator[Written]:
         """When all rows are in. One file at a time."""
-        objects = Objects(self.session, self._known, self._settings, self._text_bytes)
+        settings = self._settings
+        objects = Objects(self.session, self._known, settings, self._text_bytes, settings.times)
         for relation in self._relations():
             yield from objects.write(relation)
 
