@@ -31,6 +31,9 @@ _MICRO = timedelta(microseconds=1)
 MICROS_MIN = (datetime.min.replace(tzinfo=UTC) - _START) // _MICRO
 MICROS_MAX = (datetime.max.replace(tzinfo=UTC) - _START) // _MICRO
 
+# For RE2: every text that says a time begins so, or is this; and so do some that say none.
+LIKE_TIMES = "^[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}|$)"
+
 # Days that every month has, then those of longer months; of the 29th of February another must judge.
 _DAY = "(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)"
 _TIME_OF_DAY = "(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import tempfile
 from collections import Counter
@@ -182,6 +183,28 @@ def test_the_same_answers_of_both_layouts(earlier: Sequence[bool], tmp_path: Pat
     run(play())
 
 
+@pytest.mark.parametrize("texts", [EVERY, (PLAIN, OFFSET, NANOS)], ids=["with strings", "times alone"])
+def test_the_same_tables_and_texts_of_both_layouts(texts: Sequence[str], tmp_path: Path) -> None:
+    async def play() -> None:
+        async with query_lake(tmp_path / "old") as old, query_lake(tmp_path / "new") as new:
+            await loaded(old, (True,), [rows_of(*texts)])
+            await loaded(new, (False,), [rows_of(*texts)])
+            for query in (
+                "from p | sort n",
+                "from p | sort n | cut said := string(ts), ts",
+                "select ts from p order by n",
+            ):
+                tables = []
+                for lake in (old, new):
+                    with await lake.lake.query(query) as result:
+                        tables.append(result.to_arrow())
+                assert tables[0].schema == tables[1].schema
+                assert tables[0].to_pylist() == tables[1].to_pylist()
+                assert all(text in json.dumps(tables[1].to_pylist()) for text in texts)
+
+    run(play())
+
+
 @pytest.mark.parametrize("earlier", [*LAYOUTS_OF_LOADS, (False, False, False)])
 def test_rewritten_they_are_the_same(earlier: Sequence[bool], tmp_path: Path) -> None:
     async def play() -> None:
@@ -358,6 +381,9 @@ def test_many_lines_of_all_ways(tmp_path: Path) -> None:
         )
         for _ in range(5_000)
     ]
+    odd = ("n/a", "", NONE, "2026-11-01 10:00", "2026-11-01T24:00:00Z", "2026-11-01T10:00:00+24:00")
+    for number, text in enumerate(odd * 200):
+        texts[number * 4] = text
     file = tmp_path / "rows.ndjson"
     file.write_text("".join(f'{{"n":{number},"ts":"{text}"}}\n' for number, text in enumerate(texts)))
 
@@ -367,7 +393,7 @@ def test_many_lines_of_all_ways(tmp_path: Path) -> None:
             repository = await lake.lake.open_repository("p")
             done = await load_rows(repository, "main", str(file), actor=ANN)
             await repository.close()
-            assert (done.rows, done.unparsed_times) == (5_000, {})
+            assert (done.rows, done.unparsed_times) == (5_000, {"ts": 1_200})
             found = await lake.rows("from p")
             assert [row["ts"] for row in sorted(found, key=lambda row: row["n"])] == texts
             assert [place(row["ts"]) for row in found] == sorted(map(place, texts))

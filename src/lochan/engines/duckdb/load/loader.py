@@ -42,7 +42,7 @@ class Loader:
         self.faults = faults
         self._keys = [key.path for key in settings.keys if key.path]
         self._known = Known(self._keys)
-        self._staging = Staging(session, self._known, self._order)
+        self._staging = Staging(session, self._known, self._order, settings.times)
         self._learning = Learning(self._known, faults, settings.times)
         self._text_bytes = 0
 
