@@ -21,8 +21,14 @@ from hypothesis import strategies as st
 from lochan.engines.compacting import compact
 from lochan.engines.duckdb.delete import delete_where
 from lochan.engines.duckdb.load.load import load_rows
+from lochan.engines.duckdb.merge_rows import RowConflicts, merge_rows
+from lochan.formats.entry_table import entries_of
 from lochan.pools import times
+from lochan.pools.joining import RowMerge
+from lochan.pools.objects import entries
 from lochan.pools.settings import parse
+from lochan.tree.strategy import Strategy
+from lochan.versioning.branching import create_branch
 from tests.run import run
 from tests.unit.engines.lake import ANN, QueryLake, query_lake
 from tests.unit.engines.time_layouts import earlier_version
@@ -222,6 +228,34 @@ def test_rewritten_they_are_the_same(earlier: Sequence[bool], tmp_path: Path) ->
             gone = ("2026-11-01T10:00:00.000000002+00:00", SMALL, DAY)
             expected = [row["ts"] for rows in LOADS for row in rows if row["ts"] not in gone]
             assert Counter(row["ts"] for row in await lake.rows("from p")) == Counter(expected)
+            await repository.close()
+
+    run(play())
+
+
+@pytest.mark.parametrize("earlier", [(True, False, True), (False, False, False), (True, True, False)])
+def test_both_sides_of_a_merge_mean_one_moment(earlier: Sequence[bool], tmp_path: Path) -> None:
+    """By its moment a row is the same, also where one side was written by an earlier version."""
+    by_ts = parse(["ts:time"], primary_key=["ts"])
+    sides = [[{"ts": OFFSET, "v": value}, {"ts": NANOS, "v": 0}] for value in (1, 2, 3)]
+
+    async def play() -> None:
+        async with query_lake(tmp_path) as lake:
+            await lake.pool("p", settings=by_ts)
+            repository = await lake.lake.open_repository("p")
+            found = []
+            for number, (is_earlier, rows) in enumerate(zip(earlier, sides, strict=True)):
+                await create_branch(repository, f"side{number}", "main", actor=ANN)
+                with earlier_version() if is_earlier else nullcontext():
+                    await load_rows(repository, f"side{number}", rows, actor=ANN)
+                tree = await repository.tree((await repository.resolve(f"side{number}")).commit)
+                found.append(entries_of(await entries(tree)))
+            _, mint = await repository.refs()
+            base, ours, theirs = found
+            merge = RowMerge(base, ours, theirs, by_ts, Strategy("default"))
+            with pytest.raises(RowConflicts) as conflict:
+                await merge_rows(repository, merge, mint, lake.lake.queries().files)
+            assert conflict.value.count == 1
             await repository.close()
 
     run(play())

@@ -6,10 +6,11 @@ holds them all, as texts. Equal rows are counted on each side, and the counts sa
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 
 import pyarrow as pa
+from sqlglot import exp
 
 from lochan.engines.duckdb.files import Files
 from lochan.engines.duckdb.limits import STANDARD, Limits
@@ -27,13 +28,15 @@ from lochan.engines.duckdb.session import Session
 from lochan.errors import PathsInTheWay
 from lochan.formats.entry import Entry
 from lochan.formats.entry_table import table_of
-from lochan.formats.pool_settings import PoolKey, PoolSettings, path_text
+from lochan.formats.pool_settings import Path, PoolKey, PoolSettings, path_text
 from lochan.pools.decode import ndjson
 from lochan.pools.faults import FAIL, Faults
 from lochan.pools.joining import RowMerge
 from lochan.pools.layout import SHAPE_COLUMN, columns, lay_out
 from lochan.pools.nullable import is_ambiguous
-from lochan.pools.shape import TIME
+from lochan.pools.shape import STRING, TIME
+from lochan.query.compile import moments
+from lochan.query.dialects import render
 from lochan.query.sources.forms import Form, Forms
 from lochan.query.sources.knowledge import Knowledge
 from lochan.query.sources.snapshot import Owner, Snapshot
@@ -116,7 +119,9 @@ class _Merging:
         names = [SHAPE_COLUMN, *(name_sql(name) for name, _ in columns(layout))]
         primary = PoolSettings(tuple(map(PoolKey, self._settings.primary_key)) or (PoolKey(),))
         order = Order(layout, primary, known.by_id) if self._settings.primary_key else None
-        key = f"CASE WHEN {order.has_key} THEN to_json([{_texts(order)}]) END" if order else "NULL"
+        key = (
+            f"CASE WHEN {order.has_key} THEN to_json([{_texts(order, self._settings.times)}]) END" if order else "NULL"
+        )
         sql = self._merged(" UNION ALL ".join(arms), names, key)
         times = split_times(knowledge.forms, self._settings)
         return Objects(self._session, known, self._settings, self._bytes, times).write(relation._replace(sql=sql))
@@ -205,17 +210,21 @@ def _changes() -> str:
     return f"{clash} AS {_CLASH}, {changed['theirs']} AND NOT {changed['ours']} AS {_BY_THEIRS}"
 
 
-def _texts(order: Order) -> str:
-    """The values of a key as texts that tell their kinds apart."""
-    return ", ".join(
-        f"coalesce({', '.join(f'{text_sql(kind[0])} || {_key_text(part, kind)}' for kind in part.kinds)})"
-        for part in order.parts
-    )
+def _texts(order: Order, times: Collection[Path]) -> str:
+    """The values of a key as texts that tell their kinds apart. One moment is one key, however its row keeps it."""
+    return ", ".join(f"coalesce({', '.join(_key_texts(part, times))})" for part in order.parts)
 
 
-def _key_text(part: Part, kind: str) -> str:
-    text = f"({part.kinds[kind]})::VARCHAR"
-    return f"{text} || {part.finer}" if kind == TIME and part.original else text
+def _key_texts(part: Part, times: Collection[Path]) -> Iterator[str]:
+    for kind, sql in part.kinds.items():
+        if kind == STRING and part.key.path in times:  # of an earlier version, where strings may say times
+            said = moments.split(exp.Var(this=sql))
+            yield _text(TIME, render(said.time, "duckdb"), render(moments.finer(said.original), "duckdb"))
+        yield _text(kind, sql, part.finer if kind == TIME and part.original else "''")
+
+
+def _text(kind: str, sql: str, finer: str) -> str:
+    return f"{text_sql(kind[0])} || ({sql})::VARCHAR || {finer}"
 
 
 def _json_key(settings: PoolSettings) -> str:
