@@ -24,7 +24,12 @@ import pyarrow.compute as pc
 NATIVE, TEXT = "native", "text"
 _DATE, _CLOCK = "YYYY-MM-DD", "HH:MM:SS"
 _TEXT = re.compile(r"\d{4}-\d\d-\d\d(?:([T ])\d\d:\d\d:\d\d(?:\.(\d{1,6}))?(Z|\+00:00)?)?", re.ASCII)
-_RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.(\d+))?([Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)?", re.ASCII)
+# For RE2 too; whether there is such a day is left to who reads it.
+RFC3339 = (
+    "[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ](?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
+    r"(?:\.([0-9]+))?(?:[Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])?"
+)
+_RFC3339 = re.compile(RFC3339)
 _START = datetime(1970, 1, 1, tzinfo=UTC)
 _MICRO = timedelta(microseconds=1)
 # Times are those that four digits can say the year of, in UTC.

@@ -221,6 +221,7 @@ def test_rewritten_they_are_the_same(earlier: Sequence[bool], tmp_path: Path) ->
             files = lake.lake.queries().files
             await compact(repository, "main", files, actor=ANN)
             assert await answers(lake) == before
+            assert await strings_that_say_times(lake) == []
             done = await delete_where(
                 repository, "main", "ts > 2026-11-01T10:00:00.000000001Z and n < 3", files, actor=ANN
             )
@@ -229,6 +230,37 @@ def test_rewritten_they_are_the_same(earlier: Sequence[bool], tmp_path: Path) ->
             expected = [row["ts"] for rows in LOADS for row in rows if row["ts"] not in gone]
             assert Counter(row["ts"] for row in await lake.rows("from p")) == Counter(expected)
             await repository.close()
+
+    run(play())
+
+
+async def strings_that_say_times(lake: QueryLake) -> list[str]:
+    """In the files of the pool."""
+    tables = [pq.read_table(file) for file in await lake.files("p")]
+    strings = [
+        text for table in tables for name in ("ts", "ts#s") if name in table.column_names for text in table[name]
+    ]
+    return [text.as_py() for text in strings if isinstance(text.as_py(), str) and place(text.as_py())[0] == 1]
+
+
+def test_objects_of_earlier_versions_are_pruned_once_they_are_compacted(tmp_path: Path) -> None:
+    texts = [f"2026-11-0{day}T10:00:00+01:00" for day in range(1, 6)]
+
+    async def play() -> None:
+        async with query_lake(tmp_path) as lake:
+            loads = [rows_of(text, "n/a", text) for text in texts]
+            await lake.pool("p", settings=parse(["n"], times=["ts"]))
+            with earlier_version():
+                for rows in loads:
+                    await lake.load("p", rows)
+            repository = await lake.lake.open_repository("p")
+            await compact(repository, "main", lake.lake.queries().files, actor=ANN)
+            await repository.close()
+            assert await strings_that_say_times(lake) == []
+            assert Counter(row["ts"] for row in await lake.rows("from p")) == Counter([*texts, *texts, *["n/a"] * 5])
+            with await lake.lake.query("from p | where ts < 2026-11-01T00:00:00Z") as result:
+                assert list(result.rows()) == []
+                assert result.stats.objects_read == 0
 
     run(play())
 

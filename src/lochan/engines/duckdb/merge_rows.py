@@ -12,6 +12,7 @@ from functools import partial
 import pyarrow as pa
 from sqlglot import exp
 
+from lochan.engines.duckdb.earlier_times import Modernized
 from lochan.engines.duckdb.files import Files
 from lochan.engines.duckdb.limits import STANDARD, Limits
 from lochan.engines.duckdb.load.known import Known
@@ -23,7 +24,7 @@ from lochan.engines.duckdb.load.relation import relations
 from lochan.engines.duckdb.load.sql import name_sql, text_sql
 from lochan.engines.duckdb.load.staging import Table
 from lochan.engines.duckdb.objects_at import placed, sessions, stored
-from lochan.engines.duckdb.rewriting import files_sql, split_times
+from lochan.engines.duckdb.rewriting import files_sql
 from lochan.engines.duckdb.session import Session
 from lochan.errors import PathsInTheWay
 from lochan.formats.entry import Entry
@@ -100,18 +101,21 @@ class _Merging:
         self, knowledge: Knowledge, sides: Sequence[Mapping[Form, Sequence[str]]]
     ) -> Iterator[Written] | None:
         """None: no layout holds them all, or equal rows may be of different shapes."""
-        shapes = list(dict.fromkeys(shape for form in knowledge.forms for shape in form.laid_out))
+        if any(form.body for side in sides for form in side):
+            return None
+        modernized = Modernized(knowledge, self._settings.times)
+        shapes = list(dict.fromkeys(shape for form in knowledge.forms for shape in modernized.laid(form).shapes))
         layout = lay_out(shapes)
-        if layout.body or any(form.body for side in sides for form in side):
+        if layout.body:
             return None
         known = Known([key.path for key in self._settings.keys])
-        known.by_id.update(knowledge.shapes)
-        known.columns.update((shape, id) for id, shape in knowledge.shapes.items())
+        known.by_id.update(modernized.numbers)
+        known.columns.update((shape, id) for id, shape in modernized.numbers.items())
         known.numbered(shapes)  # some have no rows
         arms: list[str] = []
         for number, side in enumerate(sides):
             for form, paths in side.items():
-                table = self._view(knowledge, form, paths, f"side{number}_{len(arms)}")
+                table = self._view(modernized, form, paths, f"side{number}_{len(arms)}")
                 [relation] = relations([table], layout, known, shapes)
                 if relation.layout != layout or is_ambiguous(relation.shapes):
                     return None
@@ -123,16 +127,14 @@ class _Merging:
             f"CASE WHEN {order.has_key} THEN to_json([{_texts(order, self._settings.times)}]) END" if order else "NULL"
         )
         sql = self._merged(" UNION ALL ".join(arms), names, key)
-        times = split_times(knowledge.forms, self._settings)
+        times = modernized.split(knowledge.forms)
         return Objects(self._session, known, self._settings, self._bytes, times).write(relation._replace(sql=sql))
 
-    def _view(self, knowledge: Knowledge, form: Form, paths: Sequence[str], name: str) -> Table:
-        numbers = knowledge.renumbered(form)
-        arms = " ".join(f"WHEN {there} THEN {here}" for there, here in numbers.items())
-        shape = f"(CASE {SHAPE_COLUMN} {arms} ELSE {SHAPE_COLUMN} END)::INTEGER" if arms else SHAPE_COLUMN
-        shown = [f"{shape} AS {SHAPE_COLUMN}", *(name_sql(column) for column, _ in columns(form.layout))]
-        self._session.execute(f"CREATE TEMP VIEW {name} AS SELECT {', '.join(shown)} FROM {files_sql(paths)}")
-        return Table(name, form.layout, form.laid_out)
+    def _view(self, modernized: Modernized, form: Form, paths: Sequence[str], name: str) -> Table:
+        shown = ", ".join(f"{sql} AS {name_sql(column)}" for sql, column in modernized.selected(form))
+        self._session.execute(f"CREATE TEMP VIEW {name} AS SELECT {shown} FROM {files_sql(paths)}")
+        laid = modernized.laid(form)
+        return Table(name, laid.layout, laid.shapes)
 
     # --- as texts ----------------------------------------------------------------------------------------------------
     def _by_text(self, sides: Sequence[Mapping[Form, Sequence[str]]]) -> Iterator[Written]:
