@@ -22,6 +22,7 @@ from lochan.engines.compacting import compact
 from lochan.engines.duckdb.delete import delete_where
 from lochan.engines.duckdb.load.load import load_rows
 from lochan.engines.duckdb.merge_rows import RowConflicts, merge_rows
+from lochan.engines.row_diff.sides import Wish as Refs
 from lochan.formats.entry_table import entries_of
 from lochan.pools import times
 from lochan.pools.joining import RowMerge
@@ -222,6 +223,8 @@ def test_rewritten_they_are_the_same(earlier: Sequence[bool], tmp_path: Path) ->
             await compact(repository, "main", files, actor=ANN)
             assert await answers(lake) == before
             assert await strings_that_say_times(lake) == []
+            with await lake.lake.diff_rows("p", Refs("main~1", "main")) as difference:
+                assert difference.same
             done = await delete_where(
                 repository, "main", "ts > 2026-11-01T10:00:00.000000001Z and n < 3", files, actor=ANN
             )
