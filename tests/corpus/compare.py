@@ -6,10 +6,11 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from decimal import Context, Decimal
 from typing import Any
 
-_TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d+)?Z")
+_TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d{1,6})?([Zz]|[+-]\d\d:\d\d)")
 _WIDE = Context(prec=1_000)
 _DIGITS = 9  # a sum of floats depends on the order in which an engine adds
 
@@ -40,10 +41,17 @@ def _same(value: Any) -> Any:
         case float():
             return f"float {value:.{_DIGITS}g}" if value else "float 0"
         case str():
-            found = _TIME.fullmatch(value)
-            return value if found is None else found[1] + (found[2] or "").rstrip("0").rstrip(".") + "Z"
+            return _moment(value) if _TIME.fullmatch(value) else value
         case dict():
             return {name: _same(each) for name, each in value.items()}
         case list() | tuple():
             return [_same(each) for each in value]
     return repr(value)
+
+
+def _moment(text: str) -> str:
+    try:
+        moment = datetime.fromisoformat(text.upper())
+    except ValueError:
+        return text
+    return str(moment.astimezone(UTC))

@@ -34,6 +34,7 @@ def pools() -> list[Pool]:
         Pool("nothing", ("k",), ()),
         Pool("dollars", ("k",), tuple(_dollars())),
         Pool("numbers", ("k",), tuple(_numbers())),
+        Pool("moments", ("ts:time",), tuple(_moments())),
         Pool("in-quotes", ("k",), ({"k": 1}, {"k": 2, "v": "two"})),
     ]
 
@@ -66,6 +67,22 @@ def _old_logs() -> list[Row]:
         {"ts": f"2026-10-0{day + 1}T00:00:00Z", "host": HOSTS[day % 4], "status": 200 + day, "bytes": 10 * day}
         for day in range(9)
     ]
+
+
+def _moments() -> list[Row]:
+    """Times in many ways of writing them, and strings that say none."""
+    texts = (
+        "2026-11-01T10:00:00Z",
+        "2026-11-01T11:00:00+01:00",
+        "2026-11-01T10:00:00.000001+00:00",
+        "2026-11-01t10:00:01z",
+        "2026-11-01 04:30:01.5-05:30",
+        "2026-10-31T23:59:59.999-00:01",
+        "2026-11-02",
+        "2026-02-30T10:00:00Z",
+        "soon",
+    )
+    return [{"ts": text, "n": number, "g": number % 3} for number, text in enumerate(texts)]
 
 
 def _mixed() -> list[Row]:

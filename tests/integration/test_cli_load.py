@@ -119,6 +119,19 @@ def test_faults_are_skipped_or_kept_and_told(tmp_path: Path) -> None:
     assert sum("_error" in row for row in rows_in()) == 2
 
 
+@pytest.mark.usefixtures("lake")
+def test_values_that_are_no_times_are_counted() -> None:
+    fine("create", "declared", "--key", "ts:time")
+    data = ndjson([{"ts": "2026-11-01T10:00:00+01:00"}, {"ts": "n/a"}, {"ts": "2026-02-30"}, {"ts": None}])
+    result = lochan("load", "declared", "-", input=data)
+    assert result.exit_code == 0 and "loaded 4 rows" in result.stdout
+    assert "2 values of ts are no times, and were loaded as strings" in result.stderr
+    assert answer("load", "declared", "-", input=data)["unparsed_times"] == {"ts": 2}
+    one = lochan("load", "declared", "-", input=ndjson([{"ts": "n/a"}]))
+    assert "1 value of ts is no time, and was loaded as a string" in one.stderr
+    assert answer("load", "logs", "-", input=ndjson(ROWS[:1]))["unparsed_times"] == {}
+
+
 def test_a_pool_is_made_by_its_first_load(tmp_path: Path) -> None:
     fine("init")
     (tmp_path / "a.ndjson").write_bytes(ndjson(ROWS))

@@ -29,7 +29,13 @@ class Pool(Repository):
         done = await self._session.lake.load(
             self.name, rows, said, branch=branch, actor=self._session.actor, key=options.key
         )
-        return LoadResult(commit=done.commit, rows=done.rows, bytes=done.size_bytes, faults=done.faults.count)
+        return LoadResult(
+            commit=done.commit,
+            rows=done.rows,
+            bytes=done.size_bytes,
+            faults=done.faults.count,
+            unparsed_times=done.unparsed_times,
+        )
 
     async def query(self, text: str, options: EngineOptions = DEFAULT_ENGINE) -> Result:
         """A query that need not say `from`: it reads this pool. Raises as `Lake.query` does."""

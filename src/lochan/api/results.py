@@ -181,6 +181,7 @@ class LoadResult(Result, frozen=True, kw_only=True):
     rows: int
     bytes: int  # of the data objects that were written
     faults: int  # inputs that were no rows, and left out because the load was told to
+    unparsed_times: dict[str, int] = {}  # of fields declared as times: how many values say none, and are strings
 
 
 def moment(microseconds: int) -> datetime:

@@ -14,6 +14,7 @@ from lochan.cli.job_options import JobOptions, job_options
 from lochan.cli.request_key import request_key_beside_sort_key
 from lochan.cli.said import said, said_options
 from lochan.cli.shown import counted, format_option, printable, show_record, size
+from lochan.cli.unparsed import say_unparsed
 from lochan.cli.uri import Uri, branch_uri, on_branch
 from lochan.cli.without_pandas import without_pandas
 from lochan.errors import Invalid, NotFound, Refused
@@ -274,6 +275,7 @@ def _show(loaded: "Loaded", uri: Uri, form: str) -> None:
             "bytes": loaded.size_bytes,
             "errors": faults.count,
             "first_errors": [str(fault) for fault in faults.first],
+            "unparsed_times": loaded.unparsed_times,
         }
         show_record(record, form)
         return
@@ -282,6 +284,7 @@ def _show(loaded: "Loaded", uri: Uri, form: str) -> None:
     if faults.count:
         done = "kept as rows with _error" if faults.policy == "keep" else "left out"
         say(f"{faults.count:,} line{' was' if faults.count == 1 else 's were'} no row, and {done}")
+    say_unparsed(loaded.unparsed_times)
     objects = counted(len(loaded.objects), "object")
     click.echo(
         f"loaded {counted(loaded.rows, 'row')} into {printable(str(uri))}: {objects}, {size(loaded.size_bytes)}, "

@@ -9,6 +9,7 @@ import click
 from lochan.cli.boundary import say
 from lochan.cli.commit_record import SHORT
 from lochan.cli.shown import counted, printable, show_line, size
+from lochan.cli.unparsed import say_unparsed
 from lochan.cli.uri import Uri
 from lochan.errors import Invalid
 
@@ -103,6 +104,7 @@ class Shown:
         if landed.faults:
             done = "kept as rows with _error" if self._kept else "left out"
             say(f"{landed.faults:,} line{' was' if landed.faults == 1 else 's were'} no row, and {done}")
+        say_unparsed(landed.unparsed_times)
         if landed.again:
             click.echo(f"batch {batch}: had landed before, commit {landed.commit[:SHORT]}")
         elif landed.commit:
@@ -126,5 +128,6 @@ def _record(batch: int, landed: "Landed") -> dict[str, Any]:
         "bytes": landed.size_bytes,
         "errors": landed.faults,
         "first_errors": [str(fault) for fault in landed.first_faults],
+        "unparsed_times": landed.unparsed_times,
         "again": landed.again,
     }

@@ -22,6 +22,7 @@ from lochan.jobs.replace_guard import NO_GUARD, ReplaceGuard
 from lochan.journal.request_key import CarriedOut
 from lochan.pools.commit_objects import Swap, new, swapped
 from lochan.pools.faults import Fault
+from lochan.pools.unparsed_times import unparsed_times
 from lochan.tree.tree import Tree
 from lochan.versioning import bulk
 from lochan.versioning.graph import LookUp, by_generation
@@ -57,6 +58,11 @@ class Landed:
     first_faults: tuple[Fault, ...] = ()
     again: bool = False  # it had landed before, and these objects were not needed
     put_bytes: int = 0  # that executors put to the store, as they counted it
+
+    @property
+    def unparsed_times(self) -> dict[str, int]:
+        """Of fields declared as times: how many values say none, and were loaded as strings."""
+        return unparsed_times(self.entries)
 
 
 async def land(

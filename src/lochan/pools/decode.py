@@ -14,7 +14,7 @@ import pyarrow as pa
 from lochan.pools import times
 from lochan.pools.json_row import read_value
 from lochan.pools.layout import BODY_COLUMN, SHAPE_COLUMN, Layout, Member
-from lochan.pools.shape import JSON, NULL, TIME, Maybe, Object, Type, kind_of, sure
+from lochan.pools.shape import JSON, NULL, TEXT_TIME, TIME, Maybe, Object, Type, kind_of, sure
 
 Row = dict[str, Any]
 Column = Callable[[str], pa.Array]  # by its physical name
@@ -82,6 +82,9 @@ def _values(type: Type, member: Member, column: Column, count: int, read: Read) 
         text = member.alternate(JSON)
         assert text is not None, f"{member.name} has no column for {kind}"
         return [None if each is None else read(each) for each in column(text.column).to_pylist()]
+    if there == TEXT_TIME:
+        texts: list[Any] = column(own.original).to_pylist()
+        return texts
     values = column(own.column)
     if kind == TIME:
         assert isinstance(there, str)

@@ -66,6 +66,8 @@ class Facts(msgspec.Struct, frozen=True, array_like=True):
     sorted: bool = True  # whether the rows lie in the order of the key
     keys: tuple[tuple[str, ...], ...] = ()  # paths that the layout keeps as columns in any case
     decimals: tuple[DecimalColumn, ...] = ()  # of the columns of text whose numbers are known
+    times: tuple[tuple[str, ...], ...] = ()  # declared as times: what says a time there is one, and strings say none
+    strings: tuple[int, ...] = ()  # how many of these strings there are, for each of `times`
 
     def layout(self) -> Layout:
         shapes = [each.shape for each in self.shapes]
@@ -81,7 +83,9 @@ class _Rest(msgspec.Struct, frozen=True, array_like=True):
     body: bool
     sorted: bool
     keys: tuple[tuple[str, ...], ...]
-    decimals: tuple[DecimalColumn, ...] = ()  # entries of old have none
+    decimals: tuple[DecimalColumn, ...] = ()  # entries of old have none, nor what follows
+    times: tuple[tuple[str, ...], ...] = ()
+    strings: tuple[int, ...] = ()
 
 
 class Opened(msgspec.Struct, frozen=True, array_like=True):
@@ -93,11 +97,12 @@ class Opened(msgspec.Struct, frozen=True, array_like=True):
     sorted: bool
     keys: msgspec.Raw
     decimals: msgspec.Raw = msgspec.Raw()
+    times: msgspec.Raw = msgspec.Raw()
 
     def form(self) -> Hashable:
         """Objects that have the same keep the same fields in the same places."""
         shapes = tuple((each.id, bytes(each.shape), each.rows > 0) for each in self.shapes)
-        return shapes, bytes(self.keys), self.body, bytes(self.decimals)
+        return shapes, bytes(self.keys), self.body, bytes(self.decimals), bytes(self.times)
 
     def column(self, path: tuple[str, ...]) -> ColumnFacts | None:
         beginning = msgspec.msgpack.encode(path)  # it stands behind the byte that tells how many fields there are
@@ -113,7 +118,16 @@ class _OpenedShape(msgspec.Struct, frozen=True, array_like=True):
 
 
 def to_metadata(facts: Facts) -> dict[str, str]:
-    rest = _Rest(facts.shapes, facts.columns[:_COLUMNS_MAX], facts.body, facts.sorted, facts.keys, facts.decimals)
+    rest = _Rest(
+        facts.shapes,
+        facts.columns[:_COLUMNS_MAX],
+        facts.body,
+        facts.sorted,
+        facts.keys,
+        facts.decimals,
+        facts.times,
+        facts.strings,
+    )
     packed = msgspec.msgpack.encode(rest)
     size = len(packed) if len(packed) > _PLAIN_BYTES_MAX else 0
     if size:
@@ -136,7 +150,19 @@ def from_metadata(metadata: Mapping[str, str], path: str = "") -> Facts:
         span = bytes.fromhex(metadata[MIN]), bytes.fromhex(metadata[MAX])
     except (KeyError, ValueError, OSError, msgspec.MsgspecError) as error:
         raise Corrupt(f"what is known of the data object {path!r} cannot be read: {error}") from error
-    return Facts(rows, keyless, *span, rest.shapes, rest.columns, rest.body, rest.sorted, rest.keys, rest.decimals)
+    return Facts(
+        rows,
+        keyless,
+        *span,
+        rest.shapes,
+        rest.columns,
+        rest.body,
+        rest.sorted,
+        rest.keys,
+        rest.decimals,
+        rest.times,
+        rest.strings,
+    )
 
 
 def opened(unpacked: bytes) -> Opened:
@@ -167,6 +193,11 @@ def _unpacked(text: str) -> bytes:
         return data
     unpacked: bytes = pa.decompress(data, int(size), "zstd", asbytes=True)
     return unpacked
+
+
+def has_facts(metadata: Mapping[str, str]) -> bool:
+    """Whether it is of a data object."""
+    return _FACTS in metadata
 
 
 def is_ours(name: str) -> bool:

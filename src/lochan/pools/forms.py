@@ -24,7 +24,10 @@ from lochan.pools.shape import (
     JSON,
     NULL,
     OBJECT,
+    ORIGINAL,
     STRING,
+    TEXT_TIME,
+    TIME,
     Array,
     Maybe,
     Object,
@@ -87,13 +90,15 @@ class Form:
         layout: Layout,
         others: Iterable[Object] = (),
         decimals: Iterable[DecimalColumn] = (),
+        times: Collection[Path] = (),
     ) -> None:
-        """`others` have no rows: they are there for the layout alone."""
+        """`others` have no rows: they are there for the layout alone. Strings at `times` say no times."""
         self.shapes = shapes
         self.laid_out = (*shapes.values(), *others)  # those that the layout is of
         self.body = body or layout.body
         self.layout = layout
         self._keys = keys
+        self._times = frozenset(times)
         self._decimals: dict[Column, DecimalColumn] = {each.text: each for each in decimals}
         self._places: dict[tuple[Leaf, bool], Place | None] = {}
 
@@ -150,6 +155,14 @@ class Form:
             return None
         return self._decimals.get(place.column)
 
+    def may_say_times(self, path: Path) -> bool:
+        """Whether strings at this path, which is declared as a time, may be times."""
+        return self.place(Leaf(path, STRING)) is not None and (self.is_open or path not in self._times)
+
+    def has_originals(self, path: Path) -> bool:
+        """Whether the times at this path may be more than microseconds tell."""
+        return self.place(Leaf(path, ORIGINAL)) is not None
+
     def place(self, leaf: Leaf, lists_as_text: bool = False) -> Place | None:
         """None: no row has it. With `lists_as_text`, a leaf of kind json has the lists at its path too."""
         key = leaf, lists_as_text
@@ -166,6 +179,8 @@ class Form:
         if leaf.kind == DECIMAL:
             told = self.decimals(leaf.path, lists_as_text)
             return None if told is None or not told.column else Place(frozenset(), False, (told.column,))
+        if leaf.kind == ORIGINAL:
+            return self._original(leaf.path)
         kinds = (ARRAY, JSON) if lists_as_text and leaf.kind == JSON else (leaf.kind,)
         seen = [each for each in self._at(leaf.path) if each.may_be(kinds)]
         if not seen:
@@ -181,6 +196,17 @@ class Form:
         column, inside, alternate = self._column(leaf.path, kind)
         list_of = alternate.element if alternate is not None and alternate.kind == ARRAY else None
         return found._replace(column=column, inside=inside, list_of=list_of)
+
+    def _original(self, path: Path) -> Place | None:
+        seen = [each for each in self._at(path) if sure(each.type) == TEXT_TIME]
+        if not seen:
+            return None
+        column, inside, own = self._column(path, TIME)
+        if own is not None:
+            column = (*column[:-1], own.original)
+        ids = frozenset(each.id for each in seen)
+        told = self._told(Leaf(path, TIME), seen)
+        return Place(ids, len(ids) == len(self.shapes), column, inside, told=told)
 
     def _told(self, leaf: Leaf, seen: Sequence[_Seen]) -> dict[tuple[NullMark, ...], Ids]:
         """What the columns must tell besides, for rows of which shapes."""
@@ -227,12 +253,14 @@ class Forms:
             facts.keys,
             facts.body,
             facts.decimals,
+            facts.times,
         )
         found = self._known.get(key)
         if found is None:
             shapes = {each.id: each.shape for each in facts.shapes if each.rows}
             others = (each.shape for each in facts.shapes if not each.rows)
-            found = self._known[key] = Form(shapes, facts.keys, facts.body, facts.layout(), others, facts.decimals)
+            told = others, facts.decimals, facts.times
+            found = self._known[key] = Form(shapes, facts.keys, facts.body, facts.layout(), *told)
         return found
 
 

@@ -80,7 +80,7 @@ def row_text(value: Any) -> str:
 
 
 def shape_of(row: Row, time_paths: Collection[Path] = ()) -> Object:
-    """With strings at these paths taken for times, where they are written in a format that is known."""
+    """With strings at these paths taken for times, where they say one."""
     shape = type_of(row)
     assert isinstance(shape, Object)
     for path in time_paths:
@@ -99,6 +99,8 @@ def _with_time(shape: Object, row: Row, path: Path) -> Object:
             timed = _with_time(told, value, path[1:])
     elif isinstance(value, str):
         format = times.format_of(value)
+        if format is None and times.micros_in(value) is not None:
+            format = times.TEXT
         timed = told if format is None else f"time:{format}"
     if timed == told:
         return shape

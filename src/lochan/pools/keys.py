@@ -32,6 +32,7 @@ _LEAST, _GREATEST = bytes([_NULL_LEAST + 1]), bytes([_NULL_GREATEST - 1])  # aro
 _NULL_FIRST, _NULL_LAST = bytes([_NULL_LEAST]), bytes([_NULL_GREATEST])
 _INT_MIN, _INT_MAX = -(1 << 63), (1 << 63) - 1
 _SIGN = 1 << 63
+REST_LAST = b"\xff"  # behind some parts of a key: no part that follows has such a byte first
 _TURN = bytes(255 - byte for byte in range(256))
 _START = datetime(1970, 1, 1, tzinfo=UTC)
 _LENGTHS = {bytes([_BOOL]): 2, bytes([_NUMBER]): 11, bytes([_TIME]): 9}

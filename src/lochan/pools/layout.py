@@ -2,6 +2,7 @@
 
     one kind at a path                  x            a plain column; a struct for objects, a list for arrays
     several kinds                       x#i x#f …    a column for each; of a row's, at most one is set
+    times of the format `text`          x#o          their original texts, beside the column of times
     objects or lists among other kinds, or lists that differ, or kind json
                                         x#j          these as JSON text; scalars keep their own columns
 
@@ -28,6 +29,7 @@ from lochan.pools.shape import (
     OBJECT,
     SCALARS,
     STRING,
+    TEXT_TIME,
     TIME,
     Array,
     Object,
@@ -41,6 +43,7 @@ SHAPE_COLUMN, BODY_COLUMN = "_shape", "_body"
 COLUMNS_MAX = SHAPES_MAX = 1_000  # beyond these, writing and reading cost more than text
 _OURS = frozenset((SHAPE_COLUMN, BODY_COLUMN))
 _MARKS = {BOOL: "#b", INT: "#i", FLOAT: "#f", STRING: "#s", TIME: "#t", JSON: "#j"}
+_ORIGINAL = "#o"
 
 
 class Alternate(NamedTuple):
@@ -50,11 +53,19 @@ class Alternate(NamedTuple):
     column: str  # the physical name, inside of the parent's struct if there is one; empty: nothing to keep
     members: tuple[Member, ...] = ()  # of an object
     element: Type = NULL  # of an array
+    original: str = ""  # of times: the column of texts that microseconds do not give back, if there are any
 
     def leaves(self) -> int:
         if self.kind == OBJECT:
             return sum(member.leaves() for member in self.members)
-        return 1 if self.column else 0
+        return len(list(self.columns()))
+
+    def columns(self) -> Iterator[tuple[str, Type]]:
+        """With what they hold."""
+        if self.column:
+            yield self.column, column_type(self)
+        if self.original:
+            yield self.original, STRING
 
 
 class Member(NamedTuple):
@@ -102,12 +113,7 @@ def column_type(alternate: Alternate) -> Type:
     """What the column holds, as a type: the members of a struct by their physical names."""
     if alternate.kind == OBJECT:
         return Object(
-            tuple(
-                (each.column, column_type(each))
-                for member in alternate.members
-                for each in member.alternates
-                if each.column
-            )
+            tuple(column for member in alternate.members for each in member.alternates for column in each.columns())
         )
     if alternate.kind == ARRAY:
         return Array(alternate.element)
@@ -118,8 +124,20 @@ def columns(layout: Layout) -> Iterator[tuple[str, Type]]:
     """Every column of the file but `_shape` and `_body`, with what it holds, in order."""
     for member in layout.members:
         for alternate in member.alternates:
-            if alternate.column:
-                yield alternate.column, column_type(alternate)
+            yield from alternate.columns()
+
+
+def column_of(layout: Layout, path: tuple[str, ...], kind: str) -> tuple[str, ...] | None:
+    """The column for what is of this kind at the path, and the members of its structs. None: it has none of its own."""
+    members, columns = layout.members, list[str]()
+    for depth, name in enumerate(path, 1):
+        member = next((each for each in members if each.name == name), None)
+        found = member.alternate(kind if depth == len(path) else OBJECT) if member else None
+        if found is None or not found.column:
+            return None
+        members = found.members
+        columns.append(found.column)
+    return tuple(columns)
 
 
 def _members(objects: list[Object]) -> tuple[Member, ...]:
@@ -137,8 +155,13 @@ def _alternates(name: str, types: set[Type]) -> tuple[Alternate, ...]:
     others = kinds - set(scalars)
     composite = _composite(name, types, others, alone=not scalars) if others else None
     several = len(scalars) + (composite is not None) > 1
-    found = [Alternate(kind, physical(name) + (_MARKS[kind] if several else "")) for kind in scalars]
+    found = [_scalar(kind, physical(name), types, marked=several) for kind in scalars]
     return (*found, composite) if composite is not None else tuple(found)
+
+
+def _scalar(kind: str, name: str, types: Iterable[Type], *, marked: bool) -> Alternate:
+    original = name + _ORIGINAL if kind == TIME and TEXT_TIME in types else ""
+    return Alternate(kind, name + (_MARKS[kind] if marked else ""), original=original)
 
 
 def _composite(name: str, types: set[Type], kinds: set[str], *, alone: bool) -> Alternate:
@@ -185,9 +208,9 @@ def _clash(members: tuple[Member, ...]) -> bool:
 
 def _of_keys(shapes: list[Object], keys: Iterable[tuple[str, ...]]) -> Iterator[Member]:
     for path in sorted(set(keys)):
-        types = {type for shape in shapes for type in _at(shape, path)}
+        types = {sure(type) for shape in shapes for type in _at(shape, path)}
         scalars = tuple(
-            Alternate(kind, ".".join(map(physical, path)) + _MARKS[kind])
+            _scalar(kind, ".".join(map(physical, path)), types, marked=True)
             for kind in SCALARS
             if kind in {kind_of(type) for type in types}
         )

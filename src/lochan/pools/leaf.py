@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from lochan.pools.shape import ARRAY, DECIMAL, JSON, NULL, OBJECT, SCALARS
+from lochan.pools.shape import ARRAY, DECIMAL, JSON, NULL, OBJECT, ORIGINAL, SCALARS
 
 Path = tuple[str, ...]
 
 
 class Leaf(NamedTuple):
     path: Path
-    kind: str  # null, bool, int, float, string, time, object, array, json, decimal
+    kind: str  # null, bool, int, float, string, time, object, array, json, decimal, original
 
     @property
     def column(self) -> str:
@@ -38,4 +38,4 @@ class Leaf(NamedTuple):
 
 
 _TOKEN = re.compile(r"\\.|.", re.DOTALL)
-_KINDS = frozenset((*SCALARS, NULL, OBJECT, ARRAY, JSON, DECIMAL))
+_KINDS = frozenset((*SCALARS, NULL, OBJECT, ARRAY, JSON, DECIMAL, ORIGINAL))

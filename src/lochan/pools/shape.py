@@ -9,6 +9,7 @@ what is missing, what is null, and the order of the fields.
     int? string? {c int}? …       this or null: of such a row the column tells (pools/nullable_shapes.py)
     time:FORMAT                   a string, or a timestamp of another format, that FORMAT gives back (pools/times.py)
     json                          anything else, kept as its text: an int beyond 64 bits, a list of mixed kinds
+    time:text                     a time whose text is kept beside it
     decimal:SCALE                 of no row: what a column of numbers beside such texts holds (pools/decimals.py)
 """
 
@@ -25,6 +26,8 @@ import msgspec
 NULL, BOOL, INT, FLOAT, STRING, TIME, JSON = "null", "bool", "int", "float", "string", "time", "json"
 OBJECT, ARRAY = "object", "array"
 DECIMAL = "decimal"  # no kind of a shape
+ORIGINAL = "original"  # nor is this: the text of a time, where it is kept beside it
+TEXT_TIME = f"{TIME}:text"  # the type of such a time
 _WITH_MORE = (f"{TIME}:", f"{DECIMAL}:")  # begin types that are not their kind alone
 SCALARS = (BOOL, INT, FLOAT, STRING, TIME)
 DEPTH_MAX = 32  # below it a value is kept as text; engines refuse far deeper ones

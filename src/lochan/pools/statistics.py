@@ -109,7 +109,8 @@ class StatisticsTest:
             assert place is not None
             if place.inside is None:
                 told = self._columns(place.column).tolist()
-                passing &= np.fromiter((each is not None and _all_within(test, each) for each in told), np.bool_)
+                fine = kind == TIME and self._form.has_originals(test.path)
+                passing &= np.fromiter((each is not None and _all_within(test, each, fine) for each in told), np.bool_)
         return passing
 
     def _against(self, gone: Mask, reason: str) -> Judged:
@@ -129,17 +130,16 @@ class StatisticsTest:
 
     def _columns_without(self, test: Compare) -> Iterator[Judged]:
         """For each column that could hold such a value, why it does not."""
-        if self._is_timed(test) and self._form.place(Leaf(test.path, STRING)) is not None:
+        if test.kind == TIME and test.path in self._times and self._form.may_say_times(test.path):
             yield self._may  # a string may be a time
+        if test.kind == TIME and test.op == ">" and self._form.has_originals(test.path):
+            test = test._replace(op=">=")  # one may be later, within the microsecond
         if test.kind in NUMBERS and self._form.decimals(test.path) is None:
             yield self._may  # a text may be a number of many digits
         for kind in _alike(test.kind):
             place = self._form.place(Leaf(test.path, kind))
             if place is not None:
                 yield self._may if place.inside is not None else self._column_without(test, self._columns(place.column))
-
-    def _is_timed(self, test: Compare) -> bool:
-        return test.kind == TIME and test.path in self._times
 
     def _column_without(self, test: Compare, columns: Values) -> Judged:
         judged = self._may.copy()
@@ -169,8 +169,9 @@ def _alike(kind: str) -> tuple[str, ...]:
     return NUMBERS if kind in NUMBERS else (kind,)
 
 
-def _all_within(test: Compare, column: ColumnFacts) -> bool:
-    """Whether all values of a column pass. The greatest may have been cut; the least is no greater than it says."""
+def _all_within(test: Compare, column: ColumnFacts, fine: bool) -> bool:
+    """Whether all values of a column pass. The greatest may have been cut; the least is no greater than it says. Times
+    that are `fine` may each be later than they say, but not by a microsecond."""
     if column.present == 0:
         return True
     if column.least is None or column.greatest is None or (column.cut and test.op in ("==", "<", "<=")):
@@ -180,14 +181,14 @@ def _all_within(test: Compare, column: ColumnFacts) -> bool:
     )
     match test.op:
         case "==":
-            return bool(low == high == value)
+            return bool(low == high == value) and not fine
         case "<":
             return bool(high < value)
         case "<=":
-            return bool(high <= value)
+            return bool(high < value if fine else high <= value)
         case ">":
             return bool(low > value)
-    return bool(low >= value)
+    return bool(low > value if getattr(value, "finer", "") else low >= value)
 
 
 def _comparable(value: Any, *kinds: str) -> Any:

@@ -5,9 +5,11 @@ A format looks like what it writes: years to microseconds, `f` for each digit of
     YYYY-MM-DD                    YYYY-MM-DD HH:MM:SS.fff
     YYYY-MM-DDTHH:MM:SSZ          YYYY-MM-DDTHH:MM:SS.ffffff+00:00
     native                        was no text: a timestamp of Parquet or Arrow; written in the shortest form, with Z
+    text                          any other text that is a time in RFC 3339; it is kept beside the time
 
-A text is of a format only if the time gives back the very same text; so 2026-02-30 stays a string, and so does a time
-with another offset, which would be lost. Times are UTC, in microseconds since 1970.
+A text is of another format only if the time gives back the very same text. One with an offset or with more than six
+digits behind the second is of the format `text`, and 2026-02-30 is of none. Times are UTC, in microseconds since 1970;
+further digits are cut off, not rounded.
 """
 
 from __future__ import annotations
@@ -19,17 +21,27 @@ from functools import cache
 import pyarrow as pa
 import pyarrow.compute as pc
 
-NATIVE = "native"
+NATIVE, TEXT = "native", "text"
 _DATE, _CLOCK = "YYYY-MM-DD", "HH:MM:SS"
 _TEXT = re.compile(r"\d{4}-\d\d-\d\d(?:([T ])\d\d:\d\d:\d\d(?:\.(\d{1,6}))?(Z|\+00:00)?)?", re.ASCII)
+# For RE2 too; whether there is such a day is left to who reads it.
+RFC3339 = (
+    "[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ](?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
+    r"(?:\.([0-9]+))?(?:[Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])?"
+)
+_RFC3339 = re.compile(RFC3339)
 _START = datetime(1970, 1, 1, tzinfo=UTC)
 _MICRO = timedelta(microseconds=1)
 # Times are those that four digits can say the year of, in UTC.
 MICROS_MIN = (datetime.min.replace(tzinfo=UTC) - _START) // _MICRO
 MICROS_MAX = (datetime.max.replace(tzinfo=UTC) - _START) // _MICRO
 
+# For RE2: every text that says a time begins so, or is this; and so do some that say none.
+LIKE_TIMES = "^[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}|$)"
+
 # Days that every month has, then those of longer months; of the 29th of February another must judge.
 _DAY = "(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)"
+_TIME_OF_DAY = "(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
 _YEAR = "(?:000[1-9]|00[1-9][0-9]|0[1-9][0-9]{2}|[1-9][0-9]{3})"
 
 
@@ -64,6 +76,19 @@ def format_of(text: str) -> str | None:
     return format
 
 
+def micros_in(text: str) -> int | None:
+    """Of a text in RFC 3339, however it is written; None: it is none. Without an offset it is UTC."""
+    match = _RFC3339.fullmatch(text)
+    if match is None:
+        return None
+    end = match.end(1)
+    cut = text if end < 0 else text[: min(end, match.start(1) + 6)] + text[end:]
+    try:
+        return parse(cut.upper())
+    except ValueError:
+        return None
+
+
 def parse(text: str) -> int:
     """Raises ValueError for what is no day or no time of a day, or lies before the year 1 or after 9999 by its
     offset."""
@@ -92,7 +117,7 @@ def render(micros: int, format: str) -> str:
         return found
     moment = _START + timedelta(microseconds=micros)
     text = f"{moment.year:04}-{moment:%m-%dT%H:%M:%S}.{moment.microsecond:06}"
-    if format == NATIVE:
+    if format in (NATIVE, TEXT):
         return text.rstrip("0").rstrip(".") + "Z"
     if format == _DATE:
         return text[:10]
@@ -108,7 +133,7 @@ def rendered(times: pa.Array, format: str) -> pa.Array:
     clock = pc.utf8_slice_codeunits(text, -15)
     if format == _DATE:
         return day
-    if format == NATIVE:
+    if format in (NATIVE, TEXT):
         shortest = pc.utf8_rtrim(pc.utf8_rtrim(clock, "0"), ".")
         return pc.binary_join_element_wise(day, "T", shortest, "Z", "")
     mark, digits, zone = parts(format)
@@ -122,9 +147,23 @@ def pattern(format: str) -> str:
     day = f"{_YEAR}-{_DAY}"
     if format == _DATE:
         return day
+    if format == TEXT:
+        return _text_pattern()
     mark, digits, zone = parts(format)
     fraction = rf"\.[0-9]{{{digits}}}" if digits else ""
-    return rf"{day}{mark}(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]{fraction}{re.escape(zone)}"
+    return rf"{day}{mark}{_TIME_OF_DAY}{fraction}{re.escape(zone)}"
+
+
+def _text_pattern() -> str:
+    """No text of another format may match. Years are such that no offset leads out of those that there are."""
+    day, fraction, utc = f"[1-8][0-9]{{3}}-{_DAY}", r"(?:\.[0-9]+)?", r"(?:Z|\+00:00)?"
+    offset = r"(?:-(?:[01][0-9]|2[0-3]):[0-5][0-9]|\+(?:0[1-9]|1[0-9]|2[0-3]):[0-5][0-9]|\+00:(?:0[1-9]|[1-5][0-9]))"
+    ways = (
+        f"[Tt ]{_TIME_OF_DAY}{fraction}(?:{offset}|z)",
+        rf"[T ]{_TIME_OF_DAY}\.[0-9]{{7,}}{utc}",
+        f"t{_TIME_OF_DAY}{fraction}{utc}",
+    )
+    return f"{day}(?:{'|'.join(ways)})"
 
 
 def parts(format: str) -> tuple[str, int, str]:

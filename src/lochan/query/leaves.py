@@ -11,6 +11,8 @@ read, from the shapes in the objects' entries; a kind that no row has is never a
 
     (x, decimal)    "x:decimal"   beside (x, json): the number that its text is, else NULL (pools/decimals.py)
 
+    (x, original)   "x:original"  beside (x, time): its text, where microseconds do not give it back, else NULL
+
     _shape          the number of the row's shape in the source's dictionary; 0: its shape is not known
     _body           the row as JSON text, of objects that keep their rows as text; else NULL
 """

@@ -20,6 +20,7 @@ from lochan.query.compile import Plan, compile
 from lochan.query.errors import QueryError
 from lochan.query.output.cells import fields
 from lochan.query.output.columns import Column
+from lochan.query.output.typed import is_text
 from lochan.query.sources.resolve import Opening
 from lochan.query.sources.scans import Scans
 from lochan.query.syntax.parse import parse
@@ -127,8 +128,7 @@ def _puts(compiled: Callable[..., Plan]) -> list[ast.Operator]:
 
 
 def _put(name: str, column: Column) -> ast.Operator | None:
-    there = kinds(column)
-    if len(there) < 2 or set(there) == {INT, FLOAT}:
+    if not is_text(column):
         return None
     quoted = name_text(name)
     return parse(f"put {quoted}:=string({quoted})").operators[0]

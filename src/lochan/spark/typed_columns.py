@@ -27,7 +27,7 @@ from lochan.query.dialects.spark_words import name_sql
 from lochan.query.dialects.spark_words import quoted as text_sql
 from lochan.query.output.cells import cell_texts
 from lochan.query.output.columns import Column
-from lochan.query.output.typed import WIDE, not_exact, typed, typed_schema
+from lochan.query.output.typed import WIDE, is_text, not_exact, typed, typed_schema
 from lochan.spark.read_plan import kinds, top_fields
 from lochan.spark.wide_numbers import decimal_sql, decimals
 
@@ -108,7 +108,7 @@ def _value(path: Path, column: Column, wide: Collection[Path]) -> str:
         return decimal_sql(path[-1], _column(column, INT), _column(column, FLOAT))
     if set(there) == {INT, FLOAT}:
         return f"COALESCE({_exact_double(path[-1], _column(column, INT))}, {_column(column, FLOAT)})"
-    if len(there) > 1:
+    if is_text(column):
         return f"COALESCE({', '.join(_text(column, kind) for kind in there)})"
     if there[0] == ARRAY:
         return _with_days_sql(_column(column, ARRAY), Array(column.element))

@@ -77,7 +77,8 @@ def _sorted(pool: Pool) -> Rows:
     rows = [dict(row) for row in pool.rows]
     if ":time" in pool.keys[0]:
         for row in rows:
-            row[key] = call_function("time", (ast.Literal("string", row[key]),), row, evaluate)
-            assert isinstance(row[key], Time)
+            time = call_function("time", (ast.Literal("string", row[key]),), row, evaluate)
+            if isinstance(time, Time):  # else it says none, and is a string
+                row[key] = time
     descending = pool.keys[0].endswith(":desc")
     return sorted(rows, key=lambda row: order(row.get(key, MISSING), descending=descending, nulls_first=False))

@@ -172,7 +172,7 @@ def test_a_workspace(shop: lochan.Repository) -> None:
 def test_a_pool(lake: lochan.Lake) -> None:
     logs = lake.create_pool("logs", key="ts")
     done = logs.load([{"ts": 2, "host": "b"}, {"ts": 1, "host": "a"}], "first")
-    assert (done.rows, done.faults) == (2, 0)
+    assert (done.rows, done.faults, done.unparsed_times) == (2, 0, {})
     assert list(lake.query("from logs").rows()) == [{"ts": 1, "host": "a"}, {"ts": 2, "host": "b"}]
     assert list(logs.query("count()").rows()) == [{"count": 2}]
     logs.create_branch("dev", "main")
@@ -181,6 +181,11 @@ def test_a_pool(lake: lochan.Lake) -> None:
         assert difference.counts["added"] == 1
     assert [each.name for each in lake.pools()] == ["logs"]
     assert [(line.user, bool(line.text)) for line in lake.events("logs", last=1)] == [(system_user(), True)]
+
+
+def test_a_load_tells_how_many_values_are_no_times(lake: lochan.Lake) -> None:
+    logs = lake.create_pool("logs", key="ts:time")
+    assert logs.load([{"ts": "2026-11-01T10:00:00+01:00"}, {"ts": "n/a"}]).unparsed_times == {"ts": 1}
 
 
 def test_what_was_done_is_not_done_twice(shop: lochan.Repository, lake: lochan.Lake) -> None:

@@ -147,7 +147,7 @@ TOYS = {
         [plain(row) for row in POOLS.rows(pool.name)],
         key=(POOLS.key(pool.name),) if pool.keys else None,
         descending=any(":desc" in key for key in pool.keys),
-        times_at=[("ts",)] if pool.name.startswith("logs") else [],
+        times_at=[("ts",)] if pool.name.startswith(("logs", "moments")) else [],
     )
     for pool in pools()
 }

@@ -6,14 +6,16 @@ holds them all, as texts. Equal rows are counted on each side, and the counts sa
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 
 import pyarrow as pa
+from sqlglot import exp
 
+from lochan.engines.duckdb.earlier_times import Modernized
 from lochan.engines.duckdb.files import Files
 from lochan.engines.duckdb.limits import STANDARD, Limits
-from lochan.engines.duckdb.load.key_order import Order
+from lochan.engines.duckdb.load.key_order import Order, Part
 from lochan.engines.duckdb.load.known_shapes import KnownShapes
 from lochan.engines.duckdb.load.loader import Loader
 from lochan.engines.duckdb.load.objects import Objects, WrittenObject
@@ -26,7 +28,7 @@ from lochan.engines.duckdb.session import Session
 from lochan.errors import PathsInTheWay
 from lochan.formats.entry import Entry
 from lochan.formats.entry_table import table_of
-from lochan.formats.pool_settings import PoolKey, PoolSettings, path_text
+from lochan.formats.pool_settings import Path, PoolKey, PoolSettings, path_text
 from lochan.ingest.lines import Lines
 from lochan.pools.decode import ndjson
 from lochan.pools.faults import FAIL, Faults
@@ -34,7 +36,10 @@ from lochan.pools.forms import Form, Forms
 from lochan.pools.layout import SHAPE_COLUMN, columns, lay_out
 from lochan.pools.merge import RowMerge
 from lochan.pools.nullable_shapes import is_ambiguous
+from lochan.pools.shape import STRING, TIME
 from lochan.pools.snapshot import Owner, Snapshot
+from lochan.query.compile import moments
+from lochan.query.dialects import render
 from lochan.query.sources.knowledge import Knowledge
 from lochan.tree.strategy import DEST, SOURCE, Strategy
 from lochan.versioning.open_repository import OpenRepository
@@ -96,18 +101,21 @@ class _Merging:
         self, knowledge: Knowledge, sides: Sequence[Mapping[Form, Sequence[str]]]
     ) -> Iterator[WrittenObject] | None:
         """None: no layout holds them all, or equal rows may be of different shapes."""
-        shapes = list(dict.fromkeys(shape for form in knowledge.forms for shape in form.laid_out))
+        if any(form.body for side in sides for form in side):
+            return None
+        modernized = Modernized(knowledge, self._settings.times)
+        shapes = list(dict.fromkeys(shape for form in knowledge.forms for shape in modernized.laid(form).shapes))
         layout = lay_out(shapes)
-        if layout.body or any(form.body for side in sides for form in side):
+        if layout.body:
             return None
         known = KnownShapes([key.path for key in self._settings.keys])
-        known.by_id.update(knowledge.shapes)
-        known.columns.update((shape, id) for id, shape in knowledge.shapes.items())
+        known.by_id.update(modernized.numbers)
+        known.columns.update((shape, id) for id, shape in modernized.numbers.items())
         known.numbered(shapes)  # some have no rows
         arms: list[str] = []
         for number, side in enumerate(sides):
             for form, paths in side.items():
-                table = self._view(knowledge, form, paths, f"side{number}_{len(arms)}")
+                table = self._view(modernized, form, paths, f"side{number}_{len(arms)}")
                 [relation] = relations([table], layout, known, shapes)
                 if relation.layout != layout or is_ambiguous(relation.shapes):
                     return None
@@ -115,17 +123,18 @@ class _Merging:
         names = [SHAPE_COLUMN, *(name_sql(name) for name, _ in columns(layout))]
         primary = PoolSettings(tuple(map(PoolKey, self._settings.primary_key)) or (PoolKey(),))
         order = Order(layout, primary, known.by_id) if self._settings.primary_key else None
-        key = f"CASE WHEN {order.has_key} THEN to_json([{_texts(order)}]) END" if order else "NULL"
+        key = (
+            f"CASE WHEN {order.has_key} THEN to_json([{_texts(order, self._settings.times)}]) END" if order else "NULL"
+        )
         sql = self._merged(" UNION ALL ".join(arms), names, key)
-        return Objects(self._session, known, self._settings, self._bytes).write(relation._replace(sql=sql))
+        times = modernized.split(knowledge.forms)
+        return Objects(self._session, known, self._settings, self._bytes, times).write(relation._replace(sql=sql))
 
-    def _view(self, knowledge: Knowledge, form: Form, paths: Sequence[str], name: str) -> Table:
-        numbers = knowledge.renumbered(form)
-        arms = " ".join(f"WHEN {there} THEN {here}" for there, here in numbers.items())
-        shape = f"(CASE {SHAPE_COLUMN} {arms} ELSE {SHAPE_COLUMN} END)::INTEGER" if arms else SHAPE_COLUMN
-        shown = [f"{shape} AS {SHAPE_COLUMN}", *(name_sql(column) for column, _ in columns(form.layout))]
-        self._session.execute(f"CREATE TEMP VIEW {name} AS SELECT {', '.join(shown)} FROM {files_sql(paths)}")
-        return Table(name, form.layout, form.laid_out)
+    def _view(self, modernized: Modernized, form: Form, paths: Sequence[str], name: str) -> Table:
+        shown = ", ".join(f"{sql} AS {name_sql(column)}" for sql, column in modernized.selected(form))
+        self._session.execute(f"CREATE TEMP VIEW {name} AS SELECT {shown} FROM {files_sql(paths)}")
+        laid = modernized.laid(form)
+        return Table(name, laid.layout, laid.shapes)
 
     # --- as texts ----------------------------------------------------------------------------------------------------
     def _by_text(self, sides: Sequence[Mapping[Form, Sequence[str]]]) -> Iterator[WrittenObject]:
@@ -203,12 +212,21 @@ def _changes() -> str:
     return f"{clash} AS {_CLASH}, {changed['theirs']} AND NOT {changed['ours']} AS {_BY_THEIRS}"
 
 
-def _texts(order: Order) -> str:
-    """The values of a key as texts that tell their kinds apart."""
-    return ", ".join(
-        f"coalesce({', '.join(f'{text_sql(kind[0])} || ({sql})::VARCHAR' for kind, sql in part.kinds.items())})"
-        for part in order.parts
-    )
+def _texts(order: Order, times: Collection[Path]) -> str:
+    """The values of a key as texts that tell their kinds apart. One moment is one key, however its row keeps it."""
+    return ", ".join(f"coalesce({', '.join(_key_texts(part, times))})" for part in order.parts)
+
+
+def _key_texts(part: Part, times: Collection[Path]) -> Iterator[str]:
+    for kind, sql in part.kinds.items():
+        if kind == STRING and part.key.path in times:  # of an earlier version, where strings may say times
+            said = moments.split(exp.Var(this=sql))
+            yield _text(TIME, render(said.time, "duckdb"), render(moments.finer(said.original), "duckdb"))
+        yield _text(kind, sql, part.finer if kind == TIME and part.original else "''")
+
+
+def _text(kind: str, sql: str, finer: str) -> str:
+    return f"{text_sql(kind[0])} || ({sql})::VARCHAR || {finer}"
 
 
 def _json_key(settings: PoolSettings) -> str:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import pyarrow as pa
 from sqlglot import exp
 
+from lochan.engines.duckdb.earlier_times import Modernized
 from lochan.engines.duckdb.load.known_shapes import KnownShapes
 from lochan.engines.duckdb.load.loader import Loader
 from lochan.engines.duckdb.load.objects import Objects, WrittenObject
@@ -23,7 +24,7 @@ from lochan.formats.pool_settings import PoolSettings
 from lochan.ingest.lines import Lines
 from lochan.pools.faults import FAIL, Faults
 from lochan.pools.forms import Form
-from lochan.pools.layout import BODY_COLUMN, SHAPE_COLUMN, columns, lay_out
+from lochan.pools.layout import BODY_COLUMN, SHAPE_COLUMN, lay_out
 from lochan.pools.shape import Object
 from lochan.query.dialects import render
 from lochan.query.sources.knowledge import Knowledge
@@ -54,7 +55,9 @@ class Rewriting:
         self._settings = settings
         self._knowledge = knowledge
         self._bytes = bytes
+        self._modernized = Modernized(knowledge, settings.times)
         self._tables: list[Table] = []
+        self._added: list[Form] = []
         self._loader = Loader(spare, settings, Faults(FAIL))
 
     def add(self, form: Form, paths: Sequence[str], without: RowTest | None = None) -> None:
@@ -62,10 +65,12 @@ class Rewriting:
         if form.body:
             self._add_texts(form, paths, without)
             return
-        names = [SHAPE_COLUMN, *(name for name, _ in columns(form.layout))]
         view = f"form{len(self._tables)}"
-        self._session.execute(f"CREATE TEMP VIEW {view} AS {self._select(form, names, paths, without)}")
-        self._tables.append(Table(view, form.layout, form.laid_out))
+        shown = list(self._modernized.selected(form))
+        self._session.execute(f"CREATE TEMP VIEW {view} AS {self._select(form, shown, paths, without)}")
+        laid = self._modernized.laid(form)
+        self._tables.append(Table(view, laid.layout, laid.shapes))
+        self._added.append(form)
 
     def add_laid_out(self, table: str) -> None:
         """Rows as somebody else's `laid_out` gave them, who knows the same."""
@@ -80,24 +85,28 @@ class Rewriting:
     def written(self) -> Iterator[WrittenObject]:
         """One file at a time, which is then the caller's."""
         known, found = self.laid_out()
-        objects = Objects(self._session, known, self._settings, self._bytes)
+        times = self._modernized.split(self._forms())
+        objects = Objects(self._session, known, self._settings, self._bytes, times)
         for relation in found:
             yield from objects.write(relation)
         yield from self._loader.objects()
 
+    def _forms(self) -> list[Form]:
+        return [form for form in self._knowledge.forms if not form.body] if self._whole else self._added
+
     def _shapes(self) -> list[Object]:
         """Those that have columns; of what was added, or of all that is known."""
         if self._whole:
-            found = (shape for form in self._knowledge.forms if not form.body for shape in form.laid_out)
+            found = (shape for form in self._forms() for shape in self._modernized.laid(form).shapes)
         else:
             found = (shape for table in self._tables for shape in table.shapes)
         return list(dict.fromkeys(found))
 
     def _known(self) -> KnownShapes:
         known = KnownShapes([key.path for key in self._settings.keys])
-        known.by_id.update(self._knowledge.shapes)
+        known.by_id.update(self._modernized.numbers)
         laid_out = dict.fromkeys(self._shapes())
-        known.columns.update((shape, id) for id, shape in self._knowledge.shapes.items() if shape in laid_out)
+        known.columns.update((shape, id) for id, shape in self._modernized.numbers.items() if shape in laid_out)
         known.numbered(laid_out)  # some have no rows
         return known
 
@@ -109,26 +118,22 @@ class Rewriting:
         return [each for table in self._tables for each in relations([table], table.layout, known, table.shapes)]
 
     def _add_texts(self, form: Form, paths: Sequence[str], without: RowTest | None) -> None:
-        for batch in self._session.stream(self._select(form, [BODY_COLUMN], paths, without)):
+        shown = [(name_sql(BODY_COLUMN), BODY_COLUMN)]
+        for batch in self._session.stream(self._select(form, shown, paths, without)):
             texts = batch.column(0).cast(pa.string())
             self._loader.take(Lines("rows", texts, valid=True, first=1))
 
-    def _select(self, form: Form, names: Sequence[str], paths: Sequence[str], without: RowTest | None) -> str:
-        shown = [self._column(form, name) for name in names]
+    def _select(
+        self, form: Form, shown: Sequence[tuple[str, str]], paths: Sequence[str], without: RowTest | None
+    ) -> str:
+        """Each column as its SQL and its name."""
         if without is None:
-            made = ", ".join(f"{sql} AS {name_sql(name)}" for sql, name in zip(shown, names, strict=True))
+            made = ", ".join(f"{sql} AS {name_sql(name)}" for sql, name in shown)
             return f"SELECT {made} FROM {files_sql(paths)}"
-        inner = ", ".join(f"{sql} AS p{number}" for number, sql in enumerate(shown))
-        outer = ", ".join(f"p{number} AS {name_sql(name)}" for number, name in enumerate(names))
+        inner = ", ".join(f"{sql} AS p{number}" for number, (sql, _) in enumerate(shown))
+        outer = ", ".join(f"p{number} AS {name_sql(name)}" for number, (_, name) in enumerate(shown))
         tested = tested_sql(form, self._knowledge, without, inner, files_sql(paths))
         return f"SELECT {outer} FROM {tested} WHERE NOT coalesce({without.sql}, false)"
-
-    def _column(self, form: Form, name: str) -> str:
-        numbers = self._knowledge.renumbered(form)
-        if name != SHAPE_COLUMN or not numbers:
-            return name_sql(name)
-        arms = " ".join(f"WHEN {there} THEN {here}" for there, here in numbers.items())
-        return f"(CASE {SHAPE_COLUMN} {arms} ELSE {SHAPE_COLUMN} END)::INTEGER"
 
 
 class Matched(NamedTuple):

@@ -20,7 +20,21 @@ from lochan.formats.pool_settings import Path, path_text
 from lochan.pools.facts import Facts
 from lochan.pools.json_row import read_value
 from lochan.pools.layout import BODY_COLUMN, SHAPE_COLUMN, Layout, Member
-from lochan.pools.shape import ARRAY, FLOAT, JSON, NULL, TIME, Array, Maybe, Object, Type, kind_of, sure
+from lochan.pools.shape import (
+    ARRAY,
+    FLOAT,
+    JSON,
+    NULL,
+    STRING,
+    TEXT_TIME,
+    TIME,
+    Array,
+    Maybe,
+    Object,
+    Type,
+    kind_of,
+    sure,
+)
 from lochan.query.output.texts import array_texts, scalar_texts, time_texts
 
 SCHEMA = pa.schema([pa.field("ident", pa.large_string()), pa.field("line", pa.large_string())])
@@ -97,6 +111,8 @@ def _there(type: str | Object | Array, member: Member, column: Column, count: in
         return pc.if_else(column(own.column).is_valid(), made, pa.scalar(None, _TEXT)) if own.column else made
     if own is None or kind == JSON:
         return _each(column(_text_column(member)), of_text)
+    if type == TEXT_TIME:
+        return scalar_texts(_whole(column(own.original)), STRING).cast(_TEXT)
     values = _whole(column(own.column))
     if kind == TIME:
         assert isinstance(type, str)

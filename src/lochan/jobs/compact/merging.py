@@ -75,4 +75,14 @@ def _forms(snapshot: Snapshot, indices: Sequence[int]) -> tuple[Facts, ...]:
 
 def form_of(facts: Facts) -> Facts:
     shapes = tuple(ShapeFacts(each.id, each.shape, min(each.rows, 1)) for each in facts.shapes)
-    return Facts(0, 0, b"", b"", shapes, body=facts.body, keys=facts.keys, decimals=facts.decimals)
+    return Facts(
+        rows=0,
+        keyless=0,
+        key_min=b"",
+        key_max=b"",
+        shapes=shapes,
+        body=facts.body,
+        keys=facts.keys,
+        decimals=facts.decimals,
+        times=facts.times,
+    )

@@ -15,6 +15,7 @@ from lochan.pools.shape import (
     JSON,
     NULL,
     OBJECT,
+    ORIGINAL,
     STRING,
     TIME,
     Array,
@@ -65,7 +66,8 @@ def field_of(scan: Scan, path: Path, types: Mapping[int, Type], *, sure: bool) -
     """Not `sure`: a field of an object that may be null in rows of shapes that have the field."""
     told_of = scan.source.known(path)
     decimals = next((each for each in told_of if each.leaf.kind == DECIMAL), None)
-    known = [each for each in told_of if each is not decimals]
+    beside = next((each for each in told_of if each.leaf.kind == ORIGINAL), None)
+    known = [each for each in told_of if each.leaf.kind not in (DECIMAL, ORIGINAL)]
     certain = len(known) == 1 and known[0].always
     or_null = any(each.otherwise for each in known)
     alts = {each.leaf.kind: scan.leaf(each.leaf) for each in known if not each.otherwise}
@@ -76,9 +78,10 @@ def field_of(scan: Scan, path: Path, types: Mapping[int, Type], *, sure: bool) -
             alts[DECIMAL] = json
         else:
             alts[DECIMAL], alts[JSON] = numbers.split(json, exact)
-    original = None
+    original = None if beside is None else scan.leaf(beside.leaf)
     if any(each.timed for each in known):
-        time, alts[STRING], original = moments.split(alts[STRING])
+        time, alts[STRING], said = moments.split(alts[STRING])
+        original = said if original is None else coalesce(original, said)
         alts[TIME] = coalesce(alts[TIME], time) if TIME in alts else time
     element = next((each.element for each in known if each.leaf.kind == ARRAY), None)
     formats = next((each.formats for each in known if each.leaf.kind == TIME), ())

@@ -1,8 +1,8 @@
 """Strings that say a time, at fields that a pool declares as times: they are times, value by value.
 
-A file has a time as a timestamp only where that gives the text back. All others, with an offset or with more than six
-digits behind the second, are strings in it; here they become times again, with the text beside them for whoever shows
-them, and for the order of those within one microsecond.
+A file has every time as a timestamp, and where that does not give the text back (an offset, more than six digits behind
+the second) the text beside it: for whoever shows it, and for the order of those within one microsecond. In files of
+earlier versions such times are strings; here they become times again.
 """
 
 from __future__ import annotations
@@ -64,7 +64,8 @@ def compared(op_: str, left: Value, right: Value) -> Sql:
         return all_of([same, op(exp.EQ, mine, theirs)])
     if op_ == "!=":
         return any_of([op(exp.NEQ, one, other), all_of([same, op(exp.NEQ, mine, theirs)])])
-    return any_of([op(_NODES[op_[0]], one, other), all_of([same, op(_NODES[op_], mine, theirs)])])
+    near = op(_NODES[f"{op_[0]}="], one, other)  # says nothing new, but engines and plans prune by it
+    return all_of([near, any_of([op(_NODES[op_[0]], one, other), op(_NODES[op_], mine, theirs)])])
 
 
 def by_moment(value: Value) -> Value:

@@ -4,6 +4,7 @@ one kind                     its own type; objects are structs, arrays lists, du
 decimals                     DECIMAL(38, s), where one holds them all; else text
 ints and floats              double; an int that no double is, is refused
 several other kinds          JSON text, so that 1.5 and "1.5" stay apart
+times with their texts       the same: a text may say more than microseconds
 missing                      null
 """
 
@@ -53,6 +54,14 @@ def typed_batches(batches: Iterable[pa.RecordBatch], row: Column) -> Iterator[pa
     return (typed(batch, row) for batch in batches)
 
 
+def is_text(column: Column) -> bool:
+    """Whether no type but that of texts holds all that its values say."""
+    kinds = _kinds(column)
+    if kinds == [TIME]:
+        return column.format is not None and bool(column.format.original)
+    return len(kinds) > 1 and set(kinds) != {INT, FLOAT}
+
+
 def _kinds(column: Column) -> list[str]:
     return [kind for kind in column.kinds if kind != NULL]
 
@@ -63,7 +72,7 @@ def _type(column: Column) -> pa.DataType:
         return pa.null()
     if set(kinds) == {INT, FLOAT}:
         return pa.float64()
-    if len(kinds) > 1:
+    if is_text(column):
         return pa.string()
     if kinds[0] == OBJECT:
         return (
@@ -107,7 +116,7 @@ def _values(batch: pa.RecordBatch, name: str, column: Column, mixed: Texts) -> p
         return pa.nulls(len(batch))
     if set(kinds) == {INT, FLOAT}:
         return _doubles(name, batch.column(column.kinds[INT]), batch.column(column.kinds[FLOAT]))
-    if len(kinds) > 1:
+    if is_text(column):
         return mixed(batch, column).cast(pa.string())
     if kinds[0] in (IP, JSON) or (kinds[0] == OBJECT and not column.members):
         return cell_texts(batch, column).cast(pa.string())

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from lochan.formats.pool_settings import PoolKey, PoolSettings
 from lochan.pools.leaf import Leaf, Path
-from lochan.pools.shape import BOOL, FLOAT, INT, JSON, STRING, TIME
+from lochan.pools.shape import BOOL, FLOAT, INT, JSON, ORIGINAL, STRING, TIME
 from lochan.query.compile import decimals, moments
 from lochan.query.compile.numbers import key as number_key
 from lochan.query.compile.numbers import split
@@ -42,7 +42,7 @@ def key_leaves(settings: PoolSettings, known: LookUp, names: Names) -> list[Leaf
         for key in settings.keys
         if key.path
         for leaf in leaves_at(known, names, key.path)
-        if leaf.path != key.path or leaf.kind in _KINDS
+        if leaf.path != key.path or leaf.kind in _KINDS or leaf.kind == ORIGINAL
     )
     return list(dict.fromkeys(found))
 
@@ -56,6 +56,11 @@ def is_composite(settings: PoolSettings, known: LookUp) -> bool:
     """Whether a part of the key may be an object or a list, or a string that is a time."""
     every = (each for key in settings.keys if key.path for each in known(key.path))
     return any(each.leaf.kind in COMPOSITE or each.timed for each in every)
+
+
+def has_originals(settings: PoolSettings, known: LookUp) -> bool:
+    """Whether a part of the key may be a time of which microseconds do not tell all."""
+    return any(each.leaf.kind == ORIGINAL for key in settings.keys if key.path for each in known(key.path))
 
 
 def _terms(key: PoolKey, settings: PoolSettings, known: LookUp, texts: Texts) -> Iterator[exp.Ordered]:
@@ -78,7 +83,7 @@ def _terms(key: PoolKey, settings: PoolSettings, known: LookUp, texts: Texts) ->
     if len(present) > 1:
         yield _ordered(_rank(key.path, present, settings.nulls_first, exact), key.descending, nulls_first)
     for each in present:
-        for value in _values(key.path, each, texts, exact):
+        for value in _values(key.path, each, texts, exact, original=ORIGINAL in kinds):
             yield _ordered(value, key.descending, nulls_first)
 
 
@@ -88,19 +93,19 @@ def _rank(path: Path, classes: list[list[str]], nulls_first: bool, exact: Exact 
     return case(*arms, other=number(0 if nulls_first else len(classes) + 1))
 
 
-def _values(path: Path, kinds: list[str], texts: Texts, exact: Exact | None) -> Iterator[Sql]:
+def _values(path: Path, kinds: list[str], texts: Texts, exact: Exact | None, *, original: bool) -> Iterator[Sql]:
     if kinds[0] in COMPOSITE:
         text = texts.of_key(path)
         assert text is not None
         yield case((is_null(_column(path, DECIMAL, exact)), text)) if JSON in kinds else text
-    elif _TEXT_TIME in kinds:
-        yield coalesce(*(_column(path, kind) for kind in kinds))
-        yield case(
-            (
-                any_of([is_set(_column(path, kind)) for kind in kinds]),
-                moments.finer(moments.split(exp.column(Leaf(path, STRING).column, quoted=True)).original),
-            )
-        )
+    elif _TEXT_TIME in kinds or TIME in kinds:
+        found = [_column(path, kind) for kind in kinds]
+        yield coalesce(*found)
+        originals = [_leaf(Leaf(path, ORIGINAL))] if original else []
+        if _TEXT_TIME in kinds:
+            originals.append(moments.split(_leaf(Leaf(path, STRING))).original)
+        if originals:
+            yield case((any_of(map(is_set, found)), moments.finer(coalesce(*originals))))
     elif DECIMAL in kinds:
         value = Value({kind: _column(path, kind, exact) for kind in kinds}, exact=exact)
         yield from decimals.keys(value) or [number_key(value)]

@@ -17,7 +17,7 @@ from lochan.pools.keys import Instant
 from lochan.pools.leaf import Leaf, Path
 from lochan.pools.pruning import Ends
 from lochan.pools.row_tests import Scalar
-from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, JSON, NULL, OBJECT, STRING, TIME
+from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, JSON, NULL, OBJECT, ORIGINAL, STRING, TIME
 from lochan.query.compile import moments
 from lochan.query.compile.numbers import against_decimal, compared, exact_decimal, split
 from lochan.query.compile.sql import (
@@ -136,17 +136,25 @@ def _key(end: End) -> object:
 
 
 # --- in SQL ----------------------------------------------------------------------------------------------------------
-def test(range: KeyRange, settings: PoolSettings, leaves: Sequence[Leaf], digits: Digits | None = None) -> Sql:
+def test(
+    range: KeyRange,
+    settings: PoolSettings,
+    leaves: Sequence[Leaf],
+    digits: Digits | None = None,
+    *,
+    timed: bool = False,
+) -> Sql:
     """Over the columns of the key's leaves: whether a row lies in the range. `digits` are those of the leaf of decimals
-    at the first field, if it has one."""
-    leaves = [leaf for leaf in leaves if leaf.kind != NULL]
+    at the first field, if it has one; `timed`: strings there may be times."""
+    original = next((leaf for leaf in leaves if leaf == Leaf(settings.keys[0].path, ORIGINAL)), None)
+    leaves = [leaf for leaf in leaves if leaf.kind not in (NULL, ORIGINAL)]
     absent = [_absent(key.path, leaves) for key in settings.keys if key.path]
     if range.no_key:
         return any_of(absent)
     first = settings.keys[0].path
-    timed = first in settings.times
+    times = (TIME, STRING) if timed else (TIME,)
     inside = [
-        _time_inside(leaf, range) if timed and leaf.kind in (TIME, STRING) else _inside(leaf, range, digits)
+        _time_inside(leaf, original, range) if leaf.kind in times else _inside(leaf, range, digits)
         for leaf in leaves
         if leaf.path == first and leaf.kind != DECIMAL
     ]
@@ -157,11 +165,13 @@ def _absent(path: Path, leaves: Sequence[Leaf]) -> Sql:
     return all_of([is_null(_column(leaf)) for leaf in leaves if leaf.path == path])
 
 
-def _time_inside(leaf: Leaf, range: KeyRange) -> Sql:
-    if leaf.kind == TIME and not any(getattr(end[1], "finer", "") for end in (range.low, range.high) if end):
+def _time_inside(leaf: Leaf, original: Leaf | None, range: KeyRange) -> Sql:
+    is_fine = any(getattr(end[1], "finer", "") for end in (range.low, range.high) if end)
+    if leaf.kind == TIME and not is_fine and original is None:
         return _inside(leaf, range)
     if leaf.kind == TIME:
-        return _fine_inside(Value({TIME: _column(leaf)}), range)
+        beside = None if original is None else _column(original)
+        return _fine_inside(Value({TIME: _column(leaf)}, original=beside), range)
     parts = moments.split(_column(leaf))
     rest = [_beyond(leaf, range.low, above=True), _beyond(leaf, range.high, above=False)]
     return any_of(

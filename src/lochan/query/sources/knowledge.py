@@ -12,6 +12,8 @@ from lochan.pools.shape import (
     DECIMAL,
     JSON,
     NULL,
+    ORIGINAL,
+    TEXT_TIME,
     TIME,
     Array,
     Object,
@@ -96,10 +98,20 @@ class Knowledge:
                 kinds = dict.fromkeys(JSON if kind == ARRAY else kind for kind in kinds)
             else:
                 self._elements[path] = element
-        formats = tuple(type.partition(":")[2] for type in types if isinstance(type, str) and kind_of(type) == TIME)
+        formats = tuple(
+            type.partition(":")[2]
+            for type in types
+            if isinstance(type, str) and kind_of(type) == TIME and type != TEXT_TIME
+        )
         there = len(kinds) > 1 and all(form.has_always(path) for form in self.forms)
         found = [self._leaf(Leaf(path, kind), formats if kind == TIME else (), there) for kind in kinds]
+        if TEXT_TIME in types:
+            found.append(LeafInfo(Leaf(path, ORIGINAL), always=False))
         return self._with_decimals(path, found) if JSON in kinds else found
+
+    def may_say_times(self, path: Path) -> bool:
+        """Whether strings at this path, which is declared as a time, may be times."""
+        return any(form.may_say_times(path) for form in self.forms)
 
     def _with_decimals(self, path: Path, found: list[LeafInfo]) -> list[LeafInfo]:
         digits = self._digits(path)

@@ -106,7 +106,8 @@ class PoolSource:
         found = self.knowledge.known(path)
         if path not in self._settings.times:
             return found
-        return [each._replace(timed=True) if each.leaf.kind == STRING else each for each in found]
+        timed = self.knowledge.may_say_times(path)
+        return [each._replace(timed=timed) if each.leaf.kind == STRING else each for each in found]
 
     def members(self, path: Path) -> Sequence[str]:
         """What the pool declares is there, whether a row has it or not."""
@@ -155,7 +156,9 @@ class PoolSource:
         shown = [_name(name) for name in _names(asked.leaves, asked)] or [exp.Literal.number(1).as_("_")]
         outer = exp.select(*shown, copy=False).from_(query.subquery("pool", copy=False), copy=False)
         if not self._range.is_all:
-            outer = outer.where(key_range.test(self._range, self._settings, keys, self._digits_of_key()), copy=False)
+            timed = any(each.timed for each in self.known(self.key or ()))
+            inside = key_range.test(self._range, self._settings, keys, self._digits_of_key(), timed=timed)
+            outer = outer.where(inside, copy=False)
         if terms:
             ordered = exp.Order(expressions=terms)
             ordered.meta[PRESORTED] = one_scan and self._lies_in_order()
@@ -208,7 +211,10 @@ class PoolSource:
             return False
         spans = self.snapshot.spans.take(kept)
         least, greatest = spans["min"].to_pylist(), spans["max"].to_pylist()
-        return all(high <= low for high, low in zip(greatest, least[1:], strict=False))
+        pairs = zip(greatest, least[1:], strict=False)
+        if ordering.has_originals(self._settings, self.known):  # rows of one microsecond may lie on both sides
+            return all(high < low for high, low in pairs)
+        return all(high <= low for high, low in pairs)
 
 
 def stacked(queries: Sequence[exp.Query]) -> exp.Query:

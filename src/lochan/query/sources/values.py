@@ -9,7 +9,7 @@ from sqlglot import exp
 from lochan.pools.forms import NullMark, Place
 from lochan.pools.layout import SHAPE_COLUMN
 from lochan.pools.leaf import Leaf
-from lochan.pools.shape import ARRAY, JSON, Type
+from lochan.pools.shape import ARRAY, JSON, ORIGINAL, STRING, Type
 from lochan.query.compile.fields import opened
 from lochan.query.compile.sql import (
     DECIMAL,
@@ -49,7 +49,8 @@ def value(place: Place, leaf: Leaf, table: str, element: Type) -> Sql:
 
 def absent(leaf: Leaf, element: Type) -> Sql:
     """NULL, of the type that the leaf has where it is."""
-    return null_of(leaf.kind, element if leaf.kind in (ARRAY, DECIMAL) else None)
+    kind = STRING if leaf.kind == ORIGINAL else leaf.kind
+    return null_of(kind, element if kind in (ARRAY, DECIMAL) else None)
 
 
 def shape_in(ids: Iterable[int]) -> Sql:
@@ -99,7 +100,7 @@ def _of_kind(json: Sql, kind: str) -> Sql:
     match kind:
         case "bool":
             return eq(json, text("true"))
-        case "string":
+        case "string" | "original":
             return neutral("json_string", json)
         case "time":
             return neutral("rfc3339", neutral("json_string", json))

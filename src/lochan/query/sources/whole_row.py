@@ -12,7 +12,8 @@ from sqlglot import exp
 
 from lochan.pools.json_row import row_text
 from lochan.pools.leaf import Leaf, Path
-from lochan.pools.shape import ARRAY, DECIMAL, JSON, NULL, OBJECT, TIME
+from lochan.pools.shape import ARRAY, DECIMAL, JSON, NULL, OBJECT, ORIGINAL, TIME
+from lochan.query.compile import moments
 from lochan.query.compile.sql import Sql, case, coalesce, concat, is_set, text
 from lochan.query.dialects.neutral import neutral
 from lochan.query.leaves import LeafInfo
@@ -21,7 +22,7 @@ COMPOSITE = (OBJECT, ARRAY, JSON)
 LookUp = Callable[[Path], Sequence[LeafInfo]]
 Names = Callable[[Path], Sequence[str]]
 Read = Callable[[LeafInfo], Sql]  # the value of a leaf
-_MOMENT = '"%Y-%m-%dT%H:%M:%S.%fZ"'
+_MOMENT = '"%Y-%m-%dT%H:%M:%S.%f'
 
 
 def leaves(known: LookUp, names: Names, above: Path = ()) -> Iterator[Leaf]:
@@ -63,7 +64,7 @@ class Texts:
             concat(text(f"{row_text(name)}:"), self._value(each))
             for name in sorted(self._names(path))
             for each in self._known((*path, name))
-            if each.leaf.kind != DECIMAL  # its text is there as well
+            if each.leaf.kind not in (DECIMAL, ORIGINAL)  # they are beside something else
         ]
         joined = neutral("join_texts", *pieces, options=(",",)) if pieces else text("")
         return concat(text("{"), joined, text("}"))
@@ -81,5 +82,13 @@ class Texts:
             case kind if kind == JSON:
                 return value
             case kind if kind == TIME:
-                return neutral("strftime", value, options=(_MOMENT,))
+                return self._time(leaf.path, value)
         return neutral("scalar_json", value, options=(leaf.kind,))
+
+    def _time(self, path: Path, value: Sql) -> Sql:
+        """With all the digits that it has."""
+        original = next((each for each in self._known(path) if each.leaf.kind == ORIGINAL), None)
+        if original is None:
+            return neutral("strftime", value, options=(f'{_MOMENT}Z"',))
+        finer = moments.finer(self._read(original))
+        return concat(neutral("strftime", value, options=(_MOMENT,)), finer, text('Z"'))

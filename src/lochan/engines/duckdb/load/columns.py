@@ -14,7 +14,22 @@ from typing import Any, NamedTuple
 from lochan.engines.duckdb.load.sql import name_sql, type_sql
 from lochan.formats.pool_settings import Path
 from lochan.pools.layout import Alternate, Layout, Member, column_type
-from lochan.pools.shape import ARRAY, JSON, OBJECT, STRING, TIME, Array, Maybe, Object, Type, kind_of, sure, type_at
+from lochan.pools.shape import (
+    ARRAY,
+    JSON,
+    OBJECT,
+    ORIGINAL,
+    STRING,
+    TEXT_TIME,
+    TIME,
+    Array,
+    Maybe,
+    Object,
+    Type,
+    kind_of,
+    sure,
+    type_at,
+)
 
 ROW = "j"  # the struct
 SHAPE = "s"  # the number of the row's shape
@@ -53,6 +68,9 @@ class Columns:
                 if alternate.column:
                     sql = self._value(member, alternate, value, path)
                     yield Column(alternate.column, type_sql(column_type(alternate)), sql)
+                if alternate.original:
+                    text = self._text(member, value)
+                    yield Column(alternate.original, type_sql(STRING), self._in_shapes(path, (ORIGINAL,), text))
 
     def _value(self, member: Member, alternate: Alternate, value: str, path: Path) -> str:
         if is_mixed(member):
@@ -64,21 +82,36 @@ class Columns:
                 f"{name_sql(each.name)} := {each.sql}" for each in self._columns(alternate.members, value, path)
             )
             return f"CASE WHEN {value} IS NOT NULL THEN struct_pack({inner}) END"
-        return f"TRY_CAST({value} AS TIMESTAMPTZ)" if alternate.kind == TIME else value
+        return self._time(alternate, value, path) if alternate.kind == TIME else value
 
     def _one_of(self, alternate: Alternate, value: str, path: Path) -> str:
         """`value` is JSON here."""
         kinds = (OBJECT, ARRAY, JSON) if alternate.kind == JSON else (alternate.kind,)
-        ids = [id for kind in kinds for id in self._ids.get((path, kind), ())]
-        if not ids:
-            return "NULL"
         if alternate.kind == JSON:
             read = f"{value} ->> '$'" if self._texts else f"nullif({value}::VARCHAR, 'null')"
         elif alternate.kind == STRING:
             read = f"{value} ->> '$'"
+        elif alternate.kind == TIME:
+            read = self._time(alternate, f"({value} ->> '$')", path)
         else:
             read = f"TRY_CAST({value} ->> '$' AS {type_sql(alternate.kind)})"
-        return f"CASE WHEN {SHAPE} IN ({', '.join(map(str, ids))}) THEN {read} END"
+        return self._in_shapes(path, kinds, read)
+
+    def _time(self, alternate: Alternate, text: str, path: Path) -> str:
+        """An engine rounds to microseconds: of a text that says more, no more is read than they hold."""
+        read = f"TRY_CAST({text} AS TIMESTAMPTZ)"
+        if not alternate.original:
+            return read
+        cut = f"regexp_replace(upper({text}), '([.][0-9]{{6}})[0-9]+', '\\1')"
+        return f"coalesce({self._in_shapes(path, (ORIGINAL,), f'TRY_CAST({cut} AS TIMESTAMPTZ)')}, {read})"
+
+    def _text(self, member: Member, value: str) -> str:
+        return f"{value} ->> '$'" if is_mixed(member) else value
+
+    def _in_shapes(self, path: Path, kinds: Iterable[str], value: str) -> str:
+        """NULL in rows that have something else there."""
+        ids = [id for kind in kinds for id in self._ids.get((path, kind), ())]
+        return f"CASE WHEN {SHAPE} IN ({', '.join(map(str, ids))}) THEN {value} END" if ids else "NULL"
 
 
 def is_mixed(member: Member) -> bool:
@@ -112,6 +145,8 @@ def places(shape: Object, above: Path = ()) -> Iterator[tuple[Path, str]]:
         yield path, kind_of(type)
         if isinstance(type, Maybe):
             yield path, MAYBE
+        if sure(type) == TEXT_TIME:
+            yield path, ORIGINAL
         if isinstance(inner := sure(type), Object):
             yield from places(inner, path)
 

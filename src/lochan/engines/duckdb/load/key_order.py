@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from sqlglot import exp
+
 from lochan.engines.duckdb.load.sql import name_sql
 from lochan.formats.pool_settings import Path, PoolKey, PoolSettings
 from lochan.pools import keys
@@ -12,6 +14,7 @@ from lochan.pools.forms import Form
 from lochan.pools.keys import Instant
 from lochan.pools.layout import BODY_COLUMN, Layout, Member
 from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, JSON, NULL, OBJECT, STRING, TIME, Object, Type, kind_of, sure
+from lochan.query.compile import moments
 from lochan.query.compile.sql import Sql
 from lochan.query.dialects import render
 from lochan.query.leaves import LeafInfo as KnownLeaf
@@ -28,6 +31,7 @@ class Part(NamedTuple):
 
     key: PoolKey
     kinds: dict[str, str]  # a kind, and the expression that is not NULL in rows that have it there
+    original: str = ""  # of times: the column of the texts that are kept beside some
 
     @property
     def is_there(self) -> str:
@@ -35,12 +39,17 @@ class Part(NamedTuple):
             return "true"  # a row is always there
         return " OR ".join(f"{sql} IS NOT NULL" for sql in self.kinds.values()) or "false"
 
+    @property
+    def finer(self) -> str:
+        """What of a time microseconds do not hold. REQUIRES: some texts are kept."""
+        return render(moments.finer(exp.Var(this=self.original)), "duckdb")
+
 
 class Order:
     def __init__(self, layout: Layout, settings: PoolSettings, shapes: Mapping[int, Object]) -> None:
         self._settings = settings
         find = _kept_columns if layout.body else _columns
-        self.parts = [Part(key, find(layout, key.path, shapes)) for key in settings.keys]
+        self.parts = [Part(key, *find(layout, key.path, shapes)) for key in settings.keys]
 
     @property
     def has_key(self) -> str:
@@ -72,6 +81,8 @@ class Order:
         for kind, sql in part.kinds.items():
             if kind not in (INT, FLOAT) or not {INT, FLOAT} <= part.kinds.keys():
                 yield f"{sql} {how}"
+            if kind == TIME and part.original:
+                yield f"{part.finer} {how}"
 
     def values_sql(self) -> list[str]:
         """What `encoded` wants of a row, as columns."""
@@ -88,7 +99,7 @@ class Order:
     def _end(self, values: tuple[Any, ...], *, last: bool) -> bytes:
         """Up to a part that may be no scalar: its own text may be written in another way than the engine's."""
         rest, made = iter(values), b""
-        for part in self.parts:
+        for number, part in enumerate(self.parts, 1):
             value = _value({kind: next(rest) for kind in part.kinds})
             if not part.key.path:
                 made += keys.text_part(value, part.key)
@@ -96,6 +107,9 @@ class Order:
                 return made + keys.any_part(part.key, last=last)
             else:
                 made += keys.part(value, part.key, self._settings)
+                if part.original and isinstance(value, Instant) and number < len(self.parts):
+                    # Rows are in order by more of the time than the bytes tell, and only then by what is behind it.
+                    return made + keys.REST_LAST if last else made
         return made
 
 
@@ -106,21 +120,26 @@ def _value(by_kind: dict[str, Any]) -> Any:
     return None
 
 
-def _columns(layout: Layout, path: Path, shapes: Mapping[int, Object]) -> dict[str, str]:
+Found = tuple[dict[str, str], str]  # kinds, and the column of original texts
+
+
+def _columns(layout: Layout, path: Path, shapes: Mapping[int, Object]) -> Found:
     if not path:
-        return {JSON: _text(layout, path, shapes)}
+        return {JSON: _text(layout, path, shapes)}, ""
     members, of = layout.members, ""
     for name in path[:-1]:
         member = _named(members, name)
         inner = member.alternate(OBJECT) if member else None
         if inner is None:
-            return {}
+            return {}, ""
         members, of = inner.members, f"{of}{name_sql(inner.column)}."
     found = _named(members, path[-1])
     if found is None:
-        return {}
+        return {}, ""
     kinds = {each.kind: of + name_sql(each.column) for each in found.alternates if each.kind not in _COMPOSITE}
-    return kinds if len(kinds) == len(found.alternates) else {**kinds, JSON: _text(layout, path, shapes)}
+    if len(kinds) < len(found.alternates):
+        kinds[JSON] = _text(layout, path, shapes)
+    return kinds, _original(found, of)
 
 
 def _text(layout: Layout, path: Path, shapes: Mapping[int, Object]) -> str:
@@ -154,13 +173,18 @@ def _takes(member: Member, type: Type) -> bool:
     return own is not None or kind == NULL or member.alternate(JSON) is not None
 
 
-def _kept_columns(layout: Layout, path: Path, _: Mapping[int, Object]) -> dict[str, str]:
+def _original(member: Member, of: str) -> str:
+    time = member.alternate(TIME)
+    return of + name_sql(time.original) if time is not None and time.original else ""
+
+
+def _kept_columns(layout: Layout, path: Path, _: Mapping[int, Object]) -> Found:
     """Of rows that are text."""
     if not path:
-        return {JSON: name_sql(BODY_COLUMN)}
+        return {JSON: name_sql(BODY_COLUMN)}, ""
     member = layout.member(".".join(path))
     scalars = {each.kind: name_sql(each.column) for each in member.alternates} if member else {}
-    return {**scalars, JSON: name_sql(text_column(path))}
+    return {**scalars, JSON: name_sql(text_column(path))}, _original(member, "") if member else ""
 
 
 def text_column(path: Path) -> str:

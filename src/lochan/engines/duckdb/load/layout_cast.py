@@ -45,16 +45,24 @@ def carried(
     values = []
     for member in to:
         there = sources.get(member.name)
-        if there is not None and any(member.alternate(each.kind) is None for each in there.alternates):
+        if there is not None and not all(_takes(member.alternate(each.kind), each) for each in there.alternates):
             return None
         for alternate in member.alternates:
             path = (*above, member.name)
-            value = _value(alternate, there.alternate(alternate.kind) if there else None, bare, of, path)
+            own = there.alternate(alternate.kind) if there else None
+            value = _value(alternate, own, bare, of, path)
             if value is None:
                 return None
             if alternate.column:
                 values.append(f"{value} AS {name_sql(alternate.column)}")
+            if alternate.original:
+                original = of + name_sql(own.original) if own is not None and own.original else "NULL::VARCHAR"
+                values.append(f"{original} AS {name_sql(alternate.original)}")
     return values
+
+
+def _takes(to: Alternate | None, source: Alternate) -> bool:
+    return to is not None and (bool(to.original) or not source.original)
 
 
 def _value(to: Alternate, source: Alternate | None, bare: Bare, of: str, path: Path) -> str | None:

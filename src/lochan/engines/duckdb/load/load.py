@@ -27,6 +27,7 @@ from lochan.pools.faults import FAIL, Faults
 from lochan.pools.object_upload import ObjectWriter
 from lochan.pools.repeated_result import landed_first
 from lochan.pools.settings import settings_of
+from lochan.pools.unparsed_times import unparsed_times
 from lochan.versioning.moving import NOTHING, Said
 from lochan.versioning.once import once
 from lochan.versioning.open_repository import OpenRepository
@@ -68,6 +69,11 @@ class Loaded:
     @property
     def size_bytes(self) -> int:
         return sum(entry.size for entry in self.objects)
+
+    @property
+    def unparsed_times(self) -> dict[str, int]:
+        """Of fields declared as times: how many values say none, and were loaded as strings."""
+        return unparsed_times(self.objects)
 
 
 async def loaded_first(repository: OpenRepository, before: CarriedOut) -> Loaded:

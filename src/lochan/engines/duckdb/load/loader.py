@@ -42,7 +42,7 @@ class Loader:
         self.faults = faults
         self._keys = [key.path for key in settings.keys if key.path]
         self._known = KnownShapes(self._keys)
-        self._staging = Staging(session, self._known, self._order)
+        self._staging = Staging(session, self._known, self._order, settings.times)
         self._learning = Learning(self._known, faults, settings.times)
         self._text_bytes = 0
 
@@ -111,7 +111,8 @@ class Loader:
 
     def objects(self) -> Iterator[WrittenObject]:
         """When all rows are in. One file at a time."""
-        objects = Objects(self.session, self._known, self._settings, self._text_bytes)
+        settings = self._settings
+        objects = Objects(self.session, self._known, settings, self._text_bytes, settings.times)
         for relation in self._relations():
             yield from objects.write(relation)
 

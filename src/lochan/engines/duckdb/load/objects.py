@@ -6,7 +6,7 @@ so objects do not overlap, and no sort is larger than an object.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,8 +18,9 @@ from lochan.engines.duckdb.load.key_order import Order
 from lochan.engines.duckdb.load.known_shapes import KnownShapes
 from lochan.engines.duckdb.load.relation import Relation
 from lochan.engines.duckdb.load.sql import name_sql, text_sql
-from lochan.engines.duckdb.load.statistics import column_facts
+from lochan.engines.duckdb.load.statistics import column_facts, strings_at
 from lochan.engines.duckdb.session import Session
+from lochan.formats.pool_settings import Path as FieldPath
 from lochan.formats.pool_settings import PoolSettings
 from lochan.pools.decimals import DecimalColumn
 from lochan.pools.facts import Facts, ShapeFacts
@@ -40,12 +41,21 @@ class WrittenObject(NamedTuple):
 
 
 class Objects:
-    def __init__(self, session: Session, known: KnownShapes, settings: PoolSettings, text_bytes: int) -> None:
-        """`text_bytes` is how long all rows were as text: a file of them is hardly ever larger."""
+    def __init__(
+        self,
+        session: Session,
+        known: KnownShapes,
+        settings: PoolSettings,
+        text_bytes: int,
+        times: Collection[FieldPath],
+    ) -> None:
+        """`text_bytes` is how long all rows were as text: a file of them is hardly ever larger. `times` are the fields
+        that are declared as times, but for those where strings may say a time: rows of earlier versions have such."""
         self._session = session
         self._known = known
         self._settings = settings
         self._text_bytes = text_bytes
+        self._times = tuple(times)
         self._keys = tuple(key.path for key in settings.keys if key.path)
         self._made = 0
 
@@ -71,16 +81,19 @@ class Objects:
         decimals = decimal_columns(self._session, rows, layout)
         self._copy(rows, order, file, told, layout, decimals)
         keyless, low, high = self._span(rows, order)
+        columns = column_facts(file, layout, told, self._keys)
         facts = Facts(
             rows=count,
             keyless=keyless,
             key_min=low,
             key_max=high,
             shapes=told,
-            columns=(*decimal_facts(file, decimals), *column_facts(file, layout, told, self._keys)),
+            columns=(*decimal_facts(file, decimals), *columns),
             body=layout.body,
             keys=self._keys,
             decimals=decimals,
+            times=self._times,
+            strings=tuple(strings_at(path, layout, shapes, columns) for path in self._times),
         )
         return WrittenObject(file, facts)
 

@@ -10,7 +10,7 @@ here though they are good, and are tried otherwise.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from lochan.engines.duckdb.load.columns import ROW, is_mixed, kind_at, may_be_null
@@ -46,13 +46,15 @@ def style_of(row: Mapping[str, object], text: str) -> Style | None:
     return next((each for each in reversed(STYLES) if begin.startswith(f"{{{row_text(names[0])}{each.colon}")), None)
 
 
-def proof(shapes: Mapping[Object, int], styles: Mapping[Object, Style], layout: Layout) -> str:
+def proof(
+    shapes: Mapping[Object, int], styles: Mapping[Object, Style], layout: Layout, times: Collection[Path] = ()
+) -> str:
     """An expression over `line` and the struct that was read of it: the number of the row's shape, or NULL. Empty: no
-    shape can be shown so."""
+    shape can be shown so. At `times` a string is one only if it says no time."""
     checks: dict[Object, str] = {}
     paths = list(_leaves(layout.members, (), ROW))
     for shape in list(shapes)[: min(SHAPES_MAX, _ARMS_MAX // (len(paths) + 1))]:
-        check = _Check(styles.get(shape, STYLES[0])).of(shape, layout)
+        check = _Check(styles.get(shape, STYLES[0]), times).of(shape, layout)
         if check is not None:
             checks[shape] = f"CASE WHEN {check} THEN {shapes[shape]} END"
     there = {sql: {shape: _is_there(shape, path) for shape in checks} for path, sql in paths}
@@ -95,13 +97,14 @@ def _leaves(members: Sequence[Member], above: Path, of: str) -> Iterator[tuple[P
 
 
 class _Check:
-    def __init__(self, style: Style) -> None:
+    def __init__(self, style: Style, times: Collection[Path]) -> None:
         self._style = style
+        self._times = times
         self._pieces: list[str] = [""]  # texts and expressions in turn, beginning with a text
         self._tests: list[str] = []
 
     def of(self, shape: Object, layout: Layout) -> str | None:
-        if len(shape.fields) > _FIELDS_MAX or not self._object(shape, layout.members, ROW):
+        if len(shape.fields) > _FIELDS_MAX or not self._object(shape, layout.members, ROW, ()):
             return None
         self._text("\n")
         return " AND ".join([f"line = {self._written()}", *self._tests])
@@ -116,19 +119,19 @@ class _Check:
     def _value(self, sql: str) -> None:
         self._pieces += [sql, ""]
 
-    def _object(self, shape: Object, members: Sequence[Member], of: str) -> bool:
+    def _object(self, shape: Object, members: Sequence[Member], of: str, above: Path) -> bool:
         by_name = {member.name: member for member in members}
         self._text("{")
         for number, (name, type) in enumerate(shape.fields):
             self._text((self._style.comma if number else "") + row_text(name) + self._style.colon)
-            if not self._field(type, by_name[name], f"{of}.{name_sql(name)}"):
+            if not self._field(type, by_name[name], f"{of}.{name_sql(name)}", (*above, name)):
                 return False
         self._text("}")
         return True
 
-    def _field(self, type: Type, member: Member, value: str) -> bool:
+    def _field(self, type: Type, member: Member, value: str, path: Path) -> bool:
         if isinstance(type, Maybe):
-            return self._maybe(type.of, member, value)
+            return self._maybe(type.of, member, value, path)
         kind = kind_of(type)
         if type == NULL:
             self._text("null")
@@ -137,7 +140,7 @@ class _Check:
         if kind == JSON or own is None:
             return False
         if isinstance(type, Object):
-            return self._object(type, own.members, value)
+            return self._object(type, own.members, value, path)
         if isinstance(type, Array):
             return self._list(type, value)
         read = f"{value} ->> '$'" if is_mixed(member) else value
@@ -147,6 +150,8 @@ class _Check:
             self._text('"')
         else:
             self._value(f"TRY_CAST(({read}) AS {type_sql(kind)})::VARCHAR" if is_mixed(member) else f"{read}::VARCHAR")
+        if kind == STRING and path in self._times:
+            self._tests.append(f"NOT regexp_matches({read}, {text_sql(times.LIKE_TIMES)})")
         if kind == TIME:
             format = str(type).partition(":")[2]
             if format == times.NATIVE:
@@ -154,10 +159,10 @@ class _Check:
             self._tests.append(f"regexp_full_match({read}, {text_sql(times.pattern(format))})")
         return True
 
-    def _maybe(self, type: Type, member: Member, value: str) -> bool:
+    def _maybe(self, type: Type, member: Member, value: str, path: Path) -> bool:
         """A NULL that was read of anything but null is not what was read."""
-        inner = _Check(self._style)
-        if not inner._field(type, member, value):
+        inner = _Check(self._style, self._times)
+        if not inner._field(type, member, value, path):
             return False
         is_null = f"({value} ->> '$') IS NULL" if is_mixed(member) else f"{value} IS NULL"
         self._value(f"CASE WHEN {is_null} THEN 'null' ELSE {inner._written()} END")

@@ -9,7 +9,7 @@ the tables together again. One that has grown large goes to files (`spill_tables
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -18,16 +18,17 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lochan.engines.duckdb.load.columns import ROW, SHAPE, Columns, structure
+from lochan.engines.duckdb.load.columns import ROW, SHAPE, Columns, kind_at, structure
 from lochan.engines.duckdb.load.known_shapes import KnownShapes
 from lochan.engines.duckdb.load.layout_cast import bare, carried
 from lochan.engines.duckdb.load.shape_proof import proof
 from lochan.engines.duckdb.load.spill_tables import Aside
 from lochan.engines.duckdb.load.sql import name_sql, text_sql
 from lochan.engines.duckdb.session import Session
+from lochan.formats.pool_settings import Path
 from lochan.pools.layout import SHAPE_COLUMN, Layout
 from lochan.pools.pattern import pattern
-from lochan.pools.shape import Object
+from lochan.pools.shape import STRING, Object
 
 _PATTERNS_MAX = 16  # each row is tried against them, one after the other
 _SLICE_ROWS = 16_384
@@ -42,10 +43,13 @@ class Table(NamedTuple):
 
 
 class Staging:
-    """`order` has the terms by which rows of a layout will be sorted."""
+    """`order` has the terms by which rows of a layout will be sorted; `times` are the fields declared as times."""
 
-    def __init__(self, session: Session, known: KnownShapes, order: Callable[[Layout], list[str]]) -> None:
+    def __init__(
+        self, session: Session, known: KnownShapes, order: Callable[[Layout], list[str]], times: Collection[Path]
+    ) -> None:
         self._session = session
+        self._times = times
         self._known = known
         self._order = order
         self._aside = Aside(session)
@@ -69,7 +73,8 @@ class Staging:
         table = self._table()
         arms = " ".join(f"WHEN regexp_full_match(line, {text_sql(text)}) THEN {id}" for id, text in patterns)
         matched = f"CASE {arms} END" if arms else "NULL::INTEGER"
-        shown = proof({shape: self._known.columns[shape] for shape in shapes}, self._known.styles, table.layout)
+        numbers = {shape: self._known.columns[shape] for shape in shapes}
+        shown = proof(numbers, self._known.styles, table.layout, self._times)
         try:
             if shown:
                 self._insert(table, lines, f"coalesce({shown}, {matched})", read_all=True)
@@ -166,6 +171,8 @@ class Staging:
         """What verifies rows by now: the number of a shape, and its regular expression."""
         found: list[tuple[Object, str]] = []
         for shape in self._known.frequent():
+            if any(kind_at(shape, path) == STRING for path in self._times):
+                continue  # a regular expression cannot tell which strings say no time
             text = pattern(shape)
             if text is not None:
                 found.append((shape, text))

@@ -17,8 +17,8 @@ from lochan.engines.duckdb.load.columns import places
 from lochan.engines.duckdb.load.filters import filters
 from lochan.formats.pool_settings import Path
 from lochan.pools.facts import TEXT_MAX, Bound, ColumnFacts, ShapeFacts
-from lochan.pools.layout import Layout, Member
-from lochan.pools.shape import ARRAY, INT, JSON, OBJECT, STRING, TIME, Array, Object, Type
+from lochan.pools.layout import Layout, Member, column_of
+from lochan.pools.shape import ARRAY, INT, JSON, OBJECT, STRING, TIME, Array, Object, Type, kind_of, type_at
 
 _START = datetime(1970, 1, 1, tzinfo=UTC)
 _MICRO = timedelta(microseconds=1)
@@ -49,6 +49,15 @@ def column_facts(
     return tuple(_filtered(file, found, keys))
 
 
+def strings_at(path: Path, layout: Layout, shapes: Sequence[ShapeFacts], columns: Sequence[ColumnFacts]) -> int:
+    """How many rows have a string there. `shapes` are those of all rows."""
+    own = None if layout.body else column_of(layout, path, STRING)
+    if own is not None:
+        return next((each.present for each in columns if each.path == own), 0)
+    found = ((type_at(each.shape, path), each.rows) for each in shapes)
+    return sum(rows for type, rows in found if type is not None and kind_of(type) == STRING)
+
+
 def _filtered(file: File, found: Mapping[Leaf, ColumnFacts], keys: Sequence[Path]) -> Iterator[ColumnFacts]:
     """What the rows are sorted by needs no filter."""
     some = {
@@ -71,6 +80,8 @@ def leaves(layout: Layout, keys: Sequence[Path] = ()) -> Iterator[Leaf]:
     for member in layout.members:
         for each in member.alternates:
             yield Leaf(paths[member.name], (each.column,), each.kind, next(numbers))
+            if each.original:
+                next(numbers)
 
 
 def _leaves(members: Iterable[Member], above: Path, columns: Path, numbers: Iterator[int]) -> Iterator[Leaf]:
@@ -83,6 +94,8 @@ def _leaves(members: Iterable[Member], above: Path, columns: Path, numbers: Iter
             elif alternate.column:
                 yield Leaf(path, column, alternate.kind, next(numbers))
                 for _ in range(_width(alternate.element) - 1 if alternate.kind == ARRAY else 0):
+                    next(numbers)
+                if alternate.original:  # what the texts say is known of the times
                     next(numbers)
 
 

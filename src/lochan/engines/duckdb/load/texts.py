@@ -15,7 +15,21 @@ from lochan.formats.pool_settings import Path
 from lochan.pools import times
 from lochan.pools.json_row import row_text
 from lochan.pools.layout import BODY_COLUMN, SHAPE_COLUMN, Layout, body_layout
-from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, JSON, OBJECT, SCALARS, STRING, TIME, Object
+from lochan.pools.shape import (
+    ARRAY,
+    BOOL,
+    FLOAT,
+    INT,
+    JSON,
+    OBJECT,
+    SCALARS,
+    STRING,
+    TEXT_TIME,
+    TIME,
+    Object,
+    Type,
+    type_at,
+)
 
 _OTHERS = (OBJECT, ARRAY, JSON)
 _TYPES = {
@@ -29,7 +43,8 @@ _TYPES = {
 
 def every_kind(keys: Sequence[Path]) -> Layout:
     """Columns for whatever may be at the keys."""
-    return body_layout([_at(path, kind) for path in keys for kind in SCALARS], keys)
+    types = (*(kind for kind in SCALARS if kind != TIME), TEXT_TIME)
+    return body_layout([_at(path, type) for path in keys for type in types], keys)
 
 
 def texts_table(judged: Sequence[Judged], ids: Iterable[int], keys: Sequence[Path]) -> pa.Table:
@@ -46,6 +61,10 @@ def texts_table(judged: Sequence[Judged], ids: Iterable[int], keys: Sequence[Pat
         for alternate in member.alternates:
             mine = [value if kind == alternate.kind else None for value, kind in zip(values, kinds, strict=True)]
             arrays[alternate.column] = _array(mine, alternate.kind)
+            if alternate.original:
+                types = [type_at(each.shape, path) for each in judged]
+                texts = [value if type == TEXT_TIME else None for value, type in zip(values, types, strict=True)]
+                arrays[alternate.original] = pa.array(texts, pa.string())
         arrays[text_column(path)] = pa.array(
             [
                 row_text(_value(each.row, path)) if kind in _OTHERS else None
@@ -56,8 +75,8 @@ def texts_table(judged: Sequence[Judged], ids: Iterable[int], keys: Sequence[Pat
     return pa.table(arrays)
 
 
-def _at(path: Path, kind: str) -> Object:
-    inner = Object(((path[-1], "time:native" if kind == TIME else kind),))
+def _at(path: Path, type: Type) -> Object:
+    inner = Object(((path[-1], type),))
     for name in reversed(path[:-1]):
         inner = Object(((name, inner),))
     return inner
@@ -71,9 +90,14 @@ def _value(row: Any, path: Path) -> Any:
 
 def _array(values: list[Any], kind: str) -> pa.Array:
     if kind == TIME:
-        micros = [times.parse(value) if isinstance(value, str) else _micros(value) for value in values]
+        micros = [_micros_in(value) if isinstance(value, str) else _micros(value) for value in values]
         return pa.array(micros, pa.int64()).cast(_TYPES[TIME])
     return pa.array(values, _TYPES[kind])
+
+
+def _micros_in(text: str) -> int:
+    micros = times.micros_in(text)
+    return times.parse(text) if micros is None else micros
 
 
 def _micros(value: date | None) -> int | None:
