@@ -10,9 +10,9 @@ import re
 from dataclasses import dataclass, field
 from functools import partial
 
-_WORD = r"(?<![0-9A-Za-z])(?=[0-9A-Za-z]*[0-9])(?=[0-9A-Za-z]*[A-Z])[0-9A-Za-z]{%d}(?![0-9A-Za-z])"
+_WORD = r"(?<![0-9A-Za-z])(?=[0-9A-Za-z]*[A-Z])[0-9A-Za-z]{%d}(?![0-9A-Za-z])"  # one in a thousand has no digit
 _HASH = r"[0-9a-f]{64}(?![0-9A-Za-z])"
-_SHORT_HASH = r"(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{12}(?![0-9A-Za-z])"
+_SHORT_HASH = r"[0-9a-f]{12}(?![0-9A-Za-z])"  # one in three hundred is all digits: scripts print no such numbers
 
 # Each kind with the whole length of such an id, and how one is told apart. The first that fits counts.
 _KINDS: dict[str, tuple[int, str]] = {
