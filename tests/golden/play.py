@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import pwd
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import chdir, contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from unittest import mock
 
 from click.testing import CliRunner
@@ -34,7 +35,7 @@ def play(script: Script, folder: Path, lake: str, env: Mapping[str, str]) -> Scr
         }
     )
     parts: list[str | Step] = []
-    with _alone(folder, env):
+    with alone(folder, env):
         for part in script.parts:
             parts.append(part if isinstance(part, str) else _run(part, words))
     return Script(parts)
@@ -62,19 +63,20 @@ def _output(command: list[str], given: list[str]) -> tuple[str, str, int]:
             files = [each for each in Path(place).rglob("*") if each.is_file()]
             return "".join(f"{file.relative_to(place)}\n" for file in sorted(files)), "", 0
         case ["lochan", *words, "<", file]:
-            return _lochan(words, Path(file).read_bytes())
+            return lochan(words, Path(file).read_bytes())
         case ["lochan", *words]:
-            return _lochan(words, b"")
+            return lochan(words, b"")
     raise ValueError(f"a script knows lochan, write, cat and ls, not {shlex.join(command)}")
 
 
-def _lochan(words: list[str], stdin: bytes) -> tuple[str, str, int]:
+def lochan(words: Sequence[str], stdin: bytes = b"") -> tuple[str, str, int]:
+    """stdout, stderr and exit code."""
     result = CliRunner().invoke(cli, words, input=stdin, prog_name="lochan", catch_exceptions=False)
     return result.stdout, result.stderr, result.exit_code
 
 
 @contextmanager
-def _alone(folder: Path, env: Mapping[str, str]) -> Iterator[None]:
+def alone(folder: Path, env: Mapping[str, str] = MappingProxyType({})) -> Iterator[None]:
     """Nothing of the machine is seen: neither its configuration nor who sits there."""
     ours = {name: value for name, value in os.environ.items() if not name.startswith(("LOCHAN_", "AWS_", "XDG_"))}
     ours |= {"HOME": str(folder), "COLUMNS": "100", "TZ": "UTC", **env}
