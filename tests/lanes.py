@@ -1,4 +1,4 @@
-"""`make test` and the lanes it is made of: python -m tests.lanes unit|integration|sim|spark|browser|all [--full]
+"""`make test` and the lanes it is made of: python -m tests.lanes unit|thorough|integration|sim|spark|all [--full]
 
 Each lane is one run of pytest over its folders, so each prints its own closing lines; a summary stands at the end.
 """
@@ -6,25 +6,40 @@ Each lane is one run of pytest over its folders, so each prints its own closing 
 import argparse
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from tests.servers import client_env, kafka, minio, postgres
 from tests.spark import java, s3a
 
 ROOT = Path(__file__).parent.parent
+_QUICK = ["tests/unit", "tests/property", "tests/golden"]
 LANES = {
-    "unit": ["tests/unit", "tests/property", "tests/golden"],
+    "unit": _QUICK,
+    "thorough": _QUICK,  # of the same folders, those that are marked so
     "integration": ["tests/kill", "tests/model", "tests/docs", "tests/integration"],  # the long files first
     "sim": ["tests/sim"],
     "spark": ["tests/spark"],
-    "browser": ["tests/browser"],
 }
 # Tests of one file may share a server, or a lake.
 _BY_FILE = ["-n", "2", "--dist", "loadfile", "--no-loadscope-reorder"]
-AT_ONCE = {"unit": ["-n", "2"], "integration": _BY_FILE, "sim": ["-n", "2"], "spark": _BY_FILE}
+OPTIONS = {
+    "unit": ["-n", "2", "-m", "not thorough"],
+    "thorough": ["-n", "2", "-m", "thorough"],
+    "integration": _BY_FILE,
+    "sim": ["-n", "2"],
+    "spark": _BY_FILE,
+}
+# Each write to a lake is synced. Quick tests learn nothing from waiting for a disk.
+IN_MEMORY = ("unit", "thorough")
+_MEMORY = Path("/dev/shm")
+_MEMORY_BYTES = 4 << 30
 COUNTS = re.compile(r"(\d+) (passed|failed|error|skipped)")
 
 
@@ -62,18 +77,35 @@ def _run(name: str, counts: dict[str, int]) -> None:
         s3a.jars()
         java.prepare()
     begun = time.monotonic()
-    command = [sys.executable, "-m", "pytest", *AT_ONCE.get(name, []), *folders]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, errors="replace") as pytest:
-        assert pytest.stdout is not None
-        last = ""
-        for line in pytest.stdout:
-            print(line, end="", flush=True)
-            last = line if COUNTS.search(line) else last
+    with _temporary(name) as place:
+        code, last = _pytest([*OPTIONS[name], *place, *folders])
     for number, what in COUNTS.findall(last):
         counts[what] += int(number)
-    if pytest.returncode not in (0, 1) or (pytest.returncode and not COUNTS.search(last)):
+    if code not in (0, 1) or (code and not COUNTS.search(last)):
         counts["failed"] += 1  # it did not get so far as to count
     print(f"--- {name}: {time.monotonic() - begun:.0f} s", flush=True)
+
+
+def _pytest(words: list[str]) -> tuple[int, str]:
+    """Its exit code, and the line in which it counts."""
+    command = [sys.executable, "-m", "pytest", *words]
+    last = ""
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, errors="replace") as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            print(line, end="", flush=True)
+            last = line if COUNTS.search(line) else last
+    return process.returncode, last
+
+
+@contextmanager
+def _temporary(name: str) -> Iterator[list[str]]:
+    """Where the tests of a lane put their files, as an option of pytest: in memory, if they may and there is room."""
+    if name not in IN_MEMORY or not _MEMORY.is_dir() or shutil.disk_usage(_MEMORY).free < _MEMORY_BYTES:
+        yield []
+        return
+    with tempfile.TemporaryDirectory(prefix="lochan-tests-", dir=_MEMORY) as folder:
+        yield ["--basetemp", f"{folder}/pytest"]
 
 
 if __name__ == "__main__":
