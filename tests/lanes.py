@@ -6,13 +6,9 @@ Each lane is one run of pytest over its folders, so each prints its own closing 
 import argparse
 import os
 import re
-import shutil
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from tests.servers import client_env, kafka, minio, postgres
@@ -36,10 +32,6 @@ OPTIONS = {
     "sim": ["-n", "2"],
     "spark": _BY_FILE,
 }
-# Each write to a lake is synced. Quick tests learn nothing from waiting for a disk.
-IN_MEMORY = ("unit", "thorough")
-_MEMORY = Path("/dev/shm")
-_MEMORY_BYTES = 4 << 30
 COUNTS = re.compile(r"(\d+) (passed|failed|error|skipped)")
 
 
@@ -77,8 +69,7 @@ def _run(name: str, counts: dict[str, int]) -> None:
         s3a.jars()
         java.prepare()
     begun = time.monotonic()
-    with _temporary(name) as place:
-        code, last = _pytest([*OPTIONS[name], *place, *folders])
+    code, last = _pytest([*OPTIONS[name], *folders])
     for number, what in COUNTS.findall(last):
         counts[what] += int(number)
     if code not in (0, 1) or (code and not COUNTS.search(last)):
@@ -96,16 +87,6 @@ def _pytest(words: list[str]) -> tuple[int, str]:
             print(line, end="", flush=True)
             last = line if COUNTS.search(line) else last
     return process.returncode, last
-
-
-@contextmanager
-def _temporary(name: str) -> Iterator[list[str]]:
-    """Where the tests of a lane put their files, as an option of pytest: in memory, if they may and there is room."""
-    if name not in IN_MEMORY or not _MEMORY.is_dir() or shutil.disk_usage(_MEMORY).free < _MEMORY_BYTES:
-        yield []
-        return
-    with tempfile.TemporaryDirectory(prefix="lochan-tests-", dir=_MEMORY) as folder:
-        yield ["--basetemp", f"{folder}/pytest"]
 
 
 if __name__ == "__main__":

@@ -45,6 +45,7 @@ def test_everything_is_read_as_it_was(place: Path, lake: Path, tmp_path: Path, p
         assert missing(expected, found) == []
 
 
+@pytest.mark.thorough
 def test_work_goes_on_where_it_was_left(place: Path, lake: Path, tmp_path: Path) -> None:
     """What was staged is committed, what was put aside is taken up, what was open is closed, and the past stays."""
     before = json.loads((place / "expected.json").read_text())

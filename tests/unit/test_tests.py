@@ -32,19 +32,21 @@ class Source:
         return f"{self.name}:{node.lineno}: {self.lines[node.lineno - 1].strip()}"
 
 
-SOURCES = [Source(str(file.relative_to(TESTS.parent)), file.read_text()) for file in sorted(TESTS.rglob("*.py"))]
+@pytest.fixture(scope="module")
+def sources() -> list[Source]:
+    return [Source(str(file.relative_to(TESTS.parent)), file.read_text()) for file in sorted(TESTS.rglob("*.py"))]
 
 
-def test_no_assertion_holds_whatever_the_code_does() -> None:
-    assert [place for source in SOURCES for place in vain_assertions(source)] == []
+def test_no_assertion_holds_whatever_the_code_does(sources: list[Source]) -> None:
+    assert [place for source in sources for place in vain_assertions(source)] == []
 
 
-def test_every_test_can_fail() -> None:
-    assert list(without_assertions(SOURCES)) == []
+def test_every_test_can_fail(sources: list[Source]) -> None:
+    assert list(without_assertions(sources)) == []
 
 
-def test_no_test_sleeps_in_hope() -> None:
-    assert [place for source in SOURCES for place in hoping_sleeps(source)] == []
+def test_no_test_sleeps_in_hope(sources: list[Source]) -> None:
+    assert [place for source in sources for place in hoping_sleeps(source)] == []
 
 
 @pytest.mark.parametrize(
