@@ -3,7 +3,7 @@ SHELL := /bin/bash
 PY := .venv/bin/python
 SEEDS ?= 200
 .DEFAULT_GOAL := help
-.PHONY: help setup run test unit integration spark browser sim bench lint lock clean
+.PHONY: help setup run test unit thorough integration spark sim bench golden lint lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -21,11 +21,14 @@ setup: .venv/.ready ## virtual environment in .venv with everything installed
 run: setup ## play the tour on a fresh sample lake, print what it did, and serve it
 	@PATH="$(CURDIR)/.venv/bin:$$PATH" $(PY) -m docs.tour
 
-test: setup ## the quick lane: lint, unit, integration, sim, spark (FULL=1: the long forms too)
+test: setup ## all lanes: lint, unit, thorough, integration, sim, spark (FULL=1: the long forms too)
 	@$(PY) -m tests.lanes all $(if $(FULL),--full)
 
-unit: setup ## seconds, no JVM, no server
+unit: setup ## the quick tests: no JVM, no server, nothing that takes long
 	@$(PY) -m tests.lanes unit
+
+thorough: setup ## tests beside those of `unit` that look at many cases or much data
+	@$(PY) -m tests.lanes thorough $(if $(FULL),--full)
 
 integration: setup ## against MinIO and PostgreSQL, which it starts itself; kill harness
 	@$(PY) -m tests.lanes integration $(if $(FULL),--full)
@@ -33,14 +36,14 @@ integration: setup ## against MinIO and PostgreSQL, which it starts itself; kill
 spark: setup ## what needs a JVM
 	@$(PY) -m tests.lanes spark $(if $(FULL),--full)
 
-browser: setup ## the page in a real browser
-	@$(PY) -m tests.lanes browser $(if $(FULL),--full)
-
 sim: setup ## SEEDS=200 simulated lakes under faults, and the exhaustive explorer
 	@$(PY) -m tests.sim --seeds $(SEEDS)
 
 bench: setup ## the budgets, as ratios of one run
 	@$(PY) -m bench
+
+golden: setup ## write down what golden scripts and lakes say now; look at the diff before you commit it
+	@$(PY) -m pytest tests/golden --update-golden
 
 lint: setup ## ruff, mypy --strict, the layers
 	.venv/bin/ruff check .

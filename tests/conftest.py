@@ -1,4 +1,4 @@
-"""For every test: the long forms are left out unless FULL is set."""
+"""For every test: the long forms are left out unless FULL is set; `--update-golden` writes expected output anew."""
 
 import os
 
@@ -9,6 +9,10 @@ from hypothesis import settings
 # changed; the long forms look for new ones.
 settings.register_profile("lochan", deadline=None, derandomize=not os.environ.get("FULL"))
 settings.load_profile("lochan")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-golden", action="store_true", help="write down what golden scripts and lakes say now")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -281,7 +281,7 @@ class JournalSuite(_Suite):
         feed = reader.records(follow=True)
         assert [(await anext(feed)).record.number for _ in range(2)] == [1, 2]
         waiting = asyncio.ensure_future(anext(feed))
-        await asyncio.sleep(0.05)
+        await asyncio.sleep(0.05)  # nothing may come meanwhile
         assert not waiting.done()
         await fill(writer, 1, "later")
         assert (await asyncio.wait_for(waiting, 5)).record.number == 3

@@ -1,4 +1,4 @@
-"""`make test` and the lanes it is made of: python -m tests.lanes unit|integration|sim|spark|browser|all [--full]
+"""`make test` and the lanes it is made of: python -m tests.lanes unit|thorough|integration|sim|spark|all [--full]
 
 Each lane is one run of pytest over its folders, so each prints its own closing lines; a summary stands at the end.
 """
@@ -15,16 +15,23 @@ from tests.servers import client_env, kafka, minio, postgres
 from tests.spark import java, s3a
 
 ROOT = Path(__file__).parent.parent
+_QUICK = ["tests/unit", "tests/property", "tests/golden"]
 LANES = {
-    "unit": ["tests/unit", "tests/property", "tests/golden"],
+    "unit": _QUICK,
+    "thorough": _QUICK,  # of the same folders, those that are marked so
     "integration": ["tests/kill", "tests/model", "tests/docs", "tests/integration"],  # the long files first
     "sim": ["tests/sim"],
     "spark": ["tests/spark"],
-    "browser": ["tests/browser"],
 }
 # Tests of one file may share a server, or a lake.
 _BY_FILE = ["-n", "2", "--dist", "loadfile", "--no-loadscope-reorder"]
-AT_ONCE = {"unit": ["-n", "2"], "integration": _BY_FILE, "sim": ["-n", "2"], "spark": _BY_FILE}
+OPTIONS = {
+    "unit": ["-n", "2", "-m", "not thorough"],
+    "thorough": ["-n", "2", "-m", "thorough"],
+    "integration": _BY_FILE,
+    "sim": ["-n", "2"],
+    "spark": _BY_FILE,
+}
 COUNTS = re.compile(r"(\d+) (passed|failed|error|skipped)")
 
 
@@ -62,18 +69,24 @@ def _run(name: str, counts: dict[str, int]) -> None:
         s3a.jars()
         java.prepare()
     begun = time.monotonic()
-    command = [sys.executable, "-m", "pytest", *AT_ONCE.get(name, []), *folders]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, errors="replace") as pytest:
-        assert pytest.stdout is not None
-        last = ""
-        for line in pytest.stdout:
-            print(line, end="", flush=True)
-            last = line if COUNTS.search(line) else last
+    code, last = _pytest([*OPTIONS[name], *folders])
     for number, what in COUNTS.findall(last):
         counts[what] += int(number)
-    if pytest.returncode not in (0, 1) or (pytest.returncode and not COUNTS.search(last)):
+    if code not in (0, 1) or (code and not COUNTS.search(last)):
         counts["failed"] += 1  # it did not get so far as to count
     print(f"--- {name}: {time.monotonic() - begun:.0f} s", flush=True)
+
+
+def _pytest(words: list[str]) -> tuple[int, str]:
+    """Its exit code, and the line in which it counts."""
+    command = [sys.executable, "-m", "pytest", *words]
+    last = ""
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, errors="replace") as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            print(line, end="", flush=True)
+            last = line if COUNTS.search(line) else last
+    return process.returncode, last
 
 
 if __name__ == "__main__":

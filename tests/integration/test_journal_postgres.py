@@ -248,7 +248,7 @@ def test_a_cancelled_caller_does_not_cancel_the_append(postgres_server: Postgres
         async with await psycopg.AsyncConnection.connect(url) as other:
             await other.execute("LOCK TABLE lochan.records IN EXCLUSIVE MODE")
             asking = asyncio.create_task(slots.create(2, b"two"))
-            await asyncio.sleep(0.2)
+            await asyncio.sleep(0.2)  # whether it waits by then or not, the next command has its turn
             asking.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await asking
@@ -306,7 +306,7 @@ def test_a_server_that_dies_and_comes_back_loses_and_doubles_nothing(postgres_se
             await asyncio.to_thread(server.stop, immediate=True)
             await asyncio.sleep(0.2)
             server.start()
-        await asyncio.sleep(0.2)
+        await asyncio.sleep(0.2)  # some more writes after the last stop
         stop = True
         await asyncio.gather(*lanes)
         assert len(acknowledged) > 50

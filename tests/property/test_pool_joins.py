@@ -7,6 +7,7 @@ import os
 from collections import Counter
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,6 +15,8 @@ from lochan.errors import Conflict, Invalid
 from lochan.versioning.graph import log, merge_bases, only_left
 from tests.run import run
 from tests.unit.pools.place import Pool, pool
+
+pytestmark = pytest.mark.thorough
 
 BRANCHES = ("main", "dev", "side")
 Rows = frozenset[str]

@@ -28,6 +28,8 @@ from lochan.tree.tree import Tree
 from lochan.tree.trees import Trees
 from tests.unit.staging.fakes import MemoryBase, entry, gone, new_runs, table
 
+pytestmark = pytest.mark.thorough
+
 Model = dict[str, Entry]
 T = TypeVar("T")
 

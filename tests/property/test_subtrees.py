@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,6 +20,8 @@ from lochan.versioning.subtree import Wish as Comparison
 from lochan.versioning.subtree import compare, same_file
 from lochan.versioning.visible import visible
 from tests.run import run
+
+pytestmark = pytest.mark.thorough
 
 ANN = Actor("ann", "test", "here")
 PATHS = st.text(alphabet="a/é\U0001f600", min_size=1, max_size=4)

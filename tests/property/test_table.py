@@ -1,9 +1,12 @@
 """A table and its forks behave like dictionaries, whatever the order of forks and joins."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lochan.journal.table import Table
+
+pytestmark = pytest.mark.thorough
 
 _STEPS = st.lists(st.tuples(st.sampled_from("pdfjx"), st.integers(0, 4), st.integers(1, 99)), max_size=60)
 

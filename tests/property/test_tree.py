@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from itertools import pairwise
 
 import pyarrow as pa
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,6 +21,8 @@ from lochan.tree.strategy import ASK, DEST, SOURCE, Strategy
 from lochan.tree.tree import Tree
 from lochan.tree.trees import Changes, Trees
 from tests.unit.tree.forest import gathered, run
+
+pytestmark = pytest.mark.thorough
 
 Model = dict[str, str]  # path -> checksum
 

@@ -88,6 +88,7 @@ def _flags(call: ast.Call) -> int:
     return found
 
 
+@pytest.mark.thorough
 def test_none_of_ours_can_be_cut_in_many_ways() -> None:
     found = {(pattern, flags): where for where, pattern, flags in (*written(), *loaded())}
     assert len(found) > 80
@@ -95,6 +96,7 @@ def test_none_of_ours_can_be_cut_in_many_ways() -> None:
     assert bad == set()
 
 
+@pytest.mark.thorough
 def test_those_that_are_made_at_run_time_are_known() -> None:
     made = set()
     for path, call in calls():

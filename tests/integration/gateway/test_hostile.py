@@ -390,13 +390,13 @@ def test_who_does_not_read_what_it_asked_for_holds_nothing(attacked: LochanServe
         deaf = [stack.enter_context(Wire(attacked.s3)) for _ in range(6)]
         for wire in deaf:
             wire.send(signed(attacked, "v4 header", "GET", "/attacked/main/large").encoded())
-        time.sleep(1)
+        time.sleep(1)  # time to read too much, if it would
         assert resident(attacked.process.pid) - before < len(deaf) * (40 << 20)  # and not six times the whole
         slow = s3.get_object(**key)["Body"]
         begun = slow.read(1 << 20)
         time.sleep(IDLE_S / 2)  # slow is not deaf
         assert begun + slow.read() == large
-        time.sleep(IDLE_S)
+        time.sleep(IDLE_S)  # who is deaf for so long is given up
         for wire in deaf:
             with pytest.raises(EOFError):  # it ends before its length
                 wire.answer()

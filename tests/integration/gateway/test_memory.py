@@ -91,7 +91,7 @@ def test_many_clients_that_take_nothing(tmp_path: Path) -> None:
             for _ in range(SLOW):
                 wire = open.enter_context(Wire(server.s3))
                 wire.send(signed(server, "v4 header", "GET", "/demo/main/large").encoded())
-            time.sleep(3)
+            time.sleep(3)  # time to read too much, if it would
             assert s3.head_object(Bucket="demo", Key="main/large")["ContentLength"] == 64 << 20
         assert peaks[-1] < LIMIT, f"{peaks[-1] >> 20} MiB"  # with 16 MiB each it would be 1 GiB
         with watched(server), closing(s3.get_object(Bucket="demo", Key="main/large")["Body"]) as stream:

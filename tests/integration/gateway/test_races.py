@@ -202,7 +202,7 @@ def test_killed_while_it_completes_a_retry_succeeds_once(pair: Pair, wait_ms: in
         upload = uploaded(s3, f"killed-{wait_ms}")
         thread = threading.Thread(target=lambda: at_once([lambda: upload.complete(s3)]))
         thread.start()
-        time.sleep(wait_ms / 1_000)
+        time.sleep(wait_ms / 1_000)  # the case: how far it has come
         killed(server)
         thread.join()
     whole = md5(md5(BIG).digest() + md5(b"end").digest()).hexdigest()
@@ -222,7 +222,7 @@ def test_told_to_stop_it_loses_nothing_that_it_acknowledged(tmp_path: Path) -> N
         threads = [threading.Thread(target=_put_until_it_stops, args=(server, number, acked)) for number in range(8)]
         for thread in threads:
             thread.start()
-        time.sleep(1.5)
+        time.sleep(1.5)  # the load that it is stopped under
         begun = time.monotonic()
         server.process.send_signal(signal.SIGTERM)
         assert server.process.wait(30) == 0

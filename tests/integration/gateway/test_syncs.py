@@ -20,7 +20,7 @@ def test_every_acknowledged_put_follows_its_syncs(tmp_path: Path) -> None:
         for number in range(PUTS):
             body = LARGE if number == PUTS - 1 else b"x"
             s3.put_object(Bucket="demo", Key=f"main/mark-{number}", Body=body)
-    time.sleep(0.5)
+    time.sleep(0.5)  # the tracer ends after the server, and writes its last lines
     answered = _answers(list(calls(trace)))
     assert len(answered) >= PUTS + 2
     for before in answered[-PUTS:]:  # the calls between the answer before and this one
@@ -36,11 +36,11 @@ def test_syncs_are_shared_by_those_who_come_together(tmp_path: Path) -> None:
     with lochan_server(tmp_path / "lake", under=command(trace)) as server, closing(server.boto3()) as s3:
         s3.create_bucket(Bucket="demo")
         s3.put_object(Bucket="demo", Key="main/first", Body=b"folders are made")
-        time.sleep(0.5)
+        time.sleep(0.5)  # what the first put has left to do is counted with it
         until = sum(each.name == "fsync" for each in calls(trace))
         with ThreadPoolExecutor(16) as pool:
             list(pool.map(lambda n: s3.put_object(Bucket="demo", Key=f"main/{n}", Body=b"x"), range(160)))
-    time.sleep(0.5)
+    time.sleep(0.5)  # the tracer ends after the server, and writes its last lines
     syncs = sum(each.name == "fsync" for each in calls(trace)) - until
     assert syncs < 160 * 4, "alone each would take four"
 

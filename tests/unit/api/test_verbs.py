@@ -78,4 +78,5 @@ def test_what_is_public_is_there_and_nothing_else() -> None:
         assert getattr(lochan, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'lake_of_dreams'"):
         _ = lochan.lake_of_dreams
-    assert lochan.connect is lochan.connect
+    first = lochan.connect
+    assert lochan.connect is first

@@ -76,6 +76,7 @@ def test_import_of_a_prefix() -> None:
     run(play())
 
 
+@pytest.mark.thorough
 def test_import_of_a_whole_bucket_in_batches() -> None:
     async def play() -> None:
         bucket = Bucket()

@@ -85,6 +85,7 @@ def test_a_path_in_an_address(path: str, written: str) -> None:
     assert with_path("r/data/1-w/id", path) == f"r/data/1-w/id/{written}"
 
 
+@pytest.mark.thorough
 @settings(deadline=None)
 @given(ANY_KEY)
 def test_every_store_takes_every_address(path: str) -> None:
@@ -94,6 +95,7 @@ def test_every_store_takes_every_address(path: str) -> None:
     assert not is_outside(address)
 
 
+@pytest.mark.thorough
 @settings(deadline=None)
 @given(ANY_KEY, ANY_KEY)
 def test_paths_that_fit_stay_apart(left: str, right: str) -> None:

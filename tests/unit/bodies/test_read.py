@@ -31,6 +31,7 @@ from tests.unit.bodies.making import bodies, in_blocks, sent
 from tests.unit.store.clocks import StillClock, counting_ids
 
 
+@pytest.mark.thorough
 @settings(deadline=None)
 @given(st.lists(st.binary(max_size=40), max_size=6), st.integers(1, 20), st.integers(0, 200), st.integers(0, 200))
 def test_any_span_over_any_cutting(blocks: list[bytes], piece: int, start: int, stop: int) -> None:
@@ -94,7 +95,7 @@ def test_never_more_than_one_piece_ahead_and_none_after_the_reader_stops() -> No
                 assert len(begun) == taken + 1
             await anext(pieces)
             await asyncio.sleep(0)  # a fifth is begun now, and cancelled
-        await asyncio.sleep(0.005)
+        await asyncio.sleep(0.005)  # nothing more may be read meanwhile
         assert (len(begun), len(ended)) == (5, 4)
 
     run(play())
@@ -184,6 +185,7 @@ def test_a_damaged_copy_in_the_cache_is_fetched_again(tmp_path: Path) -> None:
     run(play())
 
 
+@pytest.mark.thorough
 @settings(deadline=None)
 @given(st.lists(st.sampled_from([None, None, Fault.UNAVAILABLE, Fault.TIMEOUT, Fault.CORRUPT, Fault.SLOW])))
 def test_never_wrong_bytes(faults: list[Fault | None]) -> None:

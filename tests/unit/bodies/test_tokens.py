@@ -52,6 +52,7 @@ def test_a_forged_address_is_refused() -> None:
         _check(f"{forged}.{signature}")
 
 
+@pytest.mark.thorough
 @settings(deadline=None)
 @given(st.text())
 def test_nonsense_is_refused(given_token: str) -> None:

@@ -33,6 +33,7 @@ def printed(show: Any, *args: object, **kwargs: object) -> str:
     return CliRunner().invoke(command, catch_exceptions=False).stdout
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("page", [1, 3, 1 << 16])
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=ROWS)

@@ -98,6 +98,7 @@ def _bash(home: Path, lake: Path) -> Iterator[Bash]:
         os.close(ours)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "typed, line",
     [
@@ -126,6 +127,7 @@ def test_bash_completes(bash: Bash, typed: str, line: str) -> None:
     assert bash.completed(typed) == line
 
 
+@pytest.mark.thorough
 def test_bash_completes_in_the_lake_that_is_named(bash: Bash, lake: Path) -> None:
     bash.run("export LOCHAN_LAKE=/nowhere")
     assert bash.completed(f"lochan --lake {lake} log demo-files@de") == f"lochan --lake {lake} log demo-files@develop "
@@ -133,6 +135,7 @@ def test_bash_completes_in_the_lake_that_is_named(bash: Bash, lake: Path) -> Non
     bash.run(f"export LOCHAN_LAKE={lake}")
 
 
+@pytest.mark.thorough
 def test_bash_completes_what_is_in_the_repository_named_or_in_use(bash: Bash) -> None:
     bash.run("lochan branch create logs@nightly >/dev/null")
     assert bash.completed("lochan compact logs --up-to ni") == "lochan compact logs --up-to nightly "
@@ -151,6 +154,7 @@ def test_the_other_shells_are_answered(shell: str, lake: Path) -> None:
     assert answered.stderr == ""
 
 
+@pytest.mark.thorough
 def test_a_store_that_does_not_answer_gives_the_keyboard_back() -> None:
     """It takes the connection, and says nothing."""
     with socket.create_server(("127.0.0.1", 0)) as server:

@@ -38,7 +38,7 @@ def _not_advice(node: ast.AST) -> Iterator[ast.AST]:
         yield from node.values  # they are looked at together
     elif isinstance(node, ast.keyword) and node.arg == "help":
         yield node.value
-    elif isinstance(node, ast.Call) and ast.unparse(node.func) == "re.compile":
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and ast.unparse(node.func) == "re.compile":
         yield from node.args
     elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
         if node.func.id == "Setting" or node.func.id in ("Invalid", "NotFound"):
@@ -73,7 +73,10 @@ def _is_options(value: ast.expr) -> bool:
     return isinstance(value, ast.Name) and value.id == "options"
 
 
-@pytest.mark.parametrize("node", [pytest.param(node, id=place) for place, node in texts()])
+TEXTS = [pytest.param(node, id=place) for place, node in texts()]
+
+
+@pytest.mark.parametrize("node", TEXTS)
 def test_every_command_in_the_source_is_taken(node: ast.expr) -> None:
     for command in commands(_text(node)):
         try:
@@ -82,7 +85,7 @@ def test_every_command_in_the_source_is_taken(node: ast.expr) -> None:
             pytest.fail(f"`{command}`: {error.format_message()}")
 
 
-@pytest.mark.parametrize("node", [pytest.param(node, id=place) for place, node in texts()])
+@pytest.mark.parametrize("node", TEXTS)
 def test_what_is_filled_into_a_command_is_quoted(node: ast.expr) -> None:
     inside = False
     for part in node.values if isinstance(node, ast.JoinedStr) else []:

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 from tests.unit.cli.invoke import lochan
 
 PROMPT = b"lochan> "
@@ -40,6 +42,7 @@ def read_until(terminal: int, end: bytes) -> bytes:
     return read
 
 
+@pytest.mark.thorough
 def test_the_history_is_kept(newcomer: Path, tmp_path: Path) -> None:
     """Also of a shell that is killed, and of one that has used DuckDB, which leaves without Python's own ending."""
     assert lochan("init", str(tmp_path)).exit_code == 0

@@ -59,6 +59,7 @@ def test_a_condition_prunes(lake: Path) -> None:
     assert told["sources"][0]["objects_read"] == 2
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("text", "said"),
     [

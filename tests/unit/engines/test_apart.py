@@ -36,7 +36,7 @@ def test_an_interrupt_that_comes_just_before_the_statement_is_not_lost() -> None
                     ended.set()
 
             task = asyncio.create_task(apart(work, session))
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(0.05)  # whether it has begun by then or not, it must end
             task.cancel()
             await asyncio.wait_for(asyncio.wait([task]), 30)
             assert task.cancelled()

@@ -99,6 +99,7 @@ async def _rows(lake: Lake) -> None:
     found.close()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", [1, 2, 3, pytest.param(4, marks=pytest.mark.full)])
 @pytest.mark.parametrize("share", [0.01, 0.05])
 def test_all_that_is_done_succeeds(tmp_path: Path, seed: int, share: float) -> None:

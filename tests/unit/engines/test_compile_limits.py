@@ -56,6 +56,7 @@ def test_a_query_that_nobody_wants_any_more_is_not_compiled_to_its_end(tmp_path:
     run(play())
 
 
+@pytest.mark.thorough
 def test_a_sum_over_many_kinds_is_as_long_as_its_terms(tmp_path: Path) -> None:
     async def play() -> None:
         async with query_lake(tmp_path) as lake:
@@ -95,6 +96,7 @@ LARGE = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("text", LARGE.values(), ids=LARGE)
 def test_what_is_too_large_is_refused_in_words(text: str, tmp_path: Path) -> None:
     async def play() -> None:

@@ -160,6 +160,7 @@ def forked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "lake"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("act", ACTS)
 def test_every_act_finds_every_kind_of_damage(forked: Path, tmp_path: Path, act: str, kind: str) -> None:
@@ -184,6 +185,7 @@ def test_every_act_finds_every_kind_of_damage(forked: Path, tmp_path: Path, act:
     run(play())
 
 
+@pytest.mark.thorough
 def test_every_flipped_bit_is_found_by_a_query(tmp_path: Path) -> None:
     async def play() -> None:
         async with damaged_lake(tmp_path) as told:

@@ -37,6 +37,7 @@ def on_lake(folder: Path, play: Callable[[QueryLake], Awaitable[None]]) -> None:
     run(whole())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "query, expected",
     [
@@ -61,6 +62,7 @@ def test_rows_by_their_numbers(query: str, expected: list[int], tmp_path: Path) 
     on_lake(tmp_path, play)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "query, expected",
     [
@@ -79,6 +81,7 @@ def test_aggregates_are_exact(query: str, expected: dict[str, Any], tmp_path: Pa
     on_lake(tmp_path, play)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("group", ["from logs | count() by x", "select x, count(*) as count from logs group by x"])
 def test_the_same_number_is_one_group_however_it_is_written(group: str, tmp_path: Path) -> None:
     async def play(lake: QueryLake) -> None:
@@ -89,6 +92,7 @@ def test_the_same_number_is_one_group_however_it_is_written(group: str, tmp_path
     on_lake(tmp_path, play)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "query, objects",
     [
@@ -111,6 +115,7 @@ def test_objects_are_left_out_by_their_decimals(query: str, objects: int, tmp_pa
 PRICES = pa.table({"k": range(10), "price": pa.array([Decimal("0.10")] * 9 + [None], pa.decimal128(10, 2))})
 
 
+@pytest.mark.thorough
 def test_decimals_of_a_table_are_no_floats(tmp_path: Path) -> None:
     async def play(lake: QueryLake) -> None:
         await lake.pool("prices", PRICES)
@@ -139,6 +144,7 @@ def test_typed_columns_have_decimals(tmp_path: Path) -> None:
     on_lake(tmp_path, play)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "value, expected",
     [
@@ -164,6 +170,7 @@ def test_arithmetic_is_exact(value: str, expected: Any, tmp_path: Path) -> None:
     on_lake(tmp_path, play)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("value", ["u / 2", "u * u", "x * k", "u % 2"])
 def test_what_no_decimal_holds_is_refused(value: str, tmp_path: Path) -> None:
     async def play(lake: QueryLake) -> None:
@@ -173,6 +180,7 @@ def test_what_no_decimal_holds_is_refused(value: str, tmp_path: Path) -> None:
     on_lake(tmp_path, play)
 
 
+@pytest.mark.thorough
 def test_objects_written_anew_have_them_too(tmp_path: Path) -> None:
     async def play(lake: QueryLake) -> None:
         repository = await lake.lake.open_repository("logs")
@@ -207,6 +215,7 @@ KEYS: list[list[dict[str, Any]]] = [
 ]
 
 
+@pytest.mark.thorough
 def test_keys_of_many_digits_have_their_place(tmp_path: Path) -> None:
     async def answers(lake: QueryLake, ends: list[int]) -> None:
         for query, expected in (

@@ -32,6 +32,7 @@ def asked(folder: Path, text: str) -> list[Any]:
     return run(ask())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("text", TOLD_APART)
 def test_one_moment_is_one_value(text: str, tmp_path: Path) -> None:
     assert {row["ts"]: row["count"] for row in asked(tmp_path, text)} == TOLD_APART[text]

@@ -30,6 +30,7 @@ async def delete(lake: QueryLake, where: str) -> Deleted:
         await repository.close()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "where, gone, rewritten",
     [

@@ -78,6 +78,7 @@ def of_pool(
 A, B = {"k": 1, "v": "a"}, {"k": 2, "v": "b"}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "left, right, counts",
     [
@@ -144,6 +145,7 @@ def texts_of(rows: Rows) -> Counter[str]:
         return Counter(line for batch in found for line in batch.column("line").to_pylist())
 
 
+@pytest.mark.thorough
 @settings(max_examples=15, deadline=None)
 @given(st.lists(ROWS, max_size=5), st.lists(ROWS, max_size=5))
 def test_any_row_has_one_text_wherever_it_lies(some: Rows, more: Rows) -> None:
@@ -184,6 +186,7 @@ def test_a_key_in_what_is_kept_as_text(tmp_path: Path) -> None:
     assert counts == {"changed": 1, "removed": 1, "added": 1}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "left, right, said",
     [
@@ -300,6 +303,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, RowDiff]:
     return run(asked())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", CASES)
 def test_files(answers: dict[str, RowDiff], name: str) -> None:
     found = answers[name]

@@ -155,6 +155,7 @@ def test_there_is_a_file_of_every_kind_and_no_other(place: Place) -> None:
     assert [path for path in others if not re.match(rf"{place.ids['logs']}/(journal|checkpoints)/", path)] == []
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", KINDS)
 def test_damage_is_told_of_or_harmless(place: Place, name: str, way: str) -> None:

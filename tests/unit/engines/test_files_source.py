@@ -93,11 +93,13 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return run(asked())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("text, expected", QUERIES.items(), ids=QUERIES)
 def test_rows_of_files(answers: dict[str, Any], text: str, expected: list[Any]) -> None:
     assert answers[text] == expected
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "text, message",
     [

@@ -6,6 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -32,6 +33,7 @@ def test_a_part_of_an_object_that_another_file_lacks(tmp_path: Path) -> None:
     run(play())
 
 
+@pytest.mark.thorough
 @settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.lists(_OBJECTS, min_size=1, max_size=2), min_size=2, max_size=4))
 def test_any_part_of_any_objects(loads: list[list[Row]]) -> None:

@@ -60,6 +60,7 @@ def test_limits_and_folders_are_kept(instances: Instances, tmp_path: Path) -> No
         assert session.execute("SELECT current_setting('memory_limit')") == [("40.0 MiB",)]
 
 
+@pytest.mark.thorough
 def test_spilling_again(instances: Instances) -> None:
     used = set()
     for _ in range(2):

@@ -58,6 +58,7 @@ A, B, C, D = ({"k": number, "v": text} for number, text in enumerate("abcd"))
 NONE: dict[str, Any] = {"k": 5, "v": None}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "base, ours, theirs, wanted",
     [
@@ -108,6 +109,7 @@ def test_rows_are_counted(base: Rows, ours: Rows, theirs: Rows, wanted: Rows, tm
 A2, A3, NO_KEY = {"k": 0, "v": "new"}, {"k": 0, "v": "newer"}, {"v": "none"}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("more", [[], BODY], ids=["as columns", "as texts"])
 @pytest.mark.parametrize(
     "ours, theirs, strategy, wanted",

@@ -119,6 +119,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return run(asked())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("text, expected", QUERIES.items(), ids=QUERIES)
 def test_metadata(answers: dict[str, Any], text: str, expected: list[Any]) -> None:
     if isinstance(answers[text], Exception):
@@ -126,6 +127,7 @@ def test_metadata(answers: dict[str, Any], text: str, expected: list[Any]) -> No
     assert answers[text] == expected
 
 
+@pytest.mark.thorough
 def test_rows_of_files_after_a_commit(tmp_path: Path) -> None:
     from lochan.versioning.commit import Wish, commit
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -33,6 +34,7 @@ ROWS = st.fixed_dictionaries(
 PATHS = ("a", "b", "o", "o.p", "o.q", "o.p.c", "o.p.d")
 
 
+@pytest.mark.thorough
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.lists(ROWS, min_size=1, max_size=8), min_size=1, max_size=3))
 def test_rows_come_back_and_nulls_are_told(loads: list[list[Row]]) -> None:
@@ -53,6 +55,7 @@ def test_rows_come_back_and_nulls_are_told(loads: list[list[Row]]) -> None:
         run(play(Path(folder)))
 
 
+@pytest.mark.thorough
 def test_compaction_joins_what_differs_by_nulls(tmp_path: Path) -> None:
     """Each row came by itself, with nulls of its own, and an object with nothing but nulls; in the end they are one."""
     rows: list[Row] = [

@@ -35,6 +35,7 @@ ROWS: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.thorough
 def test_rows_by_themselves(tmp_path: Path) -> None:
     """As one object has them, which a load has sorted."""
 
@@ -128,6 +129,7 @@ def place(row: dict[str, Any], settings: PoolSettings) -> bytes:
     return found
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("nulls_first", [False, True], ids=["nulls last", "nulls first"])
 @pytest.mark.parametrize(
     "parts", [[("k", False)], [("k", True)], [("k", False), ("l", True)]], ids=["up", "down", "by two"]

@@ -33,6 +33,7 @@ TRIES = 12
 BY_TWO = PoolSettings((PoolKey(("k",)), PoolKey(("s",), descending=True)))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "settings, many_ranges",
     [
@@ -193,6 +194,7 @@ OPENED = [
 ]
 
 
+@pytest.mark.thorough
 def test_objects_that_are_opened(tmp_path: Path) -> None:
     """In either language; and a `*` opens no more."""
 
@@ -211,6 +213,7 @@ def test_objects_that_are_opened(tmp_path: Path) -> None:
     run(play())
 
 
+@pytest.mark.thorough
 def test_fields_of_what_is_not_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A field that only rows have which need not be read is known; of one that none has there is a warning."""
     monkeypatch.setattr(open_repository, "POOLS", Cut(1, 1, 1))  # a range for each object

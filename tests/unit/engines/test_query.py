@@ -57,11 +57,13 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
     return run(asked())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("text, expected", QUERIES, ids=[text for text, _ in QUERIES])
 def test_rows(answers: dict[str, list[Any]], text: str, expected: list[Any]) -> None:
     assert answers[text] == expected
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "text, message",
     [
@@ -165,6 +167,7 @@ SLOW = "from pool | join (from pool) on a=a | join (from pool) on a=a | count()"
 LARGE = "from pool | join (from pool) on a=a | collect(k)"  # a list of 4 * 10^6 numbers
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "text, limits, message",
     [
@@ -237,6 +240,7 @@ def test_an_object_that_vanished_is_named(tmp_path: Path) -> None:
 
 
 # --- load ------------------------------------------------------------------------------------------------------------
+@pytest.mark.thorough
 def test_load_commits_the_result(tmp_path: Path) -> None:
     async def asked() -> None:
         async with query_lake(tmp_path) as lake:
@@ -269,6 +273,7 @@ def test_an_int_in_an_object_against_a_float_that_is_computed(tmp_path: Path) ->
     run(play())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "text, rows, warning",
     [

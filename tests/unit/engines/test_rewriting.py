@@ -34,6 +34,7 @@ def in_any_order(rows: list[Any]) -> list[str]:
     return sorted(repr(row) for row in rows)
 
 
+@pytest.mark.thorough
 def test_objects_that_overlap_become_one_in_order(tmp_path: Path) -> None:
     async def play() -> None:
         async with query_lake(tmp_path) as lake:
@@ -51,6 +52,7 @@ def test_objects_that_overlap_become_one_in_order(tmp_path: Path) -> None:
     run(play())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("size_bytes", [1 << 10, 4 << 10, 8 << 10, 64 << 10])
 def test_after_many_loads_that_overlap_a_second_compaction_finds_nothing(tmp_path: Path, size_bytes: int) -> None:
     async def play() -> None:
@@ -103,6 +105,7 @@ def test_what_cannot_be_merged_is_not_tried_again_and_again(tmp_path: Path) -> N
     run(play())
 
 
+@pytest.mark.thorough
 @settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.lists(ROWS, min_size=1, max_size=3), min_size=2, max_size=2))
 def test_rows_of_any_shape_come_through(loads: list[list[dict[str, Any]]]) -> None:

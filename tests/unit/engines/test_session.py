@@ -19,6 +19,7 @@ WIDE = "SELECT i, repeat(hash(i)::VARCHAR, 16) AS h FROM range(400000) t(i) ORDE
 ENDLESS = "SELECT count(*) FROM range(100000000000) t(i) WHERE hash(i) % 3 = 0"
 
 
+@pytest.mark.thorough
 def test_what_does_not_fit_into_memory_lies_on_the_disk(tmp_path: Path) -> None:
     with Session(Limits(memory_bytes=40 << 20, threads=1), temp=str(tmp_path)) as session:
         rows = spilt = 0
@@ -30,6 +31,7 @@ def test_what_does_not_fit_into_memory_lies_on_the_disk(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.thorough
 def test_no_room_on_the_disk_either(tmp_path: Path) -> None:
     limits = Limits(memory_bytes=24 << 20, spill_bytes=1 << 20, threads=1)
     with Session(limits, temp=str(tmp_path)) as session, pytest.raises(LimitReached, match="1 MiB on the disk"):

@@ -33,6 +33,7 @@ async def outcomes(lake: QueryLake, upkeep: Upkeep, *only: str) -> list[tuple[st
     return [each[:3] for each in await round_of(lake, upkeep, *only)]
 
 
+@pytest.mark.thorough
 def test_what_passes_its_limits_is_compacted_once(tmp_path: Path) -> None:
     async def play() -> None:
         async with query_lake(tmp_path) as lake:
@@ -78,6 +79,7 @@ def test_branches_and_pools_are_those_of_the_policy(tmp_path: Path) -> None:
     run(play())
 
 
+@pytest.mark.thorough
 def test_objects_get_the_size_of_the_policy(tmp_path: Path) -> None:
     async def play() -> None:
         async with query_lake(tmp_path) as lake:
@@ -106,6 +108,7 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch, times: int, work: Callable[[], Aw
     monkeypatch.setattr("lochan.engines.compact.replace_objects", late)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("times, outcome", [(1, COMPACTED), (3, BUSY)])
 def test_who_was_quicker_is_given_way(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, times: int, outcome: str
@@ -128,6 +131,7 @@ def test_who_was_quicker_is_given_way(
     run(play())
 
 
+@pytest.mark.thorough
 def test_a_pool_that_is_damaged_does_not_stop_the_rest(tmp_path: Path) -> None:
     async def play() -> None:
         async with query_lake(tmp_path) as lake:

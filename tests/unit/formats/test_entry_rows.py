@@ -18,6 +18,7 @@ def rows_of(paths: list[str]) -> Rows:
     return Rows(pa.record_batch([pa.array(sorted(paths, key=str.encode))], ["path"]))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("remembered", [2, 2_048])
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
@@ -64,6 +65,7 @@ def test_folders_are_those_of_the_paths(
             assert rows.folders(asked, end, skip, mark, least, most) == expected(asked, end)
 
 
+@pytest.mark.thorough
 @settings(deadline=None)
 @given(paths=PATHS, key=st.text("ab/é", max_size=7))
 def test_a_search_ends_where_a_walk_does(paths: list[str], key: str) -> None:

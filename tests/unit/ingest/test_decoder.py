@@ -39,6 +39,7 @@ def told(server: ForkServer, job: str) -> Any:
         return msgspec.msgpack.decode(message.data)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("job", "ended", "crashed"),
     [
@@ -101,6 +102,7 @@ def test_limits_are_the_kernels(server: ForkServer, tmp_path: Path) -> None:
     assert told(server, f"disk {tmp_path / 'large'} {2 << 20}") == "File too large"
 
 
+@pytest.mark.thorough
 def test_another_fork_server_comes_where_one_was_killed() -> None:
     own = ForkServer(MODULE)
     try:
@@ -120,6 +122,7 @@ def test_another_fork_server_comes_where_one_was_killed() -> None:
         own.close()
 
 
+@pytest.mark.thorough
 def test_those_that_end_while_they_are_given_up_leave_the_fork_server_alive(server: ForkServer) -> None:
     """It is busy with forking, and then hears of both at once: not each time, so it is tried several times."""
     servers: set[int] = set()

@@ -95,6 +95,7 @@ SCATTERED: list[Rows] = [
 TEXT: list[Rows] = [[{"k": number, "a": 1, "A": 2, "p": "q" * 50} for number in range(100)] for _ in range(3)]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "loads, settings, several",
     [
@@ -128,6 +129,7 @@ def test_no_row_changes_and_no_objects_overlap(
     run(told())
 
 
+@pytest.mark.thorough
 def test_only_what_meets_a_span(tmp_path: Path) -> None:
     async def told() -> None:
         async with query_lake(tmp_path) as lake:

@@ -26,6 +26,7 @@ async def keys(pool: JobPool) -> list[int]:
     return [row["k"] for row in await pool.lake.rows("from logs | cut k")]
 
 
+@pytest.mark.thorough
 def test_a_batch_that_comes_again_is_found(tmp_path: Path) -> None:
     async def play() -> None:
         async with job_pool(tmp_path) as pool:
@@ -56,6 +57,7 @@ def test_the_same_batch_by_several_at_once_lands_once(tmp_path: Path) -> None:
     run(play())
 
 
+@pytest.mark.thorough
 def test_whoever_loses_the_race_lands_on_the_new_head(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def play() -> None:
         async with job_pool(tmp_path) as pool:

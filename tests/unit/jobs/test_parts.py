@@ -42,6 +42,7 @@ ROWS = pa.table(
 )
 
 
+@pytest.mark.thorough
 def test_the_rows_are_those_of_an_embedded_load(tmp_path: Path) -> None:
     async def play() -> None:
         async with job_pool(tmp_path) as pool:

@@ -21,6 +21,7 @@ from lochan.store.protocol import Store
 from lochan.versioning.repositories import Repositories
 from tests.journal_place import CLOCK, IDS, JOURNAL, create, fill, names
 from tests.run import run
+from tests.until import until
 
 GROUP = 4
 
@@ -50,6 +51,9 @@ class World:
 
     async def read(self) -> list[Sealed]:
         return [sealed async for sealed in read_mirror(self.bucket, JOURNAL, group=GROUP)]
+
+    async def has(self, records: int) -> bool:
+        return len(await self.read()) == records
 
     async def rebuilt(self) -> State:
         state = Schema(Repositories, alarm=self.alarms.append).empty(JOURNAL)
@@ -323,11 +327,10 @@ def test_it_runs_after_so_many_records() -> None:
         world = World()
         journal = await world.journal(Mirroring(world.mirror(), world.alarms.append, every_records=5, every_s=60))
         await fill(journal, 4)
-        await asyncio.sleep(0.01)
+        await asyncio.sleep(0.01)  # nothing may come meanwhile
         assert await world.files() == []
         await fill(journal, 1, "fifth")
-        await asyncio.sleep(0.01)
-        assert len(await world.read()) == 5
+        await until(lambda: world.has(5), "a mirrored record")
         await fill(journal, 1, "sixth")
         await journal.close()
         assert len(await world.read()) == 6, "and at the end"
@@ -340,8 +343,7 @@ def test_it_runs_after_so_many_seconds() -> None:
         world = World()
         journal = await world.journal(Mirroring(world.mirror(), world.alarms.append, every_records=100, every_s=0.02))
         await fill(journal, 1)
-        await asyncio.sleep(0.1)
-        assert len(await world.read()) == 1
+        await until(lambda: world.has(1), "a mirrored record")
         await journal.close()
 
     run(play())
@@ -366,8 +368,7 @@ def test_a_failed_mirror_is_an_alarm_and_never_a_failed_request() -> None:
         bucket.error = Transient("the bucket does not answer")
         journal = await world.journal(Mirroring(world.mirror(), world.alarms.append, every_records=2, every_s=0.01))
         await fill(journal, 6)
-        await asyncio.sleep(0.05)
-        assert world.alarms
+        await until(lambda: bool(world.alarms), "an alarm")
         assert all("the bucket does not answer" in alarm for alarm in world.alarms)
         bucket.error = NotFound("there is no bucket")
         await journal.close()

@@ -9,6 +9,8 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import NamedTuple
 
+import pytest
+
 from lochan.formats.record import Actor
 from lochan.formats.refs_events import Staged, TagCreated, TagDeleted
 from lochan.formats.repository_events import RepositoryOpened
@@ -123,6 +125,7 @@ def test_slots_of_a_burst_go_with_the_next_checkpoint() -> None:
     run(play())
 
 
+@pytest.mark.thorough
 def test_three_days_in_a_bucket() -> None:
     """There a slot stays for a day after a checkpoint past it, and one checkpoint an hour stays for two."""
 
@@ -195,6 +198,7 @@ async def _more(journal: Journal, clock: Clock, count: int) -> AsyncIterator[int
     await journal.close()
 
 
+@pytest.mark.thorough
 def test_commands_that_append_one_record_each_trim_too(tmp_path: Path) -> None:
     """A lake that no server ever opens: every append is a process of its own."""
 

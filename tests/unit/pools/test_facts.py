@@ -27,6 +27,7 @@ from lochan.pools.shape import Object, numbered, type_of
 from tests.unit.pools.rows import ROWS
 
 
+@pytest.mark.thorough
 @given(st.lists(ROWS, max_size=5), st.binary(max_size=9), st.binary(max_size=9), st.booleans())
 def test_facts_come_back(rows: list[dict[str, Any]], low: bytes, high: bytes, body: bool) -> None:
     shapes = numbered(shape for row in rows if isinstance(shape := type_of(row), Object))

@@ -46,6 +46,7 @@ def test_too_many_columns_make_a_body() -> None:
     assert not lay_out([_shape({f"f{number}": number for number in range(COLUMNS_MAX)})]).body
 
 
+@pytest.mark.thorough
 @given(st.lists(ROWS, min_size=1, max_size=6))
 def test_every_value_has_one_place_and_no_two_columns_meet(rows: list[dict[str, Any]]) -> None:
     shapes = [_shape(row) for row in rows]

@@ -67,6 +67,7 @@ def test_what_is_wider_already_takes_the_null() -> None:
     assert set(joined([wide, of(a="int"), of(a="null")]).values()) == {wide, of(a="int")}
 
 
+@pytest.mark.thorough
 @given(st.lists(ROWS, max_size=8))
 def test_it_is_one_answer_in_the_same_columns(rows: list[dict[str, Any]]) -> None:
     shapes = list(map(shape, rows))
@@ -95,6 +96,7 @@ def _check_holds(wide: Type, narrow: Type) -> None:
         _check_holds(one, other)
 
 
+@pytest.mark.thorough
 def test_a_table_of_twelve_columns_has_one_shape() -> None:
     rows = [{f"c{n}": None if bits >> n & 1 else n for n in range(12)} for bits in range(1 << 12)]
     shapes = list(map(shape, rows))

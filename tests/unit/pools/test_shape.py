@@ -70,6 +70,7 @@ def test_a_number_that_is_taken_is_passed_over() -> None:
     assert shape_id(shape, {id: other}) == id + 1
 
 
+@pytest.mark.thorough
 @given(ROWS, ROWS)
 def test_unify_takes_no_side(one: dict[str, Any], other: dict[str, Any]) -> None:
     left, right = type_of(one), type_of(other)

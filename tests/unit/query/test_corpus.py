@@ -108,6 +108,7 @@ def test_everything_is_asked_at_least_twice(name: str) -> None:
     assert COUNTED[name] >= 2
 
 
+@pytest.mark.thorough
 def test_duckdb_answers_as_the_reference_does() -> None:
     asked, wrong = 0, []
     for case in cases():

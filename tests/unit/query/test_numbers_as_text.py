@@ -43,6 +43,7 @@ async def _rows(lake: Lake, query: str) -> list[Any]:
         return list(result.rows())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "query, expected",
     [

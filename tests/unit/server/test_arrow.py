@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 _ALONE = """
 import sys
 from lochan.server.arrow import arrow_without_pandas
@@ -15,6 +17,7 @@ print(pandas.Series([1, 2]).sum())
 """
 
 
+@pytest.mark.thorough
 def test_a_list_is_taken_without_asking_pandas() -> None:
     done = subprocess.run([sys.executable, "-c", _ALONE], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "3"]

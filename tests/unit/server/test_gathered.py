@@ -8,6 +8,7 @@ from lochan.errors import Transient
 from lochan.server.access_log import Line, text
 from lochan.server.gathered import Gathered
 from tests.run import run
+from tests.until import until
 
 
 class Sink:
@@ -37,7 +38,7 @@ def test_what_is_left_is_written_at_the_end() -> None:
         gathered.start()
         for row in range(5):
             gathered.add(row)
-        await asyncio.sleep(0.01)
+        await asyncio.sleep(0.01)  # nothing may be written meanwhile
         assert sink.written == []
         await gathered.close()
         return sink
@@ -52,7 +53,7 @@ def test_a_full_file_does_not_wait_for_its_time() -> None:
         gathered.start()
         for row in range(4):
             gathered.add(row)
-        await asyncio.sleep(0.01)
+        await until(lambda: bool(sink.written), "a full file")
         written = [*sink.written]
         gathered.add(4)
         await gathered.close()
@@ -93,7 +94,7 @@ def test_rows_that_can_never_be_written_do_not_stop_the_rest() -> None:
         gathered = Gathered(write, every_s=0.005, full=10, waiting_max=10, dropped=dropped.append)
         gathered.start()
         gathered.add(0)
-        await asyncio.sleep(0.03)
+        await until(lambda: bool(dropped), "the refusal")
         gathered.add(1)
         await gathered.close()
         assert sum(dropped) == 1

@@ -113,6 +113,7 @@ async def _plain_writes(folder: Path) -> None:
     assert world.general.short == 0
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("flat", [False, True])
 def test_writes_of_every_kind(tmp_path: Path, flat: bool) -> None:
     run(_writes_of_every_kind(tmp_path, flat))

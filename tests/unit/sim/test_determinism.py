@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.sim.chooser import Walk
 from tests.sim.explore import walk
 from tests.sim.violation import Violation
@@ -26,6 +28,7 @@ def test_twice_in_one_process() -> None:
     assert sum(map(len, stories)) > 10_000
 
 
+@pytest.mark.thorough
 def test_in_another_process_with_another_hash_seed() -> None:
     code = "from tests.unit.sim.test_determinism import SEEDS, story\nfor seed in SEEDS: print(story(seed))"
     told = []

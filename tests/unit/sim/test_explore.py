@@ -159,6 +159,7 @@ def test_a_walk_finds_it_within_a_few_seeds_and_names_the_seed(
     assert str(replay(run, found.choices, found.budgets, seed=found.seed)) == str(found)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("toy, budgets, message", BUGS)
 def test_without_the_bug_nothing_is_found(
     toy: type[Counter] | type[Creator] | type[Lease], budgets: dict[str, int], message: str

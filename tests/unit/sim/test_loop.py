@@ -190,6 +190,7 @@ def test_many_cancelled_timers_do_not_pile_up() -> None:
         assert len(world.loop._timers) < 300
 
 
+@pytest.mark.thorough
 def test_a_world_leaves_nothing_for_the_collector_to_complain_about() -> None:
     async def stubborn(machine: Machine) -> None:
         while True:

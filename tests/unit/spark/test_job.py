@@ -36,6 +36,7 @@ def asked(place: LakePlace, text: str) -> list[Any]:
     return on_lake(place, lambda lake: QueryLake(lake).rows(text))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("uri, table", [("pool", "pool"), ("files@main/t/", "files@main/t/*")])
 @pytest.mark.parametrize("replace", [False, True])
 def test_what_is_landed_twice_is_there_once(place: LakePlace, uri: str, table: str, replace: bool) -> None:
@@ -71,6 +72,7 @@ def append(place: LakePlace, uri: str, message: str) -> None:
     job.land(job.write([BATCH]))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("uri, table", [("pool", "pool"), ("files@main/t/", "files@main/t/*")])
 def test_an_overwrite_drops_nothing_that_came_since_its_rows_were_read(place: LakePlace, uri: str, table: str) -> None:
     """Before its tasks, or while they run: then its commit is what finds it."""
@@ -104,6 +106,7 @@ def test_an_overwrite_by_rows_of_elsewhere_replaces_all(place: LakePlace) -> Non
     back.land(back.write([BATCH]))
 
 
+@pytest.mark.thorough
 def test_what_came_to_other_files_is_in_nobodys_way(place: LakePlace) -> None:
     append(place, "files@main/t/", "first")
     read = origin(place, "files")

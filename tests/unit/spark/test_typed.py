@@ -55,6 +55,7 @@ def table(place: LakePlace, **wanted: Any) -> pa.Table:
 BIG = 9007199254740993  # no double is this number; the one below it is one
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "values, found",
     [
@@ -88,6 +89,7 @@ def test_ints_beside_floats_are_never_rounded(tmp_path: Path, values: list[Any],
     assert some.schema == read.schema
 
 
+@pytest.mark.thorough
 def test_each_field_has_one_type(place: LakePlace) -> None:
     found = table(place).sort_by("k")
     assert {each.name: str(each.type) for each in found.schema} == {
@@ -117,6 +119,7 @@ def test_each_field_has_one_type(place: LakePlace) -> None:
     assert columns["wide"] == [None, str(EXACT[0]), None, str(2**70)]
 
 
+@pytest.mark.thorough
 def test_columns_do_not_depend_on_the_rows_that_are_asked_for(place: LakePlace) -> None:
     every = table(place)
     assert table(place, where="k == 1").schema == every.schema
@@ -135,6 +138,7 @@ def test_a_task_reads_only_objects_that_the_test_leaves(place: LakePlace) -> Non
     assert (parts(), parts(where="k == 1"), parts(low="3"), parts(where="k > 99")) == (2, 1, 1, 0)
 
 
+@pytest.mark.thorough
 def test_what_is_refused(place: LakePlace) -> None:
     with pytest.raises(Refused, match="kept as text"):
         table(place, pool="bodies")

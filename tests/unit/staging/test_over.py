@@ -144,6 +144,7 @@ class Branch:
 NUMBERS = [f"{number:04d}" for number in range(1_000)]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("delimiter", ["", "/"])
 def test_a_page_costs_the_same_with_many_tombstones_in_front(delimiter: str) -> None:
     branch = Branch(*NUMBERS)

@@ -34,6 +34,7 @@ _ENTRIES = st.builds(
 _CHANGES = st.lists(_ENTRIES | _TEXTS.map(gone), min_size=1, max_size=8, unique_by=lambda change: change.path)
 
 
+@pytest.mark.thorough
 @settings(deadline=None)
 @given(_CHANGES)
 def test_what_goes_in_comes_out(changes: list[Change]) -> None:
@@ -46,6 +47,7 @@ def test_what_goes_in_comes_out(changes: list[Change]) -> None:
     assert run.changes_of(read.slice(1)) == ordered[1:]
 
 
+@pytest.mark.thorough
 @settings(deadline=None)
 @given(_CHANGES, st.integers(1, 8))
 def test_a_run_made_piece_by_piece_is_the_same_run(changes: list[Change], rows: int) -> None:
@@ -67,6 +69,7 @@ def test_pieces_of_a_run_follow_each_other() -> None:
             encoder.add(table(entry(path)))
 
 
+@pytest.mark.thorough
 @settings(deadline=None)
 @given(_CHANGES)
 def test_the_footer_alone_tells_what_is_in_it(changes: list[Change]) -> None:
@@ -79,6 +82,7 @@ def test_the_footer_alone_tells_what_is_in_it(changes: list[Change]) -> None:
     assert all(summary.may_hold(path, bloom.hash_one(path)) for path in paths)
 
 
+@pytest.mark.thorough
 def test_every_flipped_bit_is_found() -> None:
     data = run.encode(table(entry("a"), gone("b"), entry("c", 2)))
     for at in range(len(data)):
@@ -142,6 +146,7 @@ def test_other_readers_see_a_table() -> None:
     assert duckdb.from_arrow(file).filter("deleted").select("path").fetchall() == [("b",)]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("count", [1, 1_000, 100_000, 1_000_000])
 def test_one_request_brings_the_footer(count: int) -> None:
     one = table(gone("x")).take(pa.array(np.zeros(count, np.int64))).combine_chunks()

@@ -145,6 +145,7 @@ def many(count: int, form: str = "{:05d}") -> list[str]:
     return [form.format(at) for at in range(count)]
 
 
+@pytest.mark.thorough
 def test_a_page_costs_the_page_and_not_what_is_staged() -> None:
     runs, _ = new_runs()
     layers = staged(runs, *([entry(path) for path in many(20_000)[part::4]] for part in range(4)))
@@ -181,6 +182,7 @@ def test_tombstones_over_nothing_cost_nothing(delimiter: str) -> None:
     assert view.cost.rows < 10
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("delimiter", ["", "/", "1"])
 def test_tombstones_over_entries_are_compared_by_the_block(delimiter: str) -> None:
     runs, _ = new_runs()

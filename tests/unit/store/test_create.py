@@ -94,6 +94,7 @@ def test_credentials_lost_on_the_way_are_unknown() -> None:
         run(settle(Revoked(rig.store), "k", b"ours", rig.clock, counting_ids(), 20))
 
 
+@pytest.mark.thorough
 def test_ten_thousand_creates_under_faults_have_the_right_verdict() -> None:
     clock, ids, memory = StillClock(), counting_ids(), MemoryStore()
     odds = {

@@ -60,6 +60,7 @@ def test_a_process_of_its_own_writes_small_files(root: Path) -> None:
     assert not list((root / ".tmp").iterdir())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("path", ["taken", "folder", "taken/below", "", "../out", "nul\0", "lone\ud800", "k" * 300])
 @pytest.mark.parametrize("verb", ["put", "put_if_absent"])
 def test_it_fails_as_a_thread_does(root: Path, path: str, verb: str) -> None:
@@ -93,7 +94,7 @@ def test_what_it_had_in_hand_when_it_died_is_done_by_threads(root: Path) -> None
         store._scribe = Scribe(ours)
         waiting = [asyncio.create_task(store.put(f"a/{n}", b"1")) for n in range(3)]
         record = asyncio.create_task(store.put_if_absent("journal/1", b"ours"))
-        await asyncio.sleep(0.05)
+        await asyncio.sleep(0.05)  # nothing may be done meanwhile
         assert not any(task.done() for task in (*waiting, record)), "they wait for an answer"
         # As if it had got so far: the file has its name, and nobody has synced the folder.
         (root / "journal").mkdir()
@@ -373,7 +374,7 @@ def test_it_ends_with_whoever_started_it_and_not_before(root: Path) -> None:
     pid = int(starter.stdout.readline())
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):  # those are for the server, which ends it
         os.kill(pid, number)
-    time.sleep(0.2)
+    time.sleep(0.2)  # it may not end meanwhile
     assert _is_running(pid)
     starter.kill()
     starter.wait()

@@ -21,6 +21,7 @@ from tests.unit.tree.forest import Forest, change, entry, gathered, paths, run
 BASE = "a b! c d! e f! g h"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("changes", "after", "opened", "written"),
     [
@@ -139,6 +140,7 @@ def test_changes_must_be_in_order_and_have_the_columns() -> None:
         run(forest.trees.build(pa.Table.from_pylist([{"path": "a"}], ENTRY_SCHEMA), 2))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("pieces", "opened", "written"),
     [
@@ -200,6 +202,7 @@ def test_the_empty_tree_needs_no_file() -> None:
     assert run(gathered(forest.store.list())) == []
 
 
+@pytest.mark.thorough
 def test_many_at_once_make_the_same_tree_as_one_after_the_other() -> None:
     table = table_of(entry(f"{number:05d}") for number in range(3000))
     changes = changes_table(entry(f"{number:05d}=2") for number in range(0, 3000, 50))
@@ -213,6 +216,7 @@ def test_many_at_once_make_the_same_tree_as_one_after_the_other() -> None:
     assert asyncio.run(ids(8)) == run(ids(1))
 
 
+@pytest.mark.thorough
 def test_a_single_change_rewrites_about_one_range() -> None:
     """By the real rule, made small: ranges of twelve on the average."""
     seen: list[str] = []

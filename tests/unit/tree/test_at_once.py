@@ -78,6 +78,7 @@ def quietly(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
     assert complaints == []
 
 
+@pytest.mark.thorough
 def test_damaged_ranges() -> None:
     async def work() -> None:
         store, trees, base, ours, theirs = await _scene()
@@ -94,6 +95,7 @@ def test_damaged_ranges() -> None:
     quietly(work)
 
 
+@pytest.mark.thorough
 def test_a_store_that_takes_nothing() -> None:
     async def work() -> None:
         store, trees, base, ours, theirs = await _scene()
@@ -108,6 +110,7 @@ def test_a_store_that_takes_nothing() -> None:
     quietly(work)
 
 
+@pytest.mark.thorough
 def test_a_tree_is_there_when_all_its_ranges_are() -> None:
     async def work() -> None:
         store = Slow(MemoryStore())
@@ -118,6 +121,7 @@ def test_a_tree_is_there_when_all_its_ranges_are() -> None:
     quietly(work)
 
 
+@pytest.mark.thorough
 def test_a_reader_who_stops_after_a_page() -> None:
     async def work() -> None:
         _, trees, base, _, theirs = await _scene()
@@ -129,6 +133,7 @@ def test_a_reader_who_stops_after_a_page() -> None:
     quietly(work)
 
 
+@pytest.mark.thorough
 def test_merge_at_once() -> None:
     async def work() -> None:
         _, trees, base, ours, theirs = await _scene()
@@ -139,6 +144,7 @@ def test_merge_at_once() -> None:
     quietly(work)
 
 
+@pytest.mark.thorough
 def test_work_given_up_before_it_began(recwarn: pytest.WarningsRecorder) -> None:
     async def nothing() -> None:
         raise AssertionError

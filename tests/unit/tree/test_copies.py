@@ -39,7 +39,7 @@ def test_the_answer_does_not_wait_for_the_copy_and_a_reader_does(tmp_path: Path)
         tree = await trees.build(table_of([entry("a")]), 1)
         assert cache.kept == 0
         reading = asyncio.create_task(tree.get("a"))
-        await asyncio.sleep(0.05)
+        await asyncio.sleep(0.05)  # nobody may go on meanwhile
         assert not reading.done()
         cache.go_on.set()
         assert await reading == entry("a")
@@ -57,7 +57,7 @@ def test_who_writes_faster_than_the_disk_waits(tmp_path: Path, monkeypatch: pyte
 
     async def play() -> None:
         writing = asyncio.create_task(trees.build(table_of([entry("a")]), 1))
-        await asyncio.sleep(0.05)
+        await asyncio.sleep(0.05)  # nobody may go on meanwhile
         assert not writing.done()
         cache.go_on.set()
         await writing
@@ -75,7 +75,7 @@ def test_none_is_made_while_a_tree_is_put_together(tmp_path: Path) -> None:
         with trees.ranges.alone():
             first = await trees.build(table_of([entry("a")]), 1)
             await trees.build(table_of([entry("b")]), 1)
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(0.05)  # none may be made meanwhile
             assert cache.kept == 0
             assert await first.get("a") == entry("a")  # who asks for one gets it
             assert cache.kept == 1
@@ -106,7 +106,7 @@ def test_who_goes_away_leaves_the_copy_to_be_made(tmp_path: Path) -> None:
     async def play() -> None:
         tree = await trees.build(table_of([entry("a")]), 1)
         reading = asyncio.create_task(tree.get("a"))
-        await asyncio.sleep(0.05)
+        await asyncio.sleep(0.05)  # whether it waits by then or not, the copy is made
         reading.cancel()
         cache.go_on.set()
         await trees.ranges.settled()

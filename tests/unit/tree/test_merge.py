@@ -153,6 +153,7 @@ def test_an_unknown_strategy_is_refused() -> None:
         Strategy("mine")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("strategy", ["default", "source-wins", "base-wins"])
 @pytest.mark.parametrize("both", [False, True], ids=["other paths", "the same paths too"])
 def test_windows_that_are_mixed_in_halves_give_the_same(

@@ -164,6 +164,7 @@ def test_ranges_of_data_objects_tell_their_keys() -> None:
     assert ranges.refer(mixed, 12, ranges.content_id(mixed)).keys is None
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("step", [23, pytest.param(1, marks=pytest.mark.full)])
 def test_a_flipped_bit_is_found_or_does_no_harm(step: int) -> None:
     tree = metarange.encode([REF], 12)

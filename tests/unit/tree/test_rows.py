@@ -11,6 +11,7 @@ from lochan.tree import rows
 from tests.unit.tree.forest import entry
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("slices_max", [0, 3, 64])
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
@@ -44,6 +45,7 @@ def test_rows_are_spliced(
         assert must.intersection(names) <= set(may_end)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("stride", "long"), [(1, 1), (3, 2), (64, 4_096)])
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(

@@ -95,6 +95,7 @@ def test_rounds(count: int, expected: int) -> None:
     assert rounds(count) == expected
 
 
+@pytest.mark.thorough
 def test_a_hundred_thousand_commits() -> None:
     now = step(chain(100_000).__getitem__, marks("c99999", "c0"))
     assert abs(2 * now.left - 99_999) <= 100

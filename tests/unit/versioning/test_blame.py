@@ -135,6 +135,7 @@ def test_the_walk_ends_when_all_is_explained() -> None:
     run(play())
 
 
+@pytest.mark.thorough
 @settings(max_examples=15, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from("xyz"), st.sampled_from("abcd"), st.integers(0, 2)), max_size=14))
 def test_as_defined(steps: list[tuple[str, str, int]]) -> None:

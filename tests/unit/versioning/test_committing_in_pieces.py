@@ -74,6 +74,7 @@ async def story(runs: list[list[Change]], wish: Wish, *, compacted: bool) -> tup
     return tree.ref.id, [ref.file.split("-")[0] + ref.file.split("-")[2] for ref in tree.ranges], changes_of(left)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("layout", [as_one, interleaved, over_older_ones])
 @pytest.mark.parametrize("compacted", [False, True])
 @pytest.mark.parametrize("paths", [(), ("*7", "1*"), ("*",)])

@@ -1,5 +1,6 @@
 """The commit graph against the definitions, on small graphs drawn by hand and on random ones."""
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -90,6 +91,7 @@ def reach(commits: dict[str, Commit], id: str) -> set[str]:
     return {id}.union(*(reach(commits, parent) for parent in commits[id].parents))
 
 
+@pytest.mark.thorough
 @settings(max_examples=200)
 @given(graphs(), st.data())
 def test_as_defined(commits: dict[str, Commit], data: st.DataObject) -> None:

@@ -124,6 +124,7 @@ def test_several_sources_come_in_together() -> None:
     run(play())
 
 
+@pytest.mark.thorough
 def test_many_are_kept_in_a_file_and_not_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gathering, "_IN_MEMORY_MAX", 10_000)
 

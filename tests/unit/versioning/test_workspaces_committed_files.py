@@ -88,6 +88,7 @@ def test_an_upload_that_is_under_way_while_the_workspace_is_committed(store: Sto
     run(play())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("verb", ["put", "delete", "none"])
 @pytest.mark.parametrize("what", ["delete", "revert", "put", "stage", "copy", "move"])
 def test_a_verb_that_stalls_while_the_workspace_is_committed(store: Store, what: str, verb: str) -> None:

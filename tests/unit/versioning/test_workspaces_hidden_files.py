@@ -71,6 +71,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
     return LikeABucket() if request.param == "bucket" else LocalStore(str(tmp_path / "lake"), create=True)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("text", ["new", "file"], ids=["another", "the same bytes"])
 @pytest.mark.parametrize("verb", ["delete", "put", "stage", "revert"])
 def test_what_another_program_writes_afterwards_is_seen_and_committed(store: Store, verb: str, text: str) -> None:
@@ -183,6 +184,7 @@ def test_a_path_below_a_file_that_was_deleted_can_be_put_on_a_disk(tmp_path: Pat
     run(play())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("size", [9 << 20, (9 << 20) + 1])
 def test_a_large_body_is_a_plain_file_on_a_disk_and_staged_on_a_bucket(store: Store, size: int) -> None:
     async def play() -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -29,6 +30,7 @@ wanted = st.tuples(
 )
 
 
+@pytest.mark.thorough
 @settings(max_examples=120, deadline=None)
 @given(below=committed, writes=written, asked=st.lists(wanted, min_size=1, max_size=4), limit=st.integers(1, 5))
 def test_pages_are_as_those_of_a_dict(

@@ -50,6 +50,7 @@ def _settings(*, descending: bool = False, nulls_first: bool = False, size: int 
     return PoolSettings((PoolKey(("k",), descending=descending),), size_bytes=size, nulls_first=nulls_first)
 
 
+@pytest.mark.thorough
 def test_tables_are_put_aside(tmp_path: Path) -> None:
     with Session(temp=str(tmp_path), ordered=False) as session:
         loader = Loader(session, _settings(), Faults())
@@ -59,6 +60,7 @@ def test_tables_are_put_aside(tmp_path: Path) -> None:
         assert sum(written.facts.rows for written in loader.objects()) == 50_000
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("descending", [False, True])
 @pytest.mark.parametrize("nulls_first", [False, True])
 @pytest.mark.parametrize("key", MADE)

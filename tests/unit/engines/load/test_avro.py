@@ -99,6 +99,7 @@ CASES: list[tuple[str, Any, bytes, Any]] = [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("codec", ["null", "deflate", "snappy", "zstandard"])
 @pytest.mark.parametrize("type, value, expected", [each[1:] for each in CASES], ids=[each[0] for each in CASES])
 def test_values(type: Any, value: bytes, expected: Any, codec: str) -> None:

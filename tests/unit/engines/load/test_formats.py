@@ -23,6 +23,7 @@ def rows_of(name: str, data: bytes, how: LoadOptions | None = None, pool: Any = 
     return [row for each in load_file(name, data, pool, how) for row in each.rows()]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "name, text",
     [

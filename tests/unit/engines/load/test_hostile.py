@@ -27,6 +27,7 @@ HOSTILE = fast()
 HOW = LoadOptions(limits=LIMITS)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("each", [each for each in HOSTILE if each.said is not None], ids=lambda each: each.id)
 def test_it_is_refused_in_words(each: Hostile) -> None:
     with pytest.raises((Invalid, LimitReached), match=each.path) as refused:
@@ -35,6 +36,7 @@ def test_it_is_refused_in_words(each: Hostile) -> None:
     assert decoders(os.getpid()) == []
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("each", [each for each in HOSTILE if each.said is None], ids=lambda each: each.id)
 def test_what_is_only_odd_is_loaded(each: Hostile) -> None:
     assert sum(made.facts.rows for made in load_file(each.path, each.data, settings("k"), HOW)) > 0

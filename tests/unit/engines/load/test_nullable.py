@@ -49,6 +49,7 @@ _ROWS = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.thorough
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.lists(_ROWS, min_size=1, max_size=6), min_size=1, max_size=3))
 def test_tables_come_back(tables: list[list[dict[str, Any]]]) -> None:
@@ -78,6 +79,7 @@ def _valid(nulls: Any) -> pa.Buffer:
     return pa.py_buffer(np.packbits(~nulls, bitorder="little").tobytes())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("format", ["parquet", "csv", "ndjson"])
 def test_a_sparse_table_has_one_shape(format: str) -> None:
     table = sparse(100_000 if format == "parquet" else 20_000)

@@ -48,6 +48,7 @@ WRITERS = st.sampled_from(
 KEYS = st.sampled_from([(), ("a",), ("a:desc",), ("ts:time",), ("b.a", "ts:time:desc"), ("a", "b")])
 
 
+@pytest.mark.thorough
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.tuples(ROWS, WRITERS), min_size=1, max_size=12), KEYS, st.sampled_from(["first", "last"]))
 def test_any_rows_come_back(rows: list[tuple[dict[str, Any], Any]], key: tuple[str, ...], nulls: str) -> None:
@@ -61,6 +62,7 @@ def test_any_rows_come_back(rows: list[tuple[dict[str, Any], Any]], key: tuple[s
         _check_facts(each, key, nulls)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "text",
     [
@@ -88,6 +90,7 @@ def test_extreme_rows_come_back(text: str) -> None:
     assert row_text(read_row(line)) == row_text(read_row(text))
 
 
+@pytest.mark.thorough
 def test_a_thousand_shapes_and_more_come_back() -> None:
     texts = [json.dumps({"ts": number, f"f{number}": [number, str(number)]}) for number in range(1_500)]
     made = load_texts(texts, parse(["ts"]))

@@ -125,11 +125,13 @@ def check_same(folder: Path, name: str, settings: PoolSettings) -> None:
     run(play())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", FILES)
 def test_each_format_is_equal_to_the_embedded_load(tmp_path: Path, name: str) -> None:
     check_same(tmp_path, name, parse(["k"]))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "name, settings",
     [
@@ -144,6 +146,7 @@ def test_each_key_is_equal_to_the_embedded_load(tmp_path: Path, name: str, setti
     check_same(tmp_path, name, settings)
 
 
+@pytest.mark.thorough
 def test_objects_do_not_overlap(tmp_path: Path) -> None:
     """Though each piece has rows from everywhere, of several kinds."""
 
@@ -167,6 +170,7 @@ def _facts(entry: Any) -> Any:
 BROKEN = b'{"k":1}\n{"k":2}\nno row\n{"k":3}\n{"k":4,"k":4}\n\xff\n' * 20
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("on_error", ["skip", "keep"])
 def test_faults_are_counted_and_named_alike(tmp_path: Path, on_error: str) -> None:
     """Also by tasks that begin in the middle of a file, and do not know how many lines are before."""

@@ -24,6 +24,7 @@ async def landed(pool: JobPool, first: int) -> int:
     return (await pool.land(messages)).size_bytes
 
 
+@pytest.mark.thorough
 def test_eight_commits_become_one_object_and_the_rest_at_the_end(tmp_path: Path) -> None:
     async def work() -> None:
         async with job_pool(tmp_path) as pool:

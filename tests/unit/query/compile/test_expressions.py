@@ -193,6 +193,7 @@ def values() -> dict[str, Any]:
     return row
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("at", range(len(CASES)), ids=[expression for expression, _ in CASES])
 def test_expression(at: int) -> None:
     found, value = values()[f"v{at}"], CASES[at][1]

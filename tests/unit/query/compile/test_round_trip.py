@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -23,6 +24,7 @@ VALUES = st.recursive(
 ROWS = st.lists(st.dictionaries(NAMES, VALUES, max_size=4), min_size=1, max_size=5)
 
 
+@pytest.mark.thorough
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(ROWS)
 def test_rows_come_back(rows: list[dict[str, Any]]) -> None:
@@ -31,6 +33,7 @@ def test_rows_come_back(rows: list[dict[str, Any]]) -> None:
     assert written(ask("from p | union (from p | head 0)", rows)) == written(rows)
 
 
+@pytest.mark.thorough
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(ROWS)
 def test_uniq_and_sorted_groups_lose_nothing(rows: list[dict[str, Any]]) -> None:

@@ -59,6 +59,7 @@ def test_a_key_gives_its_number_back() -> None:
     assert [Decimal(each) for each in texts] == [Decimal(each) for each in all]
 
 
+@pytest.mark.thorough
 def test_a_sum_is_exact() -> None:
     parts = (f"SUM({FORMS[name](['x'], ('a sum',))})" for name in ("decimal_whole", "decimal_rest", "decimal_tail"))
     total = FORMS["decimal_total"](list(parts), ())

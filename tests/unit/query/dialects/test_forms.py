@@ -62,6 +62,7 @@ def test_texts_are_quoted() -> None:
     assert render(neutral("json_get", neutral("list_of"), options=("a.b", -1)), "duckdb").count('$."a.b"[#-1]') == 1
 
 
+@pytest.mark.thorough
 def test_rows_of_operators_can_be_written_for_spark() -> None:
     marks = [mark for mark in test_operators.test_operator.pytestmark if mark.name == "parametrize"]
     for case in marks[0].args[1]:

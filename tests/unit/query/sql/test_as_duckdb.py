@@ -159,6 +159,7 @@ select 'it''s', "host" from logs where "status" = 200
 """.strip().splitlines()
 
 
+@pytest.mark.thorough
 @given(text=SELECTS)
 @settings(max_examples=80, suppress_health_check=list(HealthCheck), deadline=None)
 def test_the_same_rows_for_anything(text: str) -> None:
@@ -170,6 +171,7 @@ def test_the_same_rows_for_anything(text: str) -> None:
     assert sorted(ours, key=repr) == sorted(theirs, key=repr), text
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("text", QUERIES)
 def test_the_same_rows(text: str) -> None:
     ours = [tuple(map(plain, row.values())) for row in ask(text, logs=logs(), hosts=HOSTS)]

@@ -283,6 +283,7 @@ def test_deep_nesting_is_an_error(text: str) -> None:
         planned(text, p=MIXED)
 
 
+@pytest.mark.thorough
 def test_a_thousand_conditions_are_not_deep() -> None:
     tests = " or ".join(f"id = {number}" for number in range(2_000))
     assert ids(f"select id from p where {tests}") == [1, 2, 3, 4, 5, 6]
@@ -297,6 +298,7 @@ PIECES = re.split(
 )
 
 
+@pytest.mark.thorough
 @given(words=st.lists(st.sampled_from(PIECES), max_size=12))
 @settings(max_examples=600, suppress_health_check=list(HealthCheck), deadline=None)
 def test_any_text_is_a_plan_or_an_error(words: list[str]) -> None:

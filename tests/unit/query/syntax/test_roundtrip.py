@@ -23,12 +23,14 @@ PIECES += re.split(
 )
 
 
+@pytest.mark.thorough
 @given(pipe=PIPES)
 @settings(max_examples=400, suppress_health_check=list(HealthCheck), deadline=None)
 def test_a_tree_comes_back(pipe: Pipe) -> None:
     assert parse(unparse(pipe)) == pipe
 
 
+@pytest.mark.thorough
 @given(text=st.text(max_size=60) | st.lists(st.sampled_from(PIECES), max_size=14).map(" ".join))
 @settings(max_examples=1500, suppress_health_check=list(HealthCheck), deadline=None)
 def test_any_text_parses_or_says_where_it_does_not(text: str) -> None:
@@ -42,6 +44,7 @@ def test_any_text_parses_or_says_where_it_does_not(text: str) -> None:
         assert parse(unparse(pipe)) == pipe
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "text",
     [
@@ -71,6 +74,7 @@ def test_ten_thousand_levels_are_an_error(text: str) -> None:
     assert time.process_time() - began < 2
 
 
+@pytest.mark.thorough
 def test_a_thousand_conditions_are_not_deep() -> None:
     text = "where " + " or ".join(f"a == {number}" for number in range(5_000))
     assert parse(unparse(parse(text))) == parse(text)

@@ -53,6 +53,7 @@ def _spoilt(draw: st.DrawFn, text: str) -> str:
     return text[:start] + middle + text[end:]
 
 
+@pytest.mark.thorough
 @settings(max_examples=400)
 @given(damaged())
 def test_a_damaged_request_is_refused_or_means_the_same(sent: Sent) -> None:

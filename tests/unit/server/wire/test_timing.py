@@ -57,11 +57,13 @@ def told_apart(form: str) -> list[float]:
     return found
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("form", FORMS)
 def test_an_unknown_key_takes_as_long_as_a_wrong_signature(form: str) -> None:
     assert told_apart(form) == []
 
 
+@pytest.mark.thorough
 def test_a_key_that_is_looked_for_first_would_be_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     careful = Signed.check
 

@@ -83,6 +83,7 @@ def test_a_listing_of_buckets() -> None:
     assert found["Owner"]["DisplayName"] == "<me>" and found["ContinuationToken"] == "t"
 
 
+@pytest.mark.thorough
 @settings(deadline=None)
 @given(st.lists(st.text(st.characters(codec="utf-8"), min_size=1)), st.text(st.characters(codec="utf-8")))
 def test_encoded_listings_hold_any_key(keys: list[str], prefix: str) -> None:
@@ -121,6 +122,7 @@ _NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 _MOMENTS = st.integers(-(10**15), 4 * 10**15)
 
 
+@pytest.mark.thorough
 @settings(deadline=None)  # Arrow's first steps take a while
 @given(
     st.lists(st.tuples(_NAMES, _MOMENTS, _NAMES, st.integers(0, 2**62)), max_size=6),
