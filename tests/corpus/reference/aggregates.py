@@ -10,7 +10,7 @@ from typing import Any
 from lochan.query import ast
 from tests.corpus.reference.expressions import evaluate
 from tests.corpus.reference.functions import type_text
-from tests.corpus.reference.values import ERROR, MISSING, exact, identity, is_number, kind, order
+from tests.corpus.reference.values import ERROR, MISSING, as_json, exact, identity, is_number, kind, order
 
 
 def aggregated(call: ast.Call, rows: list[Any]) -> Any:
@@ -27,7 +27,9 @@ def aggregated(call: ast.Call, rows: list[Any]) -> Any:
             return _of_numbers(call, [value for value in present if is_number(value)])
         case "min" | "max":
             return _extreme(call.name, present)
-        case "any" | "first":
+        case "any":
+            return _extreme("min", present)
+        case "first":
             return present[0] if present else None
         case "last":
             return present[-1] if present else None
@@ -73,8 +75,14 @@ def _of_numbers(call: ast.Call, numbers: list[Any]) -> Any:
 
 
 def _extreme(name: str, values: list[Any]) -> Any:
-    """Of mixed kinds, by the class of the kind, as a sort does."""
+    """Of mixed kinds, by the class of the kind, as a sort does. Of an int and a float that are equal it is the int."""
     if not values:
         return None
-    ranked = sorted(values, key=lambda value: order(value, descending=False, nulls_first=False))
-    return ranked[0] if name == "min" else ranked[-1]
+
+    def place(value: Any) -> tuple[Any, ...]:
+        nested = as_json(value) if isinstance(value, dict | list) else ""
+        return (order(value, descending=False, nulls_first=False), kind(value) != "int", nested)
+
+    if name == "min":
+        return min(values, key=place)
+    return max(values, key=lambda value: (place(value)[0], kind(value) == "int", place(value)[2]))

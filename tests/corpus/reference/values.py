@@ -149,7 +149,17 @@ def plain(value: Any) -> Any:
 
 
 def as_json(value: Any) -> str:
-    return orjson.dumps(plain(value)).decode().replace("e+", "e")
+    return orjson.dumps(_written(plain(value))).decode().replace("e+", "e")
+
+
+def _written(value: Any) -> Any:
+    """Numbers that orjson does not take as they are written."""
+    match value:
+        case dict():
+            return {name: _written(each) for name, each in value.items()}
+        case list():
+            return [_written(each) for each in value]
+    return orjson.Fragment(str(value)) if kind(value) == "decimal" else value
 
 
 _CLASSES = {"bool": 0, "int": 1, "float": 1, "decimal": 1, "time": 2, "string": 3}
@@ -187,7 +197,7 @@ def _nested_order(value: Any) -> tuple[Any, ...]:
 def _element_order(value: Any) -> tuple[Any, ...]:
     value = plain(value)  # within arrays and records times are texts
     if value is None:
-        return (9,)
+        return (10,)
     found = order(value, descending=False, nulls_first=False)[1]
     assert isinstance(found, tuple)
     return found

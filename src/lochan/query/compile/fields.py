@@ -160,6 +160,10 @@ def is_array_text(json: Sql) -> Sql:
     return eq(neutral("first_character", json), text("["))
 
 
+def is_object_text(json: Sql) -> Sql:
+    return eq(neutral("first_character", json), text("{"))
+
+
 def array_items(json: Sql) -> Sql:
     """The elements of an array that is JSON text, each a text of its own; NULL where the text says something else."""
     return case((is_array_text(json), neutral("json_exact_items", json)))

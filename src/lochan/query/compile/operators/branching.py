@@ -7,15 +7,16 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from lochan.pools.shape import FLOAT, INT, NULL, OBJECT, STRING, TIME
+from lochan.pools.shape import FLOAT, INT, JSON, NULL, OBJECT, STRING, TIME
 from lochan.query import ast
-from lochan.query.compile.choosing import agreed, one_order, renumbered
+from lochan.query.compile.choosing import agreed, chosen, one_order, renumbered
 from lochan.query.compile.comparing import total
 from lochan.query.compile.decimals import from_texts
 from lochan.query.compile.expressions import test_of, value_of
 from lochan.query.compile.fields import member
+from lochan.query.compile.making import record_of
 from lochan.query.compile.numbers import key as number_key
-from lochan.query.compile.operators.shaping import assigned, path_of
+from lochan.query.compile.operators.shaping import as_object, assigned, path_of
 from lochan.query.compile.relations import Joined, Picked, Stacked
 from lochan.query.compile.rows import Rows
 from lochan.query.compile.scope import Query, Scope
@@ -100,9 +101,18 @@ def join(operator: ast.Join, rows: Rows, other: Rows, scope: Scope) -> Rows:
     row = _side(rows.this, left, joined, operator.kind == "right")
     if operator.kind == "anti":
         return Rows(joined, row)
-    for path, value in _added(operator, rows.this, other.this, theirs):
-        row = assigned(row, path, _side(value, right, joined, operator.kind == "left"))
-    return Rows(joined, replace(row, alts={OBJECT: TRUE}, nothing=""))
+    pair = as_object(row)
+    if JSON in other.this.alts and not operator.fields:  # only its rows tell which fields it has
+        theirs_there = _side(other.this, right, joined, operator.kind == "left")
+        pair = record_of([(None, pair), (None, theirs_there), (None, pair)])
+    else:
+        added = _added(operator, rows.this, other.this, theirs)
+        sides = [(path, _side(value, right, joined, operator.kind == "left")) for path, value in added]
+        pair = assigned(pair, sides)
+    if operator.kind == "left" and (row.nothing or row.kinds != {OBJECT}):  # without a partner it stays what it is
+        met = surely(joined.column(_forced(right, TRUE)))
+        return Rows(joined, chosen([(met, pair), (negate(met), row)]))
+    return Rows(joined, pair)
 
 
 def _added(operator: ast.Join, mine: Value, theirs: Value, scope: Scope) -> list[tuple[tuple[str, ...], Value]]:
