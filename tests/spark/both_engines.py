@@ -32,6 +32,7 @@ COMPUTED = [
     "from numbers | cut k, a:=round(u*0.25, 1), b:=floor(u*0.3), c:=ceil(u*0.3)",
     "from numbers | where u+1 > 9223372036854775807 | sort u*2 | cut k, u",
     "from numbers | sum(u*3), max(u+1), avg(u-1)",
+    "from numbers | cut k, a:=u%10, b:=-u%2.5, c:=u/3, d:=u*float64(k), e:=u%0",
     "select u, count(*) as n from numbers group by u order by u desc",
     "select distinct u + 1 as v from numbers order by v",
     "select k from numbers where u > (select min(u) from numbers where u > 9) order by k",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import math
 import re
 from collections.abc import Callable
 from decimal import Decimal
@@ -204,9 +205,9 @@ def _numbers(op: str, one: float, other: float) -> Any:
     if other == 0:
         return ERROR
     if op == "/":
-        return _whole(one, other) if whole else one / other
+        return _whole(one, other) if whole and "decimal" not in (kind(one), kind(other)) else float(one) / float(other)
     if not whole:
-        return ERROR
+        return math.fmod(one, other)
     return int(abs(one) % abs(other)) * (1 if one >= 0 else -1)  # the sign of the left side, as SQL has it
 
 

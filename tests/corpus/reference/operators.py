@@ -93,7 +93,7 @@ def _put(fields: tuple[ast.Assigned, ...], row: Any) -> Any:
         return row
     made = _copy(row)
     for each in fields:
-        _set(made, ast.assigned_path(each), evaluate(each.value, row))
+        _set(made, ast.assigned_path(each), _copy(evaluate(each.value, row)))
     return made
 
 

@@ -164,9 +164,9 @@ def test_a_merge_of_two_deletes_and_its_revert(tmp_path: Path) -> None:
 def test_conflicts_name_keys_as_values(key: Any, more: Rows, tmp_path: Path) -> None:
     async def play() -> None:
         async with query_lake(tmp_path) as told:
-            sides = [[{"k": key, "v": version}, *more] for version in range(3)]
+            base, ours, theirs = ([{"k": key, "v": version}, *more] for version in range(3))
             with pytest.raises(RowConflicts) as caught:
-                await merged(told, *sides, settings=KEYED)
+                await merged(told, base, ours, theirs, settings=KEYED)
             assert caught.value.keys == ({"k": key},)
             assert caught.value.paths == (f"k={json.dumps(key)}",)
 

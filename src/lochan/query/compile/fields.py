@@ -153,6 +153,7 @@ def opened(json: Sql) -> Value:
         },
         MISSING,
         text=json,
+        there=is_set(json),
     )
 
 

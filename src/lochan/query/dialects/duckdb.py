@@ -386,6 +386,7 @@ FORMS: Forms = {
     "remainder": by_option(
         {INT: plain("TRY(({0}) % ({1}))"), FLOAT: plain("CASE WHEN {1} <> 0 THEN ({0}) % ({1}) END")}
     ),
+    "decimal_remainder": plain("TRY(({0}) % ({1}))"),
     "negate": by_option(
         {
             **dict.fromkeys((INT, FLOAT, "duration"), plain("TRY(-({0}))")),

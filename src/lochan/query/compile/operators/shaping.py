@@ -3,7 +3,7 @@ what nobody asks for is not computed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from lochan.pools.shape import JSON, NULL, OBJECT, Object
@@ -12,7 +12,7 @@ from lochan.query.compile.choosing import chosen
 from lochan.query.compile.expressions import value_of
 from lochan.query.compile.fields import is_object_text, member
 from lochan.query.compile.scope import Scope, refused
-from lochan.query.compile.sql import FALSE, TRUE, Sql, any_of, case, flag, is_null
+from lochan.query.compile.sql import FALSE, TRUE, Sql, any_of, case, flag, is_null, is_set
 from lochan.query.compile.texts import json_text
 from lochan.query.compile.value import MISSING, Body, Edit, Order, Record, Value, absent, fixed, present
 from lochan.query.dialects.neutral import neutral
@@ -124,10 +124,14 @@ def _by_shape(row: Value) -> Value:
 
 
 def dropped(row: Value, path: Path) -> Value:
+    row = _edited_text(row, lambda text: _inside_text(text, path[:-1], lambda inner: _without(inner, path[-1])))
+    return _dropped(row, path)
+
+
+def _dropped(row: Value, path: Path) -> Value:
     name, rest = path[0], path[1:]
     if rest:
         return _replaced(row, name, lambda inner: dropped(inner, rest))
-    row = _edited_text(row, lambda text: neutral("json_merged", text, TRUE, options=("gone", name)))
     record = _record(row)
     names = tuple(each for each in record.names if each != name)
     return _changed(row, names, record.get, lambda before: tuple(each for each in before if each != name), without=name)
@@ -135,10 +139,19 @@ def dropped(row: Value, path: Path) -> Value:
 
 def renamed(row: Value, path: Path, new: str) -> Value:
     """In its place; a field that had the new name gives way."""
+    row = _edited_text(
+        row,
+        lambda text: _inside_text(
+            text, path[:-1], lambda inner: neutral("json_merged", inner, options=("renamed", path[-1], new))
+        ),
+    )
+    return _renamed(row, path, new)
+
+
+def _renamed(row: Value, path: Path, new: str) -> Value:
     name, rest = path[0], path[1:]
     if rest:
         return _replaced(row, name, lambda inner: renamed(inner, rest, new))
-    row = _edited_text(row, lambda text: neutral("json_merged", text, options=("renamed", name, new)))
     record = _record(row)
 
     def edit(before: tuple[str, ...]) -> tuple[str, ...]:
@@ -162,11 +175,6 @@ def _first(one: Value, other: Value) -> Value:
 
 def _replaced(row: Value, name: str, change: Callable[[Value], Value]) -> Value:
     """With another value under a name that it has."""
-
-    def edit(text: Sql) -> Sql:
-        return _merged(text, name, change(member(Value({JSON: text}, MISSING), name)))
-
-    row = _edited_text(row, edit)
     record = _record(row)
     if name not in record:
         return row
@@ -230,20 +238,49 @@ def _edited_text(row: Value, edit: Callable[[Sql], Sql]) -> Value:
 
 
 def _assigned_text(text: Sql, fields: Sequence[tuple[Path, Value]]) -> Sql:
-    """All at once: the text may be long, and is said once."""
-    put: dict[str, Value] = {}
+    """All at once: the text may be long, and is said once for each name."""
+    by_name: dict[str, list[tuple[Path, Value]]] = {}
     for (name, *rest), value in fields:
-        if rest:
-            before = put[name] if name in put else member(Value({JSON: text}, MISSING), name)
-            value = assigned(as_object(before), [(tuple(rest), value)])
-        put[name] = value
+        if not rest:
+            by_name.pop(name, None)  # what was put into it before goes with it
+        by_name.setdefault(name, []).append((tuple(rest), value))
+    put: dict[str, Value] = {}
+    for name, each in by_name.items():
+        whole = [value for path, value in each if not path]
+        inner = [(path, value) for path, value in each if path]
+        if whole and inner:
+            put[name] = assigned(as_object(whole[0]), inner)
+        elif inner:
+            put[name] = Value({JSON: _assigned_text(_object_at(text, name), inner)})
+        else:
+            put[name] = whole[0]
     gone = {name: test for name, value in put.items() if (test := absent(value)) != FALSE}
-    return neutral("json_merged", text, json_text(fixed(put)), *gone.values(), options=("gone", *gone) if gone else ())
+    return neutral("json_merged", text, _object_of(put), *gone.values(), options=("gone", *gone) if gone else ())
 
 
-def _merged(text: Sql, name: str, value: Value) -> Sql:
-    """A value that is missing leaves the text as it is."""
-    return neutral("json_merged", text, json_text(fixed({name: value})))
+def _object_of(members: Mapping[str, Value]) -> Sql:
+    """What came from a text goes into one as it is: to take it apart by its kinds would be far longer."""
+    texts = {name: value.text for name, value in members.items() if value.text is not None}
+    return json_text(fixed({**members, **{name: Value({JSON: text}, MISSING) for name, text in texts.items()}}))
+
+
+def _inside_text(text: Sql, path: Path, edit: Callable[[Sql], Sql]) -> Sql:
+    """With the object at the path edited, where there is one."""
+    if not path:
+        return edit(text)
+    inner = _object_at(text, path[0])
+    edited = case((is_set(inner), _inside_text(inner, path[1:], edit)))
+    return neutral("json_merged", text, json_text(fixed({path[0]: Value({JSON: edited}, MISSING)}, is_set(edited))))
+
+
+def _object_at(text: Sql, name: str) -> Sql:
+    """NULL where there is no object."""
+    found = member(Value({JSON: text}, MISSING), name).alts[JSON]
+    return case((is_object_text(found), found))
+
+
+def _without(text: Sql, name: str) -> Sql:
+    return neutral("json_merged", text, TRUE, options=("gone", name))
 
 
 def _filled(value: Value) -> Value:
