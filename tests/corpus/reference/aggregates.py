@@ -19,7 +19,8 @@ def aggregated(call: ast.Call, rows: list[Any]) -> Any:
     if call.name == "count" and not call.arguments:
         return len(rows)
     values = [evaluate(call.arguments[0], row) for row in rows]
-    present = [value for value in values if value is not MISSING and value is not None and value is not ERROR]
+    there = [value for value in values if value is not MISSING and value is not ERROR]
+    present = [value for value in there if value is not None]
     match call.name:
         case "count":
             return len(present)
@@ -29,23 +30,23 @@ def aggregated(call: ast.Call, rows: list[Any]) -> Any:
             return _extreme(call.name, present)
         case "any":
             return _extreme("min", present)
-        case "first":
-            return present[0] if present else None
+        case "first":  # what a row has, null too; likewise below
+            return there[0] if there else None
         case "last":
-            return present[-1] if present else None
-        case "collect":  # what a row has, null too
-            return [value for value in values if value is not MISSING and value is not ERROR]
+            return there[-1] if there else None
+        case "collect":
+            return there
         case "union":
             distinct = {identity(value): value for value in present}
             return sorted(distinct.values(), key=lambda value: order(value, descending=False, nulls_first=False))
         case "dcount" | "countdistinct":
             return len({identity(value) for value in present})
         case "and":
-            return all(value for value in present if kind(value) == "bool") if present else None
+            return all(bools) if (bools := [value for value in present if kind(value) == "bool"]) else None
         case "or":
-            return any(value for value in present if kind(value) == "bool") if present else None
+            return any(bools) if (bools := [value for value in present if kind(value) == "bool"]) else None
         case "fuse":
-            return "|".join(sorted({type_text(value) for value in present}))
+            return "|".join(sorted({type_text(value) for value in present})) if present else None
     raise AssertionError(call.name)
 
 

@@ -114,7 +114,7 @@ def _record(fields: tuple[tuple[str | None, ast.Expr], ...], row: Any) -> dict[s
 
 def _unary(op: str, value: Any) -> Any:
     if op == "not":
-        return not value if isinstance(value, bool) else (value if value in (None, MISSING) else ERROR)
+        return not value if isinstance(value, bool) else None
     if value is None or value is MISSING:
         return value
     if kind(value) == "duration":
@@ -143,9 +143,12 @@ def _is_in(one: Any, other: Any) -> bool:
     return isinstance(other, list) and any(equal(one, each) for each in other)
 
 
-def _logic(op: str, one: Any, other: Any) -> bool:
-    """Only true is true."""
-    return (one is True and other is True) if op == "and" else (one is True or other is True)
+def _logic(op: str, one: Any, other: Any) -> bool | None:
+    """What is no boolean leaves the answer to the other side, and open where that does not decide."""
+    decides = op == "or"
+    if one is decides or other is decides:
+        return decides
+    return not decides if isinstance(one, bool) and isinstance(other, bool) else None
 
 
 def _compare(op: str, one: Any, other: Any) -> bool:

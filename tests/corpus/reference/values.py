@@ -6,7 +6,6 @@ import datetime as dt
 import ipaddress
 from dataclasses import dataclass
 from decimal import Context, Decimal
-from fractions import Fraction
 from typing import Any
 
 import orjson
@@ -55,7 +54,7 @@ class Duration:
                 parts.append(f"{count}{name}")
                 rest %= size
         if rest or not parts:
-            parts.append(f"{Fraction(rest, 1_000_000).__float__():g}s" if rest else "0s")
+            parts.append(f"{Decimal(rest).scaleb(-6).normalize(_WIDE):f}s" if rest else "0s")
         return ("-" if self.us < 0 else "") + "".join(parts)
 
 

@@ -10,7 +10,7 @@ from sqlglot import exp
 from lochan.pools.shape import FLOAT, INT, JSON, NULL, OBJECT, STRING, TIME
 from lochan.query import ast
 from lochan.query.compile.choosing import agreed, chosen, one_order, renumbered
-from lochan.query.compile.comparing import total
+from lochan.query.compile.comparing import COMPOSITE, total
 from lochan.query.compile.decimals import from_texts
 from lochan.query.compile.expressions import test_of, value_of
 from lochan.query.compile.fields import member
@@ -38,6 +38,7 @@ from lochan.query.compile.sql import (
     text,
     try_cast,
 )
+from lochan.query.compile.texts import order_text
 from lochan.query.compile.value import (
     EVERY_NUMBER,
     GONE,
@@ -126,8 +127,10 @@ def _added(operator: ast.Join, mine: Value, theirs: Value, scope: Scope) -> list
 
 
 def _shared(left: Value, right: Value) -> list[str]:
-    """Kinds whose values can be equal."""
+    """Kinds whose values can be equal; JSON stands for all arrays and records."""
     found = [kind for kind in SIMPLE if kind in left.alts and kind in right.alts]
+    if left.kinds & COMPOSITE and right.kinds & COMPOSITE:
+        found.append(JSON)
     numbers = set(EVERY_NUMBER)
     if DECIMAL in left.kinds | right.kinds and left.kinds & numbers and right.kinds & numbers:
         return [*(kind for kind in found if kind not in numbers), *EVERY_NUMBER]
@@ -139,6 +142,11 @@ def _shared(left: Value, right: Value) -> list[str]:
 
 def _match_key(value: Value, kinds: list[str]) -> Sql:
     """One column that is equal where the values are: the value itself, or a text where there are several kinds."""
+    composite = value.only(COMPOSITE)
+    if JSON in kinds:
+        simple = _match_key(value, [kind for kind in kinds if kind != JSON]) if len(kinds) > 1 else None
+        nested = [concat(text(f"{JSON}:"), order_text(composite))] if composite.alts else []
+        return coalesce(*([] if simple is None else [concat(text("simple:"), simple)]), *nested)
     if len(kinds) == 1:
         return value.alts[kinds[0]]
     if DECIMAL in kinds:  # one key for all numbers
