@@ -24,6 +24,8 @@ _SLOW_NUMBERS = (
     "elements beside their nearest float",
     "text with a number of many digits",
 )
+# The same of records in text that several values of theirs are put into.
+_SLOW_RECORDS = ("put several fields, one of them missing", "put into records within records")
 
 # What is computed with decimals: of a lake's objects, for the corpus' own rows are texts. The answers themselves are in
 # tests/unit/engines/test_decimals.py.
@@ -45,7 +47,7 @@ def half(number: int) -> list[ParameterSet]:
 
 
 def _case(case: Case) -> ParameterSet:
-    slow = case.file == "numbers" and case.name in _SLOW_NUMBERS
+    slow = case.name in {"numbers": _SLOW_NUMBERS, "records_in_text": _SLOW_RECORDS}.get(case.file, ())
     return pytest.param(case, id=case.id, marks=[pytest.mark.full, pytest.mark.timeout(1_200)] if slow else [])
 
 

@@ -145,8 +145,8 @@ def _is_in(one: Any, other: Any) -> bool:
 
 def _logic(op: str, one: Any, other: Any) -> bool | None:
     """What is no boolean leaves the answer to the other side, and open where that does not decide."""
-    decides = op == "or"
-    if one is decides or other is decides:
+    decides: bool = op == "or"
+    if any(side is decides for side in (one, other)):
         return decides
     return not decides if isinstance(one, bool) and isinstance(other, bool) else None
 
