@@ -35,8 +35,8 @@
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
-from typing import ClassVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, ClassVar
 
 _COMMAND = re.compile("`lochan [^`]*`")
 _REPO = re.compile(r"(?<= )REPO\b")
@@ -180,9 +180,18 @@ class PreconditionFailed(Conflict):
 class PathsInTheWay(Conflict):
     kind = "paths-in-the-way"
 
-    def __init__(self, message: str, *, paths: Sequence[str], count: int = 0, hint: str = "") -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        paths: Sequence[str],
+        count: int = 0,
+        hint: str = "",
+        keys: Sequence[Mapping[str, Any]] = (),
+    ) -> None:
         super().__init__(message, hint=hint)
         self.paths = tuple(paths)  # the first of them
+        self.keys = tuple(keys)  # of rows: the values of their keys
         self.count = count or len(self.paths)
 
 

@@ -24,6 +24,8 @@ _SLOW_NUMBERS = (
     "elements beside their nearest float",
     "text with a number of many digits",
 )
+# The same of records in text that several values of theirs are put into.
+_SLOW_RECORDS = ("put several fields, one of them missing", "put into records within records")
 
 # What is computed with decimals: of a lake's objects, for the corpus' own rows are texts. The answers themselves are in
 # tests/unit/engines/test_decimals.py.
@@ -32,6 +34,7 @@ COMPUTED = [
     "from numbers | cut k, a:=round(u*0.25, 1), b:=floor(u*0.3), c:=ceil(u*0.3)",
     "from numbers | where u+1 > 9223372036854775807 | sort u*2 | cut k, u",
     "from numbers | sum(u*3), max(u+1), avg(u-1)",
+    "from numbers | cut k, a:=u%10, b:=-u%2.5, c:=u/3, d:=u*float64(k), e:=u%0",
     "select u, count(*) as n from numbers group by u order by u desc",
     "select distinct u + 1 as v from numbers order by v",
     "select k from numbers where u > (select min(u) from numbers where u > 9) order by k",
@@ -44,7 +47,7 @@ def half(number: int) -> list[ParameterSet]:
 
 
 def _case(case: Case) -> ParameterSet:
-    slow = case.file == "numbers" and case.name in _SLOW_NUMBERS
+    slow = case.name in {"numbers": _SLOW_NUMBERS, "records_in_text": _SLOW_RECORDS}.get(case.file, ())
     return pytest.param(case, id=case.id, marks=[pytest.mark.full, pytest.mark.timeout(1_200)] if slow else [])
 
 

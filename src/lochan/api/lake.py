@@ -9,7 +9,7 @@ from lochan.api.options import DEFAULT_ENGINE, EngineOptions
 from lochan.api.pool import Pool
 from lochan.api.repository import Repository
 from lochan.api.results import RepositoryInfo
-from lochan.api.session import Session
+from lochan.api.session import Session, about
 
 if TYPE_CHECKING:
     from lochan.engines.result import Result
@@ -101,7 +101,8 @@ class Lake:
         repository, wish = row_diff_request(left, right, [on] if isinstance(on, str) else on)
         limits = Limits(options.memory_bytes or MEMORY_BYTES, options.timeout_s)
         how = How(options.engine, limits, sample=sample, actor=self._session.actor)
-        return await self._session.lake.diff_rows(repository, wish, how)
+        with about(repository):
+            return await self._session.lake.diff_rows(repository, wish, how)
 
     async def events(
         self, repository: str | None = None, *, last: int | None = None, after: int | None = None, follow: bool = False

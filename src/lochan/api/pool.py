@@ -9,6 +9,7 @@ import msgspec
 from lochan.api.options import DEFAULT_COMMIT, DEFAULT_ENGINE, CommitOptions, EngineOptions
 from lochan.api.repository import Repository
 from lochan.api.results import LoadResult
+from lochan.api.session import about
 
 if TYPE_CHECKING:
     from lochan.engines.result import Result
@@ -26,9 +27,10 @@ class Pool(Repository):
         if message:
             options = msgspec.structs.replace(options, message=message)
         said = Said(options.message, options.metadata, options.author, options.date_us)
-        done = await self._session.lake.load(
-            self.name, rows, said, branch=branch, actor=self._session.actor, key=options.key
-        )
+        with about(self.name):
+            done = await self._session.lake.load(
+                self.name, rows, said, branch=branch, actor=self._session.actor, key=options.key
+            )
         return LoadResult(
             commit=done.commit,
             rows=done.rows,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING
 
+from lochan.errors import LochanError
 from lochan.journal.request_key import keyed
 
 if TYPE_CHECKING:
@@ -38,7 +39,8 @@ class Session:
             self._open[id] = repository
             self._users[id] = self._users.get(id, 0) + 1
         try:
-            yield repository
+            with about(name):
+                yield repository
         finally:
             self._users[id] -= 1
             await self._close_idle()
@@ -56,3 +58,13 @@ class Session:
             repository = self._open.pop(id)
             del self._users[id]
             await repository.close()
+
+
+@contextmanager
+def about(repository: str) -> Iterator[None]:
+    """The commands that errors advise name this repository."""
+    try:
+        yield
+    except LochanError as error:
+        error.hint = error.hint_about(repository)
+        raise

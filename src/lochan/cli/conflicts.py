@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from lochan.cli.object_record import side_record
 from lochan.cli.shown import show_records, size
+from lochan.errors import PathsInTheWay
 
 if TYPE_CHECKING:
     from lochan.tree.merge import Conflict, Merged
@@ -31,6 +32,10 @@ async def conflicts_shown(form: str, of: "type[BothChanged] | None" = None) -> A
             from lochan.cli.stream import show_stream
 
             await show_stream(_every(error), form, columns=_COLUMNS, cells=dict.fromkeys(_COLUMNS[1:], _cell))
+        raise
+    except PathsInTheWay as error:
+        if error.keys and form == "json":  # the message names them too
+            show_records([dict(each) for each in error.keys], form, columns=tuple(error.keys[0]))
         raise
 
 

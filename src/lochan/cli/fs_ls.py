@@ -10,6 +10,7 @@ from lochan.cli.object_record import object_record
 from lochan.cli.opened import Opened, work_on
 from lochan.cli.shown import format_option, size_cell
 from lochan.cli.uri import prefix_uri
+from lochan.errors import NotFound
 
 if TYPE_CHECKING:
     from lochan.staging.view import View
@@ -31,10 +32,18 @@ def command(where: str, recursive: bool, form: str) -> None:
     async def work(opened: Opened) -> None:
         from lochan.cli.stream import show_stream
 
-        records = _records(await view_of(opened), uri.path, "" if recursive else "/")
+        view = await view_of(opened)
+        if uri.path and not await _is_there(view, uri.path):
+            raise NotFound(f"no object begins with {uri.path!r} at {opened.ref}").named(uri.path)
+        records = _records(view, uri.path, "" if recursive else "/")
         await show_stream(records, form, columns=("size", "mtime", "path"), cells={"size": size_cell})
 
     work_on(uri, work)
+
+
+async def _is_there(view: "View", prefix: str) -> bool:
+    page = await view.list(prefix, limit=1)
+    return bool(page.entries)
 
 
 async def _records(view: "View", prefix: str, delimiter: str) -> AsyncIterator[dict[str, Any]]:

@@ -54,12 +54,13 @@ class Opened(NamedTuple):
 
 
 async def _neighbours(repository: "OpenRepository", ref: str, missing: str) -> list[str]:
-    """Paths that could have been meant where an object is missing."""
+    """Paths and folders that could have been meant where an object is missing, or a whole folder."""
     names: list[str] = []
     with suppress(LochanError):
         view = await repository.view(await repository.resolve(ref, workspaces=True))
-        folder = missing[: missing.rfind("/") + 1]
+        folder = missing[: missing.rstrip("/").rfind("/") + 1]
         names += [entry.path for entry in (await view.list(folder, limit=_NEIGHBOURS)).entries]
+        names += (await view.list(folder, delimiter="/", limit=_NEIGHBOURS)).prefixes
     return names
 
 

@@ -1,12 +1,12 @@
 """What is to be read of a pool: the plan of a query for every field there is, whatever the test leaves of the rows.
 
 So a frame's columns do not depend on which rows were asked for. A field of several kinds has one type: ints and floats
-are floats, or decimals where a float would round one of the ints; everything else is text.
+are floats, or decimals where a float would round one of the ints; everything else is JSON text.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -16,15 +16,12 @@ from lochan.lake import Lake
 from lochan.pools.leaf import Path
 from lochan.pools.shape import FLOAT, INT, NULL
 from lochan.query import ast
-from lochan.query.compile import Plan, compile
-from lochan.query.errors import QueryError
+from lochan.query.compile import compile
 from lochan.query.output.cells import fields
 from lochan.query.output.columns import Column
-from lochan.query.output.typed import is_text
 from lochan.query.sources.resolve import Opening
 from lochan.query.sources.scans import Scans
 from lochan.query.syntax.parse import parse
-from lochan.query.syntax.unparse_expressions import name_text
 from lochan.spark.frame_origin import Origin
 from lochan.spark.wide_numbers import is_wide
 from lochan.versioning.uri import Uri
@@ -64,12 +61,8 @@ async def plan(lake: Lake, wanted: Wanted) -> Planned:
     try:
         sources = await opening.open(pipe)
         await opening.widen()
-
-        def compiled(*more: ast.Operator) -> Plan:
-            whole = ast.Pipe((*pipe.operators, *more))
-            return compile(whole, sources, text=text, now=now, ordered=False)
-
-        made = compiled(*_puts(compiled))
+        made = compile(pipe, sources, text=text, now=now, ordered=False)
+        top_fields(made.row)  # raises where they make no table
         [pool] = opening.pools
         whole = await opening.whole(pool)
     finally:
@@ -118,28 +111,6 @@ def _check(operators: tuple[ast.Operator, ...], wanted: Wanted) -> None:
         raise Invalid(f"where={wanted.where!r} is more than a test of rows", hint="such as where='status >= 500'")
     if wanted.columns and not isinstance(operators[-1], ast.Cut):
         raise Invalid(f"{', '.join(wanted.columns)}: these are no columns", hint="such as columns=['ts', 'host']")
-
-
-def _puts(compiled: Callable[..., Plan]) -> list[ast.Operator]:
-    """What gives a field of several kinds one type. What the language makes no text of (floats) is left as it is: then
-    whoever shows the columns makes one."""
-    puts = [put for name, column in top_fields(compiled().row) if (put := _put(name, column)) is not None]
-    return [put for put in puts if _can(compiled, put)]
-
-
-def _put(name: str, column: Column) -> ast.Operator | None:
-    if not is_text(column):
-        return None
-    quoted = name_text(name)
-    return parse(f"put {quoted}:=string({quoted})").operators[0]
-
-
-def _can(compiled: Callable[..., Plan], put: ast.Operator) -> bool:
-    try:
-        compiled(put)
-    except QueryError:
-        return False
-    return True
 
 
 def _end(text: str | None) -> ast.Expr | None:

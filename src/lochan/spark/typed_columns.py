@@ -4,7 +4,7 @@ one kind                        its own type; objects are structs, lists arrays
 a day, such as 2026-11-01       DATE, at the top of a row and inside of objects and lists
 ints and floats                 DOUBLE; DECIMAL(38, 19) where that would round an int (`wide_numbers`)
 decimals                        DECIMAL(38, s), where one holds them all; else STRING
-inside of objects, several      anything else is STRING, as the embedded engine words it
+several other kinds             STRING, a JSON text, so that 1.5 and "1.5" stay apart
 never anything but null         STRING
 missing                         NULL, as null is
 """
@@ -19,13 +19,12 @@ import pyarrow as pa
 
 from lochan.pools.json_row import row_text
 from lochan.pools.leaf import Path
-from lochan.pools.shape import ARRAY, DECIMAL, FLOAT, INT, JSON, NULL, OBJECT, STRING, TIME, Array, Object, Type
+from lochan.pools.shape import ARRAY, DECIMAL, FLOAT, INT, JSON, NULL, OBJECT, TIME, Array, Object, Type
 from lochan.query.dialects.decimals import REFUSAL
 from lochan.query.dialects.spark import FORMS
 from lochan.query.dialects.spark_times import time_in_format
 from lochan.query.dialects.spark_words import name_sql
 from lochan.query.dialects.spark_words import quoted as text_sql
-from lochan.query.output.cells import cell_texts
 from lochan.query.output.columns import Column
 from lochan.query.output.typed import WIDE, is_text, not_exact, typed, typed_schema
 from lochan.spark.read_plan import kinds, top_fields
@@ -59,7 +58,7 @@ def arrow(batch: pa.RecordBatch, row: Column, wide: Collection[Path] = ()) -> pa
     for pair in pairs:
         both = decimals(pair.name, batch.column(pair.whole), batch.column(pair.real))
         batch = batch.append_column(pair.column, both)
-    made = typed(batch, widened, mixed=cell_texts)
+    made = typed(batch, widened)
     columns = [column for _, column in top_fields(row)]
     arrays = [_dated(array, column) for array, column in zip(made.columns, columns, strict=True)]
     return pa.RecordBatch.from_arrays(
@@ -108,8 +107,10 @@ def _value(path: Path, column: Column, wide: Collection[Path]) -> str:
         return decimal_sql(path[-1], _column(column, INT), _column(column, FLOAT))
     if set(there) == {INT, FLOAT}:
         return f"COALESCE({_exact_double(path[-1], _column(column, INT))}, {_column(column, FLOAT)})"
+    if len(there) > 1:
+        return f"COALESCE({', '.join(_json(column, kind) for kind in there)})"
     if is_text(column):
-        return f"COALESCE({', '.join(_text(column, kind) for kind in there)})"
+        return _time_text(column)
     if there[0] == ARRAY:
         return _with_days_sql(_column(column, ARRAY), Array(column.element))
     if there[0] == DECIMAL and column.scale is not None:
@@ -155,15 +156,6 @@ def _object(path: Path, column: Column, wide: Collection[Path]) -> str:
     made = f"NAMED_STRUCT({members})" if members else "'{}'"
     flag = column.kinds[OBJECT]
     return f"CASE WHEN {name_sql(flag)} THEN {made} END" if flag else made
-
-
-def _text(column: Column, kind: str) -> str:
-    """As the embedded engine words a cell of a table."""
-    if kind == STRING:
-        return _column(column, kind)
-    if kind == TIME:
-        return _time_text(column)
-    return _json(column, kind)
 
 
 def _json(column: Column, kind: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from lochan.query import ast
 from tests.corpus.reference.expressions import evaluate
 from tests.corpus.reference.functions import type_text
-from tests.corpus.reference.values import ERROR, MISSING, exact, identity, is_number, kind, order
+from tests.corpus.reference.values import ERROR, MISSING, as_json, exact, identity, is_number, kind, order
 
 
 def aggregated(call: ast.Call, rows: list[Any]) -> Any:
@@ -19,7 +19,8 @@ def aggregated(call: ast.Call, rows: list[Any]) -> Any:
     if call.name == "count" and not call.arguments:
         return len(rows)
     values = [evaluate(call.arguments[0], row) for row in rows]
-    present = [value for value in values if value is not MISSING and value is not None and value is not ERROR]
+    there = [value for value in values if value is not MISSING and value is not ERROR]
+    present = [value for value in there if value is not None]
     match call.name:
         case "count":
             return len(present)
@@ -27,23 +28,25 @@ def aggregated(call: ast.Call, rows: list[Any]) -> Any:
             return _of_numbers(call, [value for value in present if is_number(value)])
         case "min" | "max":
             return _extreme(call.name, present)
-        case "any" | "first":
-            return present[0] if present else None
+        case "any":
+            return _extreme("min", present)
+        case "first":  # what a row has, null too; likewise below
+            return there[0] if there else None
         case "last":
-            return present[-1] if present else None
-        case "collect":  # what a row has, null too
-            return [value for value in values if value is not MISSING and value is not ERROR]
+            return there[-1] if there else None
+        case "collect":
+            return there
         case "union":
             distinct = {identity(value): value for value in present}
             return sorted(distinct.values(), key=lambda value: order(value, descending=False, nulls_first=False))
         case "dcount" | "countdistinct":
             return len({identity(value) for value in present})
         case "and":
-            return all(value for value in present if kind(value) == "bool") if present else None
+            return all(bools) if (bools := [value for value in present if kind(value) == "bool"]) else None
         case "or":
-            return any(value for value in present if kind(value) == "bool") if present else None
+            return any(bools) if (bools := [value for value in present if kind(value) == "bool"]) else None
         case "fuse":
-            return "|".join(sorted({type_text(value) for value in present}))
+            return "|".join(sorted({type_text(value) for value in present})) if present else None
     raise AssertionError(call.name)
 
 
@@ -73,8 +76,14 @@ def _of_numbers(call: ast.Call, numbers: list[Any]) -> Any:
 
 
 def _extreme(name: str, values: list[Any]) -> Any:
-    """Of mixed kinds, by the class of the kind, as a sort does."""
+    """Of mixed kinds, by the class of the kind, as a sort does. Of an int and a float that are equal it is the int."""
     if not values:
         return None
-    ranked = sorted(values, key=lambda value: order(value, descending=False, nulls_first=False))
-    return ranked[0] if name == "min" else ranked[-1]
+
+    def place(value: Any) -> tuple[Any, ...]:
+        nested = as_json(value) if isinstance(value, dict | list) else ""
+        return (order(value, descending=False, nulls_first=False), kind(value) != "int", nested)
+
+    if name == "min":
+        return min(values, key=place)
+    return max(values, key=lambda value: (place(value)[0], kind(value) == "int", place(value)[2]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import math
 import re
 from collections.abc import Callable
 from decimal import Decimal
@@ -113,7 +114,7 @@ def _record(fields: tuple[tuple[str | None, ast.Expr], ...], row: Any) -> dict[s
 
 def _unary(op: str, value: Any) -> Any:
     if op == "not":
-        return not value if isinstance(value, bool) else (value if value in (None, MISSING) else ERROR)
+        return not value if isinstance(value, bool) else None
     if value is None or value is MISSING:
         return value
     if kind(value) == "duration":
@@ -142,9 +143,12 @@ def _is_in(one: Any, other: Any) -> bool:
     return isinstance(other, list) and any(equal(one, each) for each in other)
 
 
-def _logic(op: str, one: Any, other: Any) -> bool:
-    """Only true is true."""
-    return (one is True and other is True) if op == "and" else (one is True or other is True)
+def _logic(op: str, one: Any, other: Any) -> bool | None:
+    """What is no boolean leaves the answer to the other side, and open where that does not decide."""
+    decides: bool = op == "or"
+    if any(side is decides for side in (one, other)):
+        return decides
+    return not decides if isinstance(one, bool) and isinstance(other, bool) else None
 
 
 def _compare(op: str, one: Any, other: Any) -> bool:
@@ -204,9 +208,9 @@ def _numbers(op: str, one: float, other: float) -> Any:
     if other == 0:
         return ERROR
     if op == "/":
-        return _whole(one, other) if whole else one / other
+        return _whole(one, other) if whole and "decimal" not in (kind(one), kind(other)) else float(one) / float(other)
     if not whole:
-        return ERROR
+        return math.fmod(one, other)
     return int(abs(one) % abs(other)) * (1 if one >= 0 else -1)  # the sign of the left side, as SQL has it
 
 

@@ -55,7 +55,7 @@ def _bare(name: str, values: list[Any]) -> Any:
         case "missing":
             return any(value is MISSING for value in values)
         case "coalesce":
-            return next((value for value in values if value not in (None, MISSING, ERROR)), values[-1])
+            return next((value for value in values if value not in (None, MISSING, ERROR)), None)
         case "is":
             return values[0] is not MISSING and _names(values[1]) == kind(values[0])
         case "kind":

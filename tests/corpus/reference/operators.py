@@ -92,10 +92,8 @@ def _put(fields: tuple[ast.Assigned, ...], row: Any) -> Any:
     if not isinstance(row, dict):
         return row
     made = _copy(row)
-    for path, value in fields:
-        found = evaluate(value, row)
-        if found is not MISSING:
-            _set(made, path, found)
+    for each in fields:
+        _set(made, ast.assigned_path(each), _copy(evaluate(each.value, row)))
     return made
 
 
@@ -109,7 +107,10 @@ def _set(record: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
         if not isinstance(inner, dict):
             inner = record[name] = {}
         record = inner
-    record[path[-1]] = value
+    if value is MISSING:
+        record.pop(path[-1], None)
+    else:
+        record[path[-1]] = value
 
 
 def _dropped(row: Any, paths: tuple[tuple[str, ...], ...]) -> Any:
@@ -227,16 +228,17 @@ def _one_side(
 ) -> Iterator[Any]:
     for row in rows:
         found = _matches(others, other_by, evaluate(by, row))
+        mine = row if isinstance(row, dict) else {}
         for other in found:
             if fields:
-                made = _copy(row)
+                made = _copy(mine)
                 for each in fields:
                     value = evaluate(each.value, other)
                     if value is not MISSING:
                         _set(made, ast.assigned_path(each), value)
                 yield made
             else:
-                yield {**row, **{name: value for name, value in other.items() if name not in row}}
+                yield {**mine, **{name: value for name, value in other.items() if name not in mine}}
         if not found and keep:
             yield row
 

@@ -6,7 +6,6 @@ import datetime as dt
 import ipaddress
 from dataclasses import dataclass
 from decimal import Context, Decimal
-from fractions import Fraction
 from typing import Any
 
 import orjson
@@ -55,7 +54,7 @@ class Duration:
                 parts.append(f"{count}{name}")
                 rest %= size
         if rest or not parts:
-            parts.append(f"{Fraction(rest, 1_000_000).__float__():g}s" if rest else "0s")
+            parts.append(f"{Decimal(rest).scaleb(-6).normalize(_WIDE):f}s" if rest else "0s")
         return ("-" if self.us < 0 else "") + "".join(parts)
 
 
@@ -149,7 +148,17 @@ def plain(value: Any) -> Any:
 
 
 def as_json(value: Any) -> str:
-    return orjson.dumps(plain(value)).decode().replace("e+", "e")
+    return orjson.dumps(_written(plain(value))).decode().replace("e+", "e")
+
+
+def _written(value: Any) -> Any:
+    """Numbers that orjson does not take as they are written."""
+    match value:
+        case dict():
+            return {name: _written(each) for name, each in value.items()}
+        case list():
+            return [_written(each) for each in value]
+    return orjson.Fragment(str(value)) if kind(value) == "decimal" else value
 
 
 _CLASSES = {"bool": 0, "int": 1, "float": 1, "decimal": 1, "time": 2, "string": 3}
@@ -187,7 +196,7 @@ def _nested_order(value: Any) -> tuple[Any, ...]:
 def _element_order(value: Any) -> tuple[Any, ...]:
     value = plain(value)  # within arrays and records times are texts
     if value is None:
-        return (9,)
+        return (10,)
     found = order(value, descending=False, nulls_first=False)[1]
     assert isinstance(found, tuple)
     return found

@@ -12,7 +12,16 @@ import pytest
 
 import lochan
 from lochan.config.system_user import system_user
-from lochan.errors import AlreadyExists, ConcurrentCommit, Invalid, KeyReused, NotFound, NothingToDo, PreconditionFailed
+from lochan.errors import (
+    AlreadyExists,
+    ConcurrentCommit,
+    Invalid,
+    KeyReused,
+    LochanError,
+    NotFound,
+    NothingToDo,
+    PreconditionFailed,
+)
 from lochan.lake import Lake as OpenLake
 from lochan.runtime import Runtime
 from lochan.store.local import LocalStore
@@ -118,7 +127,10 @@ def test_conditions(shop: lochan.Repository) -> None:
         place.delete_if("README.md", second)
         with pytest.raises(PreconditionFailed, match="no object"):
             place.delete_if("README.md", second)
-        assert place.put("new", "1", if_absent=True).size == 1
+        new = place.put("new", "1", if_absent=True)
+        assert (new.size, new.etag) == (1, place.stat("new").etag)
+        assert [each.etag for each in place.list("new")] == [new.etag]
+        assert place.put("new", "2", if_match=new.etag).size == 1
         with pytest.raises(Invalid, match="if_match or if_absent"):
             place.put("new", "1", if_absent=True, if_match=first)
 
@@ -250,3 +262,13 @@ def test_whoever_stops_early_closes_the_source() -> None:
     assert closed == [True]
     runtime.stop()
     runtime.stop()
+
+
+def test_advice_names_the_repository(shop: lochan.Repository, lake: lochan.Lake) -> None:
+    with pytest.raises(NotFound, match="`lochan branch list shop`"):
+        shop.ref("nowhere").resolve()
+    lake.create_pool("logs", key="ts")
+    with pytest.raises(LochanError, match="`lochan branch list logs`"):
+        lake.query("from logs@nowhere")
+    with pytest.raises(LochanError, match="`lochan branch list logs`"):
+        lake.pool("logs").load([{"ts": 1}], branch="nowhere")

@@ -2,6 +2,7 @@
 the lake at hand."""
 
 import ast
+import json
 import re
 import shlex
 import shutil
@@ -231,6 +232,7 @@ def test_a_failure_advises_what_can_be_done(lake: str, command: str) -> None:
         ("fs cat demo/a.cvs", "a.csv"),
         ("fs rm demo/a.cvs", "a.csv"),
         ("blame demo/a.cvs", "a.csv"),
+        ("fs ls demo/a.cvs", "a.csv"),
         ("auth users show adda", "ada"),
         ("auth attach ada amdin", "Admin"),
         ("config show --set logging.levle=DEBUG", "logging.level"),
@@ -248,6 +250,11 @@ def test_a_file_of_the_same_kind_was_not_meant(lake: str) -> None:
     assert lochan("--lake", lake, "fs", "upload", "-", "demo/data/people.csv", stdin="x").exit_code == 0
     assert "did you mean" not in failed(lake, "fs cat demo/data/report.csv")[1]
     assert "did you mean 'data/people.csv'?" in failed(lake, "fs cat demo/data/peopel.csv")[1]
+    for command in ("fs ls demo/dtaa/", "fs ls -r demo/dtaa", "fs ls -f json demo/dtaa"):
+        assert "did you mean 'data/'?" in failed(lake, command)[1]
+        assert lochan("--lake", lake, *command.split()).exit_code == 3
+    assert lochan("--lake", lake, *["repo", "create", "empty"]).exit_code == 0
+    assert lochan("--lake", lake, *["fs", "ls", "empty"]).exit_code == 0
 
 
 def test_a_tag_that_was_probably_meant(lake: str) -> None:
@@ -291,6 +298,8 @@ def test_only_a_merge_of_rows_recommends_a_strategy(lake: str, tmp_path: Path) -
         assert lochan("--lake", lake, *command.split()).exit_code == 0, command
     picked, merged = failed(lake, "cherry-pick rows one")[1], failed(lake, "merge rows@one rows")[1]
     assert picked.splitlines()[0] == merged.splitlines()[0]
-    assert picked.splitlines()[0].startswith("lochan: both sides changed 1 row")
+    assert picked.splitlines()[0] == "lochan: both sides changed 1 row of the same k: k=5"
+    as_json = lochan("--lake", lake, *["merge", "rows@one", "rows", "-f", "json"])
+    assert json.loads(as_json.stdout) == [{"k": 5}]
     assert "--strategy" in merged
     assert "--strategy" not in picked

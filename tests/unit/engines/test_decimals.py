@@ -159,6 +159,13 @@ def test_typed_columns_have_decimals(tmp_path: Path) -> None:
         ("round(x, 2)", 33.33),
         ("ceil(x)", 34),
         ("floor(-x)", -34),
+        ("u % 10", 5),
+        ("-u % 2.5", 0),
+        ("x % 0.1", Decimal("0.03333333333333333333")),
+        ("k % u", 2),
+        ("u / 2", 2.0**63),
+        ("x / 4", float(LONG) / 4),
+        ("u / x", U64 / float(LONG)),
     ],
 )
 def test_arithmetic_is_exact(value: str, expected: Any, tmp_path: Path) -> None:
@@ -170,8 +177,16 @@ def test_arithmetic_is_exact(value: str, expected: Any, tmp_path: Path) -> None:
     on_lake(tmp_path, play)
 
 
+@pytest.mark.parametrize("value, expected", [("u * float64(x)", U64 * float(LONG)), ("float64(k) - u", -(2.0**64))])
+def test_with_a_float_of_a_row_it_is_a_float(value: str, expected: float, tmp_path: Path) -> None:
+    async def play(lake: QueryLake) -> None:
+        assert await lake.rows(f"from logs | k == 2 | cut y:={value}") == [{"y": expected}]
+
+    on_lake(tmp_path, play)
+
+
 @pytest.mark.thorough
-@pytest.mark.parametrize("value", ["u / 2", "u * u", "x * k", "u % 2"])
+@pytest.mark.parametrize("value", ["u * u", "x * k", "u % x", "u % float64(k)"])
 def test_what_no_decimal_holds_is_refused(value: str, tmp_path: Path) -> None:
     async def play(lake: QueryLake) -> None:
         with pytest.raises(Refused, match="does not go with a number of so many digits"):

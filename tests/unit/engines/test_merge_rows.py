@@ -131,8 +131,9 @@ def test_rows_of_one_primary_key_are_settled_together(
         async with query_lake(tmp_path) as told:
             sides = [A, B, *more], [*ours, *more], [*theirs, *more]
             if wanted is None:
-                with pytest.raises(RowConflicts, match=r"1 row of the same k"):
+                with pytest.raises(RowConflicts, match=r"1 row of the same k: k=0 \(") as caught:
                     await merged(told, *sides, settings=KEYED)
+                assert caught.value.keys == ({"k": 0},)
                 return
             found = await merged(told, *sides, settings=KEYED, strategy=strategy)
             assert in_order(found) == in_order([*wanted, *more])
@@ -156,5 +157,19 @@ def test_a_merge_of_two_deletes_and_its_revert(tmp_path: Path) -> None:
                 [*range(10, 30)] + [k for k in range(10) if k % 3 == 1]
             )
             await repository.close()
+
+    run(play())
+
+
+@pytest.mark.parametrize("more", [[], BODY], ids=["as columns", "as texts"])
+@pytest.mark.parametrize("key", [7, -1.5, "1", 'a "b", c', True, 2**70, "2026-11-01T10:00:00Z"])
+def test_conflicts_name_keys_as_values(key: Any, more: Rows, tmp_path: Path) -> None:
+    async def play() -> None:
+        async with query_lake(tmp_path) as told:
+            base, ours, theirs = ([{"k": key, "v": version}, *more] for version in range(3))
+            with pytest.raises(RowConflicts) as caught:
+                await merged(told, base, ours, theirs, settings=KEYED)
+            assert caught.value.keys == ({"k": key},)
+            assert caught.value.paths == (f"k={json.dumps(key)}",)
 
     run(play())

@@ -64,7 +64,10 @@ def test_a_put_is_a_plain_file_and_no_event() -> None:
         workspace = await opened(repository)
         _, before = await repository.refs()
         entry = await writing.put(repository, workspace.id, "x/y", once(b"hello"), actor=ANN)
-        assert (entry.size, entry.etag) == (5, "5d41402abc4b2a76b9719d911017c592")
+        assert (entry.size, entry.checksum) == (5, "5d41402abc4b2a76b9719d911017c592")
+        seen = await objects.stat(repository, workspace.ref, entry.path)
+        [listed] = (await objects.list_objects(repository, workspace.ref, entry.path)).entries
+        assert entry.etag == seen.etag == listed.etag
         assert (await repository.refs())[1] == before
         assert await repository.store.get(f"{repository.repository.id}/workspaces/{workspace.id}/x/y") == b"hello"
         with pytest.raises(BadDigest):

@@ -6,8 +6,10 @@ holds them all, as texts. Equal rows are counted on each side, and the counts sa
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import json
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 import pyarrow as pa
 from sqlglot import exp
@@ -30,13 +32,15 @@ from lochan.formats.entry import Entry
 from lochan.formats.entry_table import table_of
 from lochan.formats.pool_settings import Path, PoolKey, PoolSettings, path_text
 from lochan.ingest.lines import Lines
+from lochan.pools import times
 from lochan.pools.decode import ndjson
 from lochan.pools.faults import FAIL, Faults
 from lochan.pools.forms import Form, Forms
+from lochan.pools.json_row import read_value, row_text
 from lochan.pools.layout import SHAPE_COLUMN, columns, lay_out
 from lochan.pools.merge import RowMerge
 from lochan.pools.nullable_shapes import is_ambiguous
-from lochan.pools.shape import STRING, TIME
+from lochan.pools.shape import FLOAT, STRING, TIME
 from lochan.pools.snapshot import Owner, Snapshot
 from lochan.query.compile import moments
 from lochan.query.dialects import render
@@ -51,14 +55,18 @@ _FIRST = 5  # conflicts that the error names
 
 
 class RowConflicts(PathsInTheWay):
-    def __init__(self, settings: PoolSettings, keys: Sequence[str], count: int) -> None:
-        named = ", ".join(map(path_text, settings.primary_key))
+    def __init__(self, settings: PoolSettings, keys: Sequence[Sequence[Any]], count: int) -> None:
+        """`keys` are the values of the first."""
+        names = list(map(path_text, settings.primary_key))
+        rows = [dict(zip(names, values, strict=True)) for values in keys]
+        texts = [" ".join(f"{name}={row_text(value)}" for name, value in row.items()) for row in rows]
         super().__init__(
-            f"both sides changed {count} row{'s' if count > 1 else ''} of the same {named}: {', '.join(keys)}"
-            f"{', …' if count > len(keys) else ''}",
-            paths=keys,
+            f"both sides changed {count} row{'s' if count > 1 else ''} of the same {', '.join(names)}: "
+            f"{', '.join(texts)}{', …' if count > len(keys) else ''}",
+            paths=texts,
             count=count,
             hint="choose --strategy source-wins or dest-wins, or change them on one side first",
+            keys=rows,
         )
 
 
@@ -126,9 +134,9 @@ class _Merging:
         key = (
             f"CASE WHEN {order.has_key} THEN to_json([{_texts(order, self._settings.times)}]) END" if order else "NULL"
         )
-        sql = self._merged(" UNION ALL ".join(arms), names, key)
-        times = modernized.split(knowledge.forms)
-        return Objects(self._session, known, self._settings, self._bytes, times).write(relation._replace(sql=sql))
+        sql = self._merged(" UNION ALL ".join(arms), names, key, _told_value)
+        split = modernized.split(knowledge.forms)
+        return Objects(self._session, known, self._settings, self._bytes, split).write(relation._replace(sql=sql))
 
     def _view(self, modernized: Modernized, form: Form, paths: Sequence[str], name: str) -> Table:
         shown = ", ".join(f"{sql} AS {name_sql(column)}" for sql, column in modernized.selected(form))
@@ -144,7 +152,8 @@ class _Merging:
                 for path in paths:
                     self._take_texts(number, form, path)
         key = f"CASE WHEN {_json_key(self._settings)} THEN to_json([{_json_values(self._settings)}]) END"
-        sql = self._merged("SELECT * FROM texts", ["line"], key if self._settings.primary_key else "NULL")
+        key = key if self._settings.primary_key else "NULL"
+        sql = self._merged("SELECT * FROM texts", ["line"], key, read_value)
         loader = Loader(self._spare, self._settings, Faults(FAIL))
         batches = self._session.stream(sql)
         for batch in batches:
@@ -164,8 +173,8 @@ class _Merging:
                 self._session.connection.unregister("chunk")
 
     # --- either way --------------------------------------------------------------------------------------------------
-    def _merged(self, sides: str, names: Sequence[str], key: str) -> str:
-        """The rows there are in the end. Raises RowConflicts."""
+    def _merged(self, sides: str, names: Sequence[str], key: str, value_of: Callable[[str], Any]) -> str:
+        """The rows there are in the end; `value_of` is what a text of a key says. Raises RowConflicts."""
         listed = ", ".join(names)
         counts = ", ".join(f"count(*) FILTER ({_SIDE} = {number}) AS {name}" for number, name in enumerate(_COUNTS))
         self._session.execute(
@@ -173,7 +182,7 @@ class _Merging:
             f"FROM ({sides}) GROUP BY {listed}"
         )
         self._session.execute(f"CREATE TEMP TABLE keys AS SELECT {_KEY}, {_changes()} FROM counted GROUP BY {_KEY}")
-        self._check()
+        self._check(value_of)
         return (
             f"SELECT {listed} FROM (SELECT {listed}, unnest(range({_TIMES})) FROM (SELECT counted.*, "
             f"{self._count()} AS {_TIMES} FROM counted LEFT JOIN keys USING ({_KEY})))"
@@ -186,7 +195,7 @@ class _Merging:
         keyed = f"CASE WHEN {_CLASH} THEN {won} WHEN {_BY_THEIRS} THEN {theirs} ELSE {ours} END"
         return f"CASE WHEN counted.{_KEY} IS NULL THEN {alone} ELSE {keyed} END"
 
-    def _check(self) -> None:
+    def _check(self, value_of: Callable[[str], Any]) -> None:
         if self._strategy.otherwise in (SOURCE, DEST):
             return
         ((count,),) = self._session.execute(f"SELECT count(*) FROM keys WHERE {_CLASH} AND {_KEY} IS NOT NULL")
@@ -194,7 +203,8 @@ class _Merging:
             found = self._session.execute(
                 f"SELECT {_KEY} FROM keys WHERE {_CLASH} AND {_KEY} IS NOT NULL ORDER BY 1 LIMIT {_FIRST}"
             )
-            raise RowConflicts(self._settings, [key for (key,) in found], count)
+            keys = [list(map(value_of, json.loads(key))) for (key,) in found]
+            raise RowConflicts(self._settings, keys, count)
 
 
 def _by_form(side: Sequence[tuple[Form, str]]) -> dict[Form, list[str]]:
@@ -222,11 +232,34 @@ def _key_texts(part: Part, times: Collection[Path]) -> Iterator[str]:
         if kind == STRING and part.key.path in times:  # of an earlier version, where strings may say times
             said = moments.split(exp.Var(this=sql))
             yield _text(TIME, render(said.time, "duckdb"), render(moments.finer(said.original), "duckdb"))
-        yield _text(kind, sql, part.finer if kind == TIME and part.original else "''")
+        if kind == TIME:
+            yield _text(kind, sql, part.finer if part.original else "''")
+        else:
+            yield _text(kind, sql)
 
 
-def _text(kind: str, sql: str, finer: str) -> str:
-    return f"{text_sql(kind[0])} || ({sql})::VARCHAR || {finer}"
+def _text(kind: str, sql: str, finer: str = "") -> str:
+    """Of a time, `finer` are the digits behind the sixth: the fraction before them has as many as it needs."""
+    behind = f" || ' ' || {finer}" if finer else ""
+    return f"{text_sql(kind[0])} || ({sql})::VARCHAR{behind}"
+
+
+def _told_value(text: str) -> Any:
+    """Back from such a text: a value as JSON has it."""
+    kind, written = text[0], text[1:]
+    if kind == STRING[0]:
+        return written
+    if kind == TIME[0]:
+        return _told_time(written)
+    return float(written) if kind == FLOAT[0] else read_value(written)
+
+
+def _told_time(written: str) -> str:
+    stamp, _, finer = written.rpartition(" ")
+    micros = times.parse(stamp)
+    if not finer:
+        return times.render(micros, times.NATIVE)
+    return times.render(micros, "YYYY-MM-DDTHH:MM:SS.ffffffZ").removesuffix("Z") + finer + "Z"
 
 
 def _json_key(settings: PoolSettings) -> str:

@@ -7,13 +7,13 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
-from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, JSON, NULL, OBJECT, TIME
+from lochan.pools.shape import BOOL, FLOAT, INT, NULL, TIME
 from lochan.query.compile import decimals, numbers
-from lochan.query.compile.aggregated import Aggregated, one_format
+from lochan.query.compile.aggregated import Aggregated
 from lochan.query.compile.collect import collect, first, fused_type, last, union
-from lochan.query.compile.comparison import exact
-from lochan.query.compile.exact_sums import exact_average, exact_total, extreme_decimal, extreme_number
+from lochan.query.compile.exact_sums import exact_average, exact_total
 from lochan.query.compile.expressions import value_of
+from lochan.query.compile.extremes import greatest, least, ordering
 from lochan.query.compile.moments import exact_text
 from lochan.query.compile.scope import refused
 from lochan.query.compile.sql import (
@@ -23,7 +23,6 @@ from lochan.query.compile.sql import (
     TRUE,
     Sql,
     all_of,
-    any_of,
     case,
     cast,
     coalesce,
@@ -35,7 +34,7 @@ from lochan.query.compile.sql import (
     text,
 )
 from lochan.query.compile.texts import json_text
-from lochan.query.compile.value import EVERY_NUMBER, NUMBERS, SIMPLE, Value, valued
+from lochan.query.compile.value import NUMBERS, SIMPLE, Value, valued
 from lochan.query.dialects.neutral import neutral
 
 
@@ -108,51 +107,6 @@ def quantile(each: Aggregated) -> Value:
     return Value({FLOAT: each.over(neutral("quantile", real, options=(float(share),)))}, NULL)
 
 
-def least(each: Aggregated) -> Value:
-    return _extreme(each, exp.Min, least=True)
-
-
-def greatest(each: Aggregated) -> Value:
-    return _extreme(each, exp.Max, least=False)
-
-
-def _extreme(each: Aggregated, function: type[exp.AggFunc], *, least: bool) -> Value:
-    """By kind first: the least is of the first kind that there is, the greatest of the last."""
-    value = each.value
-    ends = {kind: each.over(function(this=_ordering(value, kind))) for kind in SIMPLE if kind in value.alts}
-    for kind in (JSON, ARRAY, OBJECT):
-        if kind in value.alts and not ends:
-            raise refused(each.scope.query, each.call, f"`{each.call.name}` takes no arrays and no records")
-    if set(NUMBERS) <= set(ends):
-        whole, real = ends[INT], ends[FLOAT]
-        first = any_of([is_null(real), exact("<=" if least else ">=", whole, real)])
-        ends[INT], ends[FLOAT] = (
-            case((all_of([is_set(whole), first]), whole)),
-            case((all_of([is_set(real), any_of([is_null(whole), negate(coalesce(first, exp.false()))])]), real)),
-        )
-    as_decimal = None
-    if value.exact is not None:
-        found = extreme_decimal(ends, value.exact, least=least)
-        ends, as_decimal = ends | found.ends, found.exact
-    elif DECIMAL in ends:
-        ends |= extreme_number(ends, each.over(function(this=numbers.key(value))))
-    order = list(ends) if least else list(reversed(ends))
-    alts: dict[str, Sql] = {}
-    for at, kind in enumerate(order):
-        others = [ends[other] for other in order[:at] if not {kind, other} <= set(EVERY_NUMBER)]
-        alts[kind] = case((all_of(is_null(other) for other in others), ends[kind])) if others else ends[kind]
-    if as_decimal is not None and alts[DECIMAL] != ends[DECIMAL]:  # something of another kind comes before it
-        as_decimal = None
-    return Value(alts, "" if each.sure and len(value.alts) == 1 else NULL, format=one_format(value), exact=as_decimal)
-
-
-def whichever(each: Aggregated) -> Value:
-    """The least, so that every run and every engine gives the same."""
-    if each.value.kinds <= {*SIMPLE, NULL, ERROR}:
-        return least(each)
-    return Value({JSON: each.over(exp.Min(this=json_text(each.value)), valued(each.value))}, NULL)
-
-
 def count_distinct(each: Aggregated) -> Value:
     value = each.value
     if value.kinds <= {*SIMPLE, NULL, ERROR}:
@@ -180,19 +134,12 @@ def _of_bools(each: Aggregated, function: type[exp.AggFunc]) -> Value:
     return Value({BOOL: each.over(function(this=each.value.alts[BOOL].copy()))}, NULL)
 
 
-def _ordering(value: Value, kind: str) -> Sql:
-    """What is compared of the values of one kind."""
-    if kind == DECIMAL:
-        return numbers.key(value.only((DECIMAL,))) if value.exact is None else value.exact.sql.copy()
-    return value.alts[kind].copy()
-
-
 def _identity(value: Value, kind: str) -> Sql:
     """What tells values of one kind apart."""
     exact = exact_text(value) if kind == TIME else None
     if exact is not None:
         return coalesce(exact, neutral("time_text", value.alts[TIME]))
-    return _ordering(value, kind)
+    return ordering(value, kind)
 
 
 def _reals(value: Value) -> Sql | None:
@@ -212,7 +159,7 @@ _TABLE: dict[str, Callable[[Aggregated], Value]] = {
     "avg": average,
     "min": least,
     "max": greatest,
-    "any": whichever,
+    "any": least,  # so that every run and every engine gives the same
     "first": first,
     "last": last,
     "collect": collect,

@@ -106,9 +106,33 @@ def _results(
             exact.append(decimal)
             yield DECIMAL, decimals.shown(decimal), (mine, theirs)
             continue
+        if DECIMAL in (one, other) and {one, other} <= set(EVERY_NUMBER):
+            yield FLOAT, _nearly(op, one, left, other, right), (mine, theirs)
+            continue
         result = _result(op, one, mine, other, theirs)
         if result is not None:
             yield *result, (mine, theirs)
+
+
+def _nearly(op: str, one: str, left: Value, other: str, right: Value) -> Sql:
+    """Of two kinds of numbers, one of which is a decimal, where the result is none. A quotient is a float, and so is
+    what is computed with a float, as of ints; a remainder and all else are exact or not at all."""
+    if op == "/" or (FLOAT in (one, other) and op != "%"):
+        mine, theirs = (_near(kind, side, op) for kind, side in ((one, left), (other, right)))
+        return neutral(_NAMES[op], mine, theirs, options=(FLOAT,))
+    exact, by = (left.alts[one], right.alts[other]) if one == DECIMAL else (right.alts[other], left.alts[one])
+    return numbers.refused_where_set(case((is_set(by), exact)), f"`{op}`", FLOAT)
+
+
+def _near(kind: str, value: Value, op: str) -> Sql:
+    """As a float; a number that is beyond all of them ends the query."""
+    if kind != DECIMAL:
+        return _real(kind, value.alts[kind])
+    if value.exact is not None:
+        return decimals.nearest(value.exact)
+    text = value.alts[DECIMAL]
+    near = neutral("finite", numbers.nearest(text))
+    return coalesce(near, numbers.refused_where_set(case((is_null(near), text)), f"`{op}`", FLOAT))
 
 
 def _divides_all(by: object) -> bool:
@@ -117,9 +141,6 @@ def _divides_all(by: object) -> bool:
 
 
 def _result(op: str, one: str, mine: Sql, other: str, theirs: Sql) -> tuple[str, Sql] | None:
-    if DECIMAL in (one, other) and {one, other} <= set(EVERY_NUMBER):
-        exact, by = (mine, theirs) if one == DECIMAL else (theirs, mine)
-        return FLOAT, numbers.refused_where_set(case((is_set(by), exact)), f"`{op}`", FLOAT)
     match op, one, other:
         case _, "int", "int":
             return INT, neutral(_NAMES[op], mine, theirs, options=(INT,))

@@ -32,7 +32,7 @@ from lochan.query.compile.sql import (
     try_cast,
 )
 from lochan.query.compile.texts import json_text, order_text
-from lochan.query.compile.value import EVERY_NUMBER, NUMBERS, SIMPLE, Value, nulled, valued
+from lochan.query.compile.value import EVERY_NUMBER, NUMBERS, SIMPLE, Value, nulled, settled, valued
 from lochan.query.dialects.neutral import neutral
 
 OPERATORS: dict[str, type[exp.Binary]] = {
@@ -45,7 +45,7 @@ OPERATORS: dict[str, type[exp.Binary]] = {
 }
 
 
-_COMPOSITE = {ARRAY, OBJECT, JSON}
+COMPOSITE = frozenset((ARRAY, OBJECT, JSON))
 
 
 def compared(op_: str, left: Value, right: Value) -> Sql:
@@ -55,7 +55,7 @@ def compared(op_: str, left: Value, right: Value) -> Sql:
         pairs.append(all_of([nulled(left), nulled(right)]))
     if op_ == "!=":  # null is of another kind than all else, and yet unequal to it
         pairs += [all_of([nulled(left), valued(right)]), all_of([valued(left), nulled(right)])]
-    if op_ in ("==", "!=") and left.kinds & _COMPOSITE and right.kinds & _COMPOSITE:
+    if op_ in ("==", "!=") and left.kinds & COMPOSITE and right.kinds & COMPOSITE:
         pairs.append(_as_texts(op_, left, right))
     return any_of(pairs)
 
@@ -84,10 +84,11 @@ def exact(op_: str, whole: Sql, real: Sql) -> Sql:
 
 
 def order_keys(value: Value, *, descending: bool, nulls_first: bool) -> list[exp.Ordered]:
-    """By kind, then by value; null and missing together at one end, null before missing."""
+    """By kind, then by value; null and missing together at one end, null before missing. An error is null."""
+    value = settled(value)
     keys: list[exp.Ordered] = []
     simple = [kind for kind in SIMPLE if kind in value.alts]
-    rest = [kind for kind in value.alts if kind in _COMPOSITE]
+    rest = [kind for kind in value.alts if kind in COMPOSITE]
     if len(set(simple) - set(EVERY_NUMBER)) + bool(set(simple) & set(EVERY_NUMBER)) + bool(rest) > 1:
         keys.append(_ordered(_class(value, simple, rest), descending, nulls_first))
     if DECIMAL in simple:
@@ -115,10 +116,16 @@ def number_keys(value: Value) -> tuple[Sql, Sql]:
 
 
 def _as_texts(op_: str, left: Value, right: Value) -> Sql:
-    """Arrays and objects are equal if they are written alike: the same fields in the same order."""
-    if left.kinds & _COMPOSITE == right.kinds & _COMPOSITE == {ARRAY} and left.element == right.element:
+    """Arrays are equal element by element, and objects field by field, the fields in the same order; numbers within
+    them as numbers are."""
+    if left.kinds & COMPOSITE == right.kinds & COMPOSITE == {ARRAY} and left.element == right.element:
         return op(OPERATORS[op_], left.alts[ARRAY], right.alts[ARRAY])
-    return op(OPERATORS[op_], json_text(left.only(_COMPOSITE)), json_text(right.only(_COMPOSITE)))
+    one, other = left.only(COMPOSITE), right.only(COMPOSITE)
+    test = op(OPERATORS[op_], order_text(one), order_text(other))
+    if op_ == "==" or (one.kinds == other.kinds and one.kinds in ({ARRAY}, {OBJECT})):
+        return test
+    kinds = [neutral("first_character", json_text(each)) for each in (one, other)]  # an array is no record
+    return all_of([test, eq(*kinds)])
 
 
 def _pairs(left: Value, right: Value) -> Iterator[tuple[str, str]]:

@@ -9,25 +9,28 @@ from sqlglot import exp
 
 from lochan.pools.shape import ARRAY, JSON, NULL, OBJECT
 from lochan.query.compile.cases import chosen
-from lochan.query.compile.sql import TRUE, Sql, case, cast, eq, text
+from lochan.query.compile.sql import ERROR, TRUE, Sql, case, cast, coalesce, eq, text
 from lochan.query.compile.texts import json_array, json_text
-from lochan.query.compile.value import Value, absent, fixed, present
+from lochan.query.compile.value import MISSING, Value, absent, fixed, present
 from lochan.query.dialects.neutral import neutral
 
 _PLAIN = ("bool", "int", "float", "string", "time")
 
 
 def array_of(items: Sequence[Value]) -> Value:
-    """Typed where all items are of one kind and surely there; else JSON text, without the items that are missing."""
-    kinds = {kind for item in items for kind in item.alts}
+    """Typed where all items are of one kind; else JSON text. An item that is missing is null, so that all others keep
+    their places."""
     if not items:
         return Value({JSON: exp.Literal.string("[]")})
-    plain = all(len(item.alts) == 1 and not item.nothing for item in items)
-    values = kinds - {NULL}
-    if plain and len(values) == 1 and (kind := next(iter(values))) in _PLAIN:
+    kinds = {kind for item in items for kind in item.alts} - {NULL, ERROR}
+    if len(kinds) == 1 and (kind := next(iter(kinds))) in _PLAIN and all(item.original is None for item in items):
         sqls = [item.alts.get(kind) or cast(exp.Null(), kind) for item in items]
         return Value({ARRAY: neutral("list_of", *sqls)}, element=kind, constant=[item.constant for item in items])
-    return Value({JSON: json_array([json_text(item) for item in items])})
+    return Value({JSON: json_array([_in_place(item) for item in items])})
+
+
+def _in_place(item: Value) -> Sql:
+    return coalesce(json_text(item), text("null")) if item.nothing == MISSING else json_text(item)
 
 
 def record_of(fields: Sequence[tuple[str | None, Value]]) -> Value:

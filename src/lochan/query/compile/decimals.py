@@ -177,7 +177,11 @@ def _holds(op_: str, sign: int) -> bool:
 def computed(op_: str, one: str, left: Value, other: str, right: Value) -> Exact | None:
     """Of two kinds of numbers, one of which is a decimal. None: it would not be exact, or no decimal holds it."""
     mine, theirs = _operand(one, left), _operand(other, right)
-    if mine is None or theirs is None or op_ not in _COMPUTED:
+    if mine is None or theirs is None:
+        return None
+    if op_ == "%":
+        return _remainder(mine, theirs)
+    if op_ not in _COMPUTED:
         return None
     (wholes, scales) = zip(mine.digits, theirs.digits, strict=True)
     digits = Digits(sum(wholes), sum(scales)) if op_ == "*" else Digits(max(wholes) + 1, max(scales))
@@ -185,6 +189,16 @@ def computed(op_: str, one: str, left: Value, other: str, right: Value) -> Exact
         return None
     made = op(_COMPUTED[op_], _narrow(mine), _narrow(theirs))
     return Exact(exp.Cast(this=made, to=decimal_type(digits.scale)), digits)
+
+
+def _remainder(mine: Exact, theirs: Exact) -> Exact | None:
+    """With the sign of the left side, as of ints. NULL where the right one is zero."""
+    both = common([mine.digits, theirs.digits])
+    if both is None:
+        return None
+    sides = [exp.Cast(this=each.sql.copy(), to=decimal_type(both.scale)) for each in (mine, theirs)]
+    made = neutral("decimal_remainder", *sides)
+    return Exact(exp.Cast(this=made, to=decimal_type(both.scale)), both)
 
 
 def one_of(found: Sequence[Exact]) -> Exact | None:

@@ -156,11 +156,16 @@ def opened(json: Sql) -> Value:
         },
         MISSING,
         text=json,
+        there=is_set(json),
     )
 
 
 def is_array_text(json: Sql) -> Sql:
     return eq(neutral("first_character", json), text("["))
+
+
+def is_object_text(json: Sql) -> Sql:
+    return eq(neutral("first_character", json), text("{"))
 
 
 def array_items(json: Sql) -> Sql:

@@ -33,7 +33,7 @@ def order_text(value: Value) -> Sql:
 
 
 def json_array(texts: Sequence[Sql]) -> Sql:
-    """Of JSON texts; those that are NULL are left out."""
+    """Of JSON texts."""
     return concat(text("["), neutral("join_texts", *texts, options=(",",)), text("]"))
 
 

@@ -100,6 +100,7 @@ class Value:
             text=None,
             shaped=None,
             exact=self.exact if DECIMAL in kept else None,
+            there=self.there if len(kept) == len(self.alts) else None,
         )
 
 

@@ -5,7 +5,9 @@ same answers; nothing is rounded.
     number_text     back from it: the shortest way to write that number
     whole_int       what is before the point, of 64 bits; NULL: it has more
     exact_float     the double whose shortest text says the same number; NULL: there is none
-    json_merged     the fields of several JSON objects as one object: the last of a name wins, in the place of the first
+    json_merged     the fields of several JSON objects as one: the last of a name wins, in the place of the first.
+                    Options: ("gone", names), and behind the texts a test for each that tells where it goes;
+                    ("renamed", a name, a new one)
     json_exact      what is at a path of a JSON text, with all digits of its numbers; likewise json_exact_items
     json_checked    a JSON text as the engine writes it, with all digits of its numbers; NULL: it is none
     try_decimal     an int as DECIMAL(38, s); NULL: it has too many digits
@@ -30,7 +32,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from lochan.query.dialects.form import Form, Forms, plain
+from lochan.query.dialects.form import Form, Forms, merged_parts, plain
 
 WHOLE_DIGITS, REST_DIGITS = 38, 27  # of the parts that are summed
 MIDDLE = 4_000_000_000_000_000_000  # added to a power of ten, so that powers are 19 digits and order as texts
@@ -53,7 +55,7 @@ class Words(NamedTuple):
     matches: Callable[[str, str], str]
     json_get: Form
     json_items: Form
-    json_merged: Callable[[Sequence[str]], str]
+    json_merged: Form
     json_checked: Form
     each: Callable[[str, str, str], str]  # a list, a name for its elements, what is made of each
     found: Callable[[str, str], str]  # a text and a pattern in quotes: a list of all that it matches
@@ -91,7 +93,7 @@ def forms(words: Words) -> Forms:
         "plain_rest": lambda arguments, options: _plain_part(arguments[0], 1),
         "plain_tail": lambda arguments, options: _plain_part(arguments[0], REST_DIGITS + 1),
         "json_exact": lambda arguments, options: made.exact(arguments[0], options),
-        "json_merged": lambda arguments, options: made.merged(arguments),
+        "json_merged": lambda arguments, options: made.merged(arguments, options),
         "json_exact_items": lambda arguments, options: made.exact_items(arguments[0]),
         "json_checked": lambda arguments, options: made.checked(arguments[0]),
     }
@@ -218,8 +220,9 @@ class _Made:
         read = self._let("m", self._marked(text), self._words.json_checked(["m"], ()))
         return self._let("g", read, self._unmarked("g"))
 
-    def merged(self, texts: Sequence[str]) -> str:
-        found = self._words.json_merged([self._marked(text) for text in texts])
+    def merged(self, arguments: Sequence[str], options: tuple[Any, ...]) -> str:
+        texts, gone = merged_parts(arguments, options)
+        found = self._words.json_merged([*map(self._marked, texts), *gone.values()], options)
         return self._let("g", found, self._unmarked("g"))
 
     def _marked(self, json: str) -> str:

@@ -17,8 +17,10 @@ from lochan.query.dialects.form import (
     by_option,
     folded,
     folds_alike,
+    gone_test,
     in_years,
     like_pattern,
+    merged_parts,
     named,
     plain,
     rounded,
@@ -298,17 +300,31 @@ def _json_length(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
     return f"CAST(CASE JSON_TYPE({text}) {arms} END AS BIGINT)"
 
 
-def _json_merged(texts: Sequence[str]) -> str:
+def _json_merged(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
     """A JSON pointer leads to any name, the empty one too."""
+    texts, gone = merged_parts(arguments, options)
     pointer = "'/' || REPLACE(REPLACE(k, '~', '~0'), '/', '~1')"
     field = f"{{'k': k, 'v': CAST(JSON_EXTRACT(o, {pointer}) AS VARCHAR)}}"
     objects = f"LIST_FILTER([{', '.join(texts)}], LAMBDA o: o IS NOT NULL)"
     fields = f"FLATTEN(LIST_TRANSFORM({objects}, LAMBDA o: LIST_TRANSFORM(JSON_KEYS(o), LAMBDA k: {field})))"
+    if gone:
+        fields = f"LIST_FILTER({fields}, LAMBDA x: {gone_test(gone, quoted)})"
+    elif options:
+        fields = _renamed_field(fields, *options[1:])
     names = "LIST_TRANSFORM(f, LAMBDA x: x.k)"
     firsts = f"LIST_FILTER({names}, LAMBDA n, i: LIST_POSITION({names}, n) = i)"
     last = "LIST_FILTER(f, LAMBDA y: y.k = n)[-1].v"
     inside = f"ARRAY_TO_STRING(LIST_TRANSFORM({firsts}, LAMBDA n: CAST(TO_JSON(n) AS VARCHAR) || ':' || {last}), ',')"
     return f"LIST_TRANSFORM([{fields}], LAMBDA f: '{{' || {inside} || '}}')[1]"
+
+
+def _renamed_field(fields: str, name: str, new: str) -> str:
+    """A field that had the new name gives way."""
+    others = f"LIST_FILTER(e, LAMBDA x: x.k = {quoted(name)} OR x.k <> {quoted(new)})"
+    renamed = f"CASE WHEN x.k = {quoted(name)} THEN {quoted(new)} ELSE x.k END"
+    changed = f"LIST_TRANSFORM({others}, LAMBDA x: {{'k': {renamed}, 'v': x.v}})"
+    has = f"LEN(LIST_FILTER(e, LAMBDA x: x.k = {quoted(name)})) > 0"
+    return f"LIST_TRANSFORM([{fields}], LAMBDA e: CASE WHEN {has} THEN {changed} ELSE e END)[1]"
 
 
 _JSON_ITEMS = plain("CAST(JSON_EXTRACT({0}, '$[*]') AS VARCHAR[])")
@@ -370,6 +386,7 @@ FORMS: Forms = {
     "remainder": by_option(
         {INT: plain("TRY(({0}) % ({1}))"), FLOAT: plain("CASE WHEN {1} <> 0 THEN ({0}) % ({1}) END")}
     ),
+    "decimal_remainder": plain("TRY(({0}) % ({1}))"),
     "negate": by_option(
         {
             **dict.fromkeys((INT, FLOAT, "duration"), plain("TRY(-({0}))")),

@@ -78,3 +78,16 @@ def slice_ends(start: int | None, stop: int | None, length: str) -> tuple[str, s
     low = "1" if start is None else str(start + 1) if start >= 0 else f"GREATEST({length} - {-start - 1}, 1)"
     high = length if stop is None else str(stop) if stop >= 0 else f"({length} - {-stop})"
     return low, high
+
+
+def merged_parts(arguments: Sequence[str], options: tuple[Any, ...]) -> tuple[Sequence[str], dict[str, str]]:
+    """Of `json_merged`: the texts, and the names that go where a test holds."""
+    if options[:1] != ("gone",):
+        return arguments, {}
+    count = len(arguments) - len(options) + 1
+    return arguments[:count], dict(zip(options[1:], arguments[count:], strict=True))
+
+
+def gone_test(gone: dict[str, str], quoted: Callable[[str], str]) -> str:
+    """Whether the field `x` stays."""
+    return " AND ".join(f"NOT (x.k = {quoted(name)} AND ({test}))" for name, test in gone.items())

@@ -160,6 +160,7 @@ FORMS: Forms = {
     "safe_remainder": plain("(({0}) % ({1}))"),
     "divide": by_option({INT: _INT_DIVIDE, FLOAT: plain("CASE WHEN {1} <> 0 THEN ({0}) / ({1}) END")}),
     "remainder": by_option({INT: named("TRY_MOD"), FLOAT: plain("CASE WHEN {1} <> 0 THEN ({0}) % ({1}) END")}),
+    "decimal_remainder": named("TRY_MOD"),
     "negate": by_option({INT: _TURNED, "duration": _TURNED, FLOAT: plain("(-({0}))"), "decimal": _SIGNED}),
     "abs": by_option(
         {

@@ -9,7 +9,7 @@ from orjson import dumps
 
 from lochan.errors import Refused
 from lochan.pools.shape import BOOL, FLOAT, INT, TIME, Array, Object, Type, kind_of
-from lochan.query.dialects.form import Forms, named, plain, slice_ends
+from lochan.query.dialects.form import Forms, gone_test, merged_parts, named, plain, slice_ends
 from lochan.query.dialects.spark_floats import float_text
 from lochan.query.dialects.spark_nets import ip_text
 from lochan.query.dialects.spark_times import duration_text, time_text
@@ -96,8 +96,9 @@ def _json_items(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
     )
 
 
-def json_merged(texts: Sequence[str]) -> str:
+def json_merged(arguments: Sequence[str], options: tuple[Any, ...]) -> str:
     """Values as `_json_items` finds them."""
+    texts, gone = merged_parts(arguments, options)
     variants = "TRANSFORM_VALUES(TRY_VARIANT_GET(TRY_PARSE_JSON(o), '$', 'map<string,variant>'), (k, v) -> TO_JSON(v))"
     maps = f"NAMED_STRUCT('v', {variants}, 's', FROM_JSON(o, 'map<string,string>'))"
     value = "CASE WHEN m.v[k] LIKE '\"%' OR m.v[k] IS NULL OR m.s[k] IS NULL THEN m.v[k] ELSE m.s[k] END"
@@ -105,9 +106,22 @@ def json_merged(texts: Sequence[str]) -> str:
     fields = f"TRANSFORM(ARRAY({maps}), m -> TRANSFORM(JSON_OBJECT_KEYS(o), k -> {field}))[0]"
     objects = f"FILTER(ARRAY({', '.join(texts)}), o -> o IS NOT NULL)"
     all_fields = f"FLATTEN(TRANSFORM({objects}, o -> {fields}))"
+    if gone:
+        all_fields = f"FILTER({all_fields}, x -> {gone_test(gone, quoted)})"
+    elif options:
+        all_fields = _renamed_field(all_fields, *options[1:])
     one = f"CONCAT({_in_json('n')}, ':', ELEMENT_AT(FILTER(f, y -> y.k = n), -1).v)"
     inside = f"ARRAY_JOIN(TRANSFORM(ARRAY_DISTINCT(TRANSFORM(f, x -> x.k)), n -> {one}), ',')"
     return f"TRANSFORM(ARRAY({all_fields}), f -> CONCAT('{{', {inside}, '}}'))[0]"
+
+
+def _renamed_field(fields: str, name: str, new: str) -> str:
+    """A field that had the new name gives way."""
+    others = f"FILTER(e, x -> x.k = {quoted(name)} OR x.k <> {quoted(new)})"
+    renamed = f"CASE WHEN x.k = {quoted(name)} THEN {quoted(new)} ELSE x.k END"
+    changed = f"TRANSFORM({others}, x -> NAMED_STRUCT('k', {renamed}, 'v', x.v))"
+    has = f"EXISTS(e, x -> x.k = {quoted(name)})"
+    return f"TRANSFORM(ARRAY({fields}), e -> CASE WHEN {has} THEN {changed} ELSE e END)[0]"
 
 
 def json_checked(arguments: Sequence[str], options: tuple[Any, ...]) -> str:

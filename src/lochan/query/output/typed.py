@@ -4,13 +4,13 @@ one kind                     its own type; objects are structs, arrays lists, du
 decimals                     DECIMAL(38, s), where one holds them all; else text
 ints and floats              double; an int that no double is, is refused
 several other kinds          JSON text, so that 1.5 and "1.5" stay apart
-times with their texts       the same: a text may say more than microseconds
+times with their texts       text, as they were written: it may say more than microseconds
 missing                      null
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,8 +20,6 @@ from lochan.pools.shape import ARRAY, BOOL, FLOAT, INT, JSON, NULL, OBJECT, STRI
 from lochan.query.output.cells import cell_texts, fields
 from lochan.query.output.columns import Column
 from lochan.query.output.texts import DECIMAL, DURATION, IP, kind_texts
-
-Texts = Callable[[pa.RecordBatch, Column], pa.Array]
 
 _TIME = pa.timestamp("us", "UTC")
 _PLAIN = {BOOL: pa.bool_(), INT: pa.int64(), FLOAT: pa.float64(), STRING: pa.string(), TIME: _TIME}
@@ -41,10 +39,9 @@ def json_texts(batch: pa.RecordBatch, column: Column) -> pa.Array:
     return pc.coalesce(*found)
 
 
-def typed(batch: pa.RecordBatch, row: Column, *, mixed: Texts = json_texts) -> pa.RecordBatch:
-    """`mixed` makes the texts of a field of several kinds."""
+def typed(batch: pa.RecordBatch, row: Column) -> pa.RecordBatch:
     schema = typed_schema(row)
-    arrays = [_values(batch, name, column, mixed) for name, column in fields(row)]
+    arrays = [_values(batch, name, column) for name, column in fields(row)]
     if not arrays:
         return pa.RecordBatch.from_struct_array(pa.array([{}] * len(batch), pa.struct([])))
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
@@ -110,23 +107,25 @@ def _doubles(name: str, whole: pa.Array, real: pa.Array) -> pa.Array:
     return pc.coalesce(made, real)
 
 
-def _values(batch: pa.RecordBatch, name: str, column: Column, mixed: Texts) -> pa.Array:
+def _values(batch: pa.RecordBatch, name: str, column: Column) -> pa.Array:
     kinds, type = _kinds(column), _type(column)
     if not kinds:
         return pa.nulls(len(batch))
     if set(kinds) == {INT, FLOAT}:
         return _doubles(name, batch.column(column.kinds[INT]), batch.column(column.kinds[FLOAT]))
+    if len(kinds) > 1:
+        return json_texts(batch, column).cast(pa.string())
     if is_text(column):
-        return mixed(batch, column).cast(pa.string())
+        return cell_texts(batch, column).cast(pa.string())
     if kinds[0] in (IP, JSON) or (kinds[0] == OBJECT and not column.members):
         return cell_texts(batch, column).cast(pa.string())
     if kinds[0] == OBJECT:
-        return _structs(batch, column, type, mixed)
+        return _structs(batch, column, type)
     return batch.column(column.kinds[kinds[0]]).cast(type)
 
 
-def _structs(batch: pa.RecordBatch, column: Column, type: pa.DataType, mixed: Texts) -> pa.Array:
-    arrays = [_values(batch, name, each, mixed) for name, each in column.members]
+def _structs(batch: pa.RecordBatch, column: Column, type: pa.DataType) -> pa.Array:
+    arrays = [_values(batch, name, each) for name, each in column.members]
     flag = column.kinds[OBJECT]
     mask = pc.invert(pc.fill_null(batch.column(flag), False)) if flag else None
     return pa.StructArray.from_arrays(arrays, fields=list(type), mask=mask)

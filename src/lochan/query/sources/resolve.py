@@ -94,7 +94,9 @@ class Opening:
         except LochanError as error:
             if not isinstance(error, Invalid | NotFound):
                 raise
-            raise QueryError(error.message, self._text, want.source.span, hint=error.hint) from error
+            name = want.source.name
+            hint = error.hint_about(name) if isinstance(name, str) else error.hint
+            raise QueryError(error.message, self._text, want.source.span, hint=hint) from error
 
     async def _source(self, want: Wanted) -> Source:
         source = want.source

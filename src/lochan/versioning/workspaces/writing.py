@@ -12,7 +12,9 @@ import hashlib
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping, Sequence
 from typing import Any
 
-from lochan.errors import AlreadyExists, Invalid, LochanError, Refused, Transient, Unknown
+from msgspec.structs import replace
+
+from lochan.errors import AlreadyExists, Invalid, LochanError, NotFound, Refused, Transient, Unknown
 from lochan.failpoints import fp
 from lochan.formats.entry import Block, Entry
 from lochan.formats.record import Actor
@@ -21,6 +23,7 @@ from lochan.journal.request_key import KeyedActor, without_key
 from lochan.versioning.bodies.body import Body
 from lochan.versioning.bodies.cut import Cutter
 from lochan.versioning.bodies.hashing import Feed, Hashing
+from lochan.versioning.bodies.listed import plain_etag
 from lochan.versioning.bodies.paths import check_key
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.state.workspaces import Workspace
@@ -61,7 +64,7 @@ async def put(
         if entry is not None and _is_in_folder(repository, found, entry):
             fp("workspace.file_put")
             await _check_in_time(repository, found, entry, actor)
-            return entry
+            return await _as_seen(repository, entry)
     if entry is None:
         entry = await repository.bodies.write(
             path,
@@ -191,6 +194,15 @@ async def _verified(chunks: AsyncIterable[bytes], feed: Feed, body: Body) -> Asy
 async def _pieces(cutter: Cutter) -> AsyncIterator[bytes]:
     while piece := await cutter.take_some(_PIECE_BYTES_MIN, _PIECE_BYTES_MAX):
         yield piece
+
+
+async def _as_seen(repository: OpenRepository, entry: Entry) -> Entry:
+    """With the ETag that a view of the folder tells: the store's own, for nobody reads files of others for theirs."""
+    try:
+        stat = await repository.store.head(entry.blocks[0].address)
+    except NotFound:  # somebody took it away, and whoever asks finds none
+        return entry
+    return replace(entry, etag=plain_etag(stat.etag))
 
 
 def _is_in_folder(repository: OpenRepository, workspace: Workspace, entry: Entry) -> bool:

@@ -76,7 +76,11 @@ TIMES = ToySource(
         pytest.param("from p | yield a", [1, 2, "s"], id="yield leaves out what is missing"),
         pytest.param("from p | yield z", [None], id="yield of null is a row"),
         pytest.param("from p | yield {h, n: f} | head 1", [{"h": "x", "n": 1.5}], id="yield of a record"),
-        pytest.param("from p | yield [a, h]", [[1, "x"], [2, "y"], ["s", "x"], []], id="yield of an array"),
+        pytest.param(
+            "from p | yield [a, h]",
+            [[1, "x"], [2, "y"], ["s", "x"], [None, None]],
+            id="an item that is missing is null, so that the others keep their places",
+        ),
         pytest.param("from p | yield b.c, f | count()", [{"count": 3}], id="yield of several values"),
         pytest.param("from p | yield {...b, k: 1} | tail 1", [{"c": 1.5, "d": [1, 2], "k": 1}], id="a spread"),
         pytest.param("from p | over b.d", [1, 2], id="over a list"),

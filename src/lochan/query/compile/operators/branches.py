@@ -7,15 +7,16 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from lochan.pools.shape import FLOAT, INT, NULL, OBJECT, STRING, TIME
+from lochan.pools.shape import FLOAT, INT, JSON, NULL, OBJECT, STRING, TIME
 from lochan.query import ast
-from lochan.query.compile.cases import agreed, one_order, renumbered
-from lochan.query.compile.comparison import total
+from lochan.query.compile.cases import agreed, chosen, one_order, renumbered
+from lochan.query.compile.comparison import COMPOSITE, total
+from lochan.query.compile.constructors import record_of
 from lochan.query.compile.decimals import from_texts
 from lochan.query.compile.expressions import test_of, value_of
 from lochan.query.compile.fields import member
 from lochan.query.compile.numbers import key as number_key
-from lochan.query.compile.operators.projection import assigned, path_of
+from lochan.query.compile.operators.projection import as_object, assigned, path_of
 from lochan.query.compile.relations import Joined, Picked, Stacked
 from lochan.query.compile.rows import Rows
 from lochan.query.compile.scope import Query, Scope
@@ -37,6 +38,7 @@ from lochan.query.compile.sql import (
     text,
     try_cast,
 )
+from lochan.query.compile.texts import order_text
 from lochan.query.compile.value import (
     EVERY_NUMBER,
     GONE,
@@ -100,9 +102,18 @@ def join(operator: ast.Join, rows: Rows, other: Rows, scope: Scope) -> Rows:
     row = _side(rows.this, left, joined, operator.kind == "right")
     if operator.kind == "anti":
         return Rows(joined, row)
-    for path, value in _added(operator, rows.this, other.this, theirs):
-        row = assigned(row, path, _side(value, right, joined, operator.kind == "left"))
-    return Rows(joined, replace(row, alts={OBJECT: TRUE}, nothing=""))
+    pair = as_object(row)
+    if JSON in other.this.alts and not operator.fields:  # only its rows tell which fields it has
+        theirs_there = _side(other.this, right, joined, operator.kind == "left")
+        pair = record_of([(None, pair), (None, theirs_there), (None, pair)])
+    else:
+        added = _added(operator, rows.this, other.this, theirs)
+        sides = [(path, _side(value, right, joined, operator.kind == "left")) for path, value in added]
+        pair = assigned(pair, sides)
+    if operator.kind == "left" and (row.nothing or row.kinds != {OBJECT}):  # without a partner it stays what it is
+        met = surely(joined.column(_forced(right, TRUE)))
+        return Rows(joined, chosen([(met, pair), (negate(met), row)]))
+    return Rows(joined, pair)
 
 
 def _added(operator: ast.Join, mine: Value, theirs: Value, scope: Scope) -> list[tuple[tuple[str, ...], Value]]:
@@ -116,8 +127,10 @@ def _added(operator: ast.Join, mine: Value, theirs: Value, scope: Scope) -> list
 
 
 def _shared(left: Value, right: Value) -> list[str]:
-    """Kinds whose values can be equal."""
+    """Kinds whose values can be equal; JSON stands for all arrays and records."""
     found = [kind for kind in SIMPLE if kind in left.alts and kind in right.alts]
+    if left.kinds & COMPOSITE and right.kinds & COMPOSITE:
+        found.append(JSON)
     numbers = set(EVERY_NUMBER)
     if DECIMAL in left.kinds | right.kinds and left.kinds & numbers and right.kinds & numbers:
         return [*(kind for kind in found if kind not in numbers), *EVERY_NUMBER]
@@ -129,6 +142,11 @@ def _shared(left: Value, right: Value) -> list[str]:
 
 def _match_key(value: Value, kinds: list[str]) -> Sql:
     """One column that is equal where the values are: the value itself, or a text where there are several kinds."""
+    composite = value.only(COMPOSITE)
+    if JSON in kinds:
+        simple = _match_key(value, [kind for kind in kinds if kind != JSON]) if len(kinds) > 1 else None
+        nested = [concat(text(f"{JSON}:"), order_text(composite))] if composite.alts else []
+        return coalesce(*([] if simple is None else [concat(text("simple:"), simple)]), *nested)
     if len(kinds) == 1:
         return value.alts[kinds[0]]
     if DECIMAL in kinds:  # one key for all numbers

@@ -3,7 +3,7 @@ what nobody asks for is not computed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from lochan.pools.leaf import Path
@@ -11,10 +11,12 @@ from lochan.pools.shape import JSON, NULL, OBJECT, Object
 from lochan.query import ast
 from lochan.query.compile.cases import chosen
 from lochan.query.compile.expressions import value_of
-from lochan.query.compile.fields import member
+from lochan.query.compile.fields import is_object_text, member
 from lochan.query.compile.scope import Scope, refused
-from lochan.query.compile.sql import TRUE, any_of
+from lochan.query.compile.sql import FALSE, TRUE, Sql, any_of, case, flag, is_null, is_set
+from lochan.query.compile.texts import json_text
 from lochan.query.compile.value import MISSING, Body, Edit, Order, Record, Value, absent, fixed, present
+from lochan.query.dialects.neutral import neutral
 from lochan.query.errors import UnknownField, did_you_mean
 
 
@@ -24,11 +26,8 @@ def cut(operator: ast.Cut, scope: Scope) -> Value:
 
 
 def put(operator: ast.Put, scope: Scope) -> Value:
-    """All values are computed from the row as it comes."""
-    row = _record_or_empty(scope.this)
-    for each in operator.fields:
-        row = assigned(row, path_of(each, scope), value_of(each.value, scope))
-    return row
+    """All values are computed from the row as it comes. What is no record stays as it is."""
+    return assigned(scope.this, [(path_of(each, scope), value_of(each.value, scope)) for each in operator.fields])
 
 
 def drop(operator: ast.Drop, scope: Scope) -> Value:
@@ -90,12 +89,19 @@ def path_of(each: ast.Assigned, scope: Scope) -> Path:
 # ── members of an object ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def assigned(row: Value, path: Path, value: Value) -> Value:
-    """With this value there; objects on the way are made where there are none."""
+def assigned(row: Value, fields: Sequence[tuple[Path, Value]]) -> Value:
+    """With these values there; objects on the way are made where there are none. A field of a missing value goes."""
+    row = _edited_text(row, lambda text: _assigned_text(text, fields))
+    for path, value in fields:
+        row = _assigned(row, path, value)
+    return row
+
+
+def _assigned(row: Value, path: Path, value: Value) -> Value:
     name, rest = path[0], path[1:]
     record = _record(row)
     if rest:
-        value = assigned(_record_or_empty(record.get(name)) if name in record else fixed({}), rest, value)
+        value = assigned(as_object(record.get(name)) if name in record else fixed({}), [(rest, value)])
     names = record.names if name in record else (*record.names, name)
     if name in record and present(record.get(name)) != TRUE:
         row = _by_shape(row)  # a row that has not the field gets it as the last one
@@ -118,21 +124,35 @@ def _by_shape(row: Value) -> Value:
 
 
 def dropped(row: Value, path: Path) -> Value:
+    row = _edited_text(row, lambda text: _inside_text(text, path[:-1], lambda inner: _without(inner, path[-1])))
+    return _dropped(row, path)
+
+
+def _dropped(row: Value, path: Path) -> Value:
     name, rest = path[0], path[1:]
-    record = _record(row)
     if rest:
-        inner = dropped(record.get(name), rest)
-        return _replaced(row, name, inner)
+        return _replaced(row, name, lambda inner: dropped(inner, rest))
+    record = _record(row)
     names = tuple(each for each in record.names if each != name)
     return _changed(row, names, record.get, lambda before: tuple(each for each in before if each != name), without=name)
 
 
 def renamed(row: Value, path: Path, new: str) -> Value:
     """In its place; a field that had the new name gives way."""
+    row = _edited_text(
+        row,
+        lambda text: _inside_text(
+            text, path[:-1], lambda inner: neutral("json_merged", inner, options=("renamed", path[-1], new))
+        ),
+    )
+    return _renamed(row, path, new)
+
+
+def _renamed(row: Value, path: Path, new: str) -> Value:
     name, rest = path[0], path[1:]
-    record = _record(row)
     if rest:
-        return _replaced(row, name, renamed(record.get(name), rest, new))
+        return _replaced(row, name, lambda inner: renamed(inner, rest, new))
+    record = _record(row)
 
     def edit(before: tuple[str, ...]) -> tuple[str, ...]:
         if name not in before:
@@ -153,8 +173,12 @@ def _first(one: Value, other: Value) -> Value:
     return chosen([(present(one), one), (absent(one), other)])
 
 
-def _replaced(row: Value, name: str, inner: Value) -> Value:
+def _replaced(row: Value, name: str, change: Callable[[Value], Value]) -> Value:
+    """With another value under a name that it has."""
     record = _record(row)
+    if name not in record:
+        return row
+    inner = change(record.get(name))
     return _changed(
         row, record.names, lambda each: inner if each == name else record.get(each), lambda before: before, made=name
     )
@@ -181,11 +205,82 @@ def _record(row: Value) -> Record:
     return row.record if row.record is not None else Record((), lambda name: Value({}, MISSING))
 
 
-def _record_or_empty(value: Value) -> Value:
+def as_object(value: Value) -> Value:
     """An object that is surely there: what was none becomes an empty one."""
     if value.kinds == {OBJECT} and not value.nothing:
         return value
-    return fixed({name: member(value, name) for name in value.record.names} if value.record is not None else {})
+    text = _object_text(value)
+    laid_out = value.only((OBJECT,))
+    record = _record(value)
+    inner = Record(
+        record.names, lambda name: member(laid_out, name), record.order, record.shaped, record.body, record.grows
+    )
+    if text is None:
+        return Value({OBJECT: TRUE}, record=inner)
+    return Value({OBJECT: flag(is_null(text)), JSON: text}, record=inner)
+
+
+# ── members of objects that are JSON text ────────────────────────────────────────────────────────────────────────────
+
+
+def _object_text(value: Value) -> Sql | None:
+    json = value.alts.get(JSON)
+    return None if json is None else case((is_object_text(json), json))
+
+
+def _edited_text(row: Value, edit: Callable[[Sql], Sql]) -> Value:
+    """Objects that are text with the text that is made of theirs; arrays stay as they are."""
+    json = row.alts.get(JSON)
+    if json is None:
+        return row
+    changed = case((is_object_text(json), edit(json)), other=json)
+    return replace(row, alts={**row.alts, JSON: changed}, constant=None, text=None)
+
+
+def _assigned_text(text: Sql, fields: Sequence[tuple[Path, Value]]) -> Sql:
+    """All at once: the text may be long, and is said once for each name."""
+    by_name: dict[str, list[tuple[Path, Value]]] = {}
+    for (name, *rest), value in fields:
+        if not rest:
+            by_name.pop(name, None)  # what was put into it before goes with it
+        by_name.setdefault(name, []).append((tuple(rest), value))
+    put: dict[str, Value] = {}
+    for name, each in by_name.items():
+        whole = [value for path, value in each if not path]
+        inner = [(path, value) for path, value in each if path]
+        if whole and inner:
+            put[name] = assigned(as_object(whole[0]), inner)
+        elif inner:
+            put[name] = Value({JSON: _assigned_text(_object_at(text, name), inner)})
+        else:
+            put[name] = whole[0]
+    gone = {name: test for name, value in put.items() if (test := absent(value)) != FALSE}
+    return neutral("json_merged", text, _object_of(put), *gone.values(), options=("gone", *gone) if gone else ())
+
+
+def _object_of(members: Mapping[str, Value]) -> Sql:
+    """What came from a text goes into one as it is: to take it apart by its kinds would be far longer."""
+    texts = {name: value.text for name, value in members.items() if value.text is not None}
+    return json_text(fixed({**members, **{name: Value({JSON: text}, MISSING) for name, text in texts.items()}}))
+
+
+def _inside_text(text: Sql, path: Path, edit: Callable[[Sql], Sql]) -> Sql:
+    """With the object at the path edited, where there is one."""
+    if not path:
+        return edit(text)
+    inner = _object_at(text, path[0])
+    edited = case((is_set(inner), _inside_text(inner, path[1:], edit)))
+    return neutral("json_merged", text, json_text(fixed({path[0]: Value({JSON: edited}, MISSING)}, is_set(edited))))
+
+
+def _object_at(text: Sql, name: str) -> Sql:
+    """NULL where there is no object."""
+    found = member(Value({JSON: text}, MISSING), name).alts[JSON]
+    return case((is_object_text(found), found))
+
+
+def _without(text: Sql, name: str) -> Sql:
+    return neutral("json_merged", text, TRUE, options=("gone", name))
 
 
 def _filled(value: Value) -> Value:
@@ -203,7 +298,9 @@ def _is_known(row: Value, path: Path, scope: Scope, at: ast.Node) -> bool:
     """Raises UnknownField, unless rows of tomorrow may have such a field."""
     for name in path:
         record = row.record
-        if record is None or (record.names and name not in record and record.body is None and JSON not in row.alts):
+        if JSON in row.alts:  # only the rows tell which fields they have
+            return True
+        if record is None or (record.names and name not in record and record.body is None):
             names = record.names if record is not None else ()
             message = f"unknown field `{'.'.join(path)}`{did_you_mean(name, names)}"
             error = UnknownField(message, scope.query.text, at.span)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from sqlglot import exp
@@ -16,7 +17,7 @@ from lochan.query.compile.functions.times import bucketed, clock_field
 from lochan.query.compile.moments import by_moment
 from lochan.query.compile.numbers import normalized
 from lochan.query.compile.operators.projection import built, path_of
-from lochan.query.compile.relations import Picked
+from lochan.query.compile.relations import Picked, Relation
 from lochan.query.compile.rows import Rows, numbered
 from lochan.query.compile.scope import Scope, refused
 from lochan.query.compile.sql import Sql, is_constant, number, op
@@ -31,7 +32,7 @@ def aggregated(operator: ast.Aggregate, rows: Rows, scope: Scope) -> Rows:
     place: Sql | None = None
     if any(isinstance(each.value, ast.Call) and each.value.name in _BY_PLACE for each in operator.values):
         rows, place = numbered(rows, scope.query.names)
-        scope = replace(scope, this=rows.this)
+        scope = replace(scope, this=rows.this, bound=_through(scope.bound, rows.relation))
     keys = _keys(operator, scope)
     flat = dict(keys)
     group = [_grouped_by(sql) for value in flat.values() for sql in _leaves(value)]
@@ -45,6 +46,12 @@ def aggregated(operator: ast.Aggregate, rows: Rows, scope: Scope) -> Rows:
         value = aggregate(_aggregated(each, scope, place, grouped=bool(columns)))
         fields.append((path, mapped(value, lambda sql, kind: picked.column(sql))))
     return Rows(picked, built(fields))
+
+
+def _through(bound: Mapping[int, Value], relation: Relation) -> Mapping[int, Value]:
+    """Parts that have columns already, as columns of what is around these."""
+    assert isinstance(relation, Picked)
+    return {part: mapped(value, lambda sql, kind: relation.column(sql)) for part, value in bound.items()}
 
 
 def _keys(operator: ast.Aggregate, scope: Scope) -> list[tuple[Path, Value]]:
