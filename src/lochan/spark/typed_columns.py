@@ -107,10 +107,8 @@ def _value(path: Path, column: Column, wide: Collection[Path]) -> str:
         return decimal_sql(path[-1], _column(column, INT), _column(column, FLOAT))
     if set(there) == {INT, FLOAT}:
         return f"COALESCE({_exact_double(path[-1], _column(column, INT))}, {_column(column, FLOAT)})"
-    if len(there) > 1:
-        return f"COALESCE({', '.join(_json(column, kind) for kind in there)})"
     if is_text(column):
-        return _time_text(column)
+        return f"COALESCE({', '.join(_json(column, kind) for kind in there)}, NULL)"
     if there[0] == ARRAY:
         return _with_days_sql(_column(column, ARRAY), Array(column.element))
     if there[0] == DECIMAL and column.scale is not None:

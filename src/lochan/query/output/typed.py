@@ -4,7 +4,7 @@ one kind                     its own type; objects are structs, arrays lists, du
 decimals                     DECIMAL(38, s), where one holds them all; else text
 ints and floats              double; an int that no double is, is refused
 several other kinds          JSON text, so that 1.5 and "1.5" stay apart
-times with their texts       text, as they were written: it may say more than microseconds
+times with their texts       the same: a text may say more than microseconds
 missing                      null
 """
 
@@ -113,10 +113,8 @@ def _values(batch: pa.RecordBatch, name: str, column: Column) -> pa.Array:
         return pa.nulls(len(batch))
     if set(kinds) == {INT, FLOAT}:
         return _doubles(name, batch.column(column.kinds[INT]), batch.column(column.kinds[FLOAT]))
-    if len(kinds) > 1:
-        return json_texts(batch, column).cast(pa.string())
     if is_text(column):
-        return cell_texts(batch, column).cast(pa.string())
+        return json_texts(batch, column).cast(pa.string())
     if kinds[0] in (IP, JSON) or (kinds[0] == OBJECT and not column.members):
         return cell_texts(batch, column).cast(pa.string())
     if kinds[0] == OBJECT:
