@@ -333,7 +333,7 @@ class Lake:
     def open_access(self) -> OpenAccess:
         """Its users, keys and policies; see the functions of `lochan.access`."""
         if self._access is None:
-            from lochan.access.encryption_key import EncryptionKey
+            from lochan.access.encryption import EncryptionKey
             from lochan.access.open_access import OpenAccess
 
             secrets = EncryptionKey(self.store, self._clock, self._ids, lake=self.id, given=self._world.secret)
@@ -469,7 +469,7 @@ class Lake:
 
     async def user_rows(self, time: int | None) -> list[dict[str, Any]]:
         """The users that there are, or were at that moment, for queries."""
-        from lochan.access.user_rows import user_rows
+        from lochan.access.query_rights import user_rows
 
         return await user_rows(self._own, self.parts, time)
 

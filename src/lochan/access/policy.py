@@ -1,10 +1,11 @@
-"""Which statements a policy can be made of, and which actions they are about."""
+"""Which statements a policy can be made of, which actions they are about, and the policies that every lake has."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from lochan.access import resources, wildcards
-from lochan.access.actions import ACTIONS
+from lochan.access import resources
+from lochan.access.actions import ACTIONS, READING, WRITING
+from lochan.access.resources import wildcard_regex
 from lochan.errors import Invalid
 from lochan.formats.access_events import Statement
 
@@ -36,7 +37,7 @@ def check_action(name: str) -> None:
 
 
 def fits_action(pattern: str, action: str) -> bool:
-    return pattern == action or re.fullmatch(wildcards.regex(pattern), action) is not None
+    return pattern == action or re.fullmatch(wildcard_regex(pattern), action) is not None
 
 
 def _check(statement: Statement) -> None:
@@ -77,3 +78,13 @@ def _did_you_mean(name: str) -> str:
 
 
 _LISTED = "`lochan auth actions` lists them"
+
+ADMIN = "Admin"
+
+# The policies that every lake has from the beginning; nobody changes them. They are part of the fold: their names are
+# taken in every lake there is, and a fourth one would need a new event.
+BUILT_IN: Mapping[str, tuple[Statement, ...]] = {
+    ADMIN: (Statement("allow", ("*",), ("*",)),),
+    "Developer": (Statement("allow", READING + WRITING, ("repository/*",)),),
+    "Analyst": (Statement("allow", READING, ("repository/*",)),),
+}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import msgspec
 
-from lochan.access.ready import ADMIN, READY
+from lochan.access.policy import ADMIN, BUILT_IN
 from lochan.errors import AlreadyExists, NotFound, Refused
 from lochan.formats.access_events import (
     AdminCreated,
@@ -56,8 +56,8 @@ class Policy(msgspec.Struct, frozen=True, array_like=True):
     changed_by: str = ""
 
     @property
-    def ready(self) -> bool:
-        return self.name in READY
+    def built_in(self) -> bool:
+        return self.name in BUILT_IN
 
 
 class Access(Part):
@@ -78,7 +78,7 @@ class Access(Part):
         self._parent = parent
         self._users: Table[str, User] = parent._users.fork() if parent else Table()
         self._keys: Table[str, AccessKey] = parent._keys.fork() if parent else Table()
-        self._policies: Table[str, Policy] = parent._policies.fork() if parent else Table()  # without the ready ones
+        self._policies: Table[str, Policy] = parent._policies.fork() if parent else Table()  # without the built-in ones
         self._attached: Table[str, tuple[str, ...]] = parent._attached.fork() if parent else Table()  # by principal
         self._rights: dict[str, Rights] = {}  # what was worked out for each user since the last change
 
@@ -117,12 +117,12 @@ class Access(Part):
         return sorted((key for _, key in self._keys.items() if key.user == user), key=lambda key: (key.created, key.id))
 
     def policies(self) -> list[Policy]:
-        """The ready ones first, each sort by name."""
+        """The built-in ones first; both sorted by name."""
         own = sorted((policy for _, policy in self._policies.items()), key=lambda policy: policy.name)
-        return [*(Policy(name, READY[name]) for name in sorted(READY)), *own]
+        return [*(Policy(name, BUILT_IN[name]) for name in sorted(BUILT_IN)), *own]
 
     def policy(self, name: str) -> Policy:
-        found = Policy(name, READY[name]) if name in READY else self._policies.get(name)
+        found = Policy(name, BUILT_IN[name]) if name in BUILT_IN else self._policies.get(name)
         if found is None:
             hint = "`lochan auth policies list` shows those there are"
             names = lambda: (policy.name for policy in self.policies())  # noqa: E731
@@ -281,7 +281,7 @@ class Access(Part):
             self._parent._rights.clear()
 
     def dump(self) -> object:
-        own = [policy for policy in self.policies() if not policy.ready]
+        own = [policy for policy in self.policies() if not policy.built_in]
         return _Dump(self.users(), self.keys(), own, dict(sorted(self._attached.items())))
 
     def load(self, dumped: msgspec.Raw) -> None:
@@ -301,7 +301,7 @@ def principal(user: str) -> str:
 
 
 def _own(policy: str, done: str) -> None:
-    if policy in READY:
+    if policy in BUILT_IN:
         raise Refused(f"every lake has the policy {policy}: it cannot be {done}", hint="put one of another name")
 
 

@@ -30,15 +30,15 @@ def key_record(key: "AccessKey") -> dict[str, Any]:
 
 
 def policy_record(access: "Access", policy: "Policy") -> dict[str, Any]:
-    from lochan.access.policy_file import written
+    from lochan.access.policies import statement_rows
 
     return {
         "name": policy.name,
-        "ready": policy.ready,
+        "ready": policy.built_in,
         "attached_to": access.holders(policy.name),
         "changed": instant(policy.changed) if policy.changed else None,
         "changed_by": policy.changed_by or None,
-        "statements": written(policy.statements),
+        "statements": statement_rows(policy.statements),
     }
 
 

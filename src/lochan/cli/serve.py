@@ -79,8 +79,8 @@ def _check_installed() -> None:
 
 async def _check_keys(config: Config) -> None:
     """Raises Invalid for what was given as the first administrator's key, before anything is started."""
-    from lochan.access.admin import admin_credentials
     from lochan.access.keys import check_encryption
+    from lochan.access.users import admin_credentials
 
     async with open_lake(config) as lake:
         access = lake.open_access()
@@ -90,7 +90,7 @@ async def _check_keys(config: Config) -> None:
 
 
 async def _admin(config: Config) -> "Credentials | None":
-    from lochan.access.admin import ensure_admin
+    from lochan.access.users import ensure_admin
     from lochan.cli.session import actor
 
     async with open_lake(config) as lake:

@@ -6,9 +6,8 @@ import pytest
 
 from lochan.access.actions import ACTIONS, READING, WRITING
 from lochan.access.names import check_key_id, check_policy_name, check_secret, check_user_name
-from lochan.access.policy import PATTERNS_MAX, STATEMENTS_MAX, check_statements
-from lochan.access.policy_file import parse, written
-from lochan.access.ready import READY
+from lochan.access.policies import parse_statements, statement_rows
+from lochan.access.policy import BUILT_IN, PATTERNS_MAX, STATEMENTS_MAX, check_statements
 from lochan.errors import Invalid
 from lochan.formats.access_events import Statement
 from tests.unit.access.place import allow, deny
@@ -23,7 +22,7 @@ def test_every_action_has_its_row_on_the_page(action: str) -> None:
 
 
 def test_the_ready_policies_are_policies() -> None:
-    for statements in READY.values():
+    for statements in BUILT_IN.values():
         check_statements(statements)
     assert set(READING + WRITING) < set(ACTIONS)
     assert not set(READING) & set(WRITING)
@@ -72,9 +71,11 @@ JSON = b"""{"statements": [
 
 @pytest.mark.parametrize("data", [YAML, JSON], ids=["yaml", "json"])
 def test_a_policy_is_read(data: bytes) -> None:
-    statements = parse(data, "p")
+    statements = parse_statements(data, "p")
     assert statements == (allow("fs:Read* fs:List*", "repository/sales/*"), deny("*", "*"))
-    assert parse(repr({"statements": written(statements)}).replace("'", '"').encode(), "p") == statements
+    assert (
+        parse_statements(repr({"statements": statement_rows(statements)}).replace("'", '"').encode(), "p") == statements
+    )
 
 
 @pytest.mark.parametrize(
@@ -97,7 +98,7 @@ def test_a_policy_is_read(data: bytes) -> None:
 )
 def test_what_is_no_policy_is_told(data: bytes, said: str) -> None:
     with pytest.raises(Invalid, match=said):
-        parse(data, "p")
+        parse_statements(data, "p")
 
 
 @pytest.mark.parametrize("name", ["bob", "ada@example.org", "a", "svc-1.x_y+z=", "A" * 128])

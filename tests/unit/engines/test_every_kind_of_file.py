@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from lochan.access.admin import ensure_admin
+from lochan.access.users import ensure_admin
 from lochan.errors import Corrupt
 from lochan.formats import job
 from lochan.formats.entry_table import table_of

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from lochan.access.admin import ensure_admin
+from lochan.access.users import ensure_admin
 from lochan.errors import Corrupt, DiskFull, Invalid, Transient
 from lochan.lake import Lake
 from lochan.server.gateway.failures import as_s3

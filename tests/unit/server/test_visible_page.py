@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lochan.access.rights import Rights
+from lochan.access.rights import Rights, VisibleObjects
 from lochan.access.state import Policy
-from lochan.access.visible_objects import VisibleObjects
 from lochan.formats.access_events import Statement
 from lochan.formats.entry_table import entries_of
 from lochan.formats.record import Actor

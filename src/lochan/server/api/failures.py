@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from starlette.responses import JSONResponse, Response
 
-from lochan.access.denied import Denied
+from lochan.access.rights import Denied
 from lochan.engines.duckdb.limits import Cancelled, LimitReached, OutOfTime
 from lochan.engines.spark.explaining import SparkEnded
 from lochan.errors import LochanError, NotFound

@@ -7,7 +7,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from lochan import __version__
 from lochan.access import resources
-from lochan.access.denied import Denied
+from lochan.access.rights import Denied
 from lochan.errors import LochanError
 from lochan.server.api.serving import ASKED, Api, Asked
 from lochan.server.metrics import exposition

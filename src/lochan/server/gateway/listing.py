@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from lochan.access import resources
-from lochan.access.visible_objects import VisibleObjects
+from lochan.access.rights import VisibleObjects
 from lochan.server.gateway.answers import xml
 from lochan.server.gateway.gateway import Gateway
 from lochan.server.gateway.listing_page import NOTHING, ListingPage, page_of_bucket, page_of_ref

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lochan.access.visible_objects import VisibleObjects
+from lochan.access.rights import VisibleObjects
 from lochan.formats.run import column
 from lochan.server.gateway.visible_page import visible_page
 from lochan.server.gateway.wire.errors import S3Error

@@ -6,7 +6,7 @@ with is the last that is shown, if anything is: a marker names no denied object 
 
 import pyarrow as pa
 
-from lochan.access.visible_objects import VisibleObjects
+from lochan.access.rights import VisibleObjects
 from lochan.formats.entry import ENTRY_SCHEMA
 from lochan.formats.run import column
 from lochan.staging.listing import ColumnPage

@@ -15,7 +15,7 @@ from lochan.server.api.query.pieces import Pieces
 from lochan.server.api.query.wish import Wish
 
 if TYPE_CHECKING:
-    from lochan.access.reading import Read
+    from lochan.access.query_rights import SourceRead
     from lochan.engines.result import Result
 
 WAITING, PLANNING, RUNNING = "waiting", "planning", "running"
@@ -41,7 +41,7 @@ class Running:
         self.engine = "" if wish.engine == "auto" else wish.engine
         self.rows = 0
         self.sent = 0  # bytes
-        self.reads: Sequence[Read] = ()
+        self.reads: Sequence[SourceRead] = ()
         self.warnings: Sequence[str] = ()
         self.error: BaseException | None = None
         self._clock = clock

@@ -110,11 +110,11 @@ class QueryThread:
             raise out_of_time(how.limits) from None
 
     def _how(self, lake: Lake, running: Running) -> How:
-        from lochan.access.reading import MayRead
+        from lochan.access.query_rights import QueryRights
         from lochan.engines.asking import How
         from lochan.engines.duckdb.limits import Limits
 
-        wish, may = running.wish, MayRead(lake.open_access(), running.user, running.arrived)
+        wish, may = running.wish, QueryRights(lake.open_access(), running.user, running.arrived)
         running.reads = may.read
         return How(
             current=wish.pool,

@@ -16,11 +16,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lochan.access import resources
-from lochan.access.denied import Denied
 from lochan.access.open_access import OpenAccess
-from lochan.access.rights import Rights
+from lochan.access.rights import Denied, Rights
+from lochan.access.state import Access, principal
 from lochan.errors import Invalid, NotFound
+from lochan.journal.journal import Journal
+from lochan.journal.state import Part
+from lochan.pools.keys import Instant
 from lochan.query import ast
+from lochan.query.sources.meta.past import state_at
 from lochan.versioning.expression import parse
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.repositories import Repositories, Repository
@@ -63,20 +67,20 @@ _KNOWN = "fs:ListRepositories"
 _WILD = frozenset("*?[")
 
 
-class Read(NamedTuple):
+class SourceRead(NamedTuple):
     repository: str
     ref: str
     path: str  # of files, as it was asked for; empty for a pool
 
 
-class MayRead:
+class QueryRights:
     """`arrived`: the boot-time clock, read after the request arrived."""
 
     def __init__(self, access: OpenAccess, user: str, arrived: float) -> None:
         self._access = access
         self._user = user
         self._arrived = arrived
-        self.read: list[Read] = []  # what they were allowed to read the rows of
+        self.read: list[SourceRead] = []  # what they were allowed to read the rows of
 
     async def known(self, all: Sequence[Repository]) -> Sequence[Repository]:
         rights = await self._rights()
@@ -93,7 +97,7 @@ class MayRead:
         if not all(rights.allow(*each) for each in _asked(name, on, source)):
             raise denied(name)
         if not source.meta:
-            self.read.append(Read(name, ref, source.path))
+            self.read.append(SourceRead(name, ref, source.path))
 
     async def check_paths(self, repository: OpenRepository, ref: str, paths: Sequence[str]) -> None:
         readable = await self.readable(repository, ref, pa.array(paths, pa.string()))
@@ -177,3 +181,20 @@ def _asked_of_files(ref: str, glob: str) -> list[tuple[str, str]]:
 
 def _all_of(rights: Rights, actions: Sequence[str], resource: str) -> bool:
     return all(rights.allow(action, resource) for action in actions)
+
+
+async def user_rows(journal: Journal, parts: tuple[type[Part], ...], time: int | None) -> list[dict[str, Any]]:
+    """The lake's users as rows of a query; no secret is among them. `journal` is the lake's own; `time`: as of that
+    moment."""
+    state = await journal.fresh() if time is None else await state_at(journal, parts, time)
+    access = state.of(Access)
+    return [
+        {
+            "name": user.name,
+            "created": Instant(user.created),
+            "created_by": user.created_by,
+            "policies": list(access.attached_to(principal(user.name))),
+            "keys": len(access.keys_of(user.name)),
+        }
+        for user in access.users()
+    ]
