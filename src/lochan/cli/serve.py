@@ -219,7 +219,7 @@ def _check_pair(certificate: str, key: str) -> None:
 
 
 def _greet(listeners: "list[Listener]", credentials: "Credentials | None") -> None:
-    from lochan.server.addresses import is_loopback
+    from lochan.server.connections import is_loopback
 
     scheme = "https" if listeners[0].tls else "http"
     names = {"s3": "S3 gateway", "flat": "flat S3 gateway", "api": "API"}

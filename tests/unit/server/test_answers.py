@@ -5,13 +5,13 @@ from typing import Any, cast
 import pytest
 
 from lochan.access.state import AccessKey
-from lochan.server.gateway.fastpath import answers
-from lochan.server.gateway.fastpath.answers import Answer, Answers
+from lochan.server.gateway.fastpath import cached_objects as answers
+from lochan.server.gateway.fastpath.cached_objects import AnswerCache, CachedAnswer
 
 
-def answer(key: AccessKey, inside: str) -> Answer:
+def answer(key: AccessKey, inside: str) -> CachedAnswer:
     nothing = cast("Any", None)
-    return Answer(key, nothing, "bucket", "main", inside, nothing, (1, 2))
+    return CachedAnswer(key, nothing, "bucket", "main", inside, nothing, (1, 2))
 
 
 def key(id: str, sealed: bytes = b"") -> AccessKey:
@@ -19,7 +19,7 @@ def key(id: str, sealed: bytes = b"") -> AccessKey:
 
 
 def test_it_is_of_one_key_and_one_path() -> None:
-    kept, ada = Answers(), key("A")
+    kept, ada = AnswerCache(), key("A")
     kept.keep("/bucket/main/a", answer(ada, "a"))
     found = kept.find(ada, "/bucket/main/a")
     assert found is not None and found.inside == "a"
@@ -30,7 +30,7 @@ def test_it_is_of_one_key_and_one_path() -> None:
 
 def test_there_are_never_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(answers, "_ANSWERS_MAX", 3)
-    kept, ada = Answers(), key("A")
+    kept, ada = AnswerCache(), key("A")
     for number in range(8):
         kept.keep(f"/{number}", answer(ada, f"{number}"))
         assert kept.find(ada, f"/{number}") is not None

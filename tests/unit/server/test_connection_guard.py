@@ -7,8 +7,8 @@ from contextlib import ExitStack
 
 import pytest
 
-from lochan.server.addresses import client_text, is_loopback
 from lochan.server.connection_guard import ConnectionGuard
+from lochan.server.connections import client_text, is_loopback
 from lochan.server.settings import Limits
 from tests.unit.store.clocks import StillClock
 

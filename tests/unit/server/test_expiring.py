@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from lochan.clock import SystemClock
 from lochan.formats.record import Actor
 from lochan.lake import Lake
-from lochan.server.expiring import DAY, expire
+from lochan.server.maintenance import DAY, expire
 from lochan.store.memory import MemoryStore
 from lochan.versioning.uploads import Wanted, complete, open_upload, put_part, uploads
 from tests.run import run

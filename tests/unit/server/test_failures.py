@@ -8,7 +8,7 @@ import pytest
 from lochan.access.users import ensure_admin
 from lochan.errors import Corrupt, DiskFull, Invalid, Transient
 from lochan.lake import Lake
-from lochan.server.gateway.failures import as_s3
+from lochan.server.gateway.error_codes import as_s3
 from lochan.server.settings import S3Settings
 from lochan.store.local import LocalStore
 from tests.run import run

@@ -5,8 +5,8 @@ import asyncio
 from msgspec.structs import replace
 
 from lochan.errors import Transient
-from lochan.server.access_log import Line, text
-from lochan.server.gathered import Gathered
+from lochan.server.access_log import AccessLine, text
+from lochan.server.row_buffer import RowBuffer
 from tests.run import run
 
 
@@ -26,8 +26,8 @@ class Sink:
     def drop(self, count: int) -> None:
         self.dropped += count
 
-    def gathered(self, *, every_s: float = 3_600.0, full: int = 1_000, waiting_max: int = 1_000) -> Gathered[int]:
-        return Gathered(self.write, every_s=every_s, full=full, waiting_max=waiting_max, dropped=self.drop)
+    def gathered(self, *, every_s: float = 3_600.0, full: int = 1_000, waiting_max: int = 1_000) -> RowBuffer[int]:
+        return RowBuffer(self.write, every_s=every_s, full=full, waiting_max=waiting_max, dropped=self.drop)
 
 
 def test_what_is_left_is_written_at_the_end() -> None:
@@ -90,7 +90,7 @@ def test_rows_that_can_never_be_written_do_not_stop_the_rest() -> None:
                 raise ValueError("nobody can write a 0")
             written.extend(rows)
 
-        gathered = Gathered(write, every_s=0.005, full=10, waiting_max=10, dropped=dropped.append)
+        gathered = RowBuffer(write, every_s=0.005, full=10, waiting_max=10, dropped=dropped.append)
         gathered.start()
         gathered.add(0)
         await asyncio.sleep(0.03)
@@ -117,7 +117,7 @@ def test_what_is_left_when_the_store_stays_away_is_counted() -> None:
 
 
 def test_a_key_cannot_forge_a_line() -> None:
-    line = Line(0, "h:1", "", "GetObject", "GET", '/b/a" 200\nfake\\\x1b[31m\u2028', 403, 0, 0.5, "ID")
+    line = AccessLine(0, "h:1", "", "GetObject", "GET", '/b/a" 200\nfake\\\x1b[31m\u2028', 403, 0, 0.5, "ID")
     assert text(line) == (
         '1970-01-01T00:00:00.000000Z h:1 - GetObject GET "/b/a\\" 200\\nfake\\\\\\x1b[31m\\u2028" 403 0 0.5000 ID'
     )

@@ -8,7 +8,7 @@ from contextlib import suppress
 import pytest
 
 from lochan.clock import SystemClock
-from lochan.server import trimming
+from lochan.server import memory
 from tests.run import run
 from tests.servers.memory import own
 
@@ -26,7 +26,7 @@ def test_what_lies_free_between_pieces_in_use_is_given_back() -> None:
         kept = pieces[::10]
         before = own(os.getpid())
         del pieces
-        task = asyncio.create_task(trimming.keep_trimming(Soon()))
+        task = asyncio.create_task(memory.keep_memory_trimmed(Soon()))
         await asyncio.sleep(0.3)
         task.cancel()
         with suppress(asyncio.CancelledError):
@@ -39,7 +39,7 @@ def test_what_lies_free_between_pieces_in_use_is_given_back() -> None:
 
 def test_what_is_needed_again_at_once_is_not_given_back_in_between() -> None:
     async def work() -> int:
-        task = asyncio.create_task(trimming.keep_trimming(SystemClock()))
+        task = asyncio.create_task(memory.keep_memory_trimmed(SystemClock()))
         await asyncio.sleep(0)
         _come_and_go()
         before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
@@ -59,4 +59,4 @@ def _come_and_go() -> None:
 
 def test_where_there_is_nothing_of_the_kind_it_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ctypes.CDLL", lambda name: object())
-    run(asyncio.wait_for(trimming.keep_trimming(Soon()), 5))
+    run(asyncio.wait_for(memory.keep_memory_trimmed(Soon()), 5))

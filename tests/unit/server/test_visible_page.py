@@ -13,7 +13,7 @@ from lochan.formats.access_events import Statement
 from lochan.formats.entry_table import entries_of
 from lochan.formats.record import Actor
 from lochan.lake import Lake
-from lochan.server.gateway import visible_page
+from lochan.server.gateway import listing_page as visible_page
 from lochan.store.memory import MemoryStore
 from lochan.versioning import objects
 from tests.run import run

@@ -10,13 +10,12 @@ from typing import NoReturn
 
 from starlette.requests import Request
 
-from lochan.server.addresses import is_loopback
-from lochan.server.api.failures import Failure
-from lochan.server.api.serving import ASKED, Api, Asked
-from lochan.server.gateway.wire.canonical_v4 import ALGORITHM
+from lochan.server.api.context import CONTEXT, Api, RequestContext
+from lochan.server.api.errors import HttpError
+from lochan.server.connections import is_loopback
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.identity import Identity, Payload
-from lochan.server.gateway.wire.signature_v4 import HeaderV4
+from lochan.server.gateway.wire.signature_v4 import ALGORITHM, HeaderV4
 from lochan.server.gateway.wire.signed_request import SignedRequest
 
 _SCHEMES = f'Basic realm="Lochan", charset="UTF-8", {ALGORITHM}'
@@ -45,7 +44,7 @@ def _refuse_in_the_clear(request: Request) -> None:
     client = request.scope.get("client")
     if request.scope.get("scheme") == "https" or (client and is_loopback(client[0])):
         return
-    raise Failure(
+    raise HttpError(
         403,
         "Basic authentication sends the secret as it is, so it is only taken over TLS, or from this machine itself: "
         f"call the server by https, or sign the request ({ALGORITHM}). Replace this key: others may have seen it",
@@ -53,35 +52,35 @@ def _refuse_in_the_clear(request: Request) -> None:
 
 
 async def _by_secret(api: Api, request: Request, id: str, secret: str) -> None:
-    asked: Asked = request.scope[ASKED]
-    user = await _user(api, id, secret, asked.arrived)
-    if not user and await api.access.freshness.catch_up(asked.arrived):  # it may be a moment old
-        user = await _user(api, id, secret, asked.arrived)
+    context: RequestContext = request.scope[CONTEXT]
+    user = await _user(api, id, secret, context.arrived)
+    if not user and await api.access.freshness.catch_up(context.arrived):  # it may be a moment old
+        user = await _user(api, id, secret, context.arrived)
     if not user:
         _refuse(_WRONG)
-    asked.user = user
+    context.user = user
 
 
 async def _by_signature(api: Api, request: Request, authorization: str) -> str:
-    asked: Asked = request.scope[ASKED]
+    context: RequestContext = request.scope[CONTEXT]
     try:
         claim = HeaderV4(_as_signed(request), authorization, api.realm, api.lake.clock.wall() / _MICROSECONDS)
         try:
-            identity, asked.user = await _verified(api, claim, asked.arrived)
+            identity, context.user = await _verified(api, claim, context.arrived)
         except S3Error:  # the state may be a moment old
-            if not await api.access.freshness.catch_up(asked.arrived):
+            if not await api.access.freshness.catch_up(context.arrived):
                 raise
-            identity, asked.user = await _verified(api, claim, asked.arrived)
+            identity, context.user = await _verified(api, claim, context.arrived)
     except S3Error as error:
         if error.code in ("SignatureDoesNotMatch", "InvalidAccessKeyId"):
             _refuse("the access key or its signature is wrong")
-        raise Failure(401 if error.status == 403 else error.status, error.message) from None
+        raise HttpError(401 if error.status == 403 else error.status, error.message) from None
     if identity.session_token:
-        asked.user = ""
+        context.user = ""
         _refuse("no key here is one of a session: sign without x-amz-security-token")
     if identity.payload is not Payload.HASHED or identity.sha256 is None:
-        asked.user = ""
-        raise Failure(400, "the signature must cover the body: x-amz-content-sha256 is its SHA-256 in hex")
+        context.user = ""
+        raise HttpError(400, "the signature must cover the body: x-amz-content-sha256 is its SHA-256 in hex")
     return identity.sha256
 
 
@@ -118,4 +117,4 @@ async def _user(api: Api, id: str, secret: str, arrived: float) -> str:
 
 
 def _refuse(message: str) -> NoReturn:
-    raise Failure(401, message, www_authenticate=_SCHEMES)
+    raise HttpError(401, message, www_authenticate=_SCHEMES)

@@ -9,7 +9,7 @@ from lochan import __version__
 from lochan.access import resources
 from lochan.access.rights import Denied
 from lochan.errors import LochanError
-from lochan.server.api.serving import ASKED, Api, Asked
+from lochan.server.api.context import CONTEXT, Api, RequestContext
 from lochan.server.metrics import exposition
 
 METRICS = "lake:ReadMetrics"
@@ -31,9 +31,9 @@ async def ready(api: Api, request: Request) -> Response:
 
 
 async def metrics(api: Api, request: Request) -> Response:
-    asked: Asked = request.scope[ASKED]
-    access = await api.access.authorised_state(asked.arrived)
-    if not access.rights(asked.user).allow(METRICS, resources.LAKE):
+    context: RequestContext = request.scope[CONTEXT]
+    access = await api.access.authorised_state(context.arrived)
+    if not access.rights(context.user).allow(METRICS, resources.LAKE):
         raise Denied("you may not read what the server measures", hint=f"it takes {METRICS} on the lake")
     api.metrics.warm(api.spark.is_warm())
     return Response(exposition(), media_type="text/plain; version=0.0.4")

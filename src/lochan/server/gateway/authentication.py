@@ -1,14 +1,21 @@
 """Who asks: the signature of a request, by the secret of its key, in a state of the lake that is new enough (A1)."""
 
+from lochan.server.gateway.cached_verifier import SIGNATURE_DIGITS, CachedVerifier
 from lochan.server.gateway.gateway import Gateway
-from lochan.server.gateway.known_signature import recognised
 from lochan.server.gateway.request import Request
 from lochan.server.gateway.wire.authenticate import claimed
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.form import FORM_TYPE
-from lochan.server.gateway.wire.identity import Claim
+from lochan.server.gateway.wire.identity import ChunkSeed, Claim, Form, Identity, declared_payload
+from lochan.server.gateway.wire.presigned import is_v2, is_v4
 from lochan.server.gateway.wire.signature_v4 import HeaderV4
-from lochan.server.gateway.wire.signed_request import SignedRequest
+from lochan.server.gateway.wire.signed_request import (
+    SignedRequest,
+    canonical_path,
+    canonical_query,
+    meant_name,
+    query_pairs,
+)
 
 _MICROSECONDS = 1_000_000
 
@@ -60,7 +67,7 @@ def _learn(gateway: Gateway, request: Request, claim: HeaderV4) -> None:
     key = access.folded().key(claim.access_key_id)
     secret = None if key is None else access.unsealed.get(key.sealed)
     if key is not None and secret is not None:
-        gateway.plans.learn(request.headers["authorization"], claim.signed, key, secret)
+        gateway.verifiers.learn(request.headers["authorization"], claim.signed, key, secret)
 
 
 def _unreadable(request: Request, error: S3Error) -> S3Error | None:
@@ -74,3 +81,32 @@ def _unreadable(request: Request, error: S3Error) -> S3Error | None:
 def now(gateway: Gateway) -> float:
     """As signatures count: seconds since 1970."""
     return gateway.clock.wall() / _MICROSECONDS
+
+
+async def recognised(gateway: Gateway, request: Request, now: float) -> bool:
+    """Whether a plan lets the request in, in a state of the lake that is new enough (A1): who it is, is noted in it
+    then. False says nothing."""
+    headers = request.headers
+    authorization, payload = headers.get("authorization", ""), headers.get("x-amz-content-sha256", "")
+    pairs = query_pairs(request.raw_query) if request.raw_query else []
+    names = {meant_name(name) for name, _ in pairs}
+    verifier = gateway.verifiers.find(authorization)
+    signature, path = authorization[-SIGNATURE_DIGITS:], canonical_path(request.path.replace("%", "%25"))
+    if not verifier.verifies(signature, request.method, path, canonical_query(pairs), headers, payload, now):
+        return False
+    if verifier.key is None or is_v4(names) or is_v2(names) or not verifier.shape(headers).is_signed:
+        return False
+    if not gateway.access.journal.slots.aged:  # elsewhere few requests wait for a look at all
+        await gateway.probes.wait(gateway.access.journal)
+    access = await gateway.access.authorised_state(request.arrived)
+    if access.key(verifier.key.id) != verifier.key:
+        return False
+    request.identity = _identity(verifier, signature, headers["x-amz-date"], payload)
+    request.user = verifier.key.user
+    return True
+
+
+def _identity(verifier: CachedVerifier, signature: str, timestamp: str, payload: str) -> Identity:
+    assert verifier.key is not None, "nobody's signature holds"
+    seed = ChunkSeed(verifier.signing_key, signature, timestamp, verifier.scope)
+    return Identity(verifier.key.id, Form.V4_HEADER, *declared_payload(payload), verifier.region, None, seed)

@@ -9,11 +9,11 @@ from lochan.ids import Ids
 from lochan.journal.request_key import keyed
 from lochan.lake import Lake
 from lochan.server.connection_guard import ConnectionGuard
+from lochan.server.gateway.cached_verifier import VerifierCache
 from lochan.server.gateway.flow import Flows
-from lochan.server.gateway.list_cache import Pages
-from lochan.server.gateway.moment import Moment
+from lochan.server.gateway.list_cache import ListCache
+from lochan.server.gateway.probe_batch import ProbeBatch
 from lochan.server.gateway.request import Request
-from lochan.server.gateway.signature_plans import Plans
 from lochan.server.gateway.wire.addressing import checked_bucket
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.realm import Realm
@@ -45,9 +45,9 @@ class Gateway:
         self.domains = (settings.domain,) if settings.domain else ()
         self.clock = clock
         self.ids = ids
-        self.moment = Moment()
-        self.plans = Plans()
-        self.pages = Pages()
+        self.probes = ProbeBatch()
+        self.verifiers = VerifierCache()
+        self.list_cache = ListCache()
         self.flows = Flows()
         self._open: dict[str, OpenRepository] = {}  # by id: a name may come to mean another
         self._packing: dict[str, Packing] = {}

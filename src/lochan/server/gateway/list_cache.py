@@ -27,7 +27,7 @@ class _Page(NamedTuple):
         return at and self.layers is _layers(resolved) and self.rights is rights
 
 
-class Pages:
+class ListCache:
     def __init__(self) -> None:
         self._pages: dict[_Asked, _Page] = {}  # the oldest first
         self._bytes = 0

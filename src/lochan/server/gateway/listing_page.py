@@ -11,16 +11,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lochan.access.rights import VisibleObjects
+from lochan.formats.entry import ENTRY_SCHEMA
 from lochan.formats.run import column
-from lochan.server.gateway.visible_page import visible_page
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.xml_listings import Columns, Content
+from lochan.staging.listing import ColumnPage
 from lochan.staging.view import View
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.refs import Refs
 from lochan.versioning.resolve import Resolved
 
 _COLUMNS = ("path", "mtime", "etag", "size")
+_CHUNK = 1_000  # entries that are looked at together
+_CHUNKS_MAX = 20  # of denied ones, until a page is answered though it is empty
+_LOOKED_MAX = 5_000  # objects of a folder that are looked through for one that is shown
 
 
 class ListingPage(NamedTuple):
@@ -162,3 +166,50 @@ def _concatenated(several: list[Columns]) -> Sequence[Content] | Columns:
     keys = [pc.binary_join_element_wise(each.root, each.paths, "") for each in several]
     rest = [pa.concat_arrays([each[at] for each in several]) for at in range(2, len(_COLUMNS) + 1)]
     return Columns("", pa.concat_arrays(keys), *rest)
+
+
+async def visible_page(
+    view: View, visible: VisibleObjects, prefix: str, after: str, delimiter: str, limit: int
+) -> ColumnPage:
+    for _ in range(_CHUNKS_MAX):
+        found = await view.list_columns(prefix, after, delimiter, max(limit, _CHUNK))
+        entries = _shown(found.entries, visible)
+        prefixes = [each for each in found.prefixes if await _is_shown(view, visible, each)]
+        if entries.num_rows or prefixes:
+            return _first(entries, prefixes, limit, more=found.next is not None)
+        if found.next is None:
+            return ColumnPage(entries, [], None)
+        after = found.next
+    return ColumnPage(ENTRY_SCHEMA.empty_table(), [], after)
+
+
+def _shown(entries: pa.Table, visible: VisibleObjects) -> pa.Table:
+    return entries.filter(visible.each(column(entries, "path"))) if entries.num_rows else entries
+
+
+async def _is_shown(view: View, visible: VisibleObjects, folder: str) -> bool:
+    """Whether there is anything in it that is. Where that cannot be seen from the policies its objects are looked
+    through; of a very large one it is said to be so."""
+    certain = visible.below(folder)
+    if certain is not None:
+        return certain
+    after = ""
+    for _ in range(_LOOKED_MAX // _CHUNK):
+        found = await view.list_columns(folder, after, "", _CHUNK)
+        if _shown(found.entries, visible).num_rows:
+            return True
+        if found.next is None:
+            return False
+        after = found.next
+    return True
+
+
+def _first(entries: pa.Table, prefixes: list[str], limit: int, *, more: bool) -> ColumnPage:
+    """The first of both together, in order."""
+    paths = column(entries, "path").to_pylist() if entries.num_rows else []
+    items = sorted([*paths, *prefixes], key=str.encode)
+    kept = items[:limit]
+    folders = set(kept).intersection(prefixes)
+    count = len(kept) - len(folders)
+    next = kept[-1] if more or len(items) > limit else None
+    return ColumnPage(entries.slice(0, count), [each for each in prefixes if each in folders], next)

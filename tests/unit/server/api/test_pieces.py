@@ -5,13 +5,13 @@ import threading
 
 import pytest
 
-from lochan.server.api.query.pieces import Pieces, Unwanted
+from lochan.server.api.query.output import ByteQueue, QueryUnwanted
 from tests.run import run
 
 
 def test_whoever_makes_them_waits_for_who_takes_them() -> None:
     async def work() -> None:
-        pieces, made = Pieces(), []
+        pieces, made = ByteQueue(), []
 
         def make() -> None:
             for number in range(10):
@@ -32,10 +32,10 @@ def test_whoever_makes_them_waits_for_who_takes_them() -> None:
 
 def test_nobody_wants_them_any_more() -> None:
     async def work() -> None:
-        pieces, ended = Pieces(), threading.Event()
+        pieces, ended = ByteQueue(), threading.Event()
 
         def make() -> None:
-            with pytest.raises(Unwanted):
+            with pytest.raises(QueryUnwanted):
                 while True:
                     pieces.put(b"x")
             ended.set()

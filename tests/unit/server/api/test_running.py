@@ -10,18 +10,17 @@ from lochan.engines.duckdb.limits import Cancelled, cancelled
 from lochan.errors import Invalid, NotFound
 from lochan.query.ast import Span
 from lochan.query.errors import QueryError
-from lochan.server.api.failures import status_of
-from lochan.server.api.query.forms import accepted
-from lochan.server.api.query.running import Running
-from lochan.server.api.query.wish import read
+from lochan.server.api.errors import status_of
+from lochan.server.api.query.query_run import QueryRun
+from lochan.server.api.query.request import accepted, parse_request
 from lochan.server.settings import QuerySettings
 from tests.run import run
 
 
-def running() -> Running:
+def running() -> QueryRun:
     clock = SystemClock()
-    wish = read(b'{"query": "from logs"}', QuerySettings())
-    return Running("id", "ada", "here:1", clock.boot(), wish, accepted(""), clock)
+    wish = parse_request(b'{"query": "from logs"}', QuerySettings())
+    return QueryRun("id", "ada", "here:1", clock.boot(), wish, accepted(""), clock)
 
 
 def test_one_that_has_ended_is_not_cut_short_by_who_cancels_it() -> None:
@@ -74,7 +73,7 @@ def test_an_error_is_kept_without_what_it_went_through() -> None:
             query.ends(error)
         assert query.error is not None and query.error.__traceback__ is None
         assert isinstance(query.error, QueryError) and status_of(query.error) == 404
-        told = query.told()
+        told = query.as_json()
         assert (told["state"], told["error"].splitlines()[0]) == ("failed", "no such pool (line 1, column 6)")
 
     run(work())

@@ -2,15 +2,15 @@
 
 import pytest
 
-from lochan.server.api.failures import Failure
-from lochan.server.api.query.wish import Wish, read
+from lochan.server.api.errors import HttpError
+from lochan.server.api.query.request import QueryRequest, parse_request
 from lochan.server.settings import QuerySettings
 
 SETTINGS = QuerySettings(memory_bytes=300_000_000, seconds=60.0)
 
 
 def test_what_is_not_said_is_what_the_server_allows() -> None:
-    assert read(b'{"query": "from logs"}', SETTINGS) == Wish(
+    assert parse_request(b'{"query": "from logs"}', SETTINGS) == QueryRequest(
         "from logs", "auto", None, 60.0, 300_000_000, "", "", False
     )  # fmt: skip
 
@@ -18,7 +18,7 @@ def test_what_is_not_said_is_what_the_server_allows() -> None:
 def test_all_that_can_be_said() -> None:
     said = b"""{"query": " with a as (select 1) select * from a", "language": "sql", "engine": "duckdb", "limit": 0,
         "timeout": 1.5, "memory": "10MiB", "at": "{2 hours ago}", "pool": "logs@dev", "go_on": true}"""
-    assert read(said, SETTINGS)[1:] == ("duckdb", 0, 1.5, 10 << 20, "{2 hours ago}", "logs@dev", True)
+    assert parse_request(said, SETTINGS)[1:] == ("duckdb", 0, 1.5, 10 << 20, "{2 hours ago}", "logs@dev", True)
 
 
 @pytest.mark.parametrize(
@@ -38,6 +38,6 @@ def test_all_that_can_be_said() -> None:
     ],
 )
 def test_each_mistake_names_its_field(fields: str, told: str) -> None:
-    with pytest.raises(Failure) as refused:
-        read(f'{{"query": "from logs", {fields}}}'.encode(), SETTINGS)
+    with pytest.raises(HttpError) as refused:
+        parse_request(f'{{"query": "from logs", {fields}}}'.encode(), SETTINGS)
     assert refused.value.status == 400 and told in refused.value.message

@@ -12,7 +12,7 @@ import pytest
 from lochan.engines.result import Result, Stats
 from lochan.pools.shape import INT, OBJECT, STRING
 from lochan.query.output.columns import Column
-from lochan.server.api.query.writing import PIECE_BYTES, write
+from lochan.server.api.query.output import PIECE_BYTES, write
 
 ROW = Column({OBJECT: ""}, members=(("n", Column({INT: "n"})), ("t", Column({STRING: "t"}))))
 BATCH = pa.record_batch(

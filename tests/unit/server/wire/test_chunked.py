@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lochan.server.gateway.wire.authenticate import authenticate
-from lochan.server.gateway.wire.chunked import ChunkedBody, chunked_body, decoded_length, stored_content_encoding
+from lochan.server.gateway.wire.body import ChunkedBody, chunked_body, decoded_length, stored_content_encoding
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.identity import ChunkSeed, Form, Identity, Payload
 from lochan.server.gateway.wire.signed_request import SignedRequest

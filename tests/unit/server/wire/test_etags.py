@@ -2,7 +2,7 @@
 
 from hashlib import md5
 
-from lochan.server.gateway.wire.etags import multipart_etag, quoted, unquoted
+from lochan.server.gateway.wire.conditions import multipart_etag, quoted, unquoted
 
 
 def test_the_tag_of_parts_is_the_md5_of_their_md5s() -> None:

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from lochan.server.gateway.wire import addressing, checksums, chunked, conditions, dates, ranges, xml_in, xml_out
+from lochan.server.gateway.wire import addressing, checksums, conditions, dates, ranges, xml_in, xml_out
+from lochan.server.gateway.wire import body as chunked
 from lochan.server.gateway.wire.authenticate import authenticate
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.form import FormReader

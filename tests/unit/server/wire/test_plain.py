@@ -4,9 +4,9 @@ from hashlib import sha256
 
 import pytest
 
+from lochan.server.gateway.wire.body import PlainBody
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.identity import Form, Identity, Payload
-from lochan.server.gateway.wire.plain import PlainBody
 
 
 def hashed(body: bytes) -> Identity:

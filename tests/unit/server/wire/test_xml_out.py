@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from lochan.server.gateway.wire import xml_listings, xml_out, xml_uploads
 from lochan.server.gateway.wire.errors import CODES, S3Error
 from lochan.server.gateway.wire.xml_listings import Columns, Content, Listing, Owner
-from lochan.server.gateway.wire.xml_text import escaped, url_encoded
-from lochan.server.gateway.wire.xml_uploads import PartListing, Upload, UploadedPart, UploadListing
+from lochan.server.gateway.wire.xml_out import escaped, url_encoded
+from lochan.server.gateway.wire.xml_uploads import ListedUpload, PartListing, UploadedPart, UploadListing
 
 MODEL = ServiceModel(Loader().load_service_model("s3", "service-2"))
 AT = 1_700_000_000_123_456
@@ -177,8 +177,8 @@ def test_the_parts_of_an_upload() -> None:
     parts = [UploadedPart(1, AT, "a", 5, {"CRC32C": "AAAAAA=="}), UploadedPart(3, AT, "b", 6)]
     body = xml_uploads.list_parts(
         PartListing(
-            bucket="repo", upload=Upload(NASTY, "u", AT, "CRC32C", "COMPOSITE"), parts=parts, marker=0, next_marker=3,
-            max_parts=2, truncated=True, owner=OWNER,
+            bucket="repo", upload=ListedUpload(NASTY, "u", AT, "CRC32C", "COMPOSITE"), parts=parts,
+            marker=0, next_marker=3, max_parts=2, truncated=True, owner=OWNER,
         )
     )  # fmt: skip
     found = read("ListParts", body)
@@ -191,7 +191,7 @@ def test_the_parts_of_an_upload() -> None:
 def test_the_uploads_of_a_bucket(encoding: str | None) -> None:
     body = xml_uploads.list_uploads(
         UploadListing(
-            bucket="repo", uploads=[Upload(NASTY, "u", AT)], prefixes=["p&/"], max_uploads=5, truncated=True,
+            bucket="repo", uploads=[ListedUpload(NASTY, "u", AT)], prefixes=["p&/"], max_uploads=5, truncated=True,
             owner=OWNER, key_marker="k&", id_marker="i", next_key_marker="n&", next_id_marker="ni", prefix="",
             delimiter="/", encoding_type=encoding,
         )
@@ -212,8 +212,8 @@ def test_what_a_bucket_is_like() -> None:
 
 
 def test_what_an_object_is_like() -> None:
-    parts = xml_out.Parts(2, [UploadedPart(1, AT, "e", 5, {"CRC32": "AAAAAA=="})], 0, 1, 1, True)
-    body = xml_out.attributes(
+    parts = xml_uploads.ObjectParts(2, [UploadedPart(1, AT, "e", 5, {"CRC32": "AAAAAA=="})], 0, 1, 1, True)
+    body = xml_uploads.attributes(
         etag="e-2", checksums={"CRC32": "x"}, checksum_type="COMPOSITE", parts=parts, size=9, storage=True
     )
     found = read("GetObjectAttributes", body)
@@ -221,7 +221,7 @@ def test_what_an_object_is_like() -> None:
     assert found["Checksum"] == {"ChecksumCRC32": "x", "ChecksumType": "COMPOSITE"}
     assert found["ObjectParts"]["TotalPartsCount"] == 2 and found["ObjectParts"]["IsTruncated"] is True
     assert found["ObjectParts"]["Parts"] == [{"PartNumber": 1, "Size": 5, "ChecksumCRC32": "AAAAAA=="}]
-    assert set(read("GetObjectAttributes", xml_out.attributes(size=9))) == {"ObjectSize", "ResponseMetadata"}
+    assert set(read("GetObjectAttributes", xml_uploads.attributes(size=9))) == {"ObjectSize", "ResponseMetadata"}
 
 
 def test_an_error() -> None:

@@ -5,7 +5,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from lochan.server.gateway.wire.errors import S3Error
-from lochan.server.gateway.wire.uri import decoded
+from lochan.server.gateway.wire.signed_request import decoded
 
 KEY_BYTES_MAX = 1024
 

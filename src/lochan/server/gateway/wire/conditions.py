@@ -4,12 +4,12 @@ A tag that matches outweighs a date: If-Match true and If-Unmodified-Since false
 If-Modified-Since true does not. A date that is none is ignored.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from hashlib import md5
 from typing import NamedTuple
 
 from lochan.server.gateway.wire.dates import parse_http_date, parse_iso_extended
 from lochan.server.gateway.wire.errors import S3Error
-from lochan.server.gateway.wire.etags import unquoted
 
 COPY_PREFIX = "x-amz-copy-source-"
 
@@ -140,3 +140,19 @@ def _date(text: str | None) -> int | None:
 
 def _failed(condition: str) -> S3Error:
     return S3Error("PreconditionFailed", Condition=condition)
+
+
+def multipart_etag(parts: Iterable[str]) -> str:
+    """From the parts' MD5s in hex, in the order of their numbers."""
+    digests = [bytes.fromhex(part) for part in parts]
+    return f"{md5(b''.join(digests), usedforsecurity=False).hexdigest()}-{len(digests)}"
+
+
+def quoted(etag: str) -> str:
+    return f'"{etag}"'
+
+
+def unquoted(text: str) -> str:
+    """Clients give tags with quotes and without them."""
+    text = text.strip()
+    return text[1:-1] if len(text) >= 2 and text[0] == text[-1] == '"' else text

@@ -12,14 +12,12 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from lochan.server.gateway.wire.canonical_v4 import ALGORITHM
 from lochan.server.gateway.wire.dates import parse_iso_basic, parse_iso_extended
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.identity import NOBODY, Form, Identity, Payload
-from lochan.server.gateway.wire.realm import Realm
+from lochan.server.gateway.wire.realm import SKEW_SECONDS_MAX, Realm
 from lochan.server.gateway.wire.signature_v2 import sign_v2
-from lochan.server.gateway.wire.signing_key import same, sign, signing_key
-from lochan.server.gateway.wire.skew import SKEW_SECONDS_MAX
+from lochan.server.gateway.wire.signature_v4 import ALGORITHM, same, sign, signing_key
 
 POLICY_BYTES_MAX: Final = 20 * 1024
 

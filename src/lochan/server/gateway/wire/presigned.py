@@ -2,15 +2,13 @@
 
 from collections.abc import Collection, Mapping
 
-from lochan.server.gateway.wire.canonical_v4 import ALGORITHM, Signed, refuse_unsigned
 from lochan.server.gateway.wire.dates import iso_extended, parse_iso_basic
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.identity import Form, Identity, declared_payload, seedless, undeclared_payload
-from lochan.server.gateway.wire.realm import Realm
+from lochan.server.gateway.wire.realm import SKEW_SECONDS_MAX, Realm
 from lochan.server.gateway.wire.signature_v2 import SIGNED_PARAMETERS, SignedV2
-from lochan.server.gateway.wire.signed_request import SignedRequest
-from lochan.server.gateway.wire.skew import SKEW_SECONDS_MAX
-from lochan.server.gateway.wire.uri import Pairs, decoded, meant_name
+from lochan.server.gateway.wire.signature_v4 import ALGORITHM, Signed, refuse_unsigned
+from lochan.server.gateway.wire.signed_request import Pairs, SignedRequest, decoded, meant_name
 
 EXPIRES_SECONDS_MAX = 7 * 24 * 3600
 

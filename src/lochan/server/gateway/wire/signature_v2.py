@@ -11,10 +11,9 @@ from urllib.parse import unquote
 from lochan.server.gateway.wire.dates import parse_http_date, parse_iso_basic
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.identity import NOBODY, Form, Identity, undeclared_payload
-from lochan.server.gateway.wire.signed_request import SignedRequest, wire_bytes
-from lochan.server.gateway.wire.signing_key import same
-from lochan.server.gateway.wire.skew import refuse_skewed_seconds
-from lochan.server.gateway.wire.uri import meant_name
+from lochan.server.gateway.wire.realm import refuse_skewed_seconds
+from lochan.server.gateway.wire.signature_v4 import same
+from lochan.server.gateway.wire.signed_request import SignedRequest, meant_name, wire_bytes
 
 # Of a query version 2 signs what makes another operation of a request, or another answer about an object; a test
 # compares this with the routes. It leaves the parameters of a list (prefix, marker, …) open: a link has none of those.

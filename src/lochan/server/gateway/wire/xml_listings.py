@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lochan.server.gateway.wire.dates import iso_millis
-from lochan.server.gateway.wire.xml_text import Encode, Part, document, element, encoder, escaped, is_as_it_is
+from lochan.server.gateway.wire.xml_out import Encode, Part, document, element, encoder, escaped, is_as_it_is
 
 
 class Content(NamedTuple):
@@ -196,3 +196,11 @@ def _prefixes(listing: Listing, encode: Encode) -> list[str]:
     if not is_as_it_is("".join(prefixes).encode("utf-8", "surrogatepass"), encode):
         prefixes = [encode(prefix) for prefix in prefixes]
     return [f"{begin}{f'{end}{begin}'.join(prefixes)}{end}"]
+
+
+def access_control(owner: Owner) -> bytes:
+    """Of a bucket or an object without a list of its own: the owner may do everything. Policies decide in truth."""
+    schema = 'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:type="CanonicalUser"'
+    grantee = f"{element('ID', owner.id)}{element('DisplayName', owner.name)}"
+    grant = f"<Grant><Grantee {schema}>{grantee}</Grantee><Permission>FULL_CONTROL</Permission></Grant>"
+    return document("AccessControlPolicy", (owner_element(owner), f"<AccessControlList>{grant}</AccessControlList>"))
