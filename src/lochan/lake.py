@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from lochan.engines.surroundings import Surroundings
     from lochan.formats.entry import Entry
     from lochan.formats.pool_settings import PoolSettings
-    from lochan.jobs.diffing import How as RowHow
-    from lochan.jobs.record import JobRun
+    from lochan.jobs.diff_rows import DiffOptions
+    from lochan.jobs.record import JobReporter
     from lochan.journal.lines import EventLine
     from lochan.journal.trim import JournalTrim, Trimmed
     from lochan.pools.joining import RowMerge
@@ -431,14 +431,14 @@ class Lake:
 
         return await ask(self.queries(), text, how or How())
 
-    async def diff_rows(self, name: str, wish: RowWish, how: RowHow | None = None) -> RowDiff:
+    async def diff_rows(self, name: str, wish: RowWish, how: DiffOptions | None = None) -> RowDiff:
         """Which rows differ between two commits of a pool, or of files of a repository. To be closed by the caller.
         Raises NotFound, Invalid for a key that does not tell rows apart, Gone."""
-        from lochan.jobs.diffing import PLAIN, diff_rows
+        from lochan.jobs.diff_rows import DEFAULT_DIFF, diff_rows
 
         repository = await self.open_repository(name)
         try:
-            return await diff_rows(repository, self.queries().files, self.place, wish, how or PLAIN)
+            return await diff_rows(repository, self.queries().files, self.place, wish, how or DEFAULT_DIFF)
         finally:
             await repository.close()
 
@@ -457,10 +457,10 @@ class Lake:
             )
         return self._queries
 
-    def _tell(self, kind: str, about: str, actor: Actor, where: str) -> JobRun:
-        from lochan.jobs.record import JobRun
+    def _tell(self, kind: str, about: str, actor: Actor, where: str) -> JobReporter:
+        from lochan.jobs.record import JobReporter
 
-        return JobRun(self, kind, about, actor, where)
+        return JobReporter(self, kind, about, actor, where)
 
     @property
     def parts(self) -> tuple[type[Part], ...]:

@@ -8,9 +8,9 @@ import pytest
 from lochan.clock import SystemClock
 from lochan.errors import Conflict
 from lochan.ids import Ids
-from lochan.jobs.failing import TaskFailed, explained
 from lochan.jobs.load.files import File, local_file
 from lochan.jobs.load.load import Cutting
+from lochan.jobs.messages import TaskFailed, error_of
 from lochan.store.place import StorePlace
 from tests.run import run
 from tests.servers.minio import MinioServer
@@ -60,7 +60,7 @@ def test_an_object_that_changes_meanwhile(tmp_path: Path, minio_server: MinioSer
             await stored(place, "a.ndjson", ndjson(MIXED[::-1]))  # as long as before
             with pytest.raises(TaskFailed) as failed:
                 await load_here(pool, [file])
-            assert isinstance(explained(failed.value), Conflict)
+            assert isinstance(error_of(failed.value), Conflict)
             assert await pool.lake.rows("from logs") == []
 
     run(play())

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from lochan.engines.spark.place import SparkPlace
     from lochan.formats.record import Actor
     from lochan.jobs.load.files import File
-    from lochan.jobs.record import JobRun
+    from lochan.jobs.record import JobReporter
     from lochan.lake import Lake
     from lochan.versioning.open_repository import OpenRepository
 
@@ -83,7 +83,7 @@ async def _load(
     files: "list[File]",
     wish: Wish,
     spark: "SparkSession",
-    run: "JobRun",
+    run: "JobReporter",
 ) -> "Loaded":
     from lochan.cli.progress import StageBar
     from lochan.engines.spark.telling import listener_of

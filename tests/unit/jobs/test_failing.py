@@ -3,7 +3,7 @@
 import pytest
 
 from lochan.errors import Gone, Refused
-from lochan.jobs.failing import TaskFailed, explained, told
+from lochan.jobs.messages import TaskFailed, error_of, reports_errors
 
 LOST = (
     "An error occurred while calling o62.getResult.\n: org.apache.spark.SparkException: Job aborted due to stage "
@@ -24,14 +24,14 @@ RAISED = "org.apache.spark.api.python.PythonException: Traceback:\n  File x\nVal
     ids=["an executor that died", "an error of Python's", "anything else"],
 )
 def test_one_line_of_a_hundred(text: str, said: str) -> None:
-    found = explained(RuntimeError(text))
+    found = error_of(RuntimeError(text))
     assert isinstance(found, Refused)
     assert found.message == f"Spark has failed: {said}"
     assert "nothing was changed" in (found.hint or "")
 
 
 def test_an_error_of_ours_comes_back_as_itself() -> None:
-    with pytest.raises(TaskFailed) as failed, told():
+    with pytest.raises(TaskFailed) as failed, reports_errors():
         raise Gone("it is gone", hint="look elsewhere")
-    found = explained(RuntimeError(f"{LOST}\n{failed.value}\n\tat org.apache"))
+    found = error_of(RuntimeError(f"{LOST}\n{failed.value}\n\tat org.apache"))
     assert (type(found), found.message, found.hint) == (Gone, "it is gone", "look elsewhere")

@@ -7,9 +7,9 @@ import pytest
 
 from lochan.errors import NothingToDo
 from lochan.formats.commit import Commit
-from lochan.jobs import landing
-from lochan.jobs.landing import Once, found_again, landed_before
-from lochan.jobs.messages import Message
+from lochan.jobs import job_commit as landing
+from lochan.jobs.job_commit import BatchName, found_again, landed_before
+from lochan.jobs.messages import TaskMessage
 from lochan.versioning.branching import create_branch
 from lochan.versioning.moving import Said, merge
 from tests.run import run
@@ -17,9 +17,9 @@ from tests.unit.engines.lake import ANN
 from tests.unit.jobs.place import JobPool, job_pool
 
 
-async def batch(pool: JobPool, number: int, *, job: str = "q") -> landing.Landed:
+async def batch(pool: JobPool, number: int, *, job: str = "q") -> landing.LandResult:
     messages = await pool.write([{"k": number, "job": job}])
-    return await pool.land(messages, once=Once(job, number))
+    return await pool.land(messages, once=BatchName(job, number))
 
 
 async def keys(pool: JobPool) -> list[int]:
@@ -37,8 +37,8 @@ def test_a_batch_that_comes_again_is_found(tmp_path: Path) -> None:
             other = await batch(pool, 1, job="another")
             assert not other.again
             assert await keys(pool) == [0, 1, 1, 2]
-            assert await landed_before(pool.repository, "main", Once("q", 2)) == first[2].commit
-            assert await landed_before(pool.repository, "main", Once("q", 3)) is None
+            assert await landed_before(pool.repository, "main", BatchName("q", 2)) == first[2].commit
+            assert await landed_before(pool.repository, "main", BatchName("q", 3)) is None
             commit = (await pool.repository.resolve(first[1].commit)).commit
             assert commit.metadata == {"lochan-job": "q", "lochan-batch": "1"}
 
@@ -71,7 +71,7 @@ def test_whoever_loses_the_race_lands_on_the_new_head(tmp_path: Path, monkeypatc
 
             messages = await pool.write([{"k": 1}], [{"k": 2}])
             monkeypatch.setattr(landing, "_tree", late)
-            landed = await pool.land(messages, once=Once("j"))
+            landed = await pool.land(messages, once=BatchName("j"))
             assert (tries, landed.again) == (2, False)
             assert await keys(pool) == [1, 2, 100]
 
@@ -84,7 +84,7 @@ def test_the_twin_that_lands_between_two_tries_is_found(tmp_path: Path, monkeypa
     async def play() -> None:
         async with job_pool(tmp_path) as pool:
             real = landing._tree
-            twin: list[landing.Landed] = []
+            twin: list[landing.LandResult] = []
 
             async def late(*what: object) -> object:
                 if not twin:
@@ -94,7 +94,7 @@ def test_the_twin_that_lands_between_two_tries_is_found(tmp_path: Path, monkeypa
 
             messages = await pool.write([{"k": 3}])
             monkeypatch.setattr(landing, "_tree", late)
-            landed = await pool.land(messages, once=Once("q", 3))
+            landed = await pool.land(messages, once=BatchName("q", 3))
             assert landed.again
             assert landed.commit == twin[0].commit
             assert await keys(pool) == [3]
@@ -108,7 +108,7 @@ def test_what_a_merge_brought_in_is_found_too(tmp_path: Path) -> None:
             await batch(pool, 0)
             await create_branch(pool.repository, "dev", "main", actor=ANN)
             messages = await pool.write([{"k": 1}])
-            there = await landing.land(pool.repository, "dev", messages, actor=ANN, once=Once("q", 1))
+            there = await landing.land(pool.repository, "dev", messages, actor=ANN, once=BatchName("q", 1))
             await pool.lake.load("logs", [{"k": 50}])
             await merge(pool.repository, "dev", "main", actor=ANN)
             again = await batch(pool, 1)
@@ -126,7 +126,7 @@ def test_to_look_for_a_batch_does_not_walk_the_whole_history() -> None:
             committer="",
             message="",
             date=number,
-            metadata=Once("q", number).metadata(),
+            metadata=BatchName("q", number).metadata(),
             tree="",
             tree_file="",
             generation=number,
@@ -139,11 +139,11 @@ def test_to_look_for_a_batch_does_not_walk_the_whole_history() -> None:
         looked.append(id)
         return history[id]
 
-    assert found_again(look_up, "999", Once("q", 1_000)) is None
-    assert found_again(look_up, "999", Once("q", 998)) == "998"
-    assert found_again(look_up, "999", Once("new", 0, since="998")) is None
+    assert found_again(look_up, "999", BatchName("q", 1_000)) is None
+    assert found_again(look_up, "999", BatchName("q", 998)) == "998"
+    assert found_again(look_up, "999", BatchName("new", 0, since="998")) is None
     assert len(looked) < 12
-    assert found_again(look_up, "999", Once("q", 3)) == "3"
+    assert found_again(look_up, "999", BatchName("q", 3)) == "3"
 
 
 def test_in_place_of_all_that_is_there(tmp_path: Path) -> None:
@@ -167,7 +167,7 @@ def test_nothing_to_land_is_no_commit(tmp_path: Path) -> None:
     async def play() -> None:
         async with job_pool(tmp_path) as pool:
             before = await pool.head()
-            landed = await pool.land([Message(faults=2)], once=Once("q"))
+            landed = await pool.land([TaskMessage(faults=2)], once=BatchName("q"))
             assert (landed.commit, landed.faults, landed.again) == ("", 2, False)
             assert await pool.head() == before
 

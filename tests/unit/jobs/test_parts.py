@@ -17,10 +17,9 @@ import pytest
 from lochan.engines.duckdb.load.lines import texts_of
 from lochan.errors import Invalid, NotFound, Refused
 from lochan.formats.pool_settings import PoolKey, PoolSettings
-from lochan.jobs.failing import TaskFailed, explained
-from lochan.jobs.messages import Message, together
-from lochan.jobs.parts import joined, write_lines, write_rows
-from lochan.jobs.target import target_of
+from lochan.jobs.messages import TaskFailed, TaskMessage, error_of, together
+from lochan.jobs.pool_writer import joined, write_lines, write_rows
+from lochan.jobs.target import pool_target
 from lochan.pools.facts import from_metadata
 from lochan.store.place import StorePlace
 from lochan.versioning.state.collection import mint_of
@@ -105,7 +104,7 @@ def test_lines_with_their_places(tmp_path: Path) -> None:
             assert await pool.lake.rows("from logs") == [{"k": 1, "x": "y"}, {"k": 2}]
             with pytest.raises(TaskFailed) as failed:
                 await asyncio.to_thread(lambda: list(write_lines(target, [chunk])))
-            told = explained(RuntimeError(f"Job aborted\n  at org.apache\n{failed.value}\n  ... 20 more"))
+            told = error_of(RuntimeError(f"Job aborted\n  at org.apache\n{failed.value}\n  ... 20 more"))
             assert isinstance(told, Invalid)
             assert "a.ndjson:8:" in told.message
             assert "nothing was loaded" in told.hint
@@ -151,7 +150,7 @@ def test_what_no_task_could_do_is_said_before(tmp_path: Path) -> None:
             await lake.lake.create_repository("files", actor=ANN)
             files = await lake.lake.open_repository("files")
             with pytest.raises(Refused, match="holds files"):
-                await target_of(files, lake.lake.place, "main")
+                await pool_target(files, lake.lake.place, "main")
             await files.close()
 
     run(play())
@@ -168,7 +167,7 @@ def test_an_executor_without_the_folder_says_so(tmp_path: Path) -> None:
     shutil.rmtree(tmp_path / "lake")
     with pytest.raises(TaskFailed) as failed:
         list(write_rows(target, ROWS.to_batches()))
-    told = explained(failed.value)
+    told = error_of(failed.value)
     assert isinstance(told, Refused)
     assert "does not see the lake" in told.message
 
@@ -192,6 +191,6 @@ def test_small_batches_are_joined_and_large_ones_are_not() -> None:
 
 
 def test_messages_of_many_tasks_are_one() -> None:
-    assert together([]) == Message()
-    assert together([Message(rows=2), Message(rows=3, faults=1)]) == Message(rows=5, faults=1)
-    assert msgspec.msgpack.decode(msgspec.msgpack.encode(Message(rows=2)))[1] == 2
+    assert together([]) == TaskMessage()
+    assert together([TaskMessage(rows=2), TaskMessage(rows=3, faults=1)]) == TaskMessage(rows=5, faults=1)
+    assert msgspec.msgpack.decode(msgspec.msgpack.encode(TaskMessage(rows=2)))[1] == 2

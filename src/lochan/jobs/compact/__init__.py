@@ -6,7 +6,6 @@
 Rows stay as they lie in the files, column by column under one layout, so that each keeps its shape. Parts are cut by a
 sample of the keys, and do not overlap.
 
-merging     what is to be merged, as tasks know it
-tasks       what executors do
+tasks       what is to be merged, and what executors do
 compact     from the plan to the commit, on the engine that fits
 """

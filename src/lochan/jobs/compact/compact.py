@@ -35,15 +35,23 @@ from lochan.engines.spark.telling import listener_of
 from lochan.engines.spark.watching import Listener
 from lochan.formats.entry import Entry
 from lochan.formats.record import Actor
-from lochan.jobs.apart import on_spark
-from lochan.jobs.compact.merging import Group, Merging, Task, groups_of, split
-from lochan.jobs.compact.tasks import SAMPLE_SCHEMA, cut, merge_alone, merge_part, sample
-from lochan.jobs.failing import explained
+from lochan.jobs.compact.tasks import (
+    SAMPLE_SCHEMA,
+    MergeGroup,
+    MergeTask,
+    Merging,
+    cut,
+    groups_of,
+    merge_alone,
+    merge_part,
+    sample,
+    split,
+)
 from lochan.jobs.load.shuffled import SPARK_SCHEMA
-from lochan.jobs.messages import Message, together
+from lochan.jobs.messages import TaskMessage, error_of, together
 from lochan.jobs.record import recorded
-from lochan.jobs.target import TASK_MEMORY_BYTES, Target
-from lochan.jobs.tasks import frame_of, run_tasks
+from lochan.jobs.target import TASK_MEMORY_BYTES, PoolTarget
+from lochan.jobs.tasks import frame_of, on_spark, run_tasks
 from lochan.store.place import StorePlace
 from lochan.versioning.moving import NOTHING, Said
 from lochan.versioning.once import hold_key, once
@@ -53,14 +61,14 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-class How(NamedTuple):
+class CompactOptions(NamedTuple):
     engine: str = "auto"
     limits: Limits = STANDARD
     spark: SparkPlace = ANY_SPARK
     watch: Listener | None = None  # is told how far Spark is
 
 
-PLAIN = How()
+DEFAULT_COMPACT = CompactOptions()
 
 
 @once(compacted_first)
@@ -73,7 +81,7 @@ async def compact(
     said: Said = NOTHING,
     *,
     actor: Actor,
-    how: How = PLAIN,
+    how: CompactOptions = DEFAULT_COMPACT,
 ) -> Compacted:
     """Raises NothingToDo, ConcurrentCommit, NotFound for an id that is not there, and Refused where Spark does not
     start. `place` is where the lake is."""
@@ -107,13 +115,13 @@ def removed_by(plan: Planned) -> list[Entry]:
     return [entry for group in groups_of(plan) for entry in group.entries]
 
 
-def merged(spark: SparkSession, target: Target, plan: Planned) -> list[Message]:
+def merged(spark: SparkSession, target: PoolTarget, plan: Planned) -> list[TaskMessage]:
     """The objects that stand for those of the plan, which nobody knows of yet."""
     ship(spark)
     groups = [*groups_of(plan)]
     groups = _cut_up(spark, target, groups) if any(not group.alone for group in groups) else groups
     merging = _merging(target, groups)
-    alone = [Task(number, group.entries) for number, group in enumerate(groups) if group.alone]
+    alone = [MergeTask(number, group.entries) for number, group in enumerate(groups) if group.alone]
     messages = run_tasks(frame_of(spark, _encoded(alone)), partial(merge_alone, merging)) if alone else []
     tasks = split(groups)
     if tasks:
@@ -123,18 +131,18 @@ def merged(spark: SparkSession, target: Target, plan: Planned) -> list[Message]:
     return messages
 
 
-def _cut_up(spark: SparkSession, target: Target, groups: Sequence[Group]) -> list[Group]:
+def _cut_up(spark: SparkSession, target: PoolTarget, groups: Sequence[MergeGroup]) -> list[MergeGroup]:
     """With the bounds between their parts."""
     tasks = split(groups)
     looking = partial(sample, _merging(target, groups))
     try:
         found = frame_of(spark, _encoded(tasks)).mapInArrow(looking, SAMPLE_SCHEMA).toArrow()
     except Exception as error:  # whatever a JVM comes up with
-        raise explained(error) from error
+        raise error_of(error) from error
     return [*numbered(groups, found)]
 
 
-def numbered(groups: Sequence[Group], sampled: pa.Table) -> Iterator[Group]:
+def numbered(groups: Sequence[MergeGroup], sampled: pa.Table) -> Iterator[MergeGroup]:
     """Each with its bounds, and the parts of all of them with numbers of their own."""
     first = 0
     numbers = sampled["number"].to_numpy()
@@ -160,14 +168,14 @@ def bounds_of(keys: Sequence[bytes], weights: Sequence[float], count: int) -> tu
     return tuple(sorted({keys[order[min(int(number), len(keys) - 1)]] for number in at} - {least}))
 
 
-def _merging(target: Target, groups: Sequence[Group]) -> Merging:
+def _merging(target: PoolTarget, groups: Sequence[MergeGroup]) -> Merging:
     return Merging(target, tuple(replace(group, entries=()) for group in groups))
 
 
-def _target(repository: OpenRepository, place: StorePlace, plan: Planned) -> Target:
+def _target(repository: OpenRepository, place: StorePlace, plan: Planned) -> PoolTarget:
     limits = Limits(memory_bytes=TASK_MEMORY_BYTES, threads=1)
-    return Target(place.for_others(), repository.repository.id, plan.snapshot.settings, plan.mint, limits)
+    return PoolTarget(place.for_others(), repository.repository.id, plan.snapshot.settings, plan.mint, limits)
 
 
-def _encoded(tasks: Sequence[Task]) -> list[bytes]:
+def _encoded(tasks: Sequence[MergeTask]) -> list[bytes]:
     return [msgspec.msgpack.encode(task) for task in tasks]

@@ -14,17 +14,16 @@ from lochan.engines.spark.package import ship
 from lochan.engines.spark.watching import Listener, context_of
 from lochan.errors import NothingToDo
 from lochan.formats.record import Actor
-from lochan.jobs.apart import on_spark
-from lochan.jobs.landing import Landed, land
+from lochan.jobs.job_commit import LandResult, land
 from lochan.jobs.load.files import File, Seen
 from lochan.jobs.load.keyed import Keyed, bounds_of
 from lochan.jobs.load.pieces import pieces_of
 from lochan.jobs.load.shuffled import SPARK_SCHEMA
 from lochan.jobs.load.survey import look, some_rows
 from lochan.jobs.load.tasks import Work, cut, load_part, load_pieces
-from lochan.jobs.messages import Message
-from lochan.jobs.target import Target, target_of
-from lochan.jobs.tasks import run_tasks
+from lochan.jobs.messages import TaskMessage
+from lochan.jobs.target import PoolTarget, pool_target
+from lochan.jobs.tasks import on_spark, run_tasks
 from lochan.pools.faults import Faults
 from lochan.store.place import StorePlace
 from lochan.versioning.moving import NOTHING, Said
@@ -79,7 +78,7 @@ async def load_files(
 ) -> Loaded:
     """`place` is where the lake is. Raises Invalid for input that is no rows, NothingToDo where there are none,
     Conflict for a file that was changed meanwhile, and what landing raises."""
-    target = await target_of(repository, place, branch)
+    target = await pool_target(repository, place, branch)
     await hold_key(repository, actor)
     work = partial(_written, where.spark, target, files, how._replace(advance=STANDARD.advance), cutting)
     messages = await on_spark(where.spark, work, tag=where.tag, about=where.about, listener=where.listener)
@@ -89,20 +88,22 @@ async def load_files(
     return loaded_of(landed, how)
 
 
-def loaded_of(landed: Landed, how: How) -> Loaded:
+def loaded_of(landed: LandResult, how: How) -> Loaded:
     if not landed.commit:
         raise NothingToDo("there are no rows to load", hint="nothing was changed")
     faults = Faults(how.on_error, landed.faults, list(landed.first_faults))
     return Loaded(landed.commit, landed.rows, list(landed.entries), faults)
 
 
-def _written(spark: SparkSession, target: Target, files: Sequence[File], how: How, cutting: Cutting) -> list[Message]:
+def _written(
+    spark: SparkSession, target: PoolTarget, files: Sequence[File], how: How, cutting: Cutting
+) -> list[TaskMessage]:
     """What tasks wrote."""
     ship(spark)
     return _run(spark, planned(look(files, how.format), target, how, cutting, parallel=_parallel(spark)))
 
 
-def planned(files: Sequence[Seen], target: Target, how: How, cutting: Cutting, *, parallel: int) -> Work:
+def planned(files: Sequence[Seen], target: PoolTarget, how: How, cutting: Cutting, *, parallel: int) -> Work:
     """Into which pieces and parts the work is cut."""
     size, rows_bytes = sum(seen.file.size for seen in files), sum(seen.rows_bytes for seen in files)
     piece = cutting.piece_bytes or max(_PIECE_BYTES_MIN, min(size // parallel, _PIECE_BYTES_MAX))
@@ -111,7 +112,7 @@ def planned(files: Sequence[Seen], target: Target, how: How, cutting: Cutting, *
     return work if parts == 1 else replace(work, bounds=_bounds(files, target, how, parts))
 
 
-def _part_bytes(target: Target) -> int:
+def _part_bytes(target: PoolTarget) -> int:
     return max(_PART_BYTES_MIN, min(_OBJECTS * target.settings.size_bytes, _PART_BYTES_MAX))
 
 
@@ -120,14 +121,14 @@ def _parts(rows_bytes: int, part_bytes: int, parallel: int) -> int:
     return min(max(1, -(-rows_bytes // part_bytes), min(parallel, rows_bytes // least)), _PARTS_MAX)
 
 
-def _bounds(files: Sequence[Seen], target: Target, how: How, parts: int) -> tuple[bytes, ...]:
+def _bounds(files: Sequence[Seen], target: PoolTarget, how: How, parts: int) -> tuple[bytes, ...]:
     with Session(Limits(target.limits.memory_bytes, threads=1), ordered=False) as session:
         keyed = Keyed(session, target.settings)
         chunks = some_rows(files, max(_SPOTS, 4 * parts), target.settings, typed=how.typed)
         return tuple(bounds_of([key for chunk in chunks for key in keyed.keys(chunk)], parts))
 
 
-def _run(spark: SparkSession, work: Work) -> list[Message]:
+def _run(spark: SparkSession, work: Work) -> list[TaskMessage]:
     count, parts = len(work.pieces), len(work.bounds) + 1
     if parts == 1:
         return run_tasks(spark.range(0, count, 1, 1), partial(load_pieces, work))

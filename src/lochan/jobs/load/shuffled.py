@@ -15,10 +15,10 @@ import pyarrow as pa
 from lochan.engines.duckdb.load.lines import CHUNK_BYTES, Lines, is_valid
 from lochan.engines.duckdb.load.reading import Chunk, Plain
 from lochan.jobs.load.keyed import Parts
-from lochan.jobs.messages import Message
+from lochan.jobs.messages import TaskMessage
 from lochan.jobs.messages import decode as message_of
 from lochan.jobs.messages import encode as bytes_of
-from lochan.jobs.parts import joined
+from lochan.jobs.pool_writer import joined
 from lochan.pools.faults import Faults
 from lochan.pools.json_row import Row
 
@@ -54,7 +54,7 @@ def _sent_rows(rows: list[Row], parts: Parts) -> Iterator[pa.RecordBatch]:
 def sent_faults(faults: Faults) -> Iterator[pa.RecordBatch]:
     """What the reader of a piece had against it; to any part."""
     if faults.count:
-        yield _record(0, _FAULTS, bytes_of(Message(faults=faults.count, first_faults=tuple(faults.first))))
+        yield _record(0, _FAULTS, bytes_of(TaskMessage(faults=faults.count, first_faults=tuple(faults.first))))
 
 
 class Received:
@@ -62,7 +62,7 @@ class Received:
 
     def __init__(self, records: Iterable[pa.RecordBatch]) -> None:
         self._records = records
-        self.faults: list[Message] = []  # when all chunks were taken
+        self.faults: list[TaskMessage] = []  # when all chunks were taken
 
     def chunks(self) -> Iterator[Chunk]:
         held: dict[int, list[pa.RecordBatch]] = {_JSON: [], _PLAIN: [], _BATCH: []}

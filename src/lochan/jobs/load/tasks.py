@@ -13,16 +13,15 @@ from lochan.engines.duckdb.load.load import How
 from lochan.engines.duckdb.load.loader import Loader
 from lochan.engines.duckdb.load.reading import take
 from lochan.engines.duckdb.session import Session
-from lochan.jobs.failing import told
 from lochan.jobs.load.files import Seen
 from lochan.jobs.load.keyed import Keyed
 from lochan.jobs.load.pieces import Piece
 from lochan.jobs.load.places import PlacedFaults
 from lochan.jobs.load.reading import rows_of
 from lochan.jobs.load.shuffled import Received, sent, sent_faults
-from lochan.jobs.messages import Message
-from lochan.jobs.parts import spark_folder, write
-from lochan.jobs.target import Target
+from lochan.jobs.messages import TaskMessage, reports_errors
+from lochan.jobs.pool_writer import spark_folder, write
+from lochan.jobs.target import PoolTarget
 from lochan.pools.faults import Faults
 
 
@@ -32,7 +31,7 @@ class Work:
 
     files: tuple[Seen, ...]
     pieces: tuple[Piece, ...]
-    target: Target
+    target: PoolTarget
     how: How
     bounds: tuple[bytes, ...] = ()  # between the parts of the key
 
@@ -43,7 +42,7 @@ class Work:
 def cut(work: Work, numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Of pieces by their numbers: all rows, for the parts that they lie in."""
     target = work.target
-    with told(), Session(target.limits, temp=target.temp or spark_folder(), ordered=False) as session:
+    with reports_errors(), Session(target.limits, temp=target.temp or spark_folder(), ordered=False) as session:
         room, keyed = _Room(session, work.faults()), Keyed(session, target.settings)
         for piece in _pieces(work, numbers):
             for chunk in rows_of(room, work.files[piece.file], piece, work.how):
@@ -51,7 +50,7 @@ def cut(work: Work, numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatc
         yield from sent_faults(room.faults)
 
 
-def load_part(work: Work, records: Iterable[pa.RecordBatch]) -> Iterator[Message]:
+def load_part(work: Work, records: Iterable[pa.RecordBatch]) -> Iterator[TaskMessage]:
     """Of the rows that `cut` sent here: objects on the store."""
     each = iter(records)
     first = next(each, None)
@@ -67,7 +66,7 @@ def load_part(work: Work, records: Iterable[pa.RecordBatch]) -> Iterator[Message
     yield from received.faults
 
 
-def load_pieces(work: Work, numbers: Iterable[pa.RecordBatch]) -> Iterator[Message]:
+def load_pieces(work: Work, numbers: Iterable[pa.RecordBatch]) -> Iterator[TaskMessage]:
     """Where all rows are one part: no task needs to send them to another."""
 
     def fill(loader: Loader) -> None:

@@ -18,15 +18,15 @@ from lochan.engines.duckdb.load.loader import Loader
 from lochan.engines.duckdb.load.reading import read_input
 from lochan.engines.duckdb.load.streams import file_input
 from lochan.errors import NotFound
-from lochan.jobs.messages import Message
-from lochan.jobs.parts import write, write_lines
-from lochan.jobs.target import Target
+from lochan.jobs.messages import TaskMessage
+from lochan.jobs.pool_writer import write, write_lines
+from lochan.jobs.target import PoolTarget
 
 PATH, TEXT = "path", "value"  # Spark's own names
 _FILE = "file:"
 
 
-def write_files(how: How, target: Target, batches: Iterable[pa.RecordBatch]) -> Iterator[Message]:
+def write_files(how: How, target: PoolTarget, batches: Iterable[pa.RecordBatch]) -> Iterator[TaskMessage]:
     """Of the files that the column `path` names."""
 
     def fill(loader: Loader) -> None:
@@ -37,7 +37,9 @@ def write_files(how: How, target: Target, batches: Iterable[pa.RecordBatch]) -> 
     return write(target, fill, on_error=how.on_error)
 
 
-def write_texts(name: str, on_error: str, target: Target, batches: Iterable[pa.RecordBatch]) -> Iterator[Message]:
+def write_texts(
+    name: str, on_error: str, target: PoolTarget, batches: Iterable[pa.RecordBatch]
+) -> Iterator[TaskMessage]:
     """A row of JSON in each text; `name` is what messages call where they come from."""
 
     def texts() -> Iterator[Lines]:

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from lochan.engines.duckdb.load.load import How, Loaded
-from lochan.jobs.landing import land
+from lochan.jobs.job_commit import land
 from lochan.jobs.load.files import File
 from lochan.jobs.load.load import Cutting, loaded_of, planned
 from lochan.jobs.load.survey import look
 from lochan.jobs.load.tasks import Work, cut, load_part, load_pieces
-from lochan.jobs.messages import Message
+from lochan.jobs.messages import TaskMessage
 from tests.unit.engines.lake import ANN
 from tests.unit.jobs.place import JobPool
 
@@ -33,7 +33,7 @@ async def load_here(pool: JobPool, files: Sequence[File], how: How | None = None
     return loaded_of(landed, how)
 
 
-def played(work: Work) -> list[Message]:
+def played(work: Work) -> list[TaskMessage]:
     sent: Work = pickle.loads(pickle.dumps(work))
     numbers = [pa.RecordBatch.from_pydict({"id": [number]}) for number in range(len(sent.pieces))]
     if not sent.bounds:

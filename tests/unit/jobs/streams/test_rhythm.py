@@ -1,13 +1,13 @@
 """When small objects are merged, and how much is written again for it."""
 
-from lochan.jobs.streams.rhythm import FAN, Rhythm
+from lochan.jobs.streams.compaction import FAN, CompactionSchedule
 
 _SIZE = 64 << 20
 
 
 def sizes(commits: int, each: int = 1_000) -> dict[int, int]:
     """After which commits objects are merged, and into which size."""
-    rhythm = Rhythm(_SIZE)
+    rhythm = CompactionSchedule(_SIZE)
     found = {number: rhythm.landed(each) for number in range(1, commits + 1)}
     return {number: wish.size_bytes for number, wish in found.items() if wish is not None}
 

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from lochan.engines.compacting import Wish
-from lochan.jobs.streams.rhythm import FAN, Rhythm
-from lochan.jobs.streams.tending import tend
+from lochan.jobs.streams.compaction import FAN, CompactionSchedule, compact_stream
 from lochan.pools.settings import settings_of
 from tests.run import run
 from tests.unit.engines.lake import ANN
@@ -27,18 +26,20 @@ async def landed(pool: JobPool, first: int) -> int:
 def test_eight_commits_become_one_object_and_the_rest_at_the_end(tmp_path: Path) -> None:
     async def work() -> None:
         async with job_pool(tmp_path) as pool:
-            rhythm = Rhythm(settings_of(pool.repository.repository).size_bytes)
+            rhythm = CompactionSchedule(settings_of(pool.repository.repository).size_bytes)
             at = pool.lake.lake.queries()
             for number in range(2 * FAN + 3):
                 wish = rhythm.landed(await landed(pool, number * 10))
                 if wish is not None:
-                    done = await tend(at, "logs", "main", wish, actor=ANN)
+                    done = await compact_stream(at, "logs", "main", wish, actor=ANN)
                     assert done is not None and done.after == 1
             assert 4 <= await objects(pool) <= 5
-            assert await tend(at, "logs", "main", Wish(), actor=ANN, last=True) is not None
+            assert await compact_stream(at, "logs", "main", Wish(), actor=ANN, last=True) is not None
             assert await objects(pool) == 1
             await landed(pool, 1_000)
-            assert await tend(at, "logs", "main", Wish(), actor=ANN, last=True) is None, "two are not too many"
+            assert await compact_stream(at, "logs", "main", Wish(), actor=ANN, last=True) is None, (
+                "two are not too many"
+            )
             assert await pool.lake.rows("from logs | count()") == [{"count": 200}]
 
     run(work())
@@ -48,7 +49,7 @@ def test_what_cannot_be_done_is_logged(tmp_path: Path, caplog: pytest.LogCapture
     async def work() -> None:
         async with job_pool(tmp_path) as pool:
             with caplog.at_level(logging.WARNING, "lochan.ingest"):
-                assert await tend(pool.lake.lake.queries(), "logs", "gone", Wish(), actor=ANN) is None
+                assert await compact_stream(pool.lake.lake.queries(), "logs", "gone", Wish(), actor=ANN) is None
             assert "logs@gone was not compacted" in caplog.text
 
     run(work())

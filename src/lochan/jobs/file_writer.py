@@ -14,11 +14,9 @@ import pyarrow.parquet as pq
 from lochan.clock import Clock, SystemClock
 from lochan.errors import Invalid, Refused
 from lochan.ids import Ids
-from lochan.jobs.failing import told
-from lochan.jobs.messages import Message
-from lochan.jobs.parts import joined, spark_folder
-from lochan.jobs.putting import Putting
-from lochan.jobs.target import open_there
+from lochan.jobs.messages import TaskMessage, reports_errors
+from lochan.jobs.pool_writer import joined, spark_folder
+from lochan.jobs.target import PutCounter, open_on_executor
 from lochan.pools.writing import CONTENT_TYPE
 from lochan.store.place import StorePlace
 from lochan.store.protocol import Store
@@ -65,15 +63,15 @@ async def files_target(repository: OpenRepository, place: StorePlace, prefix: st
     return FilesTarget(place.for_others(), about.id, mint, prefix)
 
 
-def write_files(target: FilesTarget, part: int, batches: Iterable[pa.RecordBatch]) -> Iterator[Message]:
+def write_files(target: FilesTarget, part: int, batches: Iterable[pa.RecordBatch]) -> Iterator[TaskMessage]:
     """`part` is the task's number. A message for each file. Raises TaskFailed."""
     with (
-        told(),
+        reports_errors(),
         tempfile.TemporaryDirectory(prefix="lochan-", dir=spark_folder()) as folder,
         asyncio.Runner() as runner,
     ):
         clock, ids = SystemClock(), Ids()
-        putting = Putting(open_there(target.place, clock, ids))
+        putting = PutCounter(open_on_executor(target.place, clock, ids))
         bodies = target.bodies(putting.store, clock, ids)
         for file, rows in _files(Path(folder), batches, target.file_bytes):
             path = f"{target.prefix}part-{part:05d}-{ids.ksuid(clock.wall())}.parquet"

@@ -21,10 +21,8 @@ from lochan.engines.duckdb.load.tabular import BATCH_ROWS
 from lochan.engines.duckdb.session import Session
 from lochan.formats.entry import Entry
 from lochan.ids import Ids
-from lochan.jobs.failing import told
-from lochan.jobs.messages import Message
-from lochan.jobs.putting import Putting
-from lochan.jobs.target import Target
+from lochan.jobs.messages import TaskMessage, reports_errors
+from lochan.jobs.target import PoolTarget, PutCounter
 from lochan.pools.faults import FAIL, Faults
 from lochan.pools.writing import ObjectWriter
 
@@ -32,7 +30,7 @@ _PIECE_BYTES = 2 << 20
 _BATCH_BYTES = 32 << 20
 
 
-def write_rows(target: Target, batches: Iterable[pa.RecordBatch]) -> Iterator[Message]:
+def write_rows(target: PoolTarget, batches: Iterable[pa.RecordBatch]) -> Iterator[TaskMessage]:
     """Rows in typed columns, in any order."""
 
     def fill(loader: Loader) -> None:
@@ -42,7 +40,7 @@ def write_rows(target: Target, batches: Iterable[pa.RecordBatch]) -> Iterator[Me
     return write(target, fill)
 
 
-def write_lines(target: Target, lines: Iterable[Lines], *, on_error: str = FAIL) -> Iterator[Message]:
+def write_lines(target: PoolTarget, lines: Iterable[Lines], *, on_error: str = FAIL) -> Iterator[TaskMessage]:
     """Rows as JSON texts, in any order, with the places they come from."""
 
     def fill(loader: Loader) -> None:
@@ -53,17 +51,17 @@ def write_lines(target: Target, lines: Iterable[Lines], *, on_error: str = FAIL)
 
 
 def write(
-    target: Target, fill: Callable[[Loader], None], *, on_error: str = FAIL, faults: Faults | None = None
-) -> Iterator[Message]:
+    target: PoolTarget, fill: Callable[[Loader], None], *, on_error: str = FAIL, faults: Faults | None = None
+) -> Iterator[TaskMessage]:
     """All that `fill` gives the loader; a message for each object. `faults` are told of what is no row, by their own
     policy. Raises TaskFailed, which `explained` reads."""
     with (
-        told(),
+        reports_errors(),
         Session(target.limits, temp=target.temp or spark_folder(), ordered=False) as session,
         asyncio.Runner() as runner,
     ):
         clock, ids = SystemClock(), Ids()
-        putting = Putting(target.store(clock, ids))
+        putting = PutCounter(target.store(clock, ids))
         writer = target.writer(putting.store, clock, ids)
         faults = Faults(on_error) if faults is None else faults
         loader = Loader(session, target.settings, faults)
@@ -71,7 +69,7 @@ def write(
         for written in loader.objects():
             yield putting.message(runner.run(put(writer, written)), written.facts.rows)
         if faults.count:
-            yield Message(faults=faults.count, first_faults=tuple(faults.first))
+            yield TaskMessage(faults=faults.count, first_faults=tuple(faults.first))
 
 
 def joined(batches: Iterable[pa.RecordBatch], rows_max: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
