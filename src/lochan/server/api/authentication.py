@@ -14,9 +14,10 @@ from lochan.server.api.context import CONTEXT, Api, RequestContext
 from lochan.server.api.errors import HttpError
 from lochan.server.connections import is_loopback
 from lochan.server.gateway.wire.errors import S3Error
-from lochan.server.gateway.wire.identity import Identity, Payload
+from lochan.server.gateway.wire.identity import Payload
 from lochan.server.gateway.wire.signature_v4 import ALGORITHM, HeaderV4
 from lochan.server.gateway.wire.signed_request import SignedRequest
+from lochan.server.signatures import verify
 
 _SCHEMES = f'Basic realm="Lochan", charset="UTF-8", {ALGORITHM}'
 _WRONG = "the access key or its secret is wrong"
@@ -65,30 +66,17 @@ async def _by_signature(api: Api, request: Request, authorization: str) -> str:
     context: RequestContext = request.scope[CONTEXT]
     try:
         claim = HeaderV4(_as_signed(request), authorization, api.realm, api.lake.clock.wall() / _MICROSECONDS)
-        try:
-            identity, context.user = await _verified(api, claim, context.arrived)
-        except S3Error:  # the state may be a moment old
-            if not await api.access.freshness.catch_up(context.arrived):
-                raise
-            identity, context.user = await _verified(api, claim, context.arrived)
+        identity, user = await verify(api.access, claim, context.arrived)
     except S3Error as error:
         if error.code in ("SignatureDoesNotMatch", "InvalidAccessKeyId"):
             _refuse("the access key or its signature is wrong")
+        if error.code == "InvalidToken":
+            _refuse("no key here is one of a session: sign without x-amz-security-token")
         raise HttpError(401 if error.status == 403 else error.status, error.message) from None
-    if identity.session_token:
-        context.user = ""
-        _refuse("no key here is one of a session: sign without x-amz-security-token")
     if identity.payload is not Payload.HASHED or identity.sha256 is None:
-        context.user = ""
         raise HttpError(400, "the signature must cover the body: x-amz-content-sha256 is its SHA-256 in hex")
+    context.user = user
     return identity.sha256
-
-
-async def _verified(api: Api, claim: HeaderV4, arrived: float) -> tuple[Identity, str]:
-    found = await api.access.find_key(claim.access_key_id, arrived)
-    identity = claim.verify(None if found is None else found.secret)
-    assert found is not None, "without a secret no signature holds"
-    return identity, found.user
 
 
 def _as_signed(request: Request) -> SignedRequest:

@@ -16,6 +16,7 @@ from lochan.server.gateway.wire.signed_request import (
     meant_name,
     query_pairs,
 )
+from lochan.server.signatures import verify
 
 _MICROSECONDS = 1_000_000
 
@@ -41,24 +42,9 @@ async def authenticate(gateway: Gateway, request: Request, *, form: bool = False
 
 
 async def identify(gateway: Gateway, request: Request, claim: Claim) -> None:
-    """Raises SignatureDoesNotMatch, InvalidAccessKeyId, and InvalidToken: no key here is one of a session."""
-    try:
-        await _verify(gateway, request, claim)
-    except S3Error:
-        # For either error, so that neither takes longer; and a key may have come back with another secret.
-        if not await gateway.access.freshness.catch_up(request.arrived):
-            raise
-        await _verify(gateway, request, claim)
-    if request.identity is not None and request.identity.session_token:
-        raise S3Error("InvalidToken")
+    """Raises SignatureDoesNotMatch, InvalidAccessKeyId, InvalidToken."""
+    request.identity, request.user = await verify(gateway.access, claim, request.arrived)
     gateway.guard.authenticated(request.source)
-
-
-async def _verify(gateway: Gateway, request: Request, claim: Claim) -> None:
-    found = await gateway.access.find_key(claim.access_key_id, request.arrived)
-    request.identity = claim.verify(None if found is None else found.secret)
-    assert found is not None, "without a secret no signature holds"
-    request.user = found.user
 
 
 def _learn(gateway: Gateway, request: Request, claim: HeaderV4) -> None:

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Protocol
 
 from lochan.server.gateway.request import Request
-from lochan.server.gateway.wire.body import ChunkedBody, PlainBody
+from lochan.server.gateway.wire.body import ChunkedBody, PlainBody, chunked_body, decoded_length
 from lochan.server.gateway.wire.checksums import Checksum, content_md5, declared_checksum
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.form import FIELDS_BYTES_MAX, FormReader
@@ -42,15 +42,11 @@ class IncomingBody:
         self.expected_md5 = None if self.md5 is None else self.md5.hex()
         self.checksums = {} if self.checksum is None else {self.checksum.algorithm: self.checksum.value}
         chunked = identity.payload.is_chunked
-        self.length = declared_length(request.headers, "x-amz-decoded-content-length" if chunked else "content-length")
+        self.length = decoded_length(request.headers) if chunked else declared_length(request.headers)
         if self.length > bytes_max:
             raise S3Error("EntityTooLarge", ProposedSize=str(self.length), MaxSizeAllowed=str(bytes_max))
         self._body: ChunkedBody | PlainBody
-        if chunked:
-            trailer = request.headers.get("x-amz-trailer", "").strip().lower()
-            self._body = ChunkedBody(identity.payload, self.length, identity.seed, trailer)
-        else:
-            self._body = PlainBody(identity, self.length)
+        self._body = chunked_body(identity, request.headers) if chunked else PlainBody(identity, self.length)
         on_wire = request.headers.get("content-length", "")
         self._is_short = on_wire.isdecimal() and len(on_wire) < 9 and "transfer-encoding" not in request.headers
         self._has_bytes = on_wire != "0" or "transfer-encoding" in request.headers
@@ -145,11 +141,16 @@ class FormBody:
         """A form has none."""
 
 
-def declared_length(headers: Mapping[str, str], name: str = "content-length") -> int:
+def declared_length(headers: Mapping[str, str]) -> int:
     """Raises MissingContentLength, InvalidArgument."""
-    text = headers.get(name)
+    text = headers.get("content-length")
     if text is None:
         raise S3Error("MissingContentLength")
     if not text.isascii() or not text.isdecimal() or len(text) > 18:
-        raise S3Error("InvalidArgument", f"{name} is no length", ArgumentName=name, ArgumentValue=text[:64])
+        raise S3Error(
+            "InvalidArgument",
+            "content-length is not a length",
+            ArgumentName="content-length",
+            ArgumentValue=text[:64],
+        )
     return int(text)

@@ -4,7 +4,6 @@ from typing import Final, NamedTuple
 
 from lochan.access.rights import Rights
 from lochan.server.gateway.request import Request
-from lochan.staging.layers import Layers
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.resolve import Resolved
 
@@ -18,7 +17,7 @@ class _Page(NamedTuple):
 
     repository: OpenRepository
     commit: str
-    layers: Layers | None
+    layers: object  # of a branch
     rights: Rights | None  # that decided what is shown, and are another object once they change; None: all is shown
     body: bytes
 
@@ -62,5 +61,5 @@ def _asked(request: Request) -> _Asked:
     return request.bucket, request.raw_query, request.user
 
 
-def _layers(resolved: Resolved) -> Layers | None:
+def _layers(resolved: Resolved) -> object:
     return None if resolved.branch is None else resolved.branch.layers

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from lochan.formats.entry import Entry
 from lochan.pools.objects import users_metadata
 from lochan.server.gateway.request import Headers, Request
+from lochan.server.gateway.wire.body import stored_content_encoding
 from lochan.server.gateway.wire.checksums import HASHERS, type_of
 from lochan.server.gateway.wire.dates import http_date
 from lochan.server.gateway.wire.errors import S3Error
@@ -59,11 +60,9 @@ def unsupported() -> S3Error:
 def kept_headers(headers: Mapping[str, str]) -> ObjectHeaders:
     """Raises MetadataTooLarge, and InvalidArgument for what no header could say: the fields of a form can hold it."""
     kept = {name: headers[name] for name in _KEPT if name in headers}
-    if "content-encoding" in kept:
-        codings = kept["content-encoding"].split(",")
-        left = ",".join(coding for coding in codings if coding.strip().lower() != "aws-chunked").strip()
-        kept["content-encoding"] = left
-        if not left:
+    if "aws-chunked" in kept.get("content-encoding", "").lower():
+        kept["content-encoding"] = stored_content_encoding(kept["content-encoding"])
+        if not kept["content-encoding"]:
             del kept["content-encoding"]
     metadata = {name[len(_META) :]: value for name, value in headers.items() if name.startswith(_META)}
     if metadata:

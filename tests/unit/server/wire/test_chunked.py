@@ -10,13 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lochan.server.gateway.wire.authenticate import authenticate
 from lochan.server.gateway.wire.body import ChunkedBody, chunked_body, decoded_length, stored_content_encoding
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.identity import ChunkSeed, Form, Identity, Payload
 from lochan.server.gateway.wire.signed_request import SignedRequest
 from tests.unit.server.wire.chunks import SEED, signatures, signed, signed_trailer, trailer_signature, unsigned_trailer
-from tests.unit.server.wire.signers import KEY_ID, REALM, secrets
+from tests.unit.server.wire.signers import KEY_ID, REALM, authenticate, secrets
 
 CHUNKS = [b"hello " * 2000, b"world", b"\r\n0\r\n\r\n"]
 PLAIN = b"".join(CHUNKS)

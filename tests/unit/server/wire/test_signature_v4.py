@@ -8,13 +8,12 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from lochan.server.gateway.wire.authenticate import authenticate
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.identity import Form, Payload
 from lochan.server.gateway.wire.presigned import is_v2, is_v4
 from lochan.server.gateway.wire.realm import Realm
 from lochan.server.gateway.wire.signed_request import SignedRequest, canonical_part
-from tests.unit.server.wire.signers import KEY_ID, NOW, REALM, SECRET, Sent, check, secrets, sign
+from tests.unit.server.wire.signers import KEY_ID, NOW, REALM, SECRET, Sent, authenticate, check, secrets, sign
 
 MINUTE = 60
 

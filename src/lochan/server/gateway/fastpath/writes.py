@@ -89,7 +89,7 @@ class FastWrites:
         user, source = write.verifier.user, scope.client
         repository, branch = target.repository, target.branch
         try:
-            await self._gateway.packing(repository).stage(small, branch, Actor(user, CLIENT, source))
+            await repository.packing.stage(small, branch, Actor(user, CLIENT, source))
         except Exception as error:
             await self._failed(self._request(scope, protocol, arrived, target, user), OPERATION, error)
             return None

@@ -1,14 +1,10 @@
 """CopyObject: within a repository only metadata move; between repositories the bytes do, for they share no address."""
 
-import hashlib
-from base64 import b64encode
-from collections.abc import AsyncIterable, Sequence
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from lochan.formats.entry import Entry
-from lochan.formats.entry_table import table_of
 from lochan.server.gateway.find_object import (
     ObjectAddress,
     check_writable,
@@ -26,12 +22,9 @@ from lochan.server.gateway.wire.checksums import HASHERS
 from lochan.server.gateway.wire.conditions import COPY_PREFIX, conditions
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.xml_uploads import copied
-from lochan.versioning.bodies.hashing import Feed, Hashing
-from lochan.versioning.bodies.presence import check_present
+from lochan.versioning.bodies.hashing import digests
 from lochan.versioning.copying import retry_race
-from lochan.versioning.transfer import transfer_body
-
-_hashing = Hashing()
+from lochan.versioning.transfer import copied_entry
 
 
 class Source(NamedTuple):
@@ -50,28 +43,29 @@ async def copy_object(gateway: Gateway, request: Request) -> Response:
 async def _copy(gateway: Gateway, request: Request, target: ObjectAddress) -> Entry:
     """Raises ConcurrentCommit where the state has passed that the source was read from."""
     source = await found_source(gateway, request)
-    said = _said(request, source, target)
+    entry = _target_entry(request, source, target)
     wanted = conditions(request.headers)
     if (wanted.match is not None or wanted.none_match is not None) and KEY_HEADER not in request.headers:
         check(wanted, await find_entry(target))  # before bytes are moved; and again when it is appended
     checksum = _checksum(request)
-    entry = await _summed(source, await _copied(gateway, source, target, said), checksum)
+    entry = await copied_entry(source.address.repository, entry, target.repository, target.path)
+    entry = await _with_checksum(source, entry, checksum)
     await stage(gateway, request, target, entry, read_at=source.read_at if _same(source.address, target) else 0)
     return entry
 
 
 async def found_source(gateway: Gateway, request: Request) -> Source:
     """Raises NoSuchKey, and PreconditionFailed where the source is not as the request wants it."""
-    told_source = copy_source(request.headers["x-amz-copy-source"])
-    if told_source.version not in (None, "null"):
+    named = copy_source(request.headers["x-amz-copy-source"])
+    if named.version not in (None, "null"):
         raise S3Error("NoSuchVersion")
-    address = await object_address(gateway, request, "fs:ReadObject", told_source.bucket, told_source.key)
+    address = await object_address(gateway, request, "fs:ReadObject", named.bucket, named.key)
     entry = await get_entry(address)
     conditions(request.headers, COPY_PREFIX).check_copy(current(entry))
     return Source(address, entry, address.number)
 
 
-def _said(request: Request, source: Source, target: ObjectAddress) -> Entry:
+def _target_entry(request: Request, source: Source, target: ObjectAddress) -> Entry:
     """The source's entry, with what the copy is to say."""
     directive = request.headers.get("x-amz-metadata-directive", "COPY").upper()
     entry = source.entry
@@ -85,9 +79,9 @@ def _said(request: Request, source: Source, target: ObjectAddress) -> Entry:
         return replace(entry, path=target.path)
     if directive != "REPLACE":
         raise S3Error("InvalidArgument", "Unknown metadata directive.", ArgumentName="x-amz-metadata-directive")
-    said = kept_headers(request.headers)
+    kept = kept_headers(request.headers)
     return replace(
-        entry, path=target.path, content_type=said.content_type, headers=said.headers, metadata=said.metadata
+        entry, path=target.path, content_type=kept.content_type, headers=kept.headers, metadata=kept.metadata
     )
 
 
@@ -99,7 +93,7 @@ def _checksum(request: Request) -> str:
     return name
 
 
-async def _summed(source: Source, copied: Entry, checksum: str) -> Entry:
+async def _with_checksum(source: Source, copied: Entry, checksum: str) -> Entry:
     """With this checksum, of the whole object. Unless it is known, the source is read."""
     if not checksum or "-" not in copied.checksums.get(checksum, "-"):
         return copied
@@ -108,24 +102,5 @@ async def _summed(source: Source, copied: Entry, checksum: str) -> Entry:
     return replace(copied, checksums={**kept, **sums})
 
 
-async def _copied(gateway: Gateway, source: Source, target: ObjectAddress, said: Entry) -> Entry:
-    if _same(source.address, target):
-        await check_present(target.repository.reader.head, table_of([said]))
-        return replace(said, mtime=gateway.clock.wall())
-    _, mint = await target.repository.refs()
-    return await transfer_body(source.address.repository, said, target.repository, target.path, mint)
-
-
 def _same(source: ObjectAddress, target: ObjectAddress) -> bool:
     return source.repository is target.repository
-
-
-async def digests(read: AsyncIterable[bytes], algorithms: Sequence[str]) -> tuple[str, dict[str, str]]:
-    """The MD5 in hex, and the additional checksums that are wanted, in base64."""
-    md5 = hashlib.md5(usedforsecurity=False)
-    hashers = {name: HASHERS[name]() for name in algorithms}
-    feed = Feed(_hashing, [md5, *hashers.values()])
-    async for piece in read:
-        await feed.add(piece)
-    await feed.done()
-    return md5.hexdigest(), {name: b64encode(hasher.digest()).decode() for name, hasher in hashers.items()}

@@ -5,7 +5,6 @@ from collections import defaultdict
 from lochan.access import resources
 from lochan.errors import LochanError
 from lochan.formats.entry import Entry
-from lochan.journal.request_key import part_of
 from lochan.server.gateway.error_codes import as_s3
 from lochan.server.gateway.find_object import ObjectAddress, check_writable, current, object_address, rights
 from lochan.server.gateway.gateway import Gateway
@@ -47,7 +46,7 @@ async def delete_if(gateway: Gateway, request: Request, address: ObjectAddress, 
     def check(there: Entry | None) -> None:
         wanted.check(None if there is None else current(there))
 
-    actor = part_of(gateway.keyed_actor(request, address.path), f"{address.ref}/{address.path}")
+    actor = gateway.keyed_actor(request, address.path, part=f"{address.ref}/{address.path}")
     await objects.delete_if(address.repository, address.ref, address.path, check, actor=actor)
 
 
@@ -55,7 +54,7 @@ async def delete(gateway: Gateway, request: Request, address: ObjectAddress, pat
     """Of one branch or workspace, as one event."""
     paths = [path for path in paths if path]  # the root of a branch stays
     # A list of keys may be of several branches, and each is decided by itself.
-    actor = part_of(gateway.keyed_actor(request, paths), address.ref)
+    actor = gateway.keyed_actor(request, paths, part=address.ref)
     if paths:
         await objects.delete(address.repository, address.ref, paths, actor=actor)
 

@@ -12,7 +12,7 @@ from lochan.server.gateway.find_object import check_writable, object_address
 from lochan.server.gateway.gateway import Gateway
 from lochan.server.gateway.incoming_body import FormBody
 from lochan.server.gateway.object_headers import checksum_headers, kept_headers, refuse_unsupported
-from lochan.server.gateway.operations.put_object import ACTION, stage, written
+from lochan.server.gateway.operations.put_object import ACTION, stage, write_body
 from lochan.server.gateway.request import XML, Headers, Request, Response
 from lochan.server.gateway.wire.addressing import checked_key
 from lochan.server.gateway.wire.errors import S3Error
@@ -36,7 +36,7 @@ async def post_object(gateway: Gateway, request: Request) -> Response:
     request.key = checked_key(form.key)  # from here on it is a request like others
     address = await object_address(gateway, request, ACTION, blind=True)
     check_writable(address)
-    entry = await written(gateway, address, kept_headers(form.fields), posted)
+    entry = await write_body(address, kept_headers(form.fields), posted)
     await stage(gateway, request, address, entry)
     return _answer(request, form, entry)
 

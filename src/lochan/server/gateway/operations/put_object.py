@@ -22,7 +22,7 @@ async def put_object(gateway: Gateway, request: Request) -> Response:
     check_writable(address)
     incoming = IncomingBody(request)
     if address.path:
-        entry = await written(gateway, address, kept_headers(request.headers), incoming)
+        entry = await write_body(address, kept_headers(request.headers), incoming)
         await stage(gateway, request, address, entry)
     else:
         entry = await _root(address, incoming)
@@ -37,7 +37,7 @@ async def _root(address: ObjectAddress, incoming: IncomingBody) -> Entry:
     return await get_entry(address)
 
 
-async def written(gateway: Gateway, address: ObjectAddress, said: ObjectHeaders, incoming: BodySource) -> Entry:
+async def write_body(address: ObjectAddress, said: ObjectHeaders, incoming: BodySource) -> Entry:
     """Raises BadDigest and its like with nothing staged."""
     if incoming.length <= PACKED_BYTES_MAX:
         small = ready(
@@ -50,11 +50,11 @@ async def written(gateway: Gateway, address: ObjectAddress, said: ObjectHeaders,
             checksums=incoming.checksums,
         )
         incoming.check_trailer(small.entry.checksums)
-        return await gateway.packing(address.repository).write(small)
-    entry = await address.repository.bodies.write(
+        return await address.repository.packing.write(small)
+    entry = await objects.write_body(
+        address.repository,
         address.path,
         incoming.pieces(),
-        mint=address.repository.journal.tail.state.number,  # G1: what was folded before the first byte
         content_type=said.content_type,
         headers=said.headers,
         metadata=said.metadata,

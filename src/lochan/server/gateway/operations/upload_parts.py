@@ -7,13 +7,14 @@ from lochan.errors import NotFound
 from lochan.server.gateway.find_object import ObjectAddress, object_address
 from lochan.server.gateway.gateway import Gateway
 from lochan.server.gateway.incoming_body import IncomingBody
-from lochan.server.gateway.operations.copy_object import digests, found_source
+from lochan.server.gateway.operations.copy_object import found_source
 from lochan.server.gateway.request import Request, Response, number, page_size, part_number, xml
 from lochan.server.gateway.wire import xml_uploads
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.ranges import Span, copied_span
 from lochan.server.gateway.wire.xml_listings import Owner
 from lochan.server.gateway.wire.xml_uploads import PartListing, UploadedPart, copied
+from lochan.versioning.bodies.hashing import digests
 from lochan.versioning.state.uploads import Upload
 from lochan.versioning.uploads import copy_part, put_part
 

@@ -4,8 +4,7 @@ A tag that matches outweighs a date: If-Match true and If-Unmodified-Since false
 If-Modified-Since true does not. A date that is none is ignored.
 """
 
-from collections.abc import Iterable, Mapping
-from hashlib import md5
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from lochan.server.gateway.wire.dates import parse_http_date, parse_iso_extended
@@ -140,12 +139,6 @@ def _date(text: str | None) -> int | None:
 
 def _failed(condition: str) -> S3Error:
     return S3Error("PreconditionFailed", Condition=condition)
-
-
-def multipart_etag(parts: Iterable[str]) -> str:
-    """From the parts' MD5s in hex, in the order of their numbers."""
-    digests = [bytes.fromhex(part) for part in parts]
-    return f"{md5(b''.join(digests), usedforsecurity=False).hexdigest()}-{len(digests)}"
 
 
 def quoted(etag: str) -> str:

@@ -54,11 +54,6 @@ def decoded(text: str) -> str:
         raise S3Error("InvalidURI", URI=text[:1024]) from None
 
 
-def decoded_pairs(query: str) -> Pairs:
-    """Raises InvalidURI."""
-    return [(decoded(name.replace("+", " ")), decoded(value.replace("+", " "))) for name, value in query_pairs(query)]
-
-
 class SignedRequest:
     """`path` and `query` as on the wire; a server that only has the decoded path passes it through `of_decoded_path`.
 
