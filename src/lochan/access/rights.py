@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lochan.access import resources
 from lochan.access.policy import check_action, fits_action
-from lochan.access.state import Policy
+from lochan.access.state import AccessPolicy
 from lochan.errors import Refused
 from lochan.formats.access_events import Statement
 
@@ -31,7 +31,7 @@ class _Of(NamedTuple):
 class Rights:
     __slots__ = ("_below", "_of", "_policies")
 
-    def __init__(self, policies: Sequence[Policy]) -> None:
+    def __init__(self, policies: Sequence[AccessPolicy]) -> None:
         self._policies = policies
         self._of: dict[str, _Of] = {}
         self._below: dict[tuple[str, ...], bool | None] = {}

@@ -49,7 +49,7 @@ class AccessKey(msgspec.Struct, frozen=True, array_like=True):
     created_by: str
 
 
-class Policy(msgspec.Struct, frozen=True, array_like=True):
+class AccessPolicy(msgspec.Struct, frozen=True, array_like=True):
     name: str
     statements: tuple[Statement, ...]
     changed: int = 0  # microseconds since 1970; 0 for those that every lake has
@@ -78,7 +78,9 @@ class Access(Part):
         self._parent = parent
         self._users: Table[str, User] = parent._users.fork() if parent else Table()
         self._keys: Table[str, AccessKey] = parent._keys.fork() if parent else Table()
-        self._policies: Table[str, Policy] = parent._policies.fork() if parent else Table()  # without the built-in ones
+        self._policies: Table[str, AccessPolicy] = (
+            parent._policies.fork() if parent else Table()
+        )  # without the built-in ones
         self._attached: Table[str, tuple[str, ...]] = parent._attached.fork() if parent else Table()  # by principal
         self._rights: dict[str, Rights] = {}  # what was worked out for each user since the last change
 
@@ -116,20 +118,20 @@ class Access(Part):
         """The oldest first."""
         return sorted((key for _, key in self._keys.items() if key.user == user), key=lambda key: (key.created, key.id))
 
-    def policies(self) -> list[Policy]:
+    def policies(self) -> list[AccessPolicy]:
         """The built-in ones first; both sorted by name."""
         own = sorted((policy for _, policy in self._policies.items()), key=lambda policy: policy.name)
-        return [*(Policy(name, BUILT_IN[name]) for name in sorted(BUILT_IN)), *own]
+        return [*(AccessPolicy(name, BUILT_IN[name]) for name in sorted(BUILT_IN)), *own]
 
-    def policy(self, name: str) -> Policy:
-        found = Policy(name, BUILT_IN[name]) if name in BUILT_IN else self._policies.get(name)
+    def policy(self, name: str) -> AccessPolicy:
+        found = AccessPolicy(name, BUILT_IN[name]) if name in BUILT_IN else self._policies.get(name)
         if found is None:
             hint = "`lochan auth policies list` shows those there are"
             names = lambda: (policy.name for policy in self.policies())  # noqa: E731
             raise NotFound(f"no policy {name!r} in this lake", hint=hint).named(name, names)
         return found
 
-    def policies_of(self, principal: str) -> list[Policy]:
+    def policies_of(self, principal: str) -> list[AccessPolicy]:
         return [self.policy(name) for name in self.attached_to(principal)]
 
     def attached_to(self, principal: str) -> tuple[str, ...]:
@@ -211,7 +213,7 @@ class Access(Part):
 
     def _policy_put(self, event: PolicyPut, at: At) -> str:
         _own(event.name, "changed")
-        self._policies.put(event.name, Policy(event.name, event.statements, at.time, at.user))
+        self._policies.put(event.name, AccessPolicy(event.name, event.statements, at.time, at.user))
         return event.name
 
     def _policy_deleted(self, event: PolicyDeleted) -> str:
@@ -308,7 +310,7 @@ def _own(policy: str, done: str) -> None:
 class _Dump(msgspec.Struct, array_like=True):
     users: list[User]
     keys: list[AccessKey]
-    policies: list[Policy]
+    policies: list[AccessPolicy]
     attached: dict[str, tuple[str, ...]]
 
 

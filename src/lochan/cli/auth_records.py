@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from lochan.cli.shown import instant
 
 if TYPE_CHECKING:
-    from lochan.access.state import Access, AccessKey, Policy, User
+    from lochan.access.state import Access, AccessKey, AccessPolicy, User
 
 
 def user_record(access: "Access", user: "User") -> dict[str, Any]:
@@ -29,7 +29,7 @@ def key_record(key: "AccessKey") -> dict[str, Any]:
     }
 
 
-def policy_record(access: "Access", policy: "Policy") -> dict[str, Any]:
+def policy_record(access: "Access", policy: "AccessPolicy") -> dict[str, Any]:
     from lochan.access.policies import statement_rows
 
     return {

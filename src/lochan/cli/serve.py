@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from lochan.access.keys import Credentials
     from lochan.lake import Lake
     from lochan.pools.upkeep import Upkeep
-    from lochan.server.settings import Limits, Listener, QuerySettings, Tls
+    from lochan.server.settings import ClientLimits, Listener, QuerySettings, Tls
 
 _LIBRARIES = ("awscrt", "cryptography", "granian", "prometheus_client", "starlette", "uvloop")
 _SPARK_LEAST_MIB = 512  # a JVM with less does not even start Spark
@@ -157,10 +157,10 @@ def _listener(
     )
 
 
-def _limits(config: Config) -> "Limits":
-    from lochan.server.settings import Limits
+def _limits(config: Config) -> "ClientLimits":
+    from lochan.server.settings import ClientLimits
 
-    return Limits(
+    return ClientLimits(
         config.count("server.connections"),
         config.count("server.anonymous_connections"),
         config.count("server.anonymous_per_address"),

@@ -24,7 +24,7 @@ from typing import TypeVar
 
 from lochan.clock import Clock
 from lochan.server.connections import client_text, opened, sent_bytes
-from lochan.server.settings import Limits
+from lochan.server.settings import ClientLimits
 
 _LEAST_PAUSE_S = 0.5
 _SHARE = 30  # looking takes at most one part in so many of the time
@@ -58,7 +58,7 @@ class _Connection:
 class ConnectionGuard:
     """Used in the event loop. `port` is the listener's; `idle_s` is how long a client may take nothing of an answer."""
 
-    def __init__(self, limits: Limits, clock: Clock, port: int = 0, idle_s: float = 60.0) -> None:
+    def __init__(self, limits: ClientLimits, clock: Clock, port: int = 0, idle_s: float = 60.0) -> None:
         self._limits = limits
         self._clock = clock
         self._port = port

@@ -12,7 +12,7 @@ from lochan.clock import Clock
 from lochan.ids import Ids
 from lochan.lake import Lake
 from lochan.server.access_log import AccessLine, AccessLog
-from lochan.server.gateway.request import Request
+from lochan.server.gateway.request import S3Request
 from lochan.server.metrics import Metrics
 from lochan.server.settings import Listener
 from lochan.server.usage import UsageLog, UsageRow
@@ -60,7 +60,7 @@ class RequestLog:
             self._access.start()
         return self._close
 
-    def add(self, request: Request, operation: str, status: int, sent: int) -> None:
+    def add(self, request: S3Request, operation: str, status: int, sent: int) -> None:
         copied = None
         if _COPY in request.headers:
             bucket, _, key = unquote(request.headers[_COPY].partition("?")[0]).removeprefix("/").partition("/")
@@ -139,6 +139,6 @@ class RequestLog:
             await self._usage.close()
 
 
-def _received(request: Request) -> int:
+def _received(request: S3Request) -> int:
     text = request.headers.get("x-amz-decoded-content-length") or request.headers.get("content-length", "0")
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 19 else 0

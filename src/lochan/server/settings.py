@@ -22,7 +22,7 @@ class S3Settings(NamedTuple):
     takes_v2: bool = False  # signatures of version 2
 
 
-class Limits(NamedTuple):
+class ClientLimits(NamedTuple):
     """What clients may take of one process of the server."""
 
     connections: int = 4_096
@@ -61,4 +61,4 @@ class Listener(NamedTuple):
     upload_days: float = 7.0  # how old an upload in parts may become
     upkeep: Upkeep | None = None  # what keeps pools in order; None: nothing does
     queries: QuerySettings = QuerySettings()
-    limits: Limits = Limits()
+    limits: ClientLimits = ClientLimits()

@@ -17,7 +17,7 @@ from lochan.server.gateway.app import App
 from lochan.server.gateway.cached_verifier import VerifierCache
 from lochan.server.gateway.gateway import Gateway
 from lochan.server.gateway.list_cache import ListCache
-from lochan.server.gateway.request import Request
+from lochan.server.gateway.request import S3Request
 from lochan.server.request_log import _received
 from lochan.server.settings import S3Settings
 
@@ -152,7 +152,7 @@ class Place:
             gateway.verifiers, gateway.list_cache = NoVerifiers(), NoListCache()
         return gateway
 
-    def _seen(self, request: Request, operation: str, status: int, sent: int) -> None:
+    def _seen(self, request: S3Request, operation: str, status: int, sent: int) -> None:
         ref, _, inside = ("main", "", request.key) if self.is_flat else request.key.partition("/")
         size = _received(request) if request.method == "PUT" else sent
         used = request.bucket, ref, inside, size

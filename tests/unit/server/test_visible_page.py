@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lochan.access.rights import Rights, VisibleObjects
-from lochan.access.state import Policy
+from lochan.access.state import AccessPolicy
 from lochan.formats.access_events import Statement
 from lochan.formats.entry_table import entries_of
 from lochan.formats.record import Actor
@@ -27,7 +27,7 @@ DENIED = st.sampled_from(["a", "b/*", "b/1", "c*", "*/1", "*/d/*", "e", "e/*", "
 def visible(denied: list[str]) -> VisibleObjects:
     allow = Statement("allow", ("fs:*",), ("*",))
     deny = [Statement("deny", ("fs:ReadObject",), tuple(f"{MAIN}/object/{each}" for each in denied))] if denied else []
-    return VisibleObjects(Rights([Policy("P", (allow, *deny))]), MAIN)
+    return VisibleObjects(Rights([AccessPolicy("P", (allow, *deny))]), MAIN)
 
 
 @settings(deadline=None, max_examples=60)

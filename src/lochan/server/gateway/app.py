@@ -26,7 +26,7 @@ from lochan.server.gateway.fastpath.reads import FastLog, FastReads
 from lochan.server.gateway.fastpath.writes import FastWrites
 from lochan.server.gateway.flow import Flow
 from lochan.server.gateway.gateway import Gateway
-from lochan.server.gateway.request import Headers, Request, Response, Stream
+from lochan.server.gateway.request import Headers, Response, S3Request, Stream
 from lochan.server.gateway.routes import check_query, find
 from lochan.server.gateway.wire.addressing import located
 from lochan.server.gateway.wire.errors import S3Error
@@ -37,7 +37,7 @@ from lochan.server.settings import Listener
 from lochan.store.protocol import Store
 
 Open = Callable[[], Awaitable[Gateway]]
-Log = Callable[[Request, str, int, int], None]
+Log = Callable[[S3Request, str, int, int], None]
 
 _DRAINED_BYTES_MAX = 64 << 10
 _log = logging.getLogger("lochan.server")
@@ -86,7 +86,7 @@ class App:
     async def _respond(self, gateway: Gateway, scope: Any, protocol: Any) -> None:
         arrived = gateway.clock.boot()
         if gateway.guard.is_full:
-            request = Request(scope, protocol, gateway.request_id(), arrived)
+            request = S3Request(scope, protocol, gateway.request_id(), arrived)
             await self._answer_failure(request, "Unknown", S3Error("SlowDown"))
             return
         if self._writes is not None and scope.method == "PUT":
@@ -95,7 +95,7 @@ class App:
                 return
         elif self._reads is not None and await self._reads.answered(scope, protocol, arrived):
             return
-        request = Request(scope, protocol, gateway.request_id(), arrived)
+        request = S3Request(scope, protocol, gateway.request_id(), arrived)
         request.patience_s = gateway.settings.idle_s
         request.body_bytes_per_s = gateway.limits.body_bytes_per_s
         name = "Unknown"
@@ -116,7 +116,7 @@ class App:
             return
         await self._answer(gateway, request, name, response)
 
-    async def _answer_failure(self, request: Request, name: str, error: Exception) -> None:
+    async def _answer_failure(self, request: S3Request, name: str, error: Exception) -> None:
         gateway = self._gateway
         assert gateway is not None, "it has carried out the request"
         fault = _as_s3(gateway, request, error)
@@ -124,19 +124,19 @@ class App:
             fault = fault.with_header("x-amz-bucket-region", gateway.settings.region)
         await self._answer(gateway, request, name, _failed(request, fault))
 
-    async def _answer(self, gateway: Gateway, request: Request, name: str, response: Response) -> None:
+    async def _answer(self, gateway: Gateway, request: S3Request, name: str, response: Response) -> None:
         sent = await _send(gateway, request, response)
         self._log(request, name, response.status, sent)
 
 
-def _as_s3(gateway: Gateway, request: Request, error: Exception) -> S3Error:
+def _as_s3(gateway: Gateway, request: S3Request, error: Exception) -> S3Error:
     if isinstance(error, S3Error):
         return error
     known = as_s3(error, gateway.lake.store.url) if isinstance(error, LochanError) else None
     return known or _internal(request, error)
 
 
-def _failed(request: Request, error: S3Error) -> Response:
+def _failed(request: S3Request, error: S3Error) -> Response:
     headers: Headers = [*error.headers.items()]
     if request.method == "HEAD" or not error.has_body:
         return Response(error.status, headers)
@@ -145,19 +145,19 @@ def _failed(request: Request, error: S3Error) -> Response:
     return Response(error.status, headers, error_body(error, resource, request.id))
 
 
-def _internal(request: Request, error: Exception) -> S3Error:
+def _internal(request: S3Request, error: Exception) -> S3Error:
     _log.error("request %s %s %s failed", request.id, request.method, request.path, exc_info=error)
     return S3Error("InternalError")
 
 
-def _check_host(scope: Any, request: Request) -> None:
+def _check_host(scope: Any, request: S3Request) -> None:
     """As HTTP asks: without a host, or with two, nobody knows which bucket is meant. Raises InvalidRequest."""
     hosts = [value for name, value in request.raw_headers if name == "host"]
     if len(hosts) > 1 or (not any(hosts) and scope.http_version == "1.1"):
         raise S3Error("InvalidRequest", "A request of HTTP/1.1 names its host, once.")
 
 
-async def _drained(gateway: Gateway, request: Request) -> bool:
+async def _drained(gateway: Gateway, request: S3Request) -> bool:
     """A body that nobody wanted must not be taken for the next request. A small one is read; before a large one, or one
     that its sender still holds back, the connection is closed."""
     length = request.headers.get("content-length", "")
@@ -173,13 +173,13 @@ async def _drained(gateway: Gateway, request: Request) -> bool:
     return True
 
 
-def _unasked(request: Request) -> bool:
+def _unasked(request: S3Request) -> bool:
     """Whether its sender waited to be asked for an empty body, which nobody does. botocore takes the first line of the
     next answer on such a connection for a header."""
     return "expect" in request.headers and request.headers.get("content-length") == "0"
 
 
-async def _send(gateway: Gateway, request: Request, response: Response) -> int:
+async def _send(gateway: Gateway, request: S3Request, response: Response) -> int:
     """How many bytes of body went out."""
     headers = [("x-amz-request-id", request.id), ("server", "Lochan"), *response.headers]
     if _unasked(request) or (request.has_unread_body and not await _drained(gateway, request)):
@@ -195,7 +195,7 @@ async def _send(gateway: Gateway, request: Request, response: Response) -> int:
     return await _stream(request, response.status, headers, response.stream, flow)
 
 
-async def _stream(request: Request, status: int, headers: Headers, stream: Stream, flow: Flow) -> int:
+async def _stream(request: S3Request, status: int, headers: Headers, stream: Stream, flow: Flow) -> int:
     sent = 0
     pieces = stream(flow.piece_bytes)
     transport = request.protocol.response_stream(status, headers)

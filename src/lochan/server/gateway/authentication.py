@@ -2,11 +2,11 @@
 
 from lochan.server.gateway.cached_verifier import SIGNATURE_DIGITS, CachedVerifier
 from lochan.server.gateway.gateway import Gateway
-from lochan.server.gateway.request import Request
+from lochan.server.gateway.request import S3Request
 from lochan.server.gateway.wire.authenticate import claimed
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.form import FORM_TYPE
-from lochan.server.gateway.wire.identity import ChunkSeed, Claim, Form, Identity, declared_payload
+from lochan.server.gateway.wire.identity import ChunkSeed, Claim, Identity, SignatureForm, declared_payload
 from lochan.server.gateway.wire.presigned import is_v2, is_v4
 from lochan.server.gateway.wire.signature_v4 import HeaderV4
 from lochan.server.gateway.wire.signed_request import (
@@ -21,7 +21,7 @@ from lochan.server.signatures import verify
 _MICROSECONDS = 1_000_000
 
 
-async def authenticate(gateway: Gateway, request: Request, *, form: bool = False) -> None:
+async def authenticate(gateway: Gateway, request: S3Request, *, form: bool = False) -> None:
     """Who it is, is noted in the request. Raises AccessDenied for an anonymous one, and what the signature deserves.
     A `form` may carry its signature inside, for its operation to check: until then it is nobody's, who may nothing."""
     if await recognised(gateway, request, now(gateway)):
@@ -41,13 +41,13 @@ async def authenticate(gateway: Gateway, request: Request, *, form: bool = False
         raise S3Error("AccessDenied")
 
 
-async def identify(gateway: Gateway, request: Request, claim: Claim) -> None:
+async def identify(gateway: Gateway, request: S3Request, claim: Claim) -> None:
     """Raises SignatureDoesNotMatch, InvalidAccessKeyId, InvalidToken."""
     request.identity, request.user = await verify(gateway.access, claim, request.arrived)
     gateway.guard.authenticated(request.source)
 
 
-def _learn(gateway: Gateway, request: Request, claim: HeaderV4) -> None:
+def _learn(gateway: Gateway, request: S3Request, claim: HeaderV4) -> None:
     """So that the next request of this client is known by its plan."""
     access = gateway.access
     key = access.folded().key(claim.access_key_id)
@@ -56,7 +56,7 @@ def _learn(gateway: Gateway, request: Request, claim: HeaderV4) -> None:
         gateway.verifiers.learn(request.headers["authorization"], claim.signed, key, secret)
 
 
-def _unreadable(request: Request, error: S3Error) -> S3Error | None:
+def _unreadable(request: S3Request, error: S3Error) -> S3Error | None:
     """A path that is no UTF-8 disagrees with its signature, for of such bytes only U+FFFD is known here. A key that has
     this letter in truth is signed with it."""
     if error.code != "SignatureDoesNotMatch" or "\ufffd" not in request.path:
@@ -69,7 +69,7 @@ def now(gateway: Gateway) -> float:
     return gateway.clock.wall() / _MICROSECONDS
 
 
-async def recognised(gateway: Gateway, request: Request, now: float) -> bool:
+async def recognised(gateway: Gateway, request: S3Request, now: float) -> bool:
     """Whether a plan lets the request in, in a state of the lake that is new enough (A1): who it is, is noted in it
     then. False says nothing."""
     headers = request.headers
@@ -95,4 +95,4 @@ async def recognised(gateway: Gateway, request: Request, now: float) -> bool:
 def _identity(verifier: CachedVerifier, signature: str, timestamp: str, payload: str) -> Identity:
     assert verifier.key is not None, "nobody's signature holds"
     seed = ChunkSeed(verifier.signing_key, signature, timestamp, verifier.scope)
-    return Identity(verifier.key.id, Form.V4_HEADER, *declared_payload(payload), verifier.region, None, seed)
+    return Identity(verifier.key.id, SignatureForm.V4_HEADER, *declared_payload(payload), verifier.region, None, seed)

@@ -12,7 +12,7 @@ from lochan.access.rights import Rights
 from lochan.errors import Invalid, NotFound
 from lochan.formats.entry import Entry
 from lochan.server.gateway.gateway import Gateway
-from lochan.server.gateway.request import Request
+from lochan.server.gateway.request import S3Request
 from lochan.server.gateway.wire.conditions import Current
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.versioning.open_repository import OpenRepository
@@ -40,19 +40,19 @@ class ObjectAddress(NamedTuple):
         return self.ref.partition("+")[2]
 
 
-async def require(gateway: Gateway, request: Request, action: str, resource: str) -> None:
+async def require(gateway: Gateway, request: S3Request, action: str, resource: str) -> None:
     """Raises AccessDenied."""
     access = await gateway.access.authorised_state(request.arrived)
     if not access.rights(request.user).allow(action, resource):
         raise S3Error("AccessDenied")
 
 
-async def rights(gateway: Gateway, request: Request) -> Rights:
+async def rights(gateway: Gateway, request: S3Request) -> Rights:
     """Of the request's user, in a state that is new enough (A1)."""
     return (await gateway.access.authorised_state(request.arrived)).rights(request.user)
 
 
-async def bucket_repository(gateway: Gateway, request: Request, action: str, bucket: str = "") -> OpenRepository:
+async def bucket_repository(gateway: Gateway, request: S3Request, action: str, bucket: str = "") -> OpenRepository:
     """A repository to do this with. Who may not is denied, whether it is there or not."""
     name = bucket or request.bucket
     await require(gateway, request, action, resources.repository(name))
@@ -61,7 +61,7 @@ async def bucket_repository(gateway: Gateway, request: Request, action: str, buc
 
 async def object_address(
     gateway: Gateway,
-    request: Request,
+    request: S3Request,
     action: str,
     bucket: str = "",
     key: str = "",
@@ -81,7 +81,7 @@ async def object_address(
 
 
 async def resolve_address(
-    gateway: Gateway, request: Request, bucket: str, key: str, *, blind: bool = False
+    gateway: Gateway, request: S3Request, bucket: str, key: str, *, blind: bool = False
 ) -> ObjectAddress:
     """Raises NoSuchBucket, and AccessDenied to who may not know that there is none. A `blind` write asks nothing of the
     branch but that it is there, which its append finds out: one that is known here need not be asked about before."""
@@ -110,7 +110,7 @@ def _resolved(refs: Refs, ref: str) -> Resolved | None:
         return None
 
 
-async def require_at(gateway: Gateway, request: Request, action: str, address: ObjectAddress) -> None:
+async def require_at(gateway: Gateway, request: S3Request, action: str, address: ObjectAddress) -> None:
     await require(gateway, request, action, resources.object_at(ref_resource(address), address.path))
 
 

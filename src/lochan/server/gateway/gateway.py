@@ -13,15 +13,15 @@ from lochan.server.gateway.cached_verifier import VerifierCache
 from lochan.server.gateway.flow import Flows
 from lochan.server.gateway.list_cache import ListCache
 from lochan.server.gateway.probe_batch import ProbeBatch
-from lochan.server.gateway.request import Request
+from lochan.server.gateway.request import S3Request
 from lochan.server.gateway.wire.addressing import checked_bucket
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.realm import Realm
-from lochan.server.settings import Limits, S3Settings
+from lochan.server.settings import ClientLimits, S3Settings
 from lochan.versioning.open_repository import OpenRepository
 
 CLIENT = "s3"
-LIMITS = Limits()
+LIMITS = ClientLimits()
 KEY_HEADER = "idempotency-key"
 
 
@@ -32,7 +32,7 @@ class Gateway:
         settings: S3Settings,
         clock: Clock,
         ids: Ids,
-        limits: Limits = LIMITS,
+        limits: ClientLimits = LIMITS,
         guard: ConnectionGuard | None = None,
     ) -> None:
         self.lake = lake
@@ -77,10 +77,10 @@ class Gateway:
         self._requests += 1
         return f"{self._process}{self._requests:08X}"
 
-    def actor(self, request: Request) -> Actor:
+    def actor(self, request: S3Request) -> Actor:
         return Actor(request.user, CLIENT, request.source)
 
-    def keyed_actor(self, request: Request, *what: object, part: str = "") -> Actor:
+    def keyed_actor(self, request: S3Request, *what: object, part: str = "") -> Actor:
         """With the idempotency key of a request that changes something, if it has one; `what` is the change, besides
         the request's own method and names. `part` names one of several pieces of work that the request consists of,
         each of which is decided by itself. Raises Invalid for what is no key."""

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Protocol
 
-from lochan.server.gateway.request import Request
+from lochan.server.gateway.request import S3Request
 from lochan.server.gateway.wire.body import ChunkedBody, PlainBody, chunked_body, decoded_length
 from lochan.server.gateway.wire.checksums import Checksum, content_md5, declared_checksum
 from lochan.server.gateway.wire.errors import S3Error
@@ -32,7 +32,7 @@ class BodySource(Protocol):
 class IncomingBody:
     """The body of a request: how long it is, what was declared of it, and its bytes, proven at their end."""
 
-    def __init__(self, request: Request, bytes_max: int = OBJECT_BYTES_MAX, *, is_object: bool = True) -> None:
+    def __init__(self, request: S3Request, bytes_max: int = OBJECT_BYTES_MAX, *, is_object: bool = True) -> None:
         """A document that is not itself the `object` may come with the object's checksum in its headers."""
         self._request = request
         identity = request.identity
@@ -87,7 +87,7 @@ class IncomingBody:
 class FormBody:
     """`form` first: it says what may follow. Then the verbs of a Body."""
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: S3Request) -> None:
         self.length = declared_length(request.headers)  # of the whole form; the file is shorter
         if self.length > OBJECT_BYTES_MAX + FIELDS_BYTES_MAX:
             raise S3Error("EntityTooLarge", ProposedSize=str(self.length), MaxSizeAllowed=str(OBJECT_BYTES_MAX))

@@ -3,7 +3,7 @@
 from typing import Final, NamedTuple
 
 from lochan.access.rights import Rights
-from lochan.server.gateway.request import Request
+from lochan.server.gateway.request import S3Request
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.resolve import Resolved
 
@@ -32,14 +32,14 @@ class ListCache:
         self._bytes = 0
 
     def find(
-        self, repository: OpenRepository, resolved: Resolved, request: Request, rights: Rights | None
+        self, repository: OpenRepository, resolved: Resolved, request: S3Request, rights: Rights | None
     ) -> bytes | None:
         """Of exactly this query, by this user, who is named in it; where the ref is as it was, and what is shown."""
         page = self._pages.get(_asked(request))
         return page.body if page is not None and page.is_of(repository, resolved, rights) else None
 
     def keep(
-        self, repository: OpenRepository, resolved: Resolved, request: Request, body: bytes, rights: Rights | None
+        self, repository: OpenRepository, resolved: Resolved, request: S3Request, body: bytes, rights: Rights | None
     ) -> None:
         """One that was made of that. Files of a workspace come and go without a word, and are not kept."""
         if resolved.workspace is not None or len(body) > BYTES_MAX // 4:
@@ -57,7 +57,7 @@ class ListCache:
             self._bytes -= len(page.body)
 
 
-def _asked(request: Request) -> _Asked:
+def _asked(request: S3Request) -> _Asked:
     return request.bucket, request.raw_query, request.user
 
 

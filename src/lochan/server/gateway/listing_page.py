@@ -14,7 +14,7 @@ from lochan.access.rights import VisibleObjects
 from lochan.formats.entry import ENTRY_SCHEMA
 from lochan.formats.run import column
 from lochan.server.gateway.wire.errors import S3Error
-from lochan.server.gateway.wire.xml_listings import Columns, Content
+from lochan.server.gateway.wire.xml_listings import Content, ListingColumns
 from lochan.staging.listing import ColumnPage
 from lochan.staging.view import View
 from lochan.versioning.open_repository import OpenRepository
@@ -28,7 +28,7 @@ _LOOKED_MAX = 5_000  # objects of a folder that are looked through for one that 
 
 
 class ListingPage(NamedTuple):
-    contents: Sequence[Content] | Columns
+    contents: Sequence[Content] | ListingColumns
     prefixes: list[str]
     next: str | None  # the last key or common prefix of this page, where there are more
     root: str = ""  # what all prefixes begin with; contents have their own
@@ -56,7 +56,7 @@ async def page_of_ref(
     if not page.entries.num_rows:
         return ListingPage([], page.prefixes, next, root)
     columns = [column(page.entries, name) for name in _COLUMNS]
-    return ListingPage(Columns(root, *columns), page.prefixes, next, root)
+    return ListingPage(ListingColumns(root, *columns), page.prefixes, next, root)
 
 
 async def page_of_bucket(
@@ -118,7 +118,7 @@ class _Joined:
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._columns: list[Columns] = []
+        self._columns: list[ListingColumns] = []
         self._prefixes: list[str] = []
         self._count = 0
         self._last = ""
@@ -140,7 +140,7 @@ class _Joined:
         if self._count >= self._limit:
             self._next = self._last
             return
-        if isinstance(page.contents, Columns):
+        if isinstance(page.contents, ListingColumns):
             self._columns.append(page.contents)
         self._prefixes += prefixes
         self._count += len(page.contents) + len(prefixes)
@@ -155,17 +155,17 @@ class _Joined:
 
 def _last_key(page: ListingPage) -> tuple[str, ...]:
     contents = page.contents
-    if not isinstance(contents, Columns) or not len(contents):
+    if not isinstance(contents, ListingColumns) or not len(contents):
         return ()
     return (contents.root + contents.paths[-1].as_py(),)
 
 
-def _concatenated(several: list[Columns]) -> Sequence[Content] | Columns:
+def _concatenated(several: list[ListingColumns]) -> Sequence[Content] | ListingColumns:
     if not several:
         return []
     keys = [pc.binary_join_element_wise(each.root, each.paths, "") for each in several]
     rest = [pa.concat_arrays([each[at] for each in several]) for at in range(2, len(_COLUMNS) + 1)]
-    return Columns("", pa.concat_arrays(keys), *rest)
+    return ListingColumns("", pa.concat_arrays(keys), *rest)
 
 
 async def visible_page(

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from lochan.formats.entry import Entry
 from lochan.pools.objects import users_metadata
-from lochan.server.gateway.request import Headers, Request
+from lochan.server.gateway.request import Headers, S3Request
 from lochan.server.gateway.wire.body import stored_content_encoding
 from lochan.server.gateway.wire.checksums import HASHERS, type_of
 from lochan.server.gateway.wire.dates import http_date
@@ -75,7 +75,7 @@ def kept_headers(headers: Mapping[str, str]) -> ObjectHeaders:
     return ObjectHeaders(content_type, kept, metadata)
 
 
-def entry_headers(entry: Entry, request: Request, *, whole: bool = True) -> Headers:
+def entry_headers(entry: Entry, request: S3Request, *, whole: bool = True) -> Headers:
     """Without the length, which is of the span that is sent; a checksum is only of the whole."""
     overrides = {name: _override(request, given) for given, name in _OVERRIDES.items() if given in request.query}
     return stored_headers(entry, overrides, checksums=whole and asks_for_checksums(request.headers))
@@ -109,7 +109,7 @@ def checksum_headers(entry: Entry) -> Headers:
     return [*headers, ("x-amz-checksum-type", type_of(found) or "")]
 
 
-def _override(request: Request, name: str) -> str:
+def _override(request: S3Request, name: str) -> str:
     value = request.query[name]
     if not value.isprintable():
         raise S3Error("InvalidArgument", "Header value has characters that no header can have.", ArgumentName=name)

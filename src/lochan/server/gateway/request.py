@@ -29,7 +29,7 @@ class Response(NamedTuple):
     stream: Stream | None = None  # instead of `body`; its length is told in the headers
 
 
-class Request:
+class S3Request:
     """`bucket` and `key` as the client means them; `query` decoded, an empty value for a name alone."""
 
     __slots__ = (
@@ -152,12 +152,12 @@ def xml(body: bytes, status: int = 200) -> Response:
     return Response(status, [XML, ("content-length", str(len(body)))], body)
 
 
-def page_size(request: Request, name: str) -> int:
+def page_size(request: S3Request, name: str) -> int:
     """At most a thousand. Raises InvalidArgument."""
     return min(PAGE_MAX, number(request, name, PAGE_MAX, 0, (1 << 31) - 1))
 
 
-def part_number(request: Request) -> int:
+def part_number(request: S3Request) -> int:
     """Raises InvalidArgument."""
     try:
         return number(request, "partNumber", None, 1, PARTS_MAX)
@@ -165,7 +165,7 @@ def part_number(request: Request) -> int:
         raise S3Error("InvalidArgument", PART_NUMBERS, **error.fields) from None
 
 
-def number(request: Request, name: str, default: int | None, low: int, high: int) -> int:
+def number(request: S3Request, name: str, default: int | None, low: int, high: int) -> int:
     text = request.query.get(name, "")
     if not text and default is not None:
         return default

@@ -24,13 +24,13 @@ from lochan.server.gateway.operations import (
     upload_parts,
     uploads,
 )
-from lochan.server.gateway.request import Request, Response
+from lochan.server.gateway.request import Response, S3Request
 from lochan.server.gateway.wire.errors import S3Error
 
 if TYPE_CHECKING:
     from lochan.server.gateway.gateway import Gateway
 
-Handle = Callable[["Gateway", Request], Awaitable[Response]]
+Handle = Callable[["Gateway", S3Request], Awaitable[Response]]
 
 
 class Route(NamedTuple):
@@ -148,7 +148,7 @@ _HERE = frozenset(
 ) - {""}
 
 
-def find(request: Request) -> Route:
+def find(request: S3Request) -> Route:
     """Raises NotImplemented, MethodNotAllowed. What its query may hold is checked when it is known who asks."""
     if request.method == "OPTIONS":
         raise _preflight(request)
@@ -165,7 +165,7 @@ def find(request: Request) -> Route:
     return routes[""]
 
 
-def check_query(route: Route, request: Request) -> None:
+def check_query(route: Route, request: S3Request) -> None:
     """What would make another request of it must not be overlooked. Raises NotImplemented, and NoSuchVersion: of every
     object there is one version, which is `null`."""
     query = request.query
@@ -178,7 +178,7 @@ def check_query(route: Route, request: Request) -> None:
         raise S3Error("InvalidArgument", "A part number needs an upload id.", ArgumentName="uploadId")
 
 
-def _preflight(request: Request) -> S3Error:
+def _preflight(request: S3Request) -> S3Error:
     """A browser asks before it sends; nobody has allowed other sites here."""
     for name in ("origin", "access-control-request-method"):
         if name not in request.headers:
@@ -186,12 +186,12 @@ def _preflight(request: Request) -> S3Error:
     return S3Error("AccessForbidden")
 
 
-def _unknown(name: str, request: Request) -> S3Error:
+def _unknown(name: str, request: S3Request) -> S3Error:
     if not name or (name in _HERE and name not in ("versioning", *configuration.OF_BUCKETS)):
         return S3Error("MethodNotAllowed")
     return S3Error("NotImplemented", f"The query parameter {name[:64]!r} is not implemented for {request.method} here.")
 
 
-def _fits(mark: str, request: Request) -> bool:
+def _fits(mark: str, request: S3Request) -> bool:
     name, plus, header = mark.partition("+")
     return (not name or name in request.query) and (not plus or header in request.headers)

@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from lochan.server.gateway.wire.errors import S3Error
-from lochan.server.gateway.wire.identity import Form, Payload
+from lochan.server.gateway.wire.identity import Payload, SignatureForm
 from lochan.server.gateway.wire.presigned import is_v2, is_v4
 from lochan.server.gateway.wire.realm import Realm
 from lochan.server.gateway.wire.signed_request import SignedRequest, canonical_part
@@ -36,7 +36,7 @@ def resigned(sent: Sent, change: Callable[[str], str]) -> Sent:
 def test_a_request_of_botocore_is_taken() -> None:
     found = check(put())
     assert found is not None
-    assert (found.access_key_id, found.form, found.payload) == (KEY_ID, Form.V4_HEADER, Payload.HASHED)
+    assert (found.access_key_id, found.form, found.payload) == (KEY_ID, SignatureForm.V4_HEADER, Payload.HASHED)
     assert found.sha256 == "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"
     assert found.region == "us-east-1" and found.seed is not None
     assert SECRET not in repr(found) and repr(found.seed.signing_key) not in repr(found)

@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 
 from lochan.server.gateway.wire import xml_listings, xml_out, xml_uploads
 from lochan.server.gateway.wire.errors import CODES, S3Error
-from lochan.server.gateway.wire.xml_listings import Columns, Content, Listing, Owner
+from lochan.server.gateway.wire.xml_listings import Content, Listing, ListingColumns, S3Owner
 from lochan.server.gateway.wire.xml_out import escaped, url_encoded
 from lochan.server.gateway.wire.xml_uploads import ListedUpload, PartListing, UploadedPart, UploadListing
 
 MODEL = ServiceModel(Loader().load_service_model("s3", "service-2"))
 AT = 1_700_000_000_123_456
-OWNER = Owner("id&", "<me>")
+OWNER = S3Owner("id&", "<me>")
 NASTY = "main/a&b<c>\"d' é\t\n\r 😀%20+"
 
 
@@ -135,7 +135,7 @@ def test_columns_and_rows_make_the_same_page(
     kinds = (pa.string(), pa.int64(), pa.string(), pa.int64())
     arrays = [pa.array([row[at] for row in rows], kind) for at, kind in enumerate(kinds)]
     paths, moments, tags, sizes = (array.slice(min(skipped, len(rows))) for array in arrays)
-    columns = Columns(root, paths, moments, tags, sizes)
+    columns = ListingColumns(root, paths, moments, tags, sizes)
     contents = [Content(root + key, at, etag, size) for key, at, etag, size in rows[skipped:]]
     both = [listing(contents=each, prefixes=prefixes, encoding_type=encoding) for each in (columns, contents)]
     assert len(columns) == len(contents)
@@ -147,7 +147,8 @@ def test_columns_and_rows_make_the_same_page(
 
 def test_deletions() -> None:
     body = xml_out.deleted(
-        [xml_out.Deleted(NASTY), xml_out.Deleted("v", "null")], [xml_out.NotDeleted("x<", "AccessDenied", "no & no")]
+        [xml_out.DeletedKey(NASTY), xml_out.DeletedKey("v", "null")],
+        [xml_out.UndeletedKey("x<", "AccessDenied", "no & no")],
     )
     found = read("DeleteObjects", body)
     assert found["Deleted"] == [{"Key": NASTY}, {"Key": "v", "VersionId": "null"}]

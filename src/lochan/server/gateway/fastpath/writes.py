@@ -26,7 +26,7 @@ from lochan.server.gateway.fastpath.reads import FastLog
 from lochan.server.gateway.fastpath.write_targets import WriteTarget, WriteTargets
 from lochan.server.gateway.gateway import CLIENT, Gateway
 from lochan.server.gateway.object_headers import ObjectHeaders, checksum_headers, kept_headers
-from lochan.server.gateway.request import Request
+from lochan.server.gateway.request import S3Request
 from lochan.server.gateway.wire.addressing import host_bucket
 from lochan.server.gateway.wire.checksums import content_md5, declared_checksum
 from lochan.server.gateway.wire.errors import S3Error
@@ -43,7 +43,7 @@ _LENGTH = re.compile("[0-9]{1,6}")  # and so no more than a pack takes, or not m
 _KEPT_MAX = 1_024
 _KEPT_LETTERS_MAX = 1_024  # of each: some 2 MB in all
 
-Failed = Callable[[Request, str, Exception], Awaitable[None]]
+Failed = Callable[[S3Request, str, Exception], Awaitable[None]]
 
 
 class PlainWrite(msgspec.Struct, frozen=True):
@@ -166,9 +166,9 @@ class FastWrites:
         protocol.response_empty(200, [("x-amz-request-id", id), SERVER, etag, *more, _NO_BODY])
         return id
 
-    def _request(self, scope: Any, protocol: Any, arrived: float, target: WriteTarget, user: str) -> Request:
+    def _request(self, scope: Any, protocol: Any, arrived: float, target: WriteTarget, user: str) -> S3Request:
         """As the general way would have it by now, to be told of an error."""
-        request = Request(scope, protocol, self._gateway.request_id(), arrived)
+        request = S3Request(scope, protocol, self._gateway.request_id(), arrived)
         request.bucket, request.key, request.user = target.bucket, target.key, user
         request.body_taken = request.body_ended = True
         return request

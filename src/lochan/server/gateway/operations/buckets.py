@@ -6,12 +6,12 @@ from lochan.errors import AlreadyExists, Invalid
 from lochan.server.gateway.find_object import bucket_repository, require
 from lochan.server.gateway.gateway import Gateway
 from lochan.server.gateway.incoming_body import IncomingBody
-from lochan.server.gateway.request import Request, Response, number, xml
+from lochan.server.gateway.request import Response, S3Request, number, xml
 from lochan.server.gateway.wire import xml_listings
 from lochan.server.gateway.wire.addressing import checked_bucket
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.xml_in import parse_create_bucket
-from lochan.server.gateway.wire.xml_listings import Owner
+from lochan.server.gateway.wire.xml_listings import S3Owner
 from lochan.server.gateway.wire.xml_out import location, versioning
 from lochan.versioning.objects import list_objects
 
@@ -19,7 +19,7 @@ _PAGE_MAX = 10_000
 _BODY_BYTES_MAX = 64 << 10
 
 
-async def list_buckets(gateway: Gateway, request: Request) -> Response:
+async def list_buckets(gateway: Gateway, request: S3Request) -> Response:
     query = request.query
     repositories = await gateway.lake.repositories()
     access = await gateway.access.authorised_state(request.arrived)
@@ -32,11 +32,11 @@ async def list_buckets(gateway: Gateway, request: Request) -> Response:
     limit = number(request, "max-buckets", _PAGE_MAX, 1, _PAGE_MAX)
     page = shown[:limit]
     next = page[-1].name if len(shown) > limit else None
-    owner = Owner(request.user, request.user)
+    owner = S3Owner(request.user, request.user)
     return xml(xml_listings.list_buckets(owner, [(each.name, each.created) for each in page], next, prefix))
 
 
-async def create_bucket(gateway: Gateway, request: Request) -> Response:
+async def create_bucket(gateway: Gateway, request: S3Request) -> Response:
     name = checked_bucket(request.bucket)
     if name.endswith(("-", ".")):  # repositories may be called so, buckets of S3 may not
         raise S3Error("InvalidBucketName", BucketName=name)
@@ -54,22 +54,22 @@ async def create_bucket(gateway: Gateway, request: Request) -> Response:
     return Response(200, [("location", f"/{name}"), ("content-length", "0")])
 
 
-async def head_bucket(gateway: Gateway, request: Request) -> Response:
+async def head_bucket(gateway: Gateway, request: S3Request) -> Response:
     await bucket_repository(gateway, request, "fs:ReadRepository")
     return Response(200, [("x-amz-bucket-region", gateway.settings.region)])
 
 
-async def get_bucket_location(gateway: Gateway, request: Request) -> Response:
+async def get_bucket_location(gateway: Gateway, request: S3Request) -> Response:
     await bucket_repository(gateway, request, "fs:ReadRepository")
     return xml(location(gateway.settings.region))
 
 
-async def get_bucket_versioning(gateway: Gateway, request: Request) -> Response:
+async def get_bucket_versioning(gateway: Gateway, request: S3Request) -> Response:
     await bucket_repository(gateway, request, "fs:ReadRepository")
     return xml(versioning())
 
 
-async def delete_bucket(gateway: Gateway, request: Request) -> Response:
+async def delete_bucket(gateway: Gateway, request: S3Request) -> Response:
     repository = await bucket_repository(gateway, request, "fs:DeleteRepository")
     refs, _ = await repository.refs()
     for branch in refs.branches():

@@ -6,7 +6,7 @@ from lochan.server.gateway.gateway import Gateway
 from lochan.server.gateway.incoming_body import IncomingBody
 from lochan.server.gateway.operations.put_object import check
 from lochan.server.gateway.operations.upload_parts import is_of
-from lochan.server.gateway.request import Request, Response, xml
+from lochan.server.gateway.request import Response, S3Request, xml
 from lochan.server.gateway.wire.checksums import HASHERS, declared_checksum, of_parts, type_of
 from lochan.server.gateway.wire.conditions import NONE, conditions
 from lochan.server.gateway.wire.errors import S3Error
@@ -18,7 +18,7 @@ from lochan.versioning.uploads import Wanted, complete
 _BODY_BYTES_MAX = 4 << 20
 
 
-async def complete_multipart_upload(gateway: Gateway, request: Request) -> Response:
+async def complete_multipart_upload(gateway: Gateway, request: S3Request) -> Response:
     address = await object_address(gateway, request, "fs:WriteObject")
     id = request.query["uploadId"]
     if address.resolved is None:
@@ -62,7 +62,7 @@ async def _known_checksums(address: ObjectAddress, etag: str) -> dict[str, str]:
     return {name: value for name, value in there.checksums.items() if name in HASHERS}
 
 
-def _check_size(parts: list[Part | None], request: Request) -> None:
+def _check_size(parts: list[Part | None], request: S3Request) -> None:
     """Raises InvalidRequest where the client expects another size than its parts have together."""
     expected = request.headers.get("x-amz-mp-object-size")
     if expected is None:
@@ -75,7 +75,7 @@ def _check_size(parts: list[Part | None], request: Request) -> None:
         )
 
 
-def _checksums(upload: Upload, parts: list[Part | None], request: Request) -> dict[str, str]:
+def _checksums(upload: Upload, parts: list[Part | None], request: S3Request) -> dict[str, str]:
     """Of the whole object, from those of its parts. Raises BadDigest where the client has another."""
     name = upload.opened.checksum
     checksum = declared_checksum(request.headers, whole=True)

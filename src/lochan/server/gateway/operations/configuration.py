@@ -8,9 +8,9 @@ from typing import NamedTuple
 from lochan.server.gateway.find_object import bucket_repository, get_entry, object_address
 from lochan.server.gateway.gateway import Gateway
 from lochan.server.gateway.operations.get_object import ACTION
-from lochan.server.gateway.request import Request, Response, xml
+from lochan.server.gateway.request import Response, S3Request, xml
 from lochan.server.gateway.wire.errors import S3Error
-from lochan.server.gateway.wire.xml_listings import Owner, access_control
+from lochan.server.gateway.wire.xml_listings import S3Owner, access_control
 from lochan.server.gateway.wire.xml_out import document, element
 
 
@@ -51,20 +51,20 @@ OF_OBJECTS: dict[str, Absent] = {
 }
 
 
-async def get_bucket_configuration(gateway: Gateway, request: Request) -> Response:
+async def get_bucket_configuration(gateway: Gateway, request: S3Request) -> Response:
     await bucket_repository(gateway, request, "fs:ReadRepository")
     return _answer(request, OF_BUCKETS, BucketName=request.bucket)
 
 
-async def get_object_configuration(gateway: Gateway, request: Request) -> Response:
+async def get_object_configuration(gateway: Gateway, request: S3Request) -> Response:
     await get_entry(await object_address(gateway, request, ACTION))
     return _answer(request, OF_OBJECTS)
 
 
-def _answer(request: Request, known: Mapping[str, Absent], **fields: str) -> Response:
+def _answer(request: S3Request, known: Mapping[str, Absent], **fields: str) -> Response:
     absent = next(found for name, found in known.items() if name in request.query)
     if absent.error:
         raise S3Error(absent.error, **fields)
     if absent.root == "AccessControlPolicy":
-        return xml(access_control(Owner(request.user, request.user)))
+        return xml(access_control(S3Owner(request.user, request.user)))
     return xml(document(absent.root, (absent.content,)))

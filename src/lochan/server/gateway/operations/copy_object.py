@@ -16,7 +16,7 @@ from lochan.server.gateway.find_object import (
 from lochan.server.gateway.gateway import KEY_HEADER, Gateway
 from lochan.server.gateway.object_headers import kept_headers
 from lochan.server.gateway.operations.put_object import check, stage
-from lochan.server.gateway.request import Request, Response, xml
+from lochan.server.gateway.request import Response, S3Request, xml
 from lochan.server.gateway.wire.addressing import copy_source
 from lochan.server.gateway.wire.checksums import HASHERS
 from lochan.server.gateway.wire.conditions import COPY_PREFIX, conditions
@@ -27,20 +27,20 @@ from lochan.versioning.copying import retry_race
 from lochan.versioning.transfer import copied_entry
 
 
-class Source(NamedTuple):
+class SourceObject(NamedTuple):
     address: ObjectAddress
     entry: Entry
     read_at: int  # the state that it was read from
 
 
-async def copy_object(gateway: Gateway, request: Request) -> Response:
+async def copy_object(gateway: Gateway, request: S3Request) -> Response:
     target = await object_address(gateway, request, "fs:WriteObject")
     check_writable(target)
     entry = await retry_race(lambda: _copy(gateway, request, target))
     return xml(copied(entry.etag, entry.mtime, entry.checksums))
 
 
-async def _copy(gateway: Gateway, request: Request, target: ObjectAddress) -> Entry:
+async def _copy(gateway: Gateway, request: S3Request, target: ObjectAddress) -> Entry:
     """Raises ConcurrentCommit where the state has passed that the source was read from."""
     source = await found_source(gateway, request)
     entry = _target_entry(request, source, target)
@@ -54,7 +54,7 @@ async def _copy(gateway: Gateway, request: Request, target: ObjectAddress) -> En
     return entry
 
 
-async def found_source(gateway: Gateway, request: Request) -> Source:
+async def found_source(gateway: Gateway, request: S3Request) -> SourceObject:
     """Raises NoSuchKey, and PreconditionFailed where the source is not as the request wants it."""
     named = copy_source(request.headers["x-amz-copy-source"])
     if named.version not in (None, "null"):
@@ -62,10 +62,10 @@ async def found_source(gateway: Gateway, request: Request) -> Source:
     address = await object_address(gateway, request, "fs:ReadObject", named.bucket, named.key)
     entry = await get_entry(address)
     conditions(request.headers, COPY_PREFIX).check_copy(current(entry))
-    return Source(address, entry, address.number)
+    return SourceObject(address, entry, address.number)
 
 
-def _target_entry(request: Request, source: Source, target: ObjectAddress) -> Entry:
+def _target_entry(request: S3Request, source: SourceObject, target: ObjectAddress) -> Entry:
     """The source's entry, with what the copy is to say."""
     directive = request.headers.get("x-amz-metadata-directive", "COPY").upper()
     entry = source.entry
@@ -85,7 +85,7 @@ def _target_entry(request: Request, source: Source, target: ObjectAddress) -> En
     )
 
 
-def _checksum(request: Request) -> str:
+def _checksum(request: S3Request) -> str:
     """The name of the one that the request asks for, if any."""
     name = request.headers.get("x-amz-checksum-algorithm", "").upper()
     if name and name not in HASHERS:
@@ -93,7 +93,7 @@ def _checksum(request: Request) -> str:
     return name
 
 
-async def _with_checksum(source: Source, copied: Entry, checksum: str) -> Entry:
+async def _with_checksum(source: SourceObject, copied: Entry, checksum: str) -> Entry:
     """With this checksum, of the whole object. Unless it is known, the source is read."""
     if not checksum or "-" not in copied.checksums.get(checksum, "-"):
         return copied

@@ -9,7 +9,7 @@ from lochan.server.gateway.error_codes import as_s3
 from lochan.server.gateway.find_object import ObjectAddress, check_writable, current, object_address, rights
 from lochan.server.gateway.gateway import Gateway
 from lochan.server.gateway.incoming_body import IncomingBody
-from lochan.server.gateway.request import Request, Response, xml
+from lochan.server.gateway.request import Response, S3Request, xml
 from lochan.server.gateway.wire.addressing import checked_key
 from lochan.server.gateway.wire.checksums import refuse_other_md5
 from lochan.server.gateway.wire.conditions import (
@@ -21,14 +21,14 @@ from lochan.server.gateway.wire.conditions import (
 )
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.xml_in import Deletion, parse_delete
-from lochan.server.gateway.wire.xml_out import Deleted, NotDeleted, deleted
+from lochan.server.gateway.wire.xml_out import DeletedKey, UndeletedKey, deleted
 from lochan.versioning import objects
 
 ACTION = "fs:DeleteObject"
 _BODY_BYTES_MAX = 8 << 20
 
 
-async def delete_object(gateway: Gateway, request: Request) -> Response:
+async def delete_object(gateway: Gateway, request: S3Request) -> Response:
     address = await object_address(gateway, request, ACTION, root=True, blind=True)
     check_writable(address)
     headers = request.headers
@@ -40,7 +40,7 @@ async def delete_object(gateway: Gateway, request: Request) -> Response:
     return Response(204, [])
 
 
-async def delete_if(gateway: Gateway, request: Request, address: ObjectAddress, wanted: DeleteConditions) -> None:
+async def delete_if(gateway: Gateway, request: S3Request, address: ObjectAddress, wanted: DeleteConditions) -> None:
     """Only what is as it should be at the very moment of the deletion. Raises PreconditionFailed, NoSuchKey."""
 
     def check(there: Entry | None) -> None:
@@ -50,7 +50,7 @@ async def delete_if(gateway: Gateway, request: Request, address: ObjectAddress, 
     await objects.delete_if(address.repository, address.ref, address.path, check, actor=actor)
 
 
-async def delete(gateway: Gateway, request: Request, address: ObjectAddress, paths: list[str]) -> None:
+async def delete(gateway: Gateway, request: S3Request, address: ObjectAddress, paths: list[str]) -> None:
     """Of one branch or workspace, as one event."""
     paths = [path for path in paths if path]  # the root of a branch stays
     # A list of keys may be of several branches, and each is decided by itself.
@@ -59,13 +59,13 @@ async def delete(gateway: Gateway, request: Request, address: ObjectAddress, pat
         await objects.delete(address.repository, address.ref, paths, actor=actor)
 
 
-async def delete_objects(gateway: Gateway, request: Request) -> Response:
+async def delete_objects(gateway: Gateway, request: S3Request) -> Response:
     await _check_bucket(gateway, request)
     incoming = IncomingBody(request, _BODY_BYTES_MAX)
     body = await incoming.whole()
     _check_digests(incoming, body)
     asked = parse_delete(body)
-    failed: list[NotDeleted] = []
+    failed: list[UndeletedKey] = []
     by_ref: dict[str, list[tuple[Deletion, ObjectAddress]]] = defaultdict(list)
     done: list[Deletion] = []
     for each in asked.objects:
@@ -85,11 +85,11 @@ async def delete_objects(gateway: Gateway, request: Request) -> Response:
             done += [each for each, _ in several]
         except LochanError as error:
             failed += [_failure(gateway, each, error) for each, _ in several]
-    told = [] if asked.quiet else [Deleted(each.key, each.version) for each in done]
+    told = [] if asked.quiet else [DeletedKey(each.key, each.version) for each in done]
     return xml(deleted(told, failed))
 
 
-async def _check_bucket(gateway: Gateway, request: Request) -> None:
+async def _check_bucket(gateway: Gateway, request: S3Request) -> None:
     """Raises NoSuchBucket. Who may not know of it is told for each key that they may not, as if it were there."""
     try:
         await gateway.repository(request.bucket)
@@ -99,7 +99,7 @@ async def _check_bucket(gateway: Gateway, request: Request) -> None:
             raise
 
 
-async def _address(gateway: Gateway, request: Request, asked: Deletion) -> ObjectAddress:
+async def _address(gateway: Gateway, request: S3Request, asked: Deletion) -> ObjectAddress:
     if asked.version not in (None, "null"):
         raise S3Error("NoSuchVersion")
     address = await object_address(gateway, request, ACTION, key=checked_key(asked.key), root=True)
@@ -120,7 +120,7 @@ def _check_digests(incoming: IncomingBody, body: bytes) -> None:
         incoming.checksum.check(b64encode(hasher.digest()).decode())
 
 
-def _failure(gateway: Gateway, asked: Deletion, error: S3Error | LochanError) -> NotDeleted:
+def _failure(gateway: Gateway, asked: Deletion, error: S3Error | LochanError) -> UndeletedKey:
     known = error if isinstance(error, S3Error) else as_s3(error, gateway.lake.store.url)
     fault = known or S3Error("InternalError")
-    return NotDeleted(asked.key, fault.code, fault.message, asked.version)
+    return UndeletedKey(asked.key, fault.code, fault.message, asked.version)

@@ -4,12 +4,12 @@ from lochan.formats.entry import Entry
 from lochan.server.gateway.find_object import current, get_entry, object_address
 from lochan.server.gateway.gateway import Gateway
 from lochan.server.gateway.object_headers import entry_headers
-from lochan.server.gateway.request import PAGE_MAX, PART_NUMBERS, Request, Response, xml
+from lochan.server.gateway.request import PAGE_MAX, PART_NUMBERS, Response, S3Request, xml
 from lochan.server.gateway.wire.checksums import HASHERS, type_of
 from lochan.server.gateway.wire.conditions import conditions, if_range_holds
 from lochan.server.gateway.wire.dates import http_date
 from lochan.server.gateway.wire.errors import S3Error
-from lochan.server.gateway.wire.ranges import Span, requested_span
+from lochan.server.gateway.wire.ranges import ByteSpan, requested_span
 from lochan.server.gateway.wire.xml_uploads import ObjectParts, UploadedPart, attributes
 
 ACTION = "fs:ReadObject"
@@ -17,12 +17,12 @@ _WHOLE_BYTES_MAX = 1 << 20  # answered as one piece; more is streamed
 _KNOWN = {"ETag", "Checksum", "ObjectParts", "StorageClass", "ObjectSize"}
 
 
-async def get_object(gateway: Gateway, request: Request) -> Response:
+async def get_object(gateway: Gateway, request: S3Request) -> Response:
     address = await object_address(gateway, request, ACTION, root=True)
     entry = await get_entry(address)
     conditions(request.headers).check_read(current(entry))
     span, extra = wanted(entry, request)
-    start, end = span or Span(0, entry.size)
+    start, end = span or ByteSpan(0, entry.size)
     headers = entry_headers(entry, request, whole=span is None)
     headers.append(("content-length", str(end - start)))
     headers += extra
@@ -36,7 +36,7 @@ async def get_object(gateway: Gateway, request: Request) -> Response:
     return Response(status, headers, b"".join(found))
 
 
-def wanted(entry: Entry, request: Request) -> tuple[Span | None, list[tuple[str, str]]]:
+def wanted(entry: Entry, request: S3Request) -> tuple[ByteSpan | None, list[tuple[str, str]]]:
     """The span that a range or a part number asks for, and the headers that say so. Raises InvalidRange."""
     if "partNumber" in request.query:
         if "range" in request.headers:
@@ -48,7 +48,7 @@ def wanted(entry: Entry, request: Request) -> tuple[Span | None, list[tuple[str,
     return span, [] if span is None else [("content-range", span.content_range(entry.size))]
 
 
-def part_span(entry: Entry, text: str) -> tuple[Span | None, list[tuple[str, str]]]:
+def part_span(entry: Entry, text: str) -> tuple[ByteSpan | None, list[tuple[str, str]]]:
     sizes = entry.parts or (entry.size,)
     if not text.isdecimal() or not text.isascii() or not 1 <= int(text[:6]) <= 10_000:
         raise S3Error("InvalidArgument", PART_NUMBERS, ArgumentName="partNumber", ArgumentValue=text[:64])
@@ -56,25 +56,25 @@ def part_span(entry: Entry, text: str) -> tuple[Span | None, list[tuple[str, str
     if number > len(sizes):
         raise S3Error("InvalidPartNumber", PartNumberRequested=text, ActualPartCount=str(len(sizes)))
     start = sum(sizes[: number - 1])
-    span = Span(start, start + sizes[number - 1])
+    span = ByteSpan(start, start + sizes[number - 1])
     headers = [("x-amz-mp-parts-count", str(len(sizes)))] if entry.parts else []
     if span.end > span.start:
         headers.append(("content-range", span.content_range(entry.size)))
     return (span if entry.size else None), headers
 
 
-async def head_object(gateway: Gateway, request: Request) -> Response:
+async def head_object(gateway: Gateway, request: S3Request) -> Response:
     entry = await get_entry(await object_address(gateway, request, ACTION, root=True))
     conditions(request.headers).check_read(current(entry))
     span, extra = wanted(entry, request)
-    start, end = span or Span(0, entry.size)
+    start, end = span or ByteSpan(0, entry.size)
     headers = entry_headers(entry, request, whole=span is None)
     headers.append(("content-length", str(end - start)))
     headers += extra
     return Response(206 if span is not None else 200, headers)
 
 
-async def get_object_attributes(gateway: Gateway, request: Request) -> Response:
+async def get_object_attributes(gateway: Gateway, request: S3Request) -> Response:
     entry = await get_entry(await object_address(gateway, request, ACTION))
     conditions(request.headers).check_read(current(entry))
     wanted = {name.strip() for name in request.headers.get("x-amz-object-attributes", "").split(",") if name.strip()}
@@ -95,7 +95,7 @@ async def get_object_attributes(gateway: Gateway, request: Request) -> Response:
     return answer
 
 
-def _parts(entry: Entry, request: Request) -> ObjectParts:
+def _parts(entry: Entry, request: S3Request) -> ObjectParts:
     limit = _header(request, "x-amz-max-parts", PAGE_MAX)
     marker = _header(request, "x-amz-part-number-marker", 0)
     numbered = list(enumerate(entry.parts, 1))[marker : marker + limit]
@@ -104,7 +104,7 @@ def _parts(entry: Entry, request: Request) -> ObjectParts:
     return ObjectParts(len(entry.parts), parts, marker, last, limit, last < len(entry.parts))
 
 
-def _header(request: Request, name: str, default: int) -> int:
+def _header(request: S3Request, name: str, default: int) -> int:
     text = request.headers.get(name, "")
     if not text:
         return default

@@ -23,16 +23,16 @@ from lochan.server.gateway.find_object import (
 )
 from lochan.server.gateway.gateway import Gateway
 from lochan.server.gateway.listing_page import NOTHING, ListingPage, page_of_bucket, page_of_ref
-from lochan.server.gateway.request import Request, Response, page_size, xml
+from lochan.server.gateway.request import Response, S3Request, page_size, xml
 from lochan.server.gateway.wire import xml_listings
 from lochan.server.gateway.wire.errors import S3Error
-from lochan.server.gateway.wire.xml_listings import Listing, Owner
+from lochan.server.gateway.wire.xml_listings import Listing, S3Owner
 
 _TOKEN = re.compile(r"[A-Za-z0-9_-]+={0,2}")
 ACTION = "fs:ListObjects"
 
 
-async def list_objects(gateway: Gateway, request: Request) -> Response:
+async def list_objects(gateway: Gateway, request: S3Request) -> Response:
     marker = request.query.get("marker", "")
     return await _answer(
         gateway,
@@ -43,7 +43,7 @@ async def list_objects(gateway: Gateway, request: Request) -> Response:
     )
 
 
-async def list_objects_v2(gateway: Gateway, request: Request) -> Response:
+async def list_objects_v2(gateway: Gateway, request: S3Request) -> Response:
     query = request.query
     if query["list-type"] != "2":
         raise S3Error(
@@ -53,7 +53,7 @@ async def list_objects_v2(gateway: Gateway, request: Request) -> Response:
     after = _key(token) if token is not None else start_after or ""
     owner = query.get("fetch-owner", "").lower() == "true"
 
-    def render(found: Listed) -> bytes:
+    def render(found: ListResult) -> bytes:
         next = None if found.next is None else urlsafe_b64encode(found.next.encode()).decode()
         return xml_listings.list_objects_v2(found.listing, start_after, token, next)
 
@@ -71,24 +71,24 @@ def _key(token: str) -> str:
         ) from None
 
 
-async def list_object_versions(gateway: Gateway, request: Request) -> Response:
+async def list_object_versions(gateway: Gateway, request: S3Request) -> Response:
     marker, version = request.query.get("key-marker", ""), request.query.get("version-id-marker", "")
 
-    def render(found: Listed) -> bytes:
+    def render(found: ListResult) -> bytes:
         return xml_listings.list_versions(found.listing, marker, version, found.next)
 
     return await _answer(gateway, request, marker, render, with_owner=True)
 
 
-class Listed(NamedTuple):
+class ListResult(NamedTuple):
     listing: Listing
     next: str | None  # the last key or prefix of this page, where there are more
 
 
-Render = Callable[[Listed], bytes]
+Render = Callable[[ListResult], bytes]
 
 
-async def _answer(gateway: Gateway, request: Request, after: str, render: Render, *, with_owner: bool) -> Response:
+async def _answer(gateway: Gateway, request: S3Request, after: str, render: Render, *, with_owner: bool) -> Response:
     """`after` is a key: what comes behind it. Raises NoSuchBucket."""
     query = request.query
     prefix, delimiter = query.get("prefix", ""), query.get("delimiter", "")
@@ -120,15 +120,15 @@ async def _answer(gateway: Gateway, request: Request, after: str, render: Render
         prefix=prefix,
         delimiter=delimiter or None,
         encoding_type=encoding,
-        owner=Owner(request.user, request.user) if with_owner else None,
+        owner=S3Owner(request.user, request.user) if with_owner else None,
     )
-    body = render(Listed(listing, found.next))
+    body = render(ListResult(listing, found.next))
     if address is not None and address.resolved is not None:
         gateway.list_cache.keep(address.repository, address.resolved, request, body, judged_by)
     return xml(body)
 
 
-async def _address(gateway: Gateway, request: Request, prefix: str) -> ObjectAddress | None:
+async def _address(gateway: Gateway, request: S3Request, prefix: str) -> ObjectAddress | None:
     """Where the paths are; None: these are branches."""
     if not gateway.settings.flat and "/" not in prefix:
         return None
@@ -149,7 +149,7 @@ async def _page(
 
 
 async def _bucket(
-    gateway: Gateway, request: Request, prefix: str, after: str, delimiter: str, limit: int
+    gateway: Gateway, request: S3Request, prefix: str, after: str, delimiter: str, limit: int
 ) -> ListingPage:
     repository = await bucket_repository(gateway, request, "fs:ListBranches")
     allowed = await rights(gateway, request)

@@ -13,7 +13,7 @@ from lochan.server.gateway.gateway import Gateway
 from lochan.server.gateway.incoming_body import FormBody
 from lochan.server.gateway.object_headers import checksum_headers, kept_headers, refuse_unsupported
 from lochan.server.gateway.operations.put_object import ACTION, stage, write_body
-from lochan.server.gateway.request import XML, Headers, Request, Response
+from lochan.server.gateway.request import XML, Headers, Response, S3Request
 from lochan.server.gateway.wire.addressing import checked_key
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.post_policy import PostForm, post_claimed
@@ -22,7 +22,7 @@ from lochan.server.gateway.wire.xml_uploads import posted as posted_xml
 _SCHEMES = ("http", "https")
 
 
-async def post_object(gateway: Gateway, request: Request) -> Response:
+async def post_object(gateway: Gateway, request: S3Request) -> Response:
     posted = FormBody(request)
     if request.identity is not None:
         raise S3Error("InvalidArgument", "Only one auth mechanism allowed; a form carries its signature in its fields.")
@@ -51,7 +51,7 @@ async def _fields(gateway: Gateway, posted: FormBody) -> PostForm:
         raise S3Error("RequestTimeout") from None
 
 
-def _answer(request: Request, form: PostForm, entry: Entry) -> Response:
+def _answer(request: S3Request, form: PostForm, entry: Entry) -> Response:
     """As the form wants it: sent on to another page, or one of three statuses."""
     path = form.key if request.bucket_in_host else f"{form.bucket}/{form.key}"
     location = f"{request.scheme}://{request.headers.get('host', '')}/{quote(path)}"

@@ -8,7 +8,7 @@ from lochan.server.gateway.find_object import ObjectAddress, check_writable, cur
 from lochan.server.gateway.gateway import Gateway
 from lochan.server.gateway.incoming_body import BodySource, IncomingBody
 from lochan.server.gateway.object_headers import ObjectHeaders, checksum_headers, kept_headers
-from lochan.server.gateway.request import Request, Response
+from lochan.server.gateway.request import Response, S3Request
 from lochan.server.gateway.wire.conditions import Conditions, conditions
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.versioning import objects
@@ -17,7 +17,7 @@ from lochan.versioning.bodies.body import PACKED_BYTES_MAX, ready
 ACTION = "fs:WriteObject"
 
 
-async def put_object(gateway: Gateway, request: Request) -> Response:
+async def put_object(gateway: Gateway, request: S3Request) -> Response:
     address = await object_address(gateway, request, ACTION, root=True, blind=True)
     check_writable(address)
     incoming = IncomingBody(request)
@@ -67,7 +67,9 @@ async def write_body(address: ObjectAddress, said: ObjectHeaders, incoming: Body
     return entry
 
 
-async def stage(gateway: Gateway, request: Request, address: ObjectAddress, entry: Entry, *, read_at: int = 0) -> None:
+async def stage(
+    gateway: Gateway, request: S3Request, address: ObjectAddress, entry: Entry, *, read_at: int = 0
+) -> None:
     """Seen by everybody when it returns. A request that is sent again with its idempotency key and the same bytes was
     carried out, and what came to the path since stays. Raises PreconditionFailed, KeyReused."""
     actor = gateway.keyed_actor(request, entry.etag, request.headers.get("x-amz-copy-source", ""))

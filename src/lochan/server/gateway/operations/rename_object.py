@@ -5,7 +5,7 @@ from lochan.server.gateway.find_object import check_writable, current, object_ad
 from lochan.server.gateway.gateway import Gateway
 from lochan.server.gateway.operations.delete_objects import ACTION as DELETE
 from lochan.server.gateway.operations.put_object import check
-from lochan.server.gateway.request import Request, Response
+from lochan.server.gateway.request import Response, S3Request
 from lochan.server.gateway.wire.addressing import copy_source
 from lochan.server.gateway.wire.conditions import conditions
 from lochan.server.gateway.wire.errors import S3Error
@@ -14,7 +14,7 @@ from lochan.versioning.copying import move
 SOURCE = "x-amz-rename-source"
 
 
-async def rename_object(gateway: Gateway, request: Request) -> Response:
+async def rename_object(gateway: Gateway, request: S3Request) -> Response:
     """The source must be allowed to be read and deleted. Raises NoSuchKey, PreconditionFailed."""
     target = await object_address(gateway, request, "fs:WriteObject")
     check_writable(target)

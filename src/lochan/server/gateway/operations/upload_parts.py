@@ -8,18 +8,18 @@ from lochan.server.gateway.find_object import ObjectAddress, object_address
 from lochan.server.gateway.gateway import Gateway
 from lochan.server.gateway.incoming_body import IncomingBody
 from lochan.server.gateway.operations.copy_object import found_source
-from lochan.server.gateway.request import Request, Response, number, page_size, part_number, xml
+from lochan.server.gateway.request import Response, S3Request, number, page_size, part_number, xml
 from lochan.server.gateway.wire import xml_uploads
 from lochan.server.gateway.wire.errors import S3Error
-from lochan.server.gateway.wire.ranges import Span, copied_span
-from lochan.server.gateway.wire.xml_listings import Owner
+from lochan.server.gateway.wire.ranges import ByteSpan, copied_span
+from lochan.server.gateway.wire.xml_listings import S3Owner
 from lochan.server.gateway.wire.xml_uploads import PartListing, UploadedPart, copied
 from lochan.versioning.bodies.hashing import digests
 from lochan.versioning.state.uploads import Upload
 from lochan.versioning.uploads import copy_part, put_part
 
 
-def found_upload(address: ObjectAddress, request: Request, *, to_abort: bool = False) -> Upload:
+def found_upload(address: ObjectAddress, request: S3Request, *, to_abort: bool = False) -> Upload:
     """Raises NoSuchUpload, also for one of another object, and of a branch that is gone, unless it is to be aborted.
     The refs are of this request's moment."""
     id = request.query["uploadId"]
@@ -43,7 +43,7 @@ def still_open(upload: Upload) -> Iterator[None]:
         raise S3Error("NoSuchUpload", UploadId=upload.id) from None
 
 
-async def upload_part(gateway: Gateway, request: Request) -> Response:
+async def upload_part(gateway: Gateway, request: S3Request) -> Response:
     address = await object_address(gateway, request, "fs:WriteObject")
     which = part_number(request)
     upload = found_upload(address, request)
@@ -65,13 +65,13 @@ async def upload_part(gateway: Gateway, request: Request) -> Response:
     return Response(200, [("etag", f'"{part.etag}"'), *sums, ("content-length", "0")])
 
 
-async def upload_part_copy(gateway: Gateway, request: Request) -> Response:
+async def upload_part_copy(gateway: Gateway, request: S3Request) -> Response:
     address = await object_address(gateway, request, "fs:WriteObject")
     which = part_number(request)
     upload = found_upload(address, request)
     source = await found_source(gateway, request)
     text = request.headers.get("x-amz-copy-source-range")
-    span = copied_span(text, source.entry.size) if text else Span(0, source.entry.size)
+    span = copied_span(text, source.entry.size) if text else ByteSpan(0, source.entry.size)
     actor, id = gateway.actor(request), upload.id
     algorithms = (upload.opened.checksum,) if upload.opened.checksum else ()
     read = source.address.repository.reader.read(source.entry, span.start, span.end)
@@ -96,7 +96,7 @@ async def upload_part_copy(gateway: Gateway, request: Request) -> Response:
     return xml(copied(part.etag, part.time, part.checksums, of_part=True))
 
 
-async def list_parts(gateway: Gateway, request: Request) -> Response:
+async def list_parts(gateway: Gateway, request: S3Request) -> Response:
     address = await object_address(gateway, request, "fs:ReadObject")
     upload = found_upload(address, request)
     limit = page_size(request, "max-parts")
@@ -115,7 +115,7 @@ async def list_parts(gateway: Gateway, request: Request) -> Response:
                 next_marker=page[-1].number if page else None,
                 max_parts=limit,
                 truncated=len(behind) > limit,
-                owner=Owner(upload.user, upload.user),
+                owner=S3Owner(upload.user, upload.user),
                 encoding_type=request.query.get("encoding-type"),
             )
         )

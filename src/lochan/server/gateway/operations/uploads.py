@@ -16,16 +16,16 @@ from lochan.server.gateway.gateway import Gateway
 from lochan.server.gateway.object_headers import kept_headers
 from lochan.server.gateway.operations.list_objects import ACTION as LIST
 from lochan.server.gateway.operations.upload_parts import found_upload, still_open
-from lochan.server.gateway.request import Request, Response, page_size, xml
+from lochan.server.gateway.request import Response, S3Request, page_size, xml
 from lochan.server.gateway.wire import xml_uploads
 from lochan.server.gateway.wire.checksums import declared_checksum, declared_type
-from lochan.server.gateway.wire.xml_listings import Owner
+from lochan.server.gateway.wire.xml_listings import S3Owner
 from lochan.server.gateway.wire.xml_uploads import ListedUpload, UploadListing, initiated
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.uploads import abort, open_upload, uploads
 
 
-async def create_multipart_upload(gateway: Gateway, request: Request) -> Response:
+async def create_multipart_upload(gateway: Gateway, request: S3Request) -> Response:
     address = await object_address(gateway, request, "fs:WriteObject")
     check_writable(address)
     checksum = declared_checksum(request.headers)
@@ -50,7 +50,7 @@ async def create_multipart_upload(gateway: Gateway, request: Request) -> Respons
     return answer
 
 
-async def list_multipart_uploads(gateway: Gateway, request: Request) -> Response:
+async def list_multipart_uploads(gateway: Gateway, request: S3Request) -> Response:
     repository = await bucket_repository(gateway, request, "fs:ListRepositories")
     query = request.query
     if gateway.settings.flat or "/" in query.get("prefix", ""):  # else it is of all branches
@@ -88,7 +88,7 @@ async def list_multipart_uploads(gateway: Gateway, request: Request) -> Response
                 prefixes=[key for key, _, upload in page if upload is None],
                 max_uploads=limit,
                 truncated=more,
-                owner=Owner(request.user, request.user),
+                owner=S3Owner(request.user, request.user),
                 key_marker=key_marker,
                 id_marker=id_marker,
                 next_key_marker=page[-1][0] if more else None,
@@ -111,7 +111,7 @@ def _key(gateway: Gateway, repository: OpenRepository, opened: UploadOpened) -> 
     return f"{opened.branch}+{opened.workspace}/{opened.path}" if opened.workspace else f"{opened.branch}/{opened.path}"
 
 
-def _resource(request: Request, opened: UploadOpened) -> str:
+def _resource(request: S3Request, opened: UploadOpened) -> str:
     return resources.object_at(resources.branch(request.bucket, opened.branch), opened.path)
 
 
@@ -128,7 +128,7 @@ def _common(key: str, prefix: str, delimiter: str) -> str | None:
     return None if at < 0 else key[: at + len(delimiter)]
 
 
-async def abort_multipart_upload(gateway: Gateway, request: Request) -> Response:
+async def abort_multipart_upload(gateway: Gateway, request: S3Request) -> Response:
     address = await object_address(gateway, request, "fs:WriteObject")
     upload = found_upload(address, request, to_abort=True)
     with still_open(upload):

@@ -14,7 +14,7 @@ import msgspec
 
 from lochan.server.gateway.wire.dates import parse_iso_basic, parse_iso_extended
 from lochan.server.gateway.wire.errors import S3Error
-from lochan.server.gateway.wire.identity import NOBODY, Form, Identity, Payload
+from lochan.server.gateway.wire.identity import NOBODY, Identity, Payload, SignatureForm
 from lochan.server.gateway.wire.realm import SKEW_SECONDS_MAX, Realm
 from lochan.server.gateway.wire.signature_v2 import sign_v2
 from lochan.server.gateway.wire.signature_v4 import ALGORITHM, same, sign, signing_key
@@ -95,7 +95,7 @@ class PostClaim:
     def verify(self, secret: str | None) -> Identity:
         if not same(self._computed(NOBODY if secret is None else secret), self._signature) or secret is None:
             raise self._refusal(known=secret is not None)
-        form, region = (Form.V4_POST, self._scope[1]) if self._is_v4 else (Form.V2_POST, None)
+        form, region = (SignatureForm.V4_POST, self._scope[1]) if self._is_v4 else (SignatureForm.V2_POST, None)
         token = self._fields.get("x-amz-security-token")
         return Identity(self.access_key_id, form, Payload.UNSIGNED, None, region, token)
 

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 
 from lochan.server.gateway.wire.dates import iso_extended, parse_iso_basic
 from lochan.server.gateway.wire.errors import S3Error
-from lochan.server.gateway.wire.identity import Form, Identity, declared_payload, seedless, undeclared_payload
+from lochan.server.gateway.wire.identity import Identity, SignatureForm, declared_payload, seedless, undeclared_payload
 from lochan.server.gateway.wire.realm import SKEW_SECONDS_MAX, Realm
 from lochan.server.gateway.wire.signature_v2 import SIGNED_PARAMETERS, SignedV2
 from lochan.server.gateway.wire.signature_v4 import ALGORITHM, Signed, refuse_unsigned
@@ -53,7 +53,7 @@ class QueryV4:
     def verify(self, secret: str | None) -> Identity:
         self._signed.check(self._request, secret, without="X-Amz-Signature")
         region = self._signed.credential.region
-        return Identity(self.access_key_id, Form.V4_QUERY, *self._payload, region, self._token)
+        return Identity(self.access_key_id, SignatureForm.V4_QUERY, *self._payload, region, self._token)
 
 
 class QueryV2:
@@ -78,7 +78,7 @@ class QueryV2:
 
     def verify(self, secret: str | None) -> Identity:
         self._signed.check(self._request, secret)
-        return Identity(self.access_key_id, Form.V2_QUERY, *self._payload, session_token=self._token)
+        return Identity(self.access_key_id, SignatureForm.V2_QUERY, *self._payload, session_token=self._token)
 
 
 def _refuse_open(names: frozenset[str]) -> None:

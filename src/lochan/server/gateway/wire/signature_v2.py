@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 from lochan.server.gateway.wire.dates import parse_http_date, parse_iso_basic
 from lochan.server.gateway.wire.errors import S3Error
-from lochan.server.gateway.wire.identity import NOBODY, Form, Identity, undeclared_payload
+from lochan.server.gateway.wire.identity import NOBODY, Identity, SignatureForm, undeclared_payload
 from lochan.server.gateway.wire.realm import refuse_skewed_seconds
 from lochan.server.gateway.wire.signature_v4 import same
 from lochan.server.gateway.wire.signed_request import SignedRequest, meant_name, wire_bytes
@@ -53,7 +53,7 @@ class HeaderV2:
     def verify(self, secret: str | None) -> Identity:
         self._signed.check(self._request, secret)
         token = self._request.headers.get("x-amz-security-token")
-        return Identity(self.access_key_id, Form.V2_HEADER, *self._payload, session_token=token)
+        return Identity(self.access_key_id, SignatureForm.V2_HEADER, *self._payload, session_token=token)
 
 
 class SignedV2(NamedTuple):

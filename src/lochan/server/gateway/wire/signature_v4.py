@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from lochan.server.gateway.wire.dates import iso_basic, parse_http_date, parse_iso_basic
 from lochan.server.gateway.wire.errors import S3Error
-from lochan.server.gateway.wire.identity import NOBODY, ChunkSeed, Form, Identity, declared_payload
+from lochan.server.gateway.wire.identity import NOBODY, ChunkSeed, Identity, SignatureForm, declared_payload
 from lochan.server.gateway.wire.realm import Credential, Realm, refuse_skewed
 from lochan.server.gateway.wire.signed_request import SignedRequest, wire_bytes
 
@@ -139,7 +139,7 @@ class HeaderV4:
         key = signed.check(self._request, secret)
         return Identity(
             self.access_key_id,
-            Form.V4_HEADER,
+            SignatureForm.V4_HEADER,
             self._payload,
             self._sha256,
             signed.credential.region,

@@ -84,12 +84,12 @@ _AS_IT_IS: Mapping[Encode, bytes] = {
 }
 
 
-class Deleted(NamedTuple):
+class DeletedKey(NamedTuple):
     key: str
     version: str | None = None
 
 
-class NotDeleted(NamedTuple):
+class UndeletedKey(NamedTuple):
     key: str
     code: str
     message: str
@@ -108,7 +108,7 @@ def error(fault: S3Error, resource: str, request_id: str, host_id: str = "") -> 
     return document("Error", parts, namespace=False)
 
 
-def deleted(done: Iterable[Deleted], failed: Iterable[NotDeleted]) -> bytes:
+def deleted(done: Iterable[DeletedKey], failed: Iterable[UndeletedKey]) -> bytes:
     """Nothing is `done` where the client asked to be quiet."""
     good = [f"<Deleted>{element('Key', one.key)}{element('VersionId', one.version)}</Deleted>" for one in done]
     bad = [

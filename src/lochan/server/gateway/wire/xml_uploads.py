@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from lochan.server.gateway.wire.conditions import quoted
 from lochan.server.gateway.wire.dates import iso_millis
-from lochan.server.gateway.wire.xml_listings import Owner, owner_element
+from lochan.server.gateway.wire.xml_listings import S3Owner, owner_element
 from lochan.server.gateway.wire.xml_out import document, element, encoder, escaped, readable
 
 Checksums = Mapping[str, str]  # in base64, by the algorithm
@@ -42,7 +42,7 @@ class PartListing:
     next_marker: int | None
     max_parts: int
     truncated: bool
-    owner: Owner
+    owner: S3Owner
     encoding_type: str | None = None
 
 
@@ -53,7 +53,7 @@ class UploadListing:
     prefixes: Sequence[str]
     max_uploads: int
     truncated: bool
-    owner: Owner
+    owner: S3Owner
     key_marker: str = ""
     id_marker: str = ""
     next_key_marker: str | None = None
