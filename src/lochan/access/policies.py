@@ -62,11 +62,11 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
 def parse_statements(data: bytes, what: str) -> tuple[Statement, ...]:
     """Raises Invalid, naming `what`. Whether there are such actions is not looked at here."""
     if len(data) > SIZE_BYTES_MAX:
-        raise Invalid(f"{what}: larger than {SIZE_BYTES_MAX} bytes, so not a policy")
+        raise Invalid(f"{what}: a policy has at most {SIZE_BYTES_MAX} bytes")
     try:
         read = msgspec.convert(_loaded(data, what), _File)
     except msgspec.ValidationError as error:
-        raise Invalid(f"{what}: this is no policy: {error}", hint=_HINT) from None
+        raise Invalid(f"{what}: this is not a policy: {error}", hint=_HINT) from None
     return tuple(Statement(each.effect, _many(each.actions), _many(each.resources)) for each in read.statements)
 
 

@@ -23,7 +23,7 @@ def check_statements(statements: Sequence[Statement]) -> None:
     if len(statements) > STATEMENTS_MAX:
         raise Invalid(f"a policy has at most {STATEMENTS_MAX} statements, not {len(statements)}")
     if sum(len(pattern) for each in statements for pattern in (*each.actions, *each.resources)) > LENGTH_MAX:
-        raise Invalid(f"the policy is longer than {LENGTH_MAX} letters", hint="use wildcards, or several policies")
+        raise Invalid(f"the policy is longer than {LENGTH_MAX} characters", hint="use wildcards, or several policies")
     for number, statement in enumerate(statements, 1):
         try:
             _check(statement)
@@ -42,7 +42,7 @@ def fits_action(pattern: str, action: str) -> bool:
 
 def _check(statement: Statement) -> None:
     if statement.effect not in EFFECTS:
-        raise Invalid(f"{statement.effect!r} is no effect", hint=f"take one of {', '.join(EFFECTS)}")
+        raise Invalid(f"{statement.effect!r} is not an effect", hint=f"take one of {', '.join(EFFECTS)}")
     _check_count("actions", statement.actions)
     _check_count("resources", statement.resources)
     for pattern in statement.actions:
@@ -67,7 +67,7 @@ def _check_count(what: str, patterns: Sequence[str]) -> None:
         )
     for pattern in patterns:
         if len(pattern) > PATTERN_LENGTH_MAX:
-            raise Invalid(f"one of its {what} is longer than {PATTERN_LENGTH_MAX} letters: {pattern[:40]!r}…")
+            raise Invalid(f"one of its {what} is longer than {PATTERN_LENGTH_MAX} characters: {pattern[:40]!r}…")
 
 
 def _did_you_mean(name: str) -> str:

@@ -104,7 +104,7 @@ class QueryRights:
         first = pc.index(readable, False).as_py()
         if first >= 0:
             name = repository.repository.name
-            raise Denied(f"you may not read {paths[first]} of `{name}`", hint=f"it takes {READ}")
+            raise Denied(f"you may not read {paths[first]} of `{name}`", hint=f"this needs {READ}")
 
     async def readable(self, repository: OpenRepository, ref: str, paths: pa.Array) -> pa.Array:
         front = resources.object_at(await ref_resource(repository, ref), "")
@@ -138,7 +138,7 @@ class QueryRights:
 
 def denied(name: str) -> Denied:
     """Whether it is not there, or not for them."""
-    hint = "`lochan auth can USER ACTION RESOURCE` tells what a user may do"
+    hint = "`lochan auth can USER ACTION RESOURCE` says what a user may do"
     return Denied(f"there is no `{name}` that you may read", hint=hint)
 
 

@@ -56,13 +56,13 @@ def policy(name: str) -> str:
 def check(text: str) -> None:
     """Raises Invalid for what is not the name of a single resource."""
     if not _RESOURCE.fullmatch(text):
-        raise Invalid(f"{text!r} is no resource", hint=_HINT)
+        raise Invalid(f"{text!r} is not a resource", hint=_HINT)
 
 
 def check_pattern(text: str) -> None:
     """Raises Invalid for a pattern that could fit nothing, or not what its writer thought."""
     if not _PATTERN.fullmatch(text):
-        raise Invalid(f"{text!r} is no pattern of resources", hint=_HINT)
+        raise Invalid(f"{text!r} is not a pattern of resources", hint=_HINT)
 
 
 def regex(pattern: str) -> str:

@@ -255,13 +255,13 @@ class Access(Part):
     def _principal(self, text: str) -> None:
         """Raises NotFound. Only users so far."""
         if not text.startswith(_USER):
-            raise NotFound(f"{text!r} is nobody in this lake", hint="policies are attached to user/NAME")
+            raise NotFound(f"there is no {text!r} in this lake", hint="policies are attached to user/NAME")
         self.user(text.removeprefix(_USER))
 
     def _keep_an_admin(self, leaving: str) -> None:
         if self.holders(ADMIN) == [leaving]:
             raise Refused(
-                f"{leaving} is the last who has the policy {ADMIN}: nobody could give access to anybody any more",
+                f"{leaving} is the last one with the policy {ADMIN}: without it, nobody could grant access any more",
                 hint=f"attach {ADMIN} to another user first",
             )
 

@@ -55,7 +55,7 @@ async def files_target(repository: OpenRepository, place: StorePlace, prefix: st
     """To be made before the first task starts. Raises Refused, Invalid."""
     about = repository.repository
     if about.kind == POOL:
-        raise Refused(f"{about.name!r} is a pool, which holds rows and no files", hint=f"write to {about.name} itself")
+        raise Refused(f"{about.name!r} is a pool: it holds rows, not files", hint=f"write to {about.name} itself")
     if prefix and not prefix.endswith("/"):
         raise Invalid(f"{prefix!r}: a table is a folder of files", hint=f"write it as {prefix}/")
     refs, mint = await repository.refs()

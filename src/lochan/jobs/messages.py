@@ -97,8 +97,8 @@ def error_of(error: Exception) -> LochanError:
     why = behind.partition("\n")[0].partition(" Reason: ")[2].strip().removesuffix(".")
     if lost and why:
         return Refused(
-            f"Spark has failed: executors died with one and the same task, the last of them by: {why}",
-            hint="nothing was changed; most often they lack memory: raise spark.executor.memory, or its overhead",
+            f"Spark has failed: executors kept dying on the same task; the last one: {why}",
+            hint="nothing was changed; they probably ran out of memory: raise spark.executor.memory, or its overhead",
         )
     raised = _RAISED.findall(text.partition("\n\tat ")[0])
     why = raised[-1] if raised else text.strip().partition("\n")[0]

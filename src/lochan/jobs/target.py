@@ -59,7 +59,7 @@ async def pool_target(
     that is not there: before anything is written."""
     about = repository.repository
     if about.kind != POOL:
-        raise Refused(f"{about.name!r} holds files, and is no pool", hint="`lochan create POOL` makes a pool")
+        raise Refused(f"{about.name!r} holds files and is not a pool", hint="`lochan create POOL` makes a pool")
     refs, mint = await repository.refs()
     refs.guard.check_writable()
     refs.branch(branch)

@@ -77,7 +77,7 @@ class RowBuffer(Generic[Row]):
         try:
             await self._write(taken)
         except (LochanError, OSError) as error:
-            _log.warning("%d rows wait to be written: %s", len(taken), error)
+            _log.warning("%d rows could not be written yet: %s", len(taken), error)
             rows = taken + self._rows
             self._rows = rows[: self._waiting_max]
             self._dropped(len(rows) - len(self._rows))
@@ -85,5 +85,5 @@ class RowBuffer(Generic[Row]):
             self._rows = taken + self._rows
             raise
         except Exception:  # rows that can never be written must not stop those that come
-            _log.exception("%d rows were dropped", len(taken))
+            _log.exception("%d rows were dropped: they cannot be written", len(taken))
             self._dropped(len(taken))

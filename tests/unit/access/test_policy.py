@@ -34,7 +34,7 @@ def test_the_ready_policies_are_policies() -> None:
         ([], "needs a statement"),
         ([allow("*", "*")] * (STATEMENTS_MAX + 1), "at most"),
         ([Statement("allow", ("*",), ("repository/" + "x" * 2_000,) * 10)] * 20, "the policy is longer"),
-        ([Statement("Allow", ("*",), ("*",))], "statement 1: 'Allow' is no effect"),
+        ([Statement("Allow", ("*",), ("*",))], "statement 1: 'Allow' is not an effect"),
         ([Statement("allow", (), ("*",))], "names no actions"),
         ([Statement("allow", ("*",), ())], "names no resources"),
         ([Statement("allow", ("*",), ("*",) * (PATTERNS_MAX + 1))], "is the most"),
@@ -42,7 +42,7 @@ def test_the_ready_policies_are_policies() -> None:
         ([allow("s3:GetObject", "*")], "'s3:GetObject'"),
         ([deny("fs:Reed*", "*")], "no action fits 'fs:Reed\\*'"),
         ([allow("fs:readobject", "*")], "no action 'fs:readobject'"),
-        ([allow("fs:*", "repo/x")], "'repo/x' is no pattern"),
+        ([allow("fs:*", "repo/x")], "'repo/x' is not a pattern"),
         ([allow("fs:*", "repository/" + "x" * 3_000)], "longer than"),
         ([Statement("allow", ("*a" * 1_000 + "b",), ("*",))], "no action fits"),
     ],
@@ -81,11 +81,11 @@ def test_a_policy_is_read(data: bytes) -> None:
 @pytest.mark.parametrize(
     "data, said",
     [
-        (b"", "p: this is no policy"),
-        (b"[]", "this is no policy"),
+        (b"", "p: this is not a policy"),
+        (b"[]", "this is not a policy"),
         (b"{", "not JSON"),
         (b"a: [", "not YAML"),
-        (b"\xff\xfe", "not YAML|no policy"),
+        (b"\xff\xfe", "not YAML|not a policy"),
         (b"!!python/object:os.system {}", "not YAML"),
         (b"statements: []\nname: x", "unknown field `name`"),
         (b"statements: [{effect: allow, actions: x}]", "missing required field `resources`"),
@@ -93,7 +93,7 @@ def test_a_policy_is_read(data: bytes) -> None:
         (b"statements: [{effect: allow, action: x, resources: x}]", "action"),
         (b"{" + b"[" * 100_000, "not JSON|deeply"),
         (b"[" * 100_000, "deeply|not YAML"),
-        (b"#" * 300_000, "larger than"),
+        (b"#" * 300_000, "at most"),
     ],
 )
 def test_what_is_no_policy_is_told(data: bytes, said: str) -> None:

@@ -17,7 +17,7 @@ RAISED = "org.apache.spark.api.python.PythonException: Traceback:\n  File x\nVal
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (LOST, "executors died with one and the same task, the last of them by: Command exited with code 137"),
+        (LOST, "executors kept dying on the same task; the last one: Command exited with code 137"),
         (RAISED, "ValueError: no such day"),
         ("Connection refused\nand more", "Connection refused"),
     ],

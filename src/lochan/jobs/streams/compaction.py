@@ -69,7 +69,7 @@ async def compact_stream(
         finally:
             await repository.close()
     except (LochanError, OSError, duckdb.Error) as error:
-        _log.warning("%s@%s was not compacted: %s", pool, branch, error)
+        _log.warning("could not compact %s@%s: %s", pool, branch, error)
         return None
 
 

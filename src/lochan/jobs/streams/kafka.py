@@ -212,7 +212,7 @@ def _explaining(brokers: str) -> Iterator[None]:
 
 
 def _explained(brokers: str, said: str) -> LochanError:
-    return Transient(f"Kafka at {brokers}: {said}", hint="is a broker up there? what had landed has landed")
+    return Transient(f"Kafka at {brokers}: {said}", hint="check that the broker is up; what was committed stays")
 
 
 def _place(message: Message) -> tuple[Partition, int]:

@@ -58,7 +58,7 @@ def local_path(name: str) -> Path:
 def _there(path: Path) -> Path:
     if not path.is_file():
         raise NotFound(
-            f"{path} was found a moment ago, and is not there any more",
-            hint="leave files where they are until they were read; machines of a cluster must share the folder",
+            f"{path} was found a moment ago, but is gone now",
+            hint="leave files in place until they have been read; the machines of a cluster must share the folder",
         )
     return path

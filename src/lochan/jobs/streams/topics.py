@@ -147,7 +147,7 @@ class _Following:
             try:
                 return await land(into.repository, into.branch, messages, said, actor=into.actor, once=once)
             except Retry as error:
-                _log.warning("batch %d has not landed yet: %s", once.batch, error)
+                _log.warning("batch %d could not be committed yet: %s", once.batch, error)
                 await into.clock.sleep(pause_s)
         return await land(into.repository, into.branch, messages, said, actor=into.actor, once=once)
 

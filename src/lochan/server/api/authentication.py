@@ -30,11 +30,11 @@ async def authenticate(api: Api, request: Request) -> str:
     header = request.headers.get("authorization", "")
     scheme, _, rest = header.partition(" ")
     if not header:
-        _refuse("who asks? sign the request (AWS4-HMAC-SHA256), or give an access key and its secret (Basic)")
+        _refuse("the request is anonymous: sign it (AWS4-HMAC-SHA256), or give an access key and its secret (Basic)")
     if scheme == ALGORITHM:
         return await _by_signature(api, request, header)
     if scheme.lower() != "basic":
-        _refuse(f"the scheme {scheme[:20]!r} is not known here: sign the request ({ALGORITHM}), or use Basic")
+        _refuse(f"the scheme {scheme[:20]!r} is not supported: sign the request ({ALGORITHM}), or use Basic")
     _refuse_in_the_clear(request)
     await _by_secret(api, request, *_given(rest))
     return ""
@@ -47,8 +47,8 @@ def _refuse_in_the_clear(request: Request) -> None:
         return
     raise HttpError(
         403,
-        "Basic authentication sends the secret as it is, so it is only taken over TLS, or from this machine itself: "
-        f"call the server by https, or sign the request ({ALGORITHM}). Replace this key: others may have seen it",
+        "Basic authentication sends the secret in the clear, so it is only accepted over TLS or from this machine: "
+        f"call the server over https, or sign the request ({ALGORITHM}). Replace this key: others may have seen it",
     )
 
 
@@ -71,7 +71,7 @@ async def _by_signature(api: Api, request: Request, authorization: str) -> str:
         if error.code in ("SignatureDoesNotMatch", "InvalidAccessKeyId"):
             _refuse("the access key or its signature is wrong")
         if error.code == "InvalidToken":
-            _refuse("no key here is one of a session: sign without x-amz-security-token")
+            _refuse("session tokens are not supported: sign without x-amz-security-token")
         raise HttpError(401 if error.status == 403 else error.status, error.message) from None
     if identity.payload is not Payload.HASHED or identity.sha256 is None:
         raise HttpError(400, "the signature must cover the body: x-amz-content-sha256 is its SHA-256 in hex")
@@ -93,7 +93,7 @@ def _given(credentials: str) -> tuple[str, str]:
     except (binascii.Error, UnicodeDecodeError):
         colon = id = secret = ""
     if not colon:
-        _refuse("the credentials are not those of Basic authentication")
+        _refuse("the credentials are not valid for Basic authentication")
     return id, secret
 
 

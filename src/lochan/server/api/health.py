@@ -26,7 +26,7 @@ async def ready(api: Api, request: Request) -> Response:
         await api.lake.repositories()
     except LochanError as error:
         _log.warning("not ready: %s", error.message)  # it names places, which are nothing for a stranger
-        return PlainTextResponse("not ready: the lake cannot be read now; the server's log tells why\n", 503)
+        return PlainTextResponse("not ready: the lake cannot be read; the server's log says why\n", 503)
     return PlainTextResponse("ready\n")
 
 
@@ -34,7 +34,7 @@ async def metrics(api: Api, request: Request) -> Response:
     context: RequestContext = request.scope[CONTEXT]
     access = await api.access.authorised_state(context.arrived)
     if not access.rights(context.user).allow(METRICS, resources.LAKE):
-        raise Denied("you may not read what the server measures", hint=f"it takes {METRICS} on the lake")
+        raise Denied("you may not read the server's metrics", hint=f"this needs {METRICS} on the lake")
     api.metrics.warm(api.spark.is_warm())
     return Response(exposition(), media_type="text/plain; version=0.0.4")
 

@@ -80,7 +80,7 @@ async def no_route(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException), "it is the handler of these"
     if not request.url.path.startswith(BASE):
         return PlainTextResponse(f"{error.detail}\n", error.status_code, error.headers)
-    words = {404: "there is no such resource", 405: f"{request.method} is not for this resource"}
+    words = {404: "there is no such resource", 405: f"this resource does not support {request.method}"}
     return message(error.status_code, words.get(error.status_code, error.detail), error.headers)
 
 
@@ -121,12 +121,12 @@ class Middleware:
         """Of what is no request to look at."""
         hosts = [value for name, value in scope["headers"] if name == b"host"]  # Granian makes an empty one of none
         if len(hosts) > 1 or (not any(hosts) and scope["http_version"] == "1.1"):
-            return PlainTextResponse("a request of HTTP/1.1 names its host, once\n", 400)
+            return PlainTextResponse("an HTTP/1.1 request must have exactly one Host header\n", 400)
         if self._guard.is_full:
             headers = (
                 {"retry-after": "1", "connection": "close"} if scope["http_version"] < "2" else {"retry-after": "1"}
             )
-            words = "the server answers as many requests as it can; try again"
+            words = "the server is busy; try again"
             return _in_its_form(Request(scope), message(503, words, headers))
         return None
 
@@ -158,7 +158,7 @@ def checked_receive(receive: Receive, pace: BodyPace, sha256_hex: str) -> Receiv
         try:
             message = await pace.wait(receive())
         except TimeoutError:
-            raise HttpError(408, "the body came too slowly, and was not waited for", connection="close") from None
+            raise HttpError(408, "the body came too slowly", connection="close") from None
         if message["type"] != "http.request":
             return message
         body = message.get("body", b"")
@@ -166,7 +166,7 @@ def checked_receive(receive: Receive, pace: BodyPace, sha256_hex: str) -> Receiv
         if sha256_hex:
             digest.update(body)
             if not message.get("more_body", False) and not compare_digest(digest.hexdigest(), sha256_hex):
-                raise HttpError(400, "the body is not the one that was signed: its SHA-256 is another")
+                raise HttpError(400, "the body is not the one that was signed: its SHA-256 differs")
         return message
 
     return receiving

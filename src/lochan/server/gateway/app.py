@@ -154,7 +154,7 @@ def _check_host(scope: Any, request: S3Request) -> None:
     """As HTTP asks: without a host, or with two, nobody knows which bucket is meant. Raises InvalidRequest."""
     hosts = [value for name, value in request.raw_headers if name == "host"]
     if len(hosts) > 1 or (not any(hosts) and scope.http_version == "1.1"):
-        raise S3Error("InvalidRequest", "A request of HTTP/1.1 names its host, once.")
+        raise S3Error("InvalidRequest", "An HTTP/1.1 request must have exactly one Host header.")
 
 
 async def _drained(gateway: Gateway, request: S3Request) -> bool:

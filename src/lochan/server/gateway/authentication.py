@@ -61,7 +61,7 @@ def _unreadable(request: S3Request, error: S3Error) -> S3Error | None:
     this letter in truth is signed with it."""
     if error.code != "SignatureDoesNotMatch" or "\ufffd" not in request.path:
         return None
-    return S3Error("InvalidURI", "The path is no valid UTF-8, or its signature does not match.", URI=request.path)
+    return S3Error("InvalidURI", "The path is not valid UTF-8, or its signature does not match.", URI=request.path)
 
 
 def now(gateway: Gateway) -> float:

@@ -73,10 +73,12 @@ async def object_address(
     its `root/` will do: a folder that is always there, of which nothing is stored."""
     address = await resolve_address(gateway, request, bucket or request.bucket, key or request.key, blind=blind)
     if not address.path and not (root and (key or request.key).endswith("/")):
-        raise S3Error("NoSuchKey", "A key is a branch, a tag or a commit, a slash and a path.", Key=key or request.key)
+        raise S3Error(
+            "NoSuchKey", "A key must name a branch, a tag or a commit, then a slash and a path.", Key=key or request.key
+        )
     await require_at(gateway, request, action, address)
     if "\0" in address.path:  # no operation takes one, so none says that it is only not there
-        raise S3Error("InvalidArgument", "A key has no NUL in it.", ArgumentName="Key")
+        raise S3Error("InvalidArgument", "A key cannot contain a NUL character.", ArgumentName="Key")
     return address
 
 
@@ -129,10 +131,10 @@ def check_writable(address: ObjectAddress) -> None:
     if address.resolved is None:
         raise S3Error("NoSuchKey", f"There is no branch {address.branch!r} to write to.")
     if address.repository.repository.kind == POOL:
-        raise S3Error("AccessDenied", "A pool holds rows, and no objects can be written to it or deleted from it.")
+        raise S3Error("AccessDenied", "This is a pool of rows: objects cannot be written to it or deleted from it.")
     if address.workspace or (address.resolved.branch is not None and address.resolved.branch.name == address.ref):
         return
-    raise S3Error("AccessDenied", f"{address.ref!r} is no branch, and only branches can be written to.")
+    raise S3Error("AccessDenied", f"{address.ref!r} is not a branch; only branches can be written to.")
 
 
 async def get_entry(address: ObjectAddress) -> Entry:

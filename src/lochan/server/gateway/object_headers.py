@@ -112,7 +112,7 @@ def checksum_headers(entry: Entry) -> Headers:
 def _override(request: S3Request, name: str) -> str:
     value = request.query[name]
     if not value.isprintable():
-        raise S3Error("InvalidArgument", "Header value has characters that no header can have.", ArgumentName=name)
+        raise S3Error("InvalidArgument", "The value has characters that a header cannot have.", ArgumentName=name)
     return value
 
 

@@ -67,4 +67,4 @@ def test_a_server_that_is_not_ready_names_no_place() -> None:
 
     answer = run(ready(cast(Api, SimpleNamespace(lake=SimpleNamespace(repositories=fail))), request("::1", "http")))
     assert answer.status_code == 503
-    assert b"/" not in bytes(answer.body) and b"log tells why" in bytes(answer.body)
+    assert b"/" not in bytes(answer.body) and b"log says why" in bytes(answer.body)

@@ -62,7 +62,7 @@ async def playing(queries: Queries) -> None:
         )
 
     first, second = begin("ann"), begin("ann")
-    with pytest.raises(HttpError, match="1 queries of yours wait already"):
+    with pytest.raises(HttpError, match="1 waiting queries per user is the most"):
         begin("ann")
     other = begin("bob")
     await until(lambda: WAITING not in (first.state, other.state))

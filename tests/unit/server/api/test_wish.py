@@ -24,17 +24,17 @@ def test_all_that_can_be_said() -> None:
 @pytest.mark.parametrize(
     ("fields", "told"),
     [
-        ('"timeout": "2m"', "timeout: 2m is not within what this server allows, 60s"),
+        ('"timeout": "2m"', "timeout: 2m is not between 0 and 60s, the most this server allows"),
         ('"timeout": 0', "timeout: '0.0' is not a length of time, such as 30s, 5m or 500ms"),
         ('"timeout": "soon"', "timeout: 'soon' is not a length of time, such as 30s, 5m or 500ms"),
-        ('"memory": 300000001', "memory: 300000001 is not within what this server allows, 286 MiB"),
-        ('"memory": "0"', "memory: 0 is not within what this server allows, 286 MiB"),
+        ('"memory": 300000001', "memory: 300000001 is not between 0 and 286 MiB, the most this server allows"),
+        ('"memory": "0"', "memory: 0 is not between 0 and 286 MiB, the most this server allows"),
         ('"memory": -1', "memory: '-1' is not a size, such as 256MB, 10GB or 1.5GiB"),
         ('"memory": 1.5', "$.memory"),
         ('"limit": "3"', "$.limit"),
         ('"at": "a b"', "at: 'a b' is no ref"),
         ('"at": "{never}"', "no time"),
-        ('"language": "sql"', "query: this is no SQL: it begins with neither select nor with"),
+        ('"language": "sql"', "query: this is not SQL: it must begin with select or with"),
     ],
 )
 def test_each_mistake_names_its_field(fields: str, told: str) -> None:

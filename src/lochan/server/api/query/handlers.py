@@ -51,7 +51,7 @@ async def cancel_query(api: Api, request: Request) -> Response:
 async def _body(request: Request) -> bytes:
     kind = request.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
     if kind != "application/json":
-        raise HttpError(415, "a query is sent as application/json")
+        raise HttpError(415, "a query must be sent as application/json")
     data = b""
     async for piece in request.stream():
         data += piece
@@ -65,7 +65,7 @@ async def _found(api: Api, request: Request) -> QueryRun:
     id = request.path_params["id"]
     run = api.queries.find(id)
     if run is None or (run.user != _user(request) and not await _manages(api, request)):
-        raise HttpError(404, f"there is no query {id!r}, or not any more")
+        raise HttpError(404, f"there is no query {id!r}, or it has been forgotten")
     return run
 
 

@@ -70,9 +70,9 @@ class Queries:
     def _check_room(self, user: str) -> None:
         own = sum(each.user == user for each in self._waiting)
         if own >= self.settings.waiting_per_user:
-            raise HttpError(429, f"{own} queries of yours wait already, and no more may: try again", retry_after="1")
+            raise HttpError(429, f"{own} waiting queries per user is the most: try again", retry_after="1")
         if len(self._waiting) >= self.settings.waiting:
-            raise HttpError(429, "too many queries run and wait already: try again", retry_after="1")
+            raise HttpError(429, "too many queries are running and waiting: try again", retry_after="1")
 
     def _may_run(self, user: str) -> bool:
         """One user never has all of the threads, unless the settings say so."""

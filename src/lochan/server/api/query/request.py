@@ -57,9 +57,9 @@ def parse_request(data: bytes, settings: QuerySettings) -> QueryRequest:
     try:
         body = _decoder.decode(data)
     except msgspec.DecodeError as error:  # no JSON, or not of this form
-        raise HttpError(400, f"the body is no wish for a query: {error}") from None
+        raise HttpError(400, f"the body is not a query request: {error}") from None
     if body.limit is not None and body.limit < 0:
-        raise HttpError(400, "limit: this is no number of rows")
+        raise HttpError(400, "limit: must be 0 or more")
     _check_language(body)
     seconds = _within("timeout", body.timeout, LENGTH, settings.seconds, f"{settings.seconds:g}s")
     memory = _within("memory", body.memory, SIZE, settings.memory_bytes, shown(settings.memory_bytes))
@@ -69,9 +69,9 @@ def parse_request(data: bytes, settings: QuerySettings) -> QueryRequest:
 
 def _check_language(body: _Body) -> None:
     if not body.query.strip():
-        raise HttpError(400, "query: it is empty")
+        raise HttpError(400, "query: must not be empty")
     if body.language == "sql" and not is_sql(body.query):
-        raise HttpError(400, "query: this is no SQL: it begins with neither select nor with")
+        raise HttpError(400, "query: this is not SQL: it must begin with select or with")
 
 
 def _within(name: str, given: float | str | None, kind: Kind, most: float, most_shown: str) -> float:
@@ -83,7 +83,9 @@ def _within(name: str, given: float | str | None, kind: Kind, most: float, most_
         raise HttpError(400, f"{name}: {str(given)[:50]!r} is not {kind.expected}") from None
     assert isinstance(value, int | float)
     if not 0 < value <= most:
-        raise HttpError(400, f"{name}: {str(given)[:50]} is not within what this server allows, {most_shown}")
+        raise HttpError(
+            400, f"{name}: {str(given)[:50]} is not between 0 and {most_shown}, the most this server allows"
+        )
     return value
 
 
@@ -113,7 +115,7 @@ def accepted(header: str) -> OutputForm:
         if fits and quality > best:
             best, found = quality, fits
     if not found:
-        raise HttpError(406, f"rows are given as {', '.join(FORMS)}: Accept names none of these")
+        raise HttpError(406, f"Accept must name one of {', '.join(FORMS)}")
     return OutputForm(FORMS[found], _SENT_AS.get(found, found))
 
 

@@ -55,7 +55,7 @@ class QueryResponse(Response):
 
     def _failed(self, error: BaseException) -> Response:
         known = isinstance(error, LochanError)
-        answer = error_response(error) if known else message(500, "the server has failed; its log tells more")  # type: ignore[arg-type]
+        answer = error_response(error) if known else message(500, "the server has failed; its log says more")  # type: ignore[arg-type]
         answer.headers[ID] = self._run.id
         return answer
 

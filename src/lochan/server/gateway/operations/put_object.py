@@ -32,7 +32,7 @@ async def put_object(gateway: Gateway, request: S3Request) -> Response:
 async def _root(address: ObjectAddress, incoming: IncomingBody) -> Entry:
     """A client that makes each folder on the way to a file makes this one too, and it is there."""
     if incoming.length:
-        raise S3Error("InvalidArgument", f"A path is missing behind {address.ref!r}.")
+        raise S3Error("InvalidArgument", f"The key has no path after {address.ref!r}.")
     await incoming.whole()
     return await get_entry(address)
 

@@ -19,12 +19,12 @@ async def rename_object(gateway: Gateway, request: S3Request) -> Response:
     target = await object_address(gateway, request, "fs:WriteObject")
     check_writable(target)
     if SOURCE not in request.headers:
-        raise S3Error("InvalidArgument", "A rename names its source.", ArgumentName=SOURCE)
+        raise S3Error("InvalidArgument", "A rename must name its source.", ArgumentName=SOURCE)
     named = copy_source(request.headers[SOURCE])
     for action in ("fs:ReadObject", DELETE):
         source = await object_address(gateway, request, action, named.bucket, named.key)
     if source.repository is not target.repository or source.ref != target.ref:
-        raise S3Error("InvalidRequest", "An object can be renamed on its own branch only; copy it instead.")
+        raise S3Error("InvalidRequest", "An object can only be renamed within its branch; copy it instead.")
     wanted, of_source = conditions(request.headers), conditions(request.headers, f"{SOURCE}-")
 
     def check_both(there: Entry | None, here: Entry | None) -> None:

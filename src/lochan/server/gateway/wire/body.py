@@ -177,12 +177,12 @@ class ChunkedBody:
         """minio-go ends its unsigned trailers with one line end too many."""
         self._lines += 1
         if line or self._lines > TRAILER_LINES_MAX:
-            raise S3Error("IncompleteBody", "There are bytes behind the end of the body.")
+            raise S3Error("IncompleteBody", "There are bytes after the end of the body.")
 
     def _end_of_trailers(self) -> None:
         signature = self.trailers.pop(_TRAILER_SIGNATURE, None)
         if self._promised and self._promised not in self.trailers:
-            raise S3Error("MalformedTrailerError", f"The promised trailer {self._promised} did not come.")
+            raise S3Error("MalformedTrailerError", f"The announced trailer {self._promised} is missing.")
         if self._chain is not None and self._promised:
             self._chain.prove_trailers(self.trailers, signature)
         elif signature is not None:

@@ -63,7 +63,7 @@ def post_form(fields: Iterable[tuple[str, str]], bucket: str, filename: str) -> 
     for name, value in fields:
         name = name.lower()
         if name in found:
-            raise S3Error("InvalidArgument", "POST requires exactly one field of a name.", ArgumentName=name[:256])
+            raise S3Error("InvalidArgument", "A form cannot have two fields of the same name.", ArgumentName=name[:256])
         found[name] = value
     if not found.get("key"):
         raise S3Error("UserKeyMustBeSpecified")

@@ -88,7 +88,7 @@ def _refuse_open(names: frozenset[str]) -> None:
     if loose:
         raise S3Error(
             "AccessDenied",
-            "There were parameters in the query which a link of version 2 does not sign; make the link by version 4.",
+            "The query has parameters that a version 2 signature does not cover; sign the link with version 4.",
             ParametersNotSigned=", ".join(loose)[:512],
         )
 

@@ -37,7 +37,7 @@ class Realm:
             raise S3Error(
                 "InvalidRequest",
                 "The authorization mechanism you have provided is not supported. Please use AWS4-HMAC-SHA256. "
-                f"Signatures of version 2 are turned off on this server; the setting {V2_SETTING} turns them on.",
+                f"Version 2 signatures are turned off on this server; the setting {V2_SETTING} turns them on.",
             )
 
     def credential(self, text: str, timestamp: str, code: str, prefix: str) -> Credential:

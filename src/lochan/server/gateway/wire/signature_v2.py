@@ -134,7 +134,7 @@ def _meant_value(name: str, value: str) -> str:
     if _AMBIGUOUS.search(meant):
         raise S3Error(
             "AccessDenied",
-            f"A signature of version 2 cannot cover an ampersand or a control character in {name}; sign by version 4.",
+            f"A version 2 signature cannot cover an ampersand or a control character in {name}; sign with version 4.",
         )
     return meant
 

@@ -98,7 +98,7 @@ def refuse_unsigned(headers: Mapping[str, str], names: str) -> None:
     listed = names.split(";")
     signed = set(listed)
     if len(signed) != len(listed):  # a long header listed a thousand times would be a long text to hash
-        raise S3Error("AuthorizationHeaderMalformed", "A header is listed more than once among those that are signed.")
+        raise S3Error("AuthorizationHeaderMalformed", "A header is listed more than once in SignedHeaders.")
     missing = [name for name in headers if name.startswith("x-amz-") and name not in signed]
     if "host" not in signed:
         missing.append("host")
