@@ -12,7 +12,7 @@ from lochan.engines.compacting import Compacted, Wish, rehearse
 from lochan.engines.row_diff.sides import Wish as Refs
 from lochan.engines.spark import session
 from lochan.errors import ConcurrentCommit, Gone, NothingToDo
-from lochan.jobs.compact.compact import CompactOptions, compact
+from lochan.jobs.compaction import CompactOptions, compact
 from lochan.jobs.diff_rows import DiffOptions
 from lochan.jobs.job_list import jobs
 from lochan.lake import Lake, World

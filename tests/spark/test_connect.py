@@ -17,7 +17,7 @@ from lochan.engines.spark import session
 from lochan.engines.spark.place import SparkPlace
 from lochan.errors import Gone, PreconditionFailed
 from lochan.formats.pool_settings import PoolKey, PoolSettings
-from lochan.jobs.compact.compact import CompactOptions, compact
+from lochan.jobs.compaction import CompactOptions, compact
 from lochan.jobs.diff_rows import DiffOptions
 from lochan.jobs.job_list import jobs
 from lochan.lake import Lake

@@ -19,7 +19,7 @@ from lochan.engines.row_diff.sides import Wish
 from lochan.engines.spark import session
 from lochan.engines.spark.bucket_check import BucketCheck
 from lochan.errors import Corrupt, Gone
-from lochan.jobs.compact.compact import CompactOptions, compact
+from lochan.jobs.compaction import CompactOptions, compact
 from lochan.jobs.diff_rows import DiffOptions
 from lochan.lake import Lake
 from lochan.query.sources.snapshot import DataObject

@@ -68,7 +68,7 @@ def command(
 
     async def work(opened: Opened) -> dict[str, Any]:
         from lochan.engines.compacting import Wish, rehearse
-        from lochan.jobs.compact.compact import CompactOptions, compact
+        from lochan.jobs.compaction import CompactOptions, compact
         from lochan.pools.upkeep import ALWAYS, UPKEEP
 
         wish = Wish(ids, _span(low, high, opened.pool), upto, UPKEEP if upkeep else ALWAYS)

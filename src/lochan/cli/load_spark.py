@@ -87,11 +87,11 @@ async def _load(
 ) -> "Loaded":
     from lochan.cli.progress import StageBar
     from lochan.engines.spark.telling import listener_of
-    from lochan.jobs.load.load import Where, load_files
+    from lochan.jobs.load.load import LoadContext, load_files
 
     with StageBar("load", wanted=wish.wants_progress) as bar:
         about = f"load of {repository.repository.name}"
-        where = Where(spark, listener_of(run, bar.show), f"lochan-{run.id}", about, run.wrote)
+        where = LoadContext(spark, listener_of(run, bar.show), f"lochan-{run.id}", about, run.wrote)
         run.log(f"{len(files):,} files, {sum(each.size for each in files):,} bytes")
         loaded = await load_files(
             repository, lake.place, branch, files, wish.words, actor=wish.by, where=where, how=wish.how

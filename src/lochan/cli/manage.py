@@ -94,7 +94,7 @@ class _Rounds:
         form: str,
     ) -> None:
         from lochan.cli.session import actor
-        from lochan.jobs.compact.compact import CompactOptions
+        from lochan.jobs.compaction import CompactOptions
 
         self._lake = lake
         self._upkeep = upkeep
@@ -180,7 +180,7 @@ class _Rounds:
         return errors
 
     async def _compact(self, repository: "OpenRepository", branch: str, wish: "Wish") -> "Compacted":
-        from lochan.jobs.compact.compact import compact
+        from lochan.jobs.compaction import compact
         from lochan.journal.request_key import part_of
 
         at = self._lake.queries().files, self._lake.place

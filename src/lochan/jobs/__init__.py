@@ -15,7 +15,7 @@ job_commit    all messages of a job become one commit, once
 record        what a job is and how far it has come, for whoever looks
 job_list      the jobs of a lake
 load          files of any format become rows of a pool
-compact       objects that overlap, or are small, become others
+compaction    objects that overlap, or are small, become others; with compaction_tasks for executors
 streams       topics and files that are followed into a pool
 diff_rows     rows that differ between two commits
 """

@@ -44,8 +44,8 @@ from lochan.errors import LochanError
 from lochan.formats.entry import Entry
 from lochan.formats.record import Actor
 from lochan.ids import Ids
-from lochan.jobs.load.keyed import Parts
-from lochan.jobs.load.shuffled import SPARK_SCHEMA, Received, sent
+from lochan.jobs.load.key_ranges import Parts
+from lochan.jobs.load.shuffle import SPARK_SCHEMA, Received, sent
 from lochan.jobs.messages import error_of, reports_errors
 from lochan.jobs.pool_writer import spark_folder
 from lochan.jobs.record import recorded

@@ -18,8 +18,8 @@ from lochan.engines.compacting import merged as merged_round_by_round
 from lochan.engines.duckdb.compact import Rewritten
 from lochan.engines.duckdb.limits import Limits
 from lochan.formats.pool_settings import PoolKey, PoolSettings
-from lochan.jobs.compact.compact import bounds_of, numbered, removed_by
-from lochan.jobs.compact.tasks import (
+from lochan.jobs.compaction import bounds_of, numbered, removed_by
+from lochan.jobs.compaction_tasks import (
     MergeGroup,
     MergeTask,
     Merging,

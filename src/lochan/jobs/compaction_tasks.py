@@ -24,7 +24,7 @@ from lochan.engines.duckdb.session import Session
 from lochan.formats.entry import Entry
 from lochan.formats.entry_table import table_of
 from lochan.ids import Ids
-from lochan.jobs.load.shuffled import Received, sent
+from lochan.jobs.load.shuffle import Received, sent
 from lochan.jobs.messages import TaskMessage, reports_errors
 from lochan.jobs.pool_writer import put, spark_folder
 from lochan.jobs.target import PoolTarget, PutCounter

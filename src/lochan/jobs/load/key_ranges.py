@@ -28,7 +28,7 @@ _NOTHING = ("NULL::INTEGER", "NULL::DOUBLE", "NULL::VARCHAR")
 Value = tuple[str, str, str]  # the class, a number, a text: SQL
 
 
-class Keyed:
+class KeyRanges:
     def __init__(self, session: Session, settings: PoolSettings) -> None:
         self._session = session
         self._settings = settings

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from lochan.engines.duckdb.load.lines import CHUNK_BYTES, Lines, is_valid
 from lochan.engines.duckdb.load.reading import Chunk, Plain
-from lochan.jobs.load.keyed import Parts
+from lochan.jobs.load.key_ranges import Parts
 from lochan.jobs.messages import TaskMessage
 from lochan.jobs.messages import decode as message_of
 from lochan.jobs.messages import encode as bytes_of

@@ -1,5 +1,14 @@
 """A compaction from the plan to the commit, on the engine that fits. It lands as the embedded one does: in one commit,
-on any head that still holds all that it read."""
+on any head that still holds all that it read.
+
+On Spark, groups of objects that one object holds are merged by a task each, larger ones by many:
+
+    objects of a group ──▶ rows, each with its part of the key ──▶ the rows of one part, in order ──▶ one object
+    └──────────────── tasks ─────────────────────┘   shuffle   └──────────────── tasks ─────────────────┘
+
+Rows stay as they lie in the files, column by column under one layout, so that each keeps its shape. Parts are cut by a
+sample of the keys, and do not overlap.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +44,7 @@ from lochan.engines.spark.telling import listener_of
 from lochan.engines.spark.watching import Listener
 from lochan.formats.entry import Entry
 from lochan.formats.record import Actor
-from lochan.jobs.compact.tasks import (
+from lochan.jobs.compaction_tasks import (
     SAMPLE_SCHEMA,
     MergeGroup,
     MergeTask,
@@ -47,7 +56,7 @@ from lochan.jobs.compact.tasks import (
     sample,
     split,
 )
-from lochan.jobs.load.shuffled import SPARK_SCHEMA
+from lochan.jobs.load.shuffle import SPARK_SCHEMA
 from lochan.jobs.messages import TaskMessage, error_of, together
 from lochan.jobs.record import recorded
 from lochan.jobs.target import TASK_MEMORY_BYTES, PoolTarget
