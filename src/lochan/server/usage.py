@@ -1,4 +1,4 @@
-"""The log of use: who read or wrote what, and when, as Parquet files in the lake.
+"""The usage log: who read or wrote what, and when, as Parquet files in the lake.
 
     _lake/usage/<yyyy-mm-dd>/<hhmmss.microseconds>-<process>.parquet
 

@@ -1,4 +1,4 @@
-"""The gateway as Granian calls it: a request comes, is found out, checked, carried out and answered.
+"""The gateway as Granian calls it: a request is located, authenticated, carried out and answered.
 
     scope ──▶ bucket and key ──▶ route ──▶ who asks? ──▶ operation, which asks: may they? ──▶ response
       │              └──────────────┴──────────┴──────────────────┴──▶ an error, in S3's words

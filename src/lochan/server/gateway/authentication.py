@@ -22,8 +22,8 @@ _MICROSECONDS = 1_000_000
 
 
 async def authenticate(gateway: Gateway, request: S3Request, *, form: bool = False) -> None:
-    """Who it is, is noted in the request. Raises AccessDenied for an anonymous one, and what the signature deserves.
-    A `form` may carry its signature inside, for its operation to check: until then it is nobody's, who may nothing."""
+    """Notes in the request who asks. Raises AccessDenied for an anonymous request, and S3's errors for a bad signature.
+    A `form` may carry its signature inside, for its operation to check: until then it is anonymous."""
     if await recognised(gateway, request, now(gateway)):
         gateway.guard.authenticated(request.source)
         return
@@ -48,7 +48,7 @@ async def identify(gateway: Gateway, request: S3Request, claim: Claim) -> None:
 
 
 def _learn(gateway: Gateway, request: S3Request, claim: HeaderV4) -> None:
-    """So that the next request of this client is known by its plan."""
+    """So that the next request of this client is verified by the cache."""
     access = gateway.access
     key = access.folded().key(claim.access_key_id)
     secret = None if key is None else access.unsealed.get(key.sealed)
@@ -70,8 +70,8 @@ def now(gateway: Gateway) -> float:
 
 
 async def recognised(gateway: Gateway, request: S3Request, now: float) -> bool:
-    """Whether a plan lets the request in, in a state of the lake that is new enough (A1): who it is, is noted in it
-    then. False says nothing."""
+    """Whether a cached verifier lets the request in, in a state of the lake that is new enough (A1). Who asks is noted
+    in the request then. False says nothing."""
     headers = request.headers
     authorization, payload = headers.get("authorization", ""), headers.get("x-amz-content-sha256", "")
     pairs = query_pairs(request.raw_query) if request.raw_query else []

@@ -1,12 +1,12 @@
-"""Signatures of version 4 in the header, checked by a plan.
+"""Signatures of version 4 in the header, verified by what an earlier request of the same client has shown.
 
 An Authorization header without the signature at its end is the same for a client all day. What follows from it (the
-key, what is signed, where the HMAC begins) is worked out once, after the general way has let a request in by it.
+key, what is signed, where the HMAC begins) is worked out once, after the general path has let a request in by it.
 
     AWS4-HMAC-SHA256 Credential=…/20261115/us-east-1/s3/aws4_request, SignedHeaders=host;x-amz-date, Signature=0b3c…
     └──────────────────────────────── the same ─────────────────────────────────────────────────────────────┘
 
-A plan never refuses anybody: what does not hold by it goes the general way, which says why.
+A cached verifier never refuses anybody: what it does not verify takes the general path, which says why.
 """
 
 from collections.abc import Collection, Mapping
@@ -27,7 +27,7 @@ _SHAPES_MAX = 256
 SIGNATURE_DIGITS: Final = 64
 _BLOCK_BYTES = 64  # of SHA-256, for HMAC
 _INNER, _OUTER = bytes(each ^ 0x36 for each in range(256)), bytes(each ^ 0x5C for each in range(256))
-_TOKEN = "x-amz-security-token"  # no key here is one of a session, which is for the general way to say
+_TOKEN = "x-amz-security-token"  # no key here is one of a session, which is for the general path to say
 _METADATA = "x-amz-meta-"
 
 # Headers that say nothing but who asks, and how.
@@ -113,8 +113,8 @@ class CachedVerifier:
     def verifies(
         self, signature: str, method: str, path: str, query: str, headers: Mapping[str, str], payload: str, now: float
     ) -> bool:
-        """Whether this is the signature of such a request, made by the plan's key. `path` and `query` are canonical,
-        `now` is in seconds since 1970. That all headers are signed that must be is for `shape` to say."""
+        """Whether this is the signature of such a request by this verifier's key. `path` and `query` are canonical, `now`
+        is in seconds since 1970. Whether all headers are signed that must be, `shape` says."""
         date = headers.get("x-amz-date", "")
         seconds = parse_iso_basic(date)
         if seconds is None or abs(now - seconds) > SKEW_SECONDS_MAX:
@@ -133,8 +133,8 @@ class CachedVerifier:
 
 
 class VerifierCache:
-    """By the Authorization header but for its last 64 characters. One that is not known is tried by a plan of nobody's,
-    which takes as long as one that fails: how long an answer takes does not tell whether a key is known."""
+    """By the Authorization header without its last 64 characters. One that is not known is tried by a verifier of
+    nobody's, which takes as long as one that fails: the time of an answer does not tell whether a key is known."""
 
     def __init__(self) -> None:
         self._verifiers: dict[str, CachedVerifier] = {}
@@ -147,7 +147,7 @@ class VerifierCache:
         return self._verifiers.get(authorization[:-SIGNATURE_DIGITS], self._nobodys)
 
     def learn(self, authorization: str, signed: Signed, key: AccessKey, secret: str) -> None:
-        """From a request that the general way has let in. `secret` is that of `key`, whatever key it was let in by."""
+        """From a request that the general path has let in. `secret` is that of `key`, whatever key it was let in by."""
         if not authorization.endswith(f"Signature={signed.signature}") or len(signed.signature) != SIGNATURE_DIGITS:
             return
         if ";" not in signed.names:

@@ -1,4 +1,4 @@
-"""One look at the journals for all requests that have come by the time it is taken (rule A1).
+"""One probe of the journals for all requests that have arrived by the time it is sent (rule A1).
 
     loop turns    request request request ▏look▏answer answer answer ▏request …
                      └───────┴───────┴── have arrived before the look was sent

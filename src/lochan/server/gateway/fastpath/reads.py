@@ -68,7 +68,7 @@ class FastReads:
         pairs = scope.headers.items()
         headers = dict(pairs)
         key = self._signed_by(method, path, headers)
-        if key is None or len(pairs) != len(headers):  # several of one name are joined, the general way
+        if key is None or len(pairs) != len(headers):  # several of one name are joined, the general path
             return False
         answer = self._answers.find(key, path)
         repository = self._gateway.opened(path[1:].partition("/")[0]) if answer is None else answer.repository
@@ -82,7 +82,7 @@ class FastReads:
                     await each.fresh()
             if answer is None or answer.numbers != (lake.tail.state.number, journal.tail.state.number):
                 answer = await self._looked_up(key, repository, path)
-        except LochanError:  # the general way tells of it
+        except LochanError:  # the general path tells of it
             return False
         if answer is None:
             return False

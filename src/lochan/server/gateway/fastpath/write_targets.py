@@ -44,7 +44,7 @@ class WriteTargets:
 
     def find(self, verifier: CachedVerifier, at: str) -> WriteTarget | None:
         """In a state of the lake that is new enough (A1). None: the branch is not known here, or the path is none, or
-        the plan's key may not write there."""
+        the verifier's key may not write there."""
         bucket, _, key = at[1:].partition("/")
         ref, _, path = ("", "", key) if self._flat else key.partition("/")
         if not path or len(path) * 4 > KEY_BYTES_MAX or "\0" in path:

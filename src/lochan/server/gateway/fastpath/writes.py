@@ -2,9 +2,9 @@
 no query and no condition.
 
     headers ──▶ who, what is kept ──▶ look at the lake ──▶ may they? ──▶ body ──▶ pack ──▶ journal ──▶ answer
-       └──────────────┴────────────────────┴─────────────────┴────────────┴──▶ the general way, from the beginning
+       └──────────────┴────────────────────┴─────────────────┴────────────┴──▶ the general path, from the beginning
 
-What would be refused goes the general way before its body is read; what its body gives away, with the body in hand.
+What would be refused takes the general path before its body is read; what its body gives away, with the body in hand.
 From the pack on there is no way back, and errors are answered as they are there.
 """
 
@@ -70,8 +70,8 @@ class FastWrites:
         self._kept_headers: dict[tuple[str, ...], ObjectHeaders] = {}  # by the names and values of what is kept
 
     async def answered(self, scope: Any, protocol: Any, arrived: float) -> Any:
-        """None, or else the other side to go the general way with: it is not so plain, and nothing has been done, but
-        for a body that was taken."""
+        """None if it was answered; else the protocol to take the general path with. Nothing has been done then, except
+        that the body may have been read."""
         write = self._plain_write(scope)
         if write is None or not await self._is_fresh(arrived):
             return protocol
@@ -154,7 +154,7 @@ class FastWrites:
             await self._gateway.probes.wait(lake)
             if not lake.tail.anchor.sent > arrived:  # something has been appended
                 await lake.fresh()
-        except LochanError:  # the general way tells of it
+        except LochanError:  # the general path tells of it
             return False
         return True
 
@@ -167,7 +167,7 @@ class FastWrites:
         return id
 
     def _request(self, scope: Any, protocol: Any, arrived: float, target: WriteTarget, user: str) -> S3Request:
-        """As the general way would have it by now, to be told of an error."""
+        """As the general path would have it by now, to be told of an error."""
         request = S3Request(scope, protocol, self._gateway.request_id(), arrived)
         request.bucket, request.key, request.user = target.bucket, target.key, user
         request.body_taken = request.body_ended = True
