@@ -113,8 +113,8 @@ class CachedVerifier:
     def verifies(
         self, signature: str, method: str, path: str, query: str, headers: Mapping[str, str], payload: str, now: float
     ) -> bool:
-        """Whether this is the signature of such a request by this verifier's key. `path` and `query` are canonical, `now`
-        is in seconds since 1970. Whether all headers are signed that must be, `shape` says."""
+        """Whether this is the signature of such a request by this verifier's key. `path` and `query` are canonical;
+        `now` is in seconds since 1970. Whether all headers are signed that must be, `shape` says."""
         date = headers.get("x-amz-date", "")
         seconds = parse_iso_basic(date)
         if seconds is None or abs(now - seconds) > SKEW_SECONDS_MAX:
