@@ -23,7 +23,7 @@ from lochan.engines.duckdb.load.load import Loaded
 from lochan.engines.spark.place import SparkPlace
 from lochan.engines.spark.session import session_at, stop
 from lochan.jobs.load.files import local_file
-from lochan.jobs.load.load import Where, load_files
+from lochan.jobs.load.load import LoadContext, load_files
 from lochan.lake import Lake
 from lochan.pools.settings import parse
 from lochan.store.local import LocalStore
@@ -102,7 +102,9 @@ def _load(spark: SparkSession, folder: Path, file: Path) -> Loaded:
         await lake.create_pool("logs", parse(["ts:time"]), actor=ACTOR)
         repository = await lake.open_repository("logs")
         try:
-            return await load_files(repository, lake.place, "main", [local_file(file)], actor=ACTOR, where=Where(spark))
+            return await load_files(
+                repository, lake.place, "main", [local_file(file)], actor=ACTOR, where=LoadContext(spark)
+            )
         finally:
             await repository.close()
             await lake.close()

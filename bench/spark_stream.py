@@ -23,7 +23,7 @@ from bench.table import show
 from lochan.engines.duckdb.limits import STANDARD
 from lochan.engines.spark.place import SparkPlace
 from lochan.engines.spark.session import session_at, stop
-from lochan.jobs.landing import Landed
+from lochan.jobs.job_commit import LandResult
 from lochan.lake import Lake
 from lochan.pools.settings import parse
 from lochan.spark.batches import Batches
@@ -55,7 +55,7 @@ def main() -> None:
 def _stream(spark: SparkSession, folder: Path) -> None:
     lake = str(folder / "lake")
     asyncio.run(_make(lake))
-    landed: list[tuple[float, Landed]] = []
+    landed: list[tuple[float, LandResult]] = []
     frame = spark.readStream.format("rate").option("rowsPerSecond", RATE).load()
     to = destination(found_lake(lake), prefix_uri("logs"), NOTHING)
     batches = Batches(to, str(folder / "checkpoint"), tell=lambda _, each: landed.append((time(), each)))

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from lochan.engines.run_query import RunOptions
     from lochan.formats.entry import Entry
     from lochan.formats.pool_settings import PoolSettings
-    from lochan.jobs.diffing import How as RowHow
-    from lochan.jobs.record import JobRun
+    from lochan.jobs.diff_rows import DiffOptions
+    from lochan.jobs.record import JobReporter
     from lochan.journal.lines import EventLine
     from lochan.journal.trim import JournalTrim, Trimmed
     from lochan.pools.merge import RowMerge
@@ -332,7 +332,7 @@ class Lake:
     def open_access(self) -> OpenAccess:
         """Its users, keys and policies; see the functions of `lochan.access`."""
         if self._access is None:
-            from lochan.access.encryption_key import EncryptionKey
+            from lochan.access.encryption import EncryptionKey
             from lochan.access.open_access import OpenAccess
 
             secrets = EncryptionKey(self.store, self._clock, self._ids, lake=self.id, given=self._world.secret)
@@ -430,14 +430,14 @@ class Lake:
 
         return await ask(self.queries(), text, how or RunOptions())
 
-    async def diff_rows(self, name: str, wish: RowDiffRequest, how: RowHow | None = None) -> RowDiff:
+    async def diff_rows(self, name: str, wish: RowDiffRequest, how: DiffOptions | None = None) -> RowDiff:
         """Which rows differ between two commits of a pool, or of files of a repository. To be closed by the caller.
         Raises NotFound, Invalid for a key that does not tell rows apart, Gone."""
-        from lochan.jobs.diffing import PLAIN, diff_rows
+        from lochan.jobs.diff_rows import DEFAULT_DIFF, diff_rows
 
         repository = await self.open_repository(name)
         try:
-            return await diff_rows(repository, self.queries().files, self.place, wish, how or PLAIN)
+            return await diff_rows(repository, self.queries().files, self.place, wish, how or DEFAULT_DIFF)
         finally:
             await repository.close()
 
@@ -456,10 +456,10 @@ class Lake:
             )
         return self._queries
 
-    def _tell(self, kind: str, about: str, actor: Actor, where: str) -> JobRun:
-        from lochan.jobs.record import JobRun
+    def _tell(self, kind: str, about: str, actor: Actor, where: str) -> JobReporter:
+        from lochan.jobs.record import JobReporter
 
-        return JobRun(self, kind, about, actor, where)
+        return JobReporter(self, kind, about, actor, where)
 
     @property
     def parts(self) -> tuple[type[Part], ...]:
@@ -468,7 +468,7 @@ class Lake:
 
     async def user_rows(self, time: int | None) -> list[dict[str, Any]]:
         """The users that there are, or were at that moment, for queries."""
-        from lochan.access.user_rows import user_rows
+        from lochan.access.query_rights import user_rows
 
         return await user_rows(self._own, self.parts, time)
 

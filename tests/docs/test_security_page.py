@@ -7,7 +7,7 @@ from lochan.access.actions import ACTIONS
 from lochan.config.names import OTHER_VARIABLES
 from lochan.config.settings import SETTINGS
 from lochan.server.api.routes import OPEN, ROUTES
-from lochan.server.settings import Limits
+from lochan.server.settings import ClientLimits
 
 FOLDER = Path(__file__).parents[2] / "docs" / "operations"
 TEXT = (FOLDER / "security.md").read_text(encoding="utf-8")
@@ -38,12 +38,12 @@ def test_the_limits_are_those_of_the_code() -> None:
         assert number is not None and told.split()[0] == number[0], key
     limits = [KEYS[key].default for key, _ in rows if key.startswith("server.")]
     assert [float((each or "").removesuffix("kB")) for each in limits] == [
-        Limits().connections,
-        Limits().anonymous,
-        Limits().anonymous_per_address,
-        Limits().requests,
-        Limits().authentication_s,
-        Limits().body_bytes_per_s / 1_000,
+        ClientLimits().connections,
+        ClientLimits().anonymous,
+        ClientLimits().anonymous_per_address,
+        ClientLimits().requests,
+        ClientLimits().authentication_s,
+        ClientLimits().body_bytes_per_s / 1_000,
     ]
 
 

@@ -8,9 +8,9 @@ import pytest
 from lochan.clock import SystemClock
 from lochan.errors import Conflict
 from lochan.ids import Ids
-from lochan.jobs.failing import TaskFailed, explained
 from lochan.jobs.load.files import File, local_file
-from lochan.jobs.load.load import Cutting
+from lochan.jobs.load.load import LoadSizes
+from lochan.jobs.messages import TaskFailed, error_of
 from lochan.store.place import StorePlace
 from tests.run import run
 from tests.servers.minio import MinioServer
@@ -38,7 +38,7 @@ def test_objects_of_a_bucket(tmp_path: Path, minio_server: MinioServer) -> None:
     async def play() -> None:
         async with job_pool(tmp_path) as pool:
             there = [await stored(place, name, data) for name, data in FILES.items()]
-            loaded = await load_here(pool, there, cutting=Cutting(part_bytes=6_000, piece_bytes=2_000))
+            loaded = await load_here(pool, there, cutting=LoadSizes(part_bytes=6_000, piece_bytes=2_000))
             assert loaded.faults.count == 0
             ours = await rows(pool, "logs")
             for name, data in FILES.items():
@@ -60,7 +60,7 @@ def test_an_object_that_changes_meanwhile(tmp_path: Path, minio_server: MinioSer
             await stored(place, "a.ndjson", ndjson(MIXED[::-1]))  # as long as before
             with pytest.raises(TaskFailed) as failed:
                 await load_here(pool, [file])
-            assert isinstance(explained(failed.value), Conflict)
+            assert isinstance(error_of(failed.value), Conflict)
             assert await pool.lake.rows("from logs") == []
 
     run(play())

@@ -133,8 +133,8 @@ def framed(day: Day) -> Any:
 
 
 def compacted(day: Day) -> Any:
-    from lochan.jobs.compact import compact
-    from lochan.jobs.compact.tasks import cut, merge_part
+    from lochan.jobs import compaction
+    from lochan.jobs.compaction_tasks import cut, merge_part
 
     flags = day.flags("compact")
     fine("create", "small", "--key", "k", "--size", "4KiB")
@@ -142,8 +142,8 @@ def compacted(day: Day) -> Any:
         lines = "".join(f'{{"k":{n},"text":"{n * 2654435761 % (1 << 32):x}"}}\n' for n in range(start, COUNT, 3))
         fine("load", "small", "-", given=lines)
     with (
-        patched(compact, "cut", dying(cut, flags)),
-        patched(compact, "merge_part", slow(merge_part, flags)),
+        patched(compaction, "cut", dying(cut, flags)),
+        patched(compaction, "merge_part", slow(merge_part, flags)),
     ):
         done = answer("compact", "small", *day.engine)
     return {

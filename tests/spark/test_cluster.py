@@ -174,7 +174,7 @@ def test_a_task_that_all_executors_die_of(day: dict[str, Any]) -> None:
     found = day["died"]
     assert found["code"] == 5, found
     first, hint = found["said"].splitlines()
-    assert first.startswith("lochan: Spark has failed: executors died with one and the same task")
+    assert first.startswith("lochan: Spark has failed: executors kept dying on the same task")
     assert "nothing was changed" in hint and "spark.executor.memory" in hint
     assert found["pools"] == ["logs"]
 

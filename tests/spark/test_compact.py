@@ -12,9 +12,9 @@ from lochan.engines.compact import Compacted, CompactRequest, rehearse
 from lochan.engines.row_diff.sides import RowDiffRequest as Refs
 from lochan.engines.spark import session
 from lochan.errors import ConcurrentCommit, Gone, NothingToDo
-from lochan.jobs.compact.compact import How, compact
-from lochan.jobs.diffing import How as DiffHow
-from lochan.jobs.listing import jobs
+from lochan.jobs.compaction import CompactOptions, compact
+from lochan.jobs.diff_rows import DiffOptions
+from lochan.jobs.job_list import jobs
 from lochan.lake import Lake, World
 from lochan.pools.commit_objects import delete_objects
 from lochan.pools.upkeep import UPKEEP
@@ -27,7 +27,7 @@ from tests.unit.engines.lake import ANN, QueryLake, query_lake
 from tests.unit.jobs.test_compact import MIXED, PLAIN, SCATTERED, SMALL, TEXT
 
 pytestmark = LEFT_SOCKETS
-SPARK = How("spark", spark=HERE)
+SPARK = CompactOptions("spark", spark=HERE)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -116,7 +116,7 @@ def test_a_lake_in_a_bucket_is_read_and_written_by_executors() -> None:
         repository = await opened.open_repository("logs")
         done = await compacted(lake, repository)
         assert done.after > 1
-        with await opened.diff_rows("logs", Refs("main~1", "main"), DiffHow("spark", spark=HERE)) as diff:
+        with await opened.diff_rows("logs", Refs("main~1", "main"), DiffOptions("spark", spark=HERE)) as diff:
             assert diff.same
             assert diff.sides.size_bytes == done.bytes_before + done.bytes_after
         await repository.close()

@@ -17,10 +17,9 @@ from lochan.engines.spark import session
 from lochan.engines.spark.place import SparkPlace
 from lochan.errors import Gone, PreconditionFailed
 from lochan.formats.pool_settings import PoolKey, PoolSettings
-from lochan.jobs.compact.compact import How as CompactHow
-from lochan.jobs.compact.compact import compact
-from lochan.jobs.diffing import How as DiffHow
-from lochan.jobs.listing import jobs
+from lochan.jobs.compaction import CompactOptions, compact
+from lochan.jobs.diff_rows import DiffOptions
+from lochan.jobs.job_list import jobs
 from lochan.lake import Lake
 from lochan.store.local import LocalStore
 from tests.spark.connect import connect_server
@@ -161,12 +160,12 @@ def test_a_compaction_and_a_diff_of_rows(how: RunOptions, tmp_path: Path) -> Non
             )
             repository = await lake.lake.open_repository("pool")
             at = lake.lake.queries().files, lake.lake.place
-            done = await compact(repository, "main", *at, actor=ANN, how=CompactHow("spark", spark=how.spark))
+            done = await compact(repository, "main", *at, actor=ANN, how=CompactOptions("spark", spark=how.spark))
             await repository.close()
             assert done.after > 2
             await lake.load("pool", rows[:2])
             with await lake.lake.diff_rows(
-                "pool", RowDiffRequest("main~2", "main"), DiffHow("spark", spark=how.spark)
+                "pool", RowDiffRequest("main~2", "main"), DiffOptions("spark", spark=how.spark)
             ) as found:
                 assert (found.added, found.removed) == (2, 0)
                 assert found.frame.count() == 2

@@ -19,9 +19,8 @@ from lochan.engines.run_query import RunOptions
 from lochan.engines.spark import session
 from lochan.engines.spark.bucket_check import BucketCheck
 from lochan.errors import Corrupt, Gone
-from lochan.jobs.compact.compact import How as CompactHow
-from lochan.jobs.compact.compact import compact
-from lochan.jobs.diffing import How as DiffHow
+from lochan.jobs.compaction import CompactOptions, compact
+from lochan.jobs.diff_rows import DiffOptions
 from lochan.lake import Lake
 from lochan.pools.snapshot import DataObject
 from lochan.store.local import LocalStore
@@ -98,7 +97,7 @@ async def _query(lake: Lake) -> None:
 
 async def _compact(lake: Lake) -> None:
     logs = await lake.open_repository("logs")
-    how = CompactHow(engine="spark", spark=HERE)
+    how = CompactOptions(engine="spark", spark=HERE)
     try:
         await compact(logs, "main", lake.queries().files, lake.place, actor=ANN, how=how)
     finally:
@@ -106,7 +105,7 @@ async def _compact(lake: Lake) -> None:
 
 
 async def _diff(lake: Lake) -> None:
-    (await lake.diff_rows("logs", RowDiffRequest("main", "empty"), DiffHow(engine="spark", spark=HERE))).close()
+    (await lake.diff_rows("logs", RowDiffRequest("main", "empty"), DiffOptions(engine="spark", spark=HERE))).close()
 
 
 @pytest.mark.parametrize("act", [_query, _compact, _diff])

@@ -13,14 +13,14 @@ from lochan.engines.duckdb.limits import STANDARD
 from lochan.engines.row_diff.sides import RowDiffRequest
 from lochan.engines.spark import session
 from lochan.errors import Gone, Invalid
-from lochan.jobs.diffing import How
+from lochan.jobs.diff_rows import DiffOptions
 from tests.run import run
 from tests.spark.here import HERE, LEFT_SOCKETS
 from tests.unit.engines.lake import BY_K, QueryLake, query_lake
 from tests.unit.engines.test_diff_rows import BODY, CASES, KEYED, Rows, files, two_sides
 
 pytestmark = LEFT_SOCKETS
-SPARK, DUCKDB = How("spark", spark=HERE), How("duckdb")
+SPARK, DUCKDB = DiffOptions("spark", spark=HERE), DiffOptions("duckdb")
 LEFT: Rows = [{"k": number, "v": f"é{number % 7}", "o": {"a": number / 3, "l": [number]}} for number in range(500)]
 RIGHT: Rows = [
     *({**row, "o": {"l": [row["k"]], "a": row["k"] / 3}} for row in LEFT[:250]),  # only another order of fields

@@ -21,7 +21,7 @@ from lochan.errors import Invalid
 from lochan.formats.job import JobStage
 from lochan.ingest.streams import file_input
 from lochan.jobs.load.files import local_file
-from lochan.jobs.load.load import Cutting, Where, load_files
+from lochan.jobs.load.load import LoadContext, LoadSizes, load_files
 from lochan.jobs.load.tasks import cut, load_part
 from lochan.pools.facts import from_metadata
 from tests.hostile_files import fast
@@ -35,7 +35,7 @@ from tests.unit.jobs.place import JobPool, job_pool
 
 pytestmark = LEFT_SOCKETS
 AGAIN = HERE._replace(master="local[2,3]")  # a task may fail twice
-SMALL = Cutting(part_bytes=8_000, piece_bytes=8_000)
+SMALL = LoadSizes(part_bytes=8_000, piece_bytes=8_000)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -45,7 +45,7 @@ def stopped() -> Iterator[None]:
 
 
 async def loaded(pool: JobPool, paths: list[Path], how: LoadOptions | None = None, **more: Any) -> Loaded:
-    where = Where(session.session_at(AGAIN, STANDARD), **more)
+    where = LoadContext(session.session_at(AGAIN, STANDARD), **more)
     files = [local_file(path) for path in paths]
     return await load_files(
         pool.repository,

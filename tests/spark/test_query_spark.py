@@ -20,7 +20,7 @@ from lochan.engines.spark.sizes import Sizes
 from lochan.engines.spark.waves import waves, whole
 from lochan.errors import Gone, Refused
 from lochan.formats.pool_settings import PoolKey, PoolSettings
-from lochan.jobs.listing import jobs
+from lochan.jobs.job_list import jobs
 from tests.run import run
 from tests.spark.here import HERE, LEFT_SOCKETS
 from tests.unit.engines.lake import ANN, QueryLake, query_lake

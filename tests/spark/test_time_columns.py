@@ -12,10 +12,10 @@ import pytest
 
 from lochan.engines.duckdb.limits import STANDARD
 from lochan.engines.spark import session
-from lochan.jobs.compact.compact import How as CompactHow
-from lochan.jobs.compact.compact import compact
+from lochan.jobs.compaction import CompactOptions
+from lochan.jobs.compaction import compact
 from lochan.jobs.load.files import local_file
-from lochan.jobs.load.load import Cutting, Where, load_files
+from lochan.jobs.load.load import LoadContext, LoadSizes, load_files
 from tests.run import run
 from tests.spark.here import HERE, LEFT_SOCKETS
 from tests.unit.engines.lake import ANN, QueryLake, query_lake
@@ -55,7 +55,7 @@ def test_compacted_on_spark(tmp_path: Path) -> None:
             before = await answers(lake)
             repository = await lake.lake.open_repository("p")
             at = lake.lake.queries().files, lake.lake.place
-            await compact(repository, "main", *at, actor=ANN, how=CompactHow("spark", spark=HERE))
+            await compact(repository, "main", *at, actor=ANN, how=CompactOptions("spark", spark=HERE))
             await repository.close()
             assert await answers(lake) == before
 
@@ -73,8 +73,8 @@ def test_a_load_writes_the_same_columns(part_bytes: int, tmp_path: Path) -> None
             await lake.pool("here", rows, settings=BY_TS)
             await lake.pool("there", settings=BY_TS)
             repository = await lake.lake.open_repository("there")
-            where = Where(session.session_at(HERE, STANDARD))
-            cutting = Cutting(part_bytes=part_bytes)
+            where = LoadContext(session.session_at(HERE, STANDARD))
+            cutting = LoadSizes(part_bytes=part_bytes)
             done = await load_files(
                 repository, lake.lake.place, "main", [local_file(file)], actor=ANN, where=where, cutting=cutting
             )

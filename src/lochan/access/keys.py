@@ -4,9 +4,9 @@ from dataclasses import dataclass, field
 from hmac import compare_digest
 from typing import NamedTuple
 
+from lochan.access.encryption import seal, unseal
 from lochan.access.names import check_key_id, check_secret
 from lochan.access.open_access import OpenAccess
-from lochan.access.sealing import seal, unseal
 from lochan.access.state import AccessKey
 from lochan.errors import KeyReused, Refused
 from lochan.formats.access_events import KeyCreated, KeyRevoked
@@ -24,12 +24,12 @@ class Credentials:
     secret_access_key: str = field(repr=False)  # so that no log or traceback shows it
 
 
-class Found(NamedTuple):
+class KeyOwner(NamedTuple):
     user: str
     secret: str
 
     def __repr__(self) -> str:
-        return f"Found(user={self.user!r})"
+        return f"KeyOwner(user={self.user!r})"
 
 
 async def create_key(
@@ -51,10 +51,10 @@ async def revoke_key(access: OpenAccess, id: str, *, actor: Actor, key: str = ""
     await access.submit(actor, lambda state: [KeyRevoked(id)], "revoke-key", id, key=key, takes_away=True)
 
 
-async def find_key(access: OpenAccess, id: str, arrived: float) -> Found | None:
+async def find_key(access: OpenAccess, id: str, arrived: float) -> KeyOwner | None:
     """For a request that had arrived at `arrived` (boot time). Raises Refused where the encryption key is another."""
     found = (await access.authorised_state(arrived)).key(id)
-    return None if found is None else Found(found.user, await unsealed(access, found))
+    return None if found is None else KeyOwner(found.user, await unsealed(access, found))
 
 
 async def check_encryption(access: OpenAccess) -> list[str]:

@@ -1,5 +1,5 @@
 """The access of an open lake: its journal, how fresh that must be, and the key of its secrets, put together. The verbs
-are functions over it, in `users.py`, `keys.py`, `policies.py` and `admin.py`."""
+are functions over it, in `users.py`, `keys.py` and `policies.py`."""
 
 from collections.abc import Callable, Sequence
 from hashlib import sha256
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from lochan.access.encryption_key import EncryptionKey
+from lochan.access.encryption import EncryptionKey
 from lochan.access.freshness import Freshness
 from lochan.access.state import Access
 from lochan.clock import Clock
@@ -18,7 +18,7 @@ from lochan.ids import Ids
 from lochan.journal.journal import Journal
 
 if TYPE_CHECKING:
-    from lochan.access.keys import Found
+    from lochan.access.keys import KeyOwner
 
 Decide = Callable[[Access], Sequence[Event]]
 
@@ -42,7 +42,7 @@ class OpenAccess:
         """What a request that had arrived at `arrived` (boot time) may be judged by; see Freshness."""
         return await self.freshness.authorised_state(arrived)
 
-    async def find_key(self, id: str, arrived: float) -> "Found | None":
+    async def find_key(self, id: str, arrived: float) -> "KeyOwner | None":
         """Whose key that is, and its secret; None for one that is not there, or not any more."""
         from lochan.access.keys import find_key
 

@@ -1,10 +1,11 @@
-"""Which statements a policy can be made of, and which actions they are about."""
+"""Which statements a policy can be made of, which actions they are about, and the policies that every lake has."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from lochan.access import resources, wildcards
-from lochan.access.actions import ACTIONS
+from lochan.access import resources
+from lochan.access.actions import ACTIONS, READING, WRITING
+from lochan.access.resources import wildcard_regex
 from lochan.errors import Invalid
 from lochan.formats.access_events import Statement
 
@@ -22,7 +23,7 @@ def check_statements(statements: Sequence[Statement]) -> None:
     if len(statements) > STATEMENTS_MAX:
         raise Invalid(f"a policy has at most {STATEMENTS_MAX} statements, not {len(statements)}")
     if sum(len(pattern) for each in statements for pattern in (*each.actions, *each.resources)) > LENGTH_MAX:
-        raise Invalid(f"the policy is longer than {LENGTH_MAX} letters", hint="use wildcards, or several policies")
+        raise Invalid(f"the policy is longer than {LENGTH_MAX} characters", hint="use wildcards, or several policies")
     for number, statement in enumerate(statements, 1):
         try:
             _check(statement)
@@ -36,12 +37,12 @@ def check_action(name: str) -> None:
 
 
 def fits_action(pattern: str, action: str) -> bool:
-    return pattern == action or re.fullmatch(wildcards.regex(pattern), action) is not None
+    return pattern == action or re.fullmatch(wildcard_regex(pattern), action) is not None
 
 
 def _check(statement: Statement) -> None:
     if statement.effect not in EFFECTS:
-        raise Invalid(f"{statement.effect!r} is no effect", hint=f"take one of {', '.join(EFFECTS)}")
+        raise Invalid(f"{statement.effect!r} is not an effect", hint=f"take one of {', '.join(EFFECTS)}")
     _check_count("actions", statement.actions)
     _check_count("resources", statement.resources)
     for pattern in statement.actions:
@@ -66,7 +67,7 @@ def _check_count(what: str, patterns: Sequence[str]) -> None:
         )
     for pattern in patterns:
         if len(pattern) > PATTERN_LENGTH_MAX:
-            raise Invalid(f"one of its {what} is longer than {PATTERN_LENGTH_MAX} letters: {pattern[:40]!r}…")
+            raise Invalid(f"one of its {what} is longer than {PATTERN_LENGTH_MAX} characters: {pattern[:40]!r}…")
 
 
 def _did_you_mean(name: str) -> str:
@@ -77,3 +78,13 @@ def _did_you_mean(name: str) -> str:
 
 
 _LISTED = "`lochan auth actions` lists them"
+
+ADMIN = "Admin"
+
+# The policies that every lake has from the beginning; nobody changes them. They are part of the fold: their names are
+# taken in every lake there is, and a fourth one would need a new event.
+BUILT_IN: Mapping[str, tuple[Statement, ...]] = {
+    ADMIN: (Statement("allow", ("*",), ("*",)),),
+    "Developer": (Statement("allow", READING + WRITING, ("repository/*",)),),
+    "Analyst": (Statement("allow", READING, ("repository/*",)),),
+}

@@ -12,7 +12,6 @@ below. `*` alone is everything. `repository/NAME/object/PATH` is the path at eve
 
 import re
 
-from lochan.access import wildcards
 from lochan.errors import Invalid
 
 KINDS = ("branch", "tag", "commit")  # of refs
@@ -57,13 +56,13 @@ def policy(name: str) -> str:
 def check(text: str) -> None:
     """Raises Invalid for what is not the name of a single resource."""
     if not _RESOURCE.fullmatch(text):
-        raise Invalid(f"{text!r} is no resource", hint=_HINT)
+        raise Invalid(f"{text!r} is not a resource", hint=_HINT)
 
 
 def check_pattern(text: str) -> None:
     """Raises Invalid for a pattern that could fit nothing, or not what its writer thought."""
     if not _PATTERN.fullmatch(text):
-        raise Invalid(f"{text!r} is no pattern of resources", hint=_HINT)
+        raise Invalid(f"{text!r} is not a pattern of resources", hint=_HINT)
 
 
 def regex(pattern: str) -> str:
@@ -72,13 +71,26 @@ def regex(pattern: str) -> str:
         return ".*"
     head, at_any_ref, path = _any_ref(pattern)
     if at_any_ref:
-        return f"{wildcards.regex(head, _NAME)}/(?:{'|'.join(KINDS)})/[^/]*/object/{wildcards.regex(path)}"
+        return f"{wildcard_regex(head, _NAME)}/(?:{'|'.join(KINDS)})/[^/]*/object/{wildcard_regex(path)}"
     head, has_path, path = _with_path(pattern)
     if has_path:
-        return f"{wildcards.regex(head, _NAME)}/object/{wildcards.regex(path)}"
+        return f"{wildcard_regex(head, _NAME)}/object/{wildcard_regex(path)}"
     if pattern.endswith("/*"):
-        return f"{wildcards.regex(pattern[:-1], _NAME)}.*"
-    return wildcards.regex(pattern, _NAME)
+        return f"{wildcard_regex(pattern[:-1], _NAME)}.*"
+    return wildcard_regex(pattern, _NAME)
+
+
+def wildcard_regex(pattern: str, letter: str = ".") -> str:
+    """`*` stands for any letters, `?` for one. Takes no longer for many stars than for few.
+
+    `letter` is what one of the letters may be. Each part between two stars is looked for once, from the left, and
+    what was found is kept (an atomic group): that is enough to find a match, and there is nothing to try again.
+    """
+    first, *rest = ("".join(letter if each == "?" else re.escape(each) for each in part) for part in pattern.split("*"))
+    if not rest:
+        return first
+    *middle, last = rest
+    return first + "".join(f"(?>{letter}*?{part})" for part in middle if part) + f"{letter}*{last}"
 
 
 def _any_ref(pattern: str) -> tuple[str, bool, str]:

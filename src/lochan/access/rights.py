@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lochan.access import resources
 from lochan.access.policy import check_action, fits_action
-from lochan.access.state import Policy
+from lochan.access.state import AccessPolicy
+from lochan.errors import Refused
 from lochan.formats.access_events import Statement
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+LIST, READ = "fs:ListObjects", "fs:ReadObject"
 Fits = Callable[[str], object]  # a resource; true or false
 
 
@@ -29,7 +31,7 @@ class _Of(NamedTuple):
 class Rights:
     __slots__ = ("_below", "_of", "_policies")
 
-    def __init__(self, policies: Sequence[Policy]) -> None:
+    def __init__(self, policies: Sequence[AccessPolicy]) -> None:
         self._policies = policies
         self._of: dict[str, _Of] = {}
         self._below: dict[tuple[str, ...], bool | None] = {}
@@ -141,3 +143,32 @@ def _each(patterns: Sequence[str], on: "pa.Array") -> "pa.Array":
 
 def _everything(resource: str) -> bool:
     return True
+
+
+class VisibleObjects:
+    """Which objects of one ref a list shows to one user: those that they may read, and that nothing forbids them to
+    list. Size, ETag and the very name of an object tell something about it, so what is denied is left out of lists, and
+    so is a folder that holds nothing else."""
+
+    def __init__(self, rights: Rights, ref: str) -> None:
+        """`ref` is the resource of a branch, a tag or a commit. REQUIRES: used before the next await, or with rights
+        that were new enough for the request (A1)."""
+        self.rights = rights
+        self._ref = ref
+
+    def below(self, prefix: str) -> bool | None:
+        """Of all paths that begin so: True, all are shown; False, none is; None, it depends on each."""
+        front = resources.object_at(self._ref, prefix)
+        readable = self.rights.allow_below(READ, front)
+        return None if readable and self.rights.denies_below(LIST, front) else readable
+
+    def each(self, paths: "pa.Array | pa.ChunkedArray") -> "pa.Array | pa.ChunkedArray":
+        """Of each path, whether it is shown."""
+        import pyarrow.compute as pc
+
+        on = pc.binary_join_element_wise(resources.object_at(self._ref, ""), paths, "")
+        return pc.and_not(self.rights.allow_each(READ, on), self.rights.deny_each(LIST, on))
+
+
+class Denied(Refused):
+    """No policy of theirs allows it, or one denies it. What is told is the same where there is nothing of that name."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import msgspec
 
-from lochan.access.ready import ADMIN, READY
+from lochan.access.policy import ADMIN, BUILT_IN
 from lochan.errors import AlreadyExists, NotFound, Refused
 from lochan.formats.access_events import (
     AdminCreated,
@@ -49,15 +49,15 @@ class AccessKey(msgspec.Struct, frozen=True, array_like=True):
     created_by: str
 
 
-class Policy(msgspec.Struct, frozen=True, array_like=True):
+class AccessPolicy(msgspec.Struct, frozen=True, array_like=True):
     name: str
     statements: tuple[Statement, ...]
     changed: int = 0  # microseconds since 1970; 0 for those that every lake has
     changed_by: str = ""
 
     @property
-    def ready(self) -> bool:
-        return self.name in READY
+    def built_in(self) -> bool:
+        return self.name in BUILT_IN
 
 
 class Access(Part):
@@ -78,7 +78,9 @@ class Access(Part):
         self._parent = parent
         self._users: Table[str, User] = parent._users.fork() if parent else Table()
         self._keys: Table[str, AccessKey] = parent._keys.fork() if parent else Table()
-        self._policies: Table[str, Policy] = parent._policies.fork() if parent else Table()  # without the ready ones
+        self._policies: Table[str, AccessPolicy] = (
+            parent._policies.fork() if parent else Table()
+        )  # without the built-in ones
         self._attached: Table[str, tuple[str, ...]] = parent._attached.fork() if parent else Table()  # by principal
         self._rights: dict[str, Rights] = {}  # what was worked out for each user since the last change
 
@@ -116,20 +118,20 @@ class Access(Part):
         """The oldest first."""
         return sorted((key for _, key in self._keys.items() if key.user == user), key=lambda key: (key.created, key.id))
 
-    def policies(self) -> list[Policy]:
-        """The ready ones first, each sort by name."""
+    def policies(self) -> list[AccessPolicy]:
+        """The built-in ones first; both sorted by name."""
         own = sorted((policy for _, policy in self._policies.items()), key=lambda policy: policy.name)
-        return [*(Policy(name, READY[name]) for name in sorted(READY)), *own]
+        return [*(AccessPolicy(name, BUILT_IN[name]) for name in sorted(BUILT_IN)), *own]
 
-    def policy(self, name: str) -> Policy:
-        found = Policy(name, READY[name]) if name in READY else self._policies.get(name)
+    def policy(self, name: str) -> AccessPolicy:
+        found = AccessPolicy(name, BUILT_IN[name]) if name in BUILT_IN else self._policies.get(name)
         if found is None:
             hint = "`lochan auth policies list` shows those there are"
             names = lambda: (policy.name for policy in self.policies())  # noqa: E731
             raise NotFound(f"no policy {name!r} in this lake", hint=hint).named(name, names)
         return found
 
-    def policies_of(self, principal: str) -> list[Policy]:
+    def policies_of(self, principal: str) -> list[AccessPolicy]:
         return [self.policy(name) for name in self.attached_to(principal)]
 
     def attached_to(self, principal: str) -> tuple[str, ...]:
@@ -211,7 +213,7 @@ class Access(Part):
 
     def _policy_put(self, event: PolicyPut, at: At) -> str:
         _own(event.name, "changed")
-        self._policies.put(event.name, Policy(event.name, event.statements, at.time, at.user))
+        self._policies.put(event.name, AccessPolicy(event.name, event.statements, at.time, at.user))
         return event.name
 
     def _policy_deleted(self, event: PolicyDeleted) -> str:
@@ -253,13 +255,13 @@ class Access(Part):
     def _principal(self, text: str) -> None:
         """Raises NotFound. Only users so far."""
         if not text.startswith(_USER):
-            raise NotFound(f"{text!r} is nobody in this lake", hint="policies are attached to user/NAME")
+            raise NotFound(f"there is no {text!r} in this lake", hint="policies are attached to user/NAME")
         self.user(text.removeprefix(_USER))
 
     def _keep_an_admin(self, leaving: str) -> None:
         if self.holders(ADMIN) == [leaving]:
             raise Refused(
-                f"{leaving} is the last who has the policy {ADMIN}: nobody could give access to anybody any more",
+                f"{leaving} is the last one with the policy {ADMIN}: without it, nobody could grant access any more",
                 hint=f"attach {ADMIN} to another user first",
             )
 
@@ -281,7 +283,7 @@ class Access(Part):
             self._parent._rights.clear()
 
     def dump(self) -> object:
-        own = [policy for policy in self.policies() if not policy.ready]
+        own = [policy for policy in self.policies() if not policy.built_in]
         return _Dump(self.users(), self.keys(), own, dict(sorted(self._attached.items())))
 
     def load(self, dumped: msgspec.Raw) -> None:
@@ -301,14 +303,14 @@ def principal(user: str) -> str:
 
 
 def _own(policy: str, done: str) -> None:
-    if policy in READY:
+    if policy in BUILT_IN:
         raise Refused(f"every lake has the policy {policy}: it cannot be {done}", hint="put one of another name")
 
 
 class _Dump(msgspec.Struct, array_like=True):
     users: list[User]
     keys: list[AccessKey]
-    policies: list[Policy]
+    policies: list[AccessPolicy]
     attached: dict[str, tuple[str, ...]]
 
 

@@ -96,11 +96,11 @@ class Lake:
         Raises Invalid for rows that they do not tell apart."""
         from lochan.engines.duckdb.limits import MEMORY_BYTES, Limits
         from lochan.engines.row_diff.sides import row_diff_request
-        from lochan.jobs.diffing import How
+        from lochan.jobs.diff_rows import DiffOptions
 
         repository, wish = row_diff_request(left, right, [on] if isinstance(on, str) else on)
         limits = Limits(options.memory_bytes or MEMORY_BYTES, options.timeout_s)
-        how = How(options.engine, limits, sample=sample, actor=self._session.actor)
+        how = DiffOptions(options.engine, limits, sample=sample, actor=self._session.actor)
         with about(repository):
             return await self._session.lake.diff_rows(repository, wish, how)
 

@@ -46,14 +46,14 @@ def command(ctx: click.Context, user: str, action: str, resource: str, form: str
 
 
 def _record(decision: "Decision") -> dict[str, Any]:
-    from lochan.access.policy_file import written
+    from lochan.access.policies import statement_rows
 
     found = decision.statement
     return {
         "allowed": decision.allowed,
         "policy": decision.policy or None,
         "number": decision.number or None,
-        "statement": None if found is None else written((found,))[0],
+        "statement": None if found is None else statement_rows((found,))[0],
     }
 
 

@@ -26,9 +26,9 @@ def command(name: str, file: str, form: str) -> None:
     Example:
       lochan auth policies put readers readers.yaml
     """
-    from lochan.access.policy_file import parse
+    from lochan.access.policies import parse_statements
 
-    statements = parse(*_read(file))
+    statements = parse_statements(*_read(file))
 
     async def work(opened: OpenedAccess) -> dict[str, Any]:
         from lochan.access.policies import put_policy

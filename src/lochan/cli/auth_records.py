@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from lochan.cli.shown import instant
 
 if TYPE_CHECKING:
-    from lochan.access.state import Access, AccessKey, Policy, User
+    from lochan.access.state import Access, AccessKey, AccessPolicy, User
 
 
 def user_record(access: "Access", user: "User") -> dict[str, Any]:
@@ -29,16 +29,16 @@ def key_record(key: "AccessKey") -> dict[str, Any]:
     }
 
 
-def policy_record(access: "Access", policy: "Policy") -> dict[str, Any]:
-    from lochan.access.policy_file import written
+def policy_record(access: "Access", policy: "AccessPolicy") -> dict[str, Any]:
+    from lochan.access.policies import statement_rows
 
     return {
         "name": policy.name,
-        "ready": policy.ready,
+        "ready": policy.built_in,
         "attached_to": access.holders(policy.name),
         "changed": instant(policy.changed) if policy.changed else None,
         "changed_by": policy.changed_by or None,
-        "statements": written(policy.statements),
+        "statements": statement_rows(policy.statements),
     }
 
 

@@ -68,7 +68,7 @@ def command(
 
     async def work(opened: Opened) -> dict[str, Any]:
         from lochan.engines.compact import CompactRequest, rehearse
-        from lochan.jobs.compact.compact import How, compact
+        from lochan.jobs.compaction import CompactOptions, compact
         from lochan.pools.upkeep import ALWAYS, UPKEEP
 
         wish = CompactRequest(ids, _span(low, high, opened.pool), upto, UPKEEP if upkeep else ALWAYS)
@@ -83,7 +83,7 @@ def command(
                     for each in groups
                 ]
             }
-        how = How(job.engine, job.limits(), job.spark(configuration()), bar.show)
+        how = CompactOptions(job.engine, job.limits(), job.spark(configuration()), bar.show)
         lake = opened.lake
         at = lake.queries().files, lake.place
         done = await compact(repository, opened.ref, *at, wish, words, actor=opened.actor, how=how)

@@ -103,11 +103,11 @@ def _diff_rows(
         from lochan.cli.row_difference import show
         from lochan.engines.row_diff.result import SAMPLE
         from lochan.engines.row_diff.sides import row_diff_request
-        from lochan.jobs.diffing import How, diff_rows
+        from lochan.jobs.diff_rows import DiffOptions, diff_rows
 
         _, wish = row_diff_request(left, right, key, three_dot=three_dot)
         spark, sample = job.spark(configuration()), SAMPLE if limit is None else limit
-        how = How(job.engine, job.limits(), spark, sample, opened.actor, bar.show)
+        how = DiffOptions(job.engine, job.limits(), spark, sample, opened.actor, bar.show)
         lake = opened.lake
         with await diff_rows(opened.repository, lake.queries().files, lake.place, wish, how) as found:
             bar.end()

@@ -31,7 +31,7 @@ def list_jobs(limit: int, form: str) -> None:
     config = configuration()
 
     async def work() -> list[dict[str, Any]]:
-        from lochan.jobs.listing import jobs
+        from lochan.jobs.job_list import jobs
 
         async with open_lake(config) as lake:
             return [job_record(each) for each in await jobs(lake.store, lake.clock.wall(), limit)]

@@ -26,7 +26,7 @@ def command(id: str, form: str) -> None:
     config = configuration()
 
     async def work() -> "JobRecord":
-        from lochan.jobs.listing import job
+        from lochan.jobs.job_list import job
 
         async with open_lake(config) as lake:
             return await job(lake.store, id, lake.clock.wall())

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from lochan.engines.spark.place import SparkPlace
     from lochan.formats.record import Actor
     from lochan.jobs.load.files import File
-    from lochan.jobs.record import JobRun
+    from lochan.jobs.record import JobReporter
     from lochan.lake import Lake
     from lochan.versioning.open_repository import OpenRepository
 
@@ -83,15 +83,15 @@ async def _load(
     files: "list[File]",
     wish: Wish,
     spark: "SparkSession",
-    run: "JobRun",
+    run: "JobReporter",
 ) -> "Loaded":
     from lochan.cli.progress import StageBar
     from lochan.engines.spark.run_report import listener_of
-    from lochan.jobs.load.load import Where, load_files
+    from lochan.jobs.load.load import LoadContext, load_files
 
     with StageBar("load", wanted=wish.wants_progress) as bar:
         about = f"load of {repository.repository.name}"
-        where = Where(spark, listener_of(run, bar.show), f"lochan-{run.id}", about, run.wrote)
+        where = LoadContext(spark, listener_of(run, bar.show), f"lochan-{run.id}", about, run.wrote)
         run.log(f"{len(files):,} files, {sum(each.size for each in files):,} bytes")
         loaded = await load_files(
             repository, lake.place, branch, files, wish.words, actor=wish.by, where=where, how=wish.how

@@ -94,14 +94,14 @@ class _Rounds:
         form: str,
     ) -> None:
         from lochan.cli.session import actor
-        from lochan.jobs.compact.compact import How
+        from lochan.jobs.compaction import CompactOptions
 
         self._lake = lake
         self._upkeep = upkeep
         self._names = names
         self._form = form
         self._actor = actor(config)
-        self._how = How(job.engine, job.limits(), job.spark(config))
+        self._how = CompactOptions(job.engine, job.limits(), job.spark(config))
 
     def forget_key(self) -> None:
         """Each of many rounds is work of its own, so none has the key of the command."""
@@ -180,7 +180,7 @@ class _Rounds:
         return errors
 
     async def _compact(self, repository: "OpenRepository", branch: str, wish: "CompactRequest") -> "Compacted":
-        from lochan.jobs.compact.compact import compact
+        from lochan.jobs.compaction import compact
         from lochan.journal.request_key import part_of
 
         at = self._lake.queries().files, self._lake.place

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from lochan.access.keys import Credentials
     from lochan.lake import Lake
     from lochan.pools.upkeep import Upkeep
-    from lochan.server.settings import Limits, Listener, QuerySettings, Tls
+    from lochan.server.settings import ClientLimits, Listener, QuerySettings, Tls
 
 _LIBRARIES = ("awscrt", "cryptography", "granian", "prometheus_client", "starlette", "uvloop")
 _SPARK_LEAST_MIB = 512  # a JVM with less does not even start Spark
@@ -79,8 +79,8 @@ def _check_installed() -> None:
 
 async def _check_keys(config: Config) -> None:
     """Raises Invalid for what was given as the first administrator's key, before anything is started."""
-    from lochan.access.admin import admin_credentials
     from lochan.access.keys import check_encryption
+    from lochan.access.users import admin_credentials
 
     async with open_lake(config) as lake:
         access = lake.open_access()
@@ -90,7 +90,7 @@ async def _check_keys(config: Config) -> None:
 
 
 async def _admin(config: Config) -> "Credentials | None":
-    from lochan.access.admin import ensure_admin
+    from lochan.access.users import ensure_admin
     from lochan.cli.session import actor
 
     async with open_lake(config) as lake:
@@ -157,10 +157,10 @@ def _listener(
     )
 
 
-def _limits(config: Config) -> "Limits":
-    from lochan.server.settings import Limits
+def _limits(config: Config) -> "ClientLimits":
+    from lochan.server.settings import ClientLimits
 
-    return Limits(
+    return ClientLimits(
         config.count("server.connections"),
         config.count("server.anonymous_connections"),
         config.count("server.anonymous_per_address"),
@@ -219,7 +219,7 @@ def _check_pair(certificate: str, key: str) -> None:
 
 
 def _greet(listeners: "list[Listener]", credentials: "Credentials | None") -> None:
-    from lochan.server.addresses import is_loopback
+    from lochan.server.connections import is_loopback
 
     scheme = "https" if listeners[0].tls else "http"
     names = {"s3": "S3 gateway", "flat": "flat S3 gateway", "api": "API"}

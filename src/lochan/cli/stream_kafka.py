@@ -13,15 +13,15 @@ from lochan.cli.stream_wish import Shown, StreamWish
 def follow(wish: StreamWish) -> None:
     from lochan.cli.session import actor, configuration, open_lake, run
     from lochan.jobs.record import recorded
+    from lochan.jobs.streams.kafka import TopicOptions as Wanted
     from lochan.jobs.streams.kafka import Topics
-    from lochan.jobs.streams.kafka import Wish as Wanted
-    from lochan.jobs.streams.topics import How, Into
+    from lochan.jobs.streams.topics import FollowOptions, FollowTarget
     from lochan.jobs.streams.topics import follow as follow_topics
-    from lochan.jobs.target import target_of
+    from lochan.jobs.target import pool_target
 
     config = configuration()
     compact, size_bytes = wish.compaction(config)
-    how = How(wish.every_s, wish.once, wish.on_error, wish.said, wish.memory_bytes, compact, size_bytes)
+    how = FollowOptions(wish.every_s, wish.once, wish.on_error, wish.said, wish.memory_bytes, compact, size_bytes)
     wanted = Wanted(tuple(dict.fromkeys(wish.topics)), wish.latest, wish.go_on)
     settings = wish.client
 
@@ -31,8 +31,8 @@ def follow(wish: StreamWish) -> None:
             speak_of(wish.uri.repository)
             try:
                 uri = wish.uri._replace(ref=wish.uri.ref or repository.repository.default_branch)
-                await target_of(repository, lake.place, uri.ref)  # before a broker is asked
-                into = Into(lake.queries(), lake.place, repository, uri.ref, actor(config), lake.clock)
+                await pool_target(repository, lake.place, uri.ref)  # before a broker is asked
+                into = FollowTarget(lake.queries(), lake.place, repository, uri.ref, actor(config), lake.clock)
                 with (
                     recorded(lake, "ingest", str(uri), actor=into.actor, where=wish.brokers or "") as job,
                     stopping() as stop,

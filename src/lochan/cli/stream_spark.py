@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from lochan.clock import Clock
     from lochan.config.values import Config
     from lochan.ids import Ids
-    from lochan.jobs.landing import Landed
+    from lochan.jobs.job_commit import LandResult
     from lochan.spark.batches import Batches, Destination, Write
     from lochan.store.protocol import Store
 
@@ -35,7 +35,7 @@ def follow(wish: StreamWish) -> None:
     from lochan.engines.duckdb.limits import STANDARD
     from lochan.engines.spark.package import ship
     from lochan.engines.spark.session import session_at
-    from lochan.jobs.failing import explained
+    from lochan.jobs.messages import error_of
     from lochan.jobs.record import recorded
     from lochan.spark.batches import Batches
     from lochan.spark.ingest_stream import start
@@ -57,7 +57,7 @@ def follow(wish: StreamWish) -> None:
         ship(spark)
         shown = Shown(wish, uri, job)
 
-        def tell(number: int, landed: "Landed") -> None:
+        def tell(number: int, landed: "LandResult") -> None:
             job.wrote(landed.put_bytes)
             shown(number, landed)
 
@@ -66,7 +66,7 @@ def follow(wish: StreamWish) -> None:
             query = start(source.frame(spark), batches, every_s=every_s, available_now=wish.once)
             _until_stopped(query, batches)
         except Exception as error:  # whatever a JVM comes up with
-            raise explained(error) from error
+            raise error_of(error) from error
         batches.stop()
         shown.end()
 
@@ -84,7 +84,7 @@ class _Source(NamedTuple):
 
 
 def _source(wish: StreamWish) -> _Source:
-    from lochan.jobs.parts import write_rows
+    from lochan.jobs.pool_writer import write_rows
     from lochan.jobs.streams.sources import write_texts
 
     match wish.source:
@@ -130,7 +130,7 @@ class _Into(NamedTuple):
 
 async def _into(config: "Config", wish: StreamWish) -> "_Into":
     from lochan.cli.session import actor, open_lake
-    from lochan.jobs.target import target_of
+    from lochan.jobs.target import pool_target
     from lochan.spark.batches import Destination
     from lochan.spark.lakes import LakePlace
 
@@ -139,7 +139,7 @@ async def _into(config: "Config", wish: StreamWish) -> "_Into":
         speak_of(wish.uri.repository)
         try:
             branch = wish.uri.ref or repository.repository.default_branch
-            await target_of(repository, lake.place, branch)
+            await pool_target(repository, lake.place, branch)
         finally:
             await repository.close()
         place = LakePlace(lake.place.for_others(), config.optional_text("journal.postgres.url") or "", actor(config))

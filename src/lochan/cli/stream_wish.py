@@ -15,8 +15,8 @@ from lochan.errors import Invalid
 
 if TYPE_CHECKING:
     from lochan.config.values import Config
-    from lochan.jobs.landing import Landed
-    from lochan.jobs.record import JobRun
+    from lochan.jobs.job_commit import LandResult
+    from lochan.jobs.record import JobReporter
     from lochan.versioning.moving import Said
 
 
@@ -85,14 +85,14 @@ class StreamWish:
 class Shown:
     """A line for each batch, and one at the end."""
 
-    def __init__(self, wish: StreamWish, where: Uri, job: "JobRun") -> None:
+    def __init__(self, wish: StreamWish, where: Uri, job: "JobReporter") -> None:
         self._form = wish.form
         self._job = job
         self._where = where
         self._kept = wish.on_error == "keep"
         self._rows = self._commits = 0
 
-    def __call__(self, batch: int, landed: "Landed") -> None:
+    def __call__(self, batch: int, landed: "LandResult") -> None:
         self._rows += landed.rows
         self._commits += bool(landed.rows)
         self._job.rows(self._rows)
@@ -119,7 +119,7 @@ class Shown:
             click.echo(f"stopped: {counted(self._rows, 'row')} into {printable(str(self._where))} by {many}")
 
 
-def _record(batch: int, landed: "Landed") -> dict[str, Any]:
+def _record(batch: int, landed: "LandResult") -> dict[str, Any]:
     return {
         "batch": batch,
         "commit": landed.commit or None,

@@ -1,5 +1,7 @@
-"""Rows of two commits compared on Spark: executors read what differs and write each row as a line, and equal lines, or
-those of one key, meet in one task.
+"""Which rows differ between two commits, found by the engine that fits: DuckDB, unless so much differs that starting
+Spark pays.
+
+On Spark, executors read what differs and write each row as a line; equal lines, or those of one key, meet in one task.
 
     entries ──▶ lines, each with the number of its bucket ──▶ the lines of one bucket, compared ──▶ a frame
     └──────────────────── tasks ────────────────┘   shuffle   └────────────── tasks ─────────┘
@@ -22,28 +24,38 @@ import msgspec
 import pyarrow as pa
 
 from lochan.clock import SystemClock
+from lochan.engines.choice import SPARK, engine_for
 from lochan.engines.duckdb.diff_rows import FOUND, find, part_lines, place_parts, with_side
-from lochan.engines.duckdb.files import files_of
-from lochan.engines.duckdb.limits import Limits
+from lochan.engines.duckdb.diff_rows import diff_rows as embedded
+from lochan.engines.duckdb.files import Files, files_of
+from lochan.engines.duckdb.limits import STANDARD, Limits
 from lochan.engines.duckdb.session import Session
 from lochan.engines.row_diff import statements
 from lochan.engines.row_diff.result import SAMPLE, Change, RowDiff, check_keys
 from lochan.engines.row_diff.result import SCHEMA as FOUND_SCHEMA
-from lochan.engines.row_diff.sides import LEFT, RIGHT, Sides
+from lochan.engines.row_diff.sides import LEFT, RIGHT, RowDiffRequest, Sides, sides_of
+from lochan.engines.run_query import NOBODY
 from lochan.engines.spark.package import ship
+from lochan.engines.spark.place import STANDARD as ANY_SPARK
+from lochan.engines.spark.place import SparkPlace
+from lochan.engines.spark.progress import Listener
+from lochan.engines.spark.run_report import listener_of
 from lochan.errors import LochanError
 from lochan.formats.entry import Entry
+from lochan.formats.record import Actor
 from lochan.ids import Ids
-from lochan.jobs.failing import explained, told
-from lochan.jobs.load.keyed import Parts
-from lochan.jobs.load.shuffled import SPARK_SCHEMA, Received, sent
-from lochan.jobs.parts import spark_folder
-from lochan.jobs.target import TASK_MEMORY_BYTES, open_there
-from lochan.jobs.tasks import frame_of, shared_out
+from lochan.jobs.load.key_ranges import Parts
+from lochan.jobs.load.shuffle import SPARK_SCHEMA, Received, sent
+from lochan.jobs.messages import error_of, reports_errors
+from lochan.jobs.pool_writer import spark_folder
+from lochan.jobs.record import recorded
+from lochan.jobs.target import TASK_MEMORY_BYTES, open_on_executor
+from lochan.jobs.tasks import frame_of, on_spark, shared_out
 from lochan.store.place import StorePlace
 from lochan.store.protocol import Store
 from lochan.versioning.bodies.outside import Outside
 from lochan.versioning.bodies.read import BodyReader
+from lochan.versioning.open_repository import OpenRepository
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -52,16 +64,50 @@ _FRAME = "{found}"  # how Spark's SQL names a frame
 _BUCKET_BYTES = 16 << 20  # of files, whose rows one task compares
 _BUCKETS_LEAST, _BUCKETS_MOST = 4, 10_000
 _FOUND_SCHEMA = "change string, times bigint, key string, before string, after string, lefts bigint, rights bigint"
+_FEW = "8"  # tasks, to count and sort what differs
 
 
-class Task(msgspec.Struct, frozen=True, array_like=True):
+class DiffOptions(NamedTuple):
+    engine: str = "auto"
+    limits: Limits = STANDARD
+    spark: SparkPlace = ANY_SPARK
+    sample: int = SAMPLE  # how many rows are shown
+    actor: Actor = NOBODY  # who asks
+    watch: Listener | None = None  # is told how far Spark is
+
+
+DEFAULT_DIFF = DiffOptions()
+
+
+async def diff_rows(
+    repository: OpenRepository, files: Files, place: StorePlace, wish: RowDiffRequest, how: DiffOptions = DEFAULT_DIFF
+) -> RowDiff:
+    """Raises NotFound, Invalid for a bad key or files that are no rows, Gone, and Refused where Spark does not start.
+    `place` is where the lake is."""
+    sides = await sides_of(repository, wish)
+    if engine_for(how.engine, sides.size_bytes, how.spark, how.limits) != SPARK:
+        return await embedded(repository, sides, files, how.limits, sample=how.sample)
+    from lochan.engines.spark.session import session_at
+
+    about = f"{sides.name(LEFT)} {sides.name(RIGHT)}"
+    with recorded(repository, "diff", about, actor=how.actor, where=how.spark.where) as run:
+        spark = session_at(how.spark, how.limits)
+        spark.conf.set("spark.sql.shuffle.partitions", _FEW)
+        work = partial(diff_rows_on_spark, spark, place, sides, sample=how.sample)
+        listener = listener_of(run, how.watch)
+        found = await on_spark(spark, work, tag=f"lochan-diff-{run.id}", about=f"diff {about}", listener=listener)
+        run.rows(sum(found.counts.values()))
+        return found
+
+
+class DiffTask(msgspec.Struct, frozen=True, array_like=True):
     """Some entries of one side."""
 
     side: int
     entries: tuple[Entry, ...]
 
 
-class Reading(NamedTuple):
+class DiffReading(NamedTuple):
     """What an executor must know to read them. May be pickled; what opens the store is never printed."""
 
     place: StorePlace
@@ -70,7 +116,7 @@ class Reading(NamedTuple):
     limits: Limits = Limits(memory_bytes=TASK_MEMORY_BYTES, threads=1)
 
 
-def diff_rows(spark: SparkSession, place: StorePlace, sides: Sides, *, sample: int = SAMPLE) -> RowDiff:
+def diff_rows_on_spark(spark: SparkSession, place: StorePlace, sides: Sides, *, sample: int = SAMPLE) -> RowDiff:
     """Raises Invalid for a key that does not tell rows apart and for files that are no rows; Gone."""
     found = differences(spark, place, sides).persist()
     try:
@@ -80,7 +126,7 @@ def diff_rows(spark: SparkSession, place: StorePlace, sides: Sides, *, sample: i
         raise
     except Exception as error:  # whatever a JVM comes up with
         found.unpersist()
-        raise explained(error) from error
+        raise error_of(error) from error
 
 
 def _outcome(spark: SparkSession, found: DataFrame, sides: Sides, sample: int) -> RowDiff:
@@ -95,26 +141,26 @@ def _outcome(spark: SparkSession, found: DataFrame, sides: Sides, sample: int) -
 def differences(spark: SparkSession, place: StorePlace, sides: Sides) -> DataFrame:
     """Of `statements.differences`; nothing is read yet."""
     ship(spark)
-    tasks = [Task(side, lot) for side in (LEFT, RIGHT) for lot in shared_out(sides.entries[side])]
+    tasks = [DiffTask(side, lot) for side in (LEFT, RIGHT) for lot in shared_out(sides.entries[side])]
     buckets = min(max(_BUCKETS_LEAST, sides.size_bytes // _BUCKET_BYTES), _BUCKETS_MOST)
-    reading = Reading(place.for_others(), replace(sides, entries=((), ())), buckets)
+    reading = DiffReading(place.for_others(), replace(sides, entries=((), ())), buckets)
     each = frame_of(spark, [msgspec.msgpack.encode(task) for task in tasks])
     rows = each.mapInArrow(partial(_sent, reading), SPARK_SCHEMA)
     return rows.repartitionById(buckets, "part").mapInArrow(partial(_found, reading), _FOUND_SCHEMA)
 
 
-def _sent(reading: Reading, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _sent(reading: DiffReading, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """On an executor: the lines of some entries, for their buckets."""
-    with told(), _session(reading) as session:
+    with reports_errors(), _session(reading) as session:
         for batch in batches:
             for data in batch.column("task").to_pylist():
                 for rows in _lines(reading, _decoder.decode(data)):
                     yield from sent(rows, _buckets(session, rows, reading))
 
 
-def _lines(reading: Reading, task: Task) -> Iterator[pa.RecordBatch]:
+def _lines(reading: DiffReading, task: DiffTask) -> Iterator[pa.RecordBatch]:
     sides = reading.sides
-    store = open_there(reading.place, SystemClock(), Ids())
+    store = open_on_executor(reading.place, SystemClock(), Ids())
     with tempfile.TemporaryDirectory(prefix="lochan-", dir=spark_folder()) as folder:
         reader = BodyReader(store, Outside(partial(_outside, reading.place)))
         placed = place_parts(sides, task.side, task.entries, reader, files_of(store), Path(folder))
@@ -122,7 +168,7 @@ def _lines(reading: Reading, task: Task) -> Iterator[pa.RecordBatch]:
             yield with_side(task.side, batch)
 
 
-def _buckets(session: Session, rows: pa.RecordBatch, reading: Reading) -> Parts:
+def _buckets(session: Session, rows: pa.RecordBatch, reading: DiffReading) -> Parts:
     """By the engine's own hash, which does not depend on the machine. Rows without the key go together."""
     by = "ident" if reading.sides.keys else "line"
     session.connection.register("lines", rows)
@@ -132,13 +178,13 @@ def _buckets(session: Session, rows: pa.RecordBatch, reading: Reading) -> Parts:
     return buckets
 
 
-def _found(reading: Reading, records: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _found(reading: DiffReading, records: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """On an executor: what differs among the lines that were sent here."""
     each = iter(records)
     first = next(each, None)
     if first is None:
         return
-    with told(), _session(reading) as session:
+    with reports_errors(), _session(reading) as session:
         find(session, _rows(chain([first], each)), keyed=bool(reading.sides.keys))
         for batch in session.stream(f"FROM {FOUND}"):
             yield batch.cast(FOUND_SCHEMA)
@@ -150,7 +196,7 @@ def _rows(records: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield chunk
 
 
-def _session(reading: Reading) -> Session:
+def _session(reading: DiffReading) -> Session:
     return Session(reading.limits, folders=[], temp=spark_folder(), ordered=True)
 
 
@@ -172,4 +218,4 @@ def _batches(frame: DataFrame) -> Iterator[pa.RecordBatch]:
     return iter(frame.toArrow().to_batches())
 
 
-_decoder = msgspec.msgpack.Decoder(Task)
+_decoder = msgspec.msgpack.Decoder(DiffTask)

@@ -6,6 +6,9 @@
 
 Its record is put again every few seconds from a thread of its own: whoever waits for Spark waits in the JVM. What the
 store has against it is no reason for a job to fail.
+
+A silent job has no process of its own: Spark calls what begins it and what ends it, wherever and whenever it likes. It
+is recorded at these moments (`begin_silent`, `end_silent`), and between them nobody can say more.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
@@ -29,6 +32,7 @@ from lochan.formats.job import (
     JobLine,
     JobRecord,
     JobStage,
+    decode,
     encode,
     path_of,
 )
@@ -36,6 +40,10 @@ from lochan.formats.record import Actor
 from lochan.ids import Ids
 from lochan.store.counting import counts_of
 from lochan.store.protocol import Store
+from lochan.store.reread import get_decoded
+
+if TYPE_CHECKING:
+    from lochan.jobs.job_commit import LandResult
 
 BEAT_S = 5.0
 _LINES_MAX, _LINE_MAX, _STAGES_MAX = 200, 300, 100
@@ -43,6 +51,9 @@ _KEPT_MAX = 1_000  # records on the store
 _LAST_WORD_S = 10.0  # how long the end of a job may wait until it is told
 # Errors that tell of the store, names or limits; others may quote what is in a row.
 _TELLABLE = (Retry, Conflict, Gone, NotFound, Corrupt, LimitReached)
+_PATIENCE_S = 5.0
+_HOUR_US = 3_600_000_000
+_ONE_IN_62 = "0"  # of the last letters of ids
 
 
 class JobPlace(Protocol):
@@ -57,8 +68,8 @@ class JobPlace(Protocol):
 
 
 @contextmanager
-def recorded(place: JobPlace, kind: str, about: str, *, actor: Actor, where: str = "") -> Iterator[JobRun]:
-    run = JobRun(place, kind, about, actor, where)
+def recorded(place: JobPlace, kind: str, about: str, *, actor: Actor, where: str = "") -> Iterator[JobReporter]:
+    run = JobReporter(place, kind, about, actor, where)
     try:
         yield run
     except BaseException as error:
@@ -67,7 +78,7 @@ def recorded(place: JobPlace, kind: str, about: str, *, actor: Actor, where: str
     run.end()
 
 
-class JobRun:
+class JobReporter:
     """One job, from its start to its end. May be told from any thread."""
 
     def __init__(self, place: JobPlace, kind: str, about: str, actor: Actor, where: str) -> None:
@@ -169,3 +180,74 @@ async def forget_old(store: Store) -> None:
     names = [stat.path async for stat in store.list(PREFIX)]
     for path in names[:-_KEPT_MAX]:
         await store.delete(path)
+
+
+async def begin_silent(place: JobPlace, kind: str, about: str, actor: Actor) -> JobRecord:
+    import asyncio
+
+    now = place.clock.wall()
+    record = await _put_silent(place, _silent_record(place.ids.ksuid(now), kind, about, actor, now))
+    if record.id.endswith(_ONE_IN_62):
+        with suppress(Exception):
+            async with asyncio.timeout(_PATIENCE_S):
+                await forget_old(place.store)
+    return record
+
+
+async def end_silent(place: JobPlace, record: JobRecord, how: LandResult | Exception) -> None:
+    await _put_silent(place, _ended_record(place, record, how))
+
+
+async def add_silent_batch(
+    place: JobPlace, stream: bytes, about: str, actor: Actor, how: LandResult | Exception
+) -> None:
+    """Of a stream, which is named by sixteen bytes or more. There is one record for each hour in which a batch came,
+    and it is done when the last of them is."""
+    now = place.clock.wall()
+    id = Ids(lambda count: stream[:count]).ksuid(now - now % _HOUR_US)
+    known = await _read_silent(place, id) or _silent_record(id, "ingest", about, actor, now)
+    await _put_silent(place, _ended_record(place, known, how))
+
+
+def _silent_record(id: str, kind: str, about: str, actor: Actor, now: int) -> JobRecord:
+    return JobRecord(FORMAT, id, kind, about, actor.user, actor.client, actor.source, "", now, now, silent=True)
+
+
+def _ended_record(place: JobPlace, record: JobRecord, how: LandResult | Exception) -> JobRecord:
+    now = place.clock.wall()
+    record = msgspec.structs.replace(record, beat=now, ended=now)
+    if isinstance(how, Exception):
+        return msgspec.structs.replace(record, state=FAILED, error=why(how))
+    return msgspec.structs.replace(
+        record,
+        state=DONE,
+        rows=(record.rows or 0) + how.rows,
+        executor_bytes=(record.executor_bytes or 0) + how.put_bytes,
+    )
+
+
+async def _read_silent(place: JobPlace, id: str) -> JobRecord | None:
+    import asyncio
+
+    path = path_of(id)
+    with suppress(Exception):
+        async with asyncio.timeout(_PATIENCE_S):
+            return await get_decoded(place.store, path, lambda data: decode(data, path))
+    return None
+
+
+async def _put_silent(place: JobPlace, record: JobRecord) -> JobRecord:
+    """Returns it with what was put through the same store meanwhile, itself too."""
+    import asyncio
+
+    with suppress(Exception):
+        async with asyncio.timeout(_PATIENCE_S):
+            await place.store.put(path_of(record.id), encode(_counted(place, record)))
+    return _counted(place, record)
+
+
+def _counted(place: JobPlace, record: JobRecord) -> JobRecord:
+    counts = counts_of(place.store)
+    if counts is None:
+        return record
+    return msgspec.structs.replace(record, driver_bytes=(record.driver_bytes or 0) + counts.total.bytes_out)

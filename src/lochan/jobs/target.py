@@ -8,10 +8,13 @@ from dataclasses import dataclass, field
 from lochan.clock import Clock
 from lochan.engines.duckdb.limits import Limits
 from lochan.errors import NotFound, Refused
+from lochan.formats.entry import Entry
 from lochan.formats.pool_settings import PoolSettings
 from lochan.ids import Ids
+from lochan.jobs.messages import TaskMessage
 from lochan.pools.object_upload import ObjectWriter
 from lochan.pools.settings import settings_of
+from lochan.store.counting import CountingStore, Counts
 from lochan.store.place import StorePlace
 from lochan.store.protocol import Store
 from lochan.versioning.open_repository import OpenRepository
@@ -21,7 +24,7 @@ TASK_MEMORY_BYTES = 512 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class PoolTarget:
     """May be pickled; what opens the store is never printed."""
 
     place: StorePlace
@@ -32,13 +35,13 @@ class Target:
     temp: str | None = None  # the folder for what does not fit into a task's memory; None: Spark's own
 
     def store(self, clock: Clock, ids: Ids) -> Store:
-        return open_there(self.place, clock, ids)
+        return open_on_executor(self.place, clock, ids)
 
     def writer(self, store: Store, clock: Clock, ids: Ids) -> ObjectWriter:
         return ObjectWriter(store, self.repository_id, self.mint, clock=clock, ids=ids)
 
 
-def open_there(place: StorePlace, clock: Clock, ids: Ids) -> Store:
+def open_on_executor(place: StorePlace, clock: Clock, ids: Ids) -> Store:
     """On an executor. Raises Refused where its machine has no such folder."""
     try:
         return place.open(clock=clock, ids=ids)
@@ -49,16 +52,36 @@ def open_there(place: StorePlace, clock: Clock, ids: Ids) -> Store:
         ) from error
 
 
-async def target_of(
+async def pool_target(
     repository: OpenRepository, place: StorePlace, branch: str, *, memory_bytes: int = TASK_MEMORY_BYTES
-) -> Target:
+) -> PoolTarget:
     """To be made before the first task starts. Raises Refused for a repository that is no pool, NotFound for a branch
     that is not there: before anything is written."""
     about = repository.repository
     if about.kind != POOL:
-        raise Refused(f"{about.name!r} holds files, and is no pool", hint="`lochan create POOL` makes a pool")
+        raise Refused(f"{about.name!r} holds files and is not a pool", hint="`lochan create POOL` makes a pool")
     refs, mint = await repository.refs()
     refs.guard.check_writable()
     refs.branch(branch)
     limits = Limits(memory_bytes=memory_bytes, threads=1)
-    return Target(place.for_others(), about.id, settings_of(about), mint, limits)
+    return PoolTarget(place.for_others(), about.id, settings_of(about), mint, limits)
+
+
+class PutCounter:
+    """What a task puts to the store, counted where it is put.
+
+    The counts travel in the task's messages, and so only those of tries whose messages Spark took: one of Spark's
+    accumulators would count a task twice that was tried twice. What other tries put is in no commit, and is
+    not counted.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._counts = Counts()
+        self._told = 0
+        self.store = CountingStore(store, self._counts)  # to put through
+
+    def message(self, entry: Entry, rows: int) -> TaskMessage:
+        """Of an object that was put."""
+        put = self._counts.total.bytes_out
+        new, self._told = put - self._told, put
+        return TaskMessage((entry,), rows, entry.size, put_bytes=new)

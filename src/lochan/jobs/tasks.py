@@ -1,23 +1,30 @@
-"""Runs a task's work on each partition of a frame. Nothing but messages comes back."""
+"""Runs work on Spark: on a thread of its own, so that whoever waits for it can be cancelled, and on each partition of a
+frame. Nothing but messages comes back."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
 
+from lochan.engines.spark.job import Tagged
 from lochan.engines.spark.package import ship
+from lochan.engines.spark.progress import Listener, Watch
 from lochan.formats.entry import Entry
-from lochan.jobs.failing import explained
-from lochan.jobs.messages import SPARK_SCHEMA, Message, as_batches, from_table
+from lochan.jobs.messages import SPARK_SCHEMA, TaskMessage, as_batches, error_of, from_table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _TASK_BYTES = 64 << 20
 
-Work = Callable[[Iterable[pa.RecordBatch]], Iterator[Message]]
+Work = Callable[[Iterable[pa.RecordBatch]], Iterator[TaskMessage]]
+T = TypeVar("T")
+
+_AGAIN_S = 0.5
 
 
 def shared_out(entries: Iterable[Entry]) -> Iterator[tuple[Entry, ...]]:
@@ -47,7 +54,7 @@ def numbered(frame: DataFrame) -> DataFrame:
     return frame.toDF(*(f"c{number}" for number in range(len(frame.columns))))
 
 
-def run_tasks(frame: DataFrame, work: Work) -> list[Message]:
+def run_tasks(frame: DataFrame, work: Work) -> list[TaskMessage]:
     """`work` goes to the executors: a function of a module that they have too, or a `partial` of one. A call into the
     JVM: whoever has an event loop waits for it on a thread. Raises what a task raised."""
 
@@ -60,5 +67,31 @@ def run_tasks(frame: DataFrame, work: Work) -> list[Message]:
         ship(frame.sparkSession)
         table = numbered(frame).mapInArrow(of_partition, SPARK_SCHEMA).toArrow()
     except Exception as error:  # whatever a JVM comes up with
-        raise explained(error) from error
+        raise error_of(error) from error
     return from_table(table)
+
+
+async def on_spark(
+    spark: SparkSession, work: Callable[[], T], *, tag: str, about: str, listener: Listener | None = None
+) -> T:
+    """`tag` is a name that no other work has; `about` is what Spark calls its stages; the listener is told of them."""
+    tagged = Tagged(spark, tag, about)
+
+    def begun() -> T:
+        tagged.begin()
+        return work()
+
+    watch = None if listener is None else Watch(spark, tag, listener)
+    with ThreadPoolExecutor(1) as threads:  # what Spark knows of a thread ends with it
+        task = asyncio.get_running_loop().run_in_executor(threads, begun)
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            while not task.done():  # again and again: it may just be about to start the next job
+                tagged.stop()
+                await asyncio.wait([task], timeout=_AGAIN_S)
+            task.exception()  # it was stopped, and what it says of that is nobody's concern
+            raise
+        finally:
+            if watch is not None:
+                await asyncio.to_thread(watch.end)

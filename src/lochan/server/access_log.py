@@ -15,7 +15,7 @@ from functools import lru_cache
 
 import msgspec
 
-from lochan.server.gathered import Gathered
+from lochan.server.row_buffer import RowBuffer
 
 _EVERY_S = 1.0
 _FULL = 1_000
@@ -23,7 +23,7 @@ _WAITING_MAX = 20_000
 _log = logging.getLogger("lochan.access")
 
 
-class Line(msgspec.Struct, frozen=True, gc=False):
+class AccessLine(msgspec.Struct, frozen=True, gc=False):
     """Texts and numbers alone, in no cycle."""
 
     time: int  # when it was answered, in microseconds since 1970
@@ -43,19 +43,19 @@ class AccessLog:
 
     def __init__(self, format: str) -> None:
         self._line = json_text if format == "json" else text
-        self._gathered = Gathered(self._write, every_s=_EVERY_S, full=_FULL, waiting_max=_WAITING_MAX)
+        self._gathered = RowBuffer(self._write, every_s=_EVERY_S, full=_FULL, waiting_max=_WAITING_MAX)
         self.add = self._gathered.add
         self.start = self._gathered.start
         self.close = self._gathered.close
 
-    async def _write(self, lines: Sequence[Line]) -> None:
+    async def _write(self, lines: Sequence[AccessLine]) -> None:
         """One record for all of them; in a thread, for whoever reads the other end of a pipe may be slow. The text is
         made here: two threads that take turns at the interpreter lose more by it than one has to do."""
         if _log.isEnabledFor(logging.INFO):
             await asyncio.to_thread(_log.info, "%s", "\n".join([self._line(line) for line in lines]))
 
 
-def text(line: Line) -> str:
+def text(line: AccessLine) -> str:
     """In one expression, for there are thousands a second."""
     seconds, micros = divmod(line.time, 1_000_000)
     path = line.path
@@ -66,10 +66,10 @@ def text(line: Line) -> str:
     )
 
 
-def json_text(line: Line) -> str:
+def json_text(line: AccessLine) -> str:
     """With the same first fields as every other line of the log."""
     head = {"time": _moment(line.time), "level": "INFO", "logger": _log.name}
-    told = {name: getattr(line, name) for name in Line.__struct_fields__}  # of a note there is more
+    told = {name: getattr(line, name) for name in AccessLine.__struct_fields__}  # of a note there is more
     return _encoder.encode({**head, **told, "time": head["time"]}).decode()
 
 

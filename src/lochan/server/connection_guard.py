@@ -13,20 +13,22 @@ those that are closed, unless hundreds came after it before its first request di
 On Linux the sockets are found among the open files of the process. Elsewhere only Granian's own limits hold.
 """
 
+import asyncio
 import os
 import socket
 import sys
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Awaitable, Iterator
 from contextlib import contextmanager, suppress
+from typing import TypeVar
 
 from lochan.clock import Clock
-from lochan.server.addresses import client_text
-from lochan.server.connections import opened, sent_bytes
-from lochan.server.settings import Limits
+from lochan.server.connections import client_text, opened, sent_bytes
+from lochan.server.settings import ClientLimits
 
 _LEAST_PAUSE_S = 0.5
 _SHARE = 30  # looking takes at most one part in so many of the time
+T = TypeVar("T")
 
 
 class Client:
@@ -56,7 +58,7 @@ class _Connection:
 class ConnectionGuard:
     """Used in the event loop. `port` is the listener's; `idle_s` is how long a client may take nothing of an answer."""
 
-    def __init__(self, limits: Limits, clock: Clock, port: int = 0, idle_s: float = 60.0) -> None:
+    def __init__(self, limits: ClientLimits, clock: Clock, port: int = 0, idle_s: float = 60.0) -> None:
         self._limits = limits
         self._clock = clock
         self._port = port
@@ -203,3 +205,27 @@ class ConnectionGuard:
             there = found.getpeername()
             if client_text(str(there[0]), there[1]) == connection.client:  # and not another that has its number by now
                 found.shutdown(socket.SHUT_RDWR)
+
+
+class BodyPace:
+    """Of one body. What is counted is the time that the client was waited for: one that a slow store holds up is not to
+    blame. It has `idle_s` for each piece, and for all of them together `idle_s` and a second for `bytes_per_s` each."""
+
+    __slots__ = ("_bytes_per_s", "_idle_s", "_left_s")
+
+    def __init__(self, idle_s: float, bytes_per_s: float) -> None:
+        self._idle_s = idle_s
+        self._bytes_per_s = bytes_per_s
+        self._left_s = idle_s
+
+    async def wait(self, step: Awaitable[T]) -> T:
+        """For the next piece. Raises TimeoutError."""
+        loop = asyncio.get_running_loop()
+        begun = loop.time()
+        async with asyncio.timeout(max(0.0, min(self._idle_s, self._left_s))):
+            found = await step
+        self._left_s -= loop.time() - begun
+        return found
+
+    def got(self, size_bytes: int) -> None:
+        self._left_s += size_bytes / self._bytes_per_s

@@ -71,6 +71,6 @@ def _load(listener: Listener) -> Any:
         from lochan.server.api.app import api
 
         return api(listener)
-    from lochan.server.gateway.start import gateway_app
+    from lochan.server.gateway.app import gateway_app
 
     return gateway_app(listener)

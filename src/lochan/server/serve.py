@@ -47,7 +47,7 @@ def _serve(listeners: Sequence[Listener], ready: Callable[[], None]) -> None:
         while not stop.asked:
             dead = [process.name for process in processes if not process.is_alive()]
             if dead:
-                raise Transient(f"the listener {dead[0]} stopped by itself", hint="its last words are in the log")
+                raise Transient(f"the listener {dead[0]} stopped by itself", hint="the log says why")
             waiting, was = [each for each in waiting if not _accepts(each)], waiting
             if was and not waiting:
                 ready()
@@ -86,7 +86,7 @@ def _check_free(listener: Listener) -> None:
             where = f"{listener.host}:{listener.port}"
             raise Refused(
                 f"the {listener.name} listener cannot use {where}: {error.strerror}",
-                hint="stop what listens there, or choose another address",
+                hint="stop the program that listens there, or choose another address",
             ) from error
 
 

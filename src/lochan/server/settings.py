@@ -22,7 +22,7 @@ class S3Settings(NamedTuple):
     takes_v2: bool = False  # signatures of version 2
 
 
-class Limits(NamedTuple):
+class ClientLimits(NamedTuple):
     """What clients may take of one process of the server."""
 
     connections: int = 4_096
@@ -57,8 +57,8 @@ class Listener(NamedTuple):
     set_up_logging: Callable[[], None]  # in each process, once
     tls: Tls | None = None
     access_log: str = "text"  # a line for every request; or json; empty: none
-    usage_s: float | None = 60.0  # how often the log of use is written; None: there is none
+    usage_s: float | None = 60.0  # how often the usage log is written; None: there is none
     upload_days: float = 7.0  # how old an upload in parts may become
     upkeep: Upkeep | None = None  # what keeps pools in order; None: nothing does
     queries: QuerySettings = QuerySettings()
-    limits: Limits = Limits()
+    limits: ClientLimits = ClientLimits()

@@ -1,4 +1,4 @@
-"""The log of use: who read or wrote what, and when, as Parquet files in the lake.
+"""The usage log: who read or wrote what, and when, as Parquet files in the lake.
 
     _lake/usage/<yyyy-mm-dd>/<hhmmss.microseconds>-<process>.parquet
 
@@ -16,7 +16,7 @@ from typing import Any, Final
 import msgspec
 
 from lochan.clock import Clock
-from lochan.server.gathered import Gathered
+from lochan.server.row_buffer import RowBuffer
 from lochan.store.protocol import Store
 
 FOLDER: Final = "_lake/usage"
@@ -26,7 +26,7 @@ WAITING_ROWS_MAX: Final = 200_000  # some 60 MB at the worst paths
 _MICROSECONDS = 1_000_000
 
 
-class Used(msgspec.Struct, frozen=True, gc=False):
+class UsageRow(msgspec.Struct, frozen=True, gc=False):
     """One row. The columns of the files are these fields, in their order; texts and numbers alone, in no cycle."""
 
     time: int  # microseconds since 1970
@@ -39,27 +39,27 @@ class Used(msgspec.Struct, frozen=True, gc=False):
     status: int
 
 
-class Usage:
+class UsageLog:
     def __init__(
         self, store: Store, clock: Clock, process: str, *, flush_s: float, dropped: Callable[[int], None]
     ) -> None:
         self._store = store
         self._clock = clock
         self._process = process
-        self._gathered = Gathered(
+        self._gathered = RowBuffer(
             self._write, every_s=flush_s, full=FILE_ROWS, waiting_max=WAITING_ROWS_MAX, dropped=dropped
         )
         self.add = self._gathered.add
         self.start = self._gathered.start
         self.close = self._gathered.close
 
-    async def _write(self, rows: Sequence[Used]) -> None:
+    async def _write(self, rows: Sequence[UsageRow]) -> None:
         data = await asyncio.to_thread(encoded, rows)
         moment = datetime.fromtimestamp(self._clock.wall() / _MICROSECONDS, UTC)
         await self._store.put(f"{FOLDER}/{moment:%Y-%m-%d}/{moment:%H%M%S.%f}-{self._process}.parquet", data)
 
 
-def encoded(rows: Sequence[Used]) -> bytes:
+def encoded(rows: Sequence[UsageRow]) -> bytes:
     """In a thread: a full file takes some 20 ms. Columns are given as they lie in memory: to look at a list, Arrow
     imports pandas where it is installed, which a server has no other need of."""
     import numpy as np

@@ -17,13 +17,11 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import pyarrow as pa
 
 from lochan.engines.compact import CompactRequest
-from lochan.jobs.failing import told
-from lochan.jobs.landing import Landed, Once, land, landed_before
-from lochan.jobs.messages import Message
-from lochan.jobs.parts import write_rows
-from lochan.jobs.streams.rhythm import Rhythm
-from lochan.jobs.streams.tending import tend
-from lochan.jobs.target import TASK_MEMORY_BYTES, Target, target_of
+from lochan.jobs.job_commit import BatchName, LandResult, land, landed_before
+from lochan.jobs.messages import TaskMessage, reports_errors
+from lochan.jobs.pool_writer import write_rows
+from lochan.jobs.streams.compaction import CompactionSchedule, compact_stream
+from lochan.jobs.target import TASK_MEMORY_BYTES, PoolTarget, pool_target
 from lochan.jobs.tasks import run_tasks
 from lochan.lake import Lake
 from lochan.spark.lakes import LakePlace, on_lake, patient
@@ -34,8 +32,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 T = TypeVar("T")
-Write = Callable[[Target, Iterable[pa.RecordBatch]], Iterator[Message]]
-Tell = Callable[[int, Landed], None]
+Write = Callable[[PoolTarget, Iterable[pa.RecordBatch]], Iterator[TaskMessage]]
+Tell = Callable[[int, LandResult], None]
 
 QUERY_ID = "sql.streaming.queryId"  # what Spark calls it in the properties of a task
 
@@ -70,7 +68,7 @@ class Batches:
     def __call__(self, frame: DataFrame, number: int) -> None:
         if self.leaving:  # the one before has come to its end; this one will be played again
             raise Left
-        with told():
+        with reports_errors():
             landed = self._land(frame, number)
         if self._behind is not None:
             self._behind.landed(landed)
@@ -83,14 +81,14 @@ class Batches:
         if behind is not None:
             behind.stop()
 
-    def _land(self, frame: DataFrame, number: int) -> Landed:
+    def _land(self, frame: DataFrame, number: int) -> LandResult:
         self._query = self._query or query_of(frame.sparkSession, self.checkpoint)
-        once = Once(self._query, number)
+        once = BatchName(self._query, number)
         begun = self._on_lake(lambda lake: _begin(lake, self.to, once))
         if self._behind is None and self.to.compact:
             self._behind = self._follow(begun.target.settings.size_bytes)
         if begun.commit is not None:
-            return Landed(begun.commit, again=True)
+            return LandResult(begun.commit, again=True)
         messages = run_tasks(frame, partial(self.write, begun.target))
         return self._on_lake(lambda lake: _land(lake, self.to, messages, once))
 
@@ -98,24 +96,24 @@ class Batches:
         return patient(lambda: on_lake(self.to.place, work, self.counts))
 
     def _follow(self, size_bytes: int) -> Behind:
-        return Behind(self.to, Rhythm(self.to.size_bytes or size_bytes), self.counts)
+        return Behind(self.to, CompactionSchedule(self.to.size_bytes or size_bytes), self.counts)
 
 
 class _Begun(NamedTuple):
-    target: Target
+    target: PoolTarget
     commit: str | None  # that it landed by, before
 
 
-async def _begin(lake: Lake, to: Destination, once: Once) -> _Begun:
+async def _begin(lake: Lake, to: Destination, once: BatchName) -> _Begun:
     repository = await lake.open_repository(to.pool)
     try:
-        target = await target_of(repository, to.place.store, to.branch, memory_bytes=to.memory_bytes)
+        target = await pool_target(repository, to.place.store, to.branch, memory_bytes=to.memory_bytes)
         return _Begun(target, await landed_before(repository, to.branch, once))
     finally:
         await repository.close()
 
 
-async def _land(lake: Lake, to: Destination, messages: list[Message], once: Once) -> Landed:
+async def _land(lake: Lake, to: Destination, messages: list[TaskMessage], once: BatchName) -> LandResult:
     repository = await lake.open_repository(to.pool)
     try:
         return await land(repository, to.branch, messages, to.said, actor=to.place.actor, once=once)
@@ -147,13 +145,13 @@ def query_of_task() -> str:
 class Behind:
     """Merges small objects on a thread of its own, one round at a time, while batches go on."""
 
-    def __init__(self, to: Destination, rhythm: Rhythm, counts: Counts | None) -> None:
+    def __init__(self, to: Destination, rhythm: CompactionSchedule, counts: Counts | None) -> None:
         self._to = to
         self._rhythm = rhythm
         self._counts = counts
         self._round: threading.Thread | None = None
 
-    def landed(self, landed: Landed) -> None:
+    def landed(self, landed: LandResult) -> None:
         wish = self._rhythm.landed(landed.size_bytes) if landed.entries else None
         if wish is not None and (self._round is None or not self._round.is_alive()):
             self._round = threading.Thread(target=self._tend, args=(wish,), name="lochan-compact", daemon=True)
@@ -168,6 +166,6 @@ class Behind:
         to = self._to
         on_lake(
             to.place,
-            lambda lake: tend(lake.queries(), to.pool, to.branch, wish, actor=to.place.actor, last=last),
+            lambda lake: compact_stream(lake.queries(), to.pool, to.branch, wish, actor=to.place.actor, last=last),
             self._counts,
         )

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from lochan.engines.row_diff.sides import RowDiffRequest, Sides, row_diff_request, sides_of
-from lochan.jobs.diff_rows import diff_rows, differences
+from lochan.jobs.diff_rows import diff_rows_on_spark, differences
 from lochan.lake import Lake
 from lochan.spark.lakes import found_lake, on_lake
 
@@ -35,7 +35,7 @@ def diff(
     sides = on_lake(place, lambda lake: _sides(lake, name, wish))
     if not sides.keys:
         return differences(spark, place.store, sides)
-    found: DataFrame = diff_rows(spark, place.store, sides, sample=0).frame
+    found: DataFrame = diff_rows_on_spark(spark, place.store, sides, sample=0).frame
     return found
 
 

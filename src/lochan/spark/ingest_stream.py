@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 
 from lochan.engines.spark.scan import is_remote
 from lochan.errors import Invalid
-from lochan.jobs.failing import explained
-from lochan.jobs.landing import Landed
-from lochan.jobs.record import JobRun
+from lochan.jobs.job_commit import LandResult
+from lochan.jobs.messages import error_of
+from lochan.jobs.record import JobReporter
 from lochan.lake import Lake
 from lochan.spark.batches import Batches, Destination, Tell
 from lochan.spark.job_report import record_location, where
@@ -79,12 +79,12 @@ def _leave(query: StreamingQuery, behind: threading.Thread) -> None:
             behind.join(_PATIENCE_S)
 
 
-def _record(spark: SparkSession, batches: Batches) -> JobRun:
+def _record(spark: SparkSession, batches: Batches) -> JobReporter:
     """What `lochan jobs` shows of it. Behind Connect the batches are handled elsewhere, and nobody here counts them."""
     to = batches.to
     if not is_remote(spark):
         batches.counts = Counts()
-    run = JobRun(
+    run = JobReporter(
         record_location(to.place, batches.counts), "ingest", f"{to.pool}@{to.branch}", to.place.actor, where(spark)
     )
     if not is_remote(spark):
@@ -92,10 +92,10 @@ def _record(spark: SparkSession, batches: Batches) -> JobRun:
     return run
 
 
-def _both(run: JobRun, tell: Tell | None) -> Tell:
+def _both(run: JobReporter, tell: Tell | None) -> Tell:
     rows = 0
 
-    def told(number: int, landed: Landed) -> None:
+    def told(number: int, landed: LandResult) -> None:
         nonlocal rows
         rows += landed.rows
         run.rows(rows)
@@ -106,7 +106,7 @@ def _both(run: JobRun, tell: Tell | None) -> Tell:
     return told
 
 
-def _ended(query: StreamingQuery, batches: Batches, run: JobRun) -> None:
+def _ended(query: StreamingQuery, batches: Batches, run: JobReporter) -> None:
     """Waits for it, to merge what is left of small objects then."""
     why: Exception | None = None
     try:
@@ -119,7 +119,7 @@ def _ended(query: StreamingQuery, batches: Batches, run: JobRun) -> None:
     if why is None:
         run.end()
     else:
-        run.failed(explained(why))
+        run.failed(error_of(why))
 
 
 def destination(place: LakePlace, uri: Uri, said: Said, *, compact: bool = True) -> Destination:
@@ -130,12 +130,12 @@ def destination(place: LakePlace, uri: Uri, said: Said, *, compact: bool = True)
 
 
 async def _checked(lake: Lake, place: LakePlace, uri: Uri, said: Said, compact: bool) -> Destination:
-    from lochan.jobs.target import target_of
+    from lochan.jobs.target import pool_target
 
     repository = await lake.open_repository(uri.repository)
     try:
         branch = uri.ref or repository.repository.default_branch
-        await target_of(repository, place.store, branch)
+        await pool_target(repository, place.store, branch)
         return Destination(place, uri.repository, branch, said, compact)
     finally:
         await repository.close()

@@ -11,11 +11,10 @@ import pyarrow as pa
 
 from lochan.errors import Invalid
 from lochan.formats.job import JobRecord
-from lochan.jobs import silent
-from lochan.jobs.landing import Landed, Once, land
-from lochan.jobs.messages import Message
-from lochan.jobs.replace_guard import NO_GUARD, ReplaceGuard
-from lochan.jobs.target import Target, target_of
+from lochan.jobs.job_commit import NO_GUARD, BatchName, LandResult, ReplaceGuard, land
+from lochan.jobs.messages import TaskMessage
+from lochan.jobs.record import begin_silent
+from lochan.jobs.target import PoolTarget, pool_target
 from lochan.journal.request_key import CarriedOut
 from lochan.lake import Lake
 from lochan.spark.frame_origin import Origin
@@ -27,7 +26,7 @@ from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.repositories import POOL
 from lochan.versioning.uri import Uri, on_branch
 
-Tell = Callable[[Lake, Landed | Exception], Awaitable[None]]
+Tell = Callable[[Lake, LandResult | Exception], Awaitable[None]]
 
 
 class Replace(NamedTuple):
@@ -53,10 +52,12 @@ class Job(Protocol):
     def about(self) -> str:
         """What it writes to."""
 
-    def write(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Message]:
+    def write(self, batches: Iterable[pa.RecordBatch]) -> Iterator[TaskMessage]:
         """What a task does. Raises TaskFailed."""
 
-    def land(self, messages: Iterable[Message], counts: Counts | None = None, tell: Tell | None = None) -> Landed:
+    def land(
+        self, messages: Iterable[TaskMessage], counts: Counts | None = None, tell: Tell | None = None
+    ) -> LandResult:
         """All that the tasks wrote, as one commit. Done again, it finds what it did. `counts` are of what is asked of
         the store meanwhile; `tell` is called with what came of it."""
 
@@ -66,8 +67,8 @@ class PoolJob:
     place: LakePlace
     pool: str
     branch: str
-    target: Target
-    once: Once
+    target: PoolTarget
+    once: BatchName
     said: Said
     replace: bool
     guard: ReplaceGuard = NO_GUARD
@@ -76,16 +77,18 @@ class PoolJob:
     def about(self) -> str:
         return f"{self.pool}@{self.branch}"
 
-    def write(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Message]:
-        from lochan.jobs.parts import write_rows  # with an engine behind it: only tasks need that
+    def write(self, batches: Iterable[pa.RecordBatch]) -> Iterator[TaskMessage]:
+        from lochan.jobs.pool_writer import write_rows  # with an engine behind it: only tasks need that
 
         return write_rows(self.target, batches)
 
-    def land(self, messages: Iterable[Message], counts: Counts | None = None, tell: Tell | None = None) -> Landed:
+    def land(
+        self, messages: Iterable[TaskMessage], counts: Counts | None = None, tell: Tell | None = None
+    ) -> LandResult:
         every = list(messages)
         return landed_at(self.place, lambda lake: self._land(lake, every), counts, tell)
 
-    async def _land(self, lake: Lake, messages: list[Message]) -> Landed:
+    async def _land(self, lake: Lake, messages: list[TaskMessage]) -> LandResult:
         repository = await lake.open_repository(self.pool)
         try:
             return await land(
@@ -116,20 +119,20 @@ def begin_told(place: LakePlace, uri: Uri, said: Said, *, replace: Replace | boo
 
     async def both(lake: Lake) -> tuple[Job, JobRecord]:
         job = await _begin(lake, place, uri, said, _replacing(replace))
-        return job, await silent.begun(lake, "write", job.about, place.actor)
+        return job, await begin_silent(lake, "write", job.about, place.actor)
 
     return on_lake(place, both, Counts())
 
 
-def landed_by_key(place: LakePlace, uri: Uri, counts: Counts | None = None) -> Landed | None:
+def landed_by_key(place: LakePlace, uri: Uri, counts: Counts | None = None) -> LandResult | None:
     """What the same request came to, if it was carried out before: asked before the work is done, it saves it."""
 
-    async def look(lake: Lake) -> Landed | None:
+    async def look(lake: Lake) -> LandResult | None:
         repository = await lake.open_repository(uri.repository)
         try:
             await check_first(repository, place.actor)
         except CarriedOut as before:
-            return Landed(before.result, again=True)
+            return LandResult(before.result, again=True)
         finally:
             await repository.close()
         return None
@@ -138,10 +141,10 @@ def landed_by_key(place: LakePlace, uri: Uri, counts: Counts | None = None) -> L
 
 
 def landed_at(
-    place: LakePlace, land: Callable[[Lake], Awaitable[Landed]], counts: Counts | None, tell: Tell | None
-) -> Landed:
-    async def told(lake: Lake) -> Landed:
-        how: Landed | Exception
+    place: LakePlace, land: Callable[[Lake], Awaitable[LandResult]], counts: Counts | None, tell: Tell | None
+) -> LandResult:
+    async def told(lake: Lake) -> LandResult:
+        how: LandResult | Exception
         try:
             how = await land(lake)
         except Exception as error:
@@ -179,9 +182,9 @@ async def _begin_pool(
     if uri.path:
         raise Invalid(f"{uri}: a pool holds rows, and no files", hint=f"write to {uri._replace(path='')}")
     branch = on_branch(uri).ref or repository.repository.default_branch
-    target = await target_of(repository, place.store, branch)
+    target = await pool_target(repository, place.store, branch)
     head = repository.folded().branch(branch).head
-    once = Once(lake.ids.ksuid(lake.clock.wall()), since=head)
+    once = BatchName(lake.ids.ksuid(lake.clock.wall()), since=head)
     guard = NO_GUARD if replace is None else await replace.guard(repository)
     await guard.check(repository, branch, head)
     return PoolJob(place, uri.repository, branch, target, once, said, replace is not None, guard)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from lochan.clock import Clock, SystemClock
 from lochan.engines.spark.progress import watched
 from lochan.ids import Ids
-from lochan.jobs.record import JobRun, recorded
+from lochan.jobs.record import JobReporter, recorded
 from lochan.spark.lakes import LakePlace
 from lochan.store.counting import CountingStore, Counts
 from lochan.store.protocol import Store
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def told(spark: SparkSession, place: LakePlace, kind: str, about: str, counts: Counts) -> Iterator[JobRun]:
+def told(spark: SparkSession, place: LakePlace, kind: str, about: str, counts: Counts) -> Iterator[JobReporter]:
     """`counts` are those of what this process asks of the lake's store."""
     at = record_location(place, counts)
     with recorded(at, kind, about, actor=place.actor, where=where(spark)) as run, watched(spark, run.stages):

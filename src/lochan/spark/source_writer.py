@@ -14,10 +14,9 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 from lochan.formats.job import JobRecord
-from lochan.jobs import silent
-from lochan.jobs.failing import TaskFailed
-from lochan.jobs.landing import Landed
-from lochan.jobs.messages import decode, encode
+from lochan.jobs.job_commit import LandResult
+from lochan.jobs.messages import TaskFailed, decode, encode
+from lochan.jobs.record import end_silent
 from lochan.lake import Lake
 from lochan.spark.job import Job
 from lochan.spark.lakes import on_lake
@@ -50,5 +49,5 @@ class JobWriter(DataSourceArrowWriter):
             with suppress(Exception):
                 on_lake(self._job.place, lambda lake: self._tell(lake, TaskFailed()))
 
-    async def _tell(self, lake: Lake, how: Landed | Exception) -> None:
-        await silent.ended(lake, self._record, how)
+    async def _tell(self, lake: Lake, how: LandResult | Exception) -> None:
+        await end_silent(lake, self._record, how)

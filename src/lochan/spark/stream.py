@@ -17,10 +17,9 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
 
 from lochan.errors import Invalid
-from lochan.jobs import silent
-from lochan.jobs.failing import TaskFailed
-from lochan.jobs.landing import Landed, Once
-from lochan.jobs.messages import decode, encode
+from lochan.jobs.job_commit import BatchName, LandResult
+from lochan.jobs.messages import TaskFailed, decode, encode
+from lochan.jobs.record import add_silent_batch
 from lochan.lake import Lake
 from lochan.spark.batches import query_of_task
 from lochan.spark.job import Job, PoolJob
@@ -53,11 +52,11 @@ class StreamWriter(DataSourceStreamArrowWriter):
         wrote = [each for each in messages if isinstance(each, WroteBatch)]
         if wrote:
             query = wrote[0].query
-            job = replace(self._job, once=Once(query, batchId))
+            job = replace(self._job, once=BatchName(query, batchId))
             job.land((decode(data) for each in wrote for data in each.messages), Counts(), partial(self._tell, query))
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         """Takes nothing away: the commit may have landed, though Spark does not know it."""
 
-    async def _tell(self, query: str, lake: Lake, how: Landed | Exception) -> None:
-        await silent.batch(lake, sha256(query.encode()).digest(), self._job.about, self._job.place.actor, how)
+    async def _tell(self, query: str, lake: Lake, how: LandResult | Exception) -> None:
+        await add_silent_batch(lake, sha256(query.encode()).digest(), self._job.about, self._job.place.actor, how)

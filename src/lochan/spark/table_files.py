@@ -19,8 +19,8 @@ from lochan.formats.entry import Entry
 from lochan.formats.hive_path import PathColumns, path_columns, with_path_columns
 from lochan.ids import Ids
 from lochan.ingest.tabular import checked
-from lochan.jobs.parts import spark_folder
-from lochan.jobs.target import open_there
+from lochan.jobs.pool_writer import spark_folder
+from lochan.jobs.target import open_on_executor
 from lochan.spark.table_schema import FileSchema, merged_schema, schema_in_footer
 from lochan.store.place import StorePlace
 from lochan.store.protocol import Store
@@ -138,7 +138,7 @@ class FileReading:
         def other(url: str) -> Store:
             return StorePlace(url, {} if url.startswith("file://") else self.place.options).open(clock=clock, ids=ids)
 
-        reader = BodyReader(open_there(self.place, clock, ids), Outside(other))
+        reader = BodyReader(open_on_executor(self.place, clock, ids), Outside(other))
         with file.open("wb") as sink:
             async for piece in reader.read(entry):
                 await asyncio.to_thread(sink.write, piece)

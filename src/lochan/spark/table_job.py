@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from lochan.errors import Invalid
-from lochan.jobs.files import FilesTarget, files_target, write_files
-from lochan.jobs.landing import Landed, Once, land
-from lochan.jobs.messages import Message, together
-from lochan.jobs.replace_guard import NO_GUARD, ReplaceGuard
+from lochan.jobs.file_writer import FilesTarget, files_target, write_files
+from lochan.jobs.job_commit import NO_GUARD, BatchName, LandResult, ReplaceGuard, land
+from lochan.jobs.messages import TaskMessage, together
 from lochan.journal.request_key import without_key
 from lochan.lake import Lake
 from lochan.spark.job import Replace, Tell, landed_at
@@ -37,7 +36,7 @@ class TableJob:
     ref: str  # a branch
     workspace: str  # or one of its workspaces
     target: FilesTarget
-    once: Once
+    once: BatchName
     said: Said
     replace: bool
     guard: ReplaceGuard = NO_GUARD
@@ -46,17 +45,19 @@ class TableJob:
     def about(self) -> str:
         return f"{self.repository}@{self.ref}/{self.target.prefix}"
 
-    def write(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Message]:
+    def write(self, batches: Iterable[pa.RecordBatch]) -> Iterator[TaskMessage]:
         from pyspark import TaskContext
 
         context = TaskContext.get()
         return write_files(self.target, context.partitionId() if context else 0, batches)
 
-    def land(self, messages: Iterable[Message], counts: Counts | None = None, tell: Tell | None = None) -> Landed:
+    def land(
+        self, messages: Iterable[TaskMessage], counts: Counts | None = None, tell: Tell | None = None
+    ) -> LandResult:
         every = list(messages)
         return landed_at(self.place, lambda lake: self._land(lake, every), counts, tell)
 
-    async def _land(self, lake: Lake, messages: list[Message]) -> Landed:
+    async def _land(self, lake: Lake, messages: list[TaskMessage]) -> LandResult:
         repository = await lake.open_repository(self.repository)
         actor = self.place.actor
         try:
@@ -78,7 +79,9 @@ class TableJob:
         finally:
             await repository.close()
 
-    async def _land_in_workspace(self, repository: OpenRepository, messages: list[Message], actor: Actor) -> Landed:
+    async def _land_in_workspace(
+        self, repository: OpenRepository, messages: list[TaskMessage], actor: Actor
+    ) -> LandResult:
         """To do it twice changes nothing: the same files come to the same paths."""
         done = together(messages)
         if self.replace:
@@ -89,7 +92,7 @@ class TableJob:
             )
         if done.entries:
             await workspaces.stage(repository, self.workspace, done.entries, actor=actor)
-        return Landed("", done.rows, done.entries, done.size_bytes, put_bytes=done.put_bytes)
+        return LandResult("", done.rows, done.entries, done.size_bytes, put_bytes=done.put_bytes)
 
 
 async def begin_table(
@@ -100,7 +103,7 @@ async def begin_table(
     if found.branch is not None and not found.branch.layers.empty:
         raise dirty(found.branch.name)  # its commit would be refused, when all is written
     target = await files_target(repository, place.store, uri.path)
-    once = Once(lake.ids.ksuid(lake.clock.wall()), since=found.commit_id)
+    once = BatchName(lake.ids.ksuid(lake.clock.wall()), since=found.commit_id)
     workspace = found.workspace.id if found.workspace is not None else ""
     guard = await _guard(repository, replace, workspace)
     await guard.check(repository, ref, found.commit_id, uri.path)

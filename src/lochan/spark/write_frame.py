@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from lochan.errors import Invalid
 from lochan.formats.pool_settings import Path, PoolSettings
-from lochan.jobs.landing import Landed
+from lochan.jobs.job_commit import LandResult
 from lochan.jobs.tasks import numbered, run_tasks
 from lochan.spark.frame_origin import origins_of
 from lochan.spark.job import PoolJob, Replace, begin, landed_by_key
@@ -40,7 +40,7 @@ def write(
     lake: str | os.PathLike[str] | None = None,
     options: Mapping[str, str] | None = None,
     key: str = "",
-) -> Landed:
+) -> LandResult:
     """Into a pool (`logs@main`), or as Parquet files of a repository (`sales@main/2026/`). `overwrite` puts the rows in
     place of all that is there, in the same commit. Where the frame was read from there, that is refused if something
     has come since; `expect` names the head that may be replaced, whatever was read.

@@ -82,8 +82,7 @@ async def copy(
         read_at, found, entry = await _read_one(repository, source_ref, source)
         if (found.branch and found.branch.name, source) == (branch, target) and told == SAME:
             raise Invalid("source and target are the same", hint="a copy onto itself can have other notes")
-        await check_present(repository.reader.head, table_of([entry]))
-        copied = retold(msgspec.structs.replace(entry, path=target, mtime=repository.clock.wall()), told)
+        copied = retold(await present_copy(repository, entry, target), told)
         await bulk.stage(repository, branch, bulk.puts(table_of([copied])), actor=actor, read_at=read_at)
         return copied
 
@@ -199,6 +198,12 @@ async def delete_folder(repository: OpenRepository, branch: str, prefix: str, *,
 def _is_workspace(*refs: str) -> bool:
     """No other ref has a plus in it. Such work is done elsewhere: a workspace has files of its own."""
     return any("+" in ref for ref in refs)
+
+
+async def present_copy(repository: OpenRepository, entry: Entry, path: str) -> Entry:
+    """The entry of a copy within the repository, whose bytes stay where they are. Raises Gone if they have vanished."""
+    await check_present(repository.reader.head, table_of([entry]))
+    return msgspec.structs.replace(entry, path=path, mtime=repository.clock.wall())
 
 
 def retold(entry: Entry, told: Told) -> Entry:

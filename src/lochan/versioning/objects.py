@@ -5,7 +5,7 @@ about the object that is there: on a branch at the very moment of the write, in 
 it begins.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Mapping, Sequence
 
 from lochan.errors import NotFound, Refused
 from lochan.formats.entry import Entry
@@ -69,6 +69,34 @@ async def put(
     )
     await _stage(repository, actor, Staged(branch, puts=(entry,)), path, check)
     return entry
+
+
+async def write_body(
+    repository: OpenRepository,
+    path: str,
+    chunks: AsyncIterable[bytes],
+    *,
+    content_type: str = "",
+    headers: Mapping[str, str] = _NONE,
+    metadata: Mapping[str, str] = _NONE,
+    expected_md5: str | None = None,
+    checksums: Mapping[str, str | None] = _NONE,
+    whole: Callable[[bytes], None] | None = None,
+    size: int = 0,
+) -> Entry:
+    """For whoever stages the entry themselves. `whole` is asked about the SHA-256 before anybody can see the body."""
+    return await repository.bodies.write(
+        path,
+        chunks,
+        mint=repository.journal.tail.state.number,  # G1: what was folded before the first byte
+        content_type=content_type,
+        headers=headers,
+        metadata=metadata,
+        expected_md5=expected_md5,
+        checksums=checksums,
+        whole=whole,
+        size=size,
+    )
 
 
 @once(nothing)

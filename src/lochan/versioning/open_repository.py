@@ -1,7 +1,8 @@
 """An open repository: its journal, trees, runs and bodies, put together. The verbs are functions over it."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from lochan.clock import Clock
 from lochan.formats.commit import Commit
@@ -34,6 +35,9 @@ from lochan.versioning.repositories import POOL, Repository
 from lochan.versioning.resolve import Resolved, resolve
 from lochan.versioning.state.workspaces import Workspace
 from lochan.versioning.workspaces.folder import Folder
+
+if TYPE_CHECKING:  # only servers pack
+    from lochan.versioning.bodies.packing import Packing
 
 Decide = Callable[[Refs], Sequence[Event]]
 
@@ -76,6 +80,13 @@ class OpenRepository:
         self.joins: Joins | None = None  # how trees are joined, if not path by path
         self.staged: Callable[[str], None] = lambda branch: None  # told of every branch that was written to
         self.closing: Callable[[], Awaitable[None]] | None = None
+
+    @cached_property
+    def packing(self) -> "Packing":
+        """Small bodies that come at the same time share a file."""
+        from lochan.versioning.bodies.packing import Packing
+
+        return Packing(self.bodies, self.journal)
 
     async def refs(self) -> tuple[Refs, int]:
         """The refs as of now, and the number of the state: the mint of whatever is made from it. The refs go on

@@ -19,7 +19,7 @@ from lochan.journal.request_key import CarriedOut, without_key
 from lochan.versioning import objects
 from lochan.versioning.bodies.batch import Batch
 from lochan.versioning.bodies.paths import check_key
-from lochan.versioning.copying import SAME, Count, Told, retold
+from lochan.versioning.copying import SAME, Count, Told, present_copy, retold
 from lochan.versioning.once import check_first, count_first, entry_first
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.visible import scan
@@ -137,8 +137,12 @@ async def _batch(
     return written
 
 
-async def transfer_body(source: OpenRepository, entry: Entry, target: OpenRepository, to: str, mint: int) -> Entry:
-    """The bytes once more, for whoever stages the entry himself."""
+async def copied_entry(source: OpenRepository, entry: Entry, target: OpenRepository, to: str) -> Entry:
+    """For whoever stages the entry themselves. Within a repository the bytes stay where they are; to another they are
+    written once more. Raises Gone for bytes that have vanished."""
+    if source is target:
+        return await present_copy(target, entry, to)
+    _, mint = await target.refs()
     async with aclosing(source.reader.read(entry)) as pieces:
         return moved(entry, await target.bodies.write(to, pieces, mint=mint))
 

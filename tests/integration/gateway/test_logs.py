@@ -36,7 +36,7 @@ def test_json_lines_in_a_file_that_may_be_moved_away(tmp_path: Path) -> None:
         assert put["path"] == '/demo/main/a"b\nc'
         assert put["time"].endswith("Z") and put["request_id"] and put["seconds"] > 0
         [warning, *_] = eventually(log, "lochan.server", 1)
-        assert (warning["level"], "wait to be written" in warning["message"]) == ("WARN", True)
+        assert (warning["level"], "could not be written yet" in warning["message"]) == ("WARN", True)
         log.rename(moved)
         s3.list_buckets()
         assert [each["operation"] for each in eventually(log, "lochan.access", 1)] == ["ListBuckets"]

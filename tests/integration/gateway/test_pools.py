@@ -64,7 +64,7 @@ def test_nothing_is_written(server: LochanServer, s3: Any) -> None:
         with pytest.raises(ClientError) as caught:
             call(Bucket=bucket, **given)
         assert caught.value.response["Error"]["Code"] == "AccessDenied"
-        assert "pool holds rows" in caught.value.response["Error"]["Message"]
+        assert "is a pool of rows" in caught.value.response["Error"]["Message"]
     answer = s3.delete_objects(Bucket=bucket, Delete={"Objects": [{"Key": key}]})
     assert [each["Code"] for each in answer["Errors"]] == ["AccessDenied"]
     assert s3.get_object(Bucket=bucket, Key=key)["Body"].read() == b"a"

@@ -18,7 +18,7 @@ import pytest
 from botocore.auth import HmacV1Auth
 
 from lochan.access.actions import ACTIONS
-from lochan.server.gateway.operations import bucket_configuration, object_configuration
+from lochan.server.gateway.operations import configuration
 from lochan.server.gateway.routes import ROUTES
 from tests.integration.gateway.wire import FORMS, Answer, Sent, Wire, signed, unsigned
 from tests.servers.lochan import LochanServer
@@ -46,7 +46,7 @@ ASKS = {
     "ListObjectVersions": Ask("GET", query="prefix=main%2F&versions="),
     "ListObjectsV2": Ask("GET", query="list-type=2&prefix=main%2F"),
     "ListObjects": Ask("GET", query="prefix=main%2F"),
-    **{absent.operation: Ask("GET", query=f"{name}=") for name, absent in bucket_configuration.NAMES.items()},
+    **{absent.operation: Ask("GET", query=f"{name}=") for name, absent in configuration.OF_BUCKETS.items()},
     "HeadBucket": Ask("HEAD"),
     "CreateBucket": Ask("PUT", "/{bucket}-new"),
     "DeleteBucket": Ask("DELETE"),
@@ -54,7 +54,7 @@ ASKS = {
     "PostObject": Ask("POST", body=b"no form"),
     "ListParts": Ask("GET", KEY, "uploadId={upload}"),
     "GetObjectAttributes": Ask("GET", KEY, "attributes=", {"x-amz-object-attributes": "ETag"}),
-    **{absent.operation: Ask("GET", KEY, f"{name}=") for name, absent in object_configuration.NAMES.items()},
+    **{absent.operation: Ask("GET", KEY, f"{name}=") for name, absent in configuration.OF_OBJECTS.items()},
     "GetObject": Ask("GET", KEY),
     "HeadObject": Ask("HEAD", KEY),
     "UploadPartCopy": Ask("PUT", KEY, "partNumber=1&uploadId={upload}", COPY),
@@ -72,7 +72,7 @@ ASKS = {
 # What is answered by an error although the request is good: there is none of it.
 ABSENT = {
     absent.operation: absent.error
-    for names in (bucket_configuration.NAMES, object_configuration.NAMES)
+    for names in (configuration.OF_BUCKETS, configuration.OF_OBJECTS)
     for absent in names.values()
     if absent.error
 }

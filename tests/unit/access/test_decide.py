@@ -104,13 +104,13 @@ def test_a_pattern_fits(pattern: str, resource: str, fits: bool) -> None:
     ],
 )
 def test_a_pattern_that_could_fit_nothing_is_refused(pattern: str) -> None:
-    with pytest.raises(Invalid, match="no pattern of resources"):
+    with pytest.raises(Invalid, match="not a pattern of resources"):
         resources.check_pattern(pattern)
 
 
 @pytest.mark.parametrize("text", ["*", "repository", "repository/x/*", "repository/x/branch/b/x", "x", "user/a/b"])
 def test_what_is_no_resource(text: str) -> None:
-    with pytest.raises(Invalid, match="is no resource"):
+    with pytest.raises(Invalid, match="is not a resource"):
         resources.check(text)
 
 

@@ -5,13 +5,12 @@ import re
 
 import pytest
 
-from lochan.access import encryption_key
-from lochan.access.admin import ensure_admin
+from lochan.access import encryption as encryption_key
 from lochan.access.decide import allowed
+from lochan.access.encryption import seal, unseal
 from lochan.access.keys import Credentials, check_encryption, create_key, revoke_key
 from lochan.access.open_access import OpenAccess
-from lochan.access.sealing import seal, unseal
-from lochan.access.users import create_user, delete_user
+from lochan.access.users import create_user, delete_user, ensure_admin
 from lochan.clock import SystemClock
 from lochan.errors import AlreadyExists, Corrupt, FutureFormat, Invalid, KeyReused, NotFound, Refused
 from lochan.ids import Ids

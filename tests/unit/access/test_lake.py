@@ -105,6 +105,6 @@ def test_what_is_wrong_with_a_policy_is_told_before_anything_is_written() -> Non
         await put_policy(access, "P", [allow("fs:*", "*")], actor=ACTOR)
         assert (await access.journal.fresh()).number == 1
         await delete_policy(access, "P", actor=ACTOR)
-        assert [each.name for each in (await access.state()).policies() if not each.ready] == []
+        assert [each.name for each in (await access.state()).policies() if not each.built_in] == []
 
     run(work())

@@ -6,9 +6,8 @@ import pytest
 
 from lochan.access.actions import ACTIONS, READING, WRITING
 from lochan.access.names import check_key_id, check_policy_name, check_secret, check_user_name
-from lochan.access.policy import PATTERNS_MAX, STATEMENTS_MAX, check_statements
-from lochan.access.policy_file import parse, written
-from lochan.access.ready import READY
+from lochan.access.policies import parse_statements, statement_rows
+from lochan.access.policy import BUILT_IN, PATTERNS_MAX, STATEMENTS_MAX, check_statements
 from lochan.errors import Invalid
 from lochan.formats.access_events import Statement
 from tests.unit.access.place import allow, deny
@@ -23,7 +22,7 @@ def test_every_action_has_its_row_on_the_page(action: str) -> None:
 
 
 def test_the_ready_policies_are_policies() -> None:
-    for statements in READY.values():
+    for statements in BUILT_IN.values():
         check_statements(statements)
     assert set(READING + WRITING) < set(ACTIONS)
     assert not set(READING) & set(WRITING)
@@ -35,7 +34,7 @@ def test_the_ready_policies_are_policies() -> None:
         ([], "needs a statement"),
         ([allow("*", "*")] * (STATEMENTS_MAX + 1), "at most"),
         ([Statement("allow", ("*",), ("repository/" + "x" * 2_000,) * 10)] * 20, "the policy is longer"),
-        ([Statement("Allow", ("*",), ("*",))], "statement 1: 'Allow' is no effect"),
+        ([Statement("Allow", ("*",), ("*",))], "statement 1: 'Allow' is not an effect"),
         ([Statement("allow", (), ("*",))], "names no actions"),
         ([Statement("allow", ("*",), ())], "names no resources"),
         ([Statement("allow", ("*",), ("*",) * (PATTERNS_MAX + 1))], "is the most"),
@@ -43,7 +42,7 @@ def test_the_ready_policies_are_policies() -> None:
         ([allow("s3:GetObject", "*")], "'s3:GetObject'"),
         ([deny("fs:Reed*", "*")], "no action fits 'fs:Reed\\*'"),
         ([allow("fs:readobject", "*")], "no action 'fs:readobject'"),
-        ([allow("fs:*", "repo/x")], "'repo/x' is no pattern"),
+        ([allow("fs:*", "repo/x")], "'repo/x' is not a pattern"),
         ([allow("fs:*", "repository/" + "x" * 3_000)], "longer than"),
         ([Statement("allow", ("*a" * 1_000 + "b",), ("*",))], "no action fits"),
     ],
@@ -72,19 +71,21 @@ JSON = b"""{"statements": [
 
 @pytest.mark.parametrize("data", [YAML, JSON], ids=["yaml", "json"])
 def test_a_policy_is_read(data: bytes) -> None:
-    statements = parse(data, "p")
+    statements = parse_statements(data, "p")
     assert statements == (allow("fs:Read* fs:List*", "repository/sales/*"), deny("*", "*"))
-    assert parse(repr({"statements": written(statements)}).replace("'", '"').encode(), "p") == statements
+    assert (
+        parse_statements(repr({"statements": statement_rows(statements)}).replace("'", '"').encode(), "p") == statements
+    )
 
 
 @pytest.mark.parametrize(
     "data, said",
     [
-        (b"", "p: this is no policy"),
-        (b"[]", "this is no policy"),
+        (b"", "p: this is not a policy"),
+        (b"[]", "this is not a policy"),
         (b"{", "not JSON"),
         (b"a: [", "not YAML"),
-        (b"\xff\xfe", "not YAML|no policy"),
+        (b"\xff\xfe", "not YAML|not a policy"),
         (b"!!python/object:os.system {}", "not YAML"),
         (b"statements: []\nname: x", "unknown field `name`"),
         (b"statements: [{effect: allow, actions: x}]", "missing required field `resources`"),
@@ -92,12 +93,12 @@ def test_a_policy_is_read(data: bytes) -> None:
         (b"statements: [{effect: allow, action: x, resources: x}]", "action"),
         (b"{" + b"[" * 100_000, "not JSON|deeply"),
         (b"[" * 100_000, "deeply|not YAML"),
-        (b"#" * 300_000, "larger than"),
+        (b"#" * 300_000, "at most"),
     ],
 )
 def test_what_is_no_policy_is_told(data: bytes, said: str) -> None:
     with pytest.raises(Invalid, match=said):
-        parse(data, "p")
+        parse_statements(data, "p")
 
 
 @pytest.mark.parametrize("name", ["bob", "ada@example.org", "a", "svc-1.x_y+z=", "A" * 128])

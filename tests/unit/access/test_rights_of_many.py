@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lochan.access.rights import Rights
-from lochan.access.state import Policy
+from lochan.access.state import AccessPolicy
 from lochan.formats.access_events import Statement
 
 READ = "fs:ReadObject"
@@ -30,7 +30,7 @@ def test_as_one_by_one(allowed: list[str], denied: list[str], paths: list[str]) 
         *([Statement("allow", (READ,), tuple(allowed))] if allowed else []),
         *([Statement("deny", ("fs:*",), tuple(denied))] if denied else []),
     ]
-    rights = Rights([Policy("P", tuple(statements))])
+    rights = Rights([AccessPolicy("P", tuple(statements))])
     on = [f"repository/logs/branch/main/object/{path}" for path in paths]
     found = rights.allow_each(READ, pa.array(on, pa.string())).to_pylist()
     assert found == [rights.allow(READ, each) for each in on]
@@ -45,7 +45,7 @@ def test_what_is_said_of_all_that_begin_so_holds_for_each(
         *([Statement("allow", (READ,), tuple(allowed))] if allowed else []),
         *([Statement("deny", ("fs:*",), tuple(denied))] if denied else []),
     ]
-    rights = Rights([Policy("P", tuple(statements))])
+    rights = Rights([AccessPolicy("P", tuple(statements))])
     below = f"repository/logs/branch/main/object/{front}"
     each = {rights.allow(READ, below + more) for more in ("", *rest)}
     assert rights.allow_below(READ, below) in (None, *each) or not each
@@ -59,7 +59,7 @@ def test_the_usual_policies_are_answered_at_once() -> None:
     secret = Statement("deny", ("fs:*",), ("repository/logs/object/secret/*",))
     for pattern in ("*", "repository/*", "repository/logs/*", "repository/logs/object/*", f"{main}*"):
         allow = Statement("allow", (READ,), (pattern,))
-        assert Rights([Policy("P", (allow,))]).allow_below(READ, main) is True
-        partly = Rights([Policy("P", (allow, secret))])
+        assert Rights([AccessPolicy("P", (allow,))]).allow_below(READ, main) is True
+        partly = Rights([AccessPolicy("P", (allow, secret))])
         fronts = (main, f"{main}data/", f"{main}secret/", f"{main}secret/deep/", f"{main}sec")
         assert [partly.allow_below(READ, front) for front in fronts] == [None, True, False, False, None]

@@ -49,7 +49,7 @@ def lived_in() -> Access:
         (PolicyAttached("Read", "user/bob"), AlreadyExists, "already"),
         (PolicyAttached("Write", "user/bob"), NotFound, "no policy 'Write'"),
         (PolicyAttached("Read", "user/eve"), NotFound, "no user 'eve'"),
-        (PolicyAttached("Read", "group/all"), NotFound, "nobody"),
+        (PolicyAttached("Read", "group/all"), NotFound, "there is no .group/all."),
         (PolicyDetached("Admin", "user/bob"), NotFound, "not attached"),
         (PolicyDetached("Admin", "user/admin"), Refused, "the last"),
         (PolicyDetached("Read", "user/eve"), NotFound, "no user 'eve'"),

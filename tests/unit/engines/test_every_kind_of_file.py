@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from lochan.access.admin import ensure_admin
+from lochan.access.users import ensure_admin
 from lochan.errors import Corrupt
 from lochan.formats import job
 from lochan.formats.entry_table import table_of
-from lochan.jobs.listing import job as job_record
+from lochan.jobs.job_list import job as job_record
 from lochan.journal.trim import Trimmed
 from lochan.lake import Lake
 from lochan.store.memory import MemoryStore

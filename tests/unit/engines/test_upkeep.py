@@ -15,7 +15,7 @@ from lochan.engines.upkeep import BUSY, COMPACTED, FAILED, IN_ORDER, LEFT_ALONE,
 from lochan.ids import Ids
 from lochan.pools.commit_objects import delete_objects, replace_objects
 from lochan.pools.upkeep import Rule, Upkeep
-from lochan.server.managing import keep_managing
+from lochan.server.maintenance import keep_compacting
 from lochan.versioning.branching import create_branch
 from tests.run import run
 from tests.unit.engines.lake import ANN, QueryLake, query_lake
@@ -163,7 +163,7 @@ def test_a_server_that_stops_gives_a_compaction_up(tmp_path: Path, monkeypatch: 
                     ended.append(True)
 
             monkeypatch.setattr(Rewriting, "add", slow)
-            task = asyncio.create_task(keep_managing(lake.lake, SystemClock(), Ids(), EAGER._replace(every_s=0.01)))
+            task = asyncio.create_task(keep_compacting(lake.lake, SystemClock(), Ids(), EAGER._replace(every_s=0.01)))
             await asyncio.wait_for(begun.wait(), 30)
             task.cancel()
             await asyncio.wait_for(asyncio.wait([task]), 30)

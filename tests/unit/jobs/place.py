@@ -12,10 +12,10 @@ from typing import Any
 import pyarrow as pa
 
 from lochan.formats.pool_settings import PoolSettings
-from lochan.jobs.landing import Landed, land
-from lochan.jobs.messages import Message, as_batches, from_table
-from lochan.jobs.parts import write_rows
-from lochan.jobs.target import Target, target_of
+from lochan.jobs.job_commit import LandResult, land
+from lochan.jobs.messages import TaskMessage, as_batches, from_table
+from lochan.jobs.pool_writer import write_rows
+from lochan.jobs.target import PoolTarget, pool_target
 from lochan.versioning.open_repository import OpenRepository
 from tests.unit.engines.lake import ANN, BY_K, QueryLake, query_lake
 
@@ -25,25 +25,25 @@ class JobPool:
         self.lake = lake
         self.repository = repository
 
-    async def target(self, branch: str = "main", **more: Any) -> Target:
+    async def target(self, branch: str = "main", **more: Any) -> PoolTarget:
         """As an executor gets it."""
-        made = await target_of(self.repository, self.lake.lake.place, branch, **more)
-        sent: Target = pickle.loads(pickle.dumps(made))
+        made = await pool_target(self.repository, self.lake.lake.place, branch, **more)
+        sent: PoolTarget = pickle.loads(pickle.dumps(made))
         return sent
 
-    async def write(self, *parts: Iterable[dict[str, Any]]) -> list[Message]:
+    async def write(self, *parts: Iterable[dict[str, Any]]) -> list[TaskMessage]:
         """A task for each, whose messages come through Arrow."""
         target = await self.target()
         return [message for part in parts for message in await task(target, [pa.Table.from_pylist(list(part))])]
 
-    async def land(self, messages: Sequence[Message], **more: Any) -> Landed:
+    async def land(self, messages: Sequence[TaskMessage], **more: Any) -> LandResult:
         return await land(self.repository, "main", messages, actor=ANN, **more)
 
     async def head(self) -> str:
         return (await self.repository.resolve("main")).commit_id
 
 
-async def task(target: Target, tables: Iterable[pa.Table]) -> list[Message]:
+async def task(target: PoolTarget, tables: Iterable[pa.Table]) -> list[TaskMessage]:
     batches = [batch for table in tables for batch in table.to_batches()]
     sent = await asyncio.to_thread(lambda: list(as_batches(write_rows(target, iter(batches)))))
     return from_table(pa.Table.from_batches(sent)) if sent else []

@@ -18,11 +18,20 @@ from lochan.engines.compact import merged as merged_round_by_round
 from lochan.engines.duckdb.compact import Rewritten
 from lochan.engines.duckdb.limits import Limits
 from lochan.formats.pool_settings import PoolKey, PoolSettings
-from lochan.jobs.compact.compact import bounds_of, numbered, removed_by
-from lochan.jobs.compact.merging import Group, Merging, Task, groups_of, split
-from lochan.jobs.compact.tasks import cut, merge_alone, merge_part, sample
-from lochan.jobs.messages import Message, together
-from lochan.jobs.target import Target
+from lochan.jobs.compaction import bounds_of, numbered, removed_by
+from lochan.jobs.compaction_tasks import (
+    MergeGroup,
+    MergeTask,
+    Merging,
+    cut,
+    groups_of,
+    merge_alone,
+    merge_part,
+    sample,
+    split,
+)
+from lochan.jobs.messages import TaskMessage, together
+from lochan.jobs.target import PoolTarget
 from lochan.pools.keys import bounds
 from lochan.versioning.open_repository import OpenRepository
 from tests.run import run
@@ -33,19 +42,19 @@ TWO_KEYS = PoolSettings((PoolKey(("k",), True), PoolKey(("v",))), size_bytes=4 <
 SMALL = PoolSettings((PoolKey(("k",)),), size_bytes=4 << 10)
 
 
-def packed(tasks: list[Task]) -> list[pa.RecordBatch]:
+def packed(tasks: list[MergeTask]) -> list[pa.RecordBatch]:
     """As Spark gives them to a task."""
     return [pa.record_batch({"task": [msgspec.msgpack.encode(task)]}) for task in tasks]
 
 
-def merged(target: Target, groups: list[Group]) -> Iterator[Message]:
+def merged(target: PoolTarget, groups: list[MergeGroup]) -> Iterator[TaskMessage]:
     """As `compact.merged`, without Spark."""
     several = split(groups)
     found = list(sample(Merging(target, tuple(groups)), packed(several)))
     if found:
         groups = list(numbered(groups, pa.Table.from_batches(found)))
     merging = Merging(target, tuple(groups))
-    alone = [Task(number, group.entries) for number, group in enumerate(groups) if group.alone]
+    alone = [MergeTask(number, group.entries) for number, group in enumerate(groups) if group.alone]
     yield from merge_alone(merging, packed(alone))
     by_part: dict[int, list[pa.RecordBatch]] = {}
     for record in cut(merging, packed(several)):
@@ -58,7 +67,7 @@ async def compacted(lake: QueryLake, repository: OpenRepository, wish: CompactRe
     """How many groups were cut up, in the first round."""
     plan = await planned(repository, "main", wish)
     limits = Limits(memory_bytes=64 << 20, threads=1)
-    target = Target(lake.lake.place, repository.repository.id, plan.snapshot.settings, plan.mint, limits)
+    target = PoolTarget(lake.lake.place, repository.repository.id, plan.snapshot.settings, plan.mint, limits)
 
     async def merge(plan: Planned) -> Rewritten:
         made = await asyncio.to_thread(lambda: together(merged(target, list(groups_of(plan)))))

@@ -16,8 +16,8 @@ from lochan.formats.job import PREFIX, JobRecord, JobStage, decode, encode, path
 from lochan.formats.record import Actor
 from lochan.ids import Ids
 from lochan.jobs import record
-from lochan.jobs.listing import LOST_S, job, jobs
-from lochan.jobs.record import JobRun, recorded
+from lochan.jobs.job_list import LOST_S, job, jobs
+from lochan.jobs.record import JobReporter, recorded
 from lochan.store.counting import CountingStore, Counts
 from lochan.store.local import LocalStore
 from lochan.store.protocol import Store
@@ -44,7 +44,7 @@ def place(tmp_path: Path) -> Place:
 
 def test_a_job_from_its_start_to_its_end(place: Place) -> None:
     with recorded(place, "load", "logs@main", actor=ANN, where="local[2]") as job_run:
-        assert isinstance(job_run, JobRun)
+        assert isinstance(job_run, JobReporter)
         job_run.stages([JobStage(3, "sort", 4, 4), JobStage(4, "write", 1, 4, 1)])
         job_run.log("two files")
         job_run.rows(17)

@@ -12,15 +12,15 @@ from lochan.formats.job import PREFIX, JobRecord
 from lochan.formats.record import Actor
 from lochan.ids import Ids
 from lochan.jobs import record as records
-from lochan.jobs import silent
-from lochan.jobs.landing import Landed
-from lochan.jobs.listing import LOST_S, SILENT_S, jobs
+from lochan.jobs.job_commit import LandResult
+from lochan.jobs.job_list import LOST_S, SILENT_S, jobs
+from lochan.jobs.record import add_silent_batch, begin_silent, end_silent
 from lochan.store.counting import CountingStore, Counts
 from lochan.store.local import LocalStore
 from tests.run import run
 
 ANN = Actor("ann", "test", "here")
-LANDED = Landed("c", rows=5, put_bytes=700)
+LANDED = LandResult("c", rows=5, put_bytes=700)
 
 
 class Place:
@@ -37,7 +37,7 @@ class Place:
 
 def test_it_begins_in_one_process_and_ends_in_another(tmp_path: Path) -> None:
     place = Place(tmp_path)
-    job = run(silent.begun(place, "write", "logs@main", ANN))
+    job = run(begin_silent(place, "write", "logs@main", ANN))
     for seconds, state in ((0, "running"), (LOST_S + 1, "running"), (SILENT_S + 1, "lost")):
         (found,) = place.all(seconds)
         assert (found.state, found.about, found.rows) == (state, "logs@main", None)
@@ -46,7 +46,7 @@ def test_it_begins_in_one_process_and_ends_in_another(tmp_path: Path) -> None:
 
     other = Place(tmp_path)
     run(other.store.put("somewhere", bytes(1_000)))
-    run(silent.ended(other, job, LANDED))
+    run(end_silent(other, job, LANDED))
     (found,) = place.all()
     assert (found.id, found.state, found.rows, found.executor_bytes) == (job.id, "done", 5, 700)
     assert found.driver_bytes == first + 1_000
@@ -58,7 +58,7 @@ def test_it_begins_in_one_process_and_ends_in_another(tmp_path: Path) -> None:
 )
 def test_it_fails(tmp_path: Path, error: Exception, told: str) -> None:
     place = Place(tmp_path)
-    run(silent.ended(place, run(silent.begun(place, "write", "logs@main", ANN)), error))
+    run(end_silent(place, run(begin_silent(place, "write", "logs@main", ANN)), error))
     (found,) = place.all()
     assert (found.state, found.error) == ("failed", told)
 
@@ -67,13 +67,13 @@ def test_the_batches_of_a_stream_are_one_job(tmp_path: Path) -> None:
     place = Place(tmp_path)
     one, other = b"1" * 16, b"2" * 32
     for stream in (one, one, other):
-        run(silent.batch(Place(tmp_path), stream, "logs@main", ANN, LANDED))
+        run(add_silent_batch(Place(tmp_path), stream, "logs@main", ANN, LANDED))
     found = sorted(place.all(), key=lambda each: each.rows or 0)
     assert [(each.kind, each.state, each.rows, each.executor_bytes) for each in found] == [
         ("ingest", "done", 5, 700),
         ("ingest", "done", 10, 1_400),
     ]
-    run(silent.batch(place, one, "logs@main", ANN, Transient("away")))
+    run(add_silent_batch(place, one, "logs@main", ANN, Transient("away")))
     failed = next(each for each in place.all() if each.id == found[1].id)
     assert (failed.state, failed.rows, failed.error) == ("failed", 10, "away")
 
@@ -84,9 +84,9 @@ def test_a_store_that_takes_nothing_is_no_matter(tmp_path: Path, monkeypatch: py
 
     place = Place(tmp_path)
     monkeypatch.setattr(place.store, "put", refuse)
-    job = run(silent.begun(place, "write", "logs", ANN))
-    run(silent.ended(place, job, LANDED))
-    run(silent.batch(place, bytes(16), "logs", ANN, LANDED))
+    job = run(begin_silent(place, "write", "logs", ANN))
+    run(end_silent(place, job, LANDED))
+    run(add_silent_batch(place, bytes(16), "logs", ANN, LANDED))
     assert place.all() == []
 
 
@@ -94,5 +94,5 @@ def test_now_and_then_the_oldest_are_forgotten(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(records, "_KEPT_MAX", 3)
     place = Place(tmp_path)
     for _ in range(400):  # one in 62 of them looks
-        run(silent.begun(place, "write", "logs", ANN))
+        run(begin_silent(place, "write", "logs", ANN))
     assert 3 <= len(place.all()) < 400

@@ -14,11 +14,11 @@ from lochan.formats.record import Actor
 from lochan.ids import Ids
 from lochan.lake import Lake
 from lochan.server.gateway.app import App
+from lochan.server.gateway.cached_verifier import VerifierCache
 from lochan.server.gateway.gateway import Gateway
-from lochan.server.gateway.list_cache import Pages
-from lochan.server.gateway.request import Request
-from lochan.server.gateway.signature_plans import Plans
-from lochan.server.notes import _received
+from lochan.server.gateway.list_cache import ListCache
+from lochan.server.gateway.request import S3Request
+from lochan.server.request_log import _received
 from lochan.server.settings import S3Settings
 
 ACTOR = Actor("tests", "tests", "")
@@ -114,14 +114,14 @@ class Protocol:
         self.answer = self.answer._replace(body=self.answer.body + data)
 
 
-class NoPlans(Plans):
+class NoVerifiers(VerifierCache):
     """Nobody is known by sight: every request goes the general way."""
 
     def learn(self, *known: object) -> None:
         pass
 
 
-class NoPages(Pages):
+class NoListCache(ListCache):
     """Every list is made anew."""
 
     def keep(self, *page: object) -> None:
@@ -149,10 +149,10 @@ class Place:
     async def _open(self) -> Gateway:
         gateway = Gateway(self.lake, self._settings, SystemClock(), Ids())
         if not self._fastpath:
-            gateway.plans, gateway.pages = NoPlans(), NoPages()
+            gateway.verifiers, gateway.list_cache = NoVerifiers(), NoListCache()
         return gateway
 
-    def _seen(self, request: Request, operation: str, status: int, sent: int) -> None:
+    def _seen(self, request: S3Request, operation: str, status: int, sent: int) -> None:
         ref, _, inside = ("main", "", request.key) if self.is_flat else request.key.partition("/")
         size = _received(request) if request.method == "PUT" else sent
         used = request.bucket, ref, inside, size

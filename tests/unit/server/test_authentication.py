@@ -13,10 +13,10 @@ from lochan.lake import Lake
 from lochan.server.connection_guard import ConnectionGuard
 from lochan.server.gateway.authentication import identify
 from lochan.server.gateway.gateway import Gateway
-from lochan.server.gateway.request import Request
+from lochan.server.gateway.request import S3Request
 from lochan.server.gateway.wire.authenticate import claimed
 from lochan.server.gateway.wire.errors import S3Error
-from lochan.server.settings import Limits
+from lochan.server.settings import ClientLimits
 from lochan.store.counting import CountingStore, Counts
 from lochan.store.memory import MemoryStore
 from tests.run import run
@@ -44,7 +44,7 @@ class Servers:
         """As whom it is let in, or why it is not."""
         claim = claimed(sign(form, token=token).request(), REALM, NOW)
         assert claim is not None
-        request = cast(Request, SimpleNamespace(arrived=self.clock.boot(), identity=None, user="", source=""))
+        request = cast(S3Request, SimpleNamespace(arrived=self.clock.boot(), identity=None, user="", source=""))
         try:
             await identify(cast(Gateway, _Gate(self.server)), request, claim)
         except S3Error as error:
@@ -55,7 +55,7 @@ class Servers:
 class _Gate:
     def __init__(self, access: OpenAccess) -> None:
         self.access = access
-        self.guard = ConnectionGuard(Limits(), SystemClock())
+        self.guard = ConnectionGuard(ClientLimits(), SystemClock())
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -7,13 +7,13 @@ from contextlib import ExitStack
 
 import pytest
 
-from lochan.server.addresses import client_text, is_loopback
 from lochan.server.connection_guard import ConnectionGuard
-from lochan.server.settings import Limits
+from lochan.server.connections import client_text, is_loopback
+from lochan.server.settings import ClientLimits
 from tests.unit.store.clocks import StillClock
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the sockets are not found")
-LIMITS = Limits(anonymous=6, anonymous_per_address=4, requests=2, authentication_s=15)
+LIMITS = ClientLimits(anonymous=6, anonymous_per_address=4, requests=2, authentication_s=15)
 
 
 class Place:

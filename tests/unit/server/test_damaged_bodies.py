@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from lochan.access.admin import ensure_admin
+from lochan.access.users import ensure_admin
 from lochan.lake import Lake
 from lochan.server.settings import S3Settings
 from lochan.store.local import LocalStore

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from lochan.access.rights import Rights
 from lochan.formats.entry import Entry
-from lochan.server.gateway.list_cache import BYTES_MAX, Pages
+from lochan.server.gateway.list_cache import BYTES_MAX, ListCache
 from lochan.staging.layers import EMPTY, Layers
 from lochan.versioning.resolve import Resolved
 from lochan.versioning.state.branch import Branch
@@ -26,17 +26,19 @@ def at(commit: str = "c1", layers: Layers = EMPTY, **told: Any) -> Resolved:
 
 
 def find(
-    pages: Pages, asked: Asked, resolved: Resolved, repository: Any = HERE, rights: Rights | None = None
+    pages: ListCache, asked: Asked, resolved: Resolved, repository: Any = HERE, rights: Rights | None = None
 ) -> bytes | None:
     return pages.find(repository, resolved, cast("Any", asked), rights)
 
 
-def keep(pages: Pages, asked: Asked, resolved: Resolved, body: bytes = b"page", rights: Rights | None = None) -> None:
+def keep(
+    pages: ListCache, asked: Asked, resolved: Resolved, body: bytes = b"page", rights: Rights | None = None
+) -> None:
     pages.keep(HERE, resolved, cast("Any", asked), body, rights)
 
 
 def test_a_page_is_found_while_nothing_has_changed() -> None:
-    pages = Pages()
+    pages = ListCache()
     keep(pages, Asked(), at())
     assert find(pages, Asked(), at()) == b"page"
     assert find(pages, Asked("list-type=2&prefix=a"), at()) is None
@@ -51,7 +53,7 @@ def test_a_page_is_found_while_nothing_has_changed() -> None:
 
 
 def test_a_page_of_what_may_be_seen_goes_with_the_rights_that_it_was_made_by() -> None:
-    pages, before, after = Pages(), Rights(()), Rights(())
+    pages, before, after = ListCache(), Rights(()), Rights(())
     keep(pages, Asked(), at(), rights=before)
     assert find(pages, Asked(), at(), rights=before) == b"page"
     assert find(pages, Asked(), at(), rights=after) is None
@@ -59,7 +61,7 @@ def test_a_page_of_what_may_be_seen_goes_with_the_rights_that_it_was_made_by() -
 
 
 def test_the_oldest_go_first() -> None:
-    pages, body = Pages(), bytes(BYTES_MAX // 8)
+    pages, body = ListCache(), bytes(BYTES_MAX // 8)
     for number in range(9):
         keep(pages, Asked(str(number)), at(), body)
     assert [find(pages, Asked(str(number)), at()) is not None for number in range(9)] == [False] + [True] * 8
@@ -70,7 +72,7 @@ def test_the_oldest_go_first() -> None:
 
 
 def test_what_is_too_large_or_of_a_workspace_is_not_kept() -> None:
-    pages = Pages()
+    pages = ListCache()
     keep(pages, Asked(), at(), bytes(BYTES_MAX // 4 + 1))
     assert find(pages, Asked(), at()) is None
     keep(pages, Asked(), at(workspace=cast("Any", object())))

@@ -2,8 +2,8 @@
 
 import asyncio
 
-from lochan.access.admin import ensure_admin
 from lochan.access.keys import Credentials
+from lochan.access.users import ensure_admin
 from lochan.lake import Lake
 from lochan.server.settings import S3Settings
 from lochan.store.counting import CountingStore, Counts

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from botocore.loaders import Loader
 
-from lochan.server.gateway.request import Request
+from lochan.server.gateway.request import S3Request
 from lochan.server.gateway.routes import BUCKET, OBJECT, ROUTES, SERVICE, Route, check_query
 from lochan.server.gateway.routes import find as find_route
 from lochan.server.gateway.wire.errors import S3Error
@@ -28,15 +28,15 @@ class Scope:
         self.headers, self.scheme = headers, "http"
 
 
-def asked(level: str, method: str, query: str = "", headers: dict[str, str] | None = None) -> Request:
-    request = Request(Scope(method, query, headers or {}), None, "", 0.0)
+def asked(level: str, method: str, query: str = "", headers: dict[str, str] | None = None) -> S3Request:
+    request = S3Request(Scope(method, query, headers or {}), None, "", 0.0)
     request.read_query()
     request.bucket = "" if level == SERVICE else "bucket"
     request.key = "main/a" if level == OBJECT else ""
     return request
 
 
-def find(request: Request) -> Route:
+def find(request: S3Request) -> Route:
     route = find_route(request)
     check_query(route, request)
     return route

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from lochan.access.admin import ensure_admin
 from lochan.access.keys import Credentials
+from lochan.access.users import ensure_admin
 from lochan.cli.exit_codes import BY_KIND, REFUSED
 from lochan.errors import Refused, Unavailable
 from lochan.lake import Lake
-from lochan.server.api.failures import failed, status_of
+from lochan.server.api.errors import error_response, status_of
 from lochan.server.settings import S3Settings
 from lochan.store.local import LocalStore
 from tests.run import run
@@ -74,5 +74,5 @@ def test_it_is_one_kind_at_every_door() -> None:
     error = Unavailable("the folder is gone")
     assert isinstance(error, Refused)  # whoever asks whether something was refused is told so
     assert status_of(error) == 503
-    assert failed(error).headers["retry-after"] == "1"
+    assert error_response(error).headers["retry-after"] == "1"
     assert BY_KIND[error.kind] == REFUSED

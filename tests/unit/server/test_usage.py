@@ -8,26 +8,26 @@ import sys
 
 import pyarrow.parquet as pq
 
-from lochan.server.usage import Used, encoded
+from lochan.server.usage import UsageRow, encoded
 
 ROWS = [
-    Used(1_762_000_000_000_001, "ann", "GetObject", "demo", "main", "ä/b.csv", 2**40, 206),
-    Used(0, "", "PutObject", "", "", "", 0, 500),
+    UsageRow(1_762_000_000_000_001, "ann", "GetObject", "demo", "main", "ä/b.csv", 2**40, 206),
+    UsageRow(0, "", "PutObject", "", "", "", 0, 500),
 ]
 
 
 def test_rows_come_back() -> None:
     table = pq.read_table(io.BytesIO(encoded(ROWS)))
-    assert table.column_names == list(Used.__struct_fields__)
+    assert table.column_names == list(UsageRow.__struct_fields__)
     micros = table["time"].cast("int64").to_pylist()
-    assert [Used(*row.values()) for row in table.set_column(0, "time", [micros]).to_pylist()] == ROWS
+    assert [UsageRow(*row.values()) for row in table.set_column(0, "time", [micros]).to_pylist()] == ROWS
 
 
 def test_no_pandas() -> None:
     """In a process of its own, where nothing else may have imported it."""
     code = (
-        "import sys; from lochan.server.usage import Used, encoded; "
-        "encoded([Used(1, 'ann', 'GetObject', 'demo', 'main', 'a', 2, 200)]); print('pandas' in sys.modules)"
+        "import sys; from lochan.server.usage import UsageRow, encoded; "
+        "encoded([UsageRow(1, 'ann', 'GetObject', 'demo', 'main', 'a', 2, 200)]); print('pandas' in sys.modules)"
     )
     found = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert found.stdout == "False\n"

@@ -6,10 +6,9 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import NamedTuple
 
-from lochan.access.admin import ensure_admin
 from lochan.access.keys import Credentials, create_key
 from lochan.access.policies import attach, put_policy
-from lochan.access.users import create_user
+from lochan.access.users import create_user, ensure_admin
 from lochan.lake import Lake
 from lochan.server.settings import S3Settings
 from lochan.store.local import LocalStore

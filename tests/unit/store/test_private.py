@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lochan.access.encryption_key import PATH as KEY
+from lochan.access.encryption import PATH as KEY
 from lochan.cli.logging import set_up
 from lochan.clock import SystemClock
 from lochan.config.load import load

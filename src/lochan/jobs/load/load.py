@@ -14,17 +14,16 @@ from lochan.engines.spark.package import ship
 from lochan.engines.spark.progress import Listener, context_of
 from lochan.errors import NothingToDo
 from lochan.formats.record import Actor
-from lochan.jobs.apart import on_spark
-from lochan.jobs.landing import Landed, land
-from lochan.jobs.load.files import File, Seen
-from lochan.jobs.load.keyed import Keyed, bounds_of
-from lochan.jobs.load.pieces import pieces_of
-from lochan.jobs.load.shuffled import SPARK_SCHEMA
-from lochan.jobs.load.survey import look, some_rows
-from lochan.jobs.load.tasks import Work, cut, load_part, load_pieces
-from lochan.jobs.messages import Message
-from lochan.jobs.target import Target, target_of
-from lochan.jobs.tasks import run_tasks
+from lochan.jobs.job_commit import LandResult, land
+from lochan.jobs.load.file_splits import splits_of
+from lochan.jobs.load.files import File, SurveyedFile
+from lochan.jobs.load.key_ranges import KeyRanges, bounds_of
+from lochan.jobs.load.shuffle import SPARK_SCHEMA
+from lochan.jobs.load.survey import some_rows, survey
+from lochan.jobs.load.tasks import LoadWork, cut, load_part, load_splits
+from lochan.jobs.messages import TaskMessage
+from lochan.jobs.target import PoolTarget, pool_target
+from lochan.jobs.tasks import on_spark, run_tasks
 from lochan.pools.faults import Faults
 from lochan.store.place import StorePlace
 from lochan.versioning.moving import NOTHING, Said
@@ -44,7 +43,7 @@ _SPOTS = 64
 _BATCH_BYTES = 32 << 20
 
 
-class Where(NamedTuple):
+class LoadContext(NamedTuple):
     """Where a load runs, and who listens."""
 
     spark: SparkSession
@@ -54,14 +53,14 @@ class Where(NamedTuple):
     wrote: Callable[[int], None] | None = None  # is told how many bytes tasks put to the store
 
 
-class Cutting(NamedTuple):
+class LoadSizes(NamedTuple):
     """How much is the work of one task; 0: as it seems best."""
 
     part_bytes: int = 0  # of rows, as text
     piece_bytes: int = 0  # of files
 
 
-BEST = Cutting()
+DEFAULT_SIZES = LoadSizes()
 
 
 @once(loaded_first)
@@ -73,13 +72,13 @@ async def load_files(
     said: Said = NOTHING,
     *,
     actor: Actor,
-    where: Where,
+    where: LoadContext,
     how: LoadOptions = STANDARD,
-    cutting: Cutting = BEST,
+    cutting: LoadSizes = DEFAULT_SIZES,
 ) -> Loaded:
     """`place` is where the lake is. Raises Invalid for input that is no rows, NothingToDo where there are none,
     Conflict for a file that was changed meanwhile, and what landing raises."""
-    target = await target_of(repository, place, branch)
+    target = await pool_target(repository, place, branch)
     await hold_key(repository, actor)
     work = partial(_written, where.spark, target, files, how._replace(advance=STANDARD.advance), cutting)
     messages = await on_spark(where.spark, work, tag=where.tag, about=where.about, listener=where.listener)
@@ -89,7 +88,7 @@ async def load_files(
     return loaded_of(landed, how)
 
 
-def loaded_of(landed: Landed, how: LoadOptions) -> Loaded:
+def loaded_of(landed: LandResult, how: LoadOptions) -> Loaded:
     if not landed.commit:
         raise NothingToDo("there are no rows to load", hint="nothing was changed")
     faults = Faults(how.on_error, landed.faults, list(landed.first_faults))
@@ -97,23 +96,25 @@ def loaded_of(landed: Landed, how: LoadOptions) -> Loaded:
 
 
 def _written(
-    spark: SparkSession, target: Target, files: Sequence[File], how: LoadOptions, cutting: Cutting
-) -> list[Message]:
+    spark: SparkSession, target: PoolTarget, files: Sequence[File], how: LoadOptions, cutting: LoadSizes
+) -> list[TaskMessage]:
     """What tasks wrote."""
     ship(spark)
-    return _run(spark, planned(look(files, how.format), target, how, cutting, parallel=_parallel(spark)))
+    return _run(spark, planned(survey(files, how.format), target, how, cutting, parallel=_parallel(spark)))
 
 
-def planned(files: Sequence[Seen], target: Target, how: LoadOptions, cutting: Cutting, *, parallel: int) -> Work:
-    """Into which pieces and parts the work is cut."""
+def planned(
+    files: Sequence[SurveyedFile], target: PoolTarget, how: LoadOptions, cutting: LoadSizes, *, parallel: int
+) -> LoadWork:
+    """Into which splits and parts the work is cut."""
     size, rows_bytes = sum(seen.file.size for seen in files), sum(seen.rows_bytes for seen in files)
-    piece = cutting.piece_bytes or max(_PIECE_BYTES_MIN, min(size // parallel, _PIECE_BYTES_MAX))
-    work = Work(tuple(files), tuple(pieces_of(files, piece)), target, how)
+    split = cutting.piece_bytes or max(_PIECE_BYTES_MIN, min(size // parallel, _PIECE_BYTES_MAX))
+    work = LoadWork(tuple(files), tuple(splits_of(files, split)), target, how)
     parts = _parts(rows_bytes, cutting.part_bytes or _part_bytes(target), parallel)
     return work if parts == 1 else replace(work, bounds=_bounds(files, target, how, parts))
 
 
-def _part_bytes(target: Target) -> int:
+def _part_bytes(target: PoolTarget) -> int:
     return max(_PART_BYTES_MIN, min(_OBJECTS * target.settings.size_bytes, _PART_BYTES_MAX))
 
 
@@ -122,17 +123,17 @@ def _parts(rows_bytes: int, part_bytes: int, parallel: int) -> int:
     return min(max(1, -(-rows_bytes // part_bytes), min(parallel, rows_bytes // least)), _PARTS_MAX)
 
 
-def _bounds(files: Sequence[Seen], target: Target, how: LoadOptions, parts: int) -> tuple[bytes, ...]:
+def _bounds(files: Sequence[SurveyedFile], target: PoolTarget, how: LoadOptions, parts: int) -> tuple[bytes, ...]:
     with Session(Limits(target.limits.memory_bytes, threads=1), ordered=False) as session:
-        keyed = Keyed(session, target.settings)
+        keyed = KeyRanges(session, target.settings)
         chunks = some_rows(files, max(_SPOTS, 4 * parts), target.settings, typed=how.typed)
         return tuple(bounds_of([key for chunk in chunks for key in keyed.keys(chunk)], parts))
 
 
-def _run(spark: SparkSession, work: Work) -> list[Message]:
-    count, parts = len(work.pieces), len(work.bounds) + 1
+def _run(spark: SparkSession, work: LoadWork) -> list[TaskMessage]:
+    count, parts = len(work.splits), len(work.bounds) + 1
     if parts == 1:
-        return run_tasks(spark.range(0, count, 1, 1), partial(load_pieces, work))
+        return run_tasks(spark.range(0, count, 1, 1), partial(load_splits, work))
     # A record holds many rows: not as many records as there may be rows go to a task at once.
     spark.conf.set("spark.sql.execution.arrow.maxBytesPerBatch", str(_BATCH_BYTES))
     records = spark.range(0, count, 1, count).mapInArrow(partial(cut, work), SPARK_SCHEMA)

@@ -24,8 +24,8 @@ from lochan.formats.pool_settings import PoolSettings
 from lochan.ingest.input_format import CSV, LINES, TSV, detect
 from lochan.ingest.lines import Lines, lines
 from lochan.ingest.streams import Unpacked
-from lochan.jobs.load.files import File, Seen
-from lochan.jobs.load.pieces import OwnLines, middle
+from lochan.jobs.load.file_splits import OwnLines, middle
+from lochan.jobs.load.files import File, SurveyedFile
 from lochan.pools.json_row import Row
 
 _AT_ONCE = 16
@@ -33,13 +33,15 @@ _SPOT_BYTES, _SPOT_ROWS = 32 << 10, 100
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 
 
-def look(files: Sequence[File], format: str | None) -> list[Seen]:
+def survey(files: Sequence[File], format: str | None) -> list[SurveyedFile]:
     """Raises Invalid where it cannot be told what a file is."""
     with ThreadPoolExecutor(_AT_ONCE) as threads:
         return list(threads.map(partial(_look, format=format), files))
 
 
-def some_rows(files: Sequence[Seen], spots: int, settings: PoolSettings, *, typed: bool = True) -> Iterator[Chunk]:
+def some_rows(
+    files: Sequence[SurveyedFile], spots: int, settings: PoolSettings, *, typed: bool = True
+) -> Iterator[Chunk]:
     """From places that are as far from each other, in bytes."""
     with ThreadPoolExecutor(_AT_ONCE) as threads:
         names = [key.path[0] for key in settings.keys if key.path]
@@ -56,12 +58,12 @@ def _together(chunks: list[Chunk]) -> Iterator[Chunk]:
     yield from (chunk for chunk in chunks if not isinstance(chunk, Lines))
 
 
-def _look(file: File, format: str | None) -> Seen:
+def _look(file: File, format: str | None) -> SurveyedFile:
     with Unpacked(file.as_input(), lambda _: None) as stream:
-        return Seen(file, format or detect(file.name, stream.head), stream.packing is not None)
+        return SurveyedFile(file, format or detect(file.name, stream.head), stream.packing is not None)
 
 
-def _spots(files: Sequence[Seen], count: int) -> Iterator[tuple[Seen, list[int]]]:
+def _spots(files: Sequence[SurveyedFile], count: int) -> Iterator[tuple[SurveyedFile, list[int]]]:
     """Of each file that has any, the places in it."""
     ends = np.cumsum([seen.file.size for seen in files], dtype=np.int64)
     total = int(ends[-1])
@@ -72,7 +74,7 @@ def _spots(files: Sequence[Seen], count: int) -> Iterator[tuple[Seen, list[int]]
         yield seen, (at[which == number] - (ends[number] - seen.file.size)).tolist()
 
 
-def _rows(seen: Seen, spots: list[int], names: Sequence[str], typed: bool) -> list[Chunk]:
+def _rows(seen: SurveyedFile, spots: list[int], names: Sequence[str], typed: bool) -> list[Chunk]:
     match seen.format:
         case "ndjson" | "lines" if not seen.packed:
             return _lines_at(seen, spots)
@@ -86,7 +88,7 @@ def _rows(seen: Seen, spots: list[int], names: Sequence[str], typed: bool) -> li
     return [rows]
 
 
-def _lines_at(seen: Seen, spots: list[int]) -> list[Chunk]:
+def _lines_at(seen: SurveyedFile, spots: list[int]) -> list[Chunk]:
     found: list[Chunk] = []
     with seen.file.open() as stream:
         for at in spots:
@@ -97,7 +99,7 @@ def _lines_at(seen: Seen, spots: list[int]) -> list[Chunk]:
     return found
 
 
-def _columns_at(seen: Seen, spots: list[int], names: Sequence[str]) -> list[Chunk]:
+def _columns_at(seen: SurveyedFile, spots: list[int], names: Sequence[str]) -> list[Chunk]:
     """Of row groups. A file that cannot be read is the business of who reads all of it."""
     found: list[Chunk] = []
     try:
@@ -116,7 +118,7 @@ def _columns_at(seen: Seen, spots: list[int], names: Sequence[str]) -> list[Chun
     return found
 
 
-def _csv_at(seen: Seen, spots: list[int], typed: bool) -> list[Row]:
+def _csv_at(seen: SurveyedFile, spots: list[int], typed: bool) -> list[Row]:
     """A line may end inside of quotes: such a row is wrong, and hardly matters here."""
     delimiter = "\t" if seen.format == TSV else ","
     with seen.file.open() as stream:

@@ -1,4 +1,4 @@
-"""What executors do: read pieces and cut their rows by key, then make objects of the rows of one part."""
+"""What executors do: read splits and cut their rows by key, then make objects of the rows of one part."""
 
 from __future__ import annotations
 
@@ -13,45 +13,42 @@ from lochan.engines.duckdb.load.load import LoadOptions
 from lochan.engines.duckdb.load.loader import Loader
 from lochan.engines.duckdb.load.read_input import take
 from lochan.engines.duckdb.session import Session
-from lochan.jobs.failing import told
-from lochan.jobs.load.files import Seen
-from lochan.jobs.load.keyed import Keyed
-from lochan.jobs.load.pieces import Piece
-from lochan.jobs.load.places import PlacedFaults
-from lochan.jobs.load.reading import rows_of
-from lochan.jobs.load.shuffled import Received, sent, sent_faults
-from lochan.jobs.messages import Message
-from lochan.jobs.parts import spark_folder, write
-from lochan.jobs.target import Target
+from lochan.jobs.load.file_splits import FileSplit, rows_of
+from lochan.jobs.load.files import PositionedFaults, SurveyedFile
+from lochan.jobs.load.key_ranges import KeyRanges
+from lochan.jobs.load.shuffle import Received, sent, sent_faults
+from lochan.jobs.messages import TaskMessage, reports_errors
+from lochan.jobs.pool_writer import spark_folder, write
+from lochan.jobs.target import PoolTarget
 from lochan.pools.faults import Faults
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class LoadWork:
     """The same for all tasks of a load. May be pickled."""
 
-    files: tuple[Seen, ...]
-    pieces: tuple[Piece, ...]
-    target: Target
+    files: tuple[SurveyedFile, ...]
+    splits: tuple[FileSplit, ...]
+    target: PoolTarget
     how: LoadOptions
     bounds: tuple[bytes, ...] = ()  # between the parts of the key
 
-    def faults(self) -> PlacedFaults:
-        return PlacedFaults(self.how.on_error, files=[seen.file for seen in self.files])
+    def faults(self) -> PositionedFaults:
+        return PositionedFaults(self.how.on_error, files=[seen.file for seen in self.files])
 
 
-def cut(work: Work, numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Of pieces by their numbers: all rows, for the parts that they lie in."""
+def cut(work: LoadWork, numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Of splits by their numbers: all rows, for the parts that they lie in."""
     target = work.target
-    with told(), Session(target.limits, temp=target.temp or spark_folder(), ordered=False) as session:
-        room, keyed = _Room(session, work.faults()), Keyed(session, target.settings)
-        for piece in _pieces(work, numbers):
-            for chunk in rows_of(room, work.files[piece.file], piece, work.how):
+    with reports_errors(), Session(target.limits, temp=target.temp or spark_folder(), ordered=False) as session:
+        room, keyed = _Room(session, work.faults()), KeyRanges(session, target.settings)
+        for split in _splits(work, numbers):
+            for chunk in rows_of(room, work.files[split.file], split, work.how):
                 yield from sent(chunk, keyed.parts(chunk, work.bounds))
         yield from sent_faults(room.faults)
 
 
-def load_part(work: Work, records: Iterable[pa.RecordBatch]) -> Iterator[Message]:
+def load_part(work: LoadWork, records: Iterable[pa.RecordBatch]) -> Iterator[TaskMessage]:
     """Of the rows that `cut` sent here: objects on the store."""
     each = iter(records)
     first = next(each, None)
@@ -67,20 +64,20 @@ def load_part(work: Work, records: Iterable[pa.RecordBatch]) -> Iterator[Message
     yield from received.faults
 
 
-def load_pieces(work: Work, numbers: Iterable[pa.RecordBatch]) -> Iterator[Message]:
+def load_splits(work: LoadWork, numbers: Iterable[pa.RecordBatch]) -> Iterator[TaskMessage]:
     """Where all rows are one part: no task needs to send them to another."""
 
     def fill(loader: Loader) -> None:
-        for piece in _pieces(work, numbers):
-            for chunk in rows_of(loader, work.files[piece.file], piece, work.how):
+        for split in _splits(work, numbers):
+            for chunk in rows_of(loader, work.files[split.file], split, work.how):
                 take(loader, chunk)
 
     return write(work.target, fill, faults=work.faults())
 
 
-def _pieces(work: Work, numbers: Iterable[pa.RecordBatch]) -> Iterator[Piece]:
+def _splits(work: LoadWork, numbers: Iterable[pa.RecordBatch]) -> Iterator[FileSplit]:
     for batch in numbers:
-        yield from (work.pieces[number] for number in batch.column(0).to_pylist())
+        yield from (work.splits[number] for number in batch.column(0).to_pylist())
 
 
 @dataclass(slots=True)

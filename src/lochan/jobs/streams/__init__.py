@@ -7,10 +7,8 @@
 Whoever is killed begins again behind the newest batch that the branch has: the commit itself tells how far the stream
 is, so what is read and how far it was read can never disagree.
 
-sources     what a task does with files and lines of text
-offsets     how far topics are read, in a commit
-kafka       messages of topics, from given offsets on
-topics      topics of Kafka, followed into a pool
-rhythm      when small objects are merged, and how far
-tending     that done
+sources      what a task does with files and lines of text
+kafka        messages of topics, from given offsets on, and how far they are read, in a commit
+topics       topics of Kafka, followed into a pool
+compaction   when small objects are merged, and how far
 """

@@ -1,22 +1,28 @@
-"""Messages of Kafka's topics from given offsets on, many at a time. Nothing is ever told to the broker: how far they
-were read is kept elsewhere, so nobody's group is in the way of it."""
+"""Messages of Kafka's topics from given offsets on, many at a time; and how far they were read, which is kept in the
+commit that holds the rows, so the two cannot disagree. The broker is never told, so no consumer group is in the way."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from lochan.errors import Gone, LochanError, NotFound, Refused, Transient
+from lochan.errors import Corrupt, Gone, LochanError, NotFound, Refused, Transient
 from lochan.ingest.lines import Lines, texts_of
-from lochan.jobs.streams.offsets import Offsets, Partition
+from lochan.jobs.job_commit import BatchName
+from lochan.versioning.graph import LookUp, by_generation
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, Message
 
+OFFSETS = "lochan-offsets"  # in a commit's metadata, on somebody's disk
+
+Partition = tuple[str, int]  # a topic, and the number of its part
+Offsets = Mapping[Partition, int]  # the next message of each
 _AT_ONCE = 20_000  # messages
 _FIRST_ANSWER_S = 5.0  # how long a broker is waited for: whoever has mistyped its name waits too
 _ANSWER_S = 30.0
@@ -30,13 +36,59 @@ _OURS = {
 }
 
 
-class Wish(NamedTuple):
+class StreamPosition(NamedTuple):
+    batch: int = -1  # the last that landed; -1: none did
+    offsets: Offsets = MappingProxyType({})
+    since: str = ""  # a head behind which there is nothing of the stream; "": its own batches tell
+
+    def next(self, stream: str) -> BatchName:
+        """Only one writer can land it: who comes second finds that it is there, and reads on behind it."""
+        return BatchName(stream, self.batch + 1, self.since)
+
+
+def newest(look_up: LookUp, head: str, stream: str) -> StreamPosition:
+    """As the history of this head tells it, down to where `found_again` looks for a batch: what a merge has brought in
+    counts too. Raises Corrupt."""
+    once = BatchName(stream)
+    batch, offsets = -1, dict[Partition, int]()
+    line, lowest = head, 0
+    for id, commit in by_generation(look_up, head):
+        if commit.generation < lowest:
+            break
+        own = once.batch_of(commit)
+        if own is not None:
+            batch = max(batch, own)
+            for part, at in decode_offsets(commit.metadata.get(OFFSETS, ""), id).items():
+                offsets[part] = max(at, offsets.get(part, 0))
+        if id == line:
+            line = commit.parents[0] if commit.parents else ""
+            lowest = commit.generation if own is not None else lowest
+    return StreamPosition(batch, offsets, head if batch < 0 else "")
+
+
+def encode_offsets(offsets: Offsets) -> str:
+    """`{"orders": {"0": 17, "1": 9}}`"""
+    topics: dict[str, dict[str, int]] = {}
+    for (topic, part), offset in sorted(offsets.items()):
+        topics.setdefault(topic, {})[str(part)] = offset
+    return json.dumps(topics)
+
+
+def decode_offsets(text: str, commit: str) -> dict[Partition, int]:
+    try:
+        found = json.loads(text)
+        return {(topic, int(part)): int(at) for topic, parts in found.items() for part, at in parts.items()}
+    except (ValueError, AttributeError, TypeError) as error:
+        raise Corrupt(f"commit {commit} does not tell how far its stream had read: {error}") from error
+
+
+class TopicOptions(NamedTuple):
     topics: Sequence[str]
     latest: bool = False  # what comes from now on, where nothing was read before; else all that is there
     go_on: bool = False  # where the broker has dropped messages that were not read
 
 
-class Chunk(NamedTuple):
+class TopicChunk(NamedTuple):
     lines: list[Lines]  # by topic and part; the place of each text is its offset
     offsets: dict[Partition, int]  # the next ones
     bytes: int
@@ -45,7 +97,7 @@ class Chunk(NamedTuple):
 class Topics:
     """Raises Transient where no broker answers, NotFound for a topic that is not there."""
 
-    def __init__(self, brokers: str, wish: Wish, settings: Mapping[str, str]) -> None:
+    def __init__(self, brokers: str, wish: TopicOptions, settings: Mapping[str, str]) -> None:
         self._wish = wish
         self._consumer = _consumer({"bootstrap.servers": brokers, **settings, **_OURS})
         with _explaining(brokers):
@@ -84,7 +136,7 @@ class Topics:
             self._consumer.assign([TopicPartition(*each, at) for each, at in starts.items()])
         return starts
 
-    def take(self, timeout_s: float) -> Chunk:
+    def take(self, timeout_s: float) -> TopicChunk:
         """What has come, as soon as anything has; nothing after so many seconds."""
         with _explaining(self._brokers):
             messages = self._consumer.consume(_AT_ONCE, timeout_s)
@@ -101,7 +153,7 @@ class Topics:
                 places.append(at)
             offsets[part] = at + (message.error() is None)
         lines = [_lines(part, *each) for part, each in texts.items()]
-        return Chunk(lines, offsets, sum(each.texts.nbytes for each in lines))
+        return TopicChunk(lines, offsets, sum(each.texts.nbytes for each in lines))
 
     def _start(self, part: Partition, known: int | None, low: int, high: int) -> int:
         if known is None:
@@ -160,7 +212,7 @@ def _explaining(brokers: str) -> Iterator[None]:
 
 
 def _explained(brokers: str, said: str) -> LochanError:
-    return Transient(f"Kafka at {brokers}: {said}", hint="is a broker up there? what had landed has landed")
+    return Transient(f"Kafka at {brokers}: {said}", hint="check that the broker is up; what was committed stays")
 
 
 def _place(message: Message) -> tuple[Partition, int]:

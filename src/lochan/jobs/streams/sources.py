@@ -18,15 +18,15 @@ from lochan.engines.duckdb.load.read_input import read_input
 from lochan.errors import NotFound
 from lochan.ingest.lines import Lines
 from lochan.ingest.streams import file_input
-from lochan.jobs.messages import Message
-from lochan.jobs.parts import write, write_lines
-from lochan.jobs.target import Target
+from lochan.jobs.messages import TaskMessage
+from lochan.jobs.pool_writer import write, write_lines
+from lochan.jobs.target import PoolTarget
 
 PATH, TEXT = "path", "value"  # Spark's own names
 _FILE = "file:"
 
 
-def write_files(how: LoadOptions, target: Target, batches: Iterable[pa.RecordBatch]) -> Iterator[Message]:
+def write_files(how: LoadOptions, target: PoolTarget, batches: Iterable[pa.RecordBatch]) -> Iterator[TaskMessage]:
     """Of the files that the column `path` names."""
 
     def fill(loader: Loader) -> None:
@@ -37,7 +37,9 @@ def write_files(how: LoadOptions, target: Target, batches: Iterable[pa.RecordBat
     return write(target, fill, on_error=how.on_error)
 
 
-def write_texts(name: str, on_error: str, target: Target, batches: Iterable[pa.RecordBatch]) -> Iterator[Message]:
+def write_texts(
+    name: str, on_error: str, target: PoolTarget, batches: Iterable[pa.RecordBatch]
+) -> Iterator[TaskMessage]:
     """A row of JSON in each text; `name` is what messages call where they come from."""
 
     def texts() -> Iterator[Lines]:
@@ -56,7 +58,7 @@ def local_path(name: str) -> Path:
 def _there(path: Path) -> Path:
     if not path.is_file():
         raise NotFound(
-            f"{path} was found a moment ago, and is not there any more",
-            hint="leave files where they are until they were read; machines of a cluster must share the folder",
+            f"{path} was found a moment ago, but is gone now",
+            hint="leave files in place until they have been read; the machines of a cluster must share the folder",
         )
     return path

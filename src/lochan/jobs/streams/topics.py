@@ -16,15 +16,12 @@ from lochan.engines.duckdb.load.loader import Loader
 from lochan.engines.query_context import QueryContext
 from lochan.errors import Retry
 from lochan.formats.record import Actor
-from lochan.jobs.failing import TaskFailed, explained
-from lochan.jobs.landing import Landed, Once, land
-from lochan.jobs.messages import Message
-from lochan.jobs.parts import write
-from lochan.jobs.streams.kafka import Chunk, Topics
-from lochan.jobs.streams.offsets import OFFSETS, Partition, Position, encode, newest
-from lochan.jobs.streams.rhythm import Rhythm
-from lochan.jobs.streams.tending import tend
-from lochan.jobs.target import Target, target_of
+from lochan.jobs.job_commit import BatchName, LandResult, land
+from lochan.jobs.messages import TaskFailed, TaskMessage, error_of
+from lochan.jobs.pool_writer import write
+from lochan.jobs.streams.compaction import CompactionSchedule, compact_stream
+from lochan.jobs.streams.kafka import OFFSETS, Partition, StreamPosition, TopicChunk, Topics, encode_offsets, newest
+from lochan.jobs.target import PoolTarget, pool_target
 from lochan.pools.faults import FAIL
 from lochan.store.place import StorePlace
 from lochan.versioning.moving import NOTHING, Said
@@ -36,7 +33,7 @@ _PAUSES_S = (1.0, 2.0, 4.0, 8.0, 15.0)  # between tries to land
 _log = logging.getLogger("lochan.ingest")
 
 
-class How(NamedTuple):
+class FollowOptions(NamedTuple):
     every_s: float = 10.0  # from one commit to the next, at least
     once: bool = False  # all that is there when it starts, and no more
     on_error: str = FAIL
@@ -47,7 +44,7 @@ class How(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Into:
+class FollowTarget:
     at: QueryContext
     place: StorePlace  # where the lake is
     repository: OpenRepository
@@ -57,7 +54,11 @@ class Into:
 
 
 async def follow(
-    topics: Topics, into: Into, how: How, stop: threading.Event, tell: Callable[[int, Landed], None]
+    topics: Topics,
+    into: FollowTarget,
+    how: FollowOptions,
+    stop: threading.Event,
+    tell: Callable[[int, LandResult], None],
 ) -> None:
     """Until `stop` is set; then what was read by then lands. Raises what keeps it from going on; what landed stays."""
     await _Following(topics, into, how, stop, tell).run()
@@ -65,17 +66,22 @@ async def follow(
 
 class _Following:
     def __init__(
-        self, topics: Topics, into: Into, how: How, stop: threading.Event, tell: Callable[[int, Landed], None]
+        self,
+        topics: Topics,
+        into: FollowTarget,
+        how: FollowOptions,
+        stop: threading.Event,
+        tell: Callable[[int, LandResult], None],
     ) -> None:
         self._topics, self._into, self._how = topics, into, how
         self._stop, self._tell = stop, tell
-        self._position = Position()
+        self._position = StreamPosition()
         self._next: dict[Partition, int] = {}  # of what was read, landed or not
         self._upkeep: asyncio.Task[object] | None = None
 
     async def run(self) -> None:
         target = await self._target()
-        rhythm = Rhythm(self._how.size_bytes or target.settings.size_bytes)
+        rhythm = CompactionSchedule(self._how.size_bytes or target.settings.size_bytes)
         await self._find()
         try:
             while (first := await asyncio.to_thread(self._wait)) is not None:
@@ -100,11 +106,11 @@ class _Following:
         self._position = newest(refs.recorded, refs.branch(self._into.branch).head, self._topics.name)
         self._next = await asyncio.to_thread(self._topics.seek, self._position.offsets)
 
-    async def _target(self) -> Target:
+    async def _target(self) -> PoolTarget:
         into = self._into
-        return await target_of(into.repository, into.place, into.branch, memory_bytes=self._how.memory_bytes)
+        return await pool_target(into.repository, into.place, into.branch, memory_bytes=self._how.memory_bytes)
 
-    def _wait(self) -> Chunk | None:
+    def _wait(self) -> TopicChunk | None:
         """For the first messages of a batch; None: there is to be no other."""
         while not self._stop.is_set() and not self._done():
             chunk = self._take(_PAUSE_S)
@@ -112,7 +118,7 @@ class _Following:
                 return chunk
         return None
 
-    def _take(self, timeout_s: float) -> Chunk:
+    def _take(self, timeout_s: float) -> TopicChunk:
         chunk = self._topics.take(timeout_s)
         for part, at in chunk.offsets.items():
             self._next[part] = max(at, self._next[part])
@@ -121,31 +127,31 @@ class _Following:
     def _done(self) -> bool:
         return self._how.once and all(self._next[part] >= end for part, end in self._topics.ends.items())
 
-    async def _batch(self, first: Chunk, deadline: float) -> Landed:
+    async def _batch(self, first: TopicChunk, deadline: float) -> LandResult:
         target = await self._target()  # before a byte is written
         messages = await asyncio.to_thread(self._write, target, first, deadline)
         once, offsets = self._position.next(self._topics.name), dict(self._next)
         said = self._how.said
-        said = said._replace(metadata={**said.metadata, OFFSETS: encode(offsets)})
+        said = said._replace(metadata={**said.metadata, OFFSETS: encode_offsets(offsets)})
         landed = await self._land(messages, said, once)
         if landed.again:  # by another that follows the same topics, or by a try of ours whose answer was lost
             await self._find()
         elif landed.commit:
-            self._position = Position(once.batch, offsets)
+            self._position = StreamPosition(once.batch, offsets)
         return landed
 
-    async def _land(self, messages: list[Message], said: Said, once: Once) -> Landed:
+    async def _land(self, messages: list[TaskMessage], said: Said, once: BatchName) -> LandResult:
         """Again, where the store does not answer for a while: whether the last try landed is found by the next."""
         into = self._into
         for pause_s in _PAUSES_S:
             try:
                 return await land(into.repository, into.branch, messages, said, actor=into.actor, once=once)
             except Retry as error:
-                _log.warning("batch %d has not landed yet: %s", once.batch, error)
+                _log.warning("batch %d could not be committed yet: %s", once.batch, error)
                 await into.clock.sleep(pause_s)
         return await land(into.repository, into.branch, messages, said, actor=into.actor, once=once)
 
-    def _write(self, target: Target, first: Chunk, deadline: float) -> list[Message]:
+    def _write(self, target: PoolTarget, first: TopicChunk, deadline: float) -> list[TaskMessage]:
         """The rows of `first`, and all that comes until the time is over."""
 
         def fill(loader: Loader) -> None:
@@ -162,7 +168,7 @@ class _Following:
         try:
             return list(write(target, fill, on_error=self._how.on_error))
         except TaskFailed as failed:
-            raise explained(failed) from failed
+            raise error_of(failed) from failed
 
     async def _pause(self, deadline: float) -> None:
         """Commits come at their pace, though a batch was full before its time was over."""
@@ -175,4 +181,4 @@ class _Following:
 
     async def _tended(self, wish: Compaction, *, last: bool = False) -> None:
         into = self._into
-        await tend(into.at, into.repository.repository.name, into.branch, wish, actor=into.actor, last=last)
+        await compact_stream(into.at, into.repository.repository.name, into.branch, wish, actor=into.actor, last=last)

@@ -13,22 +13,20 @@ from lochan.clock import SystemClock
 from lochan.ids import Ids
 from lochan.lake import Lake
 from lochan.server.access_log import AccessLog
-from lochan.server.api.around import Around, no_route, routes
-from lochan.server.api.query.metrics import QueryMetrics
+from lochan.server.api.context import Api
+from lochan.server.api.middleware import Middleware, no_route, routes
 from lochan.server.api.query.queries import Queries
 from lochan.server.api.routes import ROUTES
-from lochan.server.api.serving import Api
 from lochan.server.api.spark import ServerSpark
 from lochan.server.connection_guard import ConnectionGuard
-from lochan.server.expiring import keep_expiring
-from lochan.server.journal_upkeep import keep_journals_trimmed
-from lochan.server.managing import keep_managing
+from lochan.server.maintenance import keep_compacting, keep_expiring, keep_trimming
+from lochan.server.memory import keep_memory_trimmed
+from lochan.server.metrics import QueryMetrics
 from lochan.server.settings import Listener
-from lochan.server.trimming import keep_trimming
-from lochan.server.usage import Usage
+from lochan.server.usage import UsageLog
 
 
-def api(listener: Listener) -> Around:
+def api(listener: Listener) -> Middleware:
     clock, ids = SystemClock(), Ids()
     guard = ConnectionGuard(listener.limits, clock, listener.port, listener.s3.idle_s)
     log = AccessLog(listener.access_log) if listener.access_log else None
@@ -54,7 +52,7 @@ def api(listener: Listener) -> Around:
             await opened.lake.close()
 
     app = Starlette(routes=routes(ROUTES), lifespan=lifespan, exception_handlers={HTTPException: no_route})
-    return Around(app, clock, ids, log, guard)
+    return Middleware(app, clock, ids, log, guard)
 
 
 def _tell_of_the_end(told: Callable[[], None]) -> None:
@@ -80,18 +78,18 @@ async def _opened(listener: Listener, guard: ConnectionGuard) -> Api:
     return Api(listener, lake, lake.open_access(), queries, spark, metrics, guard, usage)
 
 
-def _usage(listener: Listener, lake: Lake, metrics: QueryMetrics) -> Usage | None:
+def _usage(listener: Listener, lake: Lake, metrics: QueryMetrics) -> UsageLog | None:
     if listener.usage_s is None:
         return None
     process = Ids().put_id().hex()[:12]
-    return Usage(lake.store, SystemClock(), process, flush_s=listener.usage_s, dropped=metrics.usage_dropped)
+    return UsageLog(lake.store, SystemClock(), process, flush_s=listener.usage_s, dropped=metrics.usage_dropped)
 
 
 def _chores(lake: Lake, listener: Listener, guard: ConnectionGuard) -> Iterator[Coroutine[object, object, None]]:
     """What one process of a server does beside answering."""
     yield guard.keep()
-    yield keep_trimming(SystemClock())
+    yield keep_memory_trimmed(SystemClock())
     yield keep_expiring(lake, SystemClock(), Ids(), listener.upload_days)
-    yield keep_journals_trimmed(lake, SystemClock(), Ids())
+    yield keep_trimming(lake, SystemClock(), Ids())
     if listener.upkeep is not None:
-        yield keep_managing(lake, SystemClock(), Ids(), listener.upkeep)
+        yield keep_compacting(lake, SystemClock(), Ids(), listener.upkeep)

@@ -10,14 +10,14 @@ from typing import NoReturn
 
 from starlette.requests import Request
 
-from lochan.server.addresses import is_loopback
-from lochan.server.api.failures import Failure
-from lochan.server.api.serving import ASKED, Api, Asked
-from lochan.server.gateway.wire.canonical_v4 import ALGORITHM
+from lochan.server.api.context import CONTEXT, Api, RequestContext
+from lochan.server.api.errors import HttpError
+from lochan.server.connections import is_loopback
 from lochan.server.gateway.wire.errors import S3Error
-from lochan.server.gateway.wire.identity import Identity, Payload
-from lochan.server.gateway.wire.signature_v4 import HeaderV4
+from lochan.server.gateway.wire.identity import Payload
+from lochan.server.gateway.wire.signature_v4 import ALGORITHM, HeaderV4
 from lochan.server.gateway.wire.signed_request import SignedRequest
+from lochan.server.signatures import verify
 
 _SCHEMES = f'Basic realm="Lochan", charset="UTF-8", {ALGORITHM}'
 _WRONG = "the access key or its secret is wrong"
@@ -30,11 +30,11 @@ async def authenticate(api: Api, request: Request) -> str:
     header = request.headers.get("authorization", "")
     scheme, _, rest = header.partition(" ")
     if not header:
-        _refuse("who asks? sign the request (AWS4-HMAC-SHA256), or give an access key and its secret (Basic)")
+        _refuse("the request is anonymous: sign it (AWS4-HMAC-SHA256), or give an access key and its secret (Basic)")
     if scheme == ALGORITHM:
         return await _by_signature(api, request, header)
     if scheme.lower() != "basic":
-        _refuse(f"the scheme {scheme[:20]!r} is not known here: sign the request ({ALGORITHM}), or use Basic")
+        _refuse(f"the scheme {scheme[:20]!r} is not supported: sign the request ({ALGORITHM}), or use Basic")
     _refuse_in_the_clear(request)
     await _by_secret(api, request, *_given(rest))
     return ""
@@ -45,51 +45,38 @@ def _refuse_in_the_clear(request: Request) -> None:
     client = request.scope.get("client")
     if request.scope.get("scheme") == "https" or (client and is_loopback(client[0])):
         return
-    raise Failure(
+    raise HttpError(
         403,
-        "Basic authentication sends the secret as it is, so it is only taken over TLS, or from this machine itself: "
-        f"call the server by https, or sign the request ({ALGORITHM}). Replace this key: others may have seen it",
+        "Basic authentication sends the secret in the clear, so it is only accepted over TLS or from this machine: "
+        f"call the server over https, or sign the request ({ALGORITHM}). Replace this key: others may have seen it",
     )
 
 
 async def _by_secret(api: Api, request: Request, id: str, secret: str) -> None:
-    asked: Asked = request.scope[ASKED]
-    user = await _user(api, id, secret, asked.arrived)
-    if not user and await api.access.freshness.catch_up(asked.arrived):  # it may be a moment old
-        user = await _user(api, id, secret, asked.arrived)
+    context: RequestContext = request.scope[CONTEXT]
+    user = await _user(api, id, secret, context.arrived)
+    if not user and await api.access.freshness.catch_up(context.arrived):  # it may be a moment old
+        user = await _user(api, id, secret, context.arrived)
     if not user:
         _refuse(_WRONG)
-    asked.user = user
+    context.user = user
 
 
 async def _by_signature(api: Api, request: Request, authorization: str) -> str:
-    asked: Asked = request.scope[ASKED]
+    context: RequestContext = request.scope[CONTEXT]
     try:
         claim = HeaderV4(_as_signed(request), authorization, api.realm, api.lake.clock.wall() / _MICROSECONDS)
-        try:
-            identity, asked.user = await _verified(api, claim, asked.arrived)
-        except S3Error:  # the state may be a moment old
-            if not await api.access.freshness.catch_up(asked.arrived):
-                raise
-            identity, asked.user = await _verified(api, claim, asked.arrived)
+        identity, user = await verify(api.access, claim, context.arrived)
     except S3Error as error:
         if error.code in ("SignatureDoesNotMatch", "InvalidAccessKeyId"):
             _refuse("the access key or its signature is wrong")
-        raise Failure(401 if error.status == 403 else error.status, error.message) from None
-    if identity.session_token:
-        asked.user = ""
-        _refuse("no key here is one of a session: sign without x-amz-security-token")
+        if error.code == "InvalidToken":
+            _refuse("session tokens are not supported: sign without x-amz-security-token")
+        raise HttpError(401 if error.status == 403 else error.status, error.message) from None
     if identity.payload is not Payload.HASHED or identity.sha256 is None:
-        asked.user = ""
-        raise Failure(400, "the signature must cover the body: x-amz-content-sha256 is its SHA-256 in hex")
+        raise HttpError(400, "the signature must cover the body: x-amz-content-sha256 is its SHA-256 in hex")
+    context.user = user
     return identity.sha256
-
-
-async def _verified(api: Api, claim: HeaderV4, arrived: float) -> tuple[Identity, str]:
-    found = await api.access.find_key(claim.access_key_id, arrived)
-    identity = claim.verify(None if found is None else found.secret)
-    assert found is not None, "without a secret no signature holds"
-    return identity, found.user
 
 
 def _as_signed(request: Request) -> SignedRequest:
@@ -106,7 +93,7 @@ def _given(credentials: str) -> tuple[str, str]:
     except (binascii.Error, UnicodeDecodeError):
         colon = id = secret = ""
     if not colon:
-        _refuse("the credentials are not those of Basic authentication")
+        _refuse("the credentials are not valid for Basic authentication")
     return id, secret
 
 
@@ -118,4 +105,4 @@ async def _user(api: Api, id: str, secret: str, arrived: float) -> str:
 
 
 def _refuse(message: str) -> NoReturn:
-    raise Failure(401, message, www_authenticate=_SCHEMES)
+    raise HttpError(401, message, www_authenticate=_SCHEMES)

@@ -7,9 +7,9 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from lochan import __version__
 from lochan.access import resources
-from lochan.access.denied import Denied
+from lochan.access.rights import Denied
 from lochan.errors import LochanError
-from lochan.server.api.serving import ASKED, Api, Asked
+from lochan.server.api.context import CONTEXT, Api, RequestContext
 from lochan.server.metrics import exposition
 
 METRICS = "lake:ReadMetrics"
@@ -26,15 +26,15 @@ async def ready(api: Api, request: Request) -> Response:
         await api.lake.repositories()
     except LochanError as error:
         _log.warning("not ready: %s", error.message)  # it names places, which are nothing for a stranger
-        return PlainTextResponse("not ready: the lake cannot be read now; the server's log tells why\n", 503)
+        return PlainTextResponse("not ready: the lake cannot be read; the server's log says why\n", 503)
     return PlainTextResponse("ready\n")
 
 
 async def metrics(api: Api, request: Request) -> Response:
-    asked: Asked = request.scope[ASKED]
-    access = await api.access.authorised_state(asked.arrived)
-    if not access.rights(asked.user).allow(METRICS, resources.LAKE):
-        raise Denied("you may not read what the server measures", hint=f"it takes {METRICS} on the lake")
+    context: RequestContext = request.scope[CONTEXT]
+    access = await api.access.authorised_state(context.arrived)
+    if not access.rights(context.user).allow(METRICS, resources.LAKE):
+        raise Denied("you may not read the server's metrics", hint=f"this needs {METRICS} on the lake")
     api.metrics.warm(api.spark.is_warm())
     return Response(exposition(), media_type="text/plain; version=0.0.4")
 

@@ -10,8 +10,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from lochan.server.api import health
-from lochan.server.api.query import resource as query
-from lochan.server.api.serving import Api
+from lochan.server.api.context import Api
+from lochan.server.api.query import handlers as query
 
 Handle = Callable[[Api, Request], Awaitable[Response]]
 OPEN = ""
@@ -31,10 +31,10 @@ ROUTES = (
     Row("Metrics", "GET", "/_metrics", health.metrics, health.METRICS),
     Row("HealthCheck", "GET", "/api/v1/healthcheck", health.healthcheck, OPEN),
     Row("Version", "GET", "/api/v1/config/version", health.version, OPEN),
-    # Asked of each source that it names, while it is planned (access/reading.py).
-    Row("Query", "POST", "/api/v1/query", query.ask, "fs:ReadObject"),
+    # Asked of each source that it names, while it is planned (access/query_rights.py).
+    Row("Query", "POST", "/api/v1/query", query.post_query, "fs:ReadObject"),
     # Asked where it is somebody else's; one's own can always be seen and cancelled.
-    Row("ListQueries", "GET", "/api/v1/query", query.list_running, query.MANAGE),
-    Row("GetQuery", "GET", "/api/v1/query/{id}", query.show, query.MANAGE),
-    Row("CancelQuery", "DELETE", "/api/v1/query/{id}", query.cancel, query.MANAGE),
+    Row("ListQueries", "GET", "/api/v1/query", query.list_queries, query.MANAGE),
+    Row("GetQuery", "GET", "/api/v1/query/{id}", query.get_query, query.MANAGE),
+    Row("CancelQuery", "DELETE", "/api/v1/query/{id}", query.cancel_query, query.MANAGE),
 )

@@ -1,4 +1,4 @@
-"""The gateway as Granian calls it: a request comes, is found out, checked, carried out and answered.
+"""The gateway as Granian calls it: a request is located, authenticated, carried out and answered.
 
     scope ──▶ bucket and key ──▶ route ──▶ who asks? ──▶ operation, which asks: may they? ──▶ response
       │              └──────────────┴──────────┴──────────────────┴──▶ an error, in S3's words
@@ -9,58 +9,66 @@ U+FFFD, fail their signature, and are told so.
 """
 
 import asyncio
+import gc
 import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 from granian.rsgi import ProtocolClosed  # type: ignore[attr-defined]
 
+from lochan.clock import SystemClock
 from lochan.errors import LochanError
+from lochan.ids import Ids
+from lochan.server.connection_guard import ConnectionGuard
 from lochan.server.gateway.authentication import authenticate
-from lochan.server.gateway.failures import as_s3
-from lochan.server.gateway.fastpath.note import Note
-from lochan.server.gateway.fastpath.reads import Reads
-from lochan.server.gateway.fastpath.writes import Writes
+from lochan.server.gateway.error_codes import as_s3
+from lochan.server.gateway.fastpath.reads import FastLog, FastReads
+from lochan.server.gateway.fastpath.writes import FastWrites
 from lochan.server.gateway.flow import Flow
 from lochan.server.gateway.gateway import Gateway
-from lochan.server.gateway.request import Headers, Request, Response, Stream
+from lochan.server.gateway.request import Headers, Response, S3Request, Stream
 from lochan.server.gateway.routes import check_query, find
 from lochan.server.gateway.wire.addressing import located
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.xml_out import error as error_body
+from lochan.server.memory import arrow_without_pandas, keep_memory_trimmed
+from lochan.server.request_log import RequestLog
+from lochan.server.settings import Listener
+from lochan.store.protocol import Store
 
 Open = Callable[[], Awaitable[Gateway]]
-Seen = Callable[[Request, str, int, int], None]
+Log = Callable[[S3Request, str, int, int], None]
 
 _DRAINED_BYTES_MAX = 64 << 10
 _log = logging.getLogger("lochan.server")
+_COLLECT = (10_000, 20, 100)  # some 2 MB of new objects at the most before the first look
 
 
 class App:
-    """`open` is called once in each worker process; `seen` is told of every answer: operation, status, bytes sent. With
-    `note`, plain requests go the short way, and it is told of them."""
+    """`open` is called once in each worker process; `log` is told of every answer: operation, status, bytes sent. With
+    `fast_log`, plain requests take the fast path, and it is told of them."""
 
-    def __init__(self, open: Open, seen: Seen, note: Note | None = None) -> None:
+    def __init__(self, open: Open, log: Log, fast_log: FastLog | None = None) -> None:
         self._open = open
-        self._seen = seen
-        self._note = note
-        self._reads: Reads | None = None
-        self._writes: Writes | None = None
+        self._log = log
+        self._fast_log = fast_log
+        self._reads: FastReads | None = None
+        self._writes: FastWrites | None = None
         self._gateway: Gateway | None = None
         self._opening: asyncio.Task[Gateway] | None = None
 
     def __rsgi_init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._opening = loop.create_task(self._begin())
+        self._opening = loop.create_task(self._start())
 
     def __rsgi_del__(self, loop: asyncio.AbstractEventLoop) -> None:
         if self._gateway is not None:
             loop.run_until_complete(self._gateway.close())
 
-    async def _begin(self) -> Gateway:
+    async def _start(self) -> Gateway:
         self._gateway = gateway = await self._open()
-        if self._note is not None and Reads.suit(gateway):
-            self._reads = Reads(gateway, self._note)
-            self._writes = Writes(gateway, self._note, self._answer_failure)
+        if self._fast_log is not None and FastReads.suit(gateway):
+            self._reads = FastReads(gateway, self._fast_log)
+            self._writes = FastWrites(gateway, self._fast_log, self._answer_failure)
         return gateway
 
     async def __rsgi__(self, scope: Any, protocol: Any) -> None:
@@ -78,7 +86,7 @@ class App:
     async def _respond(self, gateway: Gateway, scope: Any, protocol: Any) -> None:
         arrived = gateway.clock.boot()
         if gateway.guard.is_full:
-            request = Request(scope, protocol, gateway.request_id(), arrived)
+            request = S3Request(scope, protocol, gateway.request_id(), arrived)
             await self._answer_failure(request, "Unknown", S3Error("SlowDown"))
             return
         if self._writes is not None and scope.method == "PUT":
@@ -87,7 +95,7 @@ class App:
                 return
         elif self._reads is not None and await self._reads.answered(scope, protocol, arrived):
             return
-        request = Request(scope, protocol, gateway.request_id(), arrived)
+        request = S3Request(scope, protocol, gateway.request_id(), arrived)
         request.patience_s = gateway.settings.idle_s
         request.body_bytes_per_s = gateway.limits.body_bytes_per_s
         name = "Unknown"
@@ -108,7 +116,7 @@ class App:
             return
         await self._answer(gateway, request, name, response)
 
-    async def _answer_failure(self, request: Request, name: str, error: Exception) -> None:
+    async def _answer_failure(self, request: S3Request, name: str, error: Exception) -> None:
         gateway = self._gateway
         assert gateway is not None, "it has carried out the request"
         fault = _as_s3(gateway, request, error)
@@ -116,19 +124,19 @@ class App:
             fault = fault.with_header("x-amz-bucket-region", gateway.settings.region)
         await self._answer(gateway, request, name, _failed(request, fault))
 
-    async def _answer(self, gateway: Gateway, request: Request, name: str, response: Response) -> None:
+    async def _answer(self, gateway: Gateway, request: S3Request, name: str, response: Response) -> None:
         sent = await _send(gateway, request, response)
-        self._seen(request, name, response.status, sent)
+        self._log(request, name, response.status, sent)
 
 
-def _as_s3(gateway: Gateway, request: Request, error: Exception) -> S3Error:
+def _as_s3(gateway: Gateway, request: S3Request, error: Exception) -> S3Error:
     if isinstance(error, S3Error):
         return error
     known = as_s3(error, gateway.lake.store.url) if isinstance(error, LochanError) else None
     return known or _internal(request, error)
 
 
-def _failed(request: Request, error: S3Error) -> Response:
+def _failed(request: S3Request, error: S3Error) -> Response:
     headers: Headers = [*error.headers.items()]
     if request.method == "HEAD" or not error.has_body:
         return Response(error.status, headers)
@@ -137,19 +145,19 @@ def _failed(request: Request, error: S3Error) -> Response:
     return Response(error.status, headers, error_body(error, resource, request.id))
 
 
-def _internal(request: Request, error: Exception) -> S3Error:
+def _internal(request: S3Request, error: Exception) -> S3Error:
     _log.error("request %s %s %s failed", request.id, request.method, request.path, exc_info=error)
     return S3Error("InternalError")
 
 
-def _check_host(scope: Any, request: Request) -> None:
+def _check_host(scope: Any, request: S3Request) -> None:
     """As HTTP asks: without a host, or with two, nobody knows which bucket is meant. Raises InvalidRequest."""
     hosts = [value for name, value in request.raw_headers if name == "host"]
     if len(hosts) > 1 or (not any(hosts) and scope.http_version == "1.1"):
-        raise S3Error("InvalidRequest", "A request of HTTP/1.1 names its host, once.")
+        raise S3Error("InvalidRequest", "An HTTP/1.1 request must have exactly one Host header.")
 
 
-async def _drained(gateway: Gateway, request: Request) -> bool:
+async def _drained(gateway: Gateway, request: S3Request) -> bool:
     """A body that nobody wanted must not be taken for the next request. A small one is read; before a large one, or one
     that its sender still holds back, the connection is closed."""
     length = request.headers.get("content-length", "")
@@ -165,13 +173,13 @@ async def _drained(gateway: Gateway, request: Request) -> bool:
     return True
 
 
-def _unasked(request: Request) -> bool:
+def _unasked(request: S3Request) -> bool:
     """Whether its sender waited to be asked for an empty body, which nobody does. botocore takes the first line of the
     next answer on such a connection for a header."""
     return "expect" in request.headers and request.headers.get("content-length") == "0"
 
 
-async def _send(gateway: Gateway, request: Request, response: Response) -> int:
+async def _send(gateway: Gateway, request: S3Request, response: Response) -> int:
     """How many bytes of body went out."""
     headers = [("x-amz-request-id", request.id), ("server", "Lochan"), *response.headers]
     if _unasked(request) or (request.has_unread_body and not await _drained(gateway, request)):
@@ -187,7 +195,7 @@ async def _send(gateway: Gateway, request: Request, response: Response) -> int:
     return await _stream(request, response.status, headers, response.stream, flow)
 
 
-async def _stream(request: Request, status: int, headers: Headers, stream: Stream, flow: Flow) -> int:
+async def _stream(request: S3Request, status: int, headers: Headers, stream: Stream, flow: Flow) -> int:
     sent = 0
     pieces = stream(flow.piece_bytes)
     transport = request.protocol.response_stream(status, headers)
@@ -205,3 +213,44 @@ async def _stream(request: Request, status: int, headers: Headers, stream: Strea
         flow.close()
         await pieces.aclose()
     return sent
+
+
+def gateway_app(listener: Listener) -> App:
+    clock = SystemClock()
+    ids = Ids()
+    log = RequestLog(listener, clock)
+
+    async def open() -> Gateway:
+        arrow_without_pandas()
+        lake = await listener.open_lake()
+        _write_beside(lake.store)
+        guard = ConnectionGuard(listener.limits, clock, listener.port, listener.s3.idle_s)
+        gateway = Gateway(lake, listener.s3, clock, ids, listener.limits, guard)
+        close_log = log.start(lake, ids)
+        chores = [asyncio.create_task(chore) for chore in (keep_memory_trimmed(clock), guard.keep())]
+
+        async def close() -> None:
+            for chore in chores:
+                chore.cancel()
+            await close_log()
+
+        gateway.closing = close
+        _rarely_collect()
+        return gateway
+
+    return App(open, log.add, log.add_fast)
+
+
+def _write_beside(store: Store) -> None:
+    """On a disk. It ends with this process."""
+    begin = getattr(store, "write_beside", None)
+    if begin is not None:
+        begin()
+
+
+def _rarely_collect() -> None:
+    """Most of what a request leaves behind is in no cycle, and lies in lists for a while (logs, what is staged): to
+    look through it at every few requests took a seventh of the time. What has been loaded by now stays for good."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*_COLLECT)

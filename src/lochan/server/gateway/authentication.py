@@ -1,21 +1,29 @@
 """Who asks: the signature of a request, by the secret of its key, in a state of the lake that is new enough (A1)."""
 
+from lochan.server.gateway.cached_verifier import SIGNATURE_DIGITS, CachedVerifier
 from lochan.server.gateway.gateway import Gateway
-from lochan.server.gateway.known_signature import recognised
-from lochan.server.gateway.request import Request
+from lochan.server.gateway.request import S3Request
 from lochan.server.gateway.wire.authenticate import claimed
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.form import FORM_TYPE
-from lochan.server.gateway.wire.identity import Claim
+from lochan.server.gateway.wire.identity import ChunkSeed, Claim, Identity, SignatureForm, declared_payload
+from lochan.server.gateway.wire.presigned import is_v2, is_v4
 from lochan.server.gateway.wire.signature_v4 import HeaderV4
-from lochan.server.gateway.wire.signed_request import SignedRequest
+from lochan.server.gateway.wire.signed_request import (
+    SignedRequest,
+    canonical_path,
+    canonical_query,
+    meant_name,
+    query_pairs,
+)
+from lochan.server.signatures import verify
 
 _MICROSECONDS = 1_000_000
 
 
-async def authenticate(gateway: Gateway, request: Request, *, form: bool = False) -> None:
-    """Who it is, is noted in the request. Raises AccessDenied for an anonymous one, and what the signature deserves.
-    A `form` may carry its signature inside, for its operation to check: until then it is nobody's, who may nothing."""
+async def authenticate(gateway: Gateway, request: S3Request, *, form: bool = False) -> None:
+    """Notes in the request who asks. Raises AccessDenied for an anonymous request, and S3's errors for a bad signature.
+    A `form` may carry its signature inside, for its operation to check: until then it is anonymous."""
     if await recognised(gateway, request, now(gateway)):
         gateway.guard.authenticated(request.source)
         return
@@ -33,44 +41,58 @@ async def authenticate(gateway: Gateway, request: Request, *, form: bool = False
         raise S3Error("AccessDenied")
 
 
-async def identify(gateway: Gateway, request: Request, claim: Claim) -> None:
-    """Raises SignatureDoesNotMatch, InvalidAccessKeyId, and InvalidToken: no key here is one of a session."""
-    try:
-        await _verify(gateway, request, claim)
-    except S3Error:
-        # For either error, so that neither takes longer; and a key may have come back with another secret.
-        if not await gateway.access.freshness.catch_up(request.arrived):
-            raise
-        await _verify(gateway, request, claim)
-    if request.identity is not None and request.identity.session_token:
-        raise S3Error("InvalidToken")
+async def identify(gateway: Gateway, request: S3Request, claim: Claim) -> None:
+    """Raises SignatureDoesNotMatch, InvalidAccessKeyId, InvalidToken."""
+    request.identity, request.user = await verify(gateway.access, claim, request.arrived)
     gateway.guard.authenticated(request.source)
 
 
-async def _verify(gateway: Gateway, request: Request, claim: Claim) -> None:
-    found = await gateway.access.find_key(claim.access_key_id, request.arrived)
-    request.identity = claim.verify(None if found is None else found.secret)
-    assert found is not None, "without a secret no signature holds"
-    request.user = found.user
-
-
-def _learn(gateway: Gateway, request: Request, claim: HeaderV4) -> None:
-    """So that the next request of this client is known by its plan."""
+def _learn(gateway: Gateway, request: S3Request, claim: HeaderV4) -> None:
+    """So that the next request of this client is verified by the cache."""
     access = gateway.access
     key = access.folded().key(claim.access_key_id)
     secret = None if key is None else access.unsealed.get(key.sealed)
     if key is not None and secret is not None:
-        gateway.plans.learn(request.headers["authorization"], claim.signed, key, secret)
+        gateway.verifiers.learn(request.headers["authorization"], claim.signed, key, secret)
 
 
-def _unreadable(request: Request, error: S3Error) -> S3Error | None:
+def _unreadable(request: S3Request, error: S3Error) -> S3Error | None:
     """A path that is no UTF-8 disagrees with its signature, for of such bytes only U+FFFD is known here. A key that has
     this letter in truth is signed with it."""
     if error.code != "SignatureDoesNotMatch" or "\ufffd" not in request.path:
         return None
-    return S3Error("InvalidURI", "The path is no valid UTF-8, or its signature does not match.", URI=request.path)
+    return S3Error("InvalidURI", "The path is not valid UTF-8, or its signature does not match.", URI=request.path)
 
 
 def now(gateway: Gateway) -> float:
     """As signatures count: seconds since 1970."""
     return gateway.clock.wall() / _MICROSECONDS
+
+
+async def recognised(gateway: Gateway, request: S3Request, now: float) -> bool:
+    """Whether a cached verifier lets the request in, in a state of the lake that is new enough (A1). Who asks is noted
+    in the request then. False says nothing."""
+    headers = request.headers
+    authorization, payload = headers.get("authorization", ""), headers.get("x-amz-content-sha256", "")
+    pairs = query_pairs(request.raw_query) if request.raw_query else []
+    names = {meant_name(name) for name, _ in pairs}
+    verifier = gateway.verifiers.find(authorization)
+    signature, path = authorization[-SIGNATURE_DIGITS:], canonical_path(request.path.replace("%", "%25"))
+    if not verifier.verifies(signature, request.method, path, canonical_query(pairs), headers, payload, now):
+        return False
+    if verifier.key is None or is_v4(names) or is_v2(names) or not verifier.shape(headers).is_signed:
+        return False
+    if not gateway.access.journal.slots.aged:  # elsewhere few requests wait for a look at all
+        await gateway.probes.wait(gateway.access.journal)
+    access = await gateway.access.authorised_state(request.arrived)
+    if access.key(verifier.key.id) != verifier.key:
+        return False
+    request.identity = _identity(verifier, signature, headers["x-amz-date"], payload)
+    request.user = verifier.key.user
+    return True
+
+
+def _identity(verifier: CachedVerifier, signature: str, timestamp: str, payload: str) -> Identity:
+    assert verifier.key is not None, "nobody's signature holds"
+    seed = ChunkSeed(verifier.signing_key, signature, timestamp, verifier.scope)
+    return Identity(verifier.key.id, SignatureForm.V4_HEADER, *declared_payload(payload), verifier.region, None, seed)

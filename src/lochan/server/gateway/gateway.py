@@ -6,23 +6,22 @@ from lochan.clock import Clock
 from lochan.errors import NotFound
 from lochan.formats.record import Actor
 from lochan.ids import Ids
-from lochan.journal.request_key import keyed
+from lochan.journal.request_key import keyed, part_of
 from lochan.lake import Lake
 from lochan.server.connection_guard import ConnectionGuard
+from lochan.server.gateway.cached_verifier import VerifierCache
 from lochan.server.gateway.flow import Flows
-from lochan.server.gateway.list_cache import Pages
-from lochan.server.gateway.moment import Moment
-from lochan.server.gateway.request import Request
-from lochan.server.gateway.signature_plans import Plans
+from lochan.server.gateway.list_cache import ListCache
+from lochan.server.gateway.probe_batch import ProbeBatch
+from lochan.server.gateway.request import S3Request
 from lochan.server.gateway.wire.addressing import checked_bucket
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.realm import Realm
-from lochan.server.settings import Limits, S3Settings
-from lochan.versioning.bodies.packing import Packing
+from lochan.server.settings import ClientLimits, S3Settings
 from lochan.versioning.open_repository import OpenRepository
 
 CLIENT = "s3"
-LIMITS = Limits()
+LIMITS = ClientLimits()
 KEY_HEADER = "idempotency-key"
 
 
@@ -33,7 +32,7 @@ class Gateway:
         settings: S3Settings,
         clock: Clock,
         ids: Ids,
-        limits: Limits = LIMITS,
+        limits: ClientLimits = LIMITS,
         guard: ConnectionGuard | None = None,
     ) -> None:
         self.lake = lake
@@ -45,12 +44,11 @@ class Gateway:
         self.domains = (settings.domain,) if settings.domain else ()
         self.clock = clock
         self.ids = ids
-        self.moment = Moment()
-        self.plans = Plans()
-        self.pages = Pages()
+        self.probes = ProbeBatch()
+        self.verifiers = VerifierCache()
+        self.list_cache = ListCache()
         self.flows = Flows()
         self._open: dict[str, OpenRepository] = {}  # by id: a name may come to mean another
-        self._packing: dict[str, Packing] = {}
         self._process = ids.put_id().hex()[:8].upper()
         self._requests = 0
         self.closing: Callable[[], Awaitable[None]] | None = None  # what is to be done while the lake is still open
@@ -75,27 +73,22 @@ class Gateway:
             repository.repository = found  # it may have another name by now, by which policies judge it
         return repository
 
-    def packing(self, repository: OpenRepository) -> Packing:
-        id = repository.repository.id
-        packing = self._packing.get(id)
-        if packing is None:
-            packing = self._packing[id] = Packing(repository.bodies, repository.journal)
-        return packing
-
     def request_id(self) -> str:
         self._requests += 1
         return f"{self._process}{self._requests:08X}"
 
-    def actor(self, request: Request) -> Actor:
+    def actor(self, request: S3Request) -> Actor:
         return Actor(request.user, CLIENT, request.source)
 
-    def keyed_actor(self, request: Request, *what: object) -> Actor:
+    def keyed_actor(self, request: S3Request, *what: object, part: str = "") -> Actor:
         """With the idempotency key of a request that changes something, if it has one; `what` is the change, besides
-        the request's own method and names. Raises Invalid for what is no key."""
+        the request's own method and names. `part` names one of several pieces of work that the request consists of,
+        each of which is decided by itself. Raises Invalid for what is no key."""
         key = request.headers.get(KEY_HEADER, "")
         if not key:
             return self.actor(request)
-        return keyed(self.actor(request), key, request.method, request.bucket, request.key, *what)
+        actor = keyed(self.actor(request), key, request.method, request.bucket, request.key, *what)
+        return part_of(actor, part) if part else actor
 
     async def close(self) -> None:
         if self.closing is not None:

@@ -3,8 +3,7 @@
 from typing import Final, NamedTuple
 
 from lochan.access.rights import Rights
-from lochan.server.gateway.request import Request
-from lochan.staging.layers import Layers
+from lochan.server.gateway.request import S3Request
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.resolve import Resolved
 
@@ -18,7 +17,7 @@ class _Page(NamedTuple):
 
     repository: OpenRepository
     commit: str
-    layers: Layers | None
+    layers: object  # of a branch
     rights: Rights | None  # that decided what is shown, and are another object once they change; None: all is shown
     body: bytes
 
@@ -27,20 +26,20 @@ class _Page(NamedTuple):
         return at and self.layers is _layers(resolved) and self.rights is rights
 
 
-class Pages:
+class ListCache:
     def __init__(self) -> None:
         self._pages: dict[_Asked, _Page] = {}  # the oldest first
         self._bytes = 0
 
     def find(
-        self, repository: OpenRepository, resolved: Resolved, request: Request, rights: Rights | None
+        self, repository: OpenRepository, resolved: Resolved, request: S3Request, rights: Rights | None
     ) -> bytes | None:
         """Of exactly this query, by this user, who is named in it; where the ref is as it was, and what is shown."""
         page = self._pages.get(_asked(request))
         return page.body if page is not None and page.is_of(repository, resolved, rights) else None
 
     def keep(
-        self, repository: OpenRepository, resolved: Resolved, request: Request, body: bytes, rights: Rights | None
+        self, repository: OpenRepository, resolved: Resolved, request: S3Request, body: bytes, rights: Rights | None
     ) -> None:
         """One that was made of that. Files of a workspace come and go without a word, and are not kept."""
         if resolved.workspace is not None or len(body) > BYTES_MAX // 4:
@@ -58,9 +57,9 @@ class Pages:
             self._bytes -= len(page.body)
 
 
-def _asked(request: Request) -> _Asked:
+def _asked(request: S3Request) -> _Asked:
     return request.bucket, request.raw_query, request.user
 
 
-def _layers(resolved: Resolved) -> Layers | None:
+def _layers(resolved: Resolved) -> object:
     return None if resolved.branch is None else resolved.branch.layers

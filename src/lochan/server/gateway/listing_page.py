@@ -10,21 +10,25 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lochan.access.visible_objects import VisibleObjects
+from lochan.access.rights import VisibleObjects
+from lochan.formats.entry import ENTRY_SCHEMA
 from lochan.formats.run import column
-from lochan.server.gateway.visible_page import visible_page
 from lochan.server.gateway.wire.errors import S3Error
-from lochan.server.gateway.wire.xml_listings import Columns, Content
+from lochan.server.gateway.wire.xml_listings import Content, ListingColumns
+from lochan.staging.listing import ColumnPage
 from lochan.staging.view import View
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.refs import Refs
 from lochan.versioning.resolve import Resolved
 
 _COLUMNS = ("path", "mtime", "etag", "size")
+_CHUNK = 1_000  # entries that are looked at together
+_CHUNKS_MAX = 20  # of denied ones, until a page is answered though it is empty
+_LOOKED_MAX = 5_000  # objects of a folder that are looked through for one that is shown
 
 
 class ListingPage(NamedTuple):
-    contents: Sequence[Content] | Columns
+    contents: Sequence[Content] | ListingColumns
     prefixes: list[str]
     next: str | None  # the last key or common prefix of this page, where there are more
     root: str = ""  # what all prefixes begin with; contents have their own
@@ -52,7 +56,7 @@ async def page_of_ref(
     if not page.entries.num_rows:
         return ListingPage([], page.prefixes, next, root)
     columns = [column(page.entries, name) for name in _COLUMNS]
-    return ListingPage(Columns(root, *columns), page.prefixes, next, root)
+    return ListingPage(ListingColumns(root, *columns), page.prefixes, next, root)
 
 
 async def page_of_bucket(
@@ -67,7 +71,10 @@ async def page_of_bucket(
     """The keys of all branches behind the key `after`; `prefix` has no slash. A client that mirrors a bucket deletes
     what a list does not show, so it shows all that is `visible` of each branch to the user; None: nothing is."""
     if len(delimiter) > 1 and "/" in delimiter:
-        raise S3Error("NotImplemented", "A list of all branches takes no delimiter with a slash and more in it.")
+        raise S3Error(
+            "NotImplemented",
+            "A list of all branches does not support a delimiter with a slash and more.",
+        )
     page = _Joined(limit)
     for name in sorted((branch.name for branch in refs.branches()), key=lambda name: f"{name}/".encode()):
         root = f"{name}/"
@@ -114,7 +121,7 @@ class _Joined:
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._columns: list[Columns] = []
+        self._columns: list[ListingColumns] = []
         self._prefixes: list[str] = []
         self._count = 0
         self._last = ""
@@ -136,7 +143,7 @@ class _Joined:
         if self._count >= self._limit:
             self._next = self._last
             return
-        if isinstance(page.contents, Columns):
+        if isinstance(page.contents, ListingColumns):
             self._columns.append(page.contents)
         self._prefixes += prefixes
         self._count += len(page.contents) + len(prefixes)
@@ -151,14 +158,61 @@ class _Joined:
 
 def _last_key(page: ListingPage) -> tuple[str, ...]:
     contents = page.contents
-    if not isinstance(contents, Columns) or not len(contents):
+    if not isinstance(contents, ListingColumns) or not len(contents):
         return ()
     return (contents.root + contents.paths[-1].as_py(),)
 
 
-def _concatenated(several: list[Columns]) -> Sequence[Content] | Columns:
+def _concatenated(several: list[ListingColumns]) -> Sequence[Content] | ListingColumns:
     if not several:
         return []
     keys = [pc.binary_join_element_wise(each.root, each.paths, "") for each in several]
     rest = [pa.concat_arrays([each[at] for each in several]) for at in range(2, len(_COLUMNS) + 1)]
-    return Columns("", pa.concat_arrays(keys), *rest)
+    return ListingColumns("", pa.concat_arrays(keys), *rest)
+
+
+async def visible_page(
+    view: View, visible: VisibleObjects, prefix: str, after: str, delimiter: str, limit: int
+) -> ColumnPage:
+    for _ in range(_CHUNKS_MAX):
+        found = await view.list_columns(prefix, after, delimiter, max(limit, _CHUNK))
+        entries = _shown(found.entries, visible)
+        prefixes = [each for each in found.prefixes if await _is_shown(view, visible, each)]
+        if entries.num_rows or prefixes:
+            return _first(entries, prefixes, limit, more=found.next is not None)
+        if found.next is None:
+            return ColumnPage(entries, [], None)
+        after = found.next
+    return ColumnPage(ENTRY_SCHEMA.empty_table(), [], after)
+
+
+def _shown(entries: pa.Table, visible: VisibleObjects) -> pa.Table:
+    return entries.filter(visible.each(column(entries, "path"))) if entries.num_rows else entries
+
+
+async def _is_shown(view: View, visible: VisibleObjects, folder: str) -> bool:
+    """Whether there is anything in it that is. Where that cannot be seen from the policies its objects are looked
+    through; of a very large one it is said to be so."""
+    certain = visible.below(folder)
+    if certain is not None:
+        return certain
+    after = ""
+    for _ in range(_LOOKED_MAX // _CHUNK):
+        found = await view.list_columns(folder, after, "", _CHUNK)
+        if _shown(found.entries, visible).num_rows:
+            return True
+        if found.next is None:
+            return False
+        after = found.next
+    return True
+
+
+def _first(entries: pa.Table, prefixes: list[str], limit: int, *, more: bool) -> ColumnPage:
+    """The first of both together, in order."""
+    paths = column(entries, "path").to_pylist() if entries.num_rows else []
+    items = sorted([*paths, *prefixes], key=str.encode)
+    kept = items[:limit]
+    folders = set(kept).intersection(prefixes)
+    count = len(kept) - len(folders)
+    next = kept[-1] if more or len(items) > limit else None
+    return ColumnPage(entries.slice(0, count), [each for each in prefixes if each in folders], next)

@@ -1,4 +1,4 @@
-"""A request of an S3 client, as far as every operation needs it."""
+"""A request of an S3 client, and the answer, as far as every operation needs them."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
@@ -7,16 +7,19 @@ from urllib.parse import unquote_plus
 
 from granian.rsgi import ProtocolClosed  # type: ignore[attr-defined]
 
+from lochan.server.connection_guard import BodyPace
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.identity import Identity
-from lochan.server.gateway.wire.signed_request import joined
-from lochan.server.gateway.wire.uri import meant_name, query_pairs
-from lochan.server.pace import Pace
+from lochan.server.gateway.wire.signed_request import joined, meant_name, query_pairs
+from lochan.versioning.uploads import PARTS_MAX
 
 Headers = list[tuple[str, str]]
 
 # A body in pieces, given what says, before each, how large it should be.
 Stream = Callable[[Callable[[], int]], AsyncGenerator[bytes, None]]
+XML = ("content-type", "application/xml")
+PAGE_MAX = 1_000
+PART_NUMBERS = "Part number must be an integer between 1 and 10000, inclusive"
 
 
 class Response(NamedTuple):
@@ -26,7 +29,7 @@ class Response(NamedTuple):
     stream: Stream | None = None  # instead of `body`; its length is told in the headers
 
 
-class Request:
+class S3Request:
     """`bucket` and `key` as the client means them; `query` decoded, an empty value for a name alone."""
 
     __slots__ = (
@@ -108,7 +111,7 @@ class Request:
     async def body(self) -> AsyncIterator[bytes]:
         """As it comes. Raises IncompleteBody, RequestTimeout."""
         self.body_taken = True
-        pieces, pace = aiter(self.protocol), Pace(self.patience_s, self.body_bytes_per_s)
+        pieces, pace = aiter(self.protocol), BodyPace(self.patience_s, self.body_bytes_per_s)
         while True:
             try:
                 data: bytes = bytes(await pace.wait(anext(pieces)))
@@ -143,3 +146,34 @@ def parse_query(text: str) -> dict[str, str]:
             raise S3Error("InvalidArgument", "A parameter was given more than once.", ArgumentName=name[:256])
         found[name] = unquote_plus(value)
     return found
+
+
+def xml(body: bytes, status: int = 200) -> Response:
+    return Response(status, [XML, ("content-length", str(len(body)))], body)
+
+
+def page_size(request: S3Request, name: str) -> int:
+    """At most a thousand. Raises InvalidArgument."""
+    return min(PAGE_MAX, number(request, name, PAGE_MAX, 0, (1 << 31) - 1))
+
+
+def part_number(request: S3Request) -> int:
+    """Raises InvalidArgument."""
+    try:
+        return number(request, "partNumber", None, 1, PARTS_MAX)
+    except S3Error as error:
+        raise S3Error("InvalidArgument", PART_NUMBERS, **error.fields) from None
+
+
+def number(request: S3Request, name: str, default: int | None, low: int, high: int) -> int:
+    text = request.query.get(name, "")
+    if not text and default is not None:
+        return default
+    if not text.isascii() or not text.isdecimal() or len(text) > 10 or not low <= int(text) <= high:
+        raise S3Error(
+            "InvalidArgument",
+            f"Argument {name} must be an integer between {low} and {high}",
+            ArgumentName=name,
+            ArgumentValue=text[:64],
+        )
+    return int(text)

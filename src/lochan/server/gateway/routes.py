@@ -9,43 +9,28 @@ operation. Tests compare the names with the published model of S3, and fail for 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
+from lochan.server.gateway.object_headers import refuse_unsupported
 from lochan.server.gateway.operations import (
-    abort_upload,
-    bucket_configuration,
+    buckets,
     complete_upload,
+    configuration,
     copy_object,
-    create_bucket,
-    create_upload,
-    delete_bucket,
-    delete_object,
     delete_objects,
-    get_attributes,
-    get_bucket_location,
-    get_bucket_versioning,
     get_object,
-    head_bucket,
-    head_object,
-    list_buckets,
-    list_objects_v1,
-    list_objects_v2,
-    list_parts,
-    list_uploads,
-    list_versions,
-    object_configuration,
+    list_objects,
     post_object,
     put_object,
     rename_object,
-    upload_part,
-    upload_part_copy,
+    upload_parts,
+    uploads,
 )
-from lochan.server.gateway.request import Request, Response
-from lochan.server.gateway.storing import refuse_unkept
+from lochan.server.gateway.request import Response, S3Request
 from lochan.server.gateway.wire.errors import S3Error
 
 if TYPE_CHECKING:
     from lochan.server.gateway.gateway import Gateway
 
-Handle = Callable[["Gateway", Request], Awaitable[Response]]
+Handle = Callable[["Gateway", S3Request], Awaitable[Response]]
 
 
 class Route(NamedTuple):
@@ -78,7 +63,7 @@ _ALWAYS = _names("AWSAccessKeyId Signature Expires x-id content-type Content-Typ
 _EXTENSIONS = {"lifecycle": _names("withUpdatedAt")}
 
 
-def _configurations(names: Mapping[str, bucket_configuration.Absent], handle: Handle, action: str) -> dict[str, Route]:
+def _configurations(names: Mapping[str, configuration.Absent], handle: Handle, action: str) -> dict[str, Route]:
     versions = _names("versionId") if action == READ else frozenset()
     return {
         name: Route(absent.operation, handle, action, versions | _EXTENSIONS.get(name, frozenset()))
@@ -91,60 +76,65 @@ ROUTES: dict[tuple[str, str], dict[str, Route]] = {
     (SERVICE, "GET"): {
         "": Route(
             "ListBuckets",
-            list_buckets.handle,
+            buckets.list_buckets,
             "fs:ListRepositories",
             _names("max-buckets continuation-token prefix bucket-region"),
         )
     },
     (BUCKET, "GET"): {
-        "location": Route("GetBucketLocation", get_bucket_location.handle, READ_BUCKET),
-        "versioning": Route("GetBucketVersioning", get_bucket_versioning.handle, READ_BUCKET),
+        "location": Route("GetBucketLocation", buckets.get_bucket_location, READ_BUCKET),
+        "versioning": Route("GetBucketVersioning", buckets.get_bucket_versioning, READ_BUCKET),
         "uploads": Route(
             "ListMultipartUploads",
-            list_uploads.handle,
+            uploads.list_multipart_uploads,
             LIST,
             _names("delimiter encoding-type key-marker max-uploads prefix upload-id-marker"),
         ),
         "versions": Route(
-            "ListObjectVersions", list_versions.handle, LIST, _LIST | _names("key-marker version-id-marker")
+            "ListObjectVersions",
+            list_objects.list_object_versions,
+            LIST,
+            _LIST | _names("key-marker version-id-marker"),
         ),
         "list-type": Route(
             "ListObjectsV2",
-            list_objects_v2.handle,
+            list_objects.list_objects_v2,
             LIST,
             _LIST | _names("continuation-token fetch-owner start-after"),
         ),
-        **_configurations(bucket_configuration.NAMES, bucket_configuration.handle, READ_BUCKET),
-        "": Route("ListObjects", list_objects_v1.handle, LIST, _LIST | {"marker"}),
+        **_configurations(configuration.OF_BUCKETS, configuration.get_bucket_configuration, READ_BUCKET),
+        "": Route("ListObjects", list_objects.list_objects, LIST, _LIST | {"marker"}),
     },
-    (BUCKET, "HEAD"): {"": Route("HeadBucket", head_bucket.handle, READ_BUCKET)},
-    (BUCKET, "PUT"): {"": Route("CreateBucket", create_bucket.handle, "fs:CreateRepository")},
-    (BUCKET, "DELETE"): {"": Route("DeleteBucket", delete_bucket.handle, "fs:DeleteRepository")},
+    (BUCKET, "HEAD"): {"": Route("HeadBucket", buckets.head_bucket, READ_BUCKET)},
+    (BUCKET, "PUT"): {"": Route("CreateBucket", buckets.create_bucket, "fs:CreateRepository")},
+    (BUCKET, "DELETE"): {"": Route("DeleteBucket", buckets.delete_bucket, "fs:DeleteRepository")},
     (BUCKET, "POST"): {
-        "delete": Route("DeleteObjects", delete_objects.handle, DELETE),
-        "": Route("PostObject", post_object.handle, WRITE, is_form=True),
+        "delete": Route("DeleteObjects", delete_objects.delete_objects, DELETE),
+        "": Route("PostObject", post_object.post_object, WRITE, is_form=True),
     },
     (OBJECT, "GET"): {
-        "uploadId": Route("ListParts", list_parts.handle, READ, _names("max-parts part-number-marker encoding-type")),
-        "attributes": Route("GetObjectAttributes", get_attributes.handle, READ, _names("versionId")),
-        **_configurations(object_configuration.NAMES, object_configuration.handle, READ),
-        "": Route("GetObject", get_object.handle, READ, _GET),
+        "uploadId": Route(
+            "ListParts", upload_parts.list_parts, READ, _names("max-parts part-number-marker encoding-type")
+        ),
+        "attributes": Route("GetObjectAttributes", get_object.get_object_attributes, READ, _names("versionId")),
+        **_configurations(configuration.OF_OBJECTS, configuration.get_object_configuration, READ),
+        "": Route("GetObject", get_object.get_object, READ, _GET),
     },
-    (OBJECT, "HEAD"): {"": Route("HeadObject", head_object.handle, READ, _GET)},
+    (OBJECT, "HEAD"): {"": Route("HeadObject", get_object.head_object, READ, _GET)},
     (OBJECT, "PUT"): {
-        f"uploadId+{COPY}": Route("UploadPartCopy", upload_part_copy.handle, WRITE, _names("partNumber")),
-        "uploadId": Route("UploadPart", upload_part.handle, WRITE, _names("partNumber")),
-        "renameObject": Route("RenameObject", rename_object.handle, WRITE),
-        f"+{COPY}": Route("CopyObject", copy_object.handle, WRITE, _names("versionId")),
-        "": Route("PutObject", put_object.handle, WRITE, _names("versionId partNumber")),
+        f"uploadId+{COPY}": Route("UploadPartCopy", upload_parts.upload_part_copy, WRITE, _names("partNumber")),
+        "uploadId": Route("UploadPart", upload_parts.upload_part, WRITE, _names("partNumber")),
+        "renameObject": Route("RenameObject", rename_object.rename_object, WRITE),
+        f"+{COPY}": Route("CopyObject", copy_object.copy_object, WRITE, _names("versionId")),
+        "": Route("PutObject", put_object.put_object, WRITE, _names("versionId partNumber")),
     },
     (OBJECT, "POST"): {
-        "uploads": Route("CreateMultipartUpload", create_upload.handle, WRITE),
-        "uploadId": Route("CompleteMultipartUpload", complete_upload.handle, WRITE),
+        "uploads": Route("CreateMultipartUpload", uploads.create_multipart_upload, WRITE),
+        "uploadId": Route("CompleteMultipartUpload", complete_upload.complete_multipart_upload, WRITE),
     },
     (OBJECT, "DELETE"): {
-        "uploadId": Route("AbortMultipartUpload", abort_upload.handle, WRITE),
-        "": Route("DeleteObject", delete_object.handle, DELETE, _names("versionId")),
+        "uploadId": Route("AbortMultipartUpload", uploads.abort_multipart_upload, WRITE),
+        "": Route("DeleteObject", delete_objects.delete_object, DELETE, _names("versionId")),
     },
 }
 
@@ -158,11 +148,11 @@ _HERE = frozenset(
 ) - {""}
 
 
-def find(request: Request) -> Route:
+def find(request: S3Request) -> Route:
     """Raises NotImplemented, MethodNotAllowed. What its query may hold is checked when it is known who asks."""
     if request.method == "OPTIONS":
         raise _preflight(request)
-    refuse_unkept(request.headers)
+    refuse_unsupported(request.headers)
     level = OBJECT if request.key else BUCKET if request.bucket else SERVICE
     routes = ROUTES.get((level, request.method))
     if routes is None:
@@ -175,7 +165,7 @@ def find(request: Request) -> Route:
     return routes[""]
 
 
-def check_query(route: Route, request: Request) -> None:
+def check_query(route: Route, request: S3Request) -> None:
     """What would make another request of it must not be overlooked. Raises NotImplemented, and NoSuchVersion: of every
     object there is one version, which is `null`."""
     query = request.query
@@ -188,7 +178,7 @@ def check_query(route: Route, request: Request) -> None:
         raise S3Error("InvalidArgument", "A part number needs an upload id.", ArgumentName="uploadId")
 
 
-def _preflight(request: Request) -> S3Error:
+def _preflight(request: S3Request) -> S3Error:
     """A browser asks before it sends; nobody has allowed other sites here."""
     for name in ("origin", "access-control-request-method"):
         if name not in request.headers:
@@ -196,12 +186,12 @@ def _preflight(request: Request) -> S3Error:
     return S3Error("AccessForbidden")
 
 
-def _unknown(name: str, request: Request) -> S3Error:
-    if not name or (name in _HERE and name not in ("versioning", *bucket_configuration.NAMES)):
+def _unknown(name: str, request: S3Request) -> S3Error:
+    if not name or (name in _HERE and name not in ("versioning", *configuration.OF_BUCKETS)):
         return S3Error("MethodNotAllowed")
     return S3Error("NotImplemented", f"The query parameter {name[:64]!r} is not implemented for {request.method} here.")
 
 
-def _fits(mark: str, request: Request) -> bool:
+def _fits(mark: str, request: S3Request) -> bool:
     name, plus, header = mark.partition("+")
     return (not name or name in request.query) and (not plus or header in request.headers)

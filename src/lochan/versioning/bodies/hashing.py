@@ -4,12 +4,14 @@ hashlib gives up the interpreter lock for more than 2 KiB, so the hashers of one
 and at its own pace: MD5 takes more than twice as long as SHA-256, and waits for nobody.
 """
 
-from collections.abc import Sequence
+import hashlib
+from base64 import b64encode
+from collections.abc import AsyncIterable, Sequence
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from lochan.store.threads import running_loop
-from lochan.versioning.bodies.checksums import Hasher
+from lochan.versioning.bodies.checksums import ALGORITHMS, Hasher
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
@@ -159,3 +161,17 @@ class _Lane:
 def _wake(waiting: Any) -> None:
     if not waiting.done():  # who waited may have been cancelled
         waiting.set_result(None)
+
+
+async def digests(body: AsyncIterable[bytes], algorithms: Sequence[str]) -> tuple[str, dict[str, str]]:
+    """Of a body that is read for nothing else: its MD5 in hex, and the checksums that are wanted, in base64."""
+    md5 = hashlib.md5(usedforsecurity=False)
+    hashers = {name: ALGORITHMS[name]() for name in algorithms}
+    feed = Feed(_of_reads, [md5, *hashers.values()])
+    async for piece in body:
+        await feed.add(piece)
+    await feed.done()
+    return md5.hexdigest(), {name: b64encode(hasher.digest()).decode() for name, hasher in hashers.items()}
+
+
+_of_reads = Hashing()

@@ -10,36 +10,36 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from lochan.engines.duckdb.load.load import Loaded, LoadOptions
-from lochan.jobs.landing import land
+from lochan.jobs.job_commit import land
 from lochan.jobs.load.files import File
-from lochan.jobs.load.load import Cutting, loaded_of, planned
-from lochan.jobs.load.survey import look
-from lochan.jobs.load.tasks import Work, cut, load_part, load_pieces
-from lochan.jobs.messages import Message
+from lochan.jobs.load.load import LoadSizes, loaded_of, planned
+from lochan.jobs.load.survey import survey
+from lochan.jobs.load.tasks import LoadWork, cut, load_part, load_splits
+from lochan.jobs.messages import TaskMessage
 from tests.unit.engines.lake import ANN
 from tests.unit.jobs.place import JobPool
 
-SMALL = Cutting(part_bytes=1_000, piece_bytes=500)  # so that a few rows are many tasks' work
+SMALL = LoadSizes(part_bytes=1_000, piece_bytes=500)  # so that a few rows are many tasks' work
 
 
 async def load_here(
-    pool: JobPool, files: Sequence[File], how: LoadOptions | None = None, cutting: Cutting = SMALL
+    pool: JobPool, files: Sequence[File], how: LoadOptions | None = None, cutting: LoadSizes = SMALL
 ) -> Loaded:
     """Raises TaskFailed, as Spark would hand it on."""
     how = how or LoadOptions()
     target = await pool.target()
     messages = await asyncio.to_thread(
-        lambda: played(planned(look(files, how.format), target, how, cutting, parallel=2))
+        lambda: played(planned(survey(files, how.format), target, how, cutting, parallel=2))
     )
     landed = await land(pool.repository, "main", messages, actor=ANN)
     return loaded_of(landed, how)
 
 
-def played(work: Work) -> list[Message]:
-    sent: Work = pickle.loads(pickle.dumps(work))
-    numbers = [pa.RecordBatch.from_pydict({"id": [number]}) for number in range(len(sent.pieces))]
+def played(work: LoadWork) -> list[TaskMessage]:
+    sent: LoadWork = pickle.loads(pickle.dumps(work))
+    numbers = [pa.RecordBatch.from_pydict({"id": [number]}) for number in range(len(sent.splits))]
     if not sent.bounds:
-        return list(load_pieces(sent, numbers))
+        return list(load_splits(sent, numbers))
     parts: dict[int, list[pa.RecordBatch]] = defaultdict(list)
     for number in numbers:
         for record in cut(sent, [number]):

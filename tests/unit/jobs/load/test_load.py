@@ -20,8 +20,8 @@ from lochan.engines.duckdb.load.load import LoadOptions, load
 from lochan.errors import Conflict, Invalid, NothingToDo, Refused
 from lochan.formats.pool_settings import PoolSettings
 from lochan.ingest.streams import file_input
-from lochan.jobs.failing import TaskFailed, explained
 from lochan.jobs.load.files import local_file
+from lochan.jobs.messages import TaskFailed, error_of
 from lochan.pools.facts import from_metadata
 from lochan.pools.settings import parse
 from tests.run import run
@@ -192,7 +192,7 @@ def test_a_fault_ends_the_load(tmp_path: Path) -> None:
             (tmp_path / "a.ndjson").write_bytes(rows + b'{"k": 1, "k": 2}\n' + rows)
             with pytest.raises(TaskFailed) as failed:
                 await load_here(pool, [local_file(tmp_path / "a.ndjson")])
-            told = explained(failed.value)
+            told = error_of(failed.value)
             assert isinstance(told, Invalid)
             assert f"{tmp_path}/a.ndjson:101:" in told.message
             assert await pool.head() == before
@@ -209,7 +209,7 @@ def test_a_file_that_changes_meanwhile(tmp_path: Path) -> None:
             path.write_bytes(ndjson(MIXED) * 2)
             with pytest.raises(TaskFailed) as failed:
                 await load_here(pool, [file])
-            assert isinstance(explained(failed.value), Conflict)
+            assert isinstance(error_of(failed.value), Conflict)
             path.unlink()
             with pytest.raises(Refused, match="does not see"):
                 await load_here(pool, [file])

@@ -4,8 +4,8 @@ import pytest
 
 from lochan.errors import Corrupt
 from lochan.formats.commit import Commit
-from lochan.jobs.landing import BATCH, JOB, found_again
-from lochan.jobs.streams.offsets import OFFSETS, Position, decode, encode, newest
+from lochan.jobs.job_commit import BATCH, JOB, found_again
+from lochan.jobs.streams.kafka import OFFSETS, StreamPosition, decode_offsets, encode_offsets, newest
 
 
 def history(*metadata: dict[str, str]) -> dict[str, Commit]:
@@ -20,7 +20,7 @@ def made(parents: tuple[str, ...], generation: int, metadata: dict[str, str]) ->
 
 
 def offsets(next: int) -> str:
-    return encode({("t", 0): next})
+    return encode_offsets({("t", 0): next})
 
 
 def of(stream: str, batch: int, offsets: str = "{}") -> dict[str, str]:
@@ -29,32 +29,32 @@ def of(stream: str, batch: int, offsets: str = "{}") -> dict[str, str]:
 
 def test_offsets_come_back() -> None:
     given = {("orders", 1): 9, ("orders", 0): 17, ("more", 12): 1 << 60}
-    assert encode(given) == '{"more": {"12": 1152921504606846976}, "orders": {"0": 17, "1": 9}}'
-    assert decode(encode(given), "c") == given
+    assert encode_offsets(given) == '{"more": {"12": 1152921504606846976}, "orders": {"0": 17, "1": 9}}'
+    assert decode_offsets(encode_offsets(given), "c") == given
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"orders": 3}', '{"orders": {"x": 1}}', '{"orders": {"0": null}}'])
 def test_what_is_none(text: str) -> None:
     with pytest.raises(Corrupt, match="commit c1 does not tell"):
-        decode(text, "c1")
+        decode_offsets(text, "c1")
 
 
 def test_the_newest_of_a_stream_counts() -> None:
     commits = history({}, of("a", 0, '{"t": {"0": 5}}'), of("b", 7), of("a", 1, '{"t": {"0": 9}}'), {"by": "ada"})
-    assert newest(commits.__getitem__, "4", "a") == Position(1, {("t", 0): 9})
-    assert newest(commits.__getitem__, "2", "a") == Position(0, {("t", 0): 5})
-    assert newest(commits.__getitem__, "4", "c") == Position(since="4")
+    assert newest(commits.__getitem__, "4", "a") == StreamPosition(1, {("t", 0): 9})
+    assert newest(commits.__getitem__, "2", "a") == StreamPosition(0, {("t", 0): 5})
+    assert newest(commits.__getitem__, "4", "c") == StreamPosition(since="4")
 
 
 @pytest.mark.parametrize(
     "theirs, expected",
     [
-        ([1, 2], Position(2, {("t", 0): 20})),
-        ([], Position(0, {("t", 0): 0})),
-        ([1, 2, 3], Position(3, {("t", 0): 30})),
+        ([1, 2], StreamPosition(2, {("t", 0): 20})),
+        ([], StreamPosition(0, {("t", 0): 0})),
+        ([1, 2, 3], StreamPosition(3, {("t", 0): 30})),
     ],
 )
-def test_what_a_merge_has_brought_in_was_read(theirs: list[int], expected: Position) -> None:
+def test_what_a_merge_has_brought_in_was_read(theirs: list[int], expected: StreamPosition) -> None:
     """Whatever is found to be the newest, the next batch after it is not there yet: else nobody could land it."""
     commits = history({}, of("a", 0, '{"t": {"0": 0}}'), {})
     commits |= {

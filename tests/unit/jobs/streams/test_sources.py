@@ -12,16 +12,15 @@ import pytest
 
 from lochan.engines.duckdb.load.load import LoadOptions
 from lochan.errors import Invalid, NotFound
-from lochan.jobs.failing import TaskFailed, explained
-from lochan.jobs.messages import Message, together
+from lochan.jobs.messages import TaskFailed, TaskMessage, error_of, together
 from lochan.jobs.streams.sources import local_path, write_files, write_texts
 from tests.run import run
 from tests.unit.jobs.place import JobPool, job_pool
 
-Work = Callable[[Any, Iterator[pa.RecordBatch]], Iterator[Message]]
+Work = Callable[[Any, Iterator[pa.RecordBatch]], Iterator[TaskMessage]]
 
 
-async def done(pool: JobPool, work: Work, name: str, values: list[Any]) -> Message:
+async def done(pool: JobPool, work: Work, name: str, values: list[Any]) -> TaskMessage:
     batch = pa.RecordBatch.from_pydict({name: pa.array(values, pa.string())})
     target = await pool.target()
     return together(await asyncio.to_thread(lambda: list(work(target, iter([batch])))))
@@ -53,13 +52,13 @@ def test_what_is_wrong_is_told_by_file_and_line(tmp_path: Path) -> None:
             bad = [str(tmp_path / "bad.ndjson")]
             with pytest.raises(TaskFailed) as failed:
                 await done(pool, partial(write_files, LoadOptions()), "path", bad)
-            error = explained(failed.value)
+            error = error_of(failed.value)
             assert isinstance(error, Invalid) and "bad.ndjson:2" in error.message
             skipped = await done(pool, partial(write_files, LoadOptions(on_error="skip")), "path", bad)
             assert (skipped.rows, skipped.faults, skipped.first_faults[0].line) == (1, 1, 2)
             with pytest.raises(TaskFailed) as failed:
                 await done(pool, partial(write_files, LoadOptions()), "path", [str(tmp_path / "gone.ndjson")])
-            error = explained(failed.value)
+            error = error_of(failed.value)
             assert isinstance(error, NotFound) and "gone.ndjson" in error.message
 
     (tmp_path / "place").mkdir()

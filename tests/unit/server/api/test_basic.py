@@ -9,9 +9,9 @@ from starlette.requests import Request
 
 from lochan.errors import Transient
 from lochan.server.api.authentication import authenticate
-from lochan.server.api.failures import Failure
+from lochan.server.api.context import CONTEXT, Api, RequestContext
+from lochan.server.api.errors import HttpError
 from lochan.server.api.health import ready
-from lochan.server.api.serving import ASKED, Api, Asked
 from tests.run import run
 
 GOOD = b64encode(b"KEY:secret").decode()
@@ -35,14 +35,14 @@ class Access:
 def request(client: str, scheme: str, credentials: str = GOOD) -> Request:
     headers = [(b"authorization", f"Basic {credentials}".encode())]
     scope = {"type": "http", "method": "GET", "path": "/", "query_string": b"", "headers": headers, "scheme": scheme}
-    return Request({**scope, "client": (client, 4711), ASKED: Asked("id", 0.0, client)})
+    return Request({**scope, "client": (client, 4711), CONTEXT: RequestContext("id", 0.0, client)})
 
 
 @pytest.mark.parametrize("client", ["192.0.2.1", "::ffff:192.0.2.1", "10.0.0.1", "fe80::1"])
 @pytest.mark.parametrize("credentials", [GOOD, b64encode(b"KEY:wrong").decode(), "???"])
 def test_it_is_refused_in_the_clear_before_the_secret_is_looked_at(client: str, credentials: str) -> None:
     access = Access()
-    with pytest.raises(Failure) as caught:
+    with pytest.raises(HttpError) as caught:
         run(authenticate(cast(Api, SimpleNamespace(access=access)), request(client, "http", credentials)))
     assert caught.value.status == 403 and "TLS" in caught.value.message and "AWS4-HMAC-SHA256" in caught.value.message
     assert access.asked == 0
@@ -55,8 +55,8 @@ def test_it_is_taken_over_tls_and_from_this_machine(client: str, scheme: str) ->
     api = cast(Api, SimpleNamespace(access=Access()))
     asked = request(client, scheme)
     run(authenticate(api, asked))
-    assert asked.scope[ASKED].user == "ada"
-    with pytest.raises(Failure) as caught:
+    assert asked.scope[CONTEXT].user == "ada"
+    with pytest.raises(HttpError) as caught:
         run(authenticate(api, request(client, scheme, b64encode(b"KEY:wrong").decode())))
     assert caught.value.status == 401
 
@@ -67,4 +67,4 @@ def test_a_server_that_is_not_ready_names_no_place() -> None:
 
     answer = run(ready(cast(Api, SimpleNamespace(lake=SimpleNamespace(repositories=fail))), request("::1", "http")))
     assert answer.status_code == 503
-    assert b"/" not in bytes(answer.body) and b"log tells why" in bytes(answer.body)
+    assert b"/" not in bytes(answer.body) and b"log says why" in bytes(answer.body)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from lochan.server.api.failures import Failure
-from lochan.server.api.query.forms import accepted
+from lochan.server.api.errors import HttpError
+from lochan.server.api.query.request import accepted
 
 
 @pytest.mark.parametrize(
@@ -28,6 +28,6 @@ def test_the_best_of_those_there_are(header: str, form: str) -> None:
 
 @pytest.mark.parametrize("header", ["image/png", "text/csv;q=0", "json", "application", ","])
 def test_none_of_those_there_are(header: str) -> None:
-    with pytest.raises(Failure) as refused:
+    with pytest.raises(HttpError) as refused:
         accepted(header)
     assert refused.value.status == 406

@@ -11,11 +11,10 @@ import pytest
 from lochan.clock import SystemClock
 from lochan.ids import Ids
 from lochan.lake import Lake
-from lochan.server.api.failures import Failure
-from lochan.server.api.query.forms import accepted
+from lochan.server.api.errors import HttpError
 from lochan.server.api.query.queries import Queries
-from lochan.server.api.query.running import CANCELLED, WAITING, Running
-from lochan.server.api.query.wish import read
+from lochan.server.api.query.query_run import CANCELLED, WAITING, QueryRun
+from lochan.server.api.query.request import accepted, parse_request
 from lochan.server.settings import QuerySettings
 from tests.run import run
 
@@ -57,11 +56,13 @@ async def until(test: Callable[[], bool]) -> None:
 
 
 async def playing(queries: Queries) -> None:
-    def begin(user: str) -> Running:
-        return queries.begin(user, "", SystemClock().boot(), read(b'{"query": "from pool"}', SETTINGS), accepted(""))
+    def begin(user: str) -> QueryRun:
+        return queries.begin(
+            user, "", SystemClock().boot(), parse_request(b'{"query": "from pool"}', SETTINGS), accepted("")
+        )
 
     first, second = begin("ann"), begin("ann")
-    with pytest.raises(Failure, match="1 queries of yours wait already"):
+    with pytest.raises(HttpError, match="1 waiting queries per user is the most"):
         begin("ann")
     other = begin("bob")
     await until(lambda: WAITING not in (first.state, other.state))

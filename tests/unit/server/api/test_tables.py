@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 
 from lochan.access.actions import ACTIONS
-from lochan.access.reading import OF_LAKE, OF_OBJECTS, OF_REF, OF_REPOSITORY
+from lochan.access.query_rights import OF_LAKE, OF_OBJECTS, OF_REF, OF_REPOSITORY
 from lochan.errors import LochanError
 from lochan.query.syntax.sources import LAKE_META, POOL_META
-from lochan.server.api.around import routes
-from lochan.server.api.failures import STATUSES
+from lochan.server.api.errors import STATUSES
+from lochan.server.api.middleware import routes
 from lochan.server.api.routes import OPEN, ROUTES
 
 FOR_EVERYBODY = {"/_health/alive", "/_health/ready", "/api/v1/healthcheck", "/api/v1/config/version"}

@@ -18,17 +18,15 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from lochan.server.gateway.wire.addressing import addressed
-from lochan.server.gateway.wire.authenticate import authenticate
+from lochan.server.gateway.wire.body import ChunkedBody, PlainBody, chunked_body
 from lochan.server.gateway.wire.checksums import HASHERS, declared_checksum, refuse_other
-from lochan.server.gateway.wire.chunked import ChunkedBody, chunked_body
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.form import FormReader
 from lochan.server.gateway.wire.identity import Identity
-from lochan.server.gateway.wire.plain import PlainBody
 from lochan.server.gateway.wire.post_policy import post_claimed, post_form
 from lochan.server.gateway.wire.signed_request import SignedRequest, joined
 from lochan.server.gateway.wire.xml_out import error
-from tests.unit.server.wire.signers import REALM, secrets
+from tests.unit.server.wire.signers import REALM, authenticate, secrets
 
 
 @dataclass

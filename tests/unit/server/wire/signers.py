@@ -1,5 +1,6 @@
 """Requests signed by botocore, as a server would see them."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -10,7 +11,7 @@ from botocore import auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
-from lochan.server.gateway.wire.authenticate import authenticate
+from lochan.server.gateway.wire.authenticate import claimed
 from lochan.server.gateway.wire.identity import Identity
 from lochan.server.gateway.wire.realm import Realm
 from lochan.server.gateway.wire.signed_request import SignedRequest
@@ -99,3 +100,11 @@ def _signer(form: str, credentials: Credentials, expires: int) -> Any:
     if form == "v2 header":
         return auth.HmacV1Auth(credentials)
     return auth.HmacV1QueryAuth(credentials, expires)
+
+
+def authenticate(
+    request: SignedRequest, realm: Realm, secrets: Callable[[str], str | None], now: float
+) -> Identity | None:
+    """As servers do it, in one step. None is an anonymous request."""
+    claim = claimed(request, realm, now)
+    return None if claim is None else claim.verify(secrets(claim.access_key_id))

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lochan.server.gateway.wire.addressing import (
-    Address,
     CopySource,
+    S3Address,
     addressed,
     checked_bucket,
     copy_source,
@@ -50,7 +50,7 @@ def refused(path: str) -> str:
     ],
 )
 def test_host_and_path(host: str, path: str, expected: tuple[str, str, bool]) -> None:
-    assert addressed(host, path, DOMAINS) == Address(*expected)
+    assert addressed(host, path, DOMAINS) == S3Address(*expected)
 
 
 @pytest.mark.parametrize("path", ["/b/%FF", "/b/%C3", "/b/%ED%A0%80", "/b/%zz", "/b/%", "/b/%4", "/%FF/k"])

@@ -10,13 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lochan.server.gateway.wire.authenticate import authenticate
-from lochan.server.gateway.wire.chunked import ChunkedBody, chunked_body, decoded_length, stored_content_encoding
+from lochan.server.gateway.wire.body import ChunkedBody, chunked_body, decoded_length, stored_content_encoding
 from lochan.server.gateway.wire.errors import S3Error
-from lochan.server.gateway.wire.identity import ChunkSeed, Form, Identity, Payload
+from lochan.server.gateway.wire.identity import ChunkSeed, Identity, Payload, SignatureForm
 from lochan.server.gateway.wire.signed_request import SignedRequest
 from tests.unit.server.wire.chunks import SEED, signatures, signed, signed_trailer, trailer_signature, unsigned_trailer
-from tests.unit.server.wire.signers import KEY_ID, REALM, secrets
+from tests.unit.server.wire.signers import KEY_ID, REALM, authenticate, secrets
 
 CHUNKS = [b"hello " * 2000, b"world", b"\r\n0\r\n\r\n"]
 PLAIN = b"".join(CHUNKS)
@@ -257,7 +256,7 @@ def test_and_its_example_with_a_trailer() -> None:
 
 
 def identity(payload: Payload, seed: ChunkSeed | None = SEED) -> Identity:
-    return Identity("id", Form.V4_HEADER, payload, seed=seed)
+    return Identity("id", SignatureForm.V4_HEADER, payload, seed=seed)
 
 
 def test_a_request_says_how_its_body_is_framed() -> None:

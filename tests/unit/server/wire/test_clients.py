@@ -13,7 +13,7 @@ import boto3
 import pytest
 from botocore.config import Config
 
-from lochan.server.gateway.wire.identity import Form, Payload
+from lochan.server.gateway.wire.identity import Payload, SignatureForm
 from lochan.server.gateway.wire.xml_in import parse_delete
 from tests.unit.server.wire.listener import Listener, listening
 from tests.unit.server.wire.signers import KEY_ID, REGION, SECRET
@@ -57,9 +57,9 @@ def client(listener: Listener, version: str = "s3v4", style: str = "path", secre
     )
 
 
-@pytest.mark.parametrize("version, form", [("s3v4", Form.V4_HEADER), ("s3", Form.V2_HEADER)])
+@pytest.mark.parametrize("version, form", [("s3v4", SignatureForm.V4_HEADER), ("s3", SignatureForm.V2_HEADER)])
 @pytest.mark.parametrize("style", ["path", "virtual"])
-def test_the_signatures_of_boto3(plain: Listener, version: str, form: Form, style: str) -> None:
+def test_the_signatures_of_boto3(plain: Listener, version: str, form: SignatureForm, style: str) -> None:
     s3 = client(plain, version, style)
     s3.put_object(Bucket="repo", Key=KEY, Body=BODY, Metadata={"team": "search  me"}, ContentType="text/plain")
     seen = plain.seen[-1]
@@ -95,9 +95,9 @@ def test_a_body_without_a_signature_of_its_own(secure: Listener) -> None:
     assert parse_delete(secure.seen[-1].body).objects[0].key == "a&b"
 
 
-@pytest.mark.parametrize("version, form", [("s3v4", Form.V4_QUERY), ("s3", Form.V2_QUERY)])
+@pytest.mark.parametrize("version, form", [("s3v4", SignatureForm.V4_QUERY), ("s3", SignatureForm.V2_QUERY)])
 @pytest.mark.parametrize("style", ["path", "virtual"])
-def test_its_links(plain: Listener, version: str, form: Form, style: str) -> None:
+def test_its_links(plain: Listener, version: str, form: SignatureForm, style: str) -> None:
     s3 = client(plain, version, style)
     asked = {"Bucket": "repo", "Key": KEY}
     link = s3.generate_presigned_url("get_object", asked | {"ResponseContentType": "text/plain; a"}, ExpiresIn=60)
@@ -111,8 +111,8 @@ def test_its_links(plain: Listener, version: str, form: Form, style: str) -> Non
     assert _fetch(typed, method="PUT", body=BODY) == 200
 
 
-@pytest.mark.parametrize("version, form", [("s3v4", Form.V4_POST), ("s3", Form.V2_POST)])
-def test_its_forms(plain: Listener, version: str, form: Form) -> None:
+@pytest.mark.parametrize("version, form", [("s3v4", SignatureForm.V4_POST), ("s3", SignatureForm.V2_POST)])
+def test_its_forms(plain: Listener, version: str, form: SignatureForm) -> None:
     conditions = [["content-length-range", 1, 100], ["starts-with", "$key", "user/"]]
     post = client(plain, version).generate_presigned_post("repo", "user/${filename}", Conditions=conditions)
     assert _post(post, b"meow") == 200

@@ -2,7 +2,8 @@
 
 from hashlib import md5
 
-from lochan.server.gateway.wire.etags import multipart_etag, quoted, unquoted
+from lochan.server.gateway.wire.conditions import quoted, unquoted
+from lochan.versioning.uploads import multipart_etag
 
 
 def test_the_tag_of_parts_is_the_md5_of_their_md5s() -> None:

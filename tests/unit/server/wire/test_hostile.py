@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from lochan.server.gateway.wire import addressing, checksums, chunked, conditions, dates, ranges, xml_in, xml_out
-from lochan.server.gateway.wire.authenticate import authenticate
+from lochan.server.gateway.wire import addressing, checksums, conditions, dates, ranges, xml_in, xml_out
+from lochan.server.gateway.wire import body as chunked
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.form import FormReader
 from lochan.server.gateway.wire.identity import Payload
@@ -17,7 +17,7 @@ from lochan.server.gateway.wire.post_policy import post_claimed, post_form
 from lochan.server.gateway.wire.realm import Realm
 from lochan.server.gateway.wire.signed_request import SignedRequest
 from tests.unit.server.wire.chunks import SEED
-from tests.unit.server.wire.signers import NOW, REALM, Sent, check, secrets, sign
+from tests.unit.server.wire.signers import NOW, REALM, Sent, authenticate, check, secrets, sign
 
 LATIN = st.text(st.characters(max_codepoint=255), max_size=60)
 FORMS = [sign(form, "PUT", query="partNumber=1&uploadId=u", headers={"x-amz-meta-a": "1"}) for form in

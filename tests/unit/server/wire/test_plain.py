@@ -4,13 +4,13 @@ from hashlib import sha256
 
 import pytest
 
+from lochan.server.gateway.wire.body import PlainBody
 from lochan.server.gateway.wire.errors import S3Error
-from lochan.server.gateway.wire.identity import Form, Identity, Payload
-from lochan.server.gateway.wire.plain import PlainBody
+from lochan.server.gateway.wire.identity import Identity, Payload, SignatureForm
 
 
 def hashed(body: bytes) -> Identity:
-    return Identity("id", Form.V4_HEADER, Payload.HASHED, sha256(body).hexdigest())
+    return Identity("id", SignatureForm.V4_HEADER, Payload.HASHED, sha256(body).hexdigest())
 
 
 def play(body: PlainBody, *pieces: bytes) -> bytes:
@@ -38,7 +38,7 @@ def test_the_length_is_kept_to() -> None:
 
 
 def test_an_unsigned_body_is_not_hashed() -> None:
-    assert play(PlainBody(Identity("id", Form.V4_QUERY, Payload.UNSIGNED), 2), b"ab") == b"ab"
+    assert play(PlainBody(Identity("id", SignatureForm.V4_QUERY, Payload.UNSIGNED), 2), b"ab") == b"ab"
 
 
 def test_whoever_takes_over_the_hashing_has_the_comparison() -> None:
@@ -50,4 +50,4 @@ def test_whoever_takes_over_the_hashing_has_the_comparison() -> None:
     with pytest.raises(S3Error) as caught:
         compare(sha256(b"hullo").digest())
     assert caught.value.code == "XAmzContentSHA256Mismatch"
-    assert PlainBody(Identity("id", Form.V4_QUERY, Payload.UNSIGNED), 2).hand_over() is None
+    assert PlainBody(Identity("id", SignatureForm.V4_QUERY, Payload.UNSIGNED), 2).hand_over() is None

@@ -12,7 +12,7 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
 from lochan.server.gateway.wire.errors import S3Error
-from lochan.server.gateway.wire.identity import Form, Identity, Payload
+from lochan.server.gateway.wire.identity import Identity, Payload, SignatureForm
 from lochan.server.gateway.wire.post_policy import ANY_LENGTH, LengthRange, post_claimed, post_form
 from lochan.server.gateway.wire.realm import V2_SETTING, Realm
 from tests.unit.server.wire.signers import KEY_ID, NOW, REALM, REGION, SECRET, secrets
@@ -58,8 +58,8 @@ def refused(fields: dict[str, str], now: float = NOW, bucket: str = "bucket", fi
     return caught.value
 
 
-@pytest.mark.parametrize("form, expected", [("v4", Form.V4_POST), ("v2", Form.V2_POST)])
-def test_a_form_of_botocore_is_taken_until_it_ends(form: str, expected: Form) -> None:
+@pytest.mark.parametrize("form, expected", [("v4", SignatureForm.V4_POST), ("v2", SignatureForm.V2_POST)])
+def test_a_form_of_botocore_is_taken_until_it_ends(form: str, expected: SignatureForm) -> None:
     for now in (NOW, END):
         found, length = check(signed_fields(form), now)
         assert found is not None and (found.access_key_id, found.form) == (KEY_ID, expected)

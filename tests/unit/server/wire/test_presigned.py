@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from lochan.server.gateway.wire.errors import S3Error
-from lochan.server.gateway.wire.identity import Form, Payload
+from lochan.server.gateway.wire.identity import Payload, SignatureForm
 from tests.unit.server.wire.signers import KEY_ID, NOW, Sent, check, sign
 
 HOUR = 3600
@@ -62,7 +62,10 @@ def test_the_parameters_of_a_signature_are_known_by_their_decoded_names(make: Ca
 
 
 def test_the_forms_are_told_apart() -> None:
-    assert [found and found.form for found in (check(link()), check(old_link()))] == [Form.V4_QUERY, Form.V2_QUERY]
+    assert [found and found.form for found in (check(link()), check(old_link()))] == [
+        SignatureForm.V4_QUERY,
+        SignatureForm.V2_QUERY,
+    ]
 
 
 def test_a_link_may_be_from_a_clock_that_is_ahead_by_a_quarter_of_an_hour() -> None:

@@ -7,24 +7,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lochan.server.gateway.wire.errors import S3Error
-from lochan.server.gateway.wire.ranges import Span, copied_span, requested_span
+from lochan.server.gateway.wire.ranges import ByteSpan, copied_span, requested_span
 
 
 @pytest.mark.parametrize(
     "header, expected",
     [
-        ("bytes=0-9", Span(0, 10)),
-        ("bytes=0-0", Span(0, 1)),
-        ("bytes=5-", Span(5, 100)),
-        ("bytes=-5", Span(95, 100)),
-        ("bytes=-100", Span(0, 100)),
-        ("bytes=-1000", Span(0, 100)),
-        ("bytes=99-", Span(99, 100)),
-        ("bytes=90-1000", Span(90, 100)),
-        ("bytes=0-9223372036854775807", Span(0, 100)),
-        (f"bytes=0-{'9' * 5000}", Span(0, 100)),
-        (f"bytes={'0' * 5000}-5", Span(0, 6)),
-        (" Bytes=0-9 ", Span(0, 10)),
+        ("bytes=0-9", ByteSpan(0, 10)),
+        ("bytes=0-0", ByteSpan(0, 1)),
+        ("bytes=5-", ByteSpan(5, 100)),
+        ("bytes=-5", ByteSpan(95, 100)),
+        ("bytes=-100", ByteSpan(0, 100)),
+        ("bytes=-1000", ByteSpan(0, 100)),
+        ("bytes=99-", ByteSpan(99, 100)),
+        ("bytes=90-1000", ByteSpan(90, 100)),
+        ("bytes=0-9223372036854775807", ByteSpan(0, 100)),
+        (f"bytes=0-{'9' * 5000}", ByteSpan(0, 100)),
+        (f"bytes={'0' * 5000}-5", ByteSpan(0, 6)),
+        (" Bytes=0-9 ", ByteSpan(0, 10)),
         ("bytes = 0 - 9", None),
         ("bytes=0-1,5-6", None),
         ("bytes=9-0", None),
@@ -40,7 +40,7 @@ from lochan.server.gateway.wire.ranges import Span, copied_span, requested_span
         ("bytes=²-3", None),
     ],
 )
-def test_of_a_hundred_bytes(header: str, expected: Span | None) -> None:
+def test_of_a_hundred_bytes(header: str, expected: ByteSpan | None) -> None:
     assert requested_span(header, 100) == expected
 
 
@@ -80,8 +80,8 @@ def test_a_long_header_takes_no_longer_than_its_length(header: str) -> None:
 
 
 def test_the_range_of_a_copy_is_exact() -> None:
-    assert copied_span("bytes=0-99", 100) == Span(0, 100)
-    assert copied_span("bytes=5-5", 100) == Span(5, 6)
+    assert copied_span("bytes=0-99", 100) == ByteSpan(0, 100)
+    assert copied_span("bytes=5-5", 100) == ByteSpan(5, 6)
     for header in ("bytes=0-", "bytes=-5", "0-5", "bytes=5-4", "bytes=0-5,6-7", "bytes=a-b", ""):
         with pytest.raises(S3Error) as caught:
             copied_span(header, 100)

@@ -4,14 +4,13 @@ import pytest
 
 from lochan.config.settings import SETTINGS
 from lochan.server.gateway.routes import ROUTES
-from lochan.server.gateway.wire.authenticate import authenticate
 from lochan.server.gateway.wire.dates import parse_http_date
 from lochan.server.gateway.wire.errors import S3Error
-from lochan.server.gateway.wire.identity import Form, Payload
+from lochan.server.gateway.wire.identity import Payload, SignatureForm
 from lochan.server.gateway.wire.realm import V2_SETTING, Realm
 from lochan.server.gateway.wire.signature_v2 import SIGNED_PARAMETERS
 from lochan.server.gateway.wire.signed_request import SignedRequest
-from tests.unit.server.wire.signers import KEY_ID, NOW, REALM, Sent, check, secrets, sign
+from tests.unit.server.wire.signers import KEY_ID, NOW, REALM, Sent, authenticate, check, secrets, sign
 
 
 def refused(sent: Sent, now: float = NOW) -> S3Error:
@@ -35,7 +34,7 @@ def test_a_request_of_botocore_is_taken() -> None:
     assert found is not None
     assert (found.access_key_id, found.form, found.payload, found.seed) == (
         KEY_ID,
-        Form.V2_HEADER,
+        SignatureForm.V2_HEADER,
         Payload.UNSIGNED,
         None,
     )

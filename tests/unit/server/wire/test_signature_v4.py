@@ -8,14 +8,12 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from lochan.server.gateway.wire.authenticate import authenticate
 from lochan.server.gateway.wire.errors import S3Error
-from lochan.server.gateway.wire.identity import Form, Payload
+from lochan.server.gateway.wire.identity import Payload, SignatureForm
 from lochan.server.gateway.wire.presigned import is_v2, is_v4
 from lochan.server.gateway.wire.realm import Realm
-from lochan.server.gateway.wire.signed_request import SignedRequest
-from lochan.server.gateway.wire.uri import canonical_part
-from tests.unit.server.wire.signers import KEY_ID, NOW, REALM, SECRET, Sent, check, secrets, sign
+from lochan.server.gateway.wire.signed_request import SignedRequest, canonical_part
+from tests.unit.server.wire.signers import KEY_ID, NOW, REALM, SECRET, Sent, authenticate, check, secrets, sign
 
 MINUTE = 60
 
@@ -38,7 +36,7 @@ def resigned(sent: Sent, change: Callable[[str], str]) -> Sent:
 def test_a_request_of_botocore_is_taken() -> None:
     found = check(put())
     assert found is not None
-    assert (found.access_key_id, found.form, found.payload) == (KEY_ID, Form.V4_HEADER, Payload.HASHED)
+    assert (found.access_key_id, found.form, found.payload) == (KEY_ID, SignatureForm.V4_HEADER, Payload.HASHED)
     assert found.sha256 == "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"
     assert found.region == "us-east-1" and found.seed is not None
     assert SECRET not in repr(found) and repr(found.seed.signing_key) not in repr(found)
@@ -195,7 +193,7 @@ def test_the_secret_of_nobody_opens_nothing() -> None:
 
 def _signature(sent: Sent, secret: str) -> str:
     """By way of the string that a refusal tells."""
-    from lochan.server.gateway.wire import signing_key
+    from lochan.server.gateway.wire import signature_v4 as signing_key
 
     with pytest.raises(S3Error) as caught:
         authenticate(sent.request(), REALM, lambda id: "wrong", NOW)

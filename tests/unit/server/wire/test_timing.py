@@ -12,10 +12,9 @@ import pytest
 
 import lochan.access
 import lochan.server.gateway
-from lochan.server.gateway.wire.authenticate import authenticate
-from lochan.server.gateway.wire.canonical_v4 import Signed
 from lochan.server.gateway.wire.errors import S3Error
-from tests.unit.server.wire.signers import KEY_ID, NOW, REALM, Sent, sign
+from lochan.server.gateway.wire.signature_v4 import Signed
+from tests.unit.server.wire.signers import KEY_ID, NOW, REALM, Sent, authenticate, sign
 
 FORMS = ("v4 header", "v4 query", "v2 header", "v2 query")
 TRIES = 3_000

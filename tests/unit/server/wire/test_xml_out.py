@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 
 from lochan.server.gateway.wire import xml_listings, xml_out, xml_uploads
 from lochan.server.gateway.wire.errors import CODES, S3Error
-from lochan.server.gateway.wire.xml_listings import Columns, Content, Listing, Owner
-from lochan.server.gateway.wire.xml_text import escaped, url_encoded
-from lochan.server.gateway.wire.xml_uploads import PartListing, Upload, UploadedPart, UploadListing
+from lochan.server.gateway.wire.xml_listings import Content, Listing, ListingColumns, S3Owner
+from lochan.server.gateway.wire.xml_out import escaped, url_encoded
+from lochan.server.gateway.wire.xml_uploads import ListedUpload, PartListing, UploadedPart, UploadListing
 
 MODEL = ServiceModel(Loader().load_service_model("s3", "service-2"))
 AT = 1_700_000_000_123_456
-OWNER = Owner("id&", "<me>")
+OWNER = S3Owner("id&", "<me>")
 NASTY = "main/a&b<c>\"d' é\t\n\r 😀%20+"
 
 
@@ -137,7 +137,7 @@ def test_columns_and_rows_make_the_same_page(
     kinds = (pa.string(), pa.int64(), pa.string(), pa.int64())
     arrays = [pa.array([row[at] for row in rows], kind) for at, kind in enumerate(kinds)]
     paths, moments, tags, sizes = (array.slice(min(skipped, len(rows))) for array in arrays)
-    columns = Columns(root, paths, moments, tags, sizes)
+    columns = ListingColumns(root, paths, moments, tags, sizes)
     contents = [Content(root + key, at, etag, size) for key, at, etag, size in rows[skipped:]]
     both = [listing(contents=each, prefixes=prefixes, encoding_type=encoding) for each in (columns, contents)]
     assert len(columns) == len(contents)
@@ -149,7 +149,8 @@ def test_columns_and_rows_make_the_same_page(
 
 def test_deletions() -> None:
     body = xml_out.deleted(
-        [xml_out.Deleted(NASTY), xml_out.Deleted("v", "null")], [xml_out.NotDeleted("x<", "AccessDenied", "no & no")]
+        [xml_out.DeletedKey(NASTY), xml_out.DeletedKey("v", "null")],
+        [xml_out.UndeletedKey("x<", "AccessDenied", "no & no")],
     )
     found = read("DeleteObjects", body)
     assert found["Deleted"] == [{"Key": NASTY}, {"Key": "v", "VersionId": "null"}]
@@ -179,8 +180,8 @@ def test_the_parts_of_an_upload() -> None:
     parts = [UploadedPart(1, AT, "a", 5, {"CRC32C": "AAAAAA=="}), UploadedPart(3, AT, "b", 6)]
     body = xml_uploads.list_parts(
         PartListing(
-            bucket="repo", upload=Upload(NASTY, "u", AT, "CRC32C", "COMPOSITE"), parts=parts, marker=0, next_marker=3,
-            max_parts=2, truncated=True, owner=OWNER,
+            bucket="repo", upload=ListedUpload(NASTY, "u", AT, "CRC32C", "COMPOSITE"), parts=parts,
+            marker=0, next_marker=3, max_parts=2, truncated=True, owner=OWNER,
         )
     )  # fmt: skip
     found = read("ListParts", body)
@@ -193,7 +194,7 @@ def test_the_parts_of_an_upload() -> None:
 def test_the_uploads_of_a_bucket(encoding: str | None) -> None:
     body = xml_uploads.list_uploads(
         UploadListing(
-            bucket="repo", uploads=[Upload(NASTY, "u", AT)], prefixes=["p&/"], max_uploads=5, truncated=True,
+            bucket="repo", uploads=[ListedUpload(NASTY, "u", AT)], prefixes=["p&/"], max_uploads=5, truncated=True,
             owner=OWNER, key_marker="k&", id_marker="i", next_key_marker="n&", next_id_marker="ni", prefix="",
             delimiter="/", encoding_type=encoding,
         )
@@ -214,8 +215,8 @@ def test_what_a_bucket_is_like() -> None:
 
 
 def test_what_an_object_is_like() -> None:
-    parts = xml_out.Parts(2, [UploadedPart(1, AT, "e", 5, {"CRC32": "AAAAAA=="})], 0, 1, 1, True)
-    body = xml_out.attributes(
+    parts = xml_uploads.ObjectParts(2, [UploadedPart(1, AT, "e", 5, {"CRC32": "AAAAAA=="})], 0, 1, 1, True)
+    body = xml_uploads.attributes(
         etag="e-2", checksums={"CRC32": "x"}, checksum_type="COMPOSITE", parts=parts, size=9, storage=True
     )
     found = read("GetObjectAttributes", body)
@@ -223,7 +224,7 @@ def test_what_an_object_is_like() -> None:
     assert found["Checksum"] == {"ChecksumCRC32": "x", "ChecksumType": "COMPOSITE"}
     assert found["ObjectParts"]["TotalPartsCount"] == 2 and found["ObjectParts"]["IsTruncated"] is True
     assert found["ObjectParts"]["Parts"] == [{"PartNumber": 1, "Size": 5, "ChecksumCRC32": "AAAAAA=="}]
-    assert set(read("GetObjectAttributes", xml_out.attributes(size=9))) == {"ObjectSize", "ResponseMetadata"}
+    assert set(read("GetObjectAttributes", xml_uploads.attributes(size=9))) == {"ObjectSize", "ResponseMetadata"}
 
 
 def test_an_error() -> None:

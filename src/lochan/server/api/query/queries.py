@@ -12,14 +12,13 @@ from lochan.engines.duckdb.limits import cancelled
 from lochan.errors import LochanError
 from lochan.ids import Ids
 from lochan.lake import Lake
-from lochan.server.api.failures import Failure, status_of
-from lochan.server.api.query.forms import Form
-from lochan.server.api.query.metrics import QueryMetrics
-from lochan.server.api.query.running import Running
+from lochan.server.api.errors import HttpError, status_of
+from lochan.server.api.query.query_run import QueryRun
+from lochan.server.api.query.request import OutputForm, QueryRequest
 from lochan.server.api.query.thread import QueryThread
-from lochan.server.api.query.wish import Wish
+from lochan.server.metrics import QueryMetrics
 from lochan.server.settings import QuerySettings
-from lochan.server.usage import Usage, Used
+from lochan.server.usage import UsageLog, UsageRow
 
 OPERATION = "Query"  # in the log of use
 _KEPT = 100  # that have ended
@@ -35,7 +34,7 @@ class Queries:
         clock: Clock,
         ids: Ids,
         metrics: QueryMetrics,
-        usage: Usage | None = None,
+        usage: UsageLog | None = None,
     ) -> None:
         self.settings = settings
         self._open_lake = open_lake
@@ -46,53 +45,53 @@ class Queries:
         self._loop = asyncio.get_running_loop()
         self._threads: list[QueryThread] = []
         self._idle: list[QueryThread] = []  # the last one used is used next: its lake is the freshest
-        self._waiting: deque[Running] = deque()
+        self._waiting: deque[QueryRun] = deque()
         self._running: Counter[str] = Counter()  # by user
-        self._known: OrderedDict[str, Running] = OrderedDict()
+        self._known: OrderedDict[str, QueryRun] = OrderedDict()
         self._giving_up: set[asyncio.Task[None]] = set()
         self._stopping = False
 
-    def begin(self, user: str, source: str, arrived: float, wish: Wish, form: Form) -> Running:
+    def begin(self, user: str, source: str, arrived: float, request: QueryRequest, form: OutputForm) -> QueryRun:
         """Raises 429 where too many wait already, of all users or of this one."""
         free = (self._idle or len(self._threads) < self.settings.at_once) and self._may_run(user)
         if self._stopping:
-            raise Failure(503, "the server is being stopped", retry_after="5")
+            raise HttpError(503, "the server is being stopped", retry_after="5")
         if not free:
             self._check_room(user)
-        running = Running(self._ids.ksuid(self._clock.wall()), user, source, arrived, wish, form, self._clock)
-        self._known[running.id] = running
+        run = QueryRun(self._ids.ksuid(self._clock.wall()), user, source, arrived, request, form, self._clock)
+        self._known[run.id] = run
         self._metrics.begun()
         if free:
-            self._give(self._thread(), running)
+            self._give(self._thread(), run)
         else:
-            self._waiting.append(running)
-        return running
+            self._waiting.append(run)
+        return run
 
     def _check_room(self, user: str) -> None:
         own = sum(each.user == user for each in self._waiting)
         if own >= self.settings.waiting_per_user:
-            raise Failure(429, f"{own} queries of yours wait already, and no more may: try again", retry_after="1")
+            raise HttpError(429, f"{own} waiting queries per user is the most: try again", retry_after="1")
         if len(self._waiting) >= self.settings.waiting:
-            raise Failure(429, "too many queries run and wait already: try again", retry_after="1")
+            raise HttpError(429, "too many queries are running and waiting: try again", retry_after="1")
 
     def _may_run(self, user: str) -> bool:
         """One user never has all of the threads, unless the settings say so."""
         return self._running[user] < self.settings.at_once_per_user
 
-    def _give(self, thread: QueryThread, running: Running) -> None:
-        self._running[running.user] += 1
-        thread.give(running)
+    def _give(self, thread: QueryThread, run: QueryRun) -> None:
+        self._running[run.user] += 1
+        thread.give(run)
 
-    def find(self, id: str) -> Running | None:
+    def find(self, id: str) -> QueryRun | None:
         return self._known.get(id)
 
-    def all(self) -> list[Running]:
+    def all(self) -> list[QueryRun]:
         """That have not ended, the oldest first."""
         return [each for each in self._known.values() if not each.is_over]
 
-    def give_up(self, running: Running) -> None:
+    def give_up(self, run: QueryRun) -> None:
         """Nobody waits for it any more, nor for its end."""
-        task = self._loop.create_task(self.cancel(running))
+        task = self._loop.create_task(self.cancel(run))
         self._giving_up.add(task)
         task.add_done_callback(self._giving_up.discard)
 
@@ -100,13 +99,13 @@ class Queries:
         for each in self.all():
             self.give_up(each)
 
-    async def cancel(self, running: Running) -> None:
+    async def cancel(self, run: QueryRun) -> None:
         """Returns when it has ended."""
-        if running in self._waiting:
-            self._waiting.remove(running)
-            running.ends(cancelled())
-            self._ended(running)
-        await running.cancel()
+        if run in self._waiting:
+            self._waiting.remove(run)
+            run.ends(cancelled())
+            self._ended(run)
+        await run.cancel()
 
     def wind_up(self) -> None:
         """The server was told to stop. What is not done soon is cancelled, so that all can end in order."""
@@ -132,17 +131,17 @@ class Queries:
         self._threads.append(made)
         return made
 
-    def _freed(self, thread: QueryThread, running: Running) -> None:
+    def _freed(self, thread: QueryThread, run: QueryRun) -> None:
         """On that thread."""
         with suppress(RuntimeError):  # the loop has ended
-            self._loop.call_soon_threadsafe(self._next, thread, running)
+            self._loop.call_soon_threadsafe(self._next, thread, run)
 
-    def _next(self, thread: QueryThread, running: Running) -> None:
+    def _next(self, thread: QueryThread, run: QueryRun) -> None:
         """The first that waits and whose user has not as many running as one may have."""
-        self._ended(running)
-        self._running[running.user] -= 1
-        if not self._running[running.user]:
-            del self._running[running.user]
+        self._ended(run)
+        self._running[run.user] -= 1
+        if not self._running[run.user]:
+            del self._running[run.user]
         self._idle.append(thread)
         if self._stopping:
             return
@@ -150,16 +149,16 @@ class Queries:
             self._waiting.remove(each)
             self._give(self._thread(), each)
 
-    def _ended(self, running: Running) -> None:
-        self._metrics.ended(running.engine or "none", running.state)
+    def _ended(self, run: QueryRun) -> None:
+        self._metrics.ended(run.engine or "none", run.state)
         if self._usage is not None:
-            self._note_use(self._usage, running)
+            self._note_use(self._usage, run)
         over = [each.id for each in self._known.values() if each.is_over]
         for id in over[:-_KEPT]:
             del self._known[id]
 
-    def _note_use(self, usage: Usage, running: Running) -> None:
+    def _note_use(self, usage: UsageLog, run: QueryRun) -> None:
         """A row for each pool, and for each path of files."""
-        status = status_of(running.error) if isinstance(running.error, LochanError) else 500 if running.error else 200
-        for read in running.reads:
-            usage.add(Used(self._clock.wall(), running.user, OPERATION, *read, running.sent, status))
+        status = status_of(run.error) if isinstance(run.error, LochanError) else 500 if run.error else 200
+        for read in run.reads:
+            usage.add(UsageRow(self._clock.wall(), run.user, OPERATION, *read, run.sent, status))

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 from lochan.errors import LochanError
 from lochan.formats.record import Actor
 from lochan.lake import Lake
-from lochan.server.api.query.pieces import Unwanted
-from lochan.server.api.query.running import Running
+from lochan.server.api.query.output import QueryUnwanted
+from lochan.server.api.query.query_run import QueryRun
 from lochan.server.settings import QuerySettings
 
 if TYPE_CHECKING:
@@ -34,19 +34,19 @@ class QueryThread:
         self,
         open_lake: Callable[[], Awaitable[Lake]],
         settings: QuerySettings,
-        free: Callable[[QueryThread, Running], None],
+        free: Callable[[QueryThread, QueryRun], None],
     ) -> None:
         self._open_lake = open_lake
         self._settings = settings
         self._free = free
-        self._given: queue.SimpleQueue[Running | None] = queue.SimpleQueue()
+        self._given: queue.SimpleQueue[QueryRun | None] = queue.SimpleQueue()
         self._lake: Lake | None = None
         # One that hangs must not keep the process from its end.
         self._thread = threading.Thread(target=self._work, name="lochan-query", daemon=True)
         self._thread.start()
 
-    def give(self, running: Running) -> None:
-        self._given.put(running)
+    def give(self, run: QueryRun) -> None:
+        self._given.put(run)
 
     def close(self) -> None:
         """It ends when it is done with what it was given."""
@@ -61,73 +61,73 @@ class QueryThread:
         with suppress(LochanError):  # who needs it and has none is told then
             warm()  # the first query that reads files finds it ready
         with asyncio.Runner() as runner:
-            while (running := self._given.get()) is not None:
-                running.ends(self._answer(runner, running))
-                self._free(self, running)
-                del running  # with all that it holds, while there is nothing to do
+            while (run := self._given.get()) is not None:
+                run.ends(self._answer(runner, run))
+                self._free(self, run)
+                del run  # with all that it holds, while there is nothing to do
             if self._lake is not None:
                 runner.run(self._lake.close())
 
-    def _answer(self, runner: asyncio.Runner, running: Running) -> BaseException | None:
+    def _answer(self, runner: asyncio.Runner, run: QueryRun) -> BaseException | None:
         """What it ended by."""
         from lochan.engines.duckdb.limits import cancelled
 
         try:
-            self._ask(runner, running)
-        except (Unwanted, asyncio.CancelledError):
+            self._ask(runner, run)
+        except (QueryUnwanted, asyncio.CancelledError):
             return cancelled()
         except LochanError as error:
-            _log.debug("query %s: %s", running.id, error.message)
+            _log.debug("query %s: %s", run.id, error.message)
             return error
         except Exception as error:
-            _log.error("query %s failed", running.id, exc_info=error)
+            _log.error("query %s failed", run.id, exc_info=error)
             return error
         return None
 
-    def _ask(self, runner: asyncio.Runner, running: Running) -> None:
-        from lochan.server.api.query.writing import write
+    def _ask(self, runner: asyncio.Runner, run: QueryRun) -> None:
+        from lochan.server.api.query.output import write
 
-        wish = running.wish
-        with runner.run(self._planned(running)) as result:
-            running.runs(result)
-            if wish.limit != 0:
+        request = run.request
+        with runner.run(self._planned(run)) as result:
+            run.runs(result)
+            if request.limit != 0:
                 result.wait()  # what fails by then has an answer of its own
-            write(result, running.form.name, wish.limit, running.put, running.count)
+            write(result, run.form.name, request.limit, run.put, run.count)
 
-    async def _planned(self, running: Running) -> Result:
+    async def _planned(self, run: QueryRun) -> Result:
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
         assert task is not None, "this is one"
-        running.plans(partial(loop.call_soon_threadsafe, _cancel_once, task))
+        run.plans(partial(loop.call_soon_threadsafe, _cancel_once, task))
         if self._lake is None:
             self._lake = await self._open_lake()
-        how = self._how(self._lake, running)
+        how = self._how(self._lake, run)
         try:
-            async with asyncio.timeout(running.wish.seconds):
-                return await self._lake.query(running.wish.query, how)
+            async with asyncio.timeout(run.request.seconds):
+                return await self._lake.query(run.request.query, how)
         except TimeoutError:
             from lochan.engines.duckdb.limits import out_of_time
 
             raise out_of_time(how.limits) from None
 
-    def _how(self, lake: Lake, running: Running) -> RunOptions:
-        from lochan.access.reading import MayRead
+    def _how(self, lake: Lake, run: QueryRun) -> RunOptions:
+        from lochan.access.query_rights import QueryRights
         from lochan.engines.duckdb.limits import Limits
         from lochan.engines.run_query import RunOptions
 
-        wish, may = running.wish, MayRead(lake.open_access(), running.user, running.arrived)
-        running.reads = may.read
+        request, may = run.request, QueryRights(lake.open_access(), run.user, run.arrived)
+        run.reads = may.read
         return RunOptions(
-            current=wish.pool,
-            engine=wish.engine,
-            limits=Limits(wish.memory_bytes, wish.seconds, spill_bytes=self._settings.spill_bytes),
-            go_on=wish.go_on,
-            actor=Actor(running.user, CLIENT, running.source),
+            current=request.pool,
+            engine=request.engine,
+            limits=Limits(request.memory_bytes, request.seconds, spill_bytes=self._settings.spill_bytes),
+            go_on=request.go_on,
+            actor=Actor(run.user, CLIENT, run.source),
             spark=self._settings.spark,
-            watch=running.watch,
+            watch=run.watch,
             permits=may,
-            ref=wish.at,
+            ref=request.at,
             reads_only=True,
-            wanted=running.is_wanted,
+            wanted=run.is_wanted,
         )
 
 

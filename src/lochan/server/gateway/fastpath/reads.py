@@ -1,20 +1,18 @@
-"""HeadObject and GetObject the short way: of a small object on a branch, by a signature of version 4 in the header,
+"""HeadObject and GetObject on the fast path: of a small object on a branch, by a signature of version 4 in the header,
 with no query and no condition."""
 
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from lochan.access import resources
 from lochan.access.state import AccessKey
 from lochan.errors import LochanError
 from lochan.server.gateway.authentication import now
-from lochan.server.gateway.fastpath.answers import Answer, Answers
-from lochan.server.gateway.fastpath.known import Known
-from lochan.server.gateway.fastpath.note import Note
+from lochan.server.gateway.cached_verifier import SIGNATURE_DIGITS
+from lochan.server.gateway.fastpath.cached_objects import AnswerCache, CachedAnswer, ObjectCache
 from lochan.server.gateway.gateway import Gateway
-from lochan.server.gateway.looking import asks_for_checksums
-from lochan.server.gateway.signature_plans import SIGNATURE_DIGITS
+from lochan.server.gateway.object_headers import asks_for_checksums
 from lochan.server.gateway.wire.addressing import KEY_BYTES_MAX, host_bucket
-from lochan.server.gateway.wire.uri import canonical_path
+from lochan.server.gateway.wire.signed_request import canonical_path
 from lochan.versioning.open_repository import OpenRepository
 
 OPERATIONS: Final = {"HEAD": "HeadObject", "GET": "GetObject"}
@@ -25,16 +23,36 @@ _EMPTY = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 _PAYLOADS = (_EMPTY, "UNSIGNED-PAYLOAD")
 
 
-class Reads:
-    def __init__(self, gateway: Gateway, note: Note) -> None:
-        """`note` is told of every answer."""
+class FastLog(Protocol):
+    """Is told of every answer of the fast path."""
+
+    def __call__(
+        self,
+        operation: str,
+        method: str,
+        path: str,
+        bucket: str,
+        ref: str,
+        inside: str,
+        sent: int,
+        arrived: float,
+        source: str,
+        user: str,
+        id: str,
+        received: int = 0,
+        /,
+    ) -> None: ...
+
+
+class FastReads:
+    def __init__(self, gateway: Gateway, log: FastLog) -> None:
         self._gateway = gateway
         self._lake = gateway.access.journal
         self._flat = gateway.settings.flat
-        self._note = note
-        self._moment = gateway.moment
-        self._known = Known()
-        self._answers = Answers()
+        self._log = log
+        self._probes = gateway.probes
+        self._known = ObjectCache()
+        self._answers = AnswerCache()
 
     @classmethod
     def suit(cls, gateway: Gateway) -> bool:
@@ -50,7 +68,7 @@ class Reads:
         pairs = scope.headers.items()
         headers = dict(pairs)
         key = self._signed_by(method, path, headers)
-        if key is None or len(pairs) != len(headers):  # several of one name are joined, the general way
+        if key is None or len(pairs) != len(headers):  # several of one name are joined, the general path
             return False
         answer = self._answers.find(key, path)
         repository = self._gateway.opened(path[1:].partition("/")[0]) if answer is None else answer.repository
@@ -58,13 +76,13 @@ class Reads:
             return False
         lake, journal = self._lake, repository.journal
         try:
-            await self._moment.passed(lake, journal)
+            await self._probes.wait(lake, journal)
             for each in (lake, journal):
                 if not each.tail.anchor.sent > arrived:  # something has been appended
                     await each.fresh()
             if answer is None or answer.numbers != (lake.tail.state.number, journal.tail.state.number):
                 answer = await self._looked_up(key, repository, path)
-        except LochanError:  # the general way tells of it
+        except LochanError:  # the general path tells of it
             return False
         if answer is None:
             return False
@@ -81,21 +99,21 @@ class Reads:
         else:
             protocol.response_empty(200, told)
         _, _, bucket, ref, inside, _, _ = answer
-        self._note(operation, method, path, bucket, ref, inside, len(data), arrived, scope.client, key.user, id)
+        self._log(operation, method, path, bucket, ref, inside, len(data), arrived, scope.client, key.user, id)
         return True
 
     def _signed_by(self, method: str, path: str, headers: dict[str, str]) -> AccessKey | None:
         """The key of a plain request, as it was known when one of the same kind was let in."""
         gateway = self._gateway
         authorization, payload = headers.get("authorization", ""), headers.get("x-amz-content-sha256", "")
-        plan = gateway.plans.find(authorization)
+        verifier = gateway.verifiers.find(authorization)
         signature, signed_path = authorization[-SIGNATURE_DIGITS:], canonical_path(path.replace("%", "%25"))
-        if not plan.holds(signature, method, signed_path, "", headers, payload, now(gateway)):
+        if not verifier.verifies(signature, method, signed_path, "", headers, payload, now(gateway)):
             return None
-        plain = payload in _PAYLOADS and plan.shape(headers).is_plain_read and path[:1] == "/"
-        return plan.key if plain and not host_bucket(headers["host"], gateway.domains) else None
+        plain = payload in _PAYLOADS and verifier.shape(headers).is_plain_read and path[:1] == "/"
+        return verifier.key if plain and not host_bucket(headers["host"], gateway.domains) else None
 
-    async def _looked_up(self, key: AccessKey, repository: OpenRepository, path: str) -> Answer | None:
+    async def _looked_up(self, key: AccessKey, repository: OpenRepository, path: str) -> CachedAnswer | None:
         """In states that are new enough (A1). None: it is not there, or not for this key, or not so plain."""
         numbers = self._lake.tail.state.number, repository.journal.tail.state.number
         bucket, _, name = path[1:].partition("/")
@@ -109,7 +127,7 @@ class Reads:
         seen = None if branch is None or not inside else await self._known.object(repository, branch, inside)
         if seen is None:
             return None
-        answer = Answer(key, repository, bucket, ref, inside, seen, numbers)
+        answer = CachedAnswer(key, repository, bucket, ref, inside, seen, numbers)
         self._answers.keep(path, answer)
         return answer
 

@@ -1,35 +1,33 @@
 """CompleteMultipartUpload: the parts become one object, and asked again it answers the same."""
 
 from lochan.errors import NotFound
-from lochan.server.gateway.answers import xml
+from lochan.server.gateway.find_object import ObjectAddress, check_writable, find_entry, object_address
 from lochan.server.gateway.gateway import Gateway
-from lochan.server.gateway.looking import find
-from lochan.server.gateway.places import Place, check_writable, object_place
-from lochan.server.gateway.request import Request, Response
-from lochan.server.gateway.storing import Incoming
-from lochan.server.gateway.uploading import is_of
+from lochan.server.gateway.incoming_body import IncomingBody
+from lochan.server.gateway.operations.put_object import check
+from lochan.server.gateway.operations.upload_parts import is_of
+from lochan.server.gateway.request import Response, S3Request, xml
 from lochan.server.gateway.wire.checksums import HASHERS, declared_checksum, of_parts, type_of
 from lochan.server.gateway.wire.conditions import NONE, conditions
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.xml_in import parse_complete
 from lochan.server.gateway.wire.xml_uploads import completed
-from lochan.server.gateway.writing import check
 from lochan.versioning.state.uploads import Part, Upload
 from lochan.versioning.uploads import Wanted, complete
 
 _BODY_BYTES_MAX = 4 << 20
 
 
-async def handle(gateway: Gateway, request: Request) -> Response:
-    place = await object_place(gateway, request, "fs:WriteObject")
+async def complete_multipart_upload(gateway: Gateway, request: S3Request) -> Response:
+    address = await object_address(gateway, request, "fs:WriteObject")
     id = request.query["uploadId"]
-    if place.resolved is None:
+    if address.resolved is None:
         raise S3Error("NoSuchUpload", UploadId=id[:128])
-    check_writable(place)
-    parts = parse_complete(await Incoming(request, _BODY_BYTES_MAX, is_object=False).whole())
-    uploads = place.repository.folded().uploads
+    check_writable(address)
+    parts = parse_complete(await IncomingBody(request, _BODY_BYTES_MAX, is_object=False).whole())
+    uploads = address.repository.folded().uploads
     upload = uploads.find(id)
-    if upload is not None and not is_of(upload, place):
+    if upload is not None and not is_of(upload, address):
         raise S3Error("NoSuchUpload", UploadId=id[:128])
     sums: dict[str, str] = {}
     if upload is not None:
@@ -37,11 +35,11 @@ async def handle(gateway: Gateway, request: Request) -> Response:
         _check_size(put, request)
         sums = _checksums(upload, put, request)
     wanted = conditions(request.headers)
-    if place.workspace and wanted != NONE:  # one writer's: what they look at is what is there
-        check(wanted, await find(place))
+    if address.workspace and wanted != NONE:  # one writer's: what they look at is what is there
+        check(wanted, await find_entry(address))
     try:
         entry = await complete(
-            place.repository,
+            address.repository,
             id,
             [Wanted(part.number, part.etag, part.checksums) for part in parts],
             actor=gateway.actor(request),
@@ -51,20 +49,20 @@ async def handle(gateway: Gateway, request: Request) -> Response:
     except NotFound:
         raise S3Error("NoSuchUpload", UploadId=id[:128]) from None
     if upload is None:
-        sums = await _known_checksums(place, entry.etag)
+        sums = await _known_checksums(address, entry.etag)
     kind = type_of(sums)
     return xml(completed(f"/{request.bucket}/{request.key}", request.bucket, request.key, entry.etag, sums, kind))
 
 
-async def _known_checksums(place: Place, etag: str) -> dict[str, str]:
+async def _known_checksums(address: ObjectAddress, etag: str) -> dict[str, str]:
     """Of an upload that was completed before: those of its object, as long as that is there."""
-    there = await find(place)
+    there = await find_entry(address)
     if there is None or there.etag != etag:
         return {}
     return {name: value for name, value in there.checksums.items() if name in HASHERS}
 
 
-def _check_size(parts: list[Part | None], request: Request) -> None:
+def _check_size(parts: list[Part | None], request: S3Request) -> None:
     """Raises InvalidRequest where the client expects another size than its parts have together."""
     expected = request.headers.get("x-amz-mp-object-size")
     if expected is None:
@@ -77,7 +75,7 @@ def _check_size(parts: list[Part | None], request: Request) -> None:
         )
 
 
-def _checksums(upload: Upload, parts: list[Part | None], request: Request) -> dict[str, str]:
+def _checksums(upload: Upload, parts: list[Part | None], request: S3Request) -> dict[str, str]:
     """Of the whole object, from those of its parts. Raises BadDigest where the client has another."""
     name = upload.opened.checksum
     checksum = declared_checksum(request.headers, whole=True)

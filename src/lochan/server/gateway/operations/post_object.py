@@ -7,44 +7,41 @@ import asyncio
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from lochan.formats.entry import Entry
-from lochan.server.gateway.answers import XML
 from lochan.server.gateway.authentication import identify, now
+from lochan.server.gateway.find_object import check_writable, object_address
 from lochan.server.gateway.gateway import Gateway
-from lochan.server.gateway.looking import checksum_headers
-from lochan.server.gateway.operations.put_object import ACTION, written
-from lochan.server.gateway.places import check_writable, object_place
-from lochan.server.gateway.posted import Posted
-from lochan.server.gateway.request import Headers, Request, Response
-from lochan.server.gateway.storing import refuse_unkept, told
+from lochan.server.gateway.incoming_body import FormBody
+from lochan.server.gateway.object_headers import checksum_headers, kept_headers, refuse_unsupported
+from lochan.server.gateway.operations.put_object import ACTION, stage, write_body
+from lochan.server.gateway.request import XML, Headers, Response, S3Request
 from lochan.server.gateway.wire.addressing import checked_key
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.post_policy import PostForm, post_claimed
 from lochan.server.gateway.wire.xml_uploads import posted as posted_xml
-from lochan.server.gateway.writing import stage
 
 _SCHEMES = ("http", "https")
 
 
-async def handle(gateway: Gateway, request: Request) -> Response:
-    posted = Posted(request)
+async def post_object(gateway: Gateway, request: S3Request) -> Response:
+    posted = FormBody(request)
     if request.identity is not None:
         raise S3Error("InvalidArgument", "Only one auth mechanism allowed; a form carries its signature in its fields.")
     form = await _fields(gateway, posted)
-    refuse_unkept(form.fields)
+    refuse_unsupported(form.fields)
     claim = post_claimed(form, gateway.realm, now(gateway))
     if claim is None:
         raise S3Error("AccessDenied")
     await identify(gateway, request, claim)
     posted.allowed = claim.length
     request.key = checked_key(form.key)  # from here on it is a request like others
-    place = await object_place(gateway, request, ACTION, blind=True)
-    check_writable(place)
-    entry = await written(gateway, place, told(form.fields), posted)
-    await stage(gateway, request, place, entry)
+    address = await object_address(gateway, request, ACTION, blind=True)
+    check_writable(address)
+    entry = await write_body(address, kept_headers(form.fields), posted)
+    await stage(gateway, request, address, entry)
     return _answer(request, form, entry)
 
 
-async def _fields(gateway: Gateway, posted: Posted) -> PostForm:
+async def _fields(gateway: Gateway, posted: FormBody) -> PostForm:
     """Until these have come it is a stranger's. Raises RequestTimeout."""
     try:
         with gateway.guard.waiting():
@@ -54,7 +51,7 @@ async def _fields(gateway: Gateway, posted: Posted) -> PostForm:
         raise S3Error("RequestTimeout") from None
 
 
-def _answer(request: Request, form: PostForm, entry: Entry) -> Response:
+def _answer(request: S3Request, form: PostForm, entry: Entry) -> Response:
     """As the form wants it: sent on to another page, or one of three statuses."""
     path = form.key if request.bucket_in_host else f"{form.bucket}/{form.key}"
     location = f"{request.scheme}://{request.headers.get('host', '')}/{quote(path)}"
@@ -81,6 +78,6 @@ def _onward(form: PostForm, entry: Entry) -> str:
         return ""
     if url.scheme not in _SCHEMES or not url.netloc or not wanted.isascii() or not wanted.isprintable():
         return ""
-    told = [("bucket", form.bucket), ("key", form.key), ("etag", f'"{entry.etag}"')]
-    query = urlencode([*parse_qsl(url.query, keep_blank_values=True), *told])
+    kept_headers = [("bucket", form.bucket), ("key", form.key), ("etag", f'"{entry.etag}"')]
+    query = urlencode([*parse_qsl(url.query, keep_blank_values=True), *kept_headers])
     return url._replace(query=query).geturl()

@@ -4,43 +4,44 @@ A small one shares a file and a sync with others that come at the same time; a l
 """
 
 from lochan.formats.entry import Entry
+from lochan.server.gateway.find_object import ObjectAddress, check_writable, current, get_entry, object_address
 from lochan.server.gateway.gateway import Gateway
-from lochan.server.gateway.looking import checksum_headers, look_up
-from lochan.server.gateway.places import Place, check_writable, object_place
-from lochan.server.gateway.request import Request, Response
-from lochan.server.gateway.storing import Body, Incoming, Told, told
+from lochan.server.gateway.incoming_body import BodySource, IncomingBody
+from lochan.server.gateway.object_headers import ObjectHeaders, checksum_headers, kept_headers
+from lochan.server.gateway.request import Response, S3Request
+from lochan.server.gateway.wire.conditions import Conditions, conditions
 from lochan.server.gateway.wire.errors import S3Error
-from lochan.server.gateway.writing import stage
+from lochan.versioning import objects
 from lochan.versioning.bodies.body import PACKED_BYTES_MAX, ready
 
 ACTION = "fs:WriteObject"
 
 
-async def handle(gateway: Gateway, request: Request) -> Response:
-    place = await object_place(gateway, request, ACTION, root=True, blind=True)
-    check_writable(place)
-    incoming = Incoming(request)
-    if place.path:
-        entry = await written(gateway, place, told(request.headers), incoming)
-        await stage(gateway, request, place, entry)
+async def put_object(gateway: Gateway, request: S3Request) -> Response:
+    address = await object_address(gateway, request, ACTION, root=True, blind=True)
+    check_writable(address)
+    incoming = IncomingBody(request)
+    if address.path:
+        entry = await write_body(address, kept_headers(request.headers), incoming)
+        await stage(gateway, request, address, entry)
     else:
-        entry = await _root(place, incoming)
+        entry = await _root(address, incoming)
     return Response(200, [("etag", f'"{entry.etag}"'), *checksum_headers(entry), ("content-length", "0")])
 
 
-async def _root(place: Place, incoming: Incoming) -> Entry:
+async def _root(address: ObjectAddress, incoming: IncomingBody) -> Entry:
     """A client that makes each folder on the way to a file makes this one too, and it is there."""
     if incoming.length:
-        raise S3Error("InvalidArgument", f"A path is missing behind {place.ref!r}.")
+        raise S3Error("InvalidArgument", f"The key has no path after {address.ref!r}.")
     await incoming.whole()
-    return await look_up(place)
+    return await get_entry(address)
 
 
-async def written(gateway: Gateway, place: Place, said: Told, incoming: Body) -> Entry:
+async def write_body(address: ObjectAddress, said: ObjectHeaders, incoming: BodySource) -> Entry:
     """Raises BadDigest and its like with nothing staged."""
     if incoming.length <= PACKED_BYTES_MAX:
         small = ready(
-            place.path,
+            address.path,
             await incoming.whole(),
             content_type=said.content_type,
             headers=said.headers,
@@ -49,11 +50,11 @@ async def written(gateway: Gateway, place: Place, said: Told, incoming: Body) ->
             checksums=incoming.checksums,
         )
         incoming.check_trailer(small.entry.checksums)
-        return await gateway.packing(place.repository).write(small)
-    entry = await place.repository.bodies.write(
-        place.path,
+        return await address.repository.packing.write(small)
+    entry = await objects.write_body(
+        address.repository,
+        address.path,
         incoming.pieces(),
-        mint=place.repository.journal.tail.state.number,  # G1: what was folded before the first byte
         content_type=said.content_type,
         headers=said.headers,
         metadata=said.metadata,
@@ -64,3 +65,25 @@ async def written(gateway: Gateway, place: Place, said: Told, incoming: Body) ->
     )
     incoming.check_trailer(entry.checksums)
     return entry
+
+
+async def stage(
+    gateway: Gateway, request: S3Request, address: ObjectAddress, entry: Entry, *, read_at: int = 0
+) -> None:
+    """Seen by everybody when it returns. A request that is sent again with its idempotency key and the same bytes was
+    carried out, and what came to the path since stays. Raises PreconditionFailed, KeyReused."""
+    actor = gateway.keyed_actor(request, entry.etag, request.headers.get("x-amz-copy-source", ""))
+    wanted = conditions(request.headers)
+    is_plain = wanted.match is None and wanted.none_match is None
+    await objects.stage(
+        address.repository,
+        address.ref,
+        entry,
+        actor=actor,
+        check=None if is_plain else lambda there: check(wanted, there),
+        read_at=read_at,
+    )
+
+
+def check(wanted: Conditions, there: Entry | None) -> None:
+    wanted.check_write(None if there is None else current(there))

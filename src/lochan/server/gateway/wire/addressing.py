@@ -5,14 +5,14 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from lochan.server.gateway.wire.errors import S3Error
-from lochan.server.gateway.wire.uri import decoded
+from lochan.server.gateway.wire.signed_request import decoded
 
 KEY_BYTES_MAX = 1024
 
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{2,62}")
 
 
-class Address(NamedTuple):
+class S3Address(NamedTuple):
     """Empty where the request names none: no bucket is the service, no key is the bucket."""
 
     bucket: str
@@ -26,7 +26,7 @@ class CopySource(NamedTuple):
     version: str | None
 
 
-def addressed(host: str, path: str, domains: tuple[str, ...] = ()) -> Address:
+def addressed(host: str, path: str, domains: tuple[str, ...] = ()) -> S3Address:
     """`path` as on the wire. Raises InvalidURI or KeyTooLongError; the bucket's name is for `checked_bucket` to judge.
 
     Only one slash divides bucket and key, and the key begins behind it: `//` and `..` are part of a key.
@@ -34,14 +34,14 @@ def addressed(host: str, path: str, domains: tuple[str, ...] = ()) -> Address:
     return located(host, decoded(path), domains)
 
 
-def located(host: str, path: str, domains: tuple[str, ...] = ()) -> Address:
+def located(host: str, path: str, domains: tuple[str, ...] = ()) -> S3Address:
     """The same for a path that the server has decoded."""
     path = path.removeprefix("/")
     bucket = host_bucket(host, domains)
     if bucket:
-        return Address(bucket, checked_key(path), True)
+        return S3Address(bucket, checked_key(path), True)
     bucket, _, key = path.partition("/")
-    return Address(bucket, checked_key(key), False)
+    return S3Address(bucket, checked_key(key), False)
 
 
 @lru_cache(maxsize=1024)

@@ -1,27 +1,17 @@
 """Which form of signature a request carries. Every way in goes through here, so no handler can forget one."""
 
-from collections.abc import Callable
-
-from lochan.server.gateway.wire.canonical_v4 import ALGORITHM
 from lochan.server.gateway.wire.errors import S3Error
-from lochan.server.gateway.wire.identity import Claim, Identity
+from lochan.server.gateway.wire.identity import Claim
 from lochan.server.gateway.wire.presigned import QueryV2, QueryV4, is_v2, is_v4
 from lochan.server.gateway.wire.realm import Realm
 from lochan.server.gateway.wire.signature_v2 import HeaderV2
-from lochan.server.gateway.wire.signature_v4 import HeaderV4
+from lochan.server.gateway.wire.signature_v4 import ALGORITHM, HeaderV4
 from lochan.server.gateway.wire.signed_request import SignedRequest
 
 
-def authenticate(
-    request: SignedRequest, realm: Realm, secrets: Callable[[str], str | None], now: float
-) -> Identity | None:
-    """None is an anonymous request. Raises S3Error where a signature is there and does not hold."""
-    claim = claimed(request, realm, now)
-    return None if claim is None else claim.verify(secrets(claim.access_key_id))
-
-
 def claimed(request: SignedRequest, realm: Realm, now: float) -> Claim | None:
-    """The same in two steps, for a caller who must wait for the secret between them. `now` in seconds since 1970."""
+    """Whose signature it is said to be, to be verified with the secret of that key. None: it is anonymous. `now` is in
+    seconds since 1970."""
     authorization = request.headers.get("authorization")
     v4, v2 = is_v4(request.names), is_v2(request.names)
     if (authorization is not None) + v4 + v2 > 1:

@@ -12,7 +12,7 @@ from functools import reduce
 from typing import Final, NamedTuple
 
 from lochan.server.gateway.wire.errors import S3Error
-from lochan.server.gateway.wire.signing_key import same
+from lochan.server.gateway.wire.signature_v4 import same
 from lochan.versioning.bodies.checksums import ALGORITHMS
 from lochan.versioning.bodies.crc import Crc, Crc32, Crc32c, Crc64Nvme
 

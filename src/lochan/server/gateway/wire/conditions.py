@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from lochan.server.gateway.wire.dates import parse_http_date, parse_iso_extended
 from lochan.server.gateway.wire.errors import S3Error
-from lochan.server.gateway.wire.etags import unquoted
 
 COPY_PREFIX = "x-amz-copy-source-"
 
@@ -140,3 +139,13 @@ def _date(text: str | None) -> int | None:
 
 def _failed(condition: str) -> S3Error:
     return S3Error("PreconditionFailed", Condition=condition)
+
+
+def quoted(etag: str) -> str:
+    return f'"{etag}"'
+
+
+def unquoted(text: str) -> str:
+    """Clients give tags with quotes and without them."""
+    text = text.strip()
+    return text[1:-1] if len(text) >= 2 and text[0] == text[-1] == '"' else text

@@ -64,7 +64,7 @@ class FormReader:
             message = "POST requires exactly one file upload per request."
             raise S3Error("InvalidArgument", message, ArgumentName="file", ArgumentValue="0")
         if self._state != self._on_rest:
-            raise S3Error("IncompleteBody", "The form ends before its file does.")
+            raise S3Error("IncompleteBody", "The form ends before its file ends.")
 
     def _on_preamble(self) -> bool:
         """Whatever stands before the first boundary is nothing."""

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple, Protocol
 from lochan.server.gateway.wire.errors import S3Error
 
 
-class Form(Enum):
+class SignatureForm(Enum):
     V4_HEADER = "v4 header"
     V4_QUERY = "v4 query"
     V4_POST = "v4 post"
@@ -47,7 +47,7 @@ class Identity(NamedTuple):
     """A tuple, because one is made for every request."""
 
     access_key_id: str
-    form: Form
+    form: SignatureForm
     payload: Payload
     sha256: str | None = None  # of the whole body, where it is HASHED
     region: str | None = None  # V2 knows none

@@ -12,14 +12,12 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from lochan.server.gateway.wire.canonical_v4 import ALGORITHM
 from lochan.server.gateway.wire.dates import parse_iso_basic, parse_iso_extended
 from lochan.server.gateway.wire.errors import S3Error
-from lochan.server.gateway.wire.identity import NOBODY, Form, Identity, Payload
-from lochan.server.gateway.wire.realm import Realm
+from lochan.server.gateway.wire.identity import NOBODY, Identity, Payload, SignatureForm
+from lochan.server.gateway.wire.realm import SKEW_SECONDS_MAX, Realm
 from lochan.server.gateway.wire.signature_v2 import sign_v2
-from lochan.server.gateway.wire.signing_key import same, sign, signing_key
-from lochan.server.gateway.wire.skew import SKEW_SECONDS_MAX
+from lochan.server.gateway.wire.signature_v4 import ALGORITHM, same, sign, signing_key
 
 POLICY_BYTES_MAX: Final = 20 * 1024
 
@@ -65,7 +63,7 @@ def post_form(fields: Iterable[tuple[str, str]], bucket: str, filename: str) -> 
     for name, value in fields:
         name = name.lower()
         if name in found:
-            raise S3Error("InvalidArgument", "POST requires exactly one field of a name.", ArgumentName=name[:256])
+            raise S3Error("InvalidArgument", "A form cannot have two fields of the same name.", ArgumentName=name[:256])
         found[name] = value
     if not found.get("key"):
         raise S3Error("UserKeyMustBeSpecified")
@@ -97,7 +95,7 @@ class PostClaim:
     def verify(self, secret: str | None) -> Identity:
         if not same(self._computed(NOBODY if secret is None else secret), self._signature) or secret is None:
             raise self._refusal(known=secret is not None)
-        form, region = (Form.V4_POST, self._scope[1]) if self._is_v4 else (Form.V2_POST, None)
+        form, region = (SignatureForm.V4_POST, self._scope[1]) if self._is_v4 else (SignatureForm.V2_POST, None)
         token = self._fields.get("x-amz-security-token")
         return Identity(self.access_key_id, form, Payload.UNSIGNED, None, region, token)
 

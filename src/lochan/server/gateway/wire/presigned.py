@@ -2,15 +2,13 @@
 
 from collections.abc import Collection, Mapping
 
-from lochan.server.gateway.wire.canonical_v4 import ALGORITHM, Signed, refuse_unsigned
 from lochan.server.gateway.wire.dates import iso_extended, parse_iso_basic
 from lochan.server.gateway.wire.errors import S3Error
-from lochan.server.gateway.wire.identity import Form, Identity, declared_payload, seedless, undeclared_payload
-from lochan.server.gateway.wire.realm import Realm
+from lochan.server.gateway.wire.identity import Identity, SignatureForm, declared_payload, seedless, undeclared_payload
+from lochan.server.gateway.wire.realm import SKEW_SECONDS_MAX, Realm
 from lochan.server.gateway.wire.signature_v2 import SIGNED_PARAMETERS, SignedV2
-from lochan.server.gateway.wire.signed_request import SignedRequest
-from lochan.server.gateway.wire.skew import SKEW_SECONDS_MAX
-from lochan.server.gateway.wire.uri import Pairs, decoded, meant_name
+from lochan.server.gateway.wire.signature_v4 import ALGORITHM, Signed, refuse_unsigned
+from lochan.server.gateway.wire.signed_request import Pairs, SignedRequest, decoded, meant_name
 
 EXPIRES_SECONDS_MAX = 7 * 24 * 3600
 
@@ -55,7 +53,7 @@ class QueryV4:
     def verify(self, secret: str | None) -> Identity:
         self._signed.check(self._request, secret, without="X-Amz-Signature")
         region = self._signed.credential.region
-        return Identity(self.access_key_id, Form.V4_QUERY, *self._payload, region, self._token)
+        return Identity(self.access_key_id, SignatureForm.V4_QUERY, *self._payload, region, self._token)
 
 
 class QueryV2:
@@ -80,7 +78,7 @@ class QueryV2:
 
     def verify(self, secret: str | None) -> Identity:
         self._signed.check(self._request, secret)
-        return Identity(self.access_key_id, Form.V2_QUERY, *self._payload, session_token=self._token)
+        return Identity(self.access_key_id, SignatureForm.V2_QUERY, *self._payload, session_token=self._token)
 
 
 def _refuse_open(names: frozenset[str]) -> None:
@@ -90,7 +88,7 @@ def _refuse_open(names: frozenset[str]) -> None:
     if loose:
         raise S3Error(
             "AccessDenied",
-            "There were parameters in the query which a link of version 2 does not sign; make the link by version 4.",
+            "The query has parameters that a version 2 signature does not cover; sign the link with version 4.",
             ParametersNotSigned=", ".join(loose)[:512],
         )
 

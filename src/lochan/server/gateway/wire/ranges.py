@@ -11,7 +11,7 @@ _RANGE = re.compile(r"bytes=([0-9]*)-([0-9]*)", re.IGNORECASE)
 _COPY_RANGE = re.compile(r"bytes=([0-9]+)-([0-9]+)")
 
 
-class Span(NamedTuple):
+class ByteSpan(NamedTuple):
     """From `start` up to but not including `end`."""
 
     start: int
@@ -21,7 +21,7 @@ class Span(NamedTuple):
         return f"bytes {self.start}-{self.end - 1}/{size}"
 
 
-def requested_span(header: str, size: int) -> Span | None:
+def requested_span(header: str, size: int) -> ByteSpan | None:
     """Of a Range header on an object of this size; None is all of it: several ranges and nonsense are ignored.
 
     Raises InvalidRange where not one byte of it exists.
@@ -31,19 +31,19 @@ def requested_span(header: str, size: int) -> Span | None:
         return None
     if not found[1]:
         length = _number(found[2])
-        span = Span(max(0, size - length), size)
+        span = ByteSpan(max(0, size - length), size)
     else:
         first = _number(found[1])
         last = _number(found[2]) if found[2] else size - 1
         if found[2] and last < first:
             return None
-        span = Span(first, min(last + 1, size))
+        span = ByteSpan(first, min(last + 1, size))
     if span.start >= span.end:
         raise _unsatisfiable(header, size)
     return span
 
 
-def copied_span(header: str, size: int) -> Span:
+def copied_span(header: str, size: int) -> ByteSpan:
     """Of `x-amz-copy-source-range`, which must be exact and lie within the source."""
     found = _COPY_RANGE.fullmatch(header)
     if found is None or _number(found[2]) < _number(found[1]):
@@ -54,7 +54,7 @@ def copied_span(header: str, size: int) -> Span:
             ArgumentName="x-amz-copy-source-range",
             ArgumentValue=header[:256],
         )
-    span = Span(_number(found[1]), _number(found[2]) + 1)
+    span = ByteSpan(_number(found[1]), _number(found[2]) + 1)
     if span.end > size:
         raise _unsatisfiable(header, size)
     return span

@@ -1,11 +1,14 @@
-"""What a signature must be here: which versions are taken, and what a V4 credential must name."""
+"""What a signature must be here: which versions are taken, what a V4 credential must name, and how far a client's clock
+may be from ours."""
 
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from lochan.server.gateway.wire.dates import iso_basic, iso_millis, parse_iso_basic
 from lochan.server.gateway.wire.errors import S3Error
 
 V2_SETTING: Final = "gateways.s3.signature_v2"
+SKEW_SECONDS_MAX = 15 * 60
 
 
 class Credential(NamedTuple):
@@ -34,7 +37,7 @@ class Realm:
             raise S3Error(
                 "InvalidRequest",
                 "The authorization mechanism you have provided is not supported. Please use AWS4-HMAC-SHA256. "
-                f"Signatures of version 2 are turned off on this server; the setting {V2_SETTING} turns them on.",
+                f"Version 2 signatures are turned off on this server; the setting {V2_SETTING} turns them on.",
             )
 
     def credential(self, text: str, timestamp: str, code: str, prefix: str) -> Credential:
@@ -61,3 +64,19 @@ class Realm:
         if found.day != timestamp[:8]:
             return f'Invalid credential date "{found.day}". This date is not the same as X-Amz-Date: "{timestamp[:8]}".'
         return ""
+
+
+def refuse_skewed(timestamp: str, now: float) -> None:
+    """`timestamp` in ISO 8601's basic form. Either way: an old request may be a replay."""
+    seconds = parse_iso_basic(timestamp)
+    if seconds is None or abs(now - seconds) > SKEW_SECONDS_MAX:
+        raise S3Error(
+            "RequestTimeTooSkewed",
+            RequestTime=timestamp,
+            ServerTime=iso_millis(int(now * 1_000_000)),
+            MaxAllowedSkewMilliseconds=str(SKEW_SECONDS_MAX * 1000),
+        )
+
+
+def refuse_skewed_seconds(seconds: int, now: float) -> None:
+    refuse_skewed(iso_basic(seconds), now)

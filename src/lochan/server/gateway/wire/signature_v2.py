@@ -10,11 +10,10 @@ from urllib.parse import unquote
 
 from lochan.server.gateway.wire.dates import parse_http_date, parse_iso_basic
 from lochan.server.gateway.wire.errors import S3Error
-from lochan.server.gateway.wire.identity import NOBODY, Form, Identity, undeclared_payload
-from lochan.server.gateway.wire.signed_request import SignedRequest, wire_bytes
-from lochan.server.gateway.wire.signing_key import same
-from lochan.server.gateway.wire.skew import refuse_skewed_seconds
-from lochan.server.gateway.wire.uri import meant_name
+from lochan.server.gateway.wire.identity import NOBODY, Identity, SignatureForm, undeclared_payload
+from lochan.server.gateway.wire.realm import refuse_skewed_seconds
+from lochan.server.gateway.wire.signature_v4 import same
+from lochan.server.gateway.wire.signed_request import SignedRequest, meant_name, wire_bytes
 
 # Of a query version 2 signs what makes another operation of a request, or another answer about an object; a test
 # compares this with the routes. It leaves the parameters of a list (prefix, marker, …) open: a link has none of those.
@@ -54,7 +53,7 @@ class HeaderV2:
     def verify(self, secret: str | None) -> Identity:
         self._signed.check(self._request, secret)
         token = self._request.headers.get("x-amz-security-token")
-        return Identity(self.access_key_id, Form.V2_HEADER, *self._payload, session_token=token)
+        return Identity(self.access_key_id, SignatureForm.V2_HEADER, *self._payload, session_token=token)
 
 
 class SignedV2(NamedTuple):
@@ -135,7 +134,7 @@ def _meant_value(name: str, value: str) -> str:
     if _AMBIGUOUS.search(meant):
         raise S3Error(
             "AccessDenied",
-            f"A signature of version 2 cannot cover an ampersand or a control character in {name}; sign by version 4.",
+            f"A version 2 signature cannot cover an ampersand or a control character in {name}; sign with version 4.",
         )
     return meant
 

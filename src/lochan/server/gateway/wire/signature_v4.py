@@ -1,16 +1,117 @@
-"""A signature of version 4 in the Authorization header."""
+"""Signatures of version 4: the canonical request, the signing key, and the form in the Authorization header."""
 
-from lochan.server.gateway.wire.canonical_v4 import ALGORITHM, Signed, refuse_unsigned
+import hmac
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from hashlib import sha256
+from typing import NamedTuple
+
 from lochan.server.gateway.wire.dates import iso_basic, parse_http_date, parse_iso_basic
 from lochan.server.gateway.wire.errors import S3Error
-from lochan.server.gateway.wire.identity import ChunkSeed, Form, Identity, declared_payload
-from lochan.server.gateway.wire.realm import Realm
-from lochan.server.gateway.wire.signed_request import SignedRequest
-from lochan.server.gateway.wire.skew import refuse_skewed
+from lochan.server.gateway.wire.identity import NOBODY, ChunkSeed, Identity, SignatureForm, declared_payload
+from lochan.server.gateway.wire.realm import Credential, Realm, refuse_skewed
+from lochan.server.gateway.wire.signed_request import SignedRequest, wire_bytes
 
+ALGORITHM = "AWS4-HMAC-SHA256"
 _MALFORMED = "AuthorizationHeaderMalformed"
 _PREFIX = "The authorization header is malformed; "
 _FIELDS = ("Credential", "SignedHeaders", "Signature")
+
+
+@lru_cache(maxsize=1024)
+def signing_key(secret: str, day: str, region: str, service: str) -> bytes:
+    """Kept, for it is the same for all requests of a key on one day, and four HMACs are half the work of a check."""
+    key = f"AWS4{secret}".encode()
+    for part in (day, region, service, "aws4_request"):
+        key = hmac.digest(key, part.encode(), "sha256")
+    return key
+
+
+def sign(key: bytes, text: bytes) -> str:
+    return hmac.digest(key, text, "sha256").hex()
+
+
+def same(one: str, other: str) -> bool:
+    """In a time that does not tell how much was right."""
+    return hmac.compare_digest(one.encode("utf-8", "replace"), other.encode("utf-8", "replace"))
+
+
+class Signed(NamedTuple):
+    """A V4 signature as the client gave it."""
+
+    credential: Credential
+    timestamp: str
+    names: str  # of the signed headers, as listed
+    signature: str
+    payload: str  # the hash, or the word in its place
+
+    def check(self, request: SignedRequest, secret: str | None, without: str = "") -> bytes:
+        """The signing key. Raises SignatureDoesNotMatch or InvalidAccessKeyId. `without` is no part of the query."""
+        credential = self.credential
+        key = signing_key(NOBODY if secret is None else secret, credential.day, credential.region, credential.service)
+        first = ""
+        for canonical in self._canonical(request, without):
+            text = self._string_to_sign(canonical)
+            if same(sign(key, wire_bytes(text)), self.signature) and secret is not None:
+                return key
+            first = first or canonical
+        raise self._refusal(first, known=secret is not None)
+
+    def _canonical(self, request: SignedRequest, without: str) -> Iterator[str]:
+        """Encoded as AWS does; then as the client did, for some sign what they send. Both mean the same bytes."""
+        headers = canonical_headers(request.headers, self.names.split(";"))
+        path, query = request.canonical_path, request.canonical_query(without) if request.query else ""
+        rest = f"{headers}\n{self.names}\n{self.payload}"
+        yield f"{request.method}\n{path}\n{query}\n{rest}"
+        raw = request.raw_query(without) if request.query else ""
+        if (request.path, raw) != (path, query):
+            yield f"{request.method}\n{request.path}\n{raw}\n{rest}"
+
+    def _string_to_sign(self, canonical: str) -> str:
+        digest = sha256(wire_bytes(canonical)).hexdigest()
+        return f"{ALGORITHM}\n{self.timestamp}\n{self.credential.scope}\n{digest}"
+
+    def _refusal(self, canonical: str, known: bool) -> S3Error:
+        """Both are made, whichever it is: how long an answer takes does not tell whether the key is known."""
+        id = self.credential.access_key_id
+        text = self._string_to_sign(canonical)
+        unknown = S3Error("InvalidAccessKeyId", AWSAccessKeyId=id)
+        mismatch = S3Error(
+            "SignatureDoesNotMatch",
+            AWSAccessKeyId=id,
+            StringToSign=text,
+            SignatureProvided=self.signature,
+            StringToSignBytes=wire_bytes(text).hex(" "),
+            CanonicalRequest=canonical,
+            CanonicalRequestBytes=wire_bytes(canonical).hex(" "),
+        )
+        return mismatch if known else unknown
+
+
+def canonical_headers(headers: Mapping[str, str], names: Sequence[str]) -> str:
+    """Each with its line end. A signed header that did not come is empty, and the signature will not match."""
+    return "".join([f"{name}:{_single_spaced(headers.get(name, ''))}\n" for name in names])
+
+
+def refuse_unsigned(headers: Mapping[str, str], names: str) -> None:
+    """The host and all of `x-amz-*` must be signed, or a stranger on the way could add them."""
+    listed = names.split(";")
+    signed = set(listed)
+    if len(signed) != len(listed):  # a long header listed a thousand times would be a long text to hash
+        raise S3Error("AuthorizationHeaderMalformed", "A header is listed more than once in SignedHeaders.")
+    missing = [name for name in headers if name.startswith("x-amz-") and name not in signed]
+    if "host" not in signed:
+        missing.append("host")
+    if missing:
+        raise S3Error(
+            "AccessDenied",
+            "There were headers present in the request which were not signed",
+            HeadersNotSigned=", ".join(sorted(missing)),
+        )
+
+
+def _single_spaced(value: str) -> str:
+    return " ".join(value.split()) if "  " in value or "\t" in value else value
 
 
 class HeaderV4:
@@ -38,7 +139,7 @@ class HeaderV4:
         key = signed.check(self._request, secret)
         return Identity(
             self.access_key_id,
-            Form.V4_HEADER,
+            SignatureForm.V4_HEADER,
             self._payload,
             self._sha256,
             signed.credential.region,

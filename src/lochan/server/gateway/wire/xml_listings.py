@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lochan.server.gateway.wire.dates import iso_millis
-from lochan.server.gateway.wire.xml_text import Encode, Part, document, element, encoder, escaped, is_as_it_is
+from lochan.server.gateway.wire.xml_out import Encode, Part, document, element, encoder, escaped, is_as_it_is
 
 
 class Content(NamedTuple):
@@ -22,7 +22,7 @@ class Content(NamedTuple):
     checksums: str = ""  # which it has, as elements: ChecksumAlgorithm and ChecksumType
 
 
-class Columns(NamedTuple):
+class ListingColumns(NamedTuple):
     """The same of many objects, column by column: nothing is done for each of them."""
 
     root: str  # what every key begins with
@@ -35,7 +35,7 @@ class Columns(NamedTuple):
         return len(self.paths)
 
 
-class Owner(NamedTuple):
+class S3Owner(NamedTuple):
     id: str
     name: str
 
@@ -45,14 +45,14 @@ class Listing:
     """What ListObjects, in all its versions, echoes and answers. None is left out."""
 
     bucket: str
-    contents: Sequence[Content] | Columns
+    contents: Sequence[Content] | ListingColumns
     prefixes: Sequence[str]  # common ones, each without `root`
     truncated: bool
     max_keys: int
     prefix: str = ""
     delimiter: str | None = None
     encoding_type: str | None = None
-    owner: Owner | None = None  # of every object, where asked for
+    owner: S3Owner | None = None  # of every object, where asked for
     root: str = ""  # what every common prefix begins with
 
 
@@ -98,7 +98,9 @@ def list_versions(listing: Listing, key_marker: str, version_marker: str, next_k
     return document("ListVersionsResult", (*head, *_versions(listing, encode), *_prefixes(listing, encode)))
 
 
-def list_buckets(owner: Owner, buckets: Iterable[tuple[str, int]], next_token: str | None, prefix: str | None) -> bytes:
+def list_buckets(
+    owner: S3Owner, buckets: Iterable[tuple[str, int]], next_token: str | None, prefix: str | None
+) -> bytes:
     """Names, and when they were made in microseconds since 1970."""
     made = [
         f"<Bucket><Name>{escaped(name)}</Name><CreationDate>{iso_millis(at)}</CreationDate></Bucket>"
@@ -108,7 +110,7 @@ def list_buckets(owner: Owner, buckets: Iterable[tuple[str, int]], next_token: s
     return document("ListAllMyBucketsResult", (owner_element(owner), f"<Buckets>{''.join(made)}</Buckets>", *tail))
 
 
-def owner_element(owner: Owner | None, name: str = "Owner") -> str:
+def owner_element(owner: S3Owner | None, name: str = "Owner") -> str:
     if owner is None:
         return ""
     return f"<{name}><ID>{escaped(owner.id)}</ID><DisplayName>{escaped(owner.name)}</DisplayName></{name}>"
@@ -134,7 +136,7 @@ def _versions(listing: Listing, encode: Encode) -> list[Part]:
 def _items(name: str, version: str, listing: Listing, encode: Encode) -> list[Part]:
     contents = listing.contents
     tail = f"{owner_element(listing.owner)}<StorageClass>STANDARD</StorageClass></{name}>"
-    if isinstance(contents, Columns):
+    if isinstance(contents, ListingColumns):
         return [_of_columns(contents, name, version, tail, encode)] if len(contents) else []
     return [
         f"<{name}><Key>{encode(key)}</Key>{version}<LastModified>{iso_millis(modified)}</LastModified>"
@@ -143,7 +145,7 @@ def _items(name: str, version: str, listing: Listing, encode: Encode) -> list[Pa
     ]
 
 
-def _of_columns(contents: Columns, name: str, version: str, tail: str, encode: Encode) -> memoryview:
+def _of_columns(contents: ListingColumns, name: str, version: str, tail: str, encode: Encode) -> memoryview:
     """Texts that follow each other in a column lie side by side: all of them are one piece already."""
     before, after = f"</Key>{version}<LastModified>", "Z</LastModified><ETag>&quot;"
     shared = _shared_moment(contents.modified)
@@ -196,3 +198,11 @@ def _prefixes(listing: Listing, encode: Encode) -> list[str]:
     if not is_as_it_is("".join(prefixes).encode("utf-8", "surrogatepass"), encode):
         prefixes = [encode(prefix) for prefix in prefixes]
     return [f"{begin}{f'{end}{begin}'.join(prefixes)}{end}"]
+
+
+def access_control(owner: S3Owner) -> bytes:
+    """Of a bucket or an object without a list of its own: the owner may do everything. Policies decide in truth."""
+    schema = 'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:type="CanonicalUser"'
+    grantee = f"{element('ID', owner.id)}{element('DisplayName', owner.name)}"
+    grant = f"<Grant><Grantee {schema}>{grantee}</Grantee><Permission>FULL_CONTROL</Permission></Grant>"
+    return document("AccessControlPolicy", (owner_element(owner), f"<AccessControlList>{grant}</AccessControlList>"))

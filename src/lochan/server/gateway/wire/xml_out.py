@@ -1,35 +1,99 @@
-"""The short answers: errors, deletions, what a bucket or an object is like."""
+"""How text stands in S3's XML, how documents are put together from it, and the short answers: errors, deletions, what a
+bucket is like.
 
-from collections.abc import Iterable, Sequence
+Characters that XML 1.0 cannot hold are written as references all the same, as S3 does: a strict parser then refuses the
+page rather than reading another key. `encoding-type=url` is there for such keys, and most clients ask for it.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from typing import NamedTuple
+from urllib.parse import quote
 
 from lochan.server.gateway.wire.errors import S3Error
-from lochan.server.gateway.wire.xml_listings import Owner, owner_element
-from lochan.server.gateway.wire.xml_text import document, element, escaped, readable
-from lochan.server.gateway.wire.xml_uploads import Checksums, UploadedPart, checksum_elements
+
+_SPECIAL = re.compile("[&<>\"'\x00-\x1f\x7f\ufffe\uffff\ud800-\udfff]")
+_NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
+_UNSAFE = re.compile(r"[^A-Za-z0-9_.~/*-]")
+_NAMED = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;"}
+Encode = Callable[[str], str]
+Part = str | memoryview  # of a document; much of it comes as bytes, and is copied once
 
 
-class Deleted(NamedTuple):
+def escaped(text: str) -> str:
+    return _SPECIAL.sub(_reference, text) if _SPECIAL.search(text) else text
+
+
+def readable(text: str) -> str:
+    """For people: every parser can read it, and it need not be the very text."""
+    return escaped(_NOT_IN_XML.sub("\ufffd", text))
+
+
+def url_encoded(text: str) -> str:
+    """As `encoding-type=url` asks for: safe in XML as well. A space is %20, which every decoder reads."""
+    return _UNSAFE.sub(_percent, text) if _UNSAFE.search(text) else text
+
+
+def encoder(encoding_type: str | None) -> Encode:
+    """For keys, prefixes, markers and delimiters."""
+    return url_encoded if encoding_type == "url" else escaped
+
+
+def is_as_it_is(text: bytes, encode: Encode) -> bool:
+    """Whether encoding would change nothing, as far as one quick look can tell."""
+    return not text.translate(None, _AS_IT_IS[encode])
+
+
+def element(name: str, value: str | int | bool | None, encode: Encode = escaped) -> str:
+    """Nothing at all for None; an empty value has an empty element."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return f"<{name}>{'true' if value else 'false'}</{name}>"
+    return f"<{name}>{encode(value) if isinstance(value, str) else value}</{name}>"
+
+
+def document(name: str, parts: Iterable[Part], namespace: bool = True) -> bytes:
+    """`parts` are elements already."""
+    attribute = ' xmlns="http://s3.amazonaws.com/doc/2006-03-01/"' if namespace else ""
+    head = f'<?xml version="1.0" encoding="UTF-8"?>\n<{name}{attribute}>'
+    inner = (part.encode() if isinstance(part, str) else part for part in parts)
+    return b"".join((head.encode(), *inner, f"</{name}>".encode()))
+
+
+def _reference(found: re.Match[str]) -> str:
+    return _NAMED.get(found[0]) or f"&#{ord(found[0])};"
+
+
+def _percent(found: re.Match[str]) -> str:
+    return _quoted(found[0])
+
+
+@lru_cache(maxsize=4096)
+def _quoted(character: str) -> str:
+    return quote(character.encode("utf-8", "surrogatepass"))
+
+
+_ASCII = "".join(map(chr, range(0x20, 0x7F)))
+
+
+_AS_IT_IS: Mapping[Encode, bytes] = {
+    escaped: _SPECIAL.sub("", _ASCII).encode(),
+    url_encoded: _UNSAFE.sub("", _ASCII).encode(),
+}
+
+
+class DeletedKey(NamedTuple):
     key: str
     version: str | None = None
 
 
-class NotDeleted(NamedTuple):
+class UndeletedKey(NamedTuple):
     key: str
     code: str
     message: str
     version: str | None = None
-
-
-class Parts(NamedTuple):
-    """Those of an object that was uploaded in parts, one page of them."""
-
-    total: int
-    parts: Sequence[UploadedPart]
-    marker: int
-    next_marker: int
-    max_parts: int
-    truncated: bool
 
 
 def error(fault: S3Error, resource: str, request_id: str, host_id: str = "") -> bytes:
@@ -44,7 +108,7 @@ def error(fault: S3Error, resource: str, request_id: str, host_id: str = "") -> 
     return document("Error", parts, namespace=False)
 
 
-def deleted(done: Iterable[Deleted], failed: Iterable[NotDeleted]) -> bytes:
+def deleted(done: Iterable[DeletedKey], failed: Iterable[UndeletedKey]) -> bytes:
     """Nothing is `done` where the client asked to be quiet."""
     good = [f"<Deleted>{element('Key', one.key)}{element('VersionId', one.version)}</Deleted>" for one in done]
     bad = [
@@ -63,50 +127,3 @@ def location(region: str) -> bytes:
 def versioning(status: str | None = None) -> bytes:
     """None: it was never switched on."""
     return document("VersioningConfiguration", (element("Status", status),))
-
-
-def access_control(owner: Owner) -> bytes:
-    """Of a bucket or an object without a list of its own: the owner may do everything. Policies decide in truth."""
-    schema = 'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:type="CanonicalUser"'
-    grantee = f"{element('ID', owner.id)}{element('DisplayName', owner.name)}"
-    grant = f"<Grant><Grantee {schema}>{grantee}</Grantee><Permission>FULL_CONTROL</Permission></Grant>"
-    return document("AccessControlPolicy", (owner_element(owner), f"<AccessControlList>{grant}</AccessControlList>"))
-
-
-def attributes(
-    *,
-    etag: str | None = None,
-    checksums: Checksums | None = None,
-    checksum_type: str | None = None,
-    parts: Parts | None = None,
-    size: int | None = None,
-    storage: bool = False,
-) -> bytes:
-    """Those that were asked for; the tag stands without quotes here."""
-    found = checksum_elements(checksums or {})
-    checksum = f"<Checksum>{found}{element('ChecksumType', checksum_type)}</Checksum>" if found else ""
-    return document(
-        "GetObjectAttributesResponse",
-        (
-            element("ETag", etag),
-            checksum,
-            _object_parts(parts) if parts is not None else "",
-            element("StorageClass", "STANDARD" if storage else None),
-            element("ObjectSize", size),
-        ),
-    )
-
-
-def _object_parts(parts: Parts) -> str:
-    head = (
-        element("PartsCount", parts.total),
-        element("PartNumberMarker", parts.marker),
-        element("NextPartNumberMarker", parts.next_marker),
-        element("MaxParts", parts.max_parts),
-        element("IsTruncated", parts.truncated),
-    )
-    listed = [
-        f"<Part><PartNumber>{part.number}</PartNumber><Size>{part.size}</Size>{checksum_elements(part.checksums)}</Part>"
-        for part in parts.parts
-    ]
-    return f"<ObjectParts>{''.join((*head, *listed))}</ObjectParts>"

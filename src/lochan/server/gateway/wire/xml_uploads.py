@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
 
+from lochan.server.gateway.wire.conditions import quoted
 from lochan.server.gateway.wire.dates import iso_millis
-from lochan.server.gateway.wire.etags import quoted
-from lochan.server.gateway.wire.xml_listings import Owner, owner_element
-from lochan.server.gateway.wire.xml_text import document, element, encoder, escaped, readable
+from lochan.server.gateway.wire.xml_listings import S3Owner, owner_element
+from lochan.server.gateway.wire.xml_out import document, element, encoder, escaped, readable
 
 Checksums = Mapping[str, str]  # in base64, by the algorithm
 
@@ -25,7 +25,7 @@ class UploadedPart(NamedTuple):
     checksums: Checksums = MappingProxyType({})
 
 
-class Upload(NamedTuple):
+class ListedUpload(NamedTuple):
     key: str
     id: str
     initiated: int
@@ -36,24 +36,24 @@ class Upload(NamedTuple):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartListing:
     bucket: str
-    upload: Upload
+    upload: ListedUpload
     parts: Sequence[UploadedPart]
     marker: int
     next_marker: int | None
     max_parts: int
     truncated: bool
-    owner: Owner
+    owner: S3Owner
     encoding_type: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UploadListing:
     bucket: str
-    uploads: Sequence[Upload]
+    uploads: Sequence[ListedUpload]
     prefixes: Sequence[str]
     max_uploads: int
     truncated: bool
-    owner: Owner
+    owner: S3Owner
     key_marker: str = ""
     id_marker: str = ""
     next_key_marker: str | None = None
@@ -150,3 +150,53 @@ def list_uploads(listing: UploadListing) -> bytes:
 
 def checksum_elements(checksums: Checksums) -> str:
     return "".join([element(f"Checksum{algorithm}", value) for algorithm, value in checksums.items()])
+
+
+class ObjectParts(NamedTuple):
+    """Those of an object that was uploaded in parts, one page of them."""
+
+    total: int
+    parts: Sequence[UploadedPart]
+    marker: int
+    next_marker: int
+    max_parts: int
+    truncated: bool
+
+
+def attributes(
+    *,
+    etag: str | None = None,
+    checksums: Checksums | None = None,
+    checksum_type: str | None = None,
+    parts: ObjectParts | None = None,
+    size: int | None = None,
+    storage: bool = False,
+) -> bytes:
+    """Those that were asked for; the tag stands without quotes here."""
+    found = checksum_elements(checksums or {})
+    checksum = f"<Checksum>{found}{element('ChecksumType', checksum_type)}</Checksum>" if found else ""
+    return document(
+        "GetObjectAttributesResponse",
+        (
+            element("ETag", etag),
+            checksum,
+            _object_parts(parts) if parts is not None else "",
+            element("StorageClass", "STANDARD" if storage else None),
+            element("ObjectSize", size),
+        ),
+    )
+
+
+def _object_parts(parts: ObjectParts) -> str:
+    head = (
+        element("PartsCount", parts.total),
+        element("PartNumberMarker", parts.marker),
+        element("NextPartNumberMarker", parts.next_marker),
+        element("MaxParts", parts.max_parts),
+        element("IsTruncated", parts.truncated),
+    )
+    listed = [
+        f"<Part><PartNumber>{part.number}</PartNumber><Size>{part.size}</Size>{checksum_elements(part.checksums)}</Part>"
+        for part in parts.parts
+    ]
+    return f"<ObjectParts>{''.join((*head, *listed))}</ObjectParts>"

@@ -1,0 +1,111 @@
+"""The key that encrypts the secrets of access keys: given by the configuration, or else one that lies in the lake, made
+by whoever needs it first.
+
+In the lake it keeps secrets out of copies of the journal and out of the event feed; whoever may read the whole bucket
+finds both the key and what it locks. Given by the configuration it is on the servers alone.
+
+What is sealed lies on somebody's disk: AES-256-GCM, bound to the id and the user of the access key.
+
+sealed = version (1 byte, 1) + nonce (12 bytes) + ciphertext + tag (16 bytes)
+"""
+
+from collections.abc import Callable
+from hashlib import scrypt
+from typing import TYPE_CHECKING
+
+from lochan.clock import Clock
+from lochan.errors import Corrupt, FutureFormat, Invalid, NotFound, Refused
+from lochan.formats import key_file
+from lochan.ids import Ids
+from lochan.store.create import settle
+from lochan.store.protocol import Store
+from lochan.store.reread import get_decoded
+
+if TYPE_CHECKING:  # loaded by whoever seals or unseals something, and by nobody else
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+PATH = "_lake/keys/secrets"
+GIVEN_BYTES_MIN = 16
+KEY_BYTES = 32
+_PATIENCE_S = 30.0
+_VERSION = b"\x01"
+_NONCE_BYTES = 12
+
+
+class EncryptionKey:
+    """`given` reads what the configuration gave; it is called once, when the key is first needed."""
+
+    def __init__(
+        self, store: Store, clock: Clock, ids: Ids, *, lake: str, given: Callable[[], bytes] | None = None
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._ids = ids
+        self._lake = lake
+        self._given = given
+        self._key = b""
+
+    async def get(self) -> bytes:
+        if not self._key:
+            self._key = derived(self._given(), self._lake) if self._given else await self._read_or_make()
+        return self._key
+
+    async def _read_or_make(self) -> bytes:
+        def decode(data: bytes) -> bytes:
+            return key_file.decode(data, f"{PATH} in {self._store.url}")
+
+        try:
+            return await get_decoded(self._store, PATH, decode)
+        except NotFound:
+            deadline = self._clock.boot() + _PATIENCE_S
+            made = key_file.encode(self._ids.signing_key())
+            return decode(await settle(self._store, PATH, made, self._clock, self._ids, deadline))
+
+
+def derived(given: bytes, lake: str) -> bytes:
+    """Of any text or bytes, slowly: what people think of can be guessed. On somebody's disk, never changes."""
+    if len(given) < GIVEN_BYTES_MIN:
+        raise Invalid(
+            f"the encryption key has {len(given)} bytes; {GIVEN_BYTES_MIN} is the least",
+            hint="make one with: openssl rand -base64 32",
+        )
+    return scrypt(given, salt=f"lochan secrets {lake}".encode(), n=1 << 14, r=8, p=1, dklen=KEY_BYTES)
+
+
+def seal(key: bytes, nonce: bytes, secret: str, *, id: str, user: str) -> bytes:
+    """`nonce` must be new: with one key and one nonce only one secret may ever be encrypted."""
+    return _VERSION + nonce + _cipher(key).encrypt(nonce, secret.encode(), _bound_to(id, user))
+
+
+def unseal(key: bytes, sealed: bytes, *, id: str, user: str) -> str:
+    """Raises Refused where the encryption key is another one, or the bytes were made for another access key."""
+    if sealed[:1] != _VERSION:
+        raise FutureFormat(f"the secret of access key {id!r} was sealed by a newer Lochan", hint="upgrade Lochan")
+    nonce, body = sealed[1 : 1 + _NONCE_BYTES], sealed[1 + _NONCE_BYTES :]
+    cipher = _cipher(key)
+    from cryptography.exceptions import InvalidTag
+
+    try:
+        return cipher.decrypt(nonce, body, _bound_to(id, user)).decode()
+    except InvalidTag:
+        raise Refused(
+            f"the secret of access key {id!r} cannot be decrypted with the lake's encryption key",
+            hint="auth.encrypt.key_file or auth.encrypt.secret_key must say what it said when the key was made",
+        ) from None
+    except ValueError as error:  # no bytes of ours are so short
+        raise Corrupt(f"the secret of access key {id!r} is damaged: {error}") from None
+
+
+def _bound_to(id: str, user: str) -> bytes:
+    return f"lochan access key\0{id}\0{user}".encode()
+
+
+def _cipher(key: bytes) -> "AESGCM":
+    assert len(key) == KEY_BYTES
+    try:
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+    except ImportError as error:
+        raise Invalid(
+            f"access keys need the package cryptography: {error}", hint="pip install 'lochan[server]'"
+        ) from None
+    return AESGCM(key)

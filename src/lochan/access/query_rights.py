@@ -1,0 +1,200 @@
+"""What one user may read by queries: the same that they may read by requests for objects, commits and the rest.
+
+Every question is put to a state of the lake that is new enough for the request (rule A1), whenever it is asked.
+
+rows of a pool         fs:ReadObject of the ref, with no path: a pool is read as a whole
+files                  fs:ReadObject of each; for a pattern also fs:ListObjects of what stands in front of its wildcards
+metadata               the tables below
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lochan.access import resources
+from lochan.access.open_access import OpenAccess
+from lochan.access.rights import Denied, Rights
+from lochan.access.state import Access, principal
+from lochan.errors import Invalid, NotFound
+from lochan.journal.journal import Journal
+from lochan.journal.state import Part
+from lochan.pools.keys import Instant
+from lochan.query import ast
+from lochan.query.sources.meta.past import state_at
+from lochan.versioning.expression import parse
+from lochan.versioning.open_repository import OpenRepository
+from lochan.versioning.repositories import Repositories, Repository
+from lochan.versioning.resolve import resolve
+
+LIST, READ = "fs:ListObjects", "fs:ReadObject"
+# Asked of the repository.
+OF_REPOSITORY: Mapping[str, str] = {
+    "branches": "fs:ListBranches",
+    "tags": "fs:ListTags",
+    "settings": "fs:ReadRepository",
+    "indexrules": "fs:ReadRepository",
+    "branchlog": "fs:ReadEvents",
+    "journal": "fs:ReadEvents",
+}
+# Asked of the ref.
+OF_REF: Mapping[str, str] = {
+    "log": "fs:ReadCommit",
+    "rawlog": "fs:ReadCommit",
+    "changes": "fs:ReadCommit",
+    "staged": "fs:ReadBranch",
+}  # of whose paths those are shown that may be read
+# Asked of all objects at the ref. What a pool's objects hold at the least and the most are values of rows.
+OF_OBJECTS: Mapping[str, str] = {
+    "objects": READ,
+    "partitions": READ,
+    "indexes": READ,
+    "entries": LIST,  # of which those are shown that may be read
+    "ranges": LIST,
+}
+# Asked of each repository, for its rows to be among those of the lake.
+OF_LAKE: Mapping[str, str] = {
+    "pools": "fs:ReadRepository",
+    "repositories": "fs:ReadRepository",
+    "branches": "fs:ListBranches",
+    "tags": "fs:ListTags",
+    "jobs": "fs:ReadEvents",
+}
+_KNOWN = "fs:ListRepositories"
+_WILD = frozenset("*?[")
+
+
+class SourceRead(NamedTuple):
+    repository: str
+    ref: str
+    path: str  # of files, as it was asked for; empty for a pool
+
+
+class QueryRights:
+    """`arrived`: the boot-time clock, read after the request arrived."""
+
+    def __init__(self, access: OpenAccess, user: str, arrived: float) -> None:
+        self._access = access
+        self._user = user
+        self._arrived = arrived
+        self.read: list[SourceRead] = []  # what they were allowed to read the rows of
+
+    async def known(self, all: Sequence[Repository]) -> Sequence[Repository]:
+        rights = await self._rights()
+        return [each for each in all if rights.allow(_KNOWN, resources.repository(each.name))]
+
+    async def check_absent(self, name: str) -> None:
+        if not (await self._rights()).allow(_KNOWN, resources.repository(name)):
+            raise denied(name)
+
+    async def check(self, repository: OpenRepository, source: ast.Source, ref: str) -> None:
+        on = await ref_resource(repository, ref)
+        rights = await self._rights()
+        name = repository.repository.name
+        if not all(rights.allow(*each) for each in _asked(name, on, source)):
+            raise denied(name)
+        if not source.meta:
+            self.read.append(SourceRead(name, ref, source.path))
+
+    async def check_paths(self, repository: OpenRepository, ref: str, paths: Sequence[str]) -> None:
+        readable = await self.readable(repository, ref, pa.array(paths, pa.string()))
+        first = pc.index(readable, False).as_py()
+        if first >= 0:
+            name = repository.repository.name
+            raise Denied(f"you may not read {paths[first]} of `{name}`", hint=f"this needs {READ}")
+
+    async def readable(self, repository: OpenRepository, ref: str, paths: pa.Array) -> pa.Array:
+        front = resources.object_at(await ref_resource(repository, ref), "")
+        rights = await self._rights()
+        certain = rights.allow_below(READ, front)
+        if certain is not None:
+            return pa.repeat(pa.scalar(certain), len(paths))
+        return rights.allow_each(READ, pc.binary_join_element_wise(front, paths, ""))
+
+    async def reads_all(self, repository: OpenRepository, ref: str) -> bool:
+        front = resources.object_at(await ref_resource(repository, ref), "")
+        return (await self._rights()).allow_below(READ, front) is True
+
+    async def shown(self, meta: str, all: Sequence[Repository]) -> Sequence[Repository]:
+        """Those of a moment past by the names they have now, if they are still there."""
+        rights = await self._rights()
+        names = {each.id: each.name for each in self._access.journal.tail.state.of(Repositories).all()}
+        on = [resources.repository(names.get(each.id, each.name)) for each in all]
+        asked = (_KNOWN, OF_LAKE[meta])
+        return [each for each, resource in zip(all, on, strict=True) if _all_of(rights, asked, resource)]
+
+    async def shown_users(self, rows: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+        rights = await self._rights()
+        asked = ("auth:ListUsers", "auth:ReadUser")
+        return [row for row in rows if _all_of(rights, asked, resources.user(row["name"]))]
+
+    async def _rights(self) -> Rights:
+        """To be used before the next await."""
+        return (await self._access.authorised_state(self._arrived)).rights(self._user)
+
+
+def denied(name: str) -> Denied:
+    """Whether it is not there, or not for them."""
+    hint = "`lochan auth can USER ACTION RESOURCE` says what a user may do"
+    return Denied(f"there is no `{name}` that you may read", hint=hint)
+
+
+async def ref_resource(repository: OpenRepository, ref: str) -> str:
+    """A ref that is not there is asked about as a branch, so that nobody learns of a branch by asking for one."""
+    name = repository.repository.name
+    refs, _ = await repository.refs()
+    try:
+        resolved = resolve(refs, ref, now=repository.clock.wall())
+        said = parse(ref).name
+    except NotFound:
+        return resources.branch(name, parse(ref).name)
+    except Invalid:
+        return resources.branch(name, ref.partition("@")[0].partition("/")[0] or ref)
+    if resolved.branch is not None:
+        return resources.branch(name, resolved.branch.name)
+    if refs.find_tag(said) is not None and said == ref:
+        return resources.tag(name, ref)
+    return resources.commit(name, resolved.commit_id)
+
+
+def _asked(name: str, ref: str, source: ast.Source) -> list[tuple[str, str]]:
+    """Actions and what they are asked about. `ref` is a resource too."""
+    if source.meta in OF_REPOSITORY:
+        return [(OF_REPOSITORY[source.meta], resources.repository(name))]
+    if source.meta in OF_REF:
+        return [(OF_REF[source.meta], ref)]
+    if source.path:
+        return _asked_of_files(ref, source.path)
+    return [(OF_OBJECTS[source.meta] if source.meta else READ, resources.object_at(ref, ""))]
+
+
+def _asked_of_files(ref: str, glob: str) -> list[tuple[str, str]]:
+    """Of a single file it is asked before anybody says whether it is there."""
+    at = next((at for at, letter in enumerate(glob) if letter in _WILD), None)
+    if at is None:
+        return [(READ, resources.object_at(ref, glob))]
+    return [(LIST, resources.object_at(ref, glob[:at]))]
+
+
+def _all_of(rights: Rights, actions: Sequence[str], resource: str) -> bool:
+    return all(rights.allow(action, resource) for action in actions)
+
+
+async def user_rows(journal: Journal, parts: tuple[type[Part], ...], time: int | None) -> list[dict[str, Any]]:
+    """The lake's users as rows of a query; no secret is among them. `journal` is the lake's own; `time`: as of that
+    moment."""
+    state = await journal.fresh() if time is None else await state_at(journal, parts, time)
+    access = state.of(Access)
+    return [
+        {
+            "name": user.name,
+            "created": Instant(user.created),
+            "created_by": user.created_by,
+            "policies": list(access.attached_to(principal(user.name))),
+            "keys": len(access.keys_of(user.name)),
+        }
+        for user in access.users()
+    ]

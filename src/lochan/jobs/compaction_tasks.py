@@ -1,0 +1,253 @@
+"""A compaction as executors know it: what is to be merged, some keys of it, its rows cut up by their keys, and the rows
+of a part in order."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import chain
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from lochan.clock import SystemClock
+from lochan.engines.compact import Planned
+from lochan.engines.duckdb.files import files_of
+from lochan.engines.duckdb.load.key_order import Order
+from lochan.engines.duckdb.load.objects import WrittenObject, blob_sql, sort_key
+from lochan.engines.duckdb.objects_at import entries_at, placed
+from lochan.engines.duckdb.rewrite import Rewriting
+from lochan.engines.duckdb.session import Session
+from lochan.formats.entry import Entry
+from lochan.formats.entry_table import table_of
+from lochan.ids import Ids
+from lochan.jobs.load.shuffle import Received, sent
+from lochan.jobs.messages import TaskMessage, reports_errors
+from lochan.jobs.pool_writer import put, spark_folder
+from lochan.jobs.target import PoolTarget, PutCounter
+from lochan.jobs.tasks import shared_out
+from lochan.pools.facts import Facts, ShapeFacts, from_metadata
+from lochan.pools.forms import Form, Forms
+from lochan.pools.snapshot import Owner, Snapshot
+from lochan.query.sources.knowledge import Knowledge
+
+SAMPLE_SCHEMA = "number int, weight double, key binary"
+_SAMPLE = pa.schema([("number", pa.int32()), ("weight", pa.float64()), ("key", pa.binary())])
+_SAMPLE_ROWS = 20_000  # of a group
+_LEAST_ROWS = 20  # of an object
+_ROWS = "merged"
+_KEY = '"#key"'  # no column of a layout is called so
+_BATCH = 32_768
+
+
+class MergeTask(msgspec.Struct, frozen=True, array_like=True):
+    """Some objects of a group, or all of them."""
+
+    group: int
+    entries: tuple[Entry, ...]
+
+    @property
+    def rows(self) -> int:
+        return sum(from_metadata(entry.metadata, entry.path).rows for entry in self.entries)
+
+
+@dataclass(frozen=True, slots=True)
+class MergeGroup:
+    """`forms`: for each form that its objects have, the facts that make it. So whoever has one object knows the layout
+    of all."""
+
+    entries: tuple[Entry, ...]
+    forms: tuple[Facts, ...]
+    rows: int
+    pieces: int  # objects that it is to become
+    bounds: tuple[bytes, ...] = ()  # between its parts, as sort keys
+    first: int = 0  # the number of its first part among those of all groups
+
+    @property
+    def alone(self) -> bool:
+        """Whether one task does it. Rows that are text are not cut up: they have no columns to tell their keys."""
+        return self.pieces == 1 or any(form.body for form in self.forms)
+
+
+@dataclass(frozen=True, slots=True)
+class Merging:
+    """The same for all tasks of a compaction; without the groups' entries, which each task has of its own."""
+
+    target: PoolTarget
+    groups: tuple[MergeGroup, ...]
+
+
+def groups_of(plan: Planned) -> Iterator[MergeGroup]:
+    snapshot = plan.snapshot
+    for group, indices in zip(plan.groups, plan.indices(), strict=True):
+        pieces = max(1, round(group.bytes / snapshot.settings.size_bytes))
+        yield MergeGroup(tuple(entries_at(snapshot, indices)), _forms(snapshot, indices), group.rows, pieces)
+
+
+def split(groups: Iterable[MergeGroup]) -> list[MergeTask]:
+    """The tasks of those that are cut up."""
+    return [
+        MergeTask(number, lot)
+        for number, group in enumerate(groups)
+        if not group.alone
+        for lot in shared_out(group.entries)
+    ]
+
+
+def _forms(snapshot: Snapshot, indices: Sequence[int]) -> tuple[Facts, ...]:
+    """Without what differs between objects of one form."""
+    found = {form_of(snapshot.facts(index)): None for index in indices}
+    return tuple(found)
+
+
+def form_of(facts: Facts) -> Facts:
+    shapes = tuple(ShapeFacts(each.id, each.shape, min(each.rows, 1)) for each in facts.shapes)
+    return Facts(
+        rows=0,
+        keyless=0,
+        key_min=b"",
+        key_max=b"",
+        shapes=shapes,
+        body=facts.body,
+        keys=facts.keys,
+        decimals=facts.decimals,
+        times=facts.times,
+    )
+
+
+def merge_alone(merging: Merging, tasks: Iterable[pa.RecordBatch]) -> Iterator[TaskMessage]:
+    """Whole groups: objects on the store."""
+    with reports_errors():
+        for task in _tasks(tasks):
+            with _read(merging, task, whole=False) as (_, rewriting):
+                yield from _stored(merging.target, rewriting.written())
+
+
+def sample(merging: Merging, tasks: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Some keys of each group, and for how many rows each of them stands."""
+    with reports_errors():
+        for task in _tasks(tasks):
+            group = merging.groups[task.group]
+            with _read(merging, task, whole=True) as (session, rewriting):
+                key, rows = _keyed(rewriting, merging.target)
+                count = max(_LEAST_ROWS * len(task.entries), _SAMPLE_ROWS * task.rows // max(1, group.rows))
+                found = session.table(f"SELECT {key} AS key FROM ({rows}) USING SAMPLE {count} ROWS")
+            if len(found):
+                yield _told(task, found["key"].combine_chunks().cast(pa.binary()))
+
+
+def cut(merging: Merging, tasks: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """All rows of objects, for the parts that they lie in."""
+    with reports_errors():
+        for task in _tasks(tasks):
+            group = merging.groups[task.group]
+            with _read(merging, task, whole=True) as (session, rewriting):
+                key, rows = _keyed(rewriting, merging.target)
+                part = _part(group.bounds, 0, len(group.bounds))
+                keyed = f"SELECT {key} AS {_KEY}, * FROM ({rows})"
+                for batch in session.stream(f"SELECT {part}, * EXCLUDE {_KEY} FROM ({keyed})", _BATCH):
+                    parts = batch.column(0).to_numpy(zero_copy_only=False).astype(np.int32)
+                    yield from sent(batch.select(batch.schema.names[1:]), parts + np.int32(group.first))
+
+
+def merge_part(merging: Merging, records: Iterable[pa.RecordBatch]) -> Iterator[TaskMessage]:
+    """Of the rows that `cut` sent here: one object on the store."""
+    each = iter(records)
+    first = next(each, None)
+    if first is None:
+        return
+    group = _group_of(merging.groups, first.column("part")[0].as_py())
+    target = merging.target
+    with reports_errors(), _session(target) as session:
+        knowledge = Knowledge(_known_forms(Forms(), group))
+        rewriting = Rewriting(session, session, target.settings, knowledge, 0, whole=True)
+        _take(session, rewriting, Received(chain([first], each)))
+        yield from _stored(target, rewriting.written())
+
+
+@contextmanager
+def _read(merging: Merging, task: MergeTask, *, whole: bool) -> Iterator[tuple[Session, Rewriting]]:
+    """The objects of a task, to be rewritten. `whole`: as its group lays them out."""
+    target, group = merging.target, merging.groups[task.group]
+    store = target.store(SystemClock(), Ids())
+    files = files_of(store)
+    snapshot = Snapshot([Owner(target.repository_id, "a compaction")], target.settings, [table_of(task.entries)])
+    forms = Forms()
+    with _session(target, files.folders) as session, _session(target) as spare:
+        paths = asyncio.run(placed(files, snapshot, snapshot.all.tolist(), session.folder))
+        size = int(snapshot.sizes.sum())
+        knowledge = Knowledge(_known_forms(forms, group))
+        rewriting = Rewriting(session, spare, target.settings, knowledge, size, whole=whole)
+        by_form: dict[int, list[int]] = {}
+        for index in paths:
+            by_form.setdefault(knowledge.forms.index(forms.of(snapshot.facts(index))), []).append(index)
+        for number, indices in by_form.items():
+            rewriting.add(knowledge.forms[number], [paths[index] for index in indices])
+        yield session, rewriting
+
+
+def _keyed(rewriting: Rewriting, target: PoolTarget) -> tuple[str, str]:
+    """The sort key of each row, and the rows: all of a group have one layout."""
+    known, [relation] = rewriting.laid_out()
+    by = Order(relation.layout, target.settings, known.by_id).by()
+    return (sort_key(by) if by else "''::BLOB"), relation.sql
+
+
+def _take(session: Session, rewriting: Rewriting, received: Received) -> None:
+    begun = False
+    for chunk in received.chunks():
+        assert isinstance(chunk, pa.RecordBatch)
+        session.connection.register("chunk", chunk)
+        session.execute(f"INSERT INTO {_ROWS} FROM chunk" if begun else f"CREATE TABLE {_ROWS} AS FROM chunk")
+        session.connection.unregister("chunk")
+        begun = True
+    rewriting.add_laid_out(_ROWS)
+
+
+def _stored(target: PoolTarget, files: Iterator[WrittenObject]) -> Iterator[TaskMessage]:
+    clock, ids = SystemClock(), Ids()
+    putting = PutCounter(target.store(clock, ids))
+    writer = target.writer(putting.store, clock, ids)
+    with asyncio.Runner() as runner:
+        for written in files:
+            yield putting.message(runner.run(put(writer, written)), written.facts.rows)
+
+
+def _part(bounds: Sequence[bytes], low: int, high: int) -> str:
+    """How many of the bounds are not greater than the key, by a tree of comparisons."""
+    if low == high:
+        return f"{low}"
+    middle = (low + high) // 2
+    below, above = _part(bounds, low, middle), _part(bounds, middle + 1, high)
+    return f"CASE WHEN {_KEY} < {blob_sql(bounds[middle])} THEN {below} ELSE {above} END"
+
+
+def _group_of(groups: Sequence[MergeGroup], part: int) -> MergeGroup:
+    return next(group for group in reversed(groups) if not group.alone and group.first <= part)
+
+
+def _known_forms(forms: Forms, group: MergeGroup) -> list[Form]:
+    return [forms.of(facts) for facts in group.forms]
+
+
+def _told(task: MergeTask, keys: pa.Array) -> pa.RecordBatch:
+    count = len(keys)
+    columns = [pa.repeat(task.group, count), pa.repeat(task.rows / count, count), keys]
+    return pa.table(columns, names=_SAMPLE.names).cast(_SAMPLE).combine_chunks().to_batches()[0]
+
+
+def _session(target: PoolTarget, folders: Sequence[str] | None = None) -> Session:
+    """Two of these are within what a task may use."""
+    limits = target.limits._replace(memory_bytes=target.limits.memory_bytes // 2)
+    return Session(limits, folders=folders, temp=target.temp or spark_folder(), ordered=False)
+
+
+def _tasks(batches: Iterable[pa.RecordBatch]) -> Iterator[MergeTask]:
+    for batch in batches:
+        yield from (_decoder.decode(data) for data in batch.column("task").to_pylist())
+
+
+_decoder = msgspec.msgpack.Decoder(MergeTask)

@@ -1,0 +1,114 @@
+"""What an executor does with a task's rows: the embedded loader makes objects of them, which are put to the store.
+
+So the shapes, the statistics and the order of rows are those of any other load. A task holds no more in memory than its
+limit; what does not fit lies on its machine's disk meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+
+from lochan.clock import SystemClock
+from lochan.engines.duckdb.load.loader import Loader
+from lochan.engines.duckdb.load.objects import WrittenObject
+from lochan.engines.duckdb.session import Session
+from lochan.formats.entry import Entry
+from lochan.ids import Ids
+from lochan.ingest.lines import Lines
+from lochan.ingest.tabular import BATCH_ROWS
+from lochan.jobs.messages import TaskMessage, reports_errors
+from lochan.jobs.target import PoolTarget, PutCounter
+from lochan.pools.faults import FAIL, Faults
+from lochan.pools.object_upload import ObjectWriter
+
+_PIECE_BYTES = 2 << 20
+_BATCH_BYTES = 32 << 20
+
+
+def write_rows(target: PoolTarget, batches: Iterable[pa.RecordBatch]) -> Iterator[TaskMessage]:
+    """Rows in typed columns, in any order."""
+
+    def fill(loader: Loader) -> None:
+        for batch in joined(batches):
+            loader.take_batch(batch)
+
+    return write(target, fill)
+
+
+def write_lines(target: PoolTarget, lines: Iterable[Lines], *, on_error: str = FAIL) -> Iterator[TaskMessage]:
+    """Rows as JSON texts, in any order, with the places they come from."""
+
+    def fill(loader: Loader) -> None:
+        for chunk in lines:
+            loader.take(chunk)
+
+    return write(target, fill, on_error=on_error)
+
+
+def write(
+    target: PoolTarget, fill: Callable[[Loader], None], *, on_error: str = FAIL, faults: Faults | None = None
+) -> Iterator[TaskMessage]:
+    """All that `fill` gives the loader; a message for each object. `faults` are told of what is no row, by their own
+    policy. Raises TaskFailed, which `explained` reads."""
+    with (
+        reports_errors(),
+        Session(target.limits, temp=target.temp or spark_folder(), ordered=False) as session,
+        asyncio.Runner() as runner,
+    ):
+        clock, ids = SystemClock(), Ids()
+        putting = PutCounter(target.store(clock, ids))
+        writer = target.writer(putting.store, clock, ids)
+        faults = Faults(on_error) if faults is None else faults
+        loader = Loader(session, target.settings, faults)
+        fill(loader)
+        for written in loader.objects():
+            yield putting.message(runner.run(put(writer, written)), written.facts.rows)
+        if faults.count:
+            yield TaskMessage(faults=faults.count, first_faults=tuple(faults.first))
+
+
+def joined(batches: Iterable[pa.RecordBatch], rows_max: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
+    """Few large ones of many small: each costs the loader a statement of its own, and Spark's are of 10,000 rows."""
+    held: list[pa.RecordBatch] = []
+    rows = size = 0
+    for batch in batches:
+        if held and (rows + batch.num_rows > rows_max or batch.schema != held[0].schema):
+            yield _one(held)
+            held, rows, size = [], 0, 0
+        if not batch.num_rows:
+            continue
+        held.append(batch)
+        rows, size = rows + batch.num_rows, size + batch.nbytes
+        if size > _BATCH_BYTES:
+            yield _one(held)
+            held, rows, size = [], 0, 0
+    if held:
+        yield _one(held)
+
+
+def _one(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    return batches[0] if len(batches) == 1 else pa.concat_batches(batches)
+
+
+async def put(writer: ObjectWriter, written: WrittenObject) -> Entry:
+    """The file is gone then."""
+    entry = await writer.write(_pieces(written.file), written.facts)
+    written.file.unlink()
+    return entry
+
+
+async def _pieces(file: Path) -> AsyncIterator[bytes]:
+    with file.open("rb") as stream:
+        while piece := await asyncio.to_thread(stream.read, _PIECE_BYTES):
+            yield piece
+
+
+def spark_folder() -> str | None:
+    """Where Spark puts what does not fit into memory: it has room, and is swept when a worker was killed."""
+    folder = os.environ.get("SPARK_LOCAL_DIRS", "").partition(",")[0]
+    return folder if folder and Path(folder).is_dir() else None

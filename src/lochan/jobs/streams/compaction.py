@@ -1,0 +1,97 @@
+"""When the small objects of a stream are merged, and how far: eight commits into one object, eight of those into one,
+and so on up to the pool's own size. So a row is written again only as often as its object has grown eightfold.
+
+It is never why a stream ends: what was not merged now will be merged in another round.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+
+import duckdb
+import pyarrow.compute as pc
+
+from lochan.engines.compact import Compacted, CompactRequest, compact
+from lochan.engines.duckdb.compact import snapshot_of
+from lochan.engines.duckdb.limits import Limits
+from lochan.engines.query_context import QueryContext
+from lochan.errors import ConcurrentCommit, LochanError, NothingToDo
+from lochan.formats.record import Actor
+from lochan.pools.upkeep import Policy
+from lochan.versioning.open_repository import OpenRepository
+
+FAN = 8
+_ROOM = 1.25  # merged rows take less, and what was merged must not be small again in the next round
+# Where keys come in no order, everything runs into everything, and each round would write all of it again.
+_OVERLAPPING = 2 * FAN
+_LIMITS = Limits(memory_bytes=512 << 20, threads=1)  # the stream goes on meanwhile
+_ROUNDS = 3
+_TOO_MANY = 2  # times as many objects as the rows would fill
+_log = logging.getLogger("lochan.ingest")
+
+
+class CompactionSchedule:
+    """`size_bytes` is what an object of the pool is to have."""
+
+    def __init__(self, size_bytes: int) -> None:
+        self._size_bytes = size_bytes
+        self._commits = self._bytes = 0
+
+    def landed(self, size_bytes: int) -> CompactRequest | None:
+        """A commit of so many bytes has come to the branch: what is to be merged now, if anything."""
+        self._commits += 1
+        self._bytes += size_bytes
+        if self._commits % FAN:
+            return None
+        fit = int(self._bytes / self._commits * self._together() * _ROOM)
+        return CompactRequest(policy=Policy(_OVERLAPPING, 1), size_bytes=min(self._size_bytes, max(1, fit)))
+
+    def _together(self) -> int:
+        """How many commits one object is to hold: the greatest power of eight that their number is a multiple of."""
+        commits = 1
+        while self._commits % (commits * FAN) == 0:
+            commits *= FAN
+        return commits
+
+
+async def compact_stream(
+    at: QueryContext, pool: str, branch: str, wish: CompactRequest, *, actor: Actor, last: bool = False
+) -> Compacted | None:
+    """`last`: the stream stops, and is to leave no more than twice as many objects as its rows would fill; where there
+    are no more, nothing is done. None: nothing was done, or it could not be, which is logged."""
+    try:
+        repository = await at.catalog.open_repository(pool)
+        try:
+            if last and not await _too_many(repository, branch, wish.size_bytes):
+                return None
+            return await _tend(at, repository, branch, wish, actor)
+        finally:
+            await repository.close()
+    except (LochanError, OSError, duckdb.Error) as error:
+        _log.warning("could not compact %s@%s: %s", pool, branch, error)
+        return None
+
+
+async def _tend(
+    at: QueryContext, repository: OpenRepository, branch: str, wish: CompactRequest, actor: Actor
+) -> Compacted | None:
+    """More than once: what overlapped was merged first, and may be small beside its neighbours then."""
+    done = None
+    for _ in range(_ROUNDS):
+        try:
+            done = await compact(repository, branch, at.files, wish, actor=actor, limits=_LIMITS)
+        except NothingToDo:
+            break
+        except ConcurrentCommit:
+            continue
+    return done
+
+
+async def _too_many(repository: OpenRepository, branch: str, size_bytes: int) -> bool:
+    refs, _ = await repository.refs()
+    id = refs.branch(branch).head
+    snapshot = await snapshot_of(repository, id, await repository.tree(refs.commit(id)))
+    total = pc.sum(snapshot.spans["size"]).as_py() or 0
+    ideal = max(1, math.ceil(total / (size_bytes or snapshot.settings.size_bytes)))
+    return bool(snapshot.spans.num_rows > _TOO_MANY * ideal)

@@ -1,0 +1,172 @@
+"""What is around every request: its id, who asks, what its failures look like, and a line in the log."""
+
+import json
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from hashlib import sha256
+from hmac import compare_digest
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from lochan.clock import Clock
+from lochan.errors import LochanError
+from lochan.ids import Ids
+from lochan.server.access_log import AccessLine, AccessLog
+from lochan.server.api.authentication import authenticate
+from lochan.server.api.context import CONTEXT, Api, RequestContext
+from lochan.server.api.errors import HttpError, error_response, message
+from lochan.server.api.routes import OPEN, Row
+from lochan.server.connection_guard import BodyPace, ConnectionGuard
+from lochan.server.connections import client_text
+
+BASE = "/api/v1/"
+_log = logging.getLogger("lochan.server")
+
+
+def routes(rows: Sequence[Row]) -> list[Route]:
+    """One for each path, so that it knows all of its methods."""
+    paths: dict[str, dict[str, Row]] = {}
+    for row in rows:
+        paths.setdefault(row.path, {})[row.method] = row
+    return [Route(path, _guarded(by_method), methods=list(by_method)) for path, by_method in paths.items()]
+
+
+def _guarded(rows: Mapping[str, Row]) -> Callable[[Request], Awaitable[Response]]:
+    """Their handlers, for who may call them; whatever fails has an answer."""
+
+    async def handle(request: Request) -> Response:
+        context: RequestContext = request.scope[CONTEXT]
+        row = rows["GET" if request.method == "HEAD" else request.method]
+        context.operation = row.name
+        api: Api = request.app.state.api
+        try:
+            return await row.handle(api, await _let_in(api, request, row))
+        except (HttpError, LochanError) as error:
+            return _in_its_form(request, error_response(error))
+        except Exception as error:
+            _log.error("request %s %s %s failed", context.id, request.method, request.url.path, exc_info=error)
+            words = f"the server has failed; its log says more, under the request id {context.id}"
+            return _in_its_form(request, message(500, words))
+
+    return handle
+
+
+async def _let_in(api: Api, request: Request, row: Row) -> Request:
+    """The request, with a body that is looked at while it comes."""
+    sha256 = ""
+    if row.action != OPEN:
+        sha256 = await authenticate(api, request)
+        context: RequestContext = request.scope[CONTEXT]
+        api.guard.authenticated(context.source)
+    pace = BodyPace(api.listener.s3.idle_s, api.listener.limits.body_bytes_per_s)
+    return Request(request.scope, checked_receive(request.receive, pace, sha256))
+
+
+def _in_its_form(request: Request, answer: Response) -> Response:
+    """Only below the base of the API is JSON spoken."""
+    if request.url.path.startswith(BASE):
+        return answer
+    words = json.loads(bytes(answer.body))["message"]
+    kept = {name: value for name, value in answer.headers.items() if name not in ("content-length", "content-type")}
+    return PlainTextResponse(f"{words}\n", answer.status_code, kept)
+
+
+async def no_route(request: Request, error: Exception) -> Response:
+    """Only below the base of the API is JSON spoken."""
+    assert isinstance(error, HTTPException), "it is the handler of these"
+    if not request.url.path.startswith(BASE):
+        return PlainTextResponse(f"{error.detail}\n", error.status_code, error.headers)
+    words = {404: "there is no such resource", 405: f"this resource does not support {request.method}"}
+    return message(error.status_code, words.get(error.status_code, error.detail), error.headers)
+
+
+class Middleware:
+    """The application, as Granian calls it."""
+
+    def __init__(self, app: ASGIApp, clock: Clock, ids: Ids, log: AccessLog | None, guard: ConnectionGuard) -> None:
+        self._app = app
+        self._guard = guard
+        self._clock = clock
+        self._log = log
+        self._process = ids.put_id().hex()[:8].upper()
+        self._requests = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        context = scope[CONTEXT] = self._context(scope)
+        status, sent = 0, 0
+
+        async def sending(told: Message) -> None:
+            nonlocal status, sent
+            if told["type"] == "http.response.start":
+                status = told["status"]
+                told["headers"] = [*told.get("headers", ()), (b"x-request-id", context.id.encode())]
+            await send(told)
+            sent += len(told.get("body", b""))
+
+        client = self._guard.begin(context.source)
+        try:
+            await (self._refusal(scope) or self._app)(scope, receive, sending)
+        finally:
+            self._guard.end(client)
+            self._log_request(scope, context, status, sent)
+
+    def _refusal(self, scope: Scope) -> Response | None:
+        """Of what is no request to look at."""
+        hosts = [value for name, value in scope["headers"] if name == b"host"]  # Granian makes an empty one of none
+        if len(hosts) > 1 or (not any(hosts) and scope["http_version"] == "1.1"):
+            return PlainTextResponse("an HTTP/1.1 request must have exactly one Host header\n", 400)
+        if self._guard.is_full:
+            headers = (
+                {"retry-after": "1", "connection": "close"} if scope["http_version"] < "2" else {"retry-after": "1"}
+            )
+            words = "the server is busy; try again"
+            return _in_its_form(Request(scope), message(503, words, headers))
+        return None
+
+    def _context(self, scope: Scope) -> RequestContext:
+        self._requests += 1
+        client = scope.get("client")
+        source = client_text(client[0], client[1]) if client else ""
+        return RequestContext(f"{self._process}{self._requests:08X}", self._clock.boot(), source)
+
+    def _log_request(self, scope: Scope, context: RequestContext, status: int, sent: int) -> None:
+        """Of those that look after the server there are too many to tell."""
+        if self._log is None or not scope["path"].startswith(BASE):
+            return
+        seconds = self._clock.boot() - context.arrived
+        now, method, path = self._clock.wall(), scope["method"], scope["path"]
+        self._log.add(
+            AccessLine(
+                now, context.source, context.user, context.operation, method, path, status, sent, seconds, context.id
+            )
+        )
+
+
+def checked_receive(receive: Receive, pace: BodyPace, sha256_hex: str) -> Receive:
+    """The same with errors: 408 for a client that is too slow, 400 at the end of a body that was not signed. An empty
+    `sha256_hex` asks for nothing."""
+    digest = sha256()
+
+    async def receiving() -> Message:
+        try:
+            message = await pace.wait(receive())
+        except TimeoutError:
+            raise HttpError(408, "the body came too slowly", connection="close") from None
+        if message["type"] != "http.request":
+            return message
+        body = message.get("body", b"")
+        pace.got(len(body))
+        if sha256_hex:
+            digest.update(body)
+            if not message.get("more_body", False) and not compare_digest(digest.hexdigest(), sha256_hex):
+                raise HttpError(400, "the body is not the one that was signed: its SHA-256 differs")
+        return message
+
+    return receiving

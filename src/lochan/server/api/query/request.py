@@ -1,0 +1,134 @@
+"""What a query's request asks for: its body, checked against what the server allows, and the form of the answer, which
+the Accept header names."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from lochan.config.kinds import LENGTH, SIZE, Kind, Place
+from lochan.engines.duckdb.limits import shown
+from lochan.errors import Invalid
+from lochan.query.language import is_sql
+from lochan.server.api.errors import HttpError
+from lochan.server.settings import QuerySettings
+from lochan.versioning.expression import parse as parse_ref
+
+BODY_BYTES_MAX = 1 << 20
+_NOWHERE = Place(Path("/"), Path("/"))
+NDJSON = "application/x-ndjson"
+# By what a result calls them; the first is for who does not say.
+FORMS = {
+    NDJSON: "ndjson",
+    "application/json": "json",
+    "text/csv": "csv",
+    "application/vnd.apache.arrow.stream": "arrow",
+    "application/vnd.apache.parquet": "parquet",
+}
+_SENT_AS = {"text/csv": "text/csv; charset=utf-8; header=present"}
+
+
+class QueryRequest(NamedTuple):
+    query: str
+    engine: str
+    limit: int | None  # of rows
+    seconds: float
+    memory_bytes: int
+    at: str  # where sources are read that name no ref
+    pool: str  # what a query without `from` reads
+    go_on: bool
+
+
+class _Body(msgspec.Struct, forbid_unknown_fields=True):
+    query: str
+    language: Literal["query", "sql"] = "query"
+    engine: Literal["auto", "duckdb", "spark"] = "auto"
+    limit: int | None = None
+    timeout: float | str | None = None
+    memory: int | str | None = None
+    at: str = ""
+    pool: str = ""
+    go_on: bool = False
+
+
+def parse_request(data: bytes, settings: QuerySettings) -> QueryRequest:
+    """Raises 400, saying which field is wrong. More than the server allows is asked for in vain, and said so."""
+    try:
+        body = _decoder.decode(data)
+    except msgspec.DecodeError as error:  # no JSON, or not of this form
+        raise HttpError(400, f"the body is not a query request: {error}") from None
+    if body.limit is not None and body.limit < 0:
+        raise HttpError(400, "limit: must be 0 or more")
+    _check_language(body)
+    seconds = _within("timeout", body.timeout, LENGTH, settings.seconds, f"{settings.seconds:g}s")
+    memory = _within("memory", body.memory, SIZE, settings.memory_bytes, shown(settings.memory_bytes))
+    at = _ref(body.at)
+    return QueryRequest(body.query, body.engine, body.limit, seconds, int(memory), at, body.pool, body.go_on)
+
+
+def _check_language(body: _Body) -> None:
+    if not body.query.strip():
+        raise HttpError(400, "query: must not be empty")
+    if body.language == "sql" and not is_sql(body.query):
+        raise HttpError(400, "query: this is not SQL: it must begin with select or with")
+
+
+def _within(name: str, given: float | str | None, kind: Kind, most: float, most_shown: str) -> float:
+    if given is None:
+        return most
+    try:
+        value = kind.parse(str(given), _NOWHERE)
+    except ValueError:
+        raise HttpError(400, f"{name}: {str(given)[:50]!r} is not {kind.expected}") from None
+    assert isinstance(value, int | float)
+    if not 0 < value <= most:
+        raise HttpError(
+            400, f"{name}: {str(given)[:50]} is not between 0 and {most_shown}, the most this server allows"
+        )
+    return value
+
+
+def _ref(text: str) -> str:
+    """As it stands behind an @."""
+    if text:
+        try:
+            parse_ref(f"main@{text}" if text.startswith("{") else text)
+        except Invalid as error:
+            raise HttpError(400, f"at: {error}") from None
+    return text
+
+
+_decoder = msgspec.json.Decoder(_Body)
+
+
+class OutputForm(NamedTuple):
+    name: str
+    media_type: str  # as it is sent
+
+
+def accepted(header: str) -> OutputForm:
+    """The one that is liked best, the earlier of equals. Raises 406."""
+    best, found = 0.0, ""
+    for pattern, quality in _ranges(header or "*/*"):
+        fits = next((each for each in FORMS if _fits(pattern, each)), "")
+        if fits and quality > best:
+            best, found = quality, fits
+    if not found:
+        raise HttpError(406, f"Accept must name one of {', '.join(FORMS)}")
+    return OutputForm(FORMS[found], _SENT_AS.get(found, found))
+
+
+def _ranges(header: str) -> Iterator[tuple[str, float]]:
+    for part in header.split(","):
+        pattern, *parameters = (each.strip().lower() for each in part.split(";"))
+        named = dict(each.partition("=")[::2] for each in parameters)
+        try:
+            yield pattern, float(named.get("q", "1"))
+        except ValueError:
+            yield pattern, 0.0
+
+
+def _fits(pattern: str, media_type: str) -> bool:
+    kind, _, rest = pattern.partition("/")
+    return pattern in ("*/*", media_type) or (rest == "*" and media_type.startswith(f"{kind}/"))

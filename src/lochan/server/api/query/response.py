@@ -1,0 +1,106 @@
+"""A query's rows as the body of an answer, as fast as the client takes them.
+
+An error before the first byte is an answer of its own. After it there is none: the body then breaks off without its
+last chunk, so that no client can take what it has for all there is. Who hangs up, or stands still, cancels the query.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable
+from contextlib import suppress
+from typing import Any
+
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from lochan.errors import LochanError
+from lochan.server.api.errors import error_response, message
+from lochan.server.api.query.queries import Queries
+from lochan.server.api.query.query_run import QueryRun
+from lochan.server.connections import hang_up
+
+ID = "x-query-id"
+_log = logging.getLogger("lochan.server")
+
+
+class _Left(Exception):
+    """The client has, or somebody has given the query up: there is no more to send."""
+
+
+class QueryResponse(Response):
+    def __init__(self, queries: Queries, run: QueryRun, patience_s: float) -> None:
+        self._queries = queries
+        self._run = run
+        self._patience_s = patience_s
+        self.background = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        left = asyncio.ensure_future(_left(receive))
+        try:
+            piece = await self._next(left)
+            if piece is None and self._run.error is not None:
+                await self._failed(self._run.error)(scope, receive, send)
+            else:
+                await self._send(piece, left, send)
+        except (_Left, TimeoutError):
+            _log.debug("query %s: its rows are not wanted any more", self._run.id)
+            if scope["http_version"] < "2":  # where there may be others on the connection, only this one is reset
+                hang_up(self._run.source)
+        finally:
+            left.cancel()
+            if self._run.is_over:
+                self._run.pieces.drop()
+            else:
+                self._queries.give_up(self._run)
+
+    def _failed(self, error: BaseException) -> Response:
+        known = isinstance(error, LochanError)
+        answer = error_response(error) if known else message(500, "the server has failed; its log says more")  # type: ignore[arg-type]
+        answer.headers[ID] = self._run.id
+        return answer
+
+    async def _send(self, piece: bytes | None, left: "asyncio.Future[None]", send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": self._head()})
+        while piece is not None:
+            body = {"type": "http.response.body", "body": piece, "more_body": True}
+            async with asyncio.timeout(self._patience_s):
+                await _unless(send(body), left, self._run.given_up)
+            piece = await self._next(left)
+        if self._run.error is None:
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+        # Otherwise the server, which was not told of an end, breaks the connection off.
+
+    async def _next(self, left: "asyncio.Future[None]") -> bytes | None:
+        piece: bytes | None = await _unless(self._run.pieces.take(), left)
+        return piece
+
+    def _head(self) -> list[tuple[bytes, bytes]]:
+        run = self._run
+        found = {
+            "content-type": run.form.media_type,
+            "cache-control": "no-store",
+            ID: run.id,
+            "x-query-engine": run.engine,
+            "x-query-warnings": str(len(run.warnings)),
+        }
+        return [(name.encode(), value.encode()) for name, value in found.items()]
+
+
+async def _left(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _unless(step: Awaitable[Any], *ends: "asyncio.Future[Any]") -> Any:
+    """What the step gives. Raises _Left where one of the others is done before."""
+    doing: asyncio.Future[Any] = asyncio.ensure_future(step)
+    try:
+        await asyncio.wait({doing, *ends}, return_when=asyncio.FIRST_COMPLETED)
+        if not doing.done():
+            raise _Left
+        return doing.result()
+    finally:
+        if not doing.done():
+            doing.cancel()
+            with suppress(asyncio.CancelledError):
+                await doing

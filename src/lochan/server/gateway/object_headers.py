@@ -1,0 +1,133 @@
+"""What headers say of an object: those that are kept with it when it is written, and those that it is answered with."""
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from lochan.formats.entry import Entry
+from lochan.pools.objects import users_metadata
+from lochan.server.gateway.request import Headers, S3Request
+from lochan.server.gateway.wire.body import stored_content_encoding
+from lochan.server.gateway.wire.checksums import HASHERS, type_of
+from lochan.server.gateway.wire.dates import http_date
+from lochan.server.gateway.wire.errors import S3Error
+
+METADATA_BYTES_MAX = 2048
+_KEPT = ("cache-control", "content-disposition", "content-encoding", "content-language", "expires")
+_META = "x-amz-meta-"
+_CONTROL = re.compile("[\x00-\x08\x0a-\x1f\x7f]")
+# What a client may ask for with an object and would rely on: that it is encrypted, locked, appended to.
+_UNKEPT = frozenset(
+    (
+        *(f"x-amz-server-side-encryption{rest}" for rest in ("", "-aws-kms-key-id", "-bucket-key-enabled", "-context")),
+        *(f"x-amz-server-side-encryption-customer-{rest}" for rest in ("algorithm", "key", "key-md5")),
+        *(f"x-amz-copy-source-server-side-encryption-customer-{rest}" for rest in ("algorithm", "key", "key-md5")),
+        *("x-amz-write-offset-bytes", "x-amz-bucket-object-lock-enabled"),
+        *(f"x-amz-object-lock-{rest}" for rest in ("legal-hold", "mode", "retain-until-date")),
+    )
+)
+_OVERRIDES = {
+    "response-content-type": "content-type",
+    "response-content-language": "content-language",
+    "response-expires": "expires",
+    "response-cache-control": "cache-control",
+    "response-content-disposition": "content-disposition",
+    "response-content-encoding": "content-encoding",
+}
+_NONE: Mapping[str, str] = {}
+_SECOND = 1_000_000
+_TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")  # HTTP's word for what a header's name is made of
+
+
+class ObjectHeaders(NamedTuple):
+    content_type: str
+    headers: dict[str, str]
+    metadata: dict[str, str]
+
+
+def refuse_unsupported(headers: Mapping[str, str]) -> None:
+    """Raises NotImplemented: better than to store an object and not what was asked for with it."""
+    if _UNKEPT.isdisjoint(headers):
+        return
+    if any(headers[name].lower() not in ("", "false", "off") for name in _UNKEPT & headers.keys()):
+        raise unsupported()
+
+
+def unsupported() -> S3Error:
+    return S3Error("NotImplemented", "A header or query you provided implies functionality that is not implemented.")
+
+
+def kept_headers(headers: Mapping[str, str]) -> ObjectHeaders:
+    """Raises MetadataTooLarge, and InvalidArgument for what no header could say: the fields of a form can hold it."""
+    kept = {name: headers[name] for name in _KEPT if name in headers}
+    if "aws-chunked" in kept.get("content-encoding", "").lower():
+        kept["content-encoding"] = stored_content_encoding(kept["content-encoding"])
+        if not kept["content-encoding"]:
+            del kept["content-encoding"]
+    metadata = {name[len(_META) :]: value for name, value in headers.items() if name.startswith(_META)}
+    if metadata:
+        size = sum(len(name.encode()) + len(value.encode()) for name, value in metadata.items())
+        if size > METADATA_BYTES_MAX:
+            raise S3Error("MetadataTooLarge", Size=str(size), MaxSizeAllowed=str(METADATA_BYTES_MAX))
+    content_type = headers.get("content-type", "")
+    if _CONTROL.search("".join((content_type, *kept.values(), *metadata.values()))):
+        raise S3Error("InvalidArgument", "Metadata and headers cannot hold control characters.")
+    return ObjectHeaders(content_type, kept, metadata)
+
+
+def entry_headers(entry: Entry, request: S3Request, *, whole: bool = True) -> Headers:
+    """Without the length, which is of the span that is sent; a checksum is only of the whole."""
+    overrides = {name: _override(request, given) for given, name in _OVERRIDES.items() if given in request.query}
+    return stored_headers(entry, overrides, checksums=whole and asks_for_checksums(request.headers))
+
+
+def stored_headers(entry: Entry, overrides: Mapping[str, str] = _NONE, *, checksums: bool) -> Headers:
+    headers: Headers = [
+        ("etag", f'"{entry.etag}"'),
+        ("last-modified", http_date(entry.mtime // _SECOND)),
+        ("accept-ranges", "bytes"),
+    ]
+    kept_headers = {"content-type": entry.content_type or "binary/octet-stream", **entry.headers, **overrides}
+    headers += kept_headers.items()
+    if entry.metadata:
+        headers += _metadata_headers(entry)
+    if checksums:
+        headers += checksum_headers(entry)
+    return headers
+
+
+def asks_for_checksums(headers: Mapping[str, str]) -> bool:
+    return headers.get("x-amz-checksum-mode", "").upper() == "ENABLED"
+
+
+def checksum_headers(entry: Entry) -> Headers:
+    """S3's own; an entry may know of others."""
+    found = {name: value for name, value in entry.checksums.items() if name in HASHERS}
+    if not found:
+        return []
+    headers = [(f"x-amz-checksum-{name.lower()}", value) for name, value in found.items()]
+    return [*headers, ("x-amz-checksum-type", type_of(found) or "")]
+
+
+def _override(request: S3Request, name: str) -> str:
+    value = request.query[name]
+    if not value.isprintable():
+        raise S3Error("InvalidArgument", "The value has characters that a header cannot have.", ArgumentName=name)
+    return value
+
+
+def _metadata_headers(entry: Entry) -> Headers:
+    """Other programs may have given names that no header can have; S3 only says how many those are."""
+    metadata = users_metadata(entry)
+    headers = [(f"x-amz-meta-{name}", _ascii(value)) for name, value in metadata.items() if _TOKEN.fullmatch(name)]
+    missing = len(metadata) - len(headers)
+    return [*headers, ("x-amz-missing-meta", str(missing))] if missing else headers
+
+
+def _ascii(value: str) -> str:
+    """What is no plain ASCII goes out as RFC 2047 says, as S3 does it."""
+    if value.isascii() and value.isprintable():
+        return value
+    from email.header import Header
+
+    return Header(value, "utf-8").encode(linesep="", maxlinelen=1 << 30)

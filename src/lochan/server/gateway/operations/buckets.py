@@ -1,0 +1,79 @@
+"""Buckets: listed, created, looked at and deleted. A bucket is a repository."""
+
+from lochan.access import resources
+from lochan.access.decide import visible
+from lochan.errors import AlreadyExists, Invalid
+from lochan.server.gateway.find_object import bucket_repository, require
+from lochan.server.gateway.gateway import Gateway
+from lochan.server.gateway.incoming_body import IncomingBody
+from lochan.server.gateway.request import Response, S3Request, number, xml
+from lochan.server.gateway.wire import xml_listings
+from lochan.server.gateway.wire.addressing import checked_bucket
+from lochan.server.gateway.wire.errors import S3Error
+from lochan.server.gateway.wire.xml_in import parse_create_bucket
+from lochan.server.gateway.wire.xml_listings import S3Owner
+from lochan.server.gateway.wire.xml_out import location, versioning
+from lochan.versioning.objects import list_objects
+
+_PAGE_MAX = 10_000
+_BODY_BYTES_MAX = 64 << 10
+
+
+async def list_buckets(gateway: Gateway, request: S3Request) -> Response:
+    query = request.query
+    repositories = await gateway.lake.repositories()
+    access = await gateway.access.authorised_state(request.arrived)
+    prefix, after = query.get("prefix"), query.get("continuation-token", "")
+    shown = [
+        each
+        for each in visible(access, request.user, repositories)
+        if each.name.startswith(prefix or "") and each.name > after
+    ]
+    limit = number(request, "max-buckets", _PAGE_MAX, 1, _PAGE_MAX)
+    page = shown[:limit]
+    next = page[-1].name if len(shown) > limit else None
+    owner = S3Owner(request.user, request.user)
+    return xml(xml_listings.list_buckets(owner, [(each.name, each.created) for each in page], next, prefix))
+
+
+async def create_bucket(gateway: Gateway, request: S3Request) -> Response:
+    name = checked_bucket(request.bucket)
+    if name.endswith(("-", ".")):  # repositories may be called so, buckets of S3 may not
+        raise S3Error("InvalidBucketName", BucketName=name)
+    await require(gateway, request, "fs:CreateRepository", resources.repository(name))
+    if "content-length" in request.headers and (body := await IncomingBody(request, _BODY_BYTES_MAX).whole()):
+        parse_create_bucket(body)
+    try:
+        await gateway.lake.create_repository(name, dotted=gateway.settings.flat, actor=gateway.actor(request))
+    except AlreadyExists:
+        found = gateway.lake.known_repository(name)
+        mine = found is not None and found.created_by == request.user
+        raise S3Error("BucketAlreadyOwnedByYou" if mine else "BucketAlreadyExists", BucketName=name) from None
+    except Invalid as error:
+        raise S3Error("InvalidBucketName", error.message, BucketName=name) from None
+    return Response(200, [("location", f"/{name}"), ("content-length", "0")])
+
+
+async def head_bucket(gateway: Gateway, request: S3Request) -> Response:
+    await bucket_repository(gateway, request, "fs:ReadRepository")
+    return Response(200, [("x-amz-bucket-region", gateway.settings.region)])
+
+
+async def get_bucket_location(gateway: Gateway, request: S3Request) -> Response:
+    await bucket_repository(gateway, request, "fs:ReadRepository")
+    return xml(location(gateway.settings.region))
+
+
+async def get_bucket_versioning(gateway: Gateway, request: S3Request) -> Response:
+    await bucket_repository(gateway, request, "fs:ReadRepository")
+    return xml(versioning())
+
+
+async def delete_bucket(gateway: Gateway, request: S3Request) -> Response:
+    repository = await bucket_repository(gateway, request, "fs:DeleteRepository")
+    refs, _ = await repository.refs()
+    for branch in refs.branches():
+        if (await list_objects(repository, branch.name, limit=1)).entries:
+            raise S3Error("BucketNotEmpty", BucketName=request.bucket)
+    await gateway.lake.delete_repository(request.bucket, actor=gateway.actor(request))
+    return Response(204, [])

@@ -1,0 +1,89 @@
+"""Rows that requests leave behind, handed on in the background: a request appends to a list, and never waits."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Generic, TypeVar
+
+from lochan.errors import LochanError
+
+Row = TypeVar("Row")
+
+_LAST_S = 10.0  # what the last rows have, when the process is told to stop
+_log = logging.getLogger("lochan.server")
+
+
+class RowBuffer(Generic[Row]):
+    """`write` gets what has come together every so many seconds, or as soon as it is `full`. What it could not write
+    waits for the next time; of more than `waiting_max` rows the newest are dropped, and `dropped` is told how many."""
+
+    def __init__(
+        self,
+        write: Callable[[list[Row]], Awaitable[None]],
+        *,
+        every_s: float,
+        full: int,
+        waiting_max: int,
+        dropped: Callable[[int], None] = lambda count: None,
+    ) -> None:
+        self._write = write
+        self._every_s = every_s
+        self._full = full
+        self._waiting_max = waiting_max
+        self._dropped = dropped
+        self._rows: list[Row] = []
+        self._wake = asyncio.Event()
+        self._stopping = False
+        self._task: asyncio.Task[None] | None = None
+
+    def add(self, row: Row) -> None:
+        count = len(self._rows)
+        if count >= self._waiting_max:
+            self._dropped(1)
+            return
+        self._rows.append(row)
+        if count + 1 == self._full:
+            self._wake.set()
+
+    def start(self) -> None:
+        self._task = asyncio.get_running_loop().create_task(self._work())
+
+    async def close(self) -> None:
+        """Writes what is left."""
+        self._stopping = True
+        self._wake.set()
+        if self._task is not None:
+            await self._task
+        try:
+            await asyncio.wait_for(self._flush(), _LAST_S)
+        except TimeoutError:
+            _log.warning("the last rows could not be written in time")
+        self._dropped(len(self._rows))
+        self._rows = []
+
+    async def _work(self) -> None:
+        while not self._stopping:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._wake.wait(), self._every_s)
+            self._wake.clear()
+            if not self._stopping:
+                await self._flush()
+
+    async def _flush(self) -> None:
+        taken, self._rows = self._rows, []
+        if not taken:
+            return
+        try:
+            await self._write(taken)
+        except (LochanError, OSError) as error:
+            _log.warning("%d rows could not be written yet: %s", len(taken), error)
+            rows = taken + self._rows
+            self._rows = rows[: self._waiting_max]
+            self._dropped(len(rows) - len(self._rows))
+        except asyncio.CancelledError:
+            self._rows = taken + self._rows
+            raise
+        except Exception:  # rows that can never be written must not stop those that come
+            _log.exception("%d rows were dropped: they cannot be written", len(taken))
+            self._dropped(len(taken))

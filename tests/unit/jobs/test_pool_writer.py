@@ -1,0 +1,197 @@
+"""Tasks write objects that are those of an embedded load, and what goes wrong in them is told."""
+
+import asyncio
+import shutil
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from lochan.errors import Invalid, NotFound, Refused
+from lochan.formats.pool_settings import PoolKey, PoolSettings
+from lochan.ingest.lines import texts_of
+from lochan.jobs.messages import TaskFailed, TaskMessage, error_of, together
+from lochan.jobs.pool_writer import joined, write_lines, write_rows
+from lochan.jobs.target import pool_target
+from lochan.pools.facts import from_metadata
+from lochan.store.place import StorePlace
+from lochan.versioning.state.collection import mint_of
+from tests.run import run
+from tests.unit.engines.lake import ANN, query_lake
+from tests.unit.jobs.place import job_pool, task
+
+ROWS = pa.table(
+    {
+        "k": pa.array([5, 1, 3, 2, None, 4], pa.int32()),
+        "t": pa.array([datetime(2026, 11, day, tzinfo=UTC) for day in range(1, 7)], pa.timestamp("us", "UTC")),
+        "d": pa.array([date(2026, 11, day) for day in range(1, 7)]),
+        "n": pa.array([Decimal("1.25"), None, Decimal("12345678901234567890.123"), *[Decimal("2")] * 3]),
+        "b": pa.array([b"\x00\xff", b"", None, b"a", b"b", b"c"]),
+        "o": pa.array([{"x": 1, "y": None}, None, {"x": None, "y": "s"}, *[{"x": 2, "y": "z"}] * 3]),
+        "m": pa.array([[("p", 1)], [], None, *[[("q", 2), ("r", 3)]] * 3], pa.map_(pa.string(), pa.int64())),
+        "l": pa.array([[1, 2], [], None, *[[3, None]] * 3], pa.list_(pa.int16())),
+    }
+)
+
+
+@pytest.mark.thorough
+def test_the_rows_are_those_of_an_embedded_load(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with job_pool(tmp_path) as pool:
+            target = await pool.target()
+            messages = [*await task(target, [ROWS.slice(0, 3)]), *await task(target, [ROWS.slice(3)])]
+            landed = await pool.land(messages)
+            assert (landed.rows, len(landed.entries), landed.again) == (6, 2, False)
+            assert landed.commit == await pool.head()
+            await pool.lake.pool("same")
+            await pool.lake.lake.load("same", ROWS, actor=ANN)
+            assert await pool.lake.rows("from logs") == await pool.lake.rows("from same")
+
+    run(play())
+
+
+def test_what_tasks_put_is_counted_to_the_byte(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with job_pool(tmp_path) as pool:
+            rows = pa.table(
+                {"k": range(5_000), "s": [f"{number * 2654435761 % (1 << 32):x}" for number in range(5_000)]}
+            )
+            settings = PoolSettings((PoolKey(("k",)),), size_bytes=8 << 10)
+            target = replace(await pool.target(), settings=settings)
+            messages = [*await task(target, [rows]), *await task(target, [rows.slice(0, 3)])]
+            files = sorted(each.stat().st_size for each in (tmp_path / "lake").glob("*/data/*/*"))
+            assert len(files) > 3
+            assert sorted(message.put_bytes for message in messages) == files
+            landed = await pool.land(messages)
+            assert landed.put_bytes == landed.size_bytes == sum(files)
+
+    run(play())
+
+
+def test_one_task_makes_what_one_load_makes(tmp_path: Path) -> None:
+    """Down to the facts, which plans are made of."""
+
+    async def play() -> None:
+        async with job_pool(tmp_path) as pool:
+            messages = await task(await pool.target(), [ROWS])
+            await pool.lake.pool("same")
+            loaded = await pool.lake.lake.load("same", ROWS, actor=ANN)
+            (ours,), (theirs,) = messages[0].entries, loaded.objects
+            assert from_metadata(ours.metadata) == from_metadata(theirs.metadata)
+            assert ours.checksum == theirs.checksum
+            assert messages[0].size_bytes == ours.size > 0
+
+    run(play())
+
+
+def test_lines_with_their_places(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with job_pool(tmp_path) as pool:
+            target = await pool.target()
+            data = b'{"k":2}\n{"k":\n{"k":1,"x":"y"}\n'
+            chunk = texts_of("a.ndjson", data, ends_of(data), 7)
+            skipped = await asyncio.to_thread(lambda: list(write_lines(target, [chunk], on_error="skip")))
+            done = together(skipped)
+            assert (done.rows, done.faults) == (2, 1)
+            assert str(done.first_faults[0]).startswith("a.ndjson:8:")
+            await pool.land(skipped)
+            assert await pool.lake.rows("from logs") == [{"k": 1, "x": "y"}, {"k": 2}]
+            with pytest.raises(TaskFailed) as failed:
+                await asyncio.to_thread(lambda: list(write_lines(target, [chunk])))
+            told = error_of(RuntimeError(f"Job aborted\n  at org.apache\n{failed.value}\n  ... 20 more"))
+            assert isinstance(told, Invalid)
+            assert "a.ndjson:8:" in told.message
+            assert "nothing was loaded" in told.hint
+
+    run(play())
+
+
+def ends_of(data: bytes) -> Any:
+    return np.flatnonzero(np.frombuffer(data, dtype=np.uint8) == 10) + 1
+
+
+def test_objects_are_cut_by_the_size_of_the_pool_and_do_not_overlap(tmp_path: Path) -> None:
+    async def play() -> None:
+        settings = PoolSettings((PoolKey(("k",)),), size_bytes=15_000)
+        async with job_pool(tmp_path, settings) as pool:
+            ids = pa.array([(number * 7919) % 20_000 for number in range(20_000)])
+            table = pa.table({"k": ids, "x": pa.array([f"{number * 104729 % 999983}" for number in range(20_000)])})
+            messages = await task(await pool.target(), [table.slice(0, 7), table.slice(7)])
+            assert len(messages) > 2
+            facts = sorted((from_metadata(m.entries[0].metadata) for m in messages), key=lambda each: each.key_min)
+            assert all(low.key_max < high.key_min for low, high in pairwise(facts))
+            assert sum(each.rows for each in facts) == 20_000
+
+    run(play())
+
+
+def test_files_carry_the_number_that_was_folded_before(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with job_pool(tmp_path) as pool:
+            target = await pool.target()
+            (message,) = await task(target, [ROWS])
+            assert mint_of(message.entries[0].blocks[0].address) == target.mint > 0
+
+    run(play())
+
+
+def test_what_no_task_could_do_is_said_before(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with job_pool(tmp_path) as pool:
+            with pytest.raises(NotFound, match="nowhere"):
+                await pool.target("nowhere")
+        async with query_lake(tmp_path / "b") as lake:
+            await lake.lake.create_repository("files", actor=ANN)
+            files = await lake.lake.open_repository("files")
+            with pytest.raises(Refused, match="holds files"):
+                await pool_target(files, lake.lake.place, "main")
+            await files.close()
+
+    run(play())
+    with pytest.raises(Refused, match="in one process alone"):
+        StorePlace("memory://").for_others()
+
+
+def test_an_executor_without_the_folder_says_so(tmp_path: Path) -> None:
+    async def play() -> Any:
+        async with job_pool(tmp_path) as pool:
+            return await pool.target()
+
+    target = run(play())
+    shutil.rmtree(tmp_path / "lake")
+    with pytest.raises(TaskFailed) as failed:
+        list(write_rows(target, ROWS.to_batches()))
+    told = error_of(failed.value)
+    assert isinstance(told, Refused)
+    assert "does not see the lake" in told.message
+
+
+def test_secrets_are_sent_and_never_shown(tmp_path: Path) -> None:
+    credentials = tmp_path / "credentials"
+    credentials.write_text("[lab]\naws_access_key_id = ID\naws_secret_access_key = HIDDEN\n")
+    place = StorePlace("s3://bucket/lake", {"profile": "lab", "credentials_file": str(credentials), "region": "eu"})
+    sent = place.for_others()
+    assert sent.options == {"region": "eu", "access_key_id": "ID", "secret_access_key": "HIDDEN"}
+    assert "HIDDEN" not in repr(sent)
+    assert "bucket" in repr(sent)
+
+
+def test_small_batches_are_joined_and_large_ones_are_not() -> None:
+    batch = pa.RecordBatch.from_pydict({"a": list(range(10_000))})
+    sizes = [each.num_rows for each in joined([batch] * 8 + [batch.slice(0, 0)])]
+    assert sizes == [60_000, 20_000]
+    other = pa.RecordBatch.from_pydict({"b": ["x"]})
+    assert [each.num_rows for each in joined([batch, other, batch])] == [10_000, 1, 10_000]
+
+
+def test_messages_of_many_tasks_are_one() -> None:
+    assert together([]) == TaskMessage()
+    assert together([TaskMessage(rows=2), TaskMessage(rows=3, faults=1)]) == TaskMessage(rows=5, faults=1)
+    assert msgspec.msgpack.decode(msgspec.msgpack.encode(TaskMessage(rows=2)))[1] == 2

@@ -1,0 +1,37 @@
+"""What Spark says of a task that failed, as an error that says what to do."""
+
+import pytest
+
+from lochan.errors import Gone, Refused
+from lochan.jobs.messages import TaskFailed, error_of, reports_errors
+
+LOST = (
+    "An error occurred while calling o62.getResult.\n: org.apache.spark.SparkException: Job aborted due to stage "
+    "failure: Task 0 in stage 7.0 failed 4 times, most recent failure: Lost task 0.3 in stage 7.0 (TID 22) (127.0.0.1 "
+    "executor 5): ExecutorLostFailure (executor 5 exited caused by one of the running tasks) Reason: Command exited "
+    "with code 137\nDriver stacktrace:\n\tat org.apache.spark.scheduler.DAGScheduler"
+)
+RAISED = "org.apache.spark.api.python.PythonException: Traceback:\n  File x\nValueError: no such day\n\tat org.apache"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (LOST, "executors kept dying on the same task; the last one: Command exited with code 137"),
+        (RAISED, "ValueError: no such day"),
+        ("Connection refused\nand more", "Connection refused"),
+    ],
+    ids=["an executor that died", "an error of Python's", "anything else"],
+)
+def test_one_line_of_a_hundred(text: str, said: str) -> None:
+    found = error_of(RuntimeError(text))
+    assert isinstance(found, Refused)
+    assert found.message == f"Spark has failed: {said}"
+    assert "nothing was changed" in (found.hint or "")
+
+
+def test_an_error_of_ours_comes_back_as_itself() -> None:
+    with pytest.raises(TaskFailed) as failed, reports_errors():
+        raise Gone("it is gone", hint="look elsewhere")
+    found = error_of(RuntimeError(f"{LOST}\n{failed.value}\n\tat org.apache"))
+    assert (type(found), found.message, found.hint) == (Gone, "it is gone", "look elsewhere")

@@ -1,0 +1,43 @@
+"""What a body asks for, within what a server allows."""
+
+import pytest
+
+from lochan.server.api.errors import HttpError
+from lochan.server.api.query.request import QueryRequest, parse_request
+from lochan.server.settings import QuerySettings
+
+SETTINGS = QuerySettings(memory_bytes=300_000_000, seconds=60.0)
+
+
+def test_what_is_not_said_is_what_the_server_allows() -> None:
+    assert parse_request(b'{"query": "from logs"}', SETTINGS) == QueryRequest(
+        "from logs", "auto", None, 60.0, 300_000_000, "", "", False
+    )  # fmt: skip
+
+
+def test_all_that_can_be_said() -> None:
+    said = b"""{"query": " with a as (select 1) select * from a", "language": "sql", "engine": "duckdb", "limit": 0,
+        "timeout": 1.5, "memory": "10MiB", "at": "{2 hours ago}", "pool": "logs@dev", "go_on": true}"""
+    assert parse_request(said, SETTINGS)[1:] == ("duckdb", 0, 1.5, 10 << 20, "{2 hours ago}", "logs@dev", True)
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ('"timeout": "2m"', "timeout: 2m is not between 0 and 60s, the most this server allows"),
+        ('"timeout": 0', "timeout: '0.0' is not a length of time, such as 30s, 5m or 500ms"),
+        ('"timeout": "soon"', "timeout: 'soon' is not a length of time, such as 30s, 5m or 500ms"),
+        ('"memory": 300000001', "memory: 300000001 is not between 0 and 286 MiB, the most this server allows"),
+        ('"memory": "0"', "memory: 0 is not between 0 and 286 MiB, the most this server allows"),
+        ('"memory": -1', "memory: '-1' is not a size, such as 256MB, 10GB or 1.5GiB"),
+        ('"memory": 1.5', "$.memory"),
+        ('"limit": "3"', "$.limit"),
+        ('"at": "a b"', "at: 'a b' is no ref"),
+        ('"at": "{never}"', "no time"),
+        ('"language": "sql"', "query: this is not SQL: it must begin with select or with"),
+    ],
+)
+def test_each_mistake_names_its_field(fields: str, told: str) -> None:
+    with pytest.raises(HttpError) as refused:
+        parse_request(f'{{"query": "from logs", {fields}}}'.encode(), SETTINGS)
+    assert refused.value.status == 400 and told in refused.value.message

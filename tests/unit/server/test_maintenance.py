@@ -1,0 +1,75 @@
+"""Uploads that nobody ends are aborted when they are old, and only those."""
+
+from collections.abc import AsyncIterator
+
+from lochan.clock import SystemClock
+from lochan.formats.record import Actor
+from lochan.lake import Lake
+from lochan.server.maintenance import DAY, expire
+from lochan.store.memory import MemoryStore
+from lochan.versioning.uploads import Wanted, complete, open_upload, put_part, uploads
+from tests.run import run
+
+ANN = Actor("ann", "test", "here")
+
+
+class Wall(SystemClock):
+    """Its days pass when a test says so."""
+
+    days = 0
+
+    def wall(self) -> int:
+        return super().wall() + self.days * DAY
+
+
+async def once(data: bytes) -> AsyncIterator[bytes]:
+    yield data
+
+
+def test_old_uploads_are_aborted_in_every_repository() -> None:
+    async def play() -> None:
+        clock = Wall()
+        lake = await Lake.create(MemoryStore(), clock=clock)
+        ids: dict[str, list[str]] = {}
+        for name in ("one", "two"):
+            await lake.create_repository(name, actor=ANN)
+        for day in (0, 5):
+            clock.days = day
+            for name in ("one", "two"):
+                repository = await lake.open_repository(name)
+                ids.setdefault(name, []).append(await open_upload(repository, "main", f"day {day}", actor=ANN))
+                await repository.close()
+        clock.days = 8
+        assert await expire(lake, clock.wall() - 7 * DAY) == 2
+        assert await expire(lake, clock.wall() - 7 * DAY) == 0
+        for name in ("one", "two"):
+            repository = await lake.open_repository(name)
+            [left] = await uploads(repository)
+            assert left.id == ids[name][1]
+            part = await put_part(repository, left.id, 1, once(b"x"), actor=ANN)
+            assert (await complete(repository, left.id, [Wanted(1, part.etag)], actor=ANN)).size == 1
+            await repository.close()
+        await lake.close()
+
+    run(play())
+
+
+def test_several_servers_at_once_abort_each_upload_once() -> None:
+    async def play() -> None:
+        import asyncio
+
+        clock, store = Wall(), MemoryStore()
+        lake = await Lake.create(store, clock=clock)
+        await lake.create_repository("one", actor=ANN)
+        repository = await lake.open_repository("one")
+        for number in range(5):
+            await open_upload(repository, "main", f"{number}", actor=ANN)
+        others = [await Lake.open(store, clock=clock) for _ in range(3)]
+        clock.days = 8
+        counts = await asyncio.gather(*(expire(each, clock.wall() - 7 * DAY) for each in others))
+        assert sum(counts) == 5
+        assert await uploads(repository) == []
+        for each in (*others, lake):
+            await each.close()
+
+    run(play())
