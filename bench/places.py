@@ -14,10 +14,9 @@ from lochan.journal.group import Request
 from lochan.journal.journal import Journal
 from lochan.journal.slots import ObjectSlots
 from lochan.journal.state import Schema
-from lochan.store.counting import Counts
-from lochan.store.open import open_store
+from lochan.store.counts import RequestCounts
+from lochan.store.open import open_store, stack
 from lochan.store.protocol import Store
-from lochan.store.stack import stack
 from lochan.versioning.repositories import Repositories
 
 CLOCK = SystemClock()
@@ -51,8 +50,8 @@ def places() -> Iterator[list[Place]]:
         ]
 
 
-def open_counted(url: str, options: Mapping[str, str]) -> tuple[Store, Counts]:
-    counts = Counts()
+def open_counted(url: str, options: Mapping[str, str]) -> tuple[Store, RequestCounts]:
+    counts = RequestCounts()
     return stack(open_store(url, options, create=True), clock=CLOCK, ids=IDS, counts=counts), counts
 
 

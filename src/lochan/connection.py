@@ -24,8 +24,7 @@ from lochan.ids import Ids
 from lochan.lake import Lake as OpenLake
 from lochan.lake import World
 from lochan.runtime import Runtime
-from lochan.store.open import open_store
-from lochan.store.stack import stack
+from lochan.store.open import open_store, stack
 
 if TYPE_CHECKING:
     from lochan.store.protocol import Store

@@ -18,9 +18,10 @@ from lochan.ids import Ids
 from lochan.journal.journal import Journal, Settings
 from lochan.journal.open import Journals
 from lochan.journal.state import Alarm, Part
-from lochan.store.create import settle
+from lochan.store.capabilities import PrivateRoot, capability
+from lochan.store.checked_reads import get_decoded
+from lochan.store.conditional_put import settle
 from lochan.store.protocol import Store
-from lochan.store.reread import get_decoded
 from lochan.versioning.repositories import POOL, Repositories, Repository
 
 if TYPE_CHECKING:
@@ -39,8 +40,8 @@ if TYPE_CHECKING:
     from lochan.journal.lines import EventLine
     from lochan.journal.trim import JournalTrim, Trimmed
     from lochan.pools.joining import RowMerge
-    from lochan.store.place import StorePlace
-    from lochan.store.verified import Verified
+    from lochan.store.location import StoreLocation
+    from lochan.store.verified_files import VerifiedFiles
     from lochan.tree.cache import ArrowCache
     from lochan.versioning.bodies.outside import Outside
     from lochan.versioning.bodies.settings import BodySettings
@@ -144,9 +145,9 @@ class Lake:
             raise NotFound(
                 f"there is no lake at {store.url}", hint=f"make one with `lochan init {quote(store.url)}`"
             ) from error
-        keep_private = getattr(store, "keep_private", None)
-        if keep_private is not None:  # on a disk, where earlier versions left it open to every user of the machine
-            keep_private()
+        folder = capability(store, PrivateRoot)
+        if folder is not None:  # on a disk, where earlier versions left it open to every user of the machine
+            folder.keep_private()
         settings = Settings(writer=ids.ksuid(clock.wall()), hold_s=hold_ms / 1_000)
         journals = Journals(store, file, journal_url, clock, ids, settings, alarm)
         try:
@@ -157,19 +158,19 @@ class Lake:
         return cls(store, file, journals, own, clock, ids, world)
 
     @property
-    def place(self) -> StorePlace:
+    def place(self) -> StoreLocation:
         """For who opens its store in another process."""
-        from lochan.store.place import StorePlace
+        from lochan.store.location import StoreLocation
 
-        return StorePlace(self.url, self._world.options)
+        return StoreLocation(self.url, self._world.options)
 
     @cached_property
-    def verified(self) -> Verified:
+    def verified(self) -> VerifiedFiles:
         """Which of its files were read as a whole, and were right."""
-        from lochan.store.verified import Verified
+        from lochan.store.verified_files import VerifiedFiles
 
         folder = self._world.verified
-        return Verified(self.url, self._clock, f"{folder}/{self.id}" if folder else "")
+        return VerifiedFiles(self.url, self._clock, f"{folder}/{self.id}" if folder else "")
 
     @property
     def clock(self) -> Clock:

@@ -13,9 +13,8 @@ from lochan.errors import Conflict, Gone, NotFound, Refused
 from lochan.formats.entry import Entry
 from lochan.formats.entry_table import entries_of
 from lochan.ids import Ids
-from lochan.store.open import open_store
+from lochan.store.open import open_store, stack
 from lochan.store.protocol import Store
-from lochan.store.stack import stack
 from lochan.versioning.bodies.body import ready
 from lochan.versioning.bodies.outside import Outside
 from lochan.versioning.bodies.read import BodyReader

@@ -12,9 +12,8 @@ from lochan.engines.asking import How
 from lochan.errors import Corrupt, Gone
 from lochan.ids import Ids
 from lochan.lake import Cache, Lake, World
-from lochan.store.open import open_store
+from lochan.store.open import open_store, stack
 from lochan.store.protocol import Store
-from lochan.store.stack import stack
 from tests.run import run
 from tests.servers.minio import MinioServer
 from tests.unit.engines.lake import QueryLake

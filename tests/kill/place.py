@@ -12,9 +12,8 @@ from lochan.journal.journal import Settings
 from lochan.journal.open import Journals
 from lochan.journal.state import Alarm
 from lochan.lake import ALONE, LAKE_JOURNAL, Lake, World
-from lochan.store.open import open_store
+from lochan.store.open import open_store, stack
 from lochan.store.protocol import Store
-from lochan.store.stack import stack
 from lochan.versioning.repositories import Repositories
 
 GROUP = 4

@@ -14,7 +14,7 @@ from lochan.formats.segment import Segment
 from lochan.journal import group, rules, trim
 from lochan.journal.append import Appender
 from lochan.journal.journal import Journal
-from lochan.store import local, temp
+from lochan.store import local, local_files
 
 
 def plant(name: str) -> None:
@@ -53,25 +53,25 @@ def _links_before_writing() -> None:
 
 def _skips_writing() -> None:
     """Now and then the bytes are not written, as on a full disk whose error nobody looked at."""
-    write = temp.Temp.write
+    write = local_files.TemporaryFile.write
     written = count(1)
 
-    def skipping(self: temp.Temp, data: bytes) -> None:
+    def skipping(self: local_files.TemporaryFile, data: bytes) -> None:
         if next(written) % 4:
             write(self, data)
 
-    _replace(temp.Temp, "write", skipping)
+    _replace(local_files.TemporaryFile, "write", skipping)
 
 
 def _creates_over_what_is_there() -> None:
     """Put-if-absent that is a plain put."""
 
-    def link(self: temp.Temp, final: bytes) -> None:
+    def link(self: local_files.TemporaryFile, final: bytes) -> None:
         with suppress(FileNotFoundError):
             os.unlink(final)  # noqa: PTH108
         os.link(self._name, final)
 
-    _replace(temp.Temp, "link", link)
+    _replace(local_files.TemporaryFile, "link", link)
 
 
 def _deletes_slots_before_the_segment() -> None:

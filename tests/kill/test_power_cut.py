@@ -21,7 +21,7 @@ from lochan.journal.slots import ObjectSlots
 from lochan.journal.state import Schema
 from lochan.store.folders import Folders
 from lochan.store.local import LocalStore
-from lochan.store.temp import Temp
+from lochan.store.local_files import TemporaryFile
 from lochan.versioning.repositories import Repositories
 from tests.kill.disk import Disk, Remains, build
 from tests.kill.oracle import Violation, check, check_answers, check_chain, check_state
@@ -40,7 +40,7 @@ def test_what_was_acknowledged_survives(tmp_path: Path) -> None:
     [
         pytest.param(Folders, "sync", lambda self, fd, name: None, id="the folder is not synced"),
         pytest.param(Folders, "_sync_chain", lambda self, folder: None, id="the folders above are not synced"),
-        pytest.param(Temp, "seal", lambda self: None, id="the file is not synced"),
+        pytest.param(TemporaryFile, "seal", lambda self: None, id="the file is not synced"),
     ],
 )
 def test_a_missing_sync_is_noticed(

@@ -11,8 +11,7 @@ import pytest
 from lochan.clock import SystemClock
 from lochan.ids import Ids
 from lochan.lake import Lake
-from lochan.store.open import open_store
-from lochan.store.stack import stack
+from lochan.store.open import open_store, stack
 from lochan.versioning.commit import Wish, commit
 from lochan.versioning.graph import log
 from lochan.versioning.open_repository import OpenRepository

@@ -13,7 +13,7 @@ from lochan.cli.opened import Opened, work_on
 from lochan.cli.shown import printable, show_record
 from lochan.cli.uri import Uri, ref_uri
 from lochan.errors import Invalid, NotFound
-from lochan.store.private import make_private_folder
+from lochan.store.permissions import make_private_folder
 
 if TYPE_CHECKING:
     from lochan.versioning.bisect import Marks, Step

@@ -121,9 +121,9 @@ async def opened_lake(config: Config, *, lasting: bool = False, counted: bool = 
     found = lake_place(config)
     store = _patient(_open_existing(config, found), found)
     if counted:
-        from lochan.store.counting import CountingStore, Counts
+        from lochan.store.counts import CountingStore, RequestCounts
 
-        store = CountingStore(store, Counts())
+        store = CountingStore(store, RequestCounts())
     try:
         return await Lake.open(
             store,
@@ -225,7 +225,7 @@ def _patient(store: "Store", found: Found) -> "Store":
         return store
     from lochan.clock import SystemClock
     from lochan.ids import Ids
-    from lochan.store.stack import stack
+    from lochan.store.open import stack
 
     return stack(store, clock=SystemClock(), ids=Ids(), retry_s=RETRY_S)
 

@@ -40,7 +40,7 @@ from lochan.jobs.load.shuffled import SPARK_SCHEMA, Received, sent
 from lochan.jobs.parts import spark_folder
 from lochan.jobs.target import TASK_MEMORY_BYTES, open_there
 from lochan.jobs.tasks import frame_of, shared_out
-from lochan.store.place import StorePlace
+from lochan.store.location import StoreLocation
 from lochan.store.protocol import Store
 from lochan.versioning.bodies.outside import Outside
 from lochan.versioning.bodies.read import BodyReader
@@ -64,13 +64,13 @@ class Task(msgspec.Struct, frozen=True, array_like=True):
 class Reading(NamedTuple):
     """What an executor must know to read them. May be pickled; what opens the store is never printed."""
 
-    place: StorePlace
+    place: StoreLocation
     sides: Sides  # without entries: each task has its own
     buckets: int
     limits: Limits = Limits(memory_bytes=TASK_MEMORY_BYTES, threads=1)
 
 
-def diff_rows(spark: SparkSession, place: StorePlace, sides: Sides, *, sample: int = SAMPLE) -> RowDiff:
+def diff_rows(spark: SparkSession, place: StoreLocation, sides: Sides, *, sample: int = SAMPLE) -> RowDiff:
     """Raises Invalid for a key that does not tell rows apart and for files that are no rows; Gone."""
     found = differences(spark, place, sides).persist()
     try:
@@ -92,7 +92,7 @@ def _outcome(spark: SparkSession, found: DataFrame, sides: Sides, sample: int) -
     return RowDiff(sides, "spark", counts, first, partial(_batches, found), partial(_forget, found), found)
 
 
-def differences(spark: SparkSession, place: StorePlace, sides: Sides) -> DataFrame:
+def differences(spark: SparkSession, place: StoreLocation, sides: Sides) -> DataFrame:
     """Of `statements.differences`; nothing is read yet."""
     ship(spark)
     tasks = [Task(side, lot) for side in (LEFT, RIGHT) for lot in shared_out(sides.entries[side])]
@@ -154,10 +154,10 @@ def _session(reading: Reading) -> Session:
     return Session(reading.limits, folders=[], temp=spark_folder(), ordered=True)
 
 
-def _outside(place: StorePlace, url: str) -> Store:
+def _outside(place: StoreLocation, url: str) -> Store:
     """Files outside the lake are read with the lake's own keys."""
     options = {} if url.startswith("file://") else place.options
-    return StorePlace(url, options).open(clock=SystemClock(), ids=Ids())
+    return StoreLocation(url, options).open(clock=SystemClock(), ids=Ids())
 
 
 def _asked(spark: SparkSession, found: DataFrame, statement: str) -> list[list[Any]]:

@@ -20,7 +20,7 @@ from lochan.engines.spark.watching import Listener
 from lochan.formats.record import Actor
 from lochan.jobs.apart import on_spark
 from lochan.jobs.record import recorded
-from lochan.store.place import StorePlace
+from lochan.store.location import StoreLocation
 from lochan.versioning.open_repository import OpenRepository
 
 _FEW = "8"  # tasks, to count and sort what differs
@@ -39,7 +39,7 @@ PLAIN = How()
 
 
 async def diff_rows(
-    repository: OpenRepository, files: Files, place: StorePlace, wish: Wish, how: How = PLAIN
+    repository: OpenRepository, files: Files, place: StoreLocation, wish: Wish, how: How = PLAIN
 ) -> RowDiff:
     """Raises NotFound, Invalid for a bad key or files that are no rows, Gone, and Refused where Spark does not start.
     `place` is where the lake is."""

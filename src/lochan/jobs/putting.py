@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from lochan.formats.entry import Entry
 from lochan.jobs.messages import Message
-from lochan.store.counting import CountingStore, Counts
+from lochan.store.counts import CountingStore, RequestCounts
 from lochan.store.protocol import Store
 
 
 class Putting:
     def __init__(self, store: Store) -> None:
-        self._counts = Counts()
+        self._counts = RequestCounts()
         self._told = 0
         self.store = CountingStore(store, self._counts)  # to put through
 

@@ -34,7 +34,7 @@ from lochan.formats.job import (
 )
 from lochan.formats.record import Actor
 from lochan.ids import Ids
-from lochan.store.counting import counts_of
+from lochan.store.counts import counts_of
 from lochan.store.protocol import Store
 
 BEAT_S = 5.0

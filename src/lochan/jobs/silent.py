@@ -16,8 +16,8 @@ from lochan.formats.record import Actor
 from lochan.ids import Ids
 from lochan.jobs.landing import Landed
 from lochan.jobs.record import JobPlace, forget_old, why
-from lochan.store.counting import counts_of
-from lochan.store.reread import get_decoded
+from lochan.store.checked_reads import get_decoded
+from lochan.store.counts import counts_of
 
 _PATIENCE_S = 5.0
 _HOUR_US = 3_600_000_000

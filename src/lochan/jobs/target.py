@@ -12,7 +12,7 @@ from lochan.formats.pool_settings import PoolSettings
 from lochan.ids import Ids
 from lochan.pools.settings import settings_of
 from lochan.pools.writing import ObjectWriter
-from lochan.store.place import StorePlace
+from lochan.store.location import StoreLocation
 from lochan.store.protocol import Store
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.repositories import POOL
@@ -24,7 +24,7 @@ TASK_MEMORY_BYTES = 512 << 20
 class Target:
     """May be pickled; what opens the store is never printed."""
 
-    place: StorePlace
+    place: StoreLocation
     repository_id: str
     settings: PoolSettings
     mint: int  # folded before any task wrote a byte (G1)
@@ -38,7 +38,7 @@ class Target:
         return ObjectWriter(store, self.repository_id, self.mint, clock=clock, ids=ids)
 
 
-def open_there(place: StorePlace, clock: Clock, ids: Ids) -> Store:
+def open_there(place: StoreLocation, clock: Clock, ids: Ids) -> Store:
     """On an executor. Raises Refused where its machine has no such folder."""
     try:
         return place.open(clock=clock, ids=ids)
@@ -50,7 +50,7 @@ def open_there(place: StorePlace, clock: Clock, ids: Ids) -> Store:
 
 
 async def target_of(
-    repository: OpenRepository, place: StorePlace, branch: str, *, memory_bytes: int = TASK_MEMORY_BYTES
+    repository: OpenRepository, place: StoreLocation, branch: str, *, memory_bytes: int = TASK_MEMORY_BYTES
 ) -> Target:
     """To be made before the first task starts. Raises Refused for a repository that is no pool, NotFound for a branch
     that is not there: before anything is written."""

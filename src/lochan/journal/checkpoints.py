@@ -11,8 +11,8 @@ from lochan.failpoints import fp
 from lochan.formats import checkpoint as checkpoints
 from lochan.formats.checkpoint import Checkpoint
 from lochan.journal.state import Schema, State
+from lochan.store.checked_reads import get_decoded
 from lochan.store.protocol import Store
-from lochan.store.reread import get_decoded
 
 _DIGITS = 20
 

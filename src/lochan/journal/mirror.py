@@ -26,8 +26,8 @@ from lochan.journal.chain import Chain
 from lochan.journal.slots import GROUP, ObjectSlots, Slots
 from lochan.journal.state import Alarm
 from lochan.journal.tail import Tail, read_segment
+from lochan.store.checked_reads import get_decoded
 from lochan.store.protocol import Store
-from lochan.store.reread import get_decoded
 
 _DIGITS = 20
 _RESTORE = "restore its file from a copy of the lake"

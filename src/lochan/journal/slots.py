@@ -9,6 +9,7 @@ from typing import NamedTuple, Protocol
 
 from lochan.errors import NotFound
 from lochan.failpoints import fp
+from lochan.store.capabilities import AbsenceTest, capability
 from lochan.store.protocol import Store
 
 GROUP = (
@@ -79,7 +80,7 @@ class ObjectSlots:
         self._aged = aged
         self._group = group
         # A disk is asked a million times a minute whether there is anything new, and mostly there is not.
-        self._absence: Callable[..., Callable[[], bool]] | None = getattr(store, "absence", None)
+        self._absence = capability(store, AbsenceTest)
         self._end = 0
         self._is_end: Callable[[], bool] = lambda: False
 
@@ -118,7 +119,7 @@ class ObjectSlots:
             return False
         if self._end != number:
             self._end = number
-            self._is_end = self._absence(self.slot_path(number), self.segment_path(number // self._group))
+            self._is_end = self._absence.absence(self.slot_path(number), self.segment_path(number // self._group))
         return self._is_end()
 
     async def delete_many(self, numbers: Sequence[int]) -> None:

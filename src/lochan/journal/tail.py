@@ -17,7 +17,7 @@ from lochan.journal.chain import Folder
 from lochan.journal.rules import RULES, Anchor, Rules
 from lochan.journal.slots import Slots
 from lochan.journal.turns import Turns
-from lochan.store.reread import Doubt, read_checked
+from lochan.store.checked_reads import ReadDoubt, read_checked
 
 F = TypeVar("F", bound=Folder)
 
@@ -31,7 +31,7 @@ class Tail(Generic[F]):
         self._rules = rules
         self._turns = Turns()
         self._window = 1
-        self._damaged, self._doubt = 0, Doubt()
+        self._damaged, self._doubt = 0, ReadDoubt()
         self._looked_ahead = False
         self.state = state
         self.anchor = rules.anchor_of_checkpoint(self.next, self.now())
@@ -138,7 +138,7 @@ class Tail(Generic[F]):
             sealed = records.decode(data, f"record {number} of {self._slots.name}")
         except (Corrupt, FutureFormat):
             if self._damaged != number:
-                self._damaged, self._doubt = number, Doubt()
+                self._damaged, self._doubt = number, ReadDoubt()
             if not self._doubt.again(data):
                 raise
             return False

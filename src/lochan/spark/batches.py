@@ -27,7 +27,7 @@ from lochan.jobs.target import TASK_MEMORY_BYTES, Target, target_of
 from lochan.jobs.tasks import run_tasks
 from lochan.lake import Lake
 from lochan.spark.lakes import LakePlace, on_lake, patient
-from lochan.store.counting import Counts
+from lochan.store.counts import RequestCounts
 from lochan.versioning.moving import NOTHING, Said
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class Batches:
     write: Write = write_rows  # what a task does with its rows
     tell: Tell | None = None
     leaving: bool = False  # no batch that comes from now on is begun
-    counts: Counts | None = None  # of what this process asks of the lake's store
+    counts: RequestCounts | None = None  # of what this process asks of the lake's store
     _query: str = ""
     _behind: Behind | None = field(default=None, repr=False)
 
@@ -147,7 +147,7 @@ def query_of_task() -> str:
 class Behind:
     """Merges small objects on a thread of its own, one round at a time, while batches go on."""
 
-    def __init__(self, to: Destination, rhythm: Rhythm, counts: Counts | None) -> None:
+    def __init__(self, to: Destination, rhythm: Rhythm, counts: RequestCounts | None) -> None:
         self._to = to
         self._rhythm = rhythm
         self._counts = counts

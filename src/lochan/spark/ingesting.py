@@ -25,7 +25,7 @@ from lochan.spark.batches import Batches, Destination, Tell
 from lochan.spark.lakes import LakePlace, found_lake, on_lake
 from lochan.spark.schemas import check_schema
 from lochan.spark.telling import told_at, where
-from lochan.store.counting import Counts
+from lochan.store.counts import RequestCounts
 from lochan.versioning.moving import Said
 from lochan.versioning.uri import Uri, on_branch, prefix_uri
 
@@ -83,7 +83,7 @@ def _record(spark: SparkSession, batches: Batches) -> JobRun:
     """What `lochan jobs` shows of it. Behind Connect the batches are handled elsewhere, and nobody here counts them."""
     to = batches.to
     if not is_remote(spark):
-        batches.counts = Counts()
+        batches.counts = RequestCounts()
     run = JobRun(told_at(to.place, batches.counts), "ingest", f"{to.pool}@{to.branch}", to.place.actor, where(spark))
     if not is_remote(spark):
         batches.tell = _both(run, batches.tell)

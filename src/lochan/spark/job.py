@@ -20,7 +20,7 @@ from lochan.journal.request_key import CarriedOut
 from lochan.lake import Lake
 from lochan.spark.lakes import LakePlace, on_lake, patient
 from lochan.spark.origins import Origin
-from lochan.store.counting import Counts
+from lochan.store.counts import RequestCounts
 from lochan.versioning.moving import Said
 from lochan.versioning.once import check_first, hold_key
 from lochan.versioning.open_repository import OpenRepository
@@ -56,7 +56,9 @@ class Job(Protocol):
     def write(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Message]:
         """What a task does. Raises TaskFailed."""
 
-    def land(self, messages: Iterable[Message], counts: Counts | None = None, tell: Tell | None = None) -> Landed:
+    def land(
+        self, messages: Iterable[Message], counts: RequestCounts | None = None, tell: Tell | None = None
+    ) -> Landed:
         """All that the tasks wrote, as one commit. Done again, it finds what it did. `counts` are of what is asked of
         the store meanwhile; `tell` is called with what came of it."""
 
@@ -81,7 +83,9 @@ class PoolJob:
 
         return write_rows(self.target, batches)
 
-    def land(self, messages: Iterable[Message], counts: Counts | None = None, tell: Tell | None = None) -> Landed:
+    def land(
+        self, messages: Iterable[Message], counts: RequestCounts | None = None, tell: Tell | None = None
+    ) -> Landed:
         every = list(messages)
         return landed_at(self.place, lambda lake: self._land(lake, every), counts, tell)
 
@@ -104,7 +108,7 @@ class PoolJob:
 
 
 def begin(
-    place: LakePlace, uri: Uri, said: Said, *, replace: Replace | bool = False, counts: Counts | None = None
+    place: LakePlace, uri: Uri, said: Said, *, replace: Replace | bool = False, counts: RequestCounts | None = None
 ) -> Job:
     """Before the first task. Raises NotFound, Refused, Invalid for a place that cannot be written to, and
     PreconditionFailed for one that must not be replaced."""
@@ -118,10 +122,10 @@ def begin_told(place: LakePlace, uri: Uri, said: Said, *, replace: Replace | boo
         job = await _begin(lake, place, uri, said, _replacing(replace))
         return job, await silent.begun(lake, "write", job.about, place.actor)
 
-    return on_lake(place, both, Counts())
+    return on_lake(place, both, RequestCounts())
 
 
-def landed_by_key(place: LakePlace, uri: Uri, counts: Counts | None = None) -> Landed | None:
+def landed_by_key(place: LakePlace, uri: Uri, counts: RequestCounts | None = None) -> Landed | None:
     """What the same request came to, if it was carried out before: asked before the work is done, it saves it."""
 
     async def look(lake: Lake) -> Landed | None:
@@ -138,7 +142,7 @@ def landed_by_key(place: LakePlace, uri: Uri, counts: Counts | None = None) -> L
 
 
 def landed_at(
-    place: LakePlace, land: Callable[[Lake], Awaitable[Landed]], counts: Counts | None, tell: Tell | None
+    place: LakePlace, land: Callable[[Lake], Awaitable[Landed]], counts: RequestCounts | None, tell: Tell | None
 ) -> Landed:
     async def told(lake: Lake) -> Landed:
         how: Landed | Exception

@@ -22,7 +22,7 @@ from lochan.ids import Ids
 from lochan.jobs.parts import spark_folder
 from lochan.jobs.target import open_there
 from lochan.spark.table_schema import FileSchema, merged_schema, schema_in_footer
-from lochan.store.place import StorePlace
+from lochan.store.location import StoreLocation
 from lochan.store.protocol import Store
 from lochan.versioning.bodies.outside import Outside
 from lochan.versioning.bodies.read import BodyReader
@@ -122,7 +122,7 @@ async def _tail(reader: BodyReader, entry: Entry, size: int) -> bytes:
 class FileReading:
     """May be pickled. Of every file these columns are read, NULL where neither it nor its path has them."""
 
-    place: StorePlace
+    place: StoreLocation
     schema: pa.Schema
     columns: PathColumns
 
@@ -136,7 +136,9 @@ class FileReading:
         clock, ids = SystemClock(), Ids()
 
         def other(url: str) -> Store:
-            return StorePlace(url, {} if url.startswith("file://") else self.place.options).open(clock=clock, ids=ids)
+            return StoreLocation(url, {} if url.startswith("file://") else self.place.options).open(
+                clock=clock, ids=ids
+            )
 
         reader = BodyReader(open_there(self.place, clock, ids), Outside(other))
         with file.open("wb") as sink:

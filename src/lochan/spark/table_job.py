@@ -17,7 +17,7 @@ from lochan.journal.request_key import without_key
 from lochan.lake import Lake
 from lochan.spark.job import Replace, Tell, landed_at
 from lochan.spark.lakes import LakePlace
-from lochan.store.counting import Counts
+from lochan.store.counts import RequestCounts
 from lochan.versioning.moving import Said
 from lochan.versioning.state.branch import dirty
 from lochan.versioning.uri import Uri, writable
@@ -52,7 +52,9 @@ class TableJob:
         context = TaskContext.get()
         return write_files(self.target, context.partitionId() if context else 0, batches)
 
-    def land(self, messages: Iterable[Message], counts: Counts | None = None, tell: Tell | None = None) -> Landed:
+    def land(
+        self, messages: Iterable[Message], counts: RequestCounts | None = None, tell: Tell | None = None
+    ) -> Landed:
         every = list(messages)
         return landed_at(self.place, lambda lake: self._land(lake, every), counts, tell)
 

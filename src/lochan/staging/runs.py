@@ -18,8 +18,8 @@ from lochan.formats.entry import Change, Tombstone
 from lochan.formats.entry_table import Rows, as_batch
 from lochan.formats.run import RunRef, Summary
 from lochan.ids import Ids
+from lochan.store.checked_reads import get_checked, read_checked
 from lochan.store.protocol import Store
-from lochan.store.reread import get_checked, read_checked
 from lochan.store.threads import INLINE_BYTES_MAX, Threads, for_tables
 from lochan.tree.cache import ArrowCache
 

@@ -1,7 +1,7 @@
 """A repository's range files: written to the store, read from it, kept opened and on the local disk.
 
 What comes back from `load` is what was written, or an error: a range is checked against its name when it is fetched,
-fetched again if that fails, and Corrupt if the same bytes come (`store/reread.py`).
+fetched again if that fails, and Corrupt if the same bytes come (`store/checked_reads.py`).
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -13,8 +13,8 @@ import pyarrow as pa
 from lochan.formats import range as ranges
 from lochan.formats.entry_table import Rows
 from lochan.formats.range import RangeRef
+from lochan.store.checked_reads import get_checked
 from lochan.store.protocol import Store
-from lochan.store.reread import get_checked
 from lochan.store.threads import Threads
 from lochan.tree.ahead import both, running_loop
 from lochan.tree.cache import ArrowCache

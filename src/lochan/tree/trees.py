@@ -15,8 +15,8 @@ from lochan.formats.entry import ENTRY_SCHEMA, RUN_SCHEMA
 from lochan.formats.entry_table import as_batch, canonical
 from lochan.formats.metarange import EMPTY, TreeRef
 from lochan.formats.range import RangeRef
+from lochan.store.checked_reads import get_checked
 from lochan.store.protocol import Store
-from lochan.store.reread import get_checked
 from lochan.store.threads import Threads, for_tables
 from lochan.tree.ahead import both
 from lochan.tree.assemble import Assembler

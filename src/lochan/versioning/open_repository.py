@@ -17,7 +17,7 @@ from lochan.staging.layers import EMPTY, Layers
 from lochan.staging.runs import Runs
 from lochan.staging.view import View
 from lochan.store.protocol import Store
-from lochan.store.verified import Verified
+from lochan.store.verified_files import VerifiedFiles
 from lochan.tree.cache import ArrowCache
 from lochan.tree.cut import POOLS
 from lochan.tree.cut import STANDARD as STANDARD_CUT
@@ -51,7 +51,7 @@ class OpenRepository:
         outside: Outside | None,
         settings: BodySettings = STANDARD,
         cache: ArrowCache | None = None,
-        verified: Verified | None = None,
+        verified: VerifiedFiles | None = None,
     ) -> None:
         id = repository.id
         self.repository = repository

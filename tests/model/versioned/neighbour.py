@@ -12,8 +12,7 @@ from lochan.clock import SystemClock
 from lochan.errors import NothingToDo
 from lochan.ids import Ids
 from lochan.lake import Lake
-from lochan.store.open import open_store
-from lochan.store.stack import stack
+from lochan.store.open import open_store, stack
 from lochan.versioning import branching, copying, moving, objects, stashing, upkeep
 from lochan.versioning.commit import Wish, commit
 from lochan.versioning.open_repository import OpenRepository

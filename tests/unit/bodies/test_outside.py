@@ -10,7 +10,7 @@ import pytest
 from lochan.errors import Conflict, Gone, Invalid, NotFound, Refused
 from lochan.formats.entry import Block, Entry
 from lochan.formats.entry_table import entries_of
-from lochan.store.counting import CountingStore, Counts
+from lochan.store.counts import CountingStore, RequestCounts
 from lochan.store.memory import MemoryStore
 from lochan.store.open import open_store
 from lochan.store.protocol import Stat, Store
@@ -115,7 +115,7 @@ def test_a_path_too_long_for_us_is_refused() -> None:
 
 def test_link_asks_for_the_file_once() -> None:
     async def play() -> None:
-        bucket, counts = Bucket(), Counts()
+        bucket, counts = Bucket(), RequestCounts()
         await bucket.put("deep/in/x", b"1234")
         outside = Outside(lambda url: CountingStore(bucket, counts))
         entry = await outside.link("my/x", "s3://data/deep/in/x")

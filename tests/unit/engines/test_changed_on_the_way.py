@@ -17,8 +17,7 @@ from lochan.engines.row_diff.sides import Wish
 from lochan.errors import Transient
 from lochan.ids import Ids
 from lochan.lake import Cache, Lake, World
-from lochan.store.faultplan import Fault, by_odds
-from lochan.store.faults import FaultStore
+from lochan.store.faults import FaultStore, StoreFault, by_odds
 from lochan.store.memory import MemoryStore
 from lochan.store.retry import RetryStore
 from lochan.versioning.branching import create_branch
@@ -39,9 +38,9 @@ def _fractions(seed: int) -> Callable[[], float]:
 
 def _faulty(memory: MemoryStore, seed: int, share: float) -> FaultStore:
     odds = {
-        "get": {Fault.CORRUPT: share * 0.8, Fault.SHORT: share * 0.2},
-        "get_range": {Fault.CORRUPT: share},
-        "get_stream": {Fault.CORRUPT: share * 0.8, Fault.SHORT: share * 0.2},
+        "get": {StoreFault.CORRUPT: share * 0.8, StoreFault.SHORT: share * 0.2},
+        "get_range": {StoreFault.CORRUPT: share},
+        "get_stream": {StoreFault.CORRUPT: share * 0.8, StoreFault.SHORT: share * 0.2},
     }
     return FaultStore(memory, SystemClock(), by_odds(odds, _fractions(seed)))
 

@@ -22,10 +22,10 @@ from lochan.engines.row_diff.sides import Wish
 from lochan.errors import Corrupt
 from lochan.lake import Cache, Lake, World
 from lochan.query.sources.snapshot import DataObject
-from lochan.store.counting import CountingStore, Counts
+from lochan.store.counts import CountingStore, RequestCounts
 from lochan.store.local import LocalStore
 from lochan.store.memory import MemoryStore
-from lochan.store.verified import Verified
+from lochan.store.verified_files import VerifiedFiles
 from lochan.versioning.branching import create_branch
 from lochan.versioning.moving import merge
 from tests.run import run
@@ -338,7 +338,7 @@ def test_what_an_engine_says_of_a_damaged_file_is_told_as_damage(
         async with damaged_lake(tmp_path) as told:
             await _query(told)
             [file, other] = await told.files("logs")
-            monkeypatch.setattr(Verified, "has", lambda *_: True)
+            monkeypatch.setattr(VerifiedFiles, "has", lambda *_: True)
             size = file.stat().st_size
             file.write_bytes(bytes(size))
             with pytest.raises(Corrupt, match=rf"is damaged, at \S+{file.name}"):
@@ -354,7 +354,7 @@ def _copies(tmp_path: Path) -> list[Path]:
 
 def test_a_copy_of_another_store_that_is_damaged_is_made_anew(tmp_path: Path) -> None:
     async def play() -> None:
-        counts = Counts()
+        counts = RequestCounts()
         store = CountingStore(MemoryStore(clock=Later()), counts)
         lake = await Lake.create(store, clock=Later(), world=World(cache=Cache(str(tmp_path / "cache"), 1 << 30)))
         told = QueryLake(lake)

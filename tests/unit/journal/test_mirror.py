@@ -313,7 +313,7 @@ class Refusing:
         self.error: LochanError | None = None
 
     def __getattr__(self, name: str) -> object:
-        if self.error is not None and name not in ("url", "absence"):
+        if self.error is not None and hasattr(Store, name) and name != "url":
             raise self.error
         return getattr(self.store, name)
 

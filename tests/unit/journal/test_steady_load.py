@@ -18,7 +18,7 @@ from lochan.journal.journal import CHECKPOINT_EVERY, Journal, Settings
 from lochan.journal.slots import GROUP, ObjectSlots
 from lochan.journal.state import Schema
 from lochan.lake import LAKE_JOURNAL, Lake
-from lochan.store.counting import CountingStore, Counts
+from lochan.store.counts import CountingStore, RequestCounts
 from lochan.store.local import LocalStore
 from lochan.store.memory import MemoryStore
 from lochan.versioning.refs import Refs
@@ -149,7 +149,7 @@ def test_a_cold_start_after_trimming_reads_one_checkpoint_and_what_came_since() 
         journal = await open_journal(store, clock, aged=False)
         async for _ in steady(journal, clock, 1_500, 1.0):
             pass
-        counts = Counts()
+        counts = RequestCounts()
         cold = await open_journal(CountingStore(store, counts), clock, aged=False)  # type: ignore[arg-type]
         assert (await cold.fresh()).checkpoint() == journal.tail.state.checkpoint()
         since = 1_501 % CHECKPOINT_EVERY
@@ -224,7 +224,7 @@ def test_what_nobody_trimmed_is_trimmed_for_the_whole_lake() -> None:
     """As a server and `lochan manage` do it; and where there is nothing to do, nothing is folded."""
 
     async def play() -> None:
-        clock, counts = Clock(), Counts()
+        clock, counts = Clock(), RequestCounts()
         store = MemoryStore(clock=clock)
         lake = await Lake.create(CountingStore(store, counts), clock=clock)
         await lake.create_repository("demo-repo", actor=ANN)

@@ -8,7 +8,7 @@ import pytest
 from lochan.errors import Gone, Invalid, NotFound
 from lochan.formats.record import Actor
 from lochan.lake import Lake
-from lochan.store.counting import CountingStore, Counts
+from lochan.store.counts import CountingStore, RequestCounts
 from lochan.store.memory import MemoryStore
 from lochan.versioning import bulk, copying, objects
 from lochan.versioning.bodies.body import ready
@@ -24,7 +24,7 @@ async def once(data: bytes) -> AsyncIterator[bytes]:
     yield data
 
 
-async def opened(counts: Counts | None = None) -> OpenRepository:
+async def opened(counts: RequestCounts | None = None) -> OpenRepository:
     store = MemoryStore()
     lake = await Lake.create(CountingStore(store, counts) if counts else store)
     await lake.create_repository("demo-repo", actor=ANN)
@@ -47,7 +47,7 @@ async def journal_number(repository: OpenRepository) -> int:
 
 def test_a_folder_is_copied_by_one_event_and_no_byte(monkeypatch: pytest.MonkeyPatch) -> None:
     async def play() -> None:
-        counts = Counts()
+        counts = RequestCounts()
         repository = await opened(counts)
         await put(repository, "a/1", "a/2", "a/é/3", "ab")
         await commit(repository, "main", Wish("c"), actor=ANN)
@@ -148,7 +148,7 @@ def test_bytes_that_vanished_are_not_named_once_more() -> None:
 
 def test_a_pack_is_asked_for_once() -> None:
     async def play() -> None:
-        counts = Counts()
+        counts = RequestCounts()
         repository = await opened(counts)
         _, mint = await repository.refs()
         bodies = [ready(f"a/{number}", b"%d" % number) for number in range(50)]

@@ -6,8 +6,7 @@ from lochan.clock import SystemClock
 from lochan.errors import NotFound, Transient
 from lochan.formats.record import Actor
 from lochan.lake import Lake
-from lochan.store.faultplan import Fault
-from lochan.store.faults import FaultStore
+from lochan.store.faults import FaultStore, StoreFault
 from lochan.store.memory import MemoryStore
 from lochan.versioning import linking, objects
 from tests.run import run
@@ -18,8 +17,8 @@ ANN = Actor("ann", "test", "here")
 def test_a_file_that_was_read_in_part_is_not_linked() -> None:
     short = False
 
-    def choose(verb: str, path: str) -> Fault | None:
-        return Fault.SHORT if short and verb == "get_stream" else None
+    def choose(verb: str, path: str) -> StoreFault | None:
+        return StoreFault.SHORT if short and verb == "get_stream" else None
 
     async def play() -> None:
         nonlocal short

@@ -44,7 +44,7 @@ from lochan.jobs.messages import Message, together
 from lochan.jobs.record import recorded
 from lochan.jobs.target import TASK_MEMORY_BYTES, Target
 from lochan.jobs.tasks import frame_of, run_tasks
-from lochan.store.place import StorePlace
+from lochan.store.location import StoreLocation
 from lochan.versioning.moving import NOTHING, Said
 from lochan.versioning.once import hold_key, once
 from lochan.versioning.open_repository import OpenRepository
@@ -68,7 +68,7 @@ async def compact(
     repository: OpenRepository,
     branch: str,
     files: Files,
-    place: StorePlace,
+    place: StoreLocation,
     wish: Wish = EVERYTHING,
     said: Said = NOTHING,
     *,
@@ -164,7 +164,7 @@ def _merging(target: Target, groups: Sequence[Group]) -> Merging:
     return Merging(target, tuple(replace(group, entries=()) for group in groups))
 
 
-def _target(repository: OpenRepository, place: StorePlace, plan: Planned) -> Target:
+def _target(repository: OpenRepository, place: StoreLocation, plan: Planned) -> Target:
     limits = Limits(memory_bytes=TASK_MEMORY_BYTES, threads=1)
     return Target(place.for_others(), repository.repository.id, plan.snapshot.settings, plan.mint, limits)
 

@@ -15,7 +15,7 @@ from lochan.engines.duckdb.load.streams import Input
 from lochan.errors import Conflict, NotFound, Refused
 from lochan.ids import Ids
 from lochan.pools.input_format import CSV, JSON, LINES, NDJSON, TSV
-from lochan.store.place import StorePlace
+from lochan.store.location import StoreLocation
 
 _BUFFER_BYTES = 1 << 20
 _TEXTS = (NDJSON, JSON, CSV, TSV, LINES)
@@ -30,7 +30,7 @@ class File:
     path: str  # on a disk that all machines see, or in its store
     size: int
     stamp: str  # is another when the file is
-    place: StorePlace | None = None  # the store; None: a disk
+    place: StoreLocation | None = None  # the store; None: a disk
 
     def open(self) -> IO[bytes]:
         """At its beginning; any place in it can be read. Raises Refused where this machine does not see it."""

@@ -26,7 +26,7 @@ from lochan.jobs.messages import Message
 from lochan.jobs.target import Target, target_of
 from lochan.jobs.tasks import run_tasks
 from lochan.pools.faults import Faults
-from lochan.store.place import StorePlace
+from lochan.store.location import StoreLocation
 from lochan.versioning.moving import NOTHING, Said
 from lochan.versioning.once import hold_key, once
 from lochan.versioning.open_repository import OpenRepository
@@ -67,7 +67,7 @@ BEST = Cutting()
 @once(loaded_first)
 async def load_files(
     repository: OpenRepository,
-    place: StorePlace,
+    place: StoreLocation,
     branch: str,
     files: Sequence[File],
     said: Said = NOTHING,

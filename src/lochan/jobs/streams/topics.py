@@ -26,7 +26,7 @@ from lochan.jobs.streams.rhythm import Rhythm
 from lochan.jobs.streams.tending import tend
 from lochan.jobs.target import Target, target_of
 from lochan.pools.faults import FAIL
-from lochan.store.place import StorePlace
+from lochan.store.location import StoreLocation
 from lochan.versioning.moving import NOTHING, Said
 from lochan.versioning.open_repository import OpenRepository
 
@@ -49,7 +49,7 @@ class How(NamedTuple):
 @dataclass(frozen=True)
 class Into:
     at: Surroundings
-    place: StorePlace  # where the lake is
+    place: StoreLocation  # where the lake is
     repository: OpenRepository
     branch: str
     actor: Actor

@@ -12,6 +12,7 @@ from lochan.server.gateway.gateway import Gateway
 from lochan.server.notes import Notes
 from lochan.server.settings import Listener
 from lochan.server.trimming import keep_trimming
+from lochan.store.capabilities import WriterProcess, capability
 from lochan.store.protocol import Store
 
 _COLLECT = (10_000, 20, 100)  # some 2 MB of new objects at the most before the first look
@@ -45,9 +46,9 @@ def gateway_app(listener: Listener) -> App:
 
 def _write_beside(store: Store) -> None:
     """On a disk. It ends with this process."""
-    begin = getattr(store, "write_beside", None)
-    if begin is not None:
-        begin()
+    writer = capability(store, WriterProcess)
+    if writer is not None:
+        writer.write_beside()
 
 
 def _rarely_collect() -> None:

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 from lochan.errors import Corrupt
 from lochan.formats.entry import Block
+from lochan.store.capabilities import FileStamp
+from lochan.store.checked_reads import ReadDoubt
 from lochan.store.protocol import Store
-from lochan.store.reread import Doubt
 from lochan.store.threads import running_loop
 from lochan.versioning.bodies.hashing import Feed, Hashing
-from lochan.versioning.bodies.trusted import Stamp, Trusted
+from lochan.versioning.bodies.trusted import Trusted
 
 if TYPE_CHECKING:
     from asyncio import Future
@@ -26,7 +27,9 @@ class BlockCheck:
         self._piece_bytes = piece_bytes
         self._under_way: dict[_Key, Future[None]] = {}
 
-    async def part(self, block: Block, start: int, data: bytes, seen: Stamp | None) -> tuple[bytes, Stamp | None]:
+    async def part(
+        self, block: Block, start: int, data: bytes, seen: FileStamp | None
+    ) -> tuple[bytes, FileStamp | None]:
         """`data` was read at `start` of the block just now; the bytes that are returned are right. With them comes what
         their reader hands in as `seen` with his next part of the same block. Raises Corrupt where the block is damaged,
         after a second reading; what the store raises."""
@@ -57,7 +60,7 @@ class BlockCheck:
             done.set_result(None)
 
     async def _checked(self, block: Block, start: int, stop: int) -> bytes:
-        doubt = Doubt()
+        doubt = ReadDoubt()
         while True:
             stamp = self._trusted.stamp(block)
             part, digest = await self._hashed(block, start, stop)

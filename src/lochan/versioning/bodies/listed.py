@@ -8,8 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lochan.formats.entry import ENTRY_SCHEMA, Block, Entry
-from lochan.store.paths import check_path
-from lochan.store.protocol import Stat
+from lochan.store.protocol import Stat, check_path
 from lochan.versioning.bodies.paths import KEY_BYTES_MAX, check_key
 
 _MD5 = "^[0-9a-f]{32}$"

@@ -17,8 +17,7 @@ import pyarrow as pa
 from lochan.errors import Invalid, NotFound, Refused
 from lochan.formats import lake_file
 from lochan.formats.entry import Entry
-from lochan.store.paths import check_path
-from lochan.store.protocol import Stat, Store
+from lochan.store.protocol import Stat, Store, check_path
 from lochan.store.threads import Threads
 from lochan.versioning.bodies.listed import entries_table, entry_of, url_of
 from lochan.versioning.bodies.paths import check_key

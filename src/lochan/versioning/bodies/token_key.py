@@ -5,9 +5,9 @@ from lochan.clock import Clock
 from lochan.errors import NotFound
 from lochan.formats import key_file
 from lochan.ids import Ids
-from lochan.store.create import settle
+from lochan.store.checked_reads import get_decoded
+from lochan.store.conditional_put import settle
 from lochan.store.protocol import Store
-from lochan.store.reread import get_decoded
 
 PATH = "_lake/keys/address-tokens"
 _PATIENCE_S = 30.0

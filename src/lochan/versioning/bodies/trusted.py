@@ -6,12 +6,9 @@ A store that sends bytes over a network has no stamps: there every read of a who
 of it is not.
 """
 
-from collections.abc import Callable
-
 from lochan.formats.entry import Block
-from lochan.store.verified import Verified
-
-Stamp = tuple[int, ...]
+from lochan.store.capabilities import FileStamp, Stamps
+from lochan.store.verified_files import VerifiedFiles
 
 _TIMES = 15  # so many times its own size is believed of a block after it was checked
 _HELD_MAX = 4_096
@@ -23,28 +20,26 @@ class Trusted:
 
     def __init__(
         self,
-        stamp: Callable[[str], Stamp | None] | None,
-        verified: Verified | None = None,
-        identity: Callable[[str], Stamp | None] | None = None,
+        stamps: Stamps | None,
+        verified: VerifiedFiles | None = None,
     ) -> None:
-        self._stamp = stamp
-        self._identity = identity or stamp
+        self._stamps = stamps
         self._verified = verified
-        self._left: dict[tuple[str, int, Stamp], int] = {}  # bytes that are believed
+        self._left: dict[tuple[str, int, FileStamp], int] = {}  # bytes that are believed
 
     @property
     def has_stamps(self) -> bool:
-        return self._stamp is not None
+        return self._stamps is not None
 
-    def stamp(self, block: Block) -> Stamp | None:
+    def stamp(self, block: Block) -> FileStamp | None:
         """To be asked before it is read, and after."""
-        return None if self._stamp is None else self._stamp(block.address)
+        return None if self._stamps is None else self._stamps.stamp(block.address)
 
-    def identity(self, block: Block) -> Stamp | None:
+    def identity(self, block: Block) -> FileStamp | None:
         """As the stamp, also of a file that is new: for who reads it piece by piece and has just hashed it all."""
-        return None if self._identity is None else self._identity(block.address)
+        return None if self._stamps is None else self._stamps.identity(block.address)
 
-    def believes(self, block: Block, stamp: Stamp | None, size: int | None = None) -> bool:
+    def believes(self, block: Block, stamp: FileStamp | None, size: int | None = None) -> bool:
         """Whether a read of so many bytes of it (all of them, where nothing is said) need not be checked. They are
         counted."""
         if stamp is None:
@@ -58,7 +53,7 @@ class Trusted:
         self._left[key] = max(0, left - (block.size if size is None else size))
         return True
 
-    def was_right(self, block: Block, stamp: Stamp | None) -> None:
+    def was_right(self, block: Block, stamp: FileStamp | None) -> None:
         if stamp is None:
             return
         self._keep((block.address, block.offset, stamp), block)
@@ -66,14 +61,14 @@ class Trusted:
             self._verified.add(_name(block), stamp, block.sha256)
             self._verified.save()
 
-    def _keep(self, key: tuple[str, int, Stamp], block: Block) -> int:
+    def _keep(self, key: tuple[str, int, FileStamp], block: Block) -> int:
         self._left.pop(key, None)
         self._left[key] = _TIMES * block.size
         if len(self._left) > _HELD_MAX:
             del self._left[next(iter(self._left))]
         return self._left[key]
 
-    def _is_verified(self, block: Block, stamp: Stamp) -> bool:
+    def _is_verified(self, block: Block, stamp: FileStamp) -> bool:
         large = self._verified is not None and block.size >= _LARGE_BYTES
         return large and self._verified is not None and self._verified.has(_name(block), stamp, block.sha256)
 

@@ -19,8 +19,8 @@ from lochan.errors import LochanError
 from lochan.failpoints import fp
 from lochan.formats.entry import Block, Entry
 from lochan.ids import Ids
+from lochan.store.capabilities import tagged
 from lochan.store.protocol import Store
-from lochan.store.tags import tagged
 from lochan.versioning.bodies.address import Addresses, Style
 from lochan.versioning.bodies.body import Body, Ready
 from lochan.versioning.bodies.cut import Cutter

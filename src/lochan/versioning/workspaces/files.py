@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from lochan.errors import ConcurrentCommit, NotFound, Transient
 from lochan.formats.entry import STORE_ETAG, Block, Entry
-from lochan.store.oserrors import translated
+from lochan.store.os_errors import translated
 from lochan.store.protocol import Stat
 from lochan.store.threads import Threads
 from lochan.versioning.bodies.hashing import Feed, Hashing

@@ -15,8 +15,7 @@ import pyarrow as pa
 from lochan.errors import Invalid, NotFound
 from lochan.formats.entry import Entry
 from lochan.formats.entry_table import as_batch
-from lochan.store.paths import check_path
-from lochan.store.protocol import Stat, Store
+from lochan.store.protocol import Stat, Store, check_path
 from lochan.versioning.bodies.listed import entries_table, entry_of
 from lochan.versioning.bodies.outside import without_markers
 from lochan.versioning.bodies.paths import check_key

@@ -9,8 +9,7 @@ file there, unless it is hidden; else what is staged; else the commit that the w
 """
 
 import hashlib
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import AsyncIterable, AsyncIterator, Mapping, Sequence
 
 from lochan.errors import AlreadyExists, Invalid, LochanError, Refused, Transient, Unknown
 from lochan.failpoints import fp
@@ -18,6 +17,7 @@ from lochan.formats.entry import Block, Entry
 from lochan.formats.record import Actor
 from lochan.formats.workspace_events import WorkspaceStaged
 from lochan.journal.request_key import KeyedActor, without_key
+from lochan.store.capabilities import StreamIfAbsent, capability
 from lochan.versioning.bodies.body import Body
 from lochan.versioning.bodies.cut import Cutter
 from lochan.versioning.bodies.hashing import Feed, Hashing
@@ -155,11 +155,11 @@ async def _put_file(
             return None
         address, size = file, len(data)
     else:
-        stream: Callable[..., Any] | None = getattr(repository.store, "put_stream_if_absent", None)  # of a disk
-        if stream is None:
+        streams = capability(repository.store, StreamIfAbsent)
+        if streams is None:
             return None
         fresh = repository.bodies.address(body.path, mint)
-        address, size = await stream(file, fresh, _verified(_pieces(cutter), feed, body))
+        address, size = await streams.put_stream_if_absent(file, fresh, _verified(_pieces(cutter), feed, body))
     return body.entry([Block(address, 0, size, sha256.digest())], repository.clock.wall())
 
 

@@ -9,6 +9,7 @@ from hashlib import sha256
 from typing import TypeVar
 
 from lochan.errors import Corrupt, FutureFormat
+from lochan.store.capabilities import Forgetting, capability
 from lochan.store.protocol import Store
 
 READS_MAX = 8
@@ -16,7 +17,7 @@ READS_MAX = 8
 T = TypeVar("T")
 
 
-class Doubt:
+class ReadDoubt:
     """What came of one file so far, and was wrong."""
 
     def __init__(self) -> None:
@@ -37,7 +38,7 @@ async def read_checked(
 ) -> T:
     """What `decode` makes of the bytes that are read. Raises what it raises, when they are read for the last time. A
     cache is told to `forget` those that were wrong."""
-    doubt = Doubt()
+    doubt = ReadDoubt()
     while True:
         data = await read()
         try:
@@ -52,9 +53,9 @@ async def get_checked(store: Store, path: str, decode: Callable[[bytes], Awaitab
     """`read_checked` of an object."""
 
     def forget() -> None:
-        cached = getattr(store, "forget", None)
-        if cached is not None:
-            cached(path)
+        cache = capability(store, Forgetting)
+        if cache is not None:
+            cache.forget(path)
 
     return await read_checked(lambda: store.get(path), decode, forget)
 

@@ -3,8 +3,8 @@
 from lochan.clock import Clock
 from lochan.errors import AlreadyExists, LochanError, Transient, Unknown
 from lochan.ids import Ids
-from lochan.store.backoff import Backoff
 from lochan.store.protocol import Store
+from lochan.store.retry import Backoff
 
 
 async def settle(store: Store, path: str, data: bytes, clock: Clock, ids: Ids, deadline: float) -> bytes:

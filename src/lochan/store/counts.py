@@ -1,9 +1,10 @@
 """Counts what is asked of a store, by verb. Tests and benchmarks expect the cost as well as the answer."""
 
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from lochan.store.capabilities import Stamps
 from lochan.store.protocol import Stat, Store
 from lochan.store.wrapper import Wrapper
 
@@ -19,7 +20,7 @@ class Tally:
 
 
 @dataclass(slots=True)
-class Counts:
+class RequestCounts:
     get: Tally = field(default_factory=Tally)
     get_range: Tally = field(default_factory=Tally)
     get_stream: Tally = field(default_factory=Tally)
@@ -46,18 +47,11 @@ class Counts:
 
 
 class CountingStore(Wrapper):
-    def __init__(self, inner: Store, counts: Counts) -> None:
+    passes_on = (Stamps,)
+
+    def __init__(self, inner: Store, counts: RequestCounts) -> None:
         super().__init__(inner)
         self.counts = counts
-
-    @property
-    def stamp(self) -> Callable[[str], tuple[int, ...] | None] | None:
-        """As the store inside tells it; None where that has none."""
-        return getattr(self.inner, "stamp", None)
-
-    @property
-    def identity(self) -> Callable[[str], tuple[int, ...] | None] | None:
-        return getattr(self.inner, "identity", None)
 
     async def get(self, path: str) -> bytes:
         data = await _counted(self.counts.get, self.inner.get(path))
@@ -98,7 +92,7 @@ class CountingStore(Wrapper):
             yield stat
 
 
-def counts_of(store: Store) -> Counts | None:
+def counts_of(store: Store) -> RequestCounts | None:
     """What has been asked of it so far; None where nobody counts that."""
     while isinstance(store, Wrapper):
         if isinstance(store, CountingStore):

@@ -47,7 +47,7 @@ def identity_of(stat: os.stat_result) -> tuple[int, ...]:
     return stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns
 
 
-class Verified:
+class VerifiedFiles:
     """Of one store. Without a file, marks are kept in memory only. May be used from several threads, and several
     processes may share the file."""
 

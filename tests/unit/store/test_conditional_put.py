@@ -3,9 +3,8 @@
 import pytest
 
 from lochan.errors import AlreadyExists, DiskFull, Invalid, Refused, Unknown
-from lochan.store.create import settle
-from lochan.store.faultplan import FITTING, Fault, by_odds
-from lochan.store.faults import FaultStore
+from lochan.store.conditional_put import settle
+from lochan.store.faults import FITTING, FaultStore, StoreFault, by_odds
 from lochan.store.memory import MemoryStore
 from lochan.store.wrapper import Wrapper
 from tests.run import run
@@ -13,7 +12,7 @@ from tests.unit.store.clocks import StillClock, counting_ids
 
 
 class Rig:
-    def __init__(self, *faults: Fault | None) -> None:
+    def __init__(self, *faults: StoreFault | None) -> None:
         self.clock = StillClock()
         self.faults = list(faults)
         self.memory = MemoryStore()
@@ -34,25 +33,27 @@ CREATE, READ = "put_if_absent", "get"
     "faults, calls",
     [
         pytest.param([], [CREATE], id="no fault"),
-        pytest.param([Fault.UNAVAILABLE], [CREATE, CREATE], id="nothing done"),
-        pytest.param([Fault.TIMEOUT], [CREATE, CREATE], id="nothing done, late"),
-        pytest.param([Fault.LOST], [CREATE, CREATE, READ], id="done, answer lost"),
-        pytest.param([Fault.LOST, Fault.LOST], [CREATE, CREATE, CREATE, READ], id="twice lost"),
-        pytest.param([Fault.CONFLICT], [CREATE, READ, CREATE], id="a 409 that came to nothing"),
+        pytest.param([StoreFault.UNAVAILABLE], [CREATE, CREATE], id="nothing done"),
+        pytest.param([StoreFault.TIMEOUT], [CREATE, CREATE], id="nothing done, late"),
+        pytest.param([StoreFault.LOST], [CREATE, CREATE, READ], id="done, answer lost"),
+        pytest.param([StoreFault.LOST, StoreFault.LOST], [CREATE, CREATE, CREATE, READ], id="twice lost"),
+        pytest.param([StoreFault.CONFLICT], [CREATE, READ, CREATE], id="a 409 that came to nothing"),
         pytest.param(
-            [Fault.LOST, None, Fault.UNAVAILABLE], [CREATE, CREATE, READ, CREATE, READ], id="lost, then unreadable"
+            [StoreFault.LOST, None, StoreFault.UNAVAILABLE],
+            [CREATE, CREATE, READ, CREATE, READ],
+            id="lost, then unreadable",
         ),
     ],
 )
-def test_ours_in_the_end(faults: list[Fault | None], calls: list[str]) -> None:
+def test_ours_in_the_end(faults: list[StoreFault | None], calls: list[str]) -> None:
     rig = Rig(*faults)
     assert rig.settle() == b"ours"
     assert run(rig.memory.get("k")) == b"ours"
     assert rig.calls == calls
 
 
-@pytest.mark.parametrize("faults", [[], [Fault.UNAVAILABLE], [Fault.LOST], [Fault.CONFLICT]])
-def test_a_rival_in_the_end(faults: list[Fault | None]) -> None:
+@pytest.mark.parametrize("faults", [[], [StoreFault.UNAVAILABLE], [StoreFault.LOST], [StoreFault.CONFLICT]])
+def test_a_rival_in_the_end(faults: list[StoreFault | None]) -> None:
     rig = Rig(*faults)
     run(rig.memory.put("k", b"theirs"))
     assert rig.settle() == b"theirs"
@@ -60,22 +61,22 @@ def test_a_rival_in_the_end(faults: list[Fault | None]) -> None:
 
 
 def test_certain_failures_are_told_as_they_are() -> None:
-    rig = Rig(Fault.FULL)
+    rig = Rig(StoreFault.FULL)
     with pytest.raises(DiskFull):
         rig.settle()
     with pytest.raises(Invalid):
         run(settle(rig.store, "../k", b"", rig.clock, counting_ids(), 20))
 
 
-@pytest.mark.parametrize("doubt", [Fault.LOST, Fault.UNAVAILABLE, Fault.CONFLICT])
-def test_a_failure_after_a_doubt_is_unknown(doubt: Fault) -> None:
-    rig = Rig(doubt, *([None] if doubt is Fault.CONFLICT else []), Fault.FULL)
+@pytest.mark.parametrize("doubt", [StoreFault.LOST, StoreFault.UNAVAILABLE, StoreFault.CONFLICT])
+def test_a_failure_after_a_doubt_is_unknown(doubt: StoreFault) -> None:
+    rig = Rig(doubt, *([None] if doubt is StoreFault.CONFLICT else []), StoreFault.FULL)
     with pytest.raises(Unknown):
         rig.settle()
 
 
 def test_a_store_that_is_down_is_unknown_at_the_deadline() -> None:
-    rig = Rig(*[Fault.UNAVAILABLE] * 1000)
+    rig = Rig(*[StoreFault.UNAVAILABLE] * 1000)
     with pytest.raises(Unknown, match="k was created in memory://"):
         rig.settle(deadline=5)
     assert rig.clock.now < 5
@@ -89,7 +90,7 @@ def test_credentials_lost_on_the_way_are_unknown() -> None:
             except AlreadyExists:
                 raise Refused("403") from None
 
-    rig = Rig(Fault.LOST)
+    rig = Rig(StoreFault.LOST)
     with pytest.raises(Unknown):
         run(settle(Revoked(rig.store), "k", b"ours", rig.clock, counting_ids(), 20))
 
@@ -97,8 +98,8 @@ def test_credentials_lost_on_the_way_are_unknown() -> None:
 def test_ten_thousand_creates_under_faults_have_the_right_verdict() -> None:
     clock, ids, memory = StillClock(), counting_ids(), MemoryStore()
     odds = {
-        CREATE: {Fault.LOST: 0.3, Fault.UNAVAILABLE: 0.1, Fault.TIMEOUT: 0.1, Fault.CONFLICT: 0.1},
-        READ: {Fault.UNAVAILABLE: 0.2},
+        CREATE: {StoreFault.LOST: 0.3, StoreFault.UNAVAILABLE: 0.1, StoreFault.TIMEOUT: 0.1, StoreFault.CONFLICT: 0.1},
+        READ: {StoreFault.UNAVAILABLE: 0.2},
     }
     assert all(chances.keys() <= FITTING[verb] for verb, chances in odds.items())
     store = FaultStore(memory, clock, by_odds(odds, ids.fraction))
