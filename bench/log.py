@@ -16,7 +16,7 @@ from bench.places import ACTOR
 from bench.table import middle, seconds, show
 from lochan.formats import checkpoint as checkpoints
 from lochan.formats.commit import Commit
-from lochan.formats.refs_events import Moved
+from lochan.formats.repository_events import Moved
 from lochan.journal.state import Schema
 from lochan.lake import Lake
 from lochan.store.local import LocalStore

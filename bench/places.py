@@ -10,7 +10,7 @@ from lochan.clock import SystemClock
 from lochan.formats.lake_events import RepositoryCreated
 from lochan.formats.record import Actor
 from lochan.ids import Ids
-from lochan.journal.group import Request
+from lochan.journal.group import AppendRequest
 from lochan.journal.journal import Journal
 from lochan.journal.slots import ObjectSlots
 from lochan.journal.state import Schema
@@ -60,6 +60,6 @@ async def open_journal(store: Store) -> Journal:
     return await Journal.open("_lake", Schema(Repositories), slots, store, CLOCK, IDS)
 
 
-def create(name: str) -> Request:
+def create(name: str) -> AppendRequest:
     created = RepositoryCreated(IDS.ksuid(CLOCK.wall()), name, "files", "main")
-    return Request(ACTOR, lambda state: [created])
+    return AppendRequest(ACTOR, lambda state: [created])

@@ -30,7 +30,7 @@ from bench.table import middle, percentile, show
 from bench.tree import Spent, changes_at, entries, write_bare
 from lochan.formats.entry import ENTRY_SCHEMA, RUN_SCHEMA, Tombstone
 from lochan.formats.range import RangeRef
-from lochan.formats.refs_events import RunsStaged
+from lochan.formats.repository_events import RunsStaged
 from lochan.formats.run import changes_table
 from lochan.lake import Lake
 from lochan.staging.compaction import LIMITS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ from lochan.formats.record import Actor
 from lochan.ids import Ids
 from lochan.journal.journal import Journal, Settings
 from lochan.journal.open import Journals
-from lochan.journal.state import Alarm, Part
+from lochan.journal.state import Alarm, StatePart
 from lochan.store.capabilities import PrivateRoot, capability
 from lochan.store.checked_reads import get_decoded
 from lochan.store.conditional_put import settle
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from lochan.formats.pool_settings import PoolSettings
     from lochan.jobs.diffing import How as RowHow
     from lochan.jobs.record import JobRun
-    from lochan.journal.lines import EventLine
-    from lochan.journal.trim import JournalTrim, Trimmed
+    from lochan.journal.feed import EventLine
+    from lochan.journal.trim import JournalTrim, TrimResult
     from lochan.pools.joining import RowMerge
     from lochan.store.location import StoreLocation
     from lochan.store.verified_files import VerifiedFiles
@@ -355,24 +355,13 @@ class Lake:
         """Who did what, when, from where: in one repository, in the lake's own journal (`_lake`), or in all of them.
         The newest come last. Either the `last` so many, or those of records `after` a number, for which one journal
         must be named; with `follow`, also those to come."""
-        from lochan.journal.feed import events_after, follow_events, last_events
+        from lochan.journal.feed import read_events
 
-        if after is not None:
-            if repository is None:
-                raise Invalid("records are numbered in each repository", hint="name one to begin after a record of it")
-            (journal,) = await self._journals_of(repository)
-            seen = {journal.journal: after}
-            if not follow:
-                async for line in events_after(journal, after):
-                    yield line
-        else:
-            journals = await self._journals_of(repository)
-            found, seen = await last_events(journals, last)
-            for line in found:
-                yield line
-        if follow:
-            async for line in follow_events(lambda: self._journals_of(repository), seen, self._clock):
-                yield line
+        if after is not None and repository is None:
+            raise Invalid("records are numbered in each repository", hint="name one to begin after a record of it")
+        journals = partial(self._journals_of, repository)
+        async for line in read_events(journals, self._clock, last=last, after=after, follow=follow):
+            yield line
 
     async def _journals_of(self, repository: str | None) -> list[Journal]:
         if repository == LAKE_JOURNAL:
@@ -395,7 +384,7 @@ class Lake:
         for name in names:
             yield await JournalTrim.of(name, self._trim_repository(await self.repository(name)))
 
-    async def _trim_repository(self, repository: Repository) -> Trimmed:
+    async def _trim_repository(self, repository: Repository) -> TrimResult:
         from lochan.versioning.refs import Refs
 
         return await self._journals.trim(repository.id, (Refs,))
@@ -464,7 +453,7 @@ class Lake:
         return JobRun(self, kind, about, actor, where)
 
     @property
-    def parts(self) -> tuple[type[Part], ...]:
+    def parts(self) -> tuple[type[StatePart], ...]:
         """Of the state of the lake's own journal."""
         return (Repositories, Access)
 

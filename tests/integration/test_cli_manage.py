@@ -14,7 +14,7 @@ import pytest
 
 from lochan.formats.lake_events import RepositoryCreated, RepositoryDeleted
 from lochan.formats.record import Actor
-from lochan.journal.group import Request
+from lochan.journal.group import AppendRequest
 from lochan.journal.journal import Journal
 from lochan.lake import Lake
 from lochan.store.local import LocalStore
@@ -68,7 +68,7 @@ async def _fill_journals(count: int) -> None:
     for number in range(count):
         id = f"id-{number}"
         made = RepositoryCreated(id, f"repo-{number}", "files", "main"), RepositoryDeleted(id)
-        await journal.submit(Request(actor, lambda state, made=made: made))  # type: ignore[misc]
+        await journal.submit(AppendRequest(actor, lambda state, made=made: made))  # type: ignore[misc]
     pool = await lake.open_repository("logs")
     for number in range(count):
         await branching.create_tag(pool, f"tag-{number}", "main", actor=actor)

@@ -9,7 +9,7 @@ from typing import Any
 
 from lochan.errors import AlreadyExists
 from lochan.failpoints import fp
-from lochan.formats.record import Sealed
+from lochan.formats.record import SealedRecord
 from lochan.formats.segment import Segment
 from lochan.journal import group, rules, trim
 from lochan.journal.append import Appender
@@ -26,7 +26,7 @@ def _acknowledges_before_the_append() -> None:
     append = Appender.append
     pending: set[asyncio.Task[bool]] = set()
 
-    async def early(self: Appender, sealed: Sealed, deadline: float, *, in_doubt: bool = False) -> bool:
+    async def early(self: Appender, sealed: SealedRecord, deadline: float, *, in_doubt: bool = False) -> bool:
         task = asyncio.create_task(append(self, sealed, deadline, in_doubt=in_doubt))
         pending.add(task)
         task.add_done_callback(pending.discard)
@@ -86,8 +86,8 @@ def _deletes_slots_before_the_segment() -> None:
 
 
 def _forgets_keys() -> None:
-    _replace(rules.Rules, "checks_keys_at_append", lambda self: False)
-    _replace(rules.Rules, "checks_keys_in_fold", lambda self: False)
+    _replace(rules.JournalRules, "checks_keys_at_append", lambda self: False)
+    _replace(rules.JournalRules, "checks_keys_in_fold", lambda self: False)
 
 
 def _checkpoints_what_is_not_folded() -> None:
@@ -108,9 +108,9 @@ def _checkpoints_what_is_not_folded() -> None:
 
 def _names_a_repository_before_it_is_opened() -> None:
     submit = Journal.submit
-    late: dict[str, tuple[Journal, group.Request]] = {}
+    late: dict[str, tuple[Journal, group.AppendRequest]] = {}
 
-    async def other_order(self: Journal, request: group.Request) -> Any:
+    async def other_order(self: Journal, request: group.AppendRequest) -> Any:
         who = request.actor.source
         if self.journal != "_lake":
             late[who] = self, request

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from lochan.formats.record import Actor
-from lochan.formats.refs_events import Turned
+from lochan.formats.repository_events import Turned
 from lochan.lake import Lake
 from lochan.store.open import open_store
 from lochan.versioning import branch_queue, objects

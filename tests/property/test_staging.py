@@ -15,7 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from lochan.errors import Refused
 from lochan.formats.entry import Block, Change, Entry, Tombstone
 from lochan.formats.entry_table import table_of
-from lochan.formats.over import Over
+from lochan.formats.repository_events import CoveringTree
 from lochan.formats.run import RunRef, changes_of, entries_of
 from lochan.staging import cursors, listing, merge, over, runs, sources
 from lochan.staging.compaction import Limits, Plan, compact, plan
@@ -96,7 +96,7 @@ class Staging(RuleBasedStateMachine):
         self.tag = 0
         self.under_way: list[tuple[Inputs, tuple[RunRef, ...], MemoryBase | None]] = []
         self.trees = Trees(MemoryStore(), "repo", cut=Cut(2, 2, 5), width=1)
-        self.covers: list[Over] = []
+        self.covers: list[CoveringTree] = []
         self.tree_of: tuple[MemoryBase, Tree] | None = None
 
     @initialize(paths=st.lists(PATHS, max_size=12))
@@ -179,7 +179,7 @@ class Staging(RuleBasedStateMachine):
             self.layers = self.layers.compacted(Inputs((), ()), (), made)
             self.check_whole(made)
 
-    def check_whole(self, made: Over) -> None:
+    def check_whole(self, made: CoveringTree) -> None:
         """Where it says so, a commit of the runs it covers makes the same, to the last address."""
         covered = Layers(self.layers.runs[: len(made.runs)])
         changes = run(View(covered, self.base, self.runs).changes())

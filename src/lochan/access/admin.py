@@ -5,7 +5,7 @@ from lochan.access.names import check_user_name
 from lochan.access.open_access import OpenAccess
 from lochan.access.ready import ADMIN
 from lochan.errors import AlreadyExists, Invalid
-from lochan.formats.access_events import AdminCreated
+from lochan.formats.lake_events import AdminCreated
 from lochan.formats.record import Actor
 
 NAME = "admin"

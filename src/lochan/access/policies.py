@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from lochan.access.names import check_policy_name
 from lochan.access.open_access import OpenAccess
 from lochan.access.policy import check_statements
-from lochan.formats.access_events import PolicyAttached, PolicyDeleted, PolicyDetached, PolicyPut, Statement
+from lochan.formats.lake_events import PolicyAttached, PolicyDeleted, PolicyDetached, PolicyPut, Statement
 from lochan.formats.record import Actor
 
 

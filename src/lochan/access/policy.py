@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from lochan.access import resources, wildcards
 from lochan.access.actions import ACTIONS
 from lochan.errors import Invalid
-from lochan.formats.access_events import Statement
+from lochan.formats.lake_events import Statement
 
 EFFECTS = ("allow", "deny")
 STATEMENTS_MAX = 200

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from lochan.errors import Invalid
-from lochan.formats.access_events import Statement
+from lochan.formats.lake_events import Statement
 
 SIZE_BYTES_MAX = 1 << 18
 

@@ -6,7 +6,7 @@ They are part of the fold: their names are taken in every lake there is, and a f
 from collections.abc import Mapping
 
 from lochan.access.actions import READING, WRITING
-from lochan.formats.access_events import Statement
+from lochan.formats.lake_events import Statement
 
 ADMIN = "Admin"
 

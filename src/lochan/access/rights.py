@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from lochan.access import resources
 from lochan.access.policy import check_action, fits_action
 from lochan.access.state import Policy
-from lochan.formats.access_events import Statement
+from lochan.formats.lake_events import Statement
 
 if TYPE_CHECKING:
     import pyarrow as pa

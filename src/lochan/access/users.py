@@ -3,7 +3,7 @@
 from lochan.access.names import check_user_name
 from lochan.access.open_access import OpenAccess
 from lochan.access.state import User
-from lochan.formats.access_events import UserCreated, UserDeleted
+from lochan.formats.lake_events import UserCreated, UserDeleted
 from lochan.formats.record import Actor
 
 

@@ -11,7 +11,7 @@ from lochan.cli.shown import format_option
 from lochan.cli.uri import repository_uri
 
 if TYPE_CHECKING:
-    from lochan.formats.guard_events import Protection
+    from lochan.formats.repository_events import Protection
 
 
 @click.command("unprotect")

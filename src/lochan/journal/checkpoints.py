@@ -17,7 +17,7 @@ from lochan.store.protocol import Store
 _DIGITS = 20
 
 
-class Found(NamedTuple):
+class FoundCheckpoint(NamedTuple):
     number: int
     modified: float  # by the store's clock
 
@@ -48,12 +48,12 @@ class Checkpoints:
             return  # another process was first; any one will do
         fp("checkpoint.after_put")
 
-    async def found(self) -> list[Found]:
+    async def found(self) -> list[FoundCheckpoint]:
         listed = []
         async for stat in self._store.list(self._folder):
             name = stat.path.removeprefix(self._folder)
             if len(name) == _DIGITS and name.isdigit():
-                listed.append(Found(int(name), stat.modified))
+                listed.append(FoundCheckpoint(int(name), stat.modified))
         return listed
 
     async def delete(self, number: int) -> None:

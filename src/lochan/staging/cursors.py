@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lochan.formats.entry_table import Rows
+from lochan.formats.entry_table import EntryRows
 from lochan.staging.base import Base
 from lochan.staging.picked import NOTHING, Picked
 from lochan.staging.sources import Columns, RowNumbers, Source
@@ -118,7 +118,7 @@ class BaseCursor(Cursor):
             if batch is None:
                 self.more = False
                 return
-            source = Columns(Rows(batch))
+            source = Columns(EntryRows(batch))
             self._last = source.key(source.count - 1)
             super().__init__(source, self._within)
 

@@ -11,7 +11,7 @@ missing, or was made for another head, readers merge the runs with the base as e
 from typing import NamedTuple
 
 from lochan.formats.metarange import TreeRef
-from lochan.formats.over import Over
+from lochan.formats.repository_events import CoveringTree
 from lochan.formats.run import RunRef
 from lochan.staging.base import Nothing
 from lochan.staging.compaction import LIMITS, Limits
@@ -24,7 +24,7 @@ from lochan.tree.trees import Trees
 
 class OverPlan(NamedTuple):
     runs: tuple[RunRef, ...]  # all that it will cover, oldest first
-    known: Over | None  # covers the first of them already
+    known: CoveringTree | None  # covers the first of them already
 
 
 def plan(layers: Layers, base: str, limits: Limits = LIMITS) -> OverPlan | None:
@@ -38,7 +38,7 @@ def plan(layers: Layers, base: str, limits: Limits = LIMITS) -> OverPlan | None:
     return OverPlan(runs, known)
 
 
-async def make(chosen: OverPlan, base: Tree, trees: Trees, runs: Runs, mint: int) -> Over:
+async def make(chosen: OverPlan, base: Tree, trees: Trees, runs: Runs, mint: int) -> CoveringTree:
     """REQUIRES: `base` is the tree that the plan was made for."""
     known = chosen.known
     below = base if known is None else await trees.open(TreeRef(known.tree, known.file))
@@ -46,7 +46,7 @@ async def make(chosen: OverPlan, base: Tree, trees: Trees, runs: Runs, mint: int
     changes = View(Layers(new), Nothing(), runs).scan_changes()
     tree, restated = await trees.overlay(below, changes, mint)
     ids = tuple(run.id for run in chosen.runs)
-    return Over(base.ref.file, ids, tree.ref.id, tree.ref.file, known is None and not restated)
+    return CoveringTree(base.ref.file, ids, tree.ref.id, tree.ref.file, known is None and not restated)
 
 
 async def opened(layers: Layers, base: Tree, trees: Trees) -> Tree | None:

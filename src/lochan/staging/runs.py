@@ -15,7 +15,7 @@ from lochan.clock import Clock
 from lochan.errors import Corrupt, Invalid
 from lochan.formats import bloom, run
 from lochan.formats.entry import Change, Tombstone
-from lochan.formats.entry_table import Rows, as_batch
+from lochan.formats.entry_table import EntryRows, as_batch
 from lochan.formats.run import RunRef, Summary
 from lochan.ids import Ids
 from lochan.store.checked_reads import get_checked, read_checked
@@ -47,7 +47,7 @@ class OpenRun:
     def __init__(self, ref: RunRef, batch: pa.RecordBatch) -> None:
         self.ref = ref
         self.batch = batch
-        self.rows = Rows(batch)
+        self.rows = EntryRows(batch)
         self._deleted = batch.column("deleted")
         self.live = live_rows(batch)
 

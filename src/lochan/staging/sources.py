@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lochan.formats.entry import ENTRY_SCHEMA, Entry, Tombstone
-from lochan.formats.entry_table import Rows, as_batch, table_of
+from lochan.formats.entry_table import EntryRows, as_batch, table_of
 from lochan.formats.run import changes_table, entries_of
 from lochan.staging.inline import Inline, Piece, Placed
 
@@ -33,7 +33,7 @@ class Source(Protocol):
         """The first row from `low` on whose key is not below `key`."""
 
     def folders(self, row: int, stop: int, skip: int, delimiter: bytes, least: int, most: int) -> tuple[list[str], int]:
-        """As of `Rows`. It may find none, and leave it to who asks to go row by row."""
+        """As of `EntryRows`. It may find none, and leave it to who asks to go row by row."""
 
     def is_live(self, row: int) -> bool: ...
 
@@ -55,7 +55,7 @@ class Source(Protocol):
 class Columns:
     """Rows in Arrow: of a run (`live` are those that are no tombstones, None for all) or of a range."""
 
-    def __init__(self, rows: Rows, live: RowNumbers | None = None) -> None:
+    def __init__(self, rows: EntryRows, live: RowNumbers | None = None) -> None:
         self.count = rows.count
         self.key = rows.path
         self.seek = rows.seek
@@ -149,7 +149,7 @@ def _columns(piece: Piece) -> Columns:
     if not isinstance(piece.memo, Columns):
         batch = as_batch(changes_table(change for _, change in piece.changes.values()))
         deleted = batch.column("deleted").to_numpy(zero_copy_only=False)
-        piece.memo = Columns(Rows(batch), np.flatnonzero(~deleted) if deleted.any() else None)
+        piece.memo = Columns(EntryRows(batch), np.flatnonzero(~deleted) if deleted.any() else None)
     return piece.memo
 
 

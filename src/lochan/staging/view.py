@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from lochan.formats import bloom
 from lochan.formats.entry import ENTRY_SCHEMA, RUN_SCHEMA, Entry, Tombstone
-from lochan.formats.entry_table import Rows, as_batch
+from lochan.formats.entry_table import EntryRows, as_batch
 from lochan.formats.run import RunRef, ascends, changes_table, empty
 from lochan.staging.base import Base
 from lochan.staging.cursors import ABOVE, Cost, Cursor, cursor_over, hidden
@@ -104,12 +104,12 @@ class View:
         come, and let go behind them: what lies side by side is never in memory at once."""
         within, pile = span(prefix), Pile()
         if self._above is not None:
-            pile.add(-1, Rows(as_batch(await _puts(self._above, prefix))))
+            pile.add(-1, EntryRows(as_batch(await _puts(self._above, prefix))))
         runs: Waiting = []
         for age, layer in enumerate(self._layers):
             if isinstance(layer, Inline):
                 found = changes_table(each for each in layer.changes() if each.path.startswith(prefix))
-                pile.add(age, Rows(as_batch(found)))
+                pile.add(age, EntryRows(as_batch(found)))
             elif _touches(layer, within):
                 runs.append((age, layer))
         runs.sort(key=lambda run: run[1].min_path)

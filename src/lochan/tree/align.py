@@ -13,13 +13,13 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from lochan.formats.entry_table import NO_ENTRIES, Rows
+from lochan.formats.entry_table import NO_ENTRIES, EntryRows
 from lochan.formats.range import RangeRef
 from lochan.tree.ahead import ahead
 from lochan.tree.bounds import Span, encoded
 
 Segment = tuple[tuple[RangeRef, ...], ...]  # the ranges of each tree; a tree may have none here
-Load = Callable[[RangeRef], Awaitable[Rows]]
+Load = Callable[[RangeRef], Awaitable[EntryRows]]
 
 
 def segments(*trees: Sequence[RangeRef]) -> Iterator[Segment]:
@@ -82,7 +82,7 @@ class _Side:
         self._refs = refs
         self._at = 0
         self._loaded = ahead(load, refs, width)
-        self._rows: Rows | None = None
+        self._rows: EntryRows | None = None
         self._row = 0
 
     @property

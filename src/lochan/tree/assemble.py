@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from lochan.formats.entry_table import Rows
+from lochan.formats.entry_table import EntryRows
 from lochan.formats.range import RangeRef
 from lochan.store.threads import Threads
 from lochan.tree.ahead import abandon, plain, running_loop
 from lochan.tree.cut import Cut
 from lochan.tree.rows import Indices, Stretch, part_of_range
 
-Load = Callable[[RangeRef], Awaitable[Rows]]
+Load = Callable[[RangeRef], Awaitable[EntryRows]]
 Name = Callable[[pa.Table], Awaitable[RangeRef]]
 Write = Callable[[pa.Table, Awaitable[RangeRef]], Awaitable[None]]
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lochan.formats.entry import ENTRY_SCHEMA
-from lochan.formats.entry_table import Rows, as_batch
+from lochan.formats.entry_table import EntryRows, as_batch
 from lochan.formats.range import RangeRef
 from lochan.store.threads import Threads
 from lochan.tree.ahead import ahead
@@ -100,7 +100,7 @@ class Edit:
 class _Within:
     """A range some changes of which are done."""
 
-    def __init__(self, ref: RangeRef, rows: Rows) -> None:
+    def __init__(self, ref: RangeRef, rows: EntryRows) -> None:
         self.ref = ref
         self.rows = rows
         self.seen = 0  # rows in which all changes are done

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from lochan.formats.entry import ENTRY_SCHEMA
-from lochan.formats.entry_table import Rows
+from lochan.formats.entry_table import EntryRows
 from lochan.formats.range import RangeRef
 from lochan.tree.bounds import Span, behind, encoded, span
 
@@ -27,7 +27,7 @@ class Listed(NamedTuple):
 
     ranges: Sequence[RangeRef]
     highs: Sequence[bytes]  # the ranges' greatest paths
-    load: Callable[[RangeRef], Awaitable[Rows]]
+    load: Callable[[RangeRef], Awaitable[EntryRows]]
 
 
 async def page(tree: Listed, prefix: str, after: str, delimiter: str, limit: int) -> Page:
@@ -79,7 +79,7 @@ class _Walk:
         self.prefixes: list[str] = []
         self.last = b""
 
-    def take_entries(self, rows: Rows, row: int, stop: int) -> int:
+    def take_entries(self, rows: EntryRows, row: int, stop: int) -> int:
         """Takes rows as long as there is room; returns the first that was not taken."""
         count = min(self.left, stop - row)
         if count:
@@ -88,7 +88,7 @@ class _Walk:
             self.last = rows.path(row + count - 1)
         return row + count
 
-    def take_items(self, rows: Rows, row: int, stop: int) -> int:
+    def take_items(self, rows: EntryRows, row: int, stop: int) -> int:
         """As `take_entries`, with rows that have a common prefix skipped for it."""
         taken = []
         while row < stop and self.left:

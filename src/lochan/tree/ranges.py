@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from lochan.formats import range as ranges
-from lochan.formats.entry_table import Rows
+from lochan.formats.entry_table import EntryRows
 from lochan.formats.range import RangeRef
 from lochan.store.checked_reads import get_checked
 from lochan.store.protocol import Store
@@ -39,11 +39,11 @@ class Ranges:
         self._copies = None if cache is None else Copies(cache)
         self._threads = threads
         self._seen = seen
-        self._mapped: Held[Rows] = Held(_MAPPED_MAX)
-        self._heap: Held[Rows] = Held(_HEAP_BYTES_MAX)
+        self._mapped: Held[EntryRows] = Held(_MAPPED_MAX)
+        self._heap: Held[EntryRows] = Held(_HEAP_BYTES_MAX)
         self._loading: dict[str, Any] = {}
 
-    async def load(self, ref: RangeRef) -> Rows:
+    async def load(self, ref: RangeRef) -> EntryRows:
         """For a few rows: it stays open."""
         self._tell("open", ref)
         held = self._mapped.get(ref.file)
@@ -52,7 +52,7 @@ class Ranges:
         rows = await self._rows(ref)
         return rows if self._heap.get(ref.file) is rows else self._mapped.hold(ref.file, rows, 1)
 
-    async def load_all(self, ref: RangeRef) -> Rows:
+    async def load_all(self, ref: RangeRef) -> EntryRows:
         """For all rows, once. It is not held open, or everything that was ever compared would stay mapped."""
         self._tell("open", ref)
         return self._mapped.get(ref.file) or await self._rows(ref)
@@ -82,7 +82,7 @@ class Ranges:
         if self._copies is not None:
             await self._copies.settled()
 
-    async def _rows(self, ref: RangeRef) -> Rows:
+    async def _rows(self, ref: RangeRef) -> EntryRows:
         """Those who ask while it is under way wait for the same."""
         held = self._heap.get(ref.file)
         loop = running_loop()
@@ -101,7 +101,7 @@ class Ranges:
         if not task.cancelled():
             task.exception()  # looked at, also if everybody who waited for it went away
 
-    async def _fetch(self, ref: RangeRef) -> Rows:
+    async def _fetch(self, ref: RangeRef) -> EntryRows:
         """Mapped, so that the memory is the kernel's; or held by us, where there is no room on the disk."""
         cache = self._cache
         if self._copies is not None:
@@ -111,8 +111,8 @@ class Ranges:
             batch = await self._from_store(ref)
             mapped = await self._threads.run(_kept, cache, ref.file, batch) if cache else None
             if mapped is None:
-                return self._heap.hold(ref.file, Rows(batch), batch.nbytes)
-        return Rows(mapped)
+                return self._heap.hold(ref.file, EntryRows(batch), batch.nbytes)
+        return EntryRows(mapped)
 
     async def _from_store(self, ref: RangeRef) -> pa.RecordBatch:
         path = self._path(ref.file)

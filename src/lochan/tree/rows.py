@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lochan.formats.entry import CONTENT, ENTRY_SCHEMA
-from lochan.formats.entry_table import Rows, concat, counts, map_items
+from lochan.formats.entry_table import EntryRows, concat, counts, map_items
 from lochan.formats.range import RangeRef
 from lochan.tree.bounds import Span
 
@@ -74,7 +74,7 @@ def by_range(paths: pa.StringArray | pa.ChunkedArray, ranges: Sequence[RangeRef]
 
 def inside(batch: pa.RecordBatch, within: Span) -> pa.RecordBatch:
     """The rows whose path lies in the span; any batch with ascending paths will do."""
-    rows = Rows(batch)
+    rows = EntryRows(batch)
     if not rows.count or (within.low <= rows.path(0) and rows.path(rows.count - 1) < within.high):
         return batch
     low, high = rows.seek(within.low), rows.seek(within.high)

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from lochan.formats.entry import Entry
-from lochan.formats.entry_table import Rows
+from lochan.formats.entry_table import EntryRows
 from lochan.formats.metarange import TreeRef
 from lochan.formats.range import RangeRef
 from lochan.tree import listing
@@ -63,7 +63,7 @@ class Tree:
             sizes[low:high][found] = rows.column("size").to_numpy()[at[found]]
         return sizes
 
-    async def seek(self, key: bytes) -> tuple[Rows, int] | None:
+    async def seek(self, key: bytes) -> tuple[EntryRows, int] | None:
         """The first path from `key` on: its rows, and which of them. For who walks through several things at once."""
         at = bisect_left(self._highs, key)
         if at == len(self._highs):

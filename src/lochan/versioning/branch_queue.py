@@ -19,7 +19,7 @@ from lochan.errors import Conflict, LochanError
 from lochan.failpoints import fp
 from lochan.formats.events import Event
 from lochan.formats.record import Actor
-from lochan.formats.refs_events import Turned, TurnOver
+from lochan.formats.repository_events import Turned, TurnOver
 from lochan.journal.request_key import without_key
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.refs import Refs

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from lochan.errors import NotFound, NothingToDo, Refused
 from lochan.formats.events import Event
 from lochan.formats.record import Actor
-from lochan.formats.refs_events import (
+from lochan.formats.repository_events import (
     BranchCreated,
     BranchDeleted,
     BranchRenamed,

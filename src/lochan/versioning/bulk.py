@@ -7,7 +7,7 @@ import pyarrow.compute as pc
 from lochan.failpoints import fp
 from lochan.formats.entry import RUN_SCHEMA, Entry, Tombstone
 from lochan.formats.record import Actor
-from lochan.formats.refs_events import RunsStaged, Staged
+from lochan.formats.repository_events import RunsStaged, Staged
 from lochan.formats.run import changes_of, changes_table
 from lochan.versioning.open_repository import Decide, OpenRepository
 

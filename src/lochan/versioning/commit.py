@@ -15,7 +15,7 @@ from lochan.errors import NothingToDo
 from lochan.failpoints import fp
 from lochan.formats.commit import Commit
 from lochan.formats.record import Actor
-from lochan.formats.refs_events import Committed, Sealed
+from lochan.formats.repository_events import Committed, Sealed
 from lochan.journal.request_key import CarriedOut
 from lochan.staging import over
 from lochan.staging.layers import Layers

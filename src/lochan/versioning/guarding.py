@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from lochan.errors import NotFound
 from lochan.formats.events import Event
-from lochan.formats.guard_events import Protection, ProtectionSet, ReadOnlySet
 from lochan.formats.record import Actor
+from lochan.formats.repository_events import Protection, ProtectionSet, ReadOnlySet
 from lochan.journal.request_key import CarriedOut
 from lochan.versioning.once import nothing, once
 from lochan.versioning.open_repository import OpenRepository

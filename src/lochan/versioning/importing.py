@@ -18,7 +18,7 @@ from lochan.failpoints import fp
 from lochan.formats.commit import Commit
 from lochan.formats.entry import RUN_SCHEMA
 from lochan.formats.record import Actor
-from lochan.formats.refs_events import Moved
+from lochan.formats.repository_events import Moved
 from lochan.journal.request_key import CarriedOut
 from lochan.tree.diff import ADDED, CHANGED, REMOVED, count
 from lochan.tree.tree import Tree

@@ -15,7 +15,7 @@ from lochan.failpoints import fp
 from lochan.formats.collection_events import Opened
 from lochan.formats.entry import Block, Entry
 from lochan.formats.record import Actor
-from lochan.formats.refs_events import Staged
+from lochan.formats.repository_events import Staged
 from lochan.journal.request_key import CarriedOut
 from lochan.store.protocol import Stat
 from lochan.versioning.bodies import tokens

@@ -17,7 +17,7 @@ from lochan.errors import Invalid, NothingToDo, PathsInTheWay, SameRef
 from lochan.failpoints import fp
 from lochan.formats.commit import Commit
 from lochan.formats.record import Actor
-from lochan.formats.refs_events import Committed, Moved
+from lochan.formats.repository_events import Committed, Moved
 from lochan.staging.layers import EMPTY, Layers
 from lochan.tree import merge as trees_merge
 from lochan.tree.diff import diff

@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, AsyncIterable, Mapping, Sequence
 from lochan.errors import NotFound, Refused
 from lochan.formats.entry import Entry
 from lochan.formats.record import Actor
-from lochan.formats.refs_events import Staged
+from lochan.formats.repository_events import Staged
 from lochan.journal.request_key import CarriedOut
 from lochan.staging.listing import Page
 from lochan.versioning.bodies.paths import check_key

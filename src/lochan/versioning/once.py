@@ -13,15 +13,14 @@ from functools import wraps
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar, cast
 
 from lochan.errors import Gone, NotFound
-from lochan.formats.entry import Change, Tombstone
-from lochan.formats.entry import Entry as ObjectEntry
+from lochan.formats.entry import Change, Entry, Tombstone
 from lochan.formats.events import Event
 from lochan.formats.metarange import EMPTY as NO_TREE
-from lochan.formats.record import Actor, Entry
-from lochan.formats.refs_events import RunsStaged, Staged
+from lochan.formats.record import Actor, RecordEntry
+from lochan.formats.repository_events import RunsStaged, Staged
 from lochan.formats.run import changes_of
 from lochan.formats.workspace_events import WorkspaceStaged
-from lochan.journal.group import Request
+from lochan.journal.group import AppendRequest
 from lochan.journal.request_key import CarriedOut, KeyedActor, without_key
 from lochan.staging.layers import EMPTY
 from lochan.staging.view import View
@@ -58,7 +57,7 @@ async def check_first(repository: OpenRepository, actor: Actor) -> None:
     if not isinstance(actor, KeyedActor):
         return
     state = await repository.journal.fresh()
-    entry = Entry(without_key(actor), actor.key, actor.fingerprint, ())
+    entry = RecordEntry(without_key(actor), actor.key, actor.fingerprint, ())
     done = state.keys.look_up(entry, repository.clock.wall())
     if done is not None:
         raise CarriedOut(actor.key, done.result)
@@ -68,7 +67,7 @@ async def hold_key(repository: OpenRepository, actor: Actor) -> None:
     """For work that takes long: its key is pending from now on, so that no number of other requests makes the journal
     forget it before the work is decided."""
     if isinstance(actor, KeyedActor):
-        await repository.journal.submit(Request(actor, lambda state: (), pending=True))
+        await repository.journal.submit(AppendRequest(actor, lambda state: (), pending=True))
 
 
 async def same(repository: OpenRepository, before: CarriedOut) -> str:
@@ -83,13 +82,13 @@ async def nothing(repository: OpenRepository, before: CarriedOut) -> None:
 class Changes(NamedTuple):
     """What a request staged."""
 
-    entries: list[ObjectEntry]
+    entries: list[Entry]
     deleted: list[str]
 
 
 async def staged_first(repository: OpenRepository, before: CarriedOut) -> Changes:
     """By the request that was carried out, as the journal has it. Raises Gone where files of it were collected."""
-    entries: list[ObjectEntry] = []
+    entries: list[Entry] = []
     deleted: list[str] = []
     async for event in _events(repository, before):
         if isinstance(event, Staged | WorkspaceStaged):
@@ -104,7 +103,7 @@ async def staged_first(repository: OpenRepository, before: CarriedOut) -> Change
     return Changes(entries, deleted)
 
 
-async def entry_first(repository: OpenRepository, before: CarriedOut) -> ObjectEntry:
+async def entry_first(repository: OpenRepository, before: CarriedOut) -> Entry:
     """For a verb that stages one object."""
     entries = (await staged_first(repository, before)).entries
     if not entries:

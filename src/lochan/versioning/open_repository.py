@@ -10,7 +10,7 @@ from lochan.formats.metarange import EMPTY as NO_TREE
 from lochan.formats.metarange import TreeRef
 from lochan.formats.record import Actor
 from lochan.ids import Ids
-from lochan.journal.group import Request
+from lochan.journal.group import AppendRequest
 from lochan.journal.journal import Journal
 from lochan.staging import over
 from lochan.staging.layers import EMPTY, Layers
@@ -88,11 +88,11 @@ class OpenRepository:
         return self.journal.tail.state.of(Refs)
 
     async def submit(self, actor: Actor, *events: Event, key: str = "", fingerprint: bytes = b"") -> Any:
-        return await self.journal.submit(Request(actor, lambda state: events, key, fingerprint))
+        return await self.journal.submit(AppendRequest(actor, lambda state: events, key, fingerprint))
 
     async def submit_decided(self, actor: Actor, decide: Decide, *, key: str = "", fingerprint: bytes = b"") -> Any:
         """For an event that depends on the very state it is added to; asked again after a lost race."""
-        return await self.journal.submit(Request(actor, lambda state: decide(state.of(Refs)), key, fingerprint))
+        return await self.journal.submit(AppendRequest(actor, lambda state: decide(state.of(Refs)), key, fingerprint))
 
     async def resolve(self, ref: str, *, workspaces: bool = False) -> Resolved:
         refs, _ = await self.refs()

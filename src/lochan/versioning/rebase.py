@@ -20,7 +20,7 @@ import pyarrow as pa
 from lochan.errors import NothingToDo, SameRef
 from lochan.formats.commit import Commit
 from lochan.formats.record import Actor
-from lochan.formats.refs_events import Moved
+from lochan.formats.repository_events import Moved
 from lochan.journal.request_key import CarriedOut
 from lochan.tree.merge import Merged, conflicts, merge
 from lochan.versioning.graph import LookUp, only_left, topological

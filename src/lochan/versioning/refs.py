@@ -14,8 +14,7 @@ from lochan.formats.collection_events import Abandoned, Aliased, Expired, Opened
 from lochan.formats.commit import Commit
 from lochan.formats.entry import Change, Tombstone
 from lochan.formats.events import Event
-from lochan.formats.guard_events import ProtectionSet, ReadOnlySet
-from lochan.formats.refs_events import (
+from lochan.formats.repository_events import (
     BranchCreated,
     BranchDeleted,
     BranchRenamed,
@@ -23,16 +22,20 @@ from lochan.formats.refs_events import (
     Committed,
     Compacted,
     Moved,
+    Popped,
+    ProtectionSet,
+    ReadOnlySet,
+    RepositoryOpened,
     RunsStaged,
     Sealed,
     Staged,
+    StashDropped,
+    Stashed,
     TagCreated,
     TagDeleted,
     Turned,
     TurnOver,
 )
-from lochan.formats.repository_events import RepositoryOpened
-from lochan.formats.stash_events import Popped, StashDropped, Stashed
 from lochan.formats.upload_events import PartPut, UploadAborted, UploadOpened
 from lochan.formats.workspace_events import (
     WorkspaceAdded,
@@ -42,7 +45,7 @@ from lochan.formats.workspace_events import (
     WorkspaceSealed,
     WorkspaceStaged,
 )
-from lochan.journal.state import At, Part
+from lochan.journal.state import EventPosition, StatePart
 from lochan.journal.table import Table
 from lochan.staging.layers import Inputs, Layers
 from lochan.versioning.commits import Columns, Commits
@@ -72,7 +75,7 @@ class Busy(Conflict):
     """As many commits of this branch are under way as there may be."""
 
 
-class Refs(Part):
+class Refs(StatePart):
     name: ClassVar[str] = "refs"
     rules: ClassVar[Rules] = RULES
 
@@ -157,7 +160,7 @@ class Refs(Part):
         return self._commits.with_prefix(prefix)
 
     # --- folding -----------------------------------------------------------------------------------------------------
-    def apply(self, event: Any, at: At) -> Any:
+    def apply(self, event: Any, at: EventPosition) -> Any:
         kind = type(event)
         if kind not in _WHILE_READ_ONLY:
             self.guard.check_writable()
@@ -167,7 +170,7 @@ class Refs(Part):
         self.collection.saw(at.number)
         return result
 
-    def _opened(self, event: RepositoryOpened, at: At) -> str:
+    def _opened(self, event: RepositoryOpened, at: EventPosition) -> str:
         if any(True for _ in self._branches.items()):
             raise AlreadyExists("this repository was opened before")
         id = event.commit.id
@@ -177,7 +180,7 @@ class Refs(Part):
         return id
 
     # --- staging
-    def _staged(self, event: Staged, at: At) -> int:
+    def _staged(self, event: Staged, at: EventPosition) -> int:
         changes: tuple[Change, ...] = event.puts
         if event.deletes or len(changes) != 1:  # nearly always it is one put
             changes = (*changes, *map(Tombstone, event.deletes))
@@ -200,7 +203,7 @@ class Refs(Part):
         if event.completes:
             self.uploads.close(event.completes)
 
-    def _runs_staged(self, event: RunsStaged, at: At) -> int:
+    def _runs_staged(self, event: RunsStaged, at: EventPosition) -> int:
         self.collection.check_closes(event.closes)
         self.collection.check_runs(self.rules, event.runs)
         if event.read_at:
@@ -212,7 +215,7 @@ class Refs(Part):
         self.collection.close(event.closes)
         return at.number
 
-    def _compacted(self, event: Compacted, at: At) -> None:
+    def _compacted(self, event: Compacted, at: EventPosition) -> None:
         branch = self.branch(event.branch)
         strict = self.rules.compaction_needs_its_inputs()
         if strict and branch.incarnation != event.incarnation:
@@ -226,7 +229,7 @@ class Refs(Part):
         self._stage(event.branch, lambda layers: layers.compacted(inputs, event.outputs, event.over))
 
     # --- head moves
-    def _sealed(self, event: Sealed, at: At) -> int:
+    def _sealed(self, event: Sealed, at: EventPosition) -> int:
         branch = self.branch(event.branch)
         self.guard.check(branch.name, COMMIT)
         if at.number in branch.layers.seals:
@@ -236,7 +239,7 @@ class Refs(Part):
         self._stage(event.branch, lambda layers: layers.seal(at.number))
         return at.number
 
-    def _committed(self, event: Committed, at: At) -> str:
+    def _committed(self, event: Committed, at: EventPosition) -> str:
         branch = self.branch(event.branch)
         self.guard.check(branch.name, COMMIT)
         sealed = event.seal in branch.layers.seals
@@ -262,7 +265,7 @@ class Refs(Part):
             return layers.drop_below(event.seal, event.leftovers)
         return layers.drop_below(event.seal).append(*event.leftovers)
 
-    def _moved(self, event: Moved, at: At) -> str:
+    def _moved(self, event: Moved, at: EventPosition) -> str:
         branch = self.branch(event.branch)
         elsewhere = branch.incarnation != event.incarnation or branch.head != event.source
         if elsewhere and self.rules.moves_need_their_head():
@@ -313,7 +316,7 @@ class Refs(Part):
                 hint="open a new workspace",
             )
 
-    def _turned(self, event: Turned, at: At) -> int:
+    def _turned(self, event: Turned, at: EventPosition) -> int:
         """Returns how many are in front."""
         branch = self.branch(event.branch)
         entry = Turn(event.request, event.patience, event.writer, at.number, at.user)
@@ -322,7 +325,7 @@ class Refs(Part):
         self._branches.put(branch.name, msgspec.structs.replace(branch, turns=turns))
         return place
 
-    def _turn_over(self, event: TurnOver, at: At) -> None:
+    def _turn_over(self, event: TurnOver, at: EventPosition) -> None:
         branch = self.branch(event.branch)
         left = branch.without_writer(event.writer) if event.writer else branch.without_turn(event.request)
         if event.upto and any(turn.renewed > event.upto for turn in branch.turns if turn not in left.turns):
@@ -330,20 +333,20 @@ class Refs(Part):
         self._branches.put(branch.name, left)
 
     # --- branches and tags
-    def _branch_created(self, event: BranchCreated, at: At) -> str:
+    def _branch_created(self, event: BranchCreated, at: EventPosition) -> str:
         self._check_free(event.name)
         self.commit(event.commit)
         self._point(Branch(event.name, self._incarnation(event.name, at), event.commit), at)
         return event.commit
 
-    def _branch_deleted(self, event: BranchDeleted, at: At) -> None:
+    def _branch_deleted(self, event: BranchDeleted, at: EventPosition) -> None:
         branch = self._whole(event.name, event.incarnation)
         self.guard.check(branch.name, REWRITE)
         self._branches.drop(branch.name)
         self.reflog.moved(branch.name, at.time, "")
         self._deleted.put((branch.name, branch.incarnation), branch)
 
-    def _branch_restored(self, event: BranchRestored, at: At) -> str:
+    def _branch_restored(self, event: BranchRestored, at: EventPosition) -> str:
         branch = self._deleted.get((event.name, event.incarnation))
         if branch is None:
             raise NotFound(f"no deleted branch {event.name!r} is kept").named(event.name, self.deleted_names)
@@ -353,7 +356,7 @@ class Refs(Part):
         self._move(again, branch.head, branch.layers, at)
         return branch.head
 
-    def _branch_renamed(self, event: BranchRenamed, at: At) -> str:
+    def _branch_renamed(self, event: BranchRenamed, at: EventPosition) -> str:
         branch = self._whole(event.name, event.incarnation)
         self.guard.check(branch.name, REWRITE)
         self._check_free(event.to)
@@ -364,20 +367,20 @@ class Refs(Part):
         self._move(again, branch.head, branch.layers, at)
         return branch.head
 
-    def _tag_created(self, event: TagCreated, at: At) -> str:
+    def _tag_created(self, event: TagCreated, at: EventPosition) -> str:
         self._check_free(event.name)
         self.commit(event.commit)
         self._tags.put(event.name, event.commit)
         return event.commit
 
-    def _tag_deleted(self, event: TagDeleted, at: At) -> None:
+    def _tag_deleted(self, event: TagDeleted, at: EventPosition) -> None:
         if event.name not in self._tags:
             hint = "`lochan tag list REPO` shows those there are"
             raise NotFound(f"no tag {event.name!r}", hint=hint).named(event.name, self._tag_names)
         self._tags.drop(event.name)
 
     # --- stashes (S9)
-    def _stashed(self, event: Stashed, at: At) -> str:
+    def _stashed(self, event: Stashed, at: EventPosition) -> str:
         branch = self.branch(event.branch)
         if branch.layers.empty:
             raise NothingToDo(f"nothing is staged on branch {branch.name!r}", hint="there is nothing to put aside")
@@ -389,7 +392,7 @@ class Refs(Part):
         self._move(branch, branch.head, layers, at)
         return id
 
-    def _popped(self, event: Popped, at: At) -> str:
+    def _popped(self, event: Popped, at: EventPosition) -> str:
         branch, stash = self.branch(event.branch), self.stashes.get(event.stash)
         self.guard.check(branch.name, STAGE)
         if branch.head != event.head and self.rules.pops_need_their_head():
@@ -400,19 +403,19 @@ class Refs(Part):
         self._move(branch, branch.head, branch.layers.restored(stash.layers), at)
         return stash.id
 
-    def _stash_dropped(self, event: StashDropped, at: At) -> str:
+    def _stash_dropped(self, event: StashDropped, at: EventPosition) -> str:
         self.stashes.drop(self.stashes.get(event.stash).id)
         return event.stash
 
     # --- workspaces (S8)
-    def _workspace_opened(self, event: WorkspaceOpened, at: At) -> str:
+    def _workspace_opened(self, event: WorkspaceOpened, at: EventPosition) -> str:
         branch = self.branch(event.branch)
         id = f"{at.number}-{event.tail}"
         return self.workspaces.open(
             Workspace(id, branch.name, branch.incarnation, branch.head, at.number, at.user, at.time, event.note)
         )
 
-    def _workspace_staged(self, event: WorkspaceStaged, at: At) -> int:
+    def _workspace_staged(self, event: WorkspaceStaged, at: EventPosition) -> int:
         self.collection.check_closes(event.closes)
         self.collection.check_entries(self.rules, event.puts, event.read_at, event.checked, len(event.closes))
         if event.completes:
@@ -422,25 +425,25 @@ class Refs(Part):
         return number
 
     # --- multipart uploads
-    def _upload_opened(self, event: UploadOpened, at: At) -> str:
+    def _upload_opened(self, event: UploadOpened, at: EventPosition) -> str:
         self.branch(event.branch)
         self.guard.check(event.branch, STAGE)
         if event.workspace:
             self.workspaces.get(event.workspace)
         return self.uploads.open(event, at)
 
-    def _part_put(self, event: PartPut, at: At) -> str:
+    def _part_put(self, event: PartPut, at: EventPosition) -> str:
         if event.read_at:
             self.collection.check_derived(self.rules, event.read_at, event.checked)
         elif self.collection.cut:
             self.collection.check_first(self.rules, (mint_of(block.address) for block in event.blocks))
         return self.uploads.put(event, at)
 
-    def _workspace_dropped(self, event: WorkspaceDropped, at: At) -> None:
+    def _workspace_dropped(self, event: WorkspaceDropped, at: EventPosition) -> None:
         self.workspaces.close(self.workspaces.get(event.workspace).id, DROPPED)
 
     # --- what is no longer kept (G6)
-    def _expired(self, event: Expired, at: At) -> None:
+    def _expired(self, event: Expired, at: EventPosition) -> None:
         rooted = {branch.head for branch in self.branches()} | {commit for _, commit in self.tags()}
         rooted |= {each.fork for each in self.workspaces.all()} | {each.head for each in self.stashes.all()}
         dropped = set(event.branches)
@@ -461,12 +464,12 @@ class Refs(Part):
         branch = self.branch(name)
         self._branches.put(name, msgspec.structs.replace(branch, layers=change(branch.layers)))
 
-    def _move(self, branch: Branch, head: str, layers: Layers, at: At) -> None:
+    def _move(self, branch: Branch, head: str, layers: Layers, at: EventPosition) -> None:
         """S1: any head move, reset, restore, stash push or pop removes the branch's seals."""
         layers = layers.unsealed() if self.rules.head_moves_remove_seals() else layers
         self._point(msgspec.structs.replace(branch, head=head, layers=layers), at)
 
-    def _point(self, branch: Branch, at: At) -> None:
+    def _point(self, branch: Branch, at: EventPosition) -> None:
         before = self._branches.get(branch.name)
         self._branches.put(branch.name, branch)
         if before is None or before.head != branch.head:
@@ -478,7 +481,7 @@ class Refs(Part):
             raise moved_underneath(branch.name)
         return branch
 
-    def _incarnation(self, name: str, at: At) -> int:
+    def _incarnation(self, name: str, at: EventPosition) -> int:
         before = self._made.count(f"{_BRANCH}{name}", at.number)
         return at.number + AGAIN * before if at.version > 1 else at.number
 
@@ -576,7 +579,7 @@ class _Dumped(msgspec.Struct, frozen=True, array_like=True):
     brought: list[str] = []  # ids of commits
 
 
-_HANDLERS: dict[type[Event], Callable[[Refs, Any, At], Any]] = {
+_HANDLERS: dict[type[Event], Callable[[Refs, Any, EventPosition], Any]] = {
     RepositoryOpened: Refs._opened,
     Staged: Refs._staged,
     RunsStaged: Refs._runs_staged,

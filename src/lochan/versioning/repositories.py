@@ -9,7 +9,7 @@ from lochan.errors import AlreadyExists, Invalid, NotFound
 from lochan.formats.events import Event
 from lochan.formats.lake_events import RepositoryCreated, RepositoryDeleted, RepositoryRenamed
 from lochan.formats.pool_settings import PoolSettings
-from lochan.journal.state import At, Part
+from lochan.journal.state import EventPosition, StatePart
 from lochan.journal.table import Table
 from lochan.versioning.names import check_pool_name, check_ref_name, check_repository_name
 
@@ -30,7 +30,7 @@ class Repository(msgspec.Struct, frozen=True, array_like=True):
     pool: PoolSettings | None = None
 
 
-class Repositories(Part):
+class Repositories(StatePart):
     name: ClassVar[str] = "repositories"
     events: ClassVar[tuple[type[Event], ...]] = (RepositoryCreated, RepositoryDeleted, RepositoryRenamed)
 
@@ -54,7 +54,7 @@ class Repositories(Part):
     def all(self) -> list[Repository]:
         return sorted((repository for _, repository in self._by_name.items()), key=lambda r: r.name)
 
-    def apply(self, event: RepositoryCreated | RepositoryDeleted | RepositoryRenamed, at: At) -> Any:
+    def apply(self, event: RepositoryCreated | RepositoryDeleted | RepositoryRenamed, at: EventPosition) -> Any:
         match event:
             case RepositoryCreated():
                 return self._created(event, at)
@@ -62,7 +62,7 @@ class Repositories(Part):
                 return self._renamed(event)
         return self._deleted(event)
 
-    def _created(self, event: RepositoryCreated, at: At) -> str:
+    def _created(self, event: RepositoryCreated, at: EventPosition) -> str:
         self.check_free(event.name)
         if event.id in self._name_of:
             raise AlreadyExists(f"there is a repository with id {event.id} already")

@@ -6,7 +6,7 @@ from lochan.errors import ConcurrentCommit, NotFound, PathsInTheWay
 from lochan.failpoints import fp
 from lochan.formats.events import Event
 from lochan.formats.record import Actor
-from lochan.formats.stash_events import Popped, StashDropped, Stashed
+from lochan.formats.repository_events import Popped, StashDropped, Stashed
 from lochan.journal.request_key import CarriedOut
 from lochan.staging.layers import EMPTY
 from lochan.versioning.moving import changed_paths

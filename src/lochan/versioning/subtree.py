@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lochan.formats.entry import RUN_SCHEMA
-from lochan.formats.entry_table import Rows, as_batch
+from lochan.formats.entry_table import EntryRows, as_batch
 from lochan.tree.diff import ADDED, CHANGED, REMOVED
 from lochan.tree.rows import locate, same_content, taken
 from lochan.tree.tree import Tree
@@ -54,7 +54,7 @@ async def compare(tree: Tree, files: pa.Table, wish: Wish) -> AsyncIterator[Part
     done = 0
     paths = files["path"]
     async for batch in tree.scan(wish.prefix):
-        end = done + _count_to(paths.slice(done), Rows(batch).path(batch.num_rows - 1))
+        end = done + _count_to(paths.slice(done), EntryRows(batch).path(batch.num_rows - 1))
         part = _part(batch, as_batch(files.slice(done, end - done)), wish)
         done = end
         if len(part.changes):

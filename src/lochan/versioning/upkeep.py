@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from lochan.errors import Conflict, Gone, LochanError, NotFound, Refused
 from lochan.failpoints import fp
 from lochan.formats.record import Actor
-from lochan.formats.refs_events import Compacted
+from lochan.formats.repository_events import Compacted
 from lochan.formats.run import RunRef
 from lochan.staging import compaction, over
 from lochan.staging.compaction import LIMITS, Limits

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lochan.formats.entry import ENTRY_SCHEMA
-from lochan.formats.entry_table import Rows, as_batch, concat
+from lochan.formats.entry_table import EntryRows, as_batch, concat
 from lochan.tree.rows import with_changes
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.resolve import Resolved
@@ -22,9 +22,9 @@ async def scan(repository: OpenRepository, resolved: Resolved, prefix: str) -> A
     """The same, a range at a time: the committed rows with what is staged put in."""
     tree = await repository.tree(resolved.commit)
     changes = as_batch(await (await repository.view(resolved)).changes(prefix))
-    staged, done = Rows(changes), 0
+    staged, done = EntryRows(changes), 0
     async for batch in tree.scan(prefix):
-        last = Rows(batch).path(batch.num_rows - 1)
+        last = EntryRows(batch).path(batch.num_rows - 1)
         end = staged.seek(last + b"\0", done)
         if end > done:
             edited = with_changes(batch, changes.slice(done, end - done), restate=True).rows

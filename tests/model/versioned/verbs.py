@@ -6,7 +6,7 @@ from typing import NamedTuple
 from lochan.errors import Corrupt, LochanError, NotFound, Retry
 from lochan.formats.entry import Entry, Tombstone
 from lochan.formats.record import Actor
-from lochan.formats.refs_events import RunsStaged
+from lochan.formats.repository_events import RunsStaged
 from lochan.formats.run import changes_table
 from lochan.staging.compaction import Limits
 from lochan.tree.strategy import Strategy

@@ -11,8 +11,7 @@ from collections.abc import Callable
 from lochan.errors import Corrupt, LochanError
 from lochan.formats import record as records
 from lochan.formats.commit import Commit
-from lochan.formats.refs_events import BranchCreated, Moved, Turned, TurnOver
-from lochan.formats.repository_events import RepositoryOpened
+from lochan.formats.repository_events import BranchCreated, Moved, RepositoryOpened, Turned, TurnOver
 from lochan.journal.state import Schema
 from lochan.versioning.graph import log, merge_bases, only_left
 from lochan.versioning.refs import Refs

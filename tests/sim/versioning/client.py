@@ -7,7 +7,7 @@ from typing import Any
 from lochan.errors import Corrupt, DiskFull, Transient, Unknown
 from lochan.formats.entry import ENTRY_SCHEMA, Tombstone
 from lochan.formats.record import Actor
-from lochan.formats.refs_events import RunsStaged
+from lochan.formats.repository_events import RunsStaged
 from lochan.formats.run import changes_table
 from lochan.staging.compaction import Limits
 from lochan.tree.strategy import Strategy

@@ -9,7 +9,7 @@ import random
 from collections.abc import Iterable, Sequence
 
 from lochan.formats.record import Actor
-from lochan.formats.refs_events import TurnOver
+from lochan.formats.repository_events import TurnOver
 from lochan.versioning import branch_queue
 from lochan.versioning.branch_queue import Queue
 from lochan.versioning.state.branch import Turn

@@ -13,7 +13,7 @@ import numpy as np
 from lochan.errors import ConcurrentCommit, NotFound
 from lochan.formats.metarange import TreeRef
 from lochan.formats.record import Actor
-from lochan.formats.refs_events import Moved
+from lochan.formats.repository_events import Moved
 from lochan.staging import compaction, over
 from lochan.staging.inline import Inline
 from lochan.staging.layers import Inputs, Layer, Layers, Seal

@@ -16,8 +16,8 @@ from collections.abc import Mapping
 
 from lochan.errors import Corrupt, LochanError
 from lochan.formats import record as records
-from lochan.formats.record import Sealed as SealedRecord
-from lochan.formats.refs_events import Sealed, Turned, TurnOver
+from lochan.formats.record import SealedRecord
+from lochan.formats.repository_events import Sealed, Turned, TurnOver
 from lochan.formats.workspace_events import WorkspaceSealed
 from lochan.journal.state import Schema
 from lochan.versioning.refs import Refs

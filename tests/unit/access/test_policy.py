@@ -10,7 +10,7 @@ from lochan.access.policy import PATTERNS_MAX, STATEMENTS_MAX, check_statements
 from lochan.access.policy_file import parse, written
 from lochan.access.ready import READY
 from lochan.errors import Invalid
-from lochan.formats.access_events import Statement
+from lochan.formats.lake_events import Statement
 from tests.unit.access.place import allow, deny
 
 PAGE = Path(__file__).parents[3] / "docs" / "operations" / "access.md"

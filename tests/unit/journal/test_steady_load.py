@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lochan.formats.record import Actor
-from lochan.formats.refs_events import Staged, TagCreated, TagDeleted
-from lochan.formats.repository_events import RepositoryOpened
+from lochan.formats.repository_events import RepositoryOpened, Staged, TagCreated, TagDeleted
 from lochan.ids import Ids
-from lochan.journal.group import Request
+from lochan.journal.group import AppendRequest
 from lochan.journal.journal import CHECKPOINT_EVERY, Journal, Settings
 from lochan.journal.slots import GROUP, ObjectSlots
 from lochan.journal.state import Schema
@@ -73,11 +72,11 @@ async def open_journal(store: MemoryStore, clock: Clock, *, aged: bool, group: i
 async def append(journal: Journal, number: int) -> None:
     """A record with something that goes again: the state stays as large as it is, the history grows."""
     name = f"tag-{number}"
-    await journal.submit(Request(ANN, lambda state: [TagCreated(name, FIRST.id), TagDeleted(name)]))
+    await journal.submit(AppendRequest(ANN, lambda state: [TagCreated(name, FIRST.id), TagDeleted(name)]))
 
 
 async def steady(journal: Journal, clock: Clock, count: int, pause_s: float) -> AsyncIterator[int]:
-    await journal.submit(Request(ANN, lambda state: [RepositoryOpened("files", "main", FIRST)]))
+    await journal.submit(AppendRequest(ANN, lambda state: [RepositoryOpened("files", "main", FIRST)]))
     for number in range(count):
         clock.now += pause_s
         await append(journal, number)
@@ -206,7 +205,7 @@ def test_commands_that_append_one_record_each_trim_too(tmp_path: Path) -> None:
         for number in range(2 * GROUP + 20):
             lake = await Lake.open(LocalStore(str(tmp_path)))
             journal = await lake.journal(id)
-            await journal.submit(Request(ANN, _stage(number)))
+            await journal.submit(AppendRequest(ANN, _stage(number)))
             await journal.close()
             await lake.close()
         slots = [path for path in (tmp_path / id / "journal").iterdir() if path.name.isdigit()]
@@ -231,7 +230,7 @@ def test_what_nobody_trimmed_is_trimmed_for_the_whole_lake() -> None:
         journal = await lake.journal((await lake.repository("demo-repo")).id)
         journal._settings = Settings("test", checkpoint_every=10_000)
         for number in range(GROUP + 5):
-            await journal.submit(Request(ANN, _stage(number)))
+            await journal.submit(AppendRequest(ANN, _stage(number)))
         await journal.checkpoint()
         first = [(each.name, *each.trimmed, each.error) async for each in lake.trim()]
         clock.now += 2 * DAY

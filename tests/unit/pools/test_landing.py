@@ -6,7 +6,7 @@ import pytest
 
 from lochan.errors import Ambiguous, ConcurrentCommit, Gone, Invalid, NotFound, NothingToDo, Refused
 from lochan.formats.collection_events import Opened, PlanEnded, Planned
-from lochan.formats.refs_events import Staged
+from lochan.formats.repository_events import Staged
 from lochan.pools.landing import Swap, add_objects, change_objects, replace_objects
 from lochan.pools.objects import object_id
 from lochan.tree.tree import Tree

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from lochan.access.rights import Rights
 from lochan.access.state import Policy
 from lochan.access.visible_objects import VisibleObjects
-from lochan.formats.access_events import Statement
 from lochan.formats.entry_table import entries_of
+from lochan.formats.lake_events import Statement
 from lochan.formats.record import Actor
 from lochan.lake import Lake
 from lochan.server.gateway import visible_page

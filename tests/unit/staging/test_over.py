@@ -8,8 +8,8 @@ import pytest
 from lochan.errors import Refused
 from lochan.formats.entry import Change, Entry
 from lochan.formats.entry_table import table_of
-from lochan.formats.over import Over
 from lochan.formats.range import RangeRef
+from lochan.formats.repository_events import CoveringTree
 from lochan.staging import over
 from lochan.staging.compaction import Limits
 from lochan.staging.layers import EMPTY, Dumped, Inputs, Layers, inputs_of, load
@@ -30,8 +30,8 @@ def buried(id: str, tombstones: int) -> Layers:
     return EMPTY.append(msgspec.structs.replace(ref(id), tombstones=tombstones))
 
 
-def made(*ids: str, base: str = BASE) -> Over:
-    return Over(base, ids, "tree", "metaranges/tree")
+def made(*ids: str, base: str = BASE) -> CoveringTree:
+    return CoveringTree(base, ids, "tree", "metaranges/tree")
 
 
 # --- when it is made -------------------------------------------------------------------------------------------------
@@ -126,7 +126,7 @@ class Branch:
     def stage(self, *changes: Change) -> None:
         self.layers = self.layers.append(*run(self.runs.write_cut(table(*changes), 1, 1)))
 
-    def cover(self) -> Over:
+    def cover(self) -> CoveringTree:
         chosen = over.plan(self.layers, self.base.ref.file, Limits(tombstones=0))
         assert chosen is not None
         found = run(over.make(chosen, self.base, self.trees, self.runs, 2))

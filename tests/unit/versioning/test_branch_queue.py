@@ -8,8 +8,8 @@ import pytest
 
 from lochan.errors import Conflict
 from lochan.formats.events import Vocabulary
-from lochan.formats.record import Change
-from lochan.formats.refs_events import Turned, TurnOver
+from lochan.formats.record import RecordChange
+from lochan.formats.repository_events import Turned, TurnOver
 from lochan.versioning import branch_queue
 from lochan.versioning.branch_queue import Queue
 from lochan.versioning.commit import Wish, commit
@@ -55,10 +55,10 @@ def test_entries_and_events_of_older_journals_mean_what_they_meant() -> None:
     old = msgspec.msgpack.encode({"branch": "main", "request": "1"})
     known = Vocabulary(Refs.events)
     story = Story()
-    story.tell(known.decode(Change("turned", 1, msgspec.Raw(old)), "repo", 2))
+    story.tell(known.decode(RecordChange("turned", 1, msgspec.Raw(old)), "repo", 2))
     story.tell(Turned("main", "2"))
     assert queue(story) == ["1", "2"]
-    story.tell(known.decode(Change("turn-over", 1, msgspec.Raw(old)), "repo", 4))
+    story.tell(known.decode(RecordChange("turn-over", 1, msgspec.Raw(old)), "repo", 4))
     assert queue(story) == ["2"]
     assert msgspec.msgpack.decode(msgspec.msgpack.encode(["2", 1]), type=Turn) == Turn("2", 1)
 

@@ -7,7 +7,7 @@ import pytest
 
 from lochan.errors import NothingToDo
 from lochan.formats.entry import Change
-from lochan.formats.refs_events import RunsStaged
+from lochan.formats.repository_events import RunsStaged
 from lochan.formats.run import changes_of
 from lochan.lake import Lake
 from lochan.staging import merge

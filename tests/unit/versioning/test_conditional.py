@@ -6,7 +6,7 @@ import pytest
 
 from lochan.errors import PreconditionFailed
 from lochan.formats.entry import Entry
-from lochan.formats.refs_events import Staged
+from lochan.formats.repository_events import Staged
 from lochan.versioning import objects
 from lochan.versioning.commit import Wish, commit
 from lochan.versioning.conditional import submit_if

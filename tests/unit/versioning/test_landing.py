@@ -7,7 +7,7 @@ import pytest
 
 from lochan.clock import SystemClock
 from lochan.errors import Dirty, PathsInTheWay
-from lochan.formats.refs_events import Moved, Turned, TurnOver
+from lochan.formats.repository_events import Moved, Turned, TurnOver
 from lochan.lake import Lake
 from lochan.store.memory import MemoryStore
 from lochan.versioning import branching, differing, moving, objects

@@ -8,7 +8,7 @@ import pytest
 from lochan.errors import NotFound, PathsInTheWay, PreconditionFailed
 from lochan.formats.entry import Entry
 from lochan.formats.record import Actor
-from lochan.formats.refs_events import Staged
+from lochan.formats.repository_events import Staged
 from lochan.lake import Lake
 from lochan.store.memory import MemoryStore
 from lochan.tree.strategy import Strategy

@@ -8,10 +8,9 @@ import pytest
 from lochan.errors import ConcurrentCommit, NotFound
 from lochan.formats.entry import Entry
 from lochan.formats.events import Event
-from lochan.formats.refs_events import BranchCreated, BranchDeleted, BranchRestored, Staged
-from lochan.formats.stash_events import StashDropped, Stashed
+from lochan.formats.repository_events import BranchCreated, BranchDeleted, BranchRestored, Staged, StashDropped, Stashed
 from lochan.formats.workspace_events import WorkspaceOpened, WorkspaceSealed, WorkspaceStaged
-from lochan.journal.state import At
+from lochan.journal.state import EventPosition
 from lochan.versioning import branching, objects, stashing
 from lochan.versioning.refs import Refs
 from lochan.versioning.state.record_names import AGAIN, record_of
@@ -24,7 +23,7 @@ from tests.unit.versioning.workspace_place import ANN, commit_all, once, opened,
 
 def in_one_record(story: Story, *events: Event, version: int = 2) -> list[object]:
     story.number += 1
-    return [story.refs.apply(event, At(story.number, 0, "ann", version)) for event in events]
+    return [story.refs.apply(event, EventPosition(story.number, 0, "ann", version)) for event in events]
 
 
 def test_a_branch_made_again_in_the_same_record_is_another() -> None:
@@ -84,8 +83,8 @@ def test_events_of_older_journals_fold_to_what_they_folded_to() -> None:
 def test_the_next_record_counts_anew_and_a_fork_that_is_given_up_counts_nothing() -> None:
     story = Story()
     given_up = story.refs.fork()
-    given_up.apply(BranchCreated("dev", FIRST.id), At(2, 0, "ann", 2))
-    given_up.apply(BranchDeleted("dev", 2), At(2, 0, "ann", 2))
+    given_up.apply(BranchCreated("dev", FIRST.id), EventPosition(2, 0, "ann", 2))
+    given_up.apply(BranchDeleted("dev", 2), EventPosition(2, 0, "ann", 2))
     in_one_record(story, BranchCreated("dev", FIRST.id))
     in_one_record(story, BranchDeleted("dev", 2))
     in_one_record(story, BranchCreated("dev", FIRST.id))

@@ -7,7 +7,7 @@ import pytest
 
 from lochan.errors import AlreadyExists, Conflict, Invalid, NotFound, Refused
 from lochan.formats.commit import Commit
-from lochan.formats.refs_events import (
+from lochan.formats.repository_events import (
     BranchCreated,
     BranchDeleted,
     BranchRestored,

@@ -6,7 +6,7 @@ import pytest
 from lochan.errors import AlreadyExists, Gone, Invalid, NotFound, Refused
 from lochan.formats.collection_events import Abandoned, Aliased, Expired, Opened, PlanEnded, Planned
 from lochan.formats.entry import Block, Entry
-from lochan.formats.refs_events import (
+from lochan.formats.repository_events import (
     BranchCreated,
     BranchDeleted,
     BranchRestored,

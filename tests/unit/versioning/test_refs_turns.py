@@ -3,7 +3,7 @@
 import msgspec
 
 from lochan.errors import Conflict, Invalid
-from lochan.formats.refs_events import Committed, Moved, Sealed, Staged, Turned, TurnOver
+from lochan.formats.repository_events import Committed, Moved, Sealed, Staged, Turned, TurnOver
 from lochan.versioning.refs import SEALS_MAX, Busy, NotYourTurn
 from tests.unit.versioning.story import FIRST, Story, after, entry
 

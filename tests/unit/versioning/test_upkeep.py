@@ -7,9 +7,8 @@ import msgspec
 import pytest
 
 from lochan.errors import Refused
-from lochan.formats.over import Over
 from lochan.formats.record import Actor
-from lochan.formats.refs_events import Compacted, Moved
+from lochan.formats.repository_events import Compacted, CoveringTree, Moved
 from lochan.formats.run import changes_table
 from lochan.lake import Lake
 from lochan.staging.compaction import Limits
@@ -137,7 +136,7 @@ async def buried(repository: OpenRepository) -> None:
     assert await compact(repository, "main", BURYING)
 
 
-def over_main(repository: OpenRepository) -> Over | None:
+def over_main(repository: OpenRepository) -> CoveringTree | None:
     return repository.folded().branch("main").layers.over
 
 

@@ -6,7 +6,7 @@ import pytest
 from lochan.errors import ConcurrentCommit, Refused
 from lochan.formats.collection_events import Abandoned, Opened
 from lochan.formats.commit import Commit
-from lochan.formats.refs_events import Moved
+from lochan.formats.repository_events import Moved
 from lochan.formats.workspace_events import WorkspaceAdded
 from lochan.lake import Lake
 from lochan.store.memory import MemoryStore

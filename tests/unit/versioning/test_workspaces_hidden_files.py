@@ -9,7 +9,7 @@ import pytest
 
 from lochan.errors import Refused, Transient, Unknown
 from lochan.formats.events import Vocabulary, change
-from lochan.formats.record import Change
+from lochan.formats.record import RecordChange
 from lochan.formats.workspace_events import WorkspaceReverted, WorkspaceStaged
 from lochan.journal.state import Schema
 from lochan.lake import Lake
@@ -252,10 +252,10 @@ def test_a_put_without_an_answer_is_unknown_and_can_be_repeated() -> None:
 def test_events_of_the_version_before_keep_their_meaning() -> None:
     words = Vocabulary([WorkspaceStaged, WorkspaceReverted])
     old = msgspec.msgpack.encode({"workspace": "1-00000000", "deletes": ["a"]})
-    staged = words.decode(Change("workspace-staged", 1, msgspec.Raw(old)), "repo", 1)
+    staged = words.decode(RecordChange("workspace-staged", 1, msgspec.Raw(old)), "repo", 1)
     assert (staged.deletes, staged.hides) == (("a",), {})
     old = msgspec.msgpack.encode({"workspace": "1-00000000", "patterns": ["**"]})
-    assert words.decode(Change("workspace-reverted", 1, msgspec.Raw(old)), "repo", 1).hides == {}
+    assert words.decode(RecordChange("workspace-reverted", 1, msgspec.Raw(old)), "repo", 1).hides == {}
     assert change(WorkspaceStaged("1-00000000", hides={"a": "1:2:e"})).version == 2
 
 

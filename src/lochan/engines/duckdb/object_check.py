@@ -1,7 +1,8 @@
 """Files of data objects on this machine: each has the size and the SHA-256 that its entry tells, before a row of it is
 believed.
 
-A file is read for that once for each stamp (`store/verified_files.py`); before rows are copied into new files, each time.
+A file is read for that once for each stamp (`store/verified_files.py`); before rows are copied into new files, each
+time.
 """
 
 # ruff: noqa: PTH116, PTH123

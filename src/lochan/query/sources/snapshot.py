@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lochan.formats.entry import Entry
-from lochan.formats.entry_table import Rows
+from lochan.formats.entry_table import EntryRows
 from lochan.formats.pool_settings import PoolSettings
 from lochan.pools import facts, objects
 from lochan.pools.facts import Facts, Opened
@@ -199,8 +199,8 @@ class Snapshot:
         return self._batches[batch].entry(row - self._starts[batch])
 
     @cached_property
-    def _batches(self) -> list[Rows]:
-        return [Rows(batch) for batch in self.entries.to_batches()]
+    def _batches(self) -> list[EntryRows]:
+        return [EntryRows(batch) for batch in self.entries.to_batches()]
 
     @cached_property
     def _starts(self) -> list[int]:

@@ -12,8 +12,8 @@ import msgspec
 
 from lochan.formats.entry import Entry
 from lochan.formats.record import Actor
-from lochan.formats.refs_events import Staged
-from lochan.journal.group import Request
+from lochan.formats.repository_events import Staged
+from lochan.journal.group import AppendRequest
 from lochan.journal.journal import Journal
 from lochan.versioning.bodies.body import Ready
 from lochan.versioning.bodies.write import Bodies
@@ -88,6 +88,6 @@ class Packing:
                 self._journal.enqueue(_staged(each.branch, entry, each.actor), each.future)
 
 
-def _staged(branch: str, entry: Entry, actor: Actor) -> Request:
+def _staged(branch: str, entry: Entry, actor: Actor) -> AppendRequest:
     events = (Staged(branch, (entry,)),)
-    return Request(actor, lambda state: events)
+    return AppendRequest(actor, lambda state: events)

@@ -12,7 +12,7 @@ from lochan.errors import AlreadyExists, ConcurrentCommit, Gone, Invalid, NotFou
 from lochan.formats.collection_events import Abandoned, Aliased, Opened, PlanEnded, Planned
 from lochan.formats.entry import Entry
 from lochan.formats.run import RunRef
-from lochan.journal.state import At
+from lochan.journal.state import EventPosition
 from lochan.journal.table import Table
 from lochan.versioning.rules import Rules
 
@@ -114,7 +114,7 @@ class Collection:
     def saw(self, number: int) -> None:
         self._numbers.put(_LAST, number)
 
-    def open(self, event: Opened, at: At) -> str:
+    def open(self, event: Opened, at: EventPosition) -> str:
         if event.id in self._held:
             raise AlreadyExists(f"{event.id} is open already")
         self._held.put(event.id, Held(at.number, event.kind, event.address, event.branch, event.path, event.expires))
@@ -128,7 +128,7 @@ class Collection:
         self.check_closes(event.ids)
         self.close(event.ids)
 
-    def draw(self, event: Planned, at: At) -> int:
+    def draw(self, event: Planned, at: EventPosition) -> int:
         """G2, G8."""
         if self._numbers.get(_RUNNING):
             raise Refused("another garbage collection is under way", hint="wait for its report, or abandon it")

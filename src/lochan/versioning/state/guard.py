@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 import msgspec
 
 from lochan.errors import Invalid, Protected, ReadOnly
-from lochan.formats.guard_events import Protection, ProtectionSet, ReadOnlySet
+from lochan.formats.repository_events import Protection, ProtectionSet, ReadOnlySet
 from lochan.journal.table import Table
 
 STAGE = "stage"  # put, delete

@@ -5,7 +5,7 @@ import msgspec
 from lochan.errors import AlreadyExists, NotFound
 from lochan.formats.entry import Block
 from lochan.formats.upload_events import PartPut, UploadOpened
-from lochan.journal.state import At
+from lochan.journal.state import EventPosition
 from lochan.journal.table import Table
 
 
@@ -71,13 +71,13 @@ class Uploads:
         found = (upload for _, upload in self._by_id.items())
         return sorted(found, key=lambda each: (each.opened.path.encode(), each.time, each.id))
 
-    def open(self, event: UploadOpened, at: At) -> str:
+    def open(self, event: UploadOpened, at: EventPosition) -> str:
         if event.id in self._by_id:
             raise AlreadyExists(f"upload {event.id!r} is open already")
         self._by_id.put(event.id, Upload(event, at.user, at.time))
         return event.id
 
-    def put(self, event: PartPut, at: At) -> str:
+    def put(self, event: PartPut, at: EventPosition) -> str:
         upload = self.get(event.upload)
         self._put(upload.id, Part(event.number, event.blocks, event.size, event.etag, event.checksums, at.time))
         return event.etag

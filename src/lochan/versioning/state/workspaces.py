@@ -5,7 +5,7 @@ import msgspec
 from lochan.errors import Invalid, NotFound, Refused
 from lochan.formats.entry import Tombstone
 from lochan.formats.workspace_events import WorkspaceAdded, WorkspaceReverted, WorkspaceSealed, WorkspaceStaged
-from lochan.journal.state import At
+from lochan.journal.state import EventPosition
 from lochan.journal.table import Table
 from lochan.staging import layers as staging
 from lochan.staging.layers import EMPTY, Layers
@@ -90,7 +90,7 @@ class Workspaces:
         self._open.put(workspace.id, workspace)
         return workspace.id
 
-    def stage(self, event: WorkspaceStaged, at: At) -> int:
+    def stage(self, event: WorkspaceStaged, at: EventPosition) -> int:
         found = self.get(event.workspace)
         paths = [*(entry.path for entry in event.puts), *event.deletes]
         if len(set(paths)) != len(paths):
@@ -99,13 +99,13 @@ class Workspaces:
         self._put(found, at, layers=layers, hidden=found.hidden.with_files(event.hides))
         return at.number
 
-    def add(self, event: WorkspaceAdded, at: At) -> int:
+    def add(self, event: WorkspaceAdded, at: EventPosition) -> int:
         found = self.get(event.workspace)
         added = (*found.added, *(pattern for pattern in event.patterns if pattern not in found.added))
         self._put(found, at, added=added)
         return at.number
 
-    def revert(self, event: WorkspaceReverted, at: At) -> int:
+    def revert(self, event: WorkspaceReverted, at: EventPosition) -> int:
         found = self.get(event.workspace)
         changes = [change for layer in found.layers.layers for _, change in layer.by_position()]  # type: ignore[union-attr]
         gone = fitting_paths([change.path for change in changes], event.patterns)
@@ -116,14 +116,14 @@ class Workspaces:
         self._put(found, at, layers=found.layers.cleared().put(*kept), added=added, hidden=hidden)
         return at.number
 
-    def seal(self, event: WorkspaceSealed, at: At) -> int:
+    def seal(self, event: WorkspaceSealed, at: EventPosition) -> int:
         return self._put(self.get(event.workspace), at, sealed=True)
 
     def close(self, id: str, became: str) -> None:
         self._open.drop(id)
         self._closed.put(id, became)
 
-    def _put(self, found: Workspace, at: At, sealed: bool = False, **changed: object) -> int:
+    def _put(self, found: Workspace, at: EventPosition, sealed: bool = False, **changed: object) -> int:
         """Returns what is its last event now. A write that came after a commit's last look, in the very record of that
         look, has another than the look (version 1 of these events had not, and lost such a write)."""
         same_record = record_of(found.last) == at.number

@@ -22,7 +22,7 @@ from lochan.formats.commit import Commit
 from lochan.formats.entry_table import table_of
 from lochan.formats.events import Event
 from lochan.formats.record import Actor
-from lochan.formats.refs_events import Moved
+from lochan.formats.repository_events import Moved
 from lochan.formats.workspace_events import WorkspaceSealed, WorkspaceStaged
 from lochan.journal.request_key import KeyedActor, without_key
 from lochan.staging.merge import merged as newest

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from lochan.journal.feed import EventLine, lines
 from lochan.journal.journal import Journal
-from lochan.journal.lines import EventLine, lines
 from lochan.pools.keys import Instant
 from lochan.query.sources.meta.past import state_at
 from lochan.query.sources.meta.rows import MetaRows
