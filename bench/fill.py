@@ -11,7 +11,7 @@ from lochan.formats.record import Actor
 from lochan.formats.repository_events import RunsStaged
 from lochan.lake import Lake
 from lochan.store.open import open_store
-from lochan.versioning.branching import create_branch
+from lochan.versioning.branches import create_branch
 
 ACTOR = Actor("bench", "bench", "")
 _FOLDERS = 1_000

@@ -22,7 +22,7 @@ from lochan.lake import Lake
 from lochan.store.local import LocalStore
 from lochan.versioning.history import history
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.refs import Refs
+from lochan.versioning.state.refs import Refs
 
 _COMMITS = 100_000
 _PER_EVENT = 1_000

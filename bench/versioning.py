@@ -41,7 +41,8 @@ from lochan.tree import diff as trees_diff
 from lochan.tree.cache import ArrowCache
 from lochan.tree.tree import Tree
 from lochan.tree.trees import Trees
-from lochan.versioning import branching, differing, moving, objects
+from lochan.versioning import branches, head_moves, objects
+from lochan.versioning import diff as differing
 from lochan.versioning.commit import Wish, commit
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.upkeep import compact, cover
@@ -206,7 +207,7 @@ class _Subject:
             target = await _branch(repository, ours)
             self.seen.clear()
             with spent:
-                await moving.merge(repository, theirs, target, actor=ACTOR)
+                await head_moves.merge(repository, theirs, target, actor=ACTOR)
             await _settle(repository, spent)
             opened, written = self.verbs()
             with bare:
@@ -386,7 +387,7 @@ async def _settle(repository: OpenRepository, spent: Spent) -> None:
 
 async def _branch(repository: OpenRepository, source: str) -> str:
     name = next(_names)
-    await branching.create_branch(repository, name, source, actor=ACTOR)
+    await branches.create_branch(repository, name, source, actor=ACTOR)
     return name
 
 

@@ -15,10 +15,9 @@ from lochan.api.blocking import Lake
 from lochan.api.lake import Lake as AsyncLake
 from lochan.api.session import Session
 from lochan.clock import SystemClock
-from lochan.config.find import find_lake
+from lochan.config.find import find_lake, system_user
 from lochan.config.load import load
 from lochan.config.store_options import store_options
-from lochan.config.system_user import system_user
 from lochan.formats.record import Actor
 from lochan.ids import Ids
 from lochan.lake import Lake as OpenLake

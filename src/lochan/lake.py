@@ -43,9 +43,9 @@ if TYPE_CHECKING:
     from lochan.store.location import StoreLocation
     from lochan.store.verified_files import VerifiedFiles
     from lochan.tree.cache import ArrowCache
-    from lochan.versioning.bodies.outside import Outside
-    from lochan.versioning.bodies.settings import BodySettings
-    from lochan.versioning.moving import Said
+    from lochan.versioning.bodies.address import BodySettings
+    from lochan.versioning.bodies.outside_files import Outside
+    from lochan.versioning.head_moves import Said
     from lochan.versioning.open_repository import OpenRepository
 
 LAKE_JOURNAL = "_lake"
@@ -285,7 +285,7 @@ class Lake:
         """The journal itself, for upkeep and tests."""
         if repository_id == LAKE_JOURNAL:
             return self._own
-        from lochan.versioning.refs import Refs  # with Arrow behind it: a list of repositories needs neither
+        from lochan.versioning.state.refs import Refs  # with Arrow behind it: a list of repositories needs neither
 
         return await self._journals.open(repository_id, (Refs,))
 
@@ -294,7 +294,7 @@ class Lake:
         return await self._opened(await self.repository(name))
 
     async def _opened(self, found: Repository) -> OpenRepository:
-        from lochan.versioning.bodies.settings import STANDARD
+        from lochan.versioning.bodies.address import STANDARD
         from lochan.versioning.open_repository import OpenRepository
         from lochan.versioning.upkeep import attach
 
@@ -343,7 +343,7 @@ class Lake:
 
     def outside(self) -> Outside | None:
         """Files outside the lake, if its opener told how to reach any; each store is opened once."""
-        from lochan.versioning.bodies.outside import Outside, anything
+        from lochan.versioning.bodies.outside_files import Outside, anything
 
         if self._outside is None and self._world.open_store is not None:
             self._outside = Outside(self._world.open_store, self._world.may_name or anything)
@@ -385,7 +385,7 @@ class Lake:
             yield await JournalTrim.of(name, self._trim_repository(await self.repository(name)))
 
     async def _trim_repository(self, repository: Repository) -> TrimResult:
-        from lochan.versioning.refs import Refs
+        from lochan.versioning.state.refs import Refs
 
         return await self._journals.trim(repository.id, (Refs,))
 
@@ -405,7 +405,7 @@ class Lake:
         Invalid for what is no rows, NothingToDo where there are none, KeyReused for a key of another request."""
         from lochan.engines.duckdb.load.load import STANDARD, load_rows
         from lochan.journal.request_key import keyed
-        from lochan.versioning.moving import NOTHING
+        from lochan.versioning.head_moves import NOTHING
 
         actor = keyed(actor, key, "load", pool, branch, said or NOTHING)
         repository = await self.open_repository(pool)

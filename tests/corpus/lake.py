@@ -21,7 +21,7 @@ from lochan.lake import Lake
 from lochan.pools.settings import parse
 from lochan.query import ast
 from lochan.store.local import LocalStore
-from lochan.versioning.branching import create_branch, create_tag
+from lochan.versioning.branches import create_branch, create_tag
 from lochan.versioning.commit import Wish, commit
 from lochan.versioning.objects import put
 from tests.corpus.data import Pool, Row, pools

@@ -16,7 +16,7 @@ from lochan.ids import Ids
 from lochan.store.open import open_store, stack
 from lochan.store.protocol import Store
 from lochan.versioning.bodies.body import ready
-from lochan.versioning.bodies.outside import Outside
+from lochan.versioning.bodies.outside_files import Outside
 from lochan.versioning.bodies.read import BodyReader
 from lochan.versioning.bodies.write import BLOCK_BYTES, Bodies
 from tests.run import run

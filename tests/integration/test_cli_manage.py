@@ -18,7 +18,7 @@ from lochan.journal.group import AppendRequest
 from lochan.journal.journal import Journal
 from lochan.lake import Lake
 from lochan.store.local import LocalStore
-from lochan.versioning import branching
+from lochan.versioning import branches
 from tests.integration.cli import fine, lochan, wrong
 from tests.servers.lochan import LOCHAN, lochan_server
 
@@ -71,7 +71,7 @@ async def _fill_journals(count: int) -> None:
         await journal.submit(AppendRequest(actor, lambda state, made=made: made))  # type: ignore[misc]
     pool = await lake.open_repository("logs")
     for number in range(count):
-        await branching.create_tag(pool, f"tag-{number}", "main", actor=actor)
+        await branches.create_tag(pool, f"tag-{number}", "main", actor=actor)
     await pool.close()
     await lake.close()
 

@@ -13,17 +13,15 @@ from lochan.lake import Lake, World
 from lochan.store.local import LocalStore
 from lochan.store.memory import MemoryStore
 from lochan.store.open import open_store
-from lochan.versioning import copying, linking, objects, transfer
-from lochan.versioning.bodies.address import Style
-from lochan.versioning.bodies.paths import check_key
-from lochan.versioning.bodies.settings import BodySettings
-from lochan.versioning.branching import create_branch
+from lochan.versioning import copy, links, objects, transfer
+from lochan.versioning.bodies.address import BodySettings, Style
+from lochan.versioning.branches import create_branch
 from lochan.versioning.commit import Wish, commit
-from lochan.versioning.differing import diff, staged
-from lochan.versioning.gathering import Source
+from lochan.versioning.diff import diff, staged
+from lochan.versioning.head_moves import merge
 from lochan.versioning.history import LogWish, history
-from lochan.versioning.importing import bring_in, for_import
-from lochan.versioning.moving import merge
+from lochan.versioning.import_ import Source, bring_in, for_import
+from lochan.versioning.names import check_key
 from lochan.versioning.open_repository import OpenRepository
 from tests.integration.test_cli_versioning import contents, fine, lochan, newcomer
 from tests.run import run
@@ -127,7 +125,7 @@ def test_all_keys_side_by_side(style: Style, tmp_path: Path) -> None:
                 entry = await objects.stat(repository, "main", key)
                 assert (entry.path, await repository.reader.read_all(entry)) == (key, b"dev" + key.encode())
                 assert key in await paths(repository, "main", key)
-            await copying.delete_folder(repository, "main", "", actor=ANN)
+            await copy.delete_folder(repository, "main", "", actor=ANN)
             assert await paths(repository, "main") == []
         await lake.close()
 
@@ -145,18 +143,18 @@ def test_a_key_is_kept_through_every_verb(key: str) -> None:
         [repository] = await opened(lake, "demo-repo")
         await objects.put(repository, "main", key, once(b"one"), actor=ANN)
         first, _ = await commit(repository, "main", Wish("one", paths=[key] if "*" not in key else []), actor=ANN)
-        await copying.copy(repository, "main", key, "main", "plain", actor=ANN)
-        await copying.move(repository, "main", key, "moved", actor=ANN)
+        await copy.copy(repository, "main", key, "main", "plain", actor=ANN)
+        await copy.move(repository, "main", key, "moved", actor=ANN)
         assert await paths(repository, "main") == ["moved", "plain"]
-        await copying.move(repository, "main", "moved", key, actor=ANN)
-        await copying.copy(repository, "main", key, "main", key, actor=ANN, told=copying.Told(metadata={"k": key}))
+        await copy.move(repository, "main", "moved", key, actor=ANN)
+        await copy.copy(repository, "main", key, "main", key, actor=ANN, told=copy.Told(metadata={"k": key}))
         assert (await objects.stat(repository, "main", key)).metadata == {"k": key}
         second, _ = await commit(repository, "main", Wish("two"), actor=ANN)
         log = [id async for id, _ in history(repository, "main", LogWish(paths=(key,)))]
         assert log == [second, first]
-        given = await linking.physical_address(repository, "main", key, actor=ANN)
+        given = await links.physical_address(repository, "main", key, actor=ANN)
         await store.put(given.address, b"linked")
-        await linking.link(repository, "main", key, given.token, actor=ANN)
+        await links.link(repository, "main", key, given.token, actor=ANN)
         [again] = await opened(await Lake.open(store), "demo-repo")
         assert await again.reader.read_all(await objects.stat(again, "main", key)) == b"linked"
         assert await objects.delete(again, "main", [key], actor=ANN) == [key]
@@ -185,13 +183,13 @@ def test_a_key_is_refused_by_every_verb_in_the_same_words(key: str) -> None:
             "put": lambda: objects.put(repository, "main", key, once(b"x"), actor=ANN),
             "stat": lambda: objects.stat(repository, "main", key),
             "delete": lambda: objects.delete(repository, "main", ["a", key], actor=ANN),
-            "copy to": lambda: copying.copy(repository, "main", "a", "main", key, actor=ANN),
-            "copy from": lambda: copying.copy(repository, "main", key, "main", "b", actor=ANN),
-            "move to": lambda: copying.move(repository, "main", "a", key, actor=ANN),
-            "move from": lambda: copying.move(repository, "main", key, "b", actor=ANN),
+            "copy to": lambda: copy.copy(repository, "main", "a", "main", key, actor=ANN),
+            "copy from": lambda: copy.copy(repository, "main", key, "main", "b", actor=ANN),
+            "move to": lambda: copy.move(repository, "main", "a", key, actor=ANN),
+            "move from": lambda: copy.move(repository, "main", key, "b", actor=ANN),
             "transfer": lambda: transfer.transfer(repository, "main", "a", repository, "main", key, actor=ANN),
-            "address": lambda: linking.physical_address(repository, "main", key, actor=ANN),
-            "link": lambda: linking.stage(repository, "main", key, "s3://b/x", actor=ANN),
+            "address": lambda: links.physical_address(repository, "main", key, actor=ANN),
+            "link": lambda: links.stage(repository, "main", key, "s3://b/x", actor=ANN),
             "log": lambda: _all(history(repository, "main", LogWish(paths=(key,)))),
         }
         for name, verb in verbs.items():

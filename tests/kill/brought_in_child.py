@@ -12,9 +12,8 @@ from lochan.errors import AlreadyExists, NotFound, NothingToDo, Refused
 from lochan.formats.record import Actor
 from lochan.lake import Lake, World
 from lochan.store.open import open_store
-from lochan.versioning import bulk, copying, linking
-from lochan.versioning.gathering import Source
-from lochan.versioning.importing import bring_in, for_import, for_ingest
+from lochan.versioning import bulk, copy, links
+from lochan.versioning.import_ import Source, bring_in, for_import, for_ingest
 from lochan.versioning.open_repository import OpenRepository
 from tests.kill.child import Order, Trap
 
@@ -34,20 +33,20 @@ async def work(order: Order) -> None:
         await bring_in(repository, "main", await for_import(repository, [Source(source, "in/")]), actor=ANN)
     with suppress(NothingToDo):
         await bring_in(repository, "main", await for_ingest(repository, Source(source, "follow/")), actor=ANN)
-    await copying.copy_folder(repository, "main", "in/", "main", "copy/", actor=ANN)
+    await copy.copy_folder(repository, "main", "in/", "main", "copy/", actor=ANN)
     with suppress(NotFound):  # moved by a life before this one
-        await copying.move_folder(repository, "main", "copy/", "moved/", actor=ANN)
-    await copying.copy(repository, "main", "in/0", "main", "one", actor=ANN)
+        await copy.move_folder(repository, "main", "copy/", "moved/", actor=ANN)
+    await copy.copy(repository, "main", "in/0", "main", "one", actor=ANN)
     await link(repository)
     await lake.close()
 
 
 async def link(repository: OpenRepository) -> None:
-    given = await linking.physical_address(repository, "main", "linked", actor=ANN)
+    given = await links.physical_address(repository, "main", "linked", actor=ANN)
     await repository.store.put(given.address, b"linked")
-    await linking.link(repository, "main", "linked", given.token, actor=ANN)
+    await links.link(repository, "main", "linked", given.token, actor=ANN)
     try:
-        await linking.link(repository, "main", "linked", given.token, actor=ANN)
+        await links.link(repository, "main", "linked", given.token, actor=ANN)
     except Refused:
         return
     raise AssertionError("a token was good twice")

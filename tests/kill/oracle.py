@@ -22,8 +22,8 @@ from lochan.journal.mirror import read_mirror
 from lochan.journal.state import Schema, State
 from lochan.lake import LAKE_JOURNAL, Lake
 from lochan.store.protocol import Store
-from lochan.versioning.refs import Refs
 from lochan.versioning.repositories import Repositories
+from lochan.versioning.state.refs import Refs
 from tests.kill import place
 from tests.kill.report import DONE, REFUSED, Alarmed, Asked, Line, Told
 

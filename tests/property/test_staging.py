@@ -17,7 +17,8 @@ from lochan.formats.entry import Block, Change, Entry, Tombstone
 from lochan.formats.entry_table import table_of
 from lochan.formats.repository_events import CoveringTree
 from lochan.formats.run import RunRef, changes_of, entries_of
-from lochan.staging import cursors, listing, merge, over, runs, sources
+from lochan.staging import covering_tree as over
+from lochan.staging import cursors, listing, merge, runs, sources
 from lochan.staging.compaction import Limits, Plan, compact, plan
 from lochan.staging.layers import EMPTY, Dumped, Inputs, Layers, load
 from lochan.staging.listing import Page

@@ -13,11 +13,11 @@ from lochan.store.memory import MemoryStore
 from lochan.tree.cut import Cut
 from lochan.tree.trees import Trees
 from lochan.versioning import objects
+from lochan.versioning.bulk import visible
 from lochan.versioning.commit import Wish, commit
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.subtree import Wish as Comparison
 from lochan.versioning.subtree import compare, same_file
-from lochan.versioning.visible import visible
 from tests.run import run
 
 ANN = Actor("ann", "test", "here")

@@ -15,8 +15,7 @@ from lochan.formats.run import changes_table
 from lochan.store.memory import MemoryStore
 from lochan.tree.cut import Cut
 from lochan.tree.diff import ADDED, CHANGED, REMOVED, Counts, count, diff, differences_of, roll_up
-from lochan.tree.merge import conflicts, conflicts_of, merge
-from lochan.tree.strategy import ASK, DEST, SOURCE, Strategy
+from lochan.tree.merge import ASK, DEST, SOURCE, Strategy, conflicts, conflicts_of, merge
 from lochan.tree.tree import Tree
 from lochan.tree.trees import Changes, Trees
 from tests.unit.tree.forest import gathered, run

@@ -28,7 +28,7 @@ from lochan.store.local import LocalStore
 from lochan.store.location import StoreLocation
 from lochan.store.memory import MemoryStore
 from lochan.store.verified_files import VerifiedFiles
-from lochan.versioning.branching import create_branch
+from lochan.versioning.branches import create_branch
 from lochan.versioning.commit import Wish as Commit
 from lochan.versioning.commit import commit
 from lochan.versioning.objects import put

@@ -21,7 +21,7 @@ class Pool(Repository):
         """Dicts, an Arrow table or batches, the path of a file or several: one commit, all of it or nothing. With a key
         in `options`, a load that is asked for again loads nothing twice. Raises Invalid for what is no rows,
         NothingToDo where there are none."""
-        from lochan.versioning.moving import Said
+        from lochan.versioning.head_moves import Said
 
         if message:
             options = msgspec.structs.replace(options, message=message)

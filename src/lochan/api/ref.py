@@ -77,7 +77,7 @@ class Ref:
     async def diff(self, right: NamedRef | str, *, prefix: str = "", three_dot: bool = False) -> AsyncIterator[Change]:
         """What is different at `right`, in path order; committed on both sides. `three_dot`: only what the right has
         changed since the two parted. Raises NotFound."""
-        from lochan.versioning.differing import diff
+        from lochan.versioning.diff import diff
 
         async with self._session.opened(self.repository_name) as repository:
             async for difference in diff(repository, self.name, name_of(right), prefix=prefix, three_dot=three_dot):

@@ -40,7 +40,7 @@ def command(repository: str, pattern: str, blocked: tuple[str, ...], form: str) 
     """
 
     async def work(opened: Opened) -> "tuple[Protection, ...]":
-        from lochan.versioning.guarding import protect
+        from lochan.versioning.branch_protection import protect
 
         return await protect(opened.repository, pattern, blocked or ACTIONS, actor=opened.actor)
 

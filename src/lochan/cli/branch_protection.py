@@ -25,7 +25,7 @@ def command(repository: str, form: str) -> None:
     """
 
     async def work(opened: Opened) -> "tuple[Protection, ...]":
-        from lochan.versioning.guarding import protections
+        from lochan.versioning.branch_protection import protections
 
         return await protections(opened.repository)
 

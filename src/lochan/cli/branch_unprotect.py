@@ -28,7 +28,7 @@ def command(repository: str, pattern: str, form: str) -> None:
     """
 
     async def work(opened: Opened) -> "tuple[Protection, ...]":
-        from lochan.versioning.guarding import unprotect
+        from lochan.versioning.branch_protection import unprotect
 
         return await unprotect(opened.repository, pattern, actor=opened.actor)
 

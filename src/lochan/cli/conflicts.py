@@ -9,8 +9,8 @@ from lochan.cli.shown import show_records, size
 
 if TYPE_CHECKING:
     from lochan.tree.merge import Conflict, Merged
-    from lochan.versioning.moving import PathConflicts
-    from lochan.versioning.workspaces.committing import BothChanged
+    from lochan.versioning.head_moves import PathConflicts
+    from lochan.versioning.workspaces.commit import BothChanged
 
 _COLUMNS = ("path", "base", "ours", "theirs")
 _DIGITS = 8  # of a checksum, where a person compares three
@@ -19,7 +19,7 @@ _DIGITS = 8  # of a checksum, where a person compares three
 @asynccontextmanager
 async def conflicts_shown(form: str, of: "type[BothChanged] | None" = None) -> AsyncIterator[None]:
     """`of` is the error that tells of them; unless told otherwise, that of a merge, a revert or a cherry-pick."""
-    from lochan.versioning.moving import PathConflicts
+    from lochan.versioning.head_moves import PathConflicts
 
     expected: type[PathConflicts | BothChanged] = of or PathConflicts
     try:

@@ -16,7 +16,7 @@ from lochan.cli.uri import Uri, object_uri, prefix_uri, writable
 from lochan.errors import Invalid
 
 if TYPE_CHECKING:
-    from lochan.versioning.copying import Count, Told
+    from lochan.versioning.copy import Count, Told
     from lochan.versioning.open_repository import OpenRepository
 
 
@@ -51,7 +51,7 @@ def command(
         one, other = object_uri(source), target_uri(source, target)
 
     async def work(opened: Opened) -> dict[str, Any]:
-        from lochan.versioning.copying import Told
+        from lochan.versioning.copy import Told
 
         copying = _Copying(opened, one, other, bar=form != "json")
         if recursive:
@@ -70,7 +70,7 @@ class _Copying:
         self._bar = bar
 
     async def one(self, told: "Told") -> dict[str, Any]:
-        from lochan.versioning.copying import copy
+        from lochan.versioning.copy import copy
 
         here, source, target = self._opened, self._source, self._target
         if source.repository == target.repository:
@@ -99,7 +99,7 @@ class _Copying:
 
     async def folder(self) -> "Count":
         from lochan.cli.progress import counted, progress
-        from lochan.versioning.copying import copy_folder
+        from lochan.versioning.copy import copy_folder
 
         here, source, target = self._opened, self._source, self._target
         if source.repository == target.repository:

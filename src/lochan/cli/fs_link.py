@@ -13,7 +13,7 @@ from lochan.errors import Invalid
 
 if TYPE_CHECKING:
     from lochan.formats.entry import Entry
-    from lochan.versioning.copying import Told
+    from lochan.versioning.copy import Told
 
 
 @click.command("link")
@@ -54,7 +54,7 @@ def command(
     said = notes(metadata)
 
     async def work(opened: Opened) -> dict[str, Any]:
-        from lochan.versioning.copying import Told
+        from lochan.versioning.copy import Told
 
         told = Told(content_type, None, said or None)
         if token is None:
@@ -69,7 +69,7 @@ def command(
 
 
 async def _outside(opened: Opened, uri: Uri, url: str, told: "Told") -> "Entry":
-    from lochan.versioning.linking import stage
+    from lochan.versioning.links import stage
 
     return await stage(opened.repository, opened.ref, uri.path, url, actor=opened.actor, told=told)
 
@@ -77,7 +77,7 @@ async def _outside(opened: Opened, uri: Uri, url: str, told: "Told") -> "Entry":
 async def _by_token(
     opened: Opened, uri: Uri, token: str, size: int | None, checksum: str | None, told: "Told"
 ) -> "Entry":
-    from lochan.versioning.linking import Declared, link
+    from lochan.versioning.links import Declared, link
 
     declared = Declared(size, checksum)
     return await link(opened.repository, opened.ref, uri.path, token, actor=opened.actor, declared=declared, told=told)

@@ -14,9 +14,8 @@ from lochan.cli.uri import Uri, on_branch, prefix_uri
 from lochan.errors import Invalid
 
 if TYPE_CHECKING:
-    from lochan.versioning.gathering import Source
-    from lochan.versioning.importing import Gathered
-    from lochan.versioning.moving import Said
+    from lochan.versioning.head_moves import Said
+    from lochan.versioning.import_ import Gathered, Source
 
 
 @click.command("import")
@@ -56,8 +55,8 @@ def command(
 
     async def work(opened: Opened) -> dict[str, Any]:
         from lochan.cli.progress import counted
-        from lochan.versioning.importing import for_import
-        from lochan.versioning.moving import Said
+        from lochan.versioning.head_moves import Said
+        from lochan.versioning.import_ import for_import
 
         opened.needs_files()
         with counted("listing", "files", wanted=form != "json") as seen:
@@ -69,7 +68,7 @@ def command(
 
 async def brought_in(opened: Opened, gathered: "Gathered", said: "Said", form: str, *, dry_run: bool) -> dict[str, Any]:
     from lochan.cli.in_the_way import in_the_way_shown
-    from lochan.versioning.importing import Counts, bring_in, differences
+    from lochan.versioning.import_ import Counts, bring_in, differences
 
     if dry_run:
         counts = Counts()
@@ -92,7 +91,7 @@ def show_brought_in(verb: str, record: dict[str, Any], form: str) -> None:
 
 def _sources(source: str, uri: Uri, paths: tuple[str, ...]) -> "Iterator[Source]":
     from lochan.cli.places import place_url
-    from lochan.versioning.gathering import Source
+    from lochan.versioning.import_ import Source
 
     yield Source(place_url(source), folder(uri.path))
     for text in paths:

@@ -32,7 +32,7 @@ def command(source: str, target: str, keep_removed: bool, message: str, metadata
     uri, said = ingest_uri(target), notes(metadata)
 
     async def work(opened: Opened) -> dict[str, Any]:
-        from lochan.versioning.moving import Said
+        from lochan.versioning.head_moves import Said
 
         opened.needs_files()
         found = await gathered(opened, source, uri, keep_removed=keep_removed, bar=form != "json")

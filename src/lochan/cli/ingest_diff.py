@@ -10,7 +10,7 @@ from lochan.cli.opened import Opened, work_on
 from lochan.cli.shown import format_option, size_cell
 
 if TYPE_CHECKING:
-    from lochan.versioning.importing import Gathered
+    from lochan.versioning.import_ import Gathered
 
 
 @click.command("diff")
@@ -37,7 +37,7 @@ def command(source: str, target: str, keep_removed: bool, form: str) -> None:
 
 async def _records(opened: Opened, found: "Gathered") -> AsyncIterator[dict[str, Any]]:
     from lochan.tree.diff import REMOVED
-    from lochan.versioning.importing import differences
+    from lochan.versioning.import_ import differences
 
     async for part in differences(opened.repository, opened.ref, found):
         columns = (part.changes["path"], part.kinds, part.before, part.changes["size"])

@@ -10,7 +10,7 @@ from lochan.cli.uri import Uri, on_branch, prefix_uri
 
 if TYPE_CHECKING:
     from lochan.cli.opened import Opened
-    from lochan.versioning.importing import Gathered
+    from lochan.versioning.import_ import Gathered
 
 
 def places(verb: Callable[..., Any]) -> Callable[..., Any]:
@@ -35,8 +35,7 @@ def ingest_uri(target: str) -> Uri:
 async def gathered(opened: "Opened", source: str, uri: Uri, *, keep_removed: bool, bar: bool) -> "Gathered":
     from lochan.cli.places import place_url
     from lochan.cli.progress import counted
-    from lochan.versioning.gathering import Source
-    from lochan.versioning.importing import for_ingest
+    from lochan.versioning.import_ import Source, for_ingest
 
     with counted("listing", "files", wanted=bar) as seen:
         return await for_ingest(

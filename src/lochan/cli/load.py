@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from lochan.formats.pool_settings import PoolSettings
     from lochan.formats.record import Actor
     from lochan.lake import Lake
-    from lochan.versioning.moving import Said
+    from lochan.versioning.head_moves import Said
     from lochan.versioning.open_repository import OpenRepository
     from lochan.versioning.repositories import Repository
 

@@ -11,7 +11,7 @@ from lochan.cli.notes import notes
 from lochan.errors import Invalid
 
 if TYPE_CHECKING:
-    from lochan.versioning.moving import Said
+    from lochan.versioning.head_moves import Said
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -34,7 +34,7 @@ def said_options(command: F) -> F:
 
 def said(message: str, author: str, meta: tuple[str, ...], date: str | None) -> "Said":
     """Raises Invalid, naming the option."""
-    from lochan.versioning.moving import Said
+    from lochan.versioning.head_moves import Said
 
     return Said(message, _notes(meta), author, microseconds("--date", date))
 

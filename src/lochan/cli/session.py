@@ -15,9 +15,8 @@ import click
 from lochan import __version__
 from lochan.cli.flags import Flags, flags
 from lochan.cli.request_key import keyed_actor
-from lochan.config.find import FOLDER, MARK, Found, cache_folder, configured_lake, find_lake, state_folder
+from lochan.config.find import FOLDER, MARK, Found, cache_folder, configured_lake, find_lake, state_folder, system_user
 from lochan.config.load import Flag, load
-from lochan.config.system_user import system_user
 from lochan.config.values import Config, without_password
 from lochan.errors import AlreadyExists, Invalid, NotFound, Transient
 
@@ -152,7 +151,7 @@ def _world(config: Config, lasting: bool) -> "World":
     from lochan.cli.encryption import encryption_secret
     from lochan.config.store_options import store_options
     from lochan.lake import Cache, World
-    from lochan.versioning.bodies.settings import BodySettings
+    from lochan.versioning.bodies.address import BodySettings
 
     def open_other(url: str) -> "Store":
         found = Found(url, "the address of an object")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from lochan.config.values import Config
     from lochan.jobs.landing import Landed
     from lochan.jobs.record import JobRun
-    from lochan.versioning.moving import Said
+    from lochan.versioning.head_moves import Said
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class StreamWish:
 
     @property
     def said(self) -> "Said":
-        from lochan.versioning.moving import Said
+        from lochan.versioning.head_moves import Said
 
         return Said(self.message, self.notes)
 

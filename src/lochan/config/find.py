@@ -3,6 +3,8 @@
 Pure, but for looking whether a file exists.
 """
 
+import os
+import pwd
 import stat
 from collections.abc import Mapping
 from pathlib import Path
@@ -110,3 +112,10 @@ def _is_lake(folder: Path) -> bool:
     if not stat.S_ISREG(mark.st_mode):
         raise Refused(f"{folder / MARK} is no file", hint="move it away, or name the lake with --lake or LOCHAN_LAKE")
     return True
+
+
+def system_user() -> str:
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:  # nobody has a name in a bare container
+        return f"uid-{os.getuid()}"

@@ -8,8 +8,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lochan.config.kinds import Place
-from lochan.config.names import BY_NAME, BY_VARIABLE, OTHER_VARIABLES, no_such_setting, no_such_variable
-from lochan.config.settings import SETTINGS, Setting
+from lochan.config.settings import (
+    BY_NAME,
+    BY_VARIABLE,
+    OTHER_VARIABLES,
+    SETTINGS,
+    Setting,
+    no_such_setting,
+    no_such_variable,
+)
 from lochan.config.values import Config, Layer, Source, Value, without_password
 from lochan.errors import Invalid
 

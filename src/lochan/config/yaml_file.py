@@ -6,9 +6,72 @@ from typing import NamedTuple
 
 import yaml
 
-from lochan.config.names import BY_NAME, SECTIONS, no_such_setting
-from lochan.config.yaml_nodes import compose, is_null, noun, where
-from lochan.errors import Invalid
+from lochan.config.settings import BY_NAME, SECTIONS, no_such_setting
+from lochan.errors import Invalid, NotFound, Refused
+
+_SIZE_BYTES_MAX = 1 << 20  # what people write is a page or two; a file this large is something else
+
+
+def compose(path: Path, file: str, what: str) -> yaml.Node | None:
+    """The root of the file, which messages call `file`, and say of it that it is no `what`; None: it is empty. Raises
+    NotFound, Invalid, Refused."""
+    return _composed(file, _text(path, file, what), what)
+
+
+def where(file: str, node: yaml.Node) -> str:
+    return f"{file}, line {node.start_mark.line + 1}"
+
+
+def noun(node: yaml.Node) -> str:
+    if isinstance(node, yaml.MappingNode):
+        return "a section"
+    return "a list" if isinstance(node, yaml.SequenceNode) else "a single value"
+
+
+def is_null(node: yaml.Node) -> bool:
+    return bool(node.tag == "tag:yaml.org,2002:null")
+
+
+def _text(path: Path, file: str, what: str) -> str:
+    try:
+        with path.open("rb") as stream:
+            data = stream.read(_SIZE_BYTES_MAX + 1)
+    except FileNotFoundError:
+        raise NotFound(f"{file}: there is no such {what} file") from None
+    except IsADirectoryError:
+        raise Invalid(f"{file}: this is a folder, not a {what} file") from None
+    except PermissionError:
+        raise Refused(f"{file}: the {what} file may not be read by this user") from None
+    except OSError as error:
+        raise Invalid(f"{file}: the {what} file cannot be read: {error.strerror}") from None
+    except ValueError:
+        raise Invalid(f"{file!r}: this cannot be the name of a {what} file") from None
+    if len(data) > _SIZE_BYTES_MAX:
+        raise Invalid(f"{file}: larger than {_SIZE_BYTES_MAX} bytes, so not a {what} file")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise Invalid(f"{file}, line {line}: not UTF-8 text") from None
+
+
+def _composed(file: str, text: str, what: str) -> yaml.Node | None:
+    try:
+        return yaml.compose(text, Loader=yaml.SafeLoader)  # type: ignore[no-any-return]
+    except yaml.MarkedYAMLError as error:
+        raise _not_yaml(file, error) from None
+    except yaml.YAMLError as error:
+        raise Invalid(f"{file}: not YAML: {' '.join(str(error).split())}") from None
+    except RecursionError:
+        raise Invalid(f"{file}: not a {what}: nested too deeply") from None
+
+
+def _not_yaml(file: str, error: yaml.MarkedYAMLError) -> Invalid:
+    mark = error.problem_mark or error.context_mark
+    at = file if mark is None else f"{file}, line {mark.line + 1}"
+    if error.problem is not None and r"'\t'" in error.problem:
+        return Invalid(f"{at}: a tab, where YAML takes only spaces", hint="indent with spaces")
+    return Invalid(f"{at}: not YAML: {error.problem or error.context}")
 
 
 class Line(NamedTuple):

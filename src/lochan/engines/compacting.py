@@ -34,8 +34,8 @@ from lochan.pools.objects import find
 from lochan.pools.upkeep import ALWAYS, Policy
 from lochan.query.sources.snapshot import Snapshot
 from lochan.tree.tree import Tree
-from lochan.versioning.moving import NOTHING, Said
-from lochan.versioning.once import once
+from lochan.versioning.head_moves import NOTHING, Said
+from lochan.versioning.idempotency import once
 from lochan.versioning.open_repository import OpenRepository
 
 

@@ -42,7 +42,7 @@ from lochan.jobs.target import TASK_MEMORY_BYTES, open_there
 from lochan.jobs.tasks import frame_of, shared_out
 from lochan.store.location import StoreLocation
 from lochan.store.protocol import Store
-from lochan.versioning.bodies.outside import Outside
+from lochan.versioning.bodies.outside_files import Outside
 from lochan.versioning.bodies.read import BodyReader
 
 if TYPE_CHECKING:

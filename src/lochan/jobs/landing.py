@@ -25,8 +25,8 @@ from lochan.pools.landing import Swap, new, swapped
 from lochan.tree.tree import Tree
 from lochan.versioning import bulk
 from lochan.versioning.graph import LookUp, by_generation
-from lochan.versioning.joins import On
-from lochan.versioning.moving import NOTHING, Plan, Said, move
+from lochan.versioning.head_moves import NOTHING, Plan, Said, move
+from lochan.versioning.history_join import On
 from lochan.versioning.open_repository import OpenRepository
 
 JOB, BATCH = "lochan-job", "lochan-batch"  # in a commit's metadata, on somebody's disk

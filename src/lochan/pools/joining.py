@@ -19,11 +19,11 @@ from lochan.pools.landing import new
 from lochan.pools.merging import Objects, Rows, Settled, Side, Step, settle
 from lochan.pools.objects import object_id
 from lochan.pools.settings import settings_of
+from lochan.tree.merge import DEST, Strategy
 from lochan.tree.merge import merge as merge_trees
-from lochan.tree.strategy import DEST, Strategy
 from lochan.tree.tree import Tree
 from lochan.versioning.graph import by_generation, is_ancestor, merge_bases, only_left
-from lochan.versioning.joins import Joined, On
+from lochan.versioning.history_join import Joined, On
 from lochan.versioning.open_repository import OpenRepository
 
 ASK = Strategy()

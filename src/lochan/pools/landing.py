@@ -18,10 +18,10 @@ from lochan.formats.record import Actor
 from lochan.formats.run import changes_table
 from lochan.pools.objects import find, object_id
 from lochan.tree.tree import Tree
-from lochan.versioning.joins import New, On
-from lochan.versioning.landing import Final
-from lochan.versioning.moving import NOTHING, Plan, Said, move
-from lochan.versioning.once import once, same
+from lochan.versioning.head_moves import NOTHING, Plan, Said, move
+from lochan.versioning.history_join import New, On
+from lochan.versioning.idempotency import once, same
+from lochan.versioning.land import Final
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.state.collection import mint_of
 

@@ -17,8 +17,8 @@ from typing import Any
 import yaml
 
 from lochan.config.kinds import LENGTH, SIZE, YES_OR_NO, Kind, Place
-from lochan.config.names import did_you_mean
-from lochan.config.yaml_nodes import compose, is_null, noun, where
+from lochan.config.settings import did_you_mean
+from lochan.config.yaml_file import compose, is_null, noun, where
 from lochan.errors import Invalid, Refused
 from lochan.pools.upkeep import STANDARD, Rule, Upkeep
 from lochan.versioning.names import check_ref_name

@@ -28,7 +28,7 @@ from lochan.jobs.tasks import run_tasks
 from lochan.lake import Lake
 from lochan.spark.lakes import LakePlace, on_lake, patient
 from lochan.store.counts import RequestCounts
-from lochan.versioning.moving import NOTHING, Said
+from lochan.versioning.head_moves import NOTHING, Said
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -26,7 +26,7 @@ from lochan.spark.lakes import LakePlace, found_lake, on_lake
 from lochan.spark.schemas import check_schema
 from lochan.spark.telling import told_at, where
 from lochan.store.counts import RequestCounts
-from lochan.versioning.moving import Said
+from lochan.versioning.head_moves import Said
 from lochan.versioning.uri import Uri, on_branch, prefix_uri
 
 if TYPE_CHECKING:

@@ -21,8 +21,8 @@ from lochan.lake import Lake
 from lochan.spark.lakes import LakePlace, on_lake, patient
 from lochan.spark.origins import Origin
 from lochan.store.counts import RequestCounts
-from lochan.versioning.moving import Said
-from lochan.versioning.once import check_first, hold_key
+from lochan.versioning.head_moves import Said
+from lochan.versioning.idempotency import check_first, hold_key
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.repositories import POOL
 from lochan.versioning.uri import Uri, on_branch

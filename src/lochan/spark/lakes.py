@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,15 +11,15 @@ from typing import TypeVar
 
 from lochan import __version__
 from lochan.clock import SystemClock
-from lochan.config.find import cache_folder, find_lake
+from lochan.config.find import cache_folder, find_lake, system_user
 from lochan.config.load import Flag, load
 from lochan.config.store_options import store_options
-from lochan.config.system_user import system_user
 from lochan.errors import NotFound, Retry
 from lochan.formats.record import Actor
 from lochan.ids import Ids
 from lochan.journal.request_key import keyed
 from lochan.lake import Lake, World
+from lochan.runtime import run_in_thread
 from lochan.store.counts import CountingStore, RequestCounts
 from lochan.store.location import StoreLocation
 from lochan.store.protocol import Store
@@ -89,8 +87,7 @@ def on_lake(place: LakePlace, work: Callable[[Lake], Awaitable[T]], counts: Requ
         finally:
             await lake.close()
 
-    with ThreadPoolExecutor(1, "lochan") as threads:
-        return threads.submit(lambda: asyncio.run(whole())).result()
+    return run_in_thread(whole)
 
 
 def patient(work: Callable[[], T]) -> T:

@@ -24,7 +24,7 @@ from lochan.jobs.target import open_there
 from lochan.spark.table_schema import FileSchema, merged_schema, schema_in_footer
 from lochan.store.location import StoreLocation
 from lochan.store.protocol import Store
-from lochan.versioning.bodies.outside import Outside
+from lochan.versioning.bodies.outside_files import Outside
 from lochan.versioning.bodies.read import BodyReader
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.resolve import Resolved

@@ -18,10 +18,10 @@ from lochan.lake import Lake
 from lochan.spark.job import Replace, Tell, landed_at
 from lochan.spark.lakes import LakePlace
 from lochan.store.counts import RequestCounts
-from lochan.versioning.moving import Said
+from lochan.versioning.head_moves import Said
 from lochan.versioning.state.branch import dirty
 from lochan.versioning.uri import Uri, writable
-from lochan.versioning.workspaces import writing as workspaces
+from lochan.versioning.workspaces import write as workspaces
 
 if TYPE_CHECKING:
     from lochan.formats.record import Actor

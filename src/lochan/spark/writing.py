@@ -16,7 +16,7 @@ from lochan.spark.origins import origins_of
 from lochan.spark.schemas import check_schema
 from lochan.spark.telling import told
 from lochan.store.counts import RequestCounts
-from lochan.versioning.moving import Said
+from lochan.versioning.head_moves import Said
 from lochan.versioning.uri import prefix_uri
 
 if TYPE_CHECKING:

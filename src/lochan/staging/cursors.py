@@ -15,9 +15,8 @@ import pyarrow.compute as pc
 
 from lochan.formats.entry_table import EntryRows
 from lochan.staging.base import Base
-from lochan.staging.picked import NOTHING, Picked
-from lochan.staging.sources import Columns, RowNumbers, Source
-from lochan.tree.bounds import Span
+from lochan.staging.sources import NOTHING, Columns, Picked, RowNumbers, Source
+from lochan.tree.path_span import Span
 from lochan.tree.tree import Tree
 
 Mask = npt.NDArray[np.bool_]

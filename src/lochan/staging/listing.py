@@ -13,9 +13,8 @@ import pyarrow as pa
 
 from lochan.formats.entry import Entry
 from lochan.staging.cursors import BLOCK_MAX, BLOCK_MIN, Cost, Cursor, sweep
-from lochan.staging.picked import NOTHING, Picked, joined
-from lochan.staging.sources import Source
-from lochan.tree.bounds import behind, encoded
+from lochan.staging.sources import NOTHING, Picked, Source, joined
+from lochan.tree.path_span import behind, encoded
 
 _CLOSE_ROWS = 4  # a step that passed no more rows than this...
 _CLOSE_STEPS = 8  # ...so many times in succession: a sweep will be cheaper

@@ -6,14 +6,14 @@ A row is *live* if it is an entry and no tombstone. Keys are the paths' UTF-8.
 from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import islice
-from typing import Protocol, cast
+from typing import NamedTuple, Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from lochan.formats.entry import ENTRY_SCHEMA, Entry, Tombstone
-from lochan.formats.entry_table import EntryRows, as_batch, table_of
+from lochan.formats.entry_table import NO_ENTRIES, EntryRows, as_batch, table_of
 from lochan.formats.run import changes_table, entries_of
 from lochan.staging.inline import Inline, Piece, Placed
 
@@ -159,3 +159,59 @@ def _solid(rows: RowNumbers) -> bool:
 
 def _texts(keys: list[bytes]) -> pa.Array:
     return pa.array(keys, pa.binary()).cast(pa.string())
+
+
+class Picked(NamedTuple):
+    """Live rows in path order."""
+
+    sources: Sequence[Source]
+    owners: npt.NDArray[np.int64]  # which of the sources each is of; of one source the rows ascend
+    rows: RowNumbers
+
+    def first(self, count: int) -> "Picked":
+        return Picked(self.sources, self.owners[:count], self.rows[:count])
+
+    @property
+    def last_path(self) -> str:
+        """REQUIRES: at least one row."""
+        return self.sources[int(self.owners[-1])].key(int(self.rows[-1])).decode()
+
+    def entries(self) -> list[Entry]:
+        if len(self.sources) == 1:
+            return self.sources[0].entries(self.rows)
+        each = [iter(source.entries(self.rows[self.owners == owner])) for owner, source in enumerate(self.sources)]
+        return [next(each[owner]) for owner in self.owners.tolist()]
+
+    def table(self) -> pa.Table:
+        """Of ENTRY_SCHEMA."""
+        if not len(self.rows):
+            return _NO_ROWS
+        if len(self.sources) == 1:
+            return pa.Table.from_batches([self.sources[0].batch(self.rows)], ENTRY_SCHEMA)
+        of = [np.flatnonzero(self.owners == owner) for owner in range(len(self.sources))]
+        parts = [source.batch(self.rows[at]) for source, at in zip(self.sources, of, strict=True) if len(at)]
+        table = pa.Table.from_batches(parts, ENTRY_SCHEMA)
+        places = np.concatenate(of) if of else np.zeros(0, np.int64)
+        in_order = len(places) < 2 or bool((np.diff(places) > 0).all())
+        return table if in_order else table.combine_chunks().take(pa.array(np.argsort(places)))
+
+
+NOTHING = Picked((), np.zeros(0, np.int64), np.zeros(0, np.int64))
+_NO_ROWS = pa.Table.from_batches([NO_ENTRIES])
+
+
+def joined(parts: Sequence[Picked]) -> Picked:
+    """One after the other."""
+    if len(parts) == 1:
+        return parts[0]
+    sources: list[Source] = []
+    known: dict[int, int] = {}
+    owners = [np.zeros(0, np.int64)]
+    for part in parts:
+        for source in part.sources:
+            if id(source) not in known:
+                known[id(source)] = len(sources)
+                sources.append(source)
+        places = np.array([known[id(source)] for source in part.sources], np.int64)
+        owners.append(places[part.owners] if len(part.owners) else part.owners)
+    return Picked(sources, np.concatenate(owners), np.concatenate([owners[0], *(part.rows for part in parts)]))

@@ -9,6 +9,7 @@ from itertools import accumulate
 
 import pyarrow as pa
 
+from lochan.concurrency import map_ahead
 from lochan.formats import bloom
 from lochan.formats.entry import ENTRY_SCHEMA, RUN_SCHEMA, Entry, Tombstone
 from lochan.formats.entry_table import EntryRows, as_batch
@@ -21,8 +22,7 @@ from lochan.staging.listing import ColumnPage, Folded, Found, Page, flat
 from lochan.staging.merge import Pile
 from lochan.staging.runs import OpenRun, Runs
 from lochan.staging.sources import Columns, Source, inline_sources
-from lochan.tree.ahead import ahead
-from lochan.tree.bounds import Span, behind, encoded, span
+from lochan.tree.path_span import Span, behind, encoded, span
 
 Sources = list[Source]
 Stack = tuple[Layer, ...]  # newest first
@@ -162,7 +162,7 @@ class View:
         opened = {ref.id: run for ref in wanted if (run := self._runs.at_hand(ref)) is not None}
         missing = [ref for ref in wanted if ref.id not in opened]
         if missing:
-            opened |= {run.ref.id: run async for run in ahead(self._runs.open, missing, _WIDTH)}
+            opened |= {run.ref.id: run async for run in map_ahead(self._runs.open, missing, _WIDTH)}
         return opened
 
 

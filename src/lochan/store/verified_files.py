@@ -122,7 +122,7 @@ class VerifiedFiles:
                 os.unlink(part)
 
     def _remember(self, name: str, stamp: Stamp, digest: bytes, until: int) -> None:
-        if len(self._seen) >= _SEEN_MAX:
+        if len(self._seen) >= _SEEN_MAX:  # emptied, not a BoundedCache: threads ask without the lock
             self._seen.clear()
         self._seen[name] = stamp, digest, until
 

@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
+from lochan.concurrency import map_ahead
 from lochan.formats.entry_table import NO_ENTRIES, EntryRows
 from lochan.formats.range import RangeRef
-from lochan.tree.ahead import ahead
-from lochan.tree.bounds import Span, encoded
+from lochan.tree.path_span import Span, encoded
 
 Segment = tuple[tuple[RangeRef, ...], ...]  # the ranges of each tree; a tree may have none here
 Load = Callable[[RangeRef], Awaitable[EntryRows]]
@@ -81,7 +81,7 @@ class _Side:
     def __init__(self, load: Load, refs: Sequence[RangeRef], width: int) -> None:
         self._refs = refs
         self._at = 0
-        self._loaded = ahead(load, refs, width)
+        self._loaded = map_ahead(load, refs, width)
         self._rows: EntryRows | None = None
         self._row = 0
 

@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from lochan.concurrency import abandon, plain
 from lochan.formats.entry_table import EntryRows
 from lochan.formats.range import RangeRef
+from lochan.runtime import running_loop
 from lochan.store.threads import Threads
-from lochan.tree.ahead import abandon, plain, running_loop
 from lochan.tree.cut import Cut
 from lochan.tree.rows import Indices, Stretch, part_of_range
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 from lochan.formats.entry import ENTRY_SCHEMA
 from lochan.formats.entry_table import EntryRows
 from lochan.formats.range import RangeRef
-from lochan.tree.bounds import Span, behind, encoded, span
+from lochan.tree.path_span import Span, behind, encoded, span
 
 
 class Page(NamedTuple):

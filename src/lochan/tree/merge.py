@@ -7,21 +7,25 @@ Whole ranges come first: where one side left a span as it was in base, the other
 and nothing is opened. Rows are compared only where both sides changed something in the same span.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping, Sequence
 from contextlib import aclosing
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from lochan.concurrency import both
+from lochan.errors import Invalid
 from lochan.formats.entry import Entry
 from lochan.formats.entry_table import concat
 from lochan.formats.range import RangeRef
-from lochan.tree.ahead import both
 from lochan.tree.align import Part, Segment, ids, overlapping, segments, windows
 from lochan.tree.assemble import Assembler
-from lochan.tree.bounds import encoded, span
 from lochan.tree.diff import SIDE, side_column, side_entries
+from lochan.tree.path_span import encoded, span
 from lochan.tree.rows import (
     Indices,
     Mask,
@@ -34,9 +38,32 @@ from lochan.tree.rows import (
     spliced,
     taken,
 )
-from lochan.tree.strategy import BASE, DEST, SOURCE, Strategy
 from lochan.tree.tree import Tree
 from lochan.tree.trees import Trees
+
+ASK, SOURCE, DEST, BASE = "default", "source-wins", "dest-wins", "base-wins"
+_KNOWN = (ASK, SOURCE, DEST, BASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """By the longest of `prefixes` that fits a path, or else by `otherwise`. The source is theirs, the destination
+    ours; with "default" the user is asked, and with "base-wins" neither side's change is taken."""
+
+    otherwise: str = ASK
+    prefixes: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in (self.otherwise, *self.prefixes.values()):
+            if name not in _KNOWN:
+                raise Invalid(f"{name!r} is no strategy of a merge", hint=f"there are {', '.join(_KNOWN)}")
+
+    def decide(self, paths: pa.StringArray) -> npt.NDArray[np.object_]:
+        decided = np.full(len(paths), self.otherwise, dtype=object)
+        for prefix in sorted(self.prefixes, key=len):
+            decided[pc.starts_with(paths, prefix).to_numpy(zero_copy_only=False)] = self.prefixes[prefix]
+        return decided
+
 
 _HALVED_ROWS_MIN = 20_000  # to mix so many takes 4 ms, to call it a second time 1
 _LISTED = 1_000  # conflicts that come with the result of a merge; the rest are asked for by `conflicts`

@@ -10,16 +10,17 @@ from typing import Any
 
 import pyarrow as pa
 
+from lochan.bounded_cache import BoundedCache
+from lochan.concurrency import both
 from lochan.formats import range as ranges
 from lochan.formats.entry_table import EntryRows
 from lochan.formats.range import RangeRef
+from lochan.runtime import running_loop
 from lochan.store.checked_reads import get_checked
 from lochan.store.protocol import Store
 from lochan.store.threads import Threads
-from lochan.tree.ahead import both, running_loop
 from lochan.tree.cache import ArrowCache
 from lochan.tree.copies import Copies
-from lochan.tree.held import Held
 
 Seen = Callable[[str, RangeRef], None]
 
@@ -39,8 +40,8 @@ class Ranges:
         self._copies = None if cache is None else Copies(cache)
         self._threads = threads
         self._seen = seen
-        self._mapped: Held[EntryRows] = Held(_MAPPED_MAX)
-        self._heap: Held[EntryRows] = Held(_HEAP_BYTES_MAX)
+        self._mapped: BoundedCache[str, EntryRows] = BoundedCache(_MAPPED_MAX)
+        self._heap: BoundedCache[str, EntryRows] = BoundedCache(_HEAP_BYTES_MAX)
         self._loading: dict[str, Any] = {}
 
     async def load(self, ref: RangeRef) -> EntryRows:
@@ -50,7 +51,7 @@ class Ranges:
         if held is not None:
             return held
         rows = await self._rows(ref)
-        return rows if self._heap.get(ref.file) is rows else self._mapped.hold(ref.file, rows, 1)
+        return rows if self._heap.get(ref.file) is rows else self._mapped.put(ref.file, rows, 1)
 
     async def load_all(self, ref: RangeRef) -> EntryRows:
         """For all rows, once. It is not held open, or everything that was ever compared would stay mapped."""
@@ -111,7 +112,7 @@ class Ranges:
             batch = await self._from_store(ref)
             mapped = await self._threads.run(_kept, cache, ref.file, batch) if cache else None
             if mapped is None:
-                return self._heap.hold(ref.file, EntryRows(batch), batch.nbytes)
+                return self._heap.put(ref.file, EntryRows(batch), batch.nbytes)
         return EntryRows(mapped)
 
     async def _from_store(self, ref: RangeRef) -> pa.RecordBatch:

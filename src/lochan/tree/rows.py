@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from lochan.formats.entry import CONTENT, ENTRY_SCHEMA
 from lochan.formats.entry_table import EntryRows, concat, counts, map_items
 from lochan.formats.range import RangeRef
-from lochan.tree.bounds import Span
+from lochan.tree.path_span import Span
 
 Indices = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]

@@ -7,14 +7,14 @@ from contextlib import aclosing
 import numpy as np
 import pyarrow as pa
 
+from lochan.concurrency import map_ahead
 from lochan.formats.entry import Entry
 from lochan.formats.entry_table import EntryRows
 from lochan.formats.metarange import TreeRef
 from lochan.formats.range import RangeRef
 from lochan.tree import listing
-from lochan.tree.ahead import ahead
-from lochan.tree.bounds import encoded, span
 from lochan.tree.listing import Listed, Page
+from lochan.tree.path_span import encoded, span
 from lochan.tree.ranges import Ranges
 from lochan.tree.rows import Indices, Mask, by_range, locate
 
@@ -76,7 +76,7 @@ class Tree:
         within = span(prefix, after)
         first = bisect_left(self._highs, within.low)
         wanted = [ref for ref in self.ranges[first:] if encoded(ref.min_path) < within.high]
-        async with aclosing(ahead(self._load_all, wanted, self._width)) as loaded:
+        async with aclosing(map_ahead(self._load_all, wanted, self._width)) as loaded:
             async for rows in loaded:
                 low, high = rows.seek(within.low), rows.seek(within.high)
                 if low < high:
@@ -84,7 +84,7 @@ class Tree:
 
     async def batches(self, numbers: Sequence[int]) -> AsyncGenerator[pa.RecordBatch, None]:
         """All entries of these ranges, range by range."""
-        async with aclosing(ahead(self._load_all, [self.ranges[each] for each in numbers], self._width)) as loaded:
+        async with aclosing(map_ahead(self._load_all, [self.ranges[each] for each in numbers], self._width)) as loaded:
             async for rows in loaded:
                 yield rows.batch
 

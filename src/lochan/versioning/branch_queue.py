@@ -22,8 +22,8 @@ from lochan.formats.record import Actor
 from lochan.formats.repository_events import Turned, TurnOver
 from lochan.journal.request_key import without_key
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.refs import Refs
 from lochan.versioning.state.branch import Turn
+from lochan.versioning.state.refs import Refs
 
 if TYPE_CHECKING:
     import asyncio  # nearly no request ever waits

@@ -1,15 +1,20 @@
 """Many changes of a branch as one event: within the event itself, or, where they are many, as runs that it names."""
 
+from collections.abc import AsyncIterator
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lochan.failpoints import fp
-from lochan.formats.entry import RUN_SCHEMA, Entry, Tombstone
+from lochan.formats.entry import ENTRY_SCHEMA, RUN_SCHEMA, Entry, Tombstone
+from lochan.formats.entry_table import EntryRows, as_batch, concat
 from lochan.formats.record import Actor
 from lochan.formats.repository_events import RunsStaged, Staged
 from lochan.formats.run import changes_of, changes_table
+from lochan.tree.rows import with_changes
 from lochan.versioning.open_repository import Decide, OpenRepository
+from lochan.versioning.resolve import Resolved
 
 INLINE_MAX = 500  # with paths of 1 KiB still far from the 4 MiB of a journal's entry
 
@@ -57,3 +62,28 @@ async def _event(repository: OpenRepository, branch: str, changes: pa.Table, rea
     entries = tuple(change for change in each if isinstance(change, Entry))
     gone = tuple(change.path for change in each if isinstance(change, Tombstone))
     return Staged(branch, entries, gone, read_at=read_at)
+
+
+async def visible(repository: OpenRepository, resolved: Resolved, prefix: str) -> pa.Table:
+    """ENTRY_SCHEMA, in path order."""
+    batches = [batch async for batch in scan(repository, resolved, prefix)]
+    return pa.Table.from_batches(batches, ENTRY_SCHEMA)
+
+
+async def scan(repository: OpenRepository, resolved: Resolved, prefix: str) -> AsyncIterator[pa.RecordBatch]:
+    """The same, a range at a time: the committed rows with what is staged put in."""
+    tree = await repository.tree(resolved.commit)
+    changes = as_batch(await (await repository.view(resolved)).changes(prefix))
+    staged, done = EntryRows(changes), 0
+    async for batch in tree.scan(prefix):
+        last = EntryRows(batch).path(batch.num_rows - 1)
+        end = staged.seek(last + b"\0", done)
+        if end > done:
+            edited = with_changes(batch, changes.slice(done, end - done), restate=True).rows
+            batch, done = batch if edited is None else concat([each.batch for each in edited]), end
+        if batch.num_rows:
+            yield batch
+    rest = changes.slice(done)
+    live = rest.filter(pc.invert(rest.column("deleted"))).select(ENTRY_SCHEMA.names)
+    if live.num_rows:
+        yield live

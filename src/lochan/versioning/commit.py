@@ -17,13 +17,13 @@ from lochan.formats.commit import Commit
 from lochan.formats.record import Actor
 from lochan.formats.repository_events import Committed, Sealed
 from lochan.journal.request_key import CarriedOut
-from lochan.staging import over
+from lochan.staging import covering_tree as over
 from lochan.staging.layers import Layers
 from lochan.staging.view import View
 from lochan.tree.tree import Tree
 from lochan.versioning.globs import regex
-from lochan.versioning.landing import Prepared, land
-from lochan.versioning.once import once
+from lochan.versioning.idempotency import once
+from lochan.versioning.land import Prepared, land
 from lochan.versioning.open_repository import OpenRepository
 
 

@@ -8,8 +8,8 @@ from lochan.formats.commit import Commit
 from lochan.formats.entry import CONTENT
 from lochan.tree import diff as trees_diff
 from lochan.tree.tree import Tree
-from lochan.versioning.bodies.paths import check_key
 from lochan.versioning.graph import log, topological
+from lochan.versioning.names import check_key
 from lochan.versioning.open_repository import OpenRepository
 
 

@@ -13,11 +13,11 @@ from lochan.formats.record import Actor
 from lochan.formats.repository_events import Staged
 from lochan.journal.request_key import CarriedOut
 from lochan.staging.listing import Page
-from lochan.versioning.bodies.paths import check_key
-from lochan.versioning.conditional import Check, submit_if
-from lochan.versioning.once import entry_first, nothing, once, staged_first
+from lochan.versioning.conditional_write import Check, submit_if
+from lochan.versioning.idempotency import entry_first, nothing, once, staged_first
+from lochan.versioning.names import check_key
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.workspaces import writing
+from lochan.versioning.workspaces import write
 
 _NONE: Mapping[str, str] = {}
 
@@ -44,8 +44,8 @@ async def put(
     check_key(path)
     if check is not None:
         check(await _there(repository, branch, path))  # before the bytes are sent, and again when it is staged
-    if workspace := await writing.named(repository, branch):
-        return await writing.put(
+    if workspace := await write.named(repository, branch):
+        return await write.put(
             repository,
             workspace,
             path,
@@ -82,18 +82,18 @@ async def stage(
     read_at: int = 0,
 ) -> None:
     """An entry whose body is written. `read_at` is the state that a copy was read from (G4)."""
-    if workspace := await writing.named(repository, branch):
+    if workspace := await write.named(repository, branch):
         if check is not None:
             check(await _there(repository, branch, entry.path))
-        await writing.stage(repository, workspace, [entry], actor=actor, read_at=read_at)
+        await write.stage(repository, workspace, [entry], actor=actor, read_at=read_at)
         return
     await _stage(repository, actor, Staged(branch, puts=(entry,), read_at=read_at), entry.path, check)
 
 
 async def put_many(repository: OpenRepository, branch: str, entries: Sequence[Entry], *, actor: Actor) -> None:
     """Entries whose bodies are written, staged as one event."""
-    if workspace := await writing.named(repository, branch):
-        await writing.stage(repository, workspace, entries, actor=actor)
+    if workspace := await write.named(repository, branch):
+        await write.stage(repository, workspace, entries, actor=actor)
         return
     await _stage(repository, actor, Staged(branch, puts=tuple(entries)))
 
@@ -126,8 +126,8 @@ async def delete(repository: OpenRepository, branch: str, paths: Sequence[str], 
     """Those of the paths that were there; what is not visible stages nothing (S5)."""
     for path in paths:
         check_key(path)
-    if workspace := await writing.named(repository, branch):
-        return await writing.delete(repository, workspace, paths, actor=actor)
+    if workspace := await write.named(repository, branch):
+        return await write.delete(repository, workspace, paths, actor=actor)
     resolved = await repository.resolve(branch)
     if resolved.branch is None:
         raise Refused(f"{branch!r} is no branch, and only branches can be written to")
@@ -142,9 +142,9 @@ async def delete(repository: OpenRepository, branch: str, paths: Sequence[str], 
 async def delete_if(repository: OpenRepository, branch: str, path: str, check: Check, *, actor: Actor) -> None:
     """Only what is as `check` wants it; what is not there is no error, unless `check` says so."""
     check_key(path)
-    if workspace := await writing.named(repository, branch):
+    if workspace := await write.named(repository, branch):
         check(await _there(repository, branch, path))
-        await writing.delete(repository, workspace, [path], actor=actor)
+        await write.delete(repository, workspace, [path], actor=actor)
         return
     await _stage(repository, actor, Staged(branch, deletes=(path,)), path, check)
 

@@ -12,7 +12,7 @@ from lochan.formats.record import Actor
 from lochan.ids import Ids
 from lochan.journal.group import AppendRequest
 from lochan.journal.journal import Journal
-from lochan.staging import over
+from lochan.staging import covering_tree as over
 from lochan.staging.layers import EMPTY, Layers
 from lochan.staging.runs import Runs
 from lochan.staging.view import View
@@ -23,15 +23,15 @@ from lochan.tree.cut import POOLS
 from lochan.tree.cut import STANDARD as STANDARD_CUT
 from lochan.tree.tree import Tree
 from lochan.tree.trees import Trees
-from lochan.versioning.bodies.outside import Outside
+from lochan.versioning.bodies.address import STANDARD, BodySettings
+from lochan.versioning.bodies.outside_files import Outside
 from lochan.versioning.bodies.read import BodyReader
-from lochan.versioning.bodies.settings import STANDARD, BodySettings
-from lochan.versioning.bodies.token_key import TokenKey
+from lochan.versioning.bodies.tokens import TokenKey
 from lochan.versioning.bodies.write import Bodies
-from lochan.versioning.joins import Joins
-from lochan.versioning.refs import Refs
+from lochan.versioning.history_join import Joins
 from lochan.versioning.repositories import POOL, Repository
 from lochan.versioning.resolve import Resolved, resolve
+from lochan.versioning.state.refs import Refs
 from lochan.versioning.state.workspaces import Workspace
 from lochan.versioning.workspaces.folder import Folder
 

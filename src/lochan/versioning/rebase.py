@@ -24,10 +24,10 @@ from lochan.formats.repository_events import Moved
 from lochan.journal.request_key import CarriedOut
 from lochan.tree.merge import Merged, conflicts, merge
 from lochan.versioning.graph import LookUp, only_left, topological
-from lochan.versioning.joins import Joined, On
-from lochan.versioning.landing import Prepared, land
-from lochan.versioning.moving import PathConflicts
-from lochan.versioning.once import once
+from lochan.versioning.head_moves import PathConflicts
+from lochan.versioning.history_join import Joined, On
+from lochan.versioning.idempotency import once
+from lochan.versioning.land import Prepared, land
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.state.branch import dirty
 

@@ -7,8 +7,8 @@ from typing import NamedTuple
 from lochan.errors import Ambiguous, Invalid, NotFound
 from lochan.formats.commit import Commit
 from lochan.versioning.expression import Expression, parse
-from lochan.versioning.refs import Refs
 from lochan.versioning.state.branch import Branch
+from lochan.versioning.state.refs import Refs
 from lochan.versioning.state.workspaces import Workspace
 
 _PREFIX_MIN = 4

@@ -18,12 +18,12 @@ from lochan.formats.record import Actor
 from lochan.journal.request_key import CarriedOut, without_key
 from lochan.versioning import objects
 from lochan.versioning.bodies.batch import Batch
-from lochan.versioning.bodies.paths import check_key
-from lochan.versioning.copying import SAME, Count, Told, retold
-from lochan.versioning.once import check_first, count_first, entry_first
+from lochan.versioning.bulk import scan
+from lochan.versioning.copy import SAME, Count, Told, retold
+from lochan.versioning.idempotency import check_first, count_first, entry_first
+from lochan.versioning.names import check_key
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.visible import scan
-from lochan.versioning.workspaces.writing import named
+from lochan.versioning.workspaces.write import named
 
 T = TypeVar("T")
 

@@ -14,7 +14,8 @@ from lochan.failpoints import fp
 from lochan.formats.record import Actor
 from lochan.formats.repository_events import Compacted
 from lochan.formats.run import RunRef
-from lochan.staging import compaction, over
+from lochan.staging import compaction
+from lochan.staging import covering_tree as over
 from lochan.staging.compaction import LIMITS, Limits
 from lochan.staging.layers import Layers
 from lochan.versioning.open_repository import OpenRepository

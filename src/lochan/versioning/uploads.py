@@ -11,19 +11,18 @@ from typing import NamedTuple
 import msgspec
 
 from lochan.errors import BadPart, BadPartOrder, Invalid, NotFound, PartTooSmall
-from lochan.formats.entry import Entry
+from lochan.formats.entry import Block, Entry
 from lochan.formats.events import Event
 from lochan.formats.record import Actor
 from lochan.formats.repository_events import Staged
 from lochan.formats.upload_events import PartPut, UploadAborted, UploadOpened
 from lochan.formats.workspace_events import WorkspaceStaged
-from lochan.versioning.bodies.paths import check_key
-from lochan.versioning.bodies.slices import sliced
-from lochan.versioning.conditional import Check, submit_if
+from lochan.versioning.conditional_write import Check, submit_if
+from lochan.versioning.names import check_key
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.refs import Refs
+from lochan.versioning.state.refs import Refs
 from lochan.versioning.state.uploads import Part, Upload
-from lochan.versioning.workspaces.writing import check_hidden
+from lochan.versioning.workspaces.write import check_hidden
 
 PARTS_MAX = 10_000
 PART_BYTES_MIN = 5 << 20  # of every part but the last
@@ -256,3 +255,20 @@ def _fingerprint(wanted: Sequence[Wanted]) -> bytes:
 def _check_number(number: int) -> None:
     if not 1 <= number <= PARTS_MAX:
         raise Invalid(f"part number {number} is not between 1 and {PARTS_MAX:,}")
+
+
+def sliced(blocks: Sequence[Block], start: int, stop: int) -> tuple[Block, ...]:
+    """Bytes start to stop, exclusive. A block that is cut loses its SHA-256, which was of the whole."""
+    size = sum(block.size for block in blocks)
+    if not 0 <= start <= stop <= size:
+        raise Invalid(f"bytes {start} to {stop} are not in a body of {size} bytes")
+    found = []
+    at = 0
+    for block in blocks:
+        low, high = max(start, at), min(stop, at + block.size)
+        if low < high:
+            whole = high - low == block.size
+            sha256 = block.sha256 if whole else b""
+            found.append(Block(block.address, block.offset + low - at, high - low, sha256))
+        at += block.size
+    return tuple(found)

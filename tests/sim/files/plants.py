@@ -11,14 +11,14 @@ from lochan.formats.entry import Block, Entry
 from lochan.formats.record import Actor
 from lochan.formats.workspace_events import WorkspaceReverted, WorkspaceStaged
 from lochan.versioning.bodies.body import Body
-from lochan.versioning.bodies.cut import Cutter
+from lochan.versioning.bodies.cutter import Cutter
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.refs import Refs
-from lochan.versioning.rules import Rules
 from lochan.versioning.state.collection import Collection
 from lochan.versioning.state.hidden_files import HiddenFiles
+from lochan.versioning.state.refs import Refs
+from lochan.versioning.state.rules import Rules
 from lochan.versioning.state.workspaces import Workspace
-from lochan.versioning.workspaces import selection, writing
+from lochan.versioning.workspaces import selection, write
 from tests.sim.files import collector
 from tests.sim.plants import Plant, ShortDay
 
@@ -110,15 +110,15 @@ _alias_to_an_alias = _alias_where(lambda self, event: event.address in self._tar
 
 
 PLANTS: dict[str, Plant] = {
-    "S8: a put overwrites a file": _changed((writing, "_put_file", _put_over)),
-    "S8: a slow put overwrites a file": _changed((writing, "_put_file", _put_over)),
-    "S8: a delete removes a file": _changed((writing, "_delete", _delete)),
+    "S8: a put overwrites a file": _changed((write, "_put_file", _put_over)),
+    "S8: a slow put overwrites a file": _changed((write, "_put_file", _put_over)),
+    "S8: a delete removes a file": _changed((write, "_delete", _delete)),
     "S8: a revert removes files": _changed((selection, "revert", _revert)),
     "S8: what is staged does not hide the file": _changed((HiddenFiles, "hides", lambda self, path, stamp: False)),
     "S8: what is hidden stays so when others write": _changed(
         (HiddenFiles, "hides", lambda self, path, stamp: self.get(path) is not None)
     ),
-    "S8: a put without an answer is written elsewhere": _changed((writing, "_put_small", _put_small)),
+    "S8: a put without an answer is written elsewhere": _changed((write, "_put_small", _put_small)),
     "S8: files of an open workspace are collected": _changed((collector, "_dead", _dead)),
     "G3: a first reference to any file": _without("first_references_are_young"),
     "G4: what was read before a plan lands after it": _without("derived_events_are_fresh"),

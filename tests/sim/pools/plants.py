@@ -6,11 +6,10 @@ from typing import Any
 
 from lochan.pools import joining, landing
 from lochan.pools.joining import PoolJoins
-from lochan.tree.merge import merge
-from lochan.tree.strategy import SOURCE, Strategy
+from lochan.tree.merge import SOURCE, Strategy, merge
 from lochan.tree.tree import Tree
-from lochan.versioning import moving
-from lochan.versioning.joins import Joined, On
+from lochan.versioning import head_moves
+from lochan.versioning.history_join import Joined, On
 from lochan.versioning.merge_base import base_tree
 from tests.sim.plants import Plant
 from tests.sim.versioning.plants import _changed, _land_again, _without
@@ -50,7 +49,7 @@ def _nothing_is_shared(self: Any, *lines: Any) -> bool:
 PLANTS: dict[str, Plant] = {
     "S5: a pool takes files": _without("pools_have_no_staging"),
     "S6: a move lands on any head": _without("moves_need_their_head"),
-    "S6: a difference is applied again": _changed((moving, "land", _land_again)),
+    "S6: a difference is applied again": _changed((head_moves, "land", _land_again)),
     "S6: a compaction lands without its inputs": _changed((landing, "check_there", _there_or_not)),
     "S7: a merge adds both replacements": _changed((PoolJoins, "merge", _merge)),
     "S7: a merge brings back what was there": _changed((joining._Joining, "_mixed", _nothing_is_shared)),

@@ -10,19 +10,10 @@ from lochan.formats.record import Actor
 from lochan.formats.repository_events import RunsStaged
 from lochan.formats.run import changes_table
 from lochan.staging.compaction import Limits
-from lochan.tree.strategy import Strategy
-from lochan.versioning import (
-    branching,
-    commit,
-    importing,
-    moving,
-    objects,
-    rebase,
-    stashing,
-    subtree,
-    upkeep,
-)
-from lochan.versioning.workspaces import committing, opening, writing
+from lochan.tree.merge import Strategy
+from lochan.versioning import branches, commit, head_moves, import_, objects, rebase, stash, subtree, upkeep
+from lochan.versioning.workspaces import commit as committing
+from lochan.versioning.workspaces import registry, write
 from tests.sim.versioning.place import EAGER
 from tests.sim.versioning.reading import Reading, absent
 from tests.sim.versioning.wish import FILE, Wish
@@ -72,18 +63,18 @@ class Client(Reading):
     async def merge(self, source: str, branch: str, strategy: str = ASK) -> bool | None:
         return await self.ask(
             Wish("merge", branch, source=source, strategy=strategy),
-            lambda actor: moving.merge(self.repository, source, branch, actor=actor, strategy=Strategy(strategy)),
+            lambda actor: head_moves.merge(self.repository, source, branch, actor=actor, strategy=Strategy(strategy)),
         )
 
     async def revert(self, branch: str, id: str) -> bool | None:
         return await self.ask(
-            Wish("revert", branch, commit=id), lambda actor: moving.revert(self.repository, branch, id, actor=actor)
+            Wish("revert", branch, commit=id), lambda actor: head_moves.revert(self.repository, branch, id, actor=actor)
         )
 
     async def cherry_pick(self, branch: str, id: str) -> bool | None:
         return await self.ask(
             Wish("cherry-pick", branch, commit=id),
-            lambda actor: moving.cherry_pick(self.repository, branch, id, actor=actor),
+            lambda actor: head_moves.cherry_pick(self.repository, branch, id, actor=actor),
         )
 
     async def merge_committing(self, source: str, branch: str, strategy: str = ASK) -> bool | None:
@@ -91,7 +82,7 @@ class Client(Reading):
         first = commit.Wish("first")
         return await self.ask(
             Wish("merge", branch, source=source, strategy=strategy, commits_first=True),
-            lambda actor: moving.merge(
+            lambda actor: head_moves.merge(
                 self.repository,
                 source,
                 branch,
@@ -112,37 +103,37 @@ class Client(Reading):
         """An import, with made-up files."""
         entries = [self.entry(path) for path in paths]
         files = changes_table(entries).select(ENTRY_SCHEMA.names)
-        gathered = importing.Gathered("import", (), files, subtree.Wish(""))
+        gathered = import_.Gathered("import", (), files, subtree.Wish(""))
         return await self.ask(
             Wish("import", branch, puts={entry.path: entry.checksum for entry in entries}),
-            lambda actor: importing.bring_in(self.repository, branch, gathered, moving.Said("import"), actor=actor),
+            lambda actor: import_.bring_in(self.repository, branch, gathered, head_moves.Said("import"), actor=actor),
         )
 
     async def reset(self, branch: str) -> bool | None:
         return await self.ask(
-            Wish("reset", branch), lambda actor: branching.reset_staged(self.repository, branch, actor=actor)
+            Wish("reset", branch), lambda actor: branches.reset_staged(self.repository, branch, actor=actor)
         )
 
     async def hard_reset(self, branch: str, target: str) -> bool | None:
         return await self.ask(
             Wish("hard reset", branch),
-            lambda actor: branching.hard_reset(self.repository, branch, target, actor=actor),
+            lambda actor: branches.hard_reset(self.repository, branch, target, actor=actor),
         )
 
     # --- stashes -----------------------------------------------------------------------------------------------------
     async def push(self, branch: str) -> bool | None:
-        return await self.ask(Wish("push", branch), lambda actor: stashing.push(self.repository, branch, actor=actor))
+        return await self.ask(Wish("push", branch), lambda actor: stash.push(self.repository, branch, actor=actor))
 
     async def pop(self, branch: str) -> bool | None:
-        return await self.ask(Wish("pop", branch), lambda actor: stashing.pop(self.repository, branch, actor=actor))
+        return await self.ask(Wish("pop", branch), lambda actor: stash.pop(self.repository, branch, actor=actor))
 
     async def forget(self, branch: str) -> bool | None:
-        return await self.ask(Wish("forget", branch), lambda actor: stashing.drop(self.repository, branch, actor=actor))
+        return await self.ask(Wish("forget", branch), lambda actor: stash.drop(self.repository, branch, actor=actor))
 
     # --- workspaces --------------------------------------------------------------------------------------------------
     async def open_workspace(self, branch: str) -> bool | None:
         async def open_one(actor: Actor) -> None:
-            opened = await opening.open_workspace(self.repository, branch, actor=actor)
+            opened = await registry.open_workspace(self.repository, branch, actor=actor)
             self.place.workspaces.append(opened.id)
 
         return await self.ask(Wish("open", branch), open_one)
@@ -151,7 +142,7 @@ class Client(Reading):
         entries = [self.entry(path) for path in paths]
         return await self.ask(
             Wish("put in", workspace=workspace),
-            lambda actor: writing.stage(self.repository, workspace, entries, actor=actor),
+            lambda actor: write.stage(self.repository, workspace, entries, actor=actor),
         )
 
     async def put_file(self, workspace: str) -> bool | None:
@@ -160,12 +151,12 @@ class Client(Reading):
         path = f"f/{body.decode()}"
         return await self.ask(
             Wish(FILE, workspace=workspace, puts={path: md5(body, usedforsecurity=False).hexdigest()}),
-            lambda actor: writing.put(self.repository, workspace, path, _once(body), actor=actor),
+            lambda actor: write.put(self.repository, workspace, path, _once(body), actor=actor),
         )
 
     async def delete_in(self, workspace: str, *paths: str) -> bool | None:
         async def remove(actor: Actor) -> int:
-            gone = await writing.delete(self.repository, workspace, paths, actor=actor)
+            gone = await write.delete(self.repository, workspace, paths, actor=actor)
             return 1 if gone else 0
 
         return await self.ask(Wish("delete in", workspace=workspace), remove)
@@ -180,31 +171,31 @@ class Client(Reading):
     async def drop_workspace(self, workspace: str) -> bool | None:
         return await self.ask(
             Wish("drop workspace", workspace=workspace),
-            lambda actor: opening.drop(self.repository, workspace, actor=actor),
+            lambda actor: registry.drop(self.repository, workspace, actor=actor),
         )
 
     # --- branches ----------------------------------------------------------------------------------------------------
     async def create(self, branch: str, source: str) -> bool | None:
         return await self.ask(
             Wish("create", branch, source=source),
-            lambda actor: branching.create_branch(self.repository, branch, source, actor=actor),
+            lambda actor: branches.create_branch(self.repository, branch, source, actor=actor),
         )
 
     async def drop(self, branch: str) -> bool | None:
         return await self.ask(
             Wish("drop", branch),
-            lambda actor: branching.delete_branch(self.repository, branch, "nobody-s", actor=actor),
+            lambda actor: branches.delete_branch(self.repository, branch, "nobody-s", actor=actor),
         )
 
     async def restore(self, branch: str) -> bool | None:
         return await self.ask(
-            Wish("restore", branch), lambda actor: branching.restore_branch(self.repository, branch, actor=actor)
+            Wish("restore", branch), lambda actor: branches.restore_branch(self.repository, branch, actor=actor)
         )
 
     async def rename(self, branch: str, to: str) -> bool | None:
         return await self.ask(
             Wish("rename", branch, to=to),
-            lambda actor: branching.rename_branch(self.repository, branch, to, "nobody-s", actor=actor),
+            lambda actor: branches.rename_branch(self.repository, branch, to, "nobody-s", actor=actor),
         )
 
     # --- upkeep ------------------------------------------------------------------------------------------------------

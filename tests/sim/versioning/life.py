@@ -7,7 +7,7 @@ and how long they think, how eager compaction is, and how often a checkpoint is 
 import random
 
 from lochan.staging.compaction import Limits
-from lochan.versioning import refs
+from lochan.versioning.state import refs
 from lochan.versioning.upkeep import Upkeep
 from tests.sim.chooser import WALK_BUDGETS, WALK_RATES, Chooser
 from tests.sim.machine import Machine

@@ -20,8 +20,8 @@ from lochan.tree.cut import Cut
 from lochan.tree.trees import Trees
 from lochan.versioning.catalog import _first_commit
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.refs import Refs
 from lochan.versioning.repositories import Repository
+from lochan.versioning.state.refs import Refs
 from tests.sim.machine import Machine
 from tests.sim.request import Request
 from tests.sim.versioning.truth import Truth

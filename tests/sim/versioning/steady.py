@@ -6,7 +6,7 @@ and write to it, for as long as the commit is under way. Without turns each of i
 
 import random
 
-from lochan.versioning import refs
+from lochan.versioning.state import refs
 from tests.sim.chooser import WALK_BUDGETS, WALK_RATES, Chooser
 from tests.sim.explore import Result, Run, walk
 from tests.sim.machine import Machine

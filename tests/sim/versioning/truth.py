@@ -20,8 +20,8 @@ from lochan.formats.record import SealedRecord
 from lochan.formats.repository_events import Sealed, Turned, TurnOver
 from lochan.formats.workspace_events import WorkspaceSealed
 from lochan.journal.state import Schema
-from lochan.versioning.refs import Refs
 from lochan.versioning.state.branch import Branch
+from lochan.versioning.state.refs import Refs
 from tests.sim.store import SimStore
 from tests.sim.versioning import honest
 from tests.sim.versioning.files import Files, Missing

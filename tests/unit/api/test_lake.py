@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import lochan
-from lochan.config.system_user import system_user
+from lochan.config.find import system_user
 from lochan.errors import AlreadyExists, ConcurrentCommit, Invalid, KeyReused, NotFound, NothingToDo, PreconditionFailed
 from lochan.lake import Lake as OpenLake
 from lochan.runtime import Runtime

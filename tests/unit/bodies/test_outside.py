@@ -15,7 +15,7 @@ from lochan.store.memory import MemoryStore
 from lochan.store.open import open_store
 from lochan.store.protocol import Stat, Store
 from lochan.store.wrapper import Wrapper
-from lochan.versioning.bodies.outside import Outside
+from lochan.versioning.bodies.outside_files import Outside
 from lochan.versioning.bodies.read import BodyReader
 from tests.run import run
 from tests.store_contract import joined

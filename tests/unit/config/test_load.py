@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from lochan.config.load import Flag, load
-from lochan.config.names import OTHER_VARIABLES, variable
-from lochan.config.settings import SETTINGS
+from lochan.config.settings import OTHER_VARIABLES, SETTINGS, variable
 from lochan.config.values import Config, Layer
 from lochan.errors import Invalid, LochanError, NotFound, Refused
 

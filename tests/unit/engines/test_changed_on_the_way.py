@@ -20,10 +20,10 @@ from lochan.lake import Cache, Lake, World
 from lochan.store.faults import FaultStore, StoreFault, by_odds
 from lochan.store.memory import MemoryStore
 from lochan.store.retry import RetryStore
-from lochan.versioning.branching import create_branch
+from lochan.versioning.branches import create_branch
 from lochan.versioning.commit import Wish as Commit
 from lochan.versioning.commit import commit
-from lochan.versioning.moving import merge
+from lochan.versioning.head_moves import merge
 from lochan.versioning.objects import delete, put
 from lochan.versioning.open_repository import OpenRepository
 from tests.run import run

@@ -26,8 +26,8 @@ from lochan.store.counts import CountingStore, RequestCounts
 from lochan.store.local import LocalStore
 from lochan.store.memory import MemoryStore
 from lochan.store.verified_files import VerifiedFiles
-from lochan.versioning.branching import create_branch
-from lochan.versioning.moving import merge
+from lochan.versioning.branches import create_branch
+from lochan.versioning.head_moves import merge
 from tests.run import run
 from tests.unit.engines.lake import ANN, QueryLake
 

@@ -26,7 +26,7 @@ from lochan.engines.row_diff.sides import Wish, sides_of
 from lochan.errors import Gone, Invalid, NotFound
 from lochan.formats.pool_settings import PoolKey, PoolSettings
 from lochan.pools.faults import FAIL, Faults
-from lochan.versioning.branching import create_branch
+from lochan.versioning.branches import create_branch
 from lochan.versioning.commit import Wish as Commit
 from lochan.versioning.commit import commit
 from lochan.versioning.objects import delete, put

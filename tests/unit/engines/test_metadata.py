@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from lochan.formats.pool_settings import PoolKey, PoolSettings
-from lochan.versioning.branching import create_branch, create_tag
+from lochan.versioning.branches import create_branch, create_tag
 from lochan.versioning.objects import put
 from tests.run import run
 from tests.unit.engines.lake import ANN, QueryLake, query_lake

@@ -10,8 +10,8 @@ from lochan.formats.commit import Commit
 from lochan.jobs import landing
 from lochan.jobs.landing import Once, found_again, landed_before
 from lochan.jobs.messages import Message
-from lochan.versioning.branching import create_branch
-from lochan.versioning.moving import Said, merge
+from lochan.versioning.branches import create_branch
+from lochan.versioning.head_moves import Said, merge
 from tests.run import run
 from tests.unit.engines.lake import ANN
 from tests.unit.jobs.place import JobPool, job_pool

@@ -20,7 +20,7 @@ from lochan.lake import LAKE_JOURNAL, Lake
 from lochan.store.counts import CountingStore, RequestCounts
 from lochan.store.local import LocalStore
 from lochan.store.memory import MemoryStore
-from lochan.versioning.refs import Refs
+from lochan.versioning.state.refs import Refs
 from tests.run import run
 from tests.unit.versioning.story import FIRST
 

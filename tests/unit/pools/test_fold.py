@@ -17,8 +17,8 @@ from lochan.formats.workspace_events import WorkspaceOpened
 from lochan.journal.state import EventPosition
 from lochan.lake import Lake
 from lochan.store.memory import MemoryStore
-from lochan.versioning.refs import Refs
 from lochan.versioning.repositories import Repositories
+from lochan.versioning.state.refs import Refs
 from tests.run import run
 from tests.unit.pools.place import ANN
 from tests.unit.versioning.story import FIRST, after, entry

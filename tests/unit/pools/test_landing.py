@@ -10,8 +10,8 @@ from lochan.formats.repository_events import Staged
 from lochan.pools.landing import Swap, add_objects, change_objects, replace_objects
 from lochan.pools.objects import object_id
 from lochan.tree.tree import Tree
-from lochan.versioning.guarding import protect
-from lochan.versioning.moving import On, Said
+from lochan.versioning.branch_protection import protect
+from lochan.versioning.head_moves import On, Said
 from tests.run import run
 from tests.unit.pools.place import ANN, Pool, once, pool
 

@@ -14,10 +14,10 @@ from lochan.access.users import create_user
 from lochan.lake import Lake
 from lochan.store.local import LocalStore
 from lochan.versioning import objects
-from lochan.versioning.branching import delete_branch
+from lochan.versioning.branches import delete_branch
 from lochan.versioning.commit import Wish, commit
-from lochan.versioning.workspaces import writing
-from lochan.versioning.workspaces.opening import open_workspace
+from lochan.versioning.workspaces import write
+from lochan.versioning.workspaces.registry import open_workspace
 from tests.run import run
 from tests.unit.server.gateway_place import ACTOR, Answer, Asked, signed
 from tests.unit.server.two_ways import People, World, chunks, opened
@@ -199,7 +199,7 @@ async def _lists(folder: Path) -> None:
     assert {200, 400, 403} == set(before)
     assert await both_say() == before
     await objects.put(repository, "main", "one more", chunks(b"x"), actor=ACTOR)
-    await writing.put(repository, workspace.id, "in the workspace", chunks(b"x"), actor=ACTOR)
+    await write.put(repository, workspace.id, "in the workspace", chunks(b"x"), actor=ACTOR)
     listed = await world.both(signed(world.people.admin, "GET", "/bucket", queries[0]))
     assert b"<Key>main/one more</Key>" in listed.body
     assert await both_say() == before

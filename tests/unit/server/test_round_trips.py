@@ -8,7 +8,7 @@ from lochan.lake import Lake
 from lochan.server.settings import S3Settings
 from lochan.store.counts import CountingStore, RequestCounts
 from lochan.store.memory import MemoryStore
-from lochan.versioning.branching import create_branch, delete_branch
+from lochan.versioning.branches import create_branch, delete_branch
 from tests.run import run
 from tests.unit.server.gateway_place import ACTOR, Place, signed
 

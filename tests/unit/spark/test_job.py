@@ -13,7 +13,7 @@ from lochan.spark import lakes
 from lochan.spark.job import Replace, begin
 from lochan.spark.lakes import LakePlace, found_lake, on_lake
 from lochan.spark.origins import Origin
-from lochan.versioning.moving import Said
+from lochan.versioning.head_moves import Said
 from lochan.versioning.uri import prefix_uri
 from tests.run import run
 from tests.unit.engines.lake import ANN, QueryLake, query_lake

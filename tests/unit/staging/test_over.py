@@ -10,7 +10,7 @@ from lochan.formats.entry import Change, Entry
 from lochan.formats.entry_table import table_of
 from lochan.formats.range import RangeRef
 from lochan.formats.repository_events import CoveringTree
-from lochan.staging import over
+from lochan.staging import covering_tree as over
 from lochan.staging.compaction import Limits
 from lochan.staging.layers import EMPTY, Dumped, Inputs, Layers, inputs_of, load
 from lochan.staging.runs import Runs

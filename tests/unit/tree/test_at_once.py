@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
+from lochan.concurrency import abandon, plain
 from lochan.errors import Corrupt, Transient
 from lochan.formats.entry_table import table_of
 from lochan.formats.run import changes_table
 from lochan.store.memory import MemoryStore
 from lochan.store.wrapper import Wrapper
-from lochan.tree.ahead import abandon, plain
 from lochan.tree.cut import Cut
 from lochan.tree.diff import diff
 from lochan.tree.merge import merge

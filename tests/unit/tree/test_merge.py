@@ -11,9 +11,8 @@ from lochan.formats.run import changes_table
 from lochan.store.memory import MemoryStore
 from lochan.tree import merge as merge_module
 from lochan.tree.cut import Cut
-from lochan.tree.merge import conflicts, conflicts_of, merge
-from lochan.tree.strategy import BASE as BASE_WINS
-from lochan.tree.strategy import DEST, SOURCE, Strategy
+from lochan.tree.merge import BASE as BASE_WINS
+from lochan.tree.merge import DEST, SOURCE, Strategy, conflicts, conflicts_of, merge
 from lochan.tree.trees import Trees
 from tests.unit.tree.forest import Forest, change, entry, gathered, run
 

@@ -12,7 +12,7 @@ from lochan.formats.events import Event
 from lochan.formats.repository_events import Moved, RepositoryOpened
 from lochan.formats.run import RunRef
 from lochan.journal.state import EventPosition
-from lochan.versioning.refs import Refs
+from lochan.versioning.state.refs import Refs
 
 FIRST = Commit((), "", "", "first", 0, {}, "empty", "", 0)
 

@@ -13,8 +13,8 @@ from lochan.formats.repository_events import Turned, TurnOver
 from lochan.versioning import branch_queue
 from lochan.versioning.branch_queue import Queue
 from lochan.versioning.commit import Wish, commit
-from lochan.versioning.refs import Refs
 from lochan.versioning.state.branch import Branch, Turn
+from lochan.versioning.state.refs import Refs
 from tests.run import run
 from tests.unit.versioning.story import Story
 from tests.unit.versioning.test_at_once import ANN, two_servers

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lochan.formats.commit import Commit
-from lochan.versioning import commits as module
-from lochan.versioning.commits import Columns, Commits, Packed
+from lochan.versioning.state import commits as module
+from lochan.versioning.state.commits import Columns, Commits, Packed
 
 
 def commit(number: int, file: str = "file") -> Commit:

@@ -4,8 +4,8 @@ import pytest
 
 from lochan.errors import Invalid
 from lochan.tree.diff import Counts
-from lochan.versioning import differing
-from lochan.versioning.differing import RollUp
+from lochan.versioning import diff
+from lochan.versioning.diff import RollUp
 from lochan.versioning.history import LogWish
 from lochan.versioning.history import history as log_of
 from tests.run import run
@@ -24,10 +24,10 @@ async def parted() -> History:
 def test_two_dots_and_three() -> None:
     async def play() -> None:
         told = await parted()
-        two = await differing.count(told.repository, "main", "dev")
-        three = await differing.count(told.repository, "main", "dev", three_dot=True)
+        two = await diff.count(told.repository, "main", "dev")
+        three = await diff.count(told.repository, "main", "dev", three_dot=True)
         assert (two, three) == (Counts(2, 2, 1, 6, 3), Counts(2, 1, 1, 6, 2))
-        found = {each.path: each.kind async for each in differing.diff(told.repository, "main", "dev", three_dot=True)}
+        found = {each.path: each.kind async for each in diff.diff(told.repository, "main", "dev", three_dot=True)}
         assert found == {"a/x/1": "changed", "a/x/3": "added", "b": "removed", "c/z/1": "added"}
 
     run(play())
@@ -51,11 +51,11 @@ def test_two_dots_and_three() -> None:
 def test_rolled_up(by: RollUp, prefix: str, expected: dict[str, Counts]) -> None:
     async def play() -> None:
         told = await parted()
-        rolled = await differing.roll_up(told.repository, "main", "dev", by, prefix=prefix, three_dot=True)
+        rolled = await diff.roll_up(told.repository, "main", "dev", by, prefix=prefix, three_dot=True)
         assert rolled == expected
         await told.branch("again", "main~1")
         await told.stage("again", "a/x/1=22 a/x/3=333 -b c/z/1=1")
-        assert await differing.roll_up_staged(told.repository, "again", by, prefix=prefix) == expected
+        assert await diff.roll_up_staged(told.repository, "again", by, prefix=prefix) == expected
 
     run(play())
 
@@ -64,10 +64,10 @@ def test_what_is_staged_is_counted_with_what_goes() -> None:
     async def play() -> None:
         told = await parted()
         await told.stage("main", "a/x/1=22 new=1 -b")
-        assert await differing.count_staged(told.repository, "main") == Counts(1, 1, 1, 3, 2)
-        assert await differing.count_staged(told.repository, "main", prefix="nothing/") == Counts()
-        assert await differing.roll_up_staged(told.repository, "main", RollUp(), prefix="nothing/") == {}
-        assert [tuple(each) for each in await differing.staged(told.repository, "main")] == [
+        assert await diff.count_staged(told.repository, "main") == Counts(1, 1, 1, 3, 2)
+        assert await diff.count_staged(told.repository, "main", prefix="nothing/") == Counts()
+        assert await diff.roll_up_staged(told.repository, "main", RollUp(), prefix="nothing/") == {}
+        assert [tuple(each) for each in await diff.staged(told.repository, "main")] == [
             ("a/x/1", "changed", 2),
             ("b", "removed", 0),
             ("new", "added", 1),
@@ -80,9 +80,9 @@ def test_a_roll_up_needs_a_delimiter() -> None:
     async def play() -> None:
         told = await parted()
         with pytest.raises(Invalid, match="delimiter"):
-            await differing.roll_up(told.repository, "main", "dev", RollUp(""))
+            await diff.roll_up(told.repository, "main", "dev", RollUp(""))
         with pytest.raises(Invalid, match="depth"):
-            await differing.roll_up(told.repository, "main", "dev", RollUp(depth=0))
+            await diff.roll_up(told.repository, "main", "dev", RollUp(depth=0))
 
     run(play())
 

@@ -11,12 +11,12 @@ from lochan.formats.record import Actor
 from lochan.lake import Lake, World
 from lochan.store.memory import MemoryStore
 from lochan.store.protocol import Store
-from lochan.versioning import gathering, importing, objects
+from lochan.versioning import import_, objects
+from lochan.versioning import import_ as gathering
 from lochan.versioning.commit import Wish, commit
-from lochan.versioning.differing import staged
-from lochan.versioning.gathering import Source
-from lochan.versioning.importing import Counts, Gathered, bring_in, for_import, for_ingest
-from lochan.versioning.moving import Said
+from lochan.versioning.diff import staged
+from lochan.versioning.head_moves import Said
+from lochan.versioning.import_ import Counts, Gathered, Source, bring_in, for_import, for_ingest
 from lochan.versioning.open_repository import OpenRepository
 from tests.run import run
 
@@ -58,11 +58,11 @@ async def there(repository: OpenRepository, ref: str = "main@") -> dict[str, byt
     return {entry.path: await repository.reader.read_all(entry) for entry in found}
 
 
-async def imported(repository: OpenRepository, *sources: Source) -> importing.Landed:
+async def imported(repository: OpenRepository, *sources: Source) -> import_.Landed:
     return await bring_in(repository, "main", await for_import(repository, sources), actor=ANN)
 
 
-async def ingested(repository: OpenRepository, url: str, to: str, keep_removed: bool = False) -> importing.Landed:
+async def ingested(repository: OpenRepository, url: str, to: str, keep_removed: bool = False) -> import_.Landed:
     gathered = await for_ingest(repository, Source(url, to), keep_removed=keep_removed)
     return await bring_in(repository, "main", gathered, Said("i"), actor=ANN)
 
@@ -168,14 +168,14 @@ def test_what_is_staged_between_look_and_append_is_in_the_way_too(monkeypatch: p
         buckets = Buckets()
         await buckets.put("s3://data/x")
         repository = await opened(buckets)
-        original = importing._test
+        original = import_._test
 
         async def slow(of: OpenRepository, branch: str, changed: pa.StringArray) -> object:
             test = await original(of, branch, changed)
             await objects.put(repository, "main", "x", once(b"ours"), actor=ANN)
             return test
 
-        monkeypatch.setattr(importing, "_test", slow)
+        monkeypatch.setattr(import_, "_test", slow)
         with pytest.raises(PathsInTheWay):
             await imported(repository, Source("s3://data", ""))
         await repository.close()
@@ -263,7 +263,7 @@ def test_an_ingest_may_keep_what_was_removed() -> None:
 
 async def changes(repository: OpenRepository, gathered: Gathered) -> dict[str, tuple[str, int | None]]:
     found: dict[str, tuple[str, int | None]] = {}
-    async for part in importing.differences(repository, "main", gathered):
+    async for part in import_.differences(repository, "main", gathered):
         rows = zip(part.changes["path"].to_pylist(), part.kinds.to_pylist(), part.before.to_pylist(), strict=True)
         found |= {path: (kind, before) for path, kind, before in rows}
     return found

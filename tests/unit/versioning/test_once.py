@@ -13,10 +13,10 @@ from lochan.journal.request_key import KeyedActor, keyed, part_of, without_key
 from lochan.lake import Lake
 from lochan.store.memory import MemoryStore
 from lochan.versioning import objects
-from lochan.versioning.branching import create_branch, create_tag, delete_branch
+from lochan.versioning.branches import create_branch, create_tag, delete_branch
 from lochan.versioning.commit import Wish, commit
-from lochan.versioning.moving import merge
-from lochan.versioning.once import hold_key
+from lochan.versioning.head_moves import merge
+from lochan.versioning.idempotency import hold_key
 from lochan.versioning.open_repository import OpenRepository
 from tests.lost_answer import lost_answer
 from tests.run import run

@@ -11,11 +11,11 @@ from lochan.formats.events import Event
 from lochan.formats.repository_events import BranchCreated, BranchDeleted, BranchRestored, Staged, StashDropped, Stashed
 from lochan.formats.workspace_events import WorkspaceOpened, WorkspaceSealed, WorkspaceStaged
 from lochan.journal.state import EventPosition
-from lochan.versioning import branching, objects, stashing
-from lochan.versioning.refs import Refs
+from lochan.versioning import branches, objects, stash
 from lochan.versioning.state.record_names import AGAIN, record_of
+from lochan.versioning.state.refs import Refs
 from lochan.versioning.state.workspaces import Workspace
-from lochan.versioning.workspaces import committing
+from lochan.versioning.workspaces import commit
 from tests.run import run
 from tests.unit.versioning.story import FIRST, Story, entry
 from tests.unit.versioning.workspace_place import ANN, commit_all, once, opened, read, repository_with
@@ -31,10 +31,10 @@ def test_a_branch_made_again_in_the_same_record_is_another() -> None:
         repository = await repository_with(a="1")
         _, before = await repository.refs()
         await asyncio.gather(
-            branching.create_branch(repository, "dev", "main", actor=ANN),
+            branches.create_branch(repository, "dev", "main", actor=ANN),
             objects.put(repository, "dev", "staged on the first", once(b"x"), actor=ANN),
-            branching.delete_branch(repository, "dev", "main", actor=ANN),
-            branching.create_branch(repository, "dev", "main", actor=ANN),
+            branches.delete_branch(repository, "dev", "main", actor=ANN),
+            branches.create_branch(repository, "dev", "main", actor=ANN),
             return_exceptions=True,
         )
         refs, after = await repository.refs()
@@ -44,7 +44,7 @@ def test_a_branch_made_again_in_the_same_record_is_another() -> None:
         assert made.incarnation != deleted.incarnation
         with pytest.raises(ConcurrentCommit):
             await repository.submit(ANN, BranchDeleted("dev", deleted.incarnation))
-        await branching.delete_branch(repository, "dev", "main", actor=ANN)
+        await branches.delete_branch(repository, "dev", "main", actor=ANN)
         refs, _ = await repository.refs()
         assert [branch.incarnation for branch in refs.deleted("dev")] == [made.incarnation, deleted.incarnation]
 
@@ -102,15 +102,15 @@ def test_the_id_of_a_stash_is_given_once() -> None:
         await objects.put(repository, "main", "b", once(b"first"), actor=ANN)
         put = repository.submit(ANN, Staged("main", (Entry("c", (), 0, "", "", 0),)))
         first, _, _, second = await asyncio.gather(
-            stashing.push(repository, "main", actor=ANN),
-            stashing.drop(repository, "main", actor=ANN),
+            stash.push(repository, "main", actor=ANN),
+            stash.drop(repository, "main", actor=ANN),
             put,
-            stashing.push(repository, "main", actor=ANN),
+            stash.push(repository, "main", actor=ANN),
         )
         assert first.partition(".")[0] == second.partition(".")[0], "they share a record, or this shows nothing"
         assert first != second
         with pytest.raises(NotFound):
-            await stashing.drop(repository, "main", first, actor=ANN)
+            await stash.drop(repository, "main", first, actor=ANN)
 
     run(play())
 
@@ -129,10 +129,10 @@ def test_a_write_in_the_record_of_a_commit_s_last_look_is_not_lost(monkeypatch: 
 
         await repository.submit(ANN, WorkspaceStaged(workspace.id, (await _entry("b"),)))
         late_entry = await _entry("late")
-        seal = committing._Commit._seal
+        seal = commit._Commit._seal
         shared: list[int] = []
 
-        async def seal_and_somebody_writes(self: committing._Commit, found: Workspace) -> int:
+        async def seal_and_somebody_writes(self: commit._Commit, found: Workspace) -> int:
             before = (await repository.refs())[1]
             sealing = asyncio.create_task(seal(self, found))
             if not shared:
@@ -141,7 +141,7 @@ def test_a_write_in_the_record_of_a_commit_s_last_look_is_not_lost(monkeypatch: 
             shared.append((await repository.refs())[1] - before)
             return upto
 
-        monkeypatch.setattr(committing._Commit, "_seal", seal_and_somebody_writes)
+        monkeypatch.setattr(commit._Commit, "_seal", seal_and_somebody_writes)
         await commit_all(repository, workspace)
         assert shared[0] == 1, "they share a record, or this shows nothing"
         assert set(await read(repository, "main@")) == {"a", "b", "late"}

@@ -12,7 +12,7 @@ from lochan.lake import Lake
 from lochan.store.faults import FaultStore, StoreFault
 from lochan.store.memory import MemoryStore
 from lochan.versioning.bodies.body import ready
-from lochan.versioning.bodies.packing import Packing
+from lochan.versioning.bodies.pack import Packing
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.resolve import resolve
 from tests.run import run

@@ -20,7 +20,8 @@ from lochan.formats.repository_events import (
     TagCreated,
 )
 from lochan.staging.layers import Inputs
-from lochan.versioning.refs import SEALS_MAX, Refs
+from lochan.versioning.state.refs import Refs
+from lochan.versioning.state.refs_fold import SEALS_MAX
 from tests.unit.versioning.story import FIRST, Story, after, entry, run
 
 

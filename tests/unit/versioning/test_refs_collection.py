@@ -17,8 +17,8 @@ from lochan.formats.repository_events import (
     TagCreated,
 )
 from lochan.formats.run import RunRef
-from lochan.versioning.refs import Refs
 from lochan.versioning.state.collection import Stale, mint_of
+from lochan.versioning.state.refs import Refs
 from tests.unit.versioning.story import FIRST, Story, after, entry
 
 

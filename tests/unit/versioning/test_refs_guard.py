@@ -33,7 +33,7 @@ from lochan.formats.repository_events import (
     Stashed,
     TagCreated,
 )
-from lochan.versioning.refs import Refs
+from lochan.versioning.state.refs import Refs
 from tests.unit.versioning.story import FIRST, Story, after, entry, run
 
 

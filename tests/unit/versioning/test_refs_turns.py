@@ -4,7 +4,8 @@ import msgspec
 
 from lochan.errors import Conflict, Invalid
 from lochan.formats.repository_events import Committed, Moved, Sealed, Staged, Turned, TurnOver
-from lochan.versioning.refs import SEALS_MAX, Busy, NotYourTurn
+from lochan.versioning.state.refs_fold import SEALS_MAX
+from lochan.versioning.state.refs_state import Busy, NotYourTurn
 from tests.unit.versioning.story import FIRST, Story, after, entry
 
 

@@ -13,7 +13,7 @@ from lochan.formats.run import changes_table
 from lochan.lake import Lake
 from lochan.staging.compaction import Limits
 from lochan.store.memory import MemoryStore
-from lochan.versioning import branching, objects
+from lochan.versioning import branches, objects
 from lochan.versioning.commit import Wish, commit
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.upkeep import Upkeep, compact, cover
@@ -70,8 +70,8 @@ def test_runs_that_were_compacted_are_not_kept_in_memory() -> None:
                 pass
             await objects.stat(repository, "main", "0-0")  # which opens what there is
             there = {f"{repository.repository.id}/{run.file}" for run in repository.folded().branch("main").layers.runs}
-            assert set(held._runs) <= there, "and nothing that is gone"
-            assert held.bytes == sum(weight for _, weight in held._runs.values())
+            assert set(held._runs._items) <= there, "and nothing that is gone"
+            assert held.bytes == sum(weight for _, weight in held._runs._items.values())
         assert repository.runs.opened > len(there)
         await repository.close()
 
@@ -113,7 +113,7 @@ def test_in_the_background_beside_writers_commits_and_a_reset() -> None:
         await asyncio.gather(write("a"), write("b"), commit_now_and_then())
         await upkeep.close()
         assert await paths(repository) == [f"{name}/{number:02d}" for name in "ab" for number in range(40)]
-        await branching.hard_reset(repository, "main", "main", actor=ANN)
+        await branches.hard_reset(repository, "main", "main", actor=ANN)
         upkeep.touched("main")
         await upkeep.close()
         assert await paths(repository) == await paths(repository, "main@")
@@ -233,7 +233,7 @@ def test_a_tree_for_runs_that_are_gone_is_refused() -> None:
         late = repository.folded().branch("main")
         assert await cover(repository, "main", BURYING)
         made = over_main(repository)
-        await branching.reset_staged(repository, "main", actor=ANN)
+        await branches.reset_staged(repository, "main", actor=ANN)
         with pytest.raises(Refused):
             await repository.submit(
                 ANN, Compacted("main", late.incarnation, (), (), (), late.head, read_at=10**6, over=made)

@@ -12,7 +12,7 @@ from lochan.store.wrapper import Wrapper
 from lochan.versioning import objects
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.state.workspaces import Workspace
-from lochan.versioning.workspaces import writing
+from lochan.versioning.workspaces import write
 from tests.run import run
 from tests.unit.versioning.workspace_place import ANN, change, once, opened, repository_with, write_file
 
@@ -52,14 +52,14 @@ async def _write(
 ) -> dict[str, str]:
     for how, path in writes:
         if how == "deleted":
-            gone = await writing.delete(repository, workspace.id, [path], actor=ANN)
+            gone = await write.delete(repository, workspace.id, [path], actor=ANN)
             assert gone == ([path] if path in model else [])
             model.pop(path, None)
             continue
         if how == "file":
             await write_file(repository, workspace, path, how)
         else:
-            await writing.put(repository, workspace.id, path, once(how.encode()), actor=ANN, content_type="a/b")
+            await write.put(repository, workspace.id, path, once(how.encode()), actor=ANN, content_type="a/b")
         model[path] = how
     return model
 

@@ -9,7 +9,8 @@ from lochan.versioning import objects
 from lochan.versioning.commit import Wish, commit
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.state.workspaces import Workspace
-from lochan.versioning.workspaces import committing, opening
+from lochan.versioning.workspaces import commit as committing
+from lochan.versioning.workspaces import registry
 
 ANN = Actor("ann", "test", "here")
 BOB = Actor("bob", "test", "there")
@@ -41,7 +42,7 @@ async def change(repository: OpenRepository, files: Mapping[str, str | None], br
 
 
 async def opened(repository: OpenRepository, branch: str = "main") -> Workspace:
-    return await opening.open_workspace(repository, branch, actor=ANN)
+    return await registry.open_workspace(repository, branch, actor=ANN)
 
 
 async def write_file(repository: OpenRepository, workspace: Workspace, path: str, text: str) -> None:

@@ -25,9 +25,9 @@ from lochan.query.sources.row_test import row_test
 from lochan.query.sources.scans import Scans
 from lochan.query.syntax.parse import parse_expression
 from lochan.tree.tree import Tree
-from lochan.versioning.joins import On
-from lochan.versioning.moving import NOTHING, Said
-from lochan.versioning.once import once
+from lochan.versioning.head_moves import NOTHING, Said
+from lochan.versioning.history_join import On
+from lochan.versioning.idempotency import once
 from lochan.versioning.open_repository import OpenRepository
 
 

@@ -36,7 +36,7 @@ from lochan.pools.nullable import is_ambiguous
 from lochan.query.sources.forms import Form, Forms
 from lochan.query.sources.knowledge import Knowledge
 from lochan.query.sources.snapshot import Owner, Snapshot
-from lochan.tree.strategy import DEST, SOURCE, Strategy
+from lochan.tree.merge import DEST, SOURCE, Strategy
 from lochan.versioning.open_repository import OpenRepository
 
 # Names that no column of a layout can have.

@@ -14,9 +14,10 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from lochan.errors import Corrupt, Gone, LochanError
+from lochan.runtime import running_loop
 from lochan.store.checked_reads import ReadDoubt
 from lochan.store.os_errors import translate
-from lochan.store.threads import for_tables, running_loop
+from lochan.store.threads import for_tables
 from lochan.store.verified_files import Stamp, VerifiedFiles, stamp_of
 
 _INLINE_BYTES_MAX = 16 << 20  # takes some 50 ms, as long as to import asyncio

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Coroutine, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -20,6 +19,7 @@ from lochan.engines.duckdb.object_check import StoredObject, damaged, gone
 from lochan.engines.spark.package import ship
 from lochan.errors import LochanError, NotFound
 from lochan.ids import Ids
+from lochan.runtime import run_in_thread
 from lochan.store.checked_reads import ReadDoubt
 from lochan.store.location import StoreLocation
 from lochan.store.protocol import Stat, Store
@@ -86,8 +86,7 @@ class BucketCheck:
                 return gone(next(each for each in objects if each.address in lost))
             return damaged(wrong[0], "its SHA-256 is not the one it was written with") if wrong else None
 
-        with ThreadPoolExecutor(1, "lochan") as threads:
-            return threads.submit(lambda: asyncio.run(read())).result()
+        return run_in_thread(read)
 
     async def _wrong(self, objects: Sequence[StoredObject], lost: set[str]) -> list[StoredObject]:
         """Those that are not as they were written: the same wrong bytes came twice."""

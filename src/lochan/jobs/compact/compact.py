@@ -45,8 +45,8 @@ from lochan.jobs.record import recorded
 from lochan.jobs.target import TASK_MEMORY_BYTES, Target
 from lochan.jobs.tasks import frame_of, run_tasks
 from lochan.store.location import StoreLocation
-from lochan.versioning.moving import NOTHING, Said
-from lochan.versioning.once import hold_key, once
+from lochan.versioning.head_moves import NOTHING, Said
+from lochan.versioning.idempotency import hold_key, once
 from lochan.versioning.open_repository import OpenRepository
 
 if TYPE_CHECKING:

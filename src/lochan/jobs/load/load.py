@@ -27,8 +27,8 @@ from lochan.jobs.target import Target, target_of
 from lochan.jobs.tasks import run_tasks
 from lochan.pools.faults import Faults
 from lochan.store.location import StoreLocation
-from lochan.versioning.moving import NOTHING, Said
-from lochan.versioning.once import hold_key, once
+from lochan.versioning.head_moves import NOTHING, Said
+from lochan.versioning.idempotency import hold_key, once
 from lochan.versioning.open_repository import OpenRepository
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from lochan.jobs.streams.tending import tend
 from lochan.jobs.target import Target, target_of
 from lochan.pools.faults import FAIL
 from lochan.store.location import StoreLocation
-from lochan.versioning.moving import NOTHING, Said
+from lochan.versioning.head_moves import NOTHING, Said
 from lochan.versioning.open_repository import OpenRepository
 
 _PAUSE_S = 0.2  # how long somebody who wants it to stop may wait

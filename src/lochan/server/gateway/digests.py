@@ -5,7 +5,7 @@ from base64 import b64encode
 from collections.abc import AsyncIterable, Sequence
 
 from lochan.server.gateway.wire.checksums import HASHERS
-from lochan.versioning.bodies.hashing import Feed, Hashing
+from lochan.versioning.bodies.digests import Feed, Hashing
 
 _hashing = Hashing()
 

@@ -18,7 +18,7 @@ from lochan.server.gateway.wire.addressing import checked_bucket
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.realm import Realm
 from lochan.server.settings import Limits, S3Settings
-from lochan.versioning.bodies.packing import Packing
+from lochan.versioning.bodies.pack import Packing
 from lochan.versioning.open_repository import OpenRepository
 
 CLIENT = "s3"

@@ -17,8 +17,8 @@ from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.xml_listings import Columns, Content
 from lochan.staging.view import View
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.refs import Refs
 from lochan.versioning.resolve import Resolved
+from lochan.versioning.state.refs import Refs
 
 _COLUMNS = ("path", "mtime", "etag", "size")
 

@@ -13,9 +13,9 @@ from lochan.server.gateway.gateway import Gateway
 from lochan.server.gateway.request import Request
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.refs import Refs
 from lochan.versioning.repositories import POOL
 from lochan.versioning.resolve import Resolved, resolve
+from lochan.versioning.state.refs import Refs
 
 
 class Place(NamedTuple):

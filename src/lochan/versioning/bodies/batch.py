@@ -4,7 +4,7 @@ from collections.abc import AsyncIterable, AsyncIterator, Mapping
 
 from lochan.formats.entry import Entry
 from lochan.versioning.bodies.body import PACKED_BYTES_MAX, Ready, ready
-from lochan.versioning.bodies.cut import Cutter
+from lochan.versioning.bodies.cutter import Cutter
 from lochan.versioning.bodies.write import Bodies
 
 _PACK_BYTES = 8 << 20

@@ -8,7 +8,7 @@ import msgspec
 from lochan.errors import Invalid
 from lochan.formats.entry import Block, Entry
 from lochan.versioning.bodies.checksums import Declared, Hasher
-from lochan.versioning.bodies.paths import check_key
+from lochan.versioning.names import check_key
 
 PACKED_BYTES_MAX = 256 << 10  # a pack saves a sync for each body; above this the sync is the smaller part
 

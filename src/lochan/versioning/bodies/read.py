@@ -1,6 +1,6 @@
 """Bodies read back: any span of bytes across the blocks of an entry, in bounded memory, one piece ahead.
 
-A block that is read as a whole is checked against its SHA-256, unless it was a short while ago (`trusted.py`). When
+A block that is read as a whole is checked against its SHA-256, unless it was a short while ago (`block_check.py`). When
 that fails it is read again; what then agrees is handed out, and otherwise nothing more is. The last piece of a
 block is held back until the check is passed, so a body that was read to its end without an error is right.
 
@@ -13,6 +13,7 @@ from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing
 from typing import NamedTuple
 
+from lochan.concurrency import read_ahead
 from lochan.errors import Conflict, Corrupt, Gone, Invalid, LochanError, NotFound, Transient
 from lochan.formats.entry import STORE_ETAG, Block, Entry
 from lochan.store.capabilities import FileStamp, Forgetting, SmallReads, Stamps, capability
@@ -20,12 +21,10 @@ from lochan.store.checked_reads import ReadDoubt
 from lochan.store.protocol import Stat, Store, check_span
 from lochan.store.verified_files import VerifiedFiles
 from lochan.versioning.bodies.address import is_outside, is_workspace_file
-from lochan.versioning.bodies.ahead import one_ahead
-from lochan.versioning.bodies.block_check import BlockCheck
-from lochan.versioning.bodies.hashing import Feed, Hashing
-from lochan.versioning.bodies.listed import plain_etag
-from lochan.versioning.bodies.outside import Outside
-from lochan.versioning.bodies.trusted import NOBODY, Trusted
+from lochan.versioning.bodies.block_check import NOBODY, BlockCheck, Trusted
+from lochan.versioning.bodies.digests import Feed, Hashing
+from lochan.versioning.bodies.listing import plain_etag
+from lochan.versioning.bodies.outside_files import Outside
 
 _PIECE_BYTES = 4 << 20
 _SMALL_BYTES = 64 << 10  # hashed at once: a thread would cost more
@@ -86,7 +85,7 @@ class BodyReader:
         pieces = (piece for span in spans for piece in _pieces(span, span.stop, size))
         check = _Check(self._hashing)
         seen: FileStamp | None = None  # of a block that is read in part
-        async with aclosing(one_ahead(self._fetch(entry, piece) for piece in pieces)) as fetched:
+        async with aclosing(read_ahead(self._fetch(entry, piece) for piece in pieces)) as fetched:
             async for piece, data in fetched:
                 if piece.is_first:
                     check = _Check(self._hashing, self._trusted, piece.span)

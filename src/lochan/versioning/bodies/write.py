@@ -11,6 +11,7 @@ removes them like all such files.
 
 import hashlib
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping, Sequence
+from string import ascii_letters, digits
 
 from msgspec.structs import replace
 
@@ -23,9 +24,8 @@ from lochan.store.capabilities import tagged
 from lochan.store.protocol import Store
 from lochan.versioning.bodies.address import Addresses, Style
 from lochan.versioning.bodies.body import Body, Ready
-from lochan.versioning.bodies.cut import Cutter
-from lochan.versioning.bodies.hashing import Feed, Hashing
-from lochan.versioning.bodies.tags import path_tags
+from lochan.versioning.bodies.cutter import Cutter
+from lochan.versioning.bodies.digests import Feed, Hashing
 
 BLOCK_BYTES = 64 << 20
 _WHOLE_BYTES_MAX = 8 << 20
@@ -36,6 +36,11 @@ _PUTS_AT_ONCE = 32
 _NONE: Mapping[str, str] = {}
 
 Shown = Callable[[bytes], None]  # what a digest is shown to
+TAGS_MAX = 10
+VALUE_LENGTH_MAX = 256
+
+# A byte that is not allowed is written as `/` and two hex digits: `/` is allowed, and a segment has none.
+_LETTERS = [chr(byte) if chr(byte) in f"{ascii_letters}{digits} +-.:=_" else f"/{byte:02X}" for byte in range(256)]
 
 
 class Bodies:
@@ -184,3 +189,20 @@ def _check(body: Body, sha256: bytes, whole: Shown | None) -> None:
     if whole is not None:
         whole(sha256)
     body.verify()
+
+
+def path_tags(path: str) -> dict[str, str]:
+    """The first ten segments."""
+    segments = path.split("/")[:TAGS_MAX]
+    return {f"path.{number}": _value(segment) for number, segment in enumerate(segments)}
+
+
+def _value(segment: str) -> str:
+    """What is too long is cut and ends with a lone `/`, so that a rule for a shorter name never matches it."""
+    letters = [_LETTERS[byte] for byte in segment.encode()]
+    length = sum(map(len, letters))
+    if length <= VALUE_LENGTH_MAX:
+        return "".join(letters)
+    while length >= VALUE_LENGTH_MAX:
+        length -= len(letters.pop())
+    return f"{''.join(letters)}/"

@@ -14,7 +14,7 @@ from lochan.formats.entry import Entry
 from lochan.formats.run import RunRef
 from lochan.journal.state import EventPosition
 from lochan.journal.table import Table
-from lochan.versioning.rules import Rules
+from lochan.versioning.state.rules import Rules
 
 _CUT, _PLAN, _RUNNING, _LAST = "cut", "plan", "running", "last"
 _HOW = ("reported", "abandoned")

@@ -22,20 +22,22 @@ from lochan.versioning import objects
 from lochan.versioning.commit import Wish
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.state.workspaces import Workspace
-from lochan.versioning.workspaces import committing, differing, opening, selection, writing
-from lochan.versioning.workspaces.differing import Change
+from lochan.versioning.workspaces import commit as committing
+from lochan.versioning.workspaces import diff as differing
+from lochan.versioning.workspaces import registry, selection, write
+from lochan.versioning.workspaces.diff import Change
 
 Paths = list[str]
 Changes = list[Change]
 
 
 async def open_handle(repository: OpenRepository, branch: str, note: str = "", *, actor: Actor) -> "Handle":
-    return Handle(repository, await opening.open_workspace(repository, branch, note, actor=actor), actor)
+    return Handle(repository, await registry.open_workspace(repository, branch, note, actor=actor), actor)
 
 
 async def handle_of(repository: OpenRepository, id: str, *, actor: Actor) -> "Handle":
     """Of a workspace that somebody else has opened. Raises NotFound, Refused."""
-    return Handle(repository, await opening.find(repository, id), actor)
+    return Handle(repository, await registry.find(repository, id), actor)
 
 
 class Handle:
@@ -56,7 +58,7 @@ class Handle:
     # --- objects -----------------------------------------------------------------------------------------------------
     async def put(self, path: str, chunks: AsyncIterable[bytes], **told: Any) -> Entry:
         self._check_open()
-        return await writing.put(self._repository, self.id, path, chunks, actor=self._actor, **told)
+        return await write.put(self._repository, self.id, path, chunks, actor=self._actor, **told)
 
     async def get(self, path: str) -> Entry:
         """Raises NotFound."""
@@ -75,7 +77,7 @@ class Handle:
 
     async def delete(self, *paths: str) -> Paths:
         self._check_open()
-        return await writing.delete(self._repository, self.id, paths, actor=self._actor)
+        return await write.delete(self._repository, self.id, paths, actor=self._actor)
 
     async def diff(self, prefix: str = "") -> Changes:
         self._check_open()
@@ -111,7 +113,7 @@ class Handle:
 
     async def drop(self) -> None:
         self._check_open()
-        await opening.drop(self._repository, self.id, actor=self._actor)
+        await registry.drop(self._repository, self.id, actor=self._actor)
         self._became = "was dropped"
 
     async def remember(self, patterns: tuple[str, ...]) -> None:

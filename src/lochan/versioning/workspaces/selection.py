@@ -12,10 +12,10 @@ from lochan.formats.run import column
 from lochan.formats.workspace_events import WorkspaceAdded, WorkspaceReverted, WorkspaceStaged
 from lochan.journal.request_key import CarriedOut, without_key
 from lochan.versioning.globs import regex
-from lochan.versioning.once import nothing, once
+from lochan.versioning.idempotency import nothing, once
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.state.hidden_files import file_stamp
-from lochan.versioning.workspaces.writing import check_hidden
+from lochan.versioning.workspaces.write import check_hidden
 
 EVERYTHING = ("**",)
 _HIDDEN_AT_ONCE = 500  # files in one event

@@ -27,8 +27,8 @@ from lochan.pools.first_result import landed_first
 from lochan.pools.landing import add_objects
 from lochan.pools.settings import settings_of
 from lochan.pools.writing import ObjectWriter
-from lochan.versioning.moving import NOTHING, Said
-from lochan.versioning.once import once
+from lochan.versioning.head_moves import NOTHING, Said
+from lochan.versioning.idempotency import once
 from lochan.versioning.open_repository import OpenRepository
 
 MEMORY_BYTES = 1 << 30  # of the engine; with the rest, a load stays below 1.5 GiB

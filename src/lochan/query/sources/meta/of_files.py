@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from lochan.query.sources.meta.rows import MetaRows
 from lochan.query.sources.spreading import MOMENT
 from lochan.tree.tree import Tree
-from lochan.versioning.differing import staged_table
+from lochan.versioning.diff import staged_table
 from lochan.versioning.open_repository import OpenRepository
 
 _ENTRY_FIELDS = ("path", "size", "checksum", "etag", "mtime", "content_type", "metadata", "address", "blocks")

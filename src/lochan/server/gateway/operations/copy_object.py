@@ -20,7 +20,7 @@ from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.xml_uploads import copied
 from lochan.server.gateway.writing import check, stage
 from lochan.versioning.bodies.presence import check_present
-from lochan.versioning.copying import retry_race
+from lochan.versioning.copy import retry_race
 from lochan.versioning.transfer import transfer_body
 
 

@@ -10,7 +10,7 @@ from lochan.server.gateway.wire.addressing import copy_source
 from lochan.server.gateway.wire.conditions import conditions
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.writing import check
-from lochan.versioning.copying import move
+from lochan.versioning.copy import move
 
 SOURCE = "x-amz-rename-source"
 
