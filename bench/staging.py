@@ -19,10 +19,10 @@ from bench.sizes import sizes
 from bench.table import middle, show
 from lochan.formats import run
 from lochan.formats.entry import ENTRY_SCHEMA, RUN_SCHEMA, Entry, Tombstone
-from lochan.staging.base import Base, Nothing
 from lochan.staging.compaction import Compacted, Plan, compact
 from lochan.staging.layers import EMPTY, Dumped, Layers, load
 from lochan.staging.runs import Runs
+from lochan.staging.sources import Base, Nothing
 from lochan.staging.view import View
 from lochan.store.memory import MemoryStore
 from lochan.tree.cache import ArrowCache

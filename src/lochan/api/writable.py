@@ -12,7 +12,7 @@ from lochan.errors import Invalid, PreconditionFailed
 
 if TYPE_CHECKING:
     from lochan.formats.entry import Entry
-    from lochan.versioning.conditional_write import Check
+    from lochan.versioning.objects import Check
 
 
 class WritableRef(Ref):

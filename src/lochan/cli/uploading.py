@@ -131,7 +131,7 @@ class Upload:
         return first + sum([await each(last, self._actor) for last in files[-1:]])  # the last append decides
 
     async def _write(self, sources: Sequence[Source], mint: int) -> "list[Entry]":
-        from lochan.versioning.bodies.batch import Batch
+        from lochan.versioning.bodies.write import Batch
 
         batch = Batch(self._repository.bodies, mint)
         waiting = iter(sources)

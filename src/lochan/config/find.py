@@ -1,6 +1,6 @@
-"""Where the lake is, its cache and the user's own state, when nobody says so outright.
+"""Where the lake is, its cache and the user's own state, when nobody says so outright; and who the user is.
 
-Pure, but for looking whether a file exists.
+Pure, but for looking whether a file exists and for asking the system for the user.
 """
 
 import os
@@ -115,6 +115,7 @@ def _is_lake(folder: Path) -> bool:
 
 
 def system_user() -> str:
+    """Who runs this process, by the user's number, whatever the environment says."""
     try:
         return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:  # nobody has a name in a bare container

@@ -1,4 +1,5 @@
-"""Every setting there is, in one table: its key, kind, default, meaning, and the other names it is accepted by.
+"""Every setting there is, in one table: its key, kind, default, meaning, and the other names it is accepted by;
+and what to say to a name that is not among them.
 
 The loader, the error messages, `lochan config show` and docs/operations/configuration.md all follow this table.
 """

@@ -1,4 +1,8 @@
-"""A configuration file, read as the lines it is made of: name, text and place of each value. It imports yaml."""
+"""A YAML file as the nodes it is made of, which know their lines, and a configuration file as lines: name, text and
+place of each value. It imports yaml.
+
+Nothing is constructed into objects: a value's type is for its reader to say, and never YAML's guess.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path

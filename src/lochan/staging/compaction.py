@@ -15,10 +15,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lochan.formats.run import RunRef
-from lochan.staging.base import Nothing
 from lochan.staging.inline import Inline
 from lochan.staging.layers import Inputs, Layer, Layers, inputs_of
 from lochan.staging.runs import Runs
+from lochan.staging.sources import Nothing
 from lochan.staging.view import View
 
 HeadHas = Callable[[pa.StringArray], Awaitable[npt.NDArray[np.bool_]]]

@@ -13,10 +13,10 @@ from typing import NamedTuple
 from lochan.formats.metarange import TreeRef
 from lochan.formats.repository_events import CoveringTree
 from lochan.formats.run import RunRef
-from lochan.staging.base import Nothing
 from lochan.staging.compaction import LIMITS, Limits
 from lochan.staging.layers import Layers
 from lochan.staging.runs import Runs
+from lochan.staging.sources import Nothing
 from lochan.staging.view import View
 from lochan.tree.tree import Tree
 from lochan.tree.trees import Trees

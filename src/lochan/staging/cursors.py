@@ -14,8 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lochan.formats.entry_table import EntryRows
-from lochan.staging.base import Base
-from lochan.staging.sources import NOTHING, Columns, Picked, RowNumbers, Source
+from lochan.staging.sources import NOTHING, Base, Columns, Picked, RowNumbers, Source
 from lochan.tree.path_span import Span
 from lochan.tree.tree import Tree
 

@@ -4,7 +4,7 @@ A row is *live* if it is an entry and no tombstone. Keys are the paths' UTF-8.
 """
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from itertools import islice
 from typing import NamedTuple, Protocol, cast
 
@@ -18,9 +18,28 @@ from lochan.formats.run import changes_table, entries_of
 from lochan.staging.inline import Inline, Piece, Placed
 
 RowNumbers = npt.NDArray[np.int64]
-
 _PIECE_MIN = 256  # smaller pieces of an inline layer are merged for a listing: a few dozen microseconds
 _BY_ROW_MAX = 12  # so many rows are made into entries one by one as quickly as all at once
+_NO_ROWS = pa.Table.from_batches([NO_ENTRIES])
+
+
+class Base(Protocol):
+    async def get(self, path: str) -> Entry | None: ...
+
+    def scan(self, prefix: str = "", after: str = "") -> AsyncIterator[pa.RecordBatch]:
+        """The entries whose path begins with `prefix` and is greater than `after`, in path order, as batches of
+        ENTRY_SCHEMA that are read one by one."""
+
+
+class Nothing:
+    """A branch without a commit."""
+
+    async def get(self, path: str) -> Entry | None:
+        return None
+
+    async def scan(self, prefix: str = "", after: str = "") -> AsyncIterator[pa.RecordBatch]:
+        return
+        yield  # what makes it a generator
 
 
 class Source(Protocol):
@@ -197,7 +216,6 @@ class Picked(NamedTuple):
 
 
 NOTHING = Picked((), np.zeros(0, np.int64), np.zeros(0, np.int64))
-_NO_ROWS = pa.Table.from_batches([NO_ENTRIES])
 
 
 def joined(parts: Sequence[Picked]) -> Picked:

@@ -14,14 +14,13 @@ from lochan.formats import bloom
 from lochan.formats.entry import ENTRY_SCHEMA, RUN_SCHEMA, Entry, Tombstone
 from lochan.formats.entry_table import EntryRows, as_batch
 from lochan.formats.run import RunRef, ascends, changes_table, empty
-from lochan.staging.base import Base
 from lochan.staging.cursors import ABOVE, Cost, Cursor, cursor_over, hidden
 from lochan.staging.inline import Inline
 from lochan.staging.layers import Layer, Layers
 from lochan.staging.listing import ColumnPage, Folded, Found, Page, flat
 from lochan.staging.merge import Pile
 from lochan.staging.runs import OpenRun, Runs
-from lochan.staging.sources import Columns, Source, inline_sources
+from lochan.staging.sources import Base, Columns, Source, inline_sources
 from lochan.tree.path_span import Span, behind, encoded, span
 
 Sources = list[Source]

@@ -43,12 +43,26 @@ from lochan.tree.trees import Trees
 
 ASK, SOURCE, DEST, BASE = "default", "source-wins", "dest-wins", "base-wins"
 _KNOWN = (ASK, SOURCE, DEST, BASE)
+_HALVED_ROWS_MIN = 20_000  # to mix so many takes 4 ms, to call it a second time 1
+_LISTED = 1_000  # conflicts that come with the result of a merge; the rest are asked for by `conflicts`
+CONFLICT_SCHEMA = pa.schema(
+    [
+        pa.field("path", pa.string(), nullable=False),
+        pa.field("base", SIDE),  # null: not there
+        pa.field("ours", SIDE),
+        pa.field("theirs", SIDE),
+    ]
+)
+_NO_CONFLICTS = pa.RecordBatch.from_arrays(
+    [pa.nulls(0, field.type) for field in CONFLICT_SCHEMA], schema=CONFLICT_SCHEMA
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Strategy:
-    """By the longest of `prefixes` that fits a path, or else by `otherwise`. The source is theirs, the destination
-    ours; with "default" the user is asked, and with "base-wins" neither side's change is taken."""
+    """What a merge does about conflicts. By the longest of `prefixes` that fits a path, or else by `otherwise`. The
+    source is theirs, the destination ours; with "default" the user is asked, and with "base-wins" neither side's change
+    is taken."""
 
     otherwise: str = ASK
     prefixes: Mapping[str, str] = field(default_factory=dict)
@@ -65,19 +79,6 @@ class Strategy:
         return decided
 
 
-_HALVED_ROWS_MIN = 20_000  # to mix so many takes 4 ms, to call it a second time 1
-_LISTED = 1_000  # conflicts that come with the result of a merge; the rest are asked for by `conflicts`
-CONFLICT_SCHEMA = pa.schema(
-    [
-        pa.field("path", pa.string(), nullable=False),
-        pa.field("base", SIDE),  # null: not there
-        pa.field("ours", SIDE),
-        pa.field("theirs", SIDE),
-    ]
-)
-_NO_CONFLICTS = pa.RecordBatch.from_arrays(
-    [pa.nulls(0, field.type) for field in CONFLICT_SCHEMA], schema=CONFLICT_SCHEMA
-)
 ASKING = Strategy()
 
 

@@ -1,22 +1,31 @@
-"""Many changes of a branch as one event: within the event itself, or, where they are many, as runs that it names."""
+"""Many changes of a branch as one event: within the event itself, or, where they are many, as runs that it names.
 
-from collections.abc import AsyncIterator
+Beside it, what work on whole folders needs, where a page is too small: all that a reader of a ref sees under a prefix,
+and whether the bytes that entries name are still there, which is asked before a copy names them once more.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lochan.errors import Gone, NotFound
 from lochan.failpoints import fp
 from lochan.formats.entry import ENTRY_SCHEMA, RUN_SCHEMA, Entry, Tombstone
 from lochan.formats.entry_table import EntryRows, as_batch, concat
 from lochan.formats.record import Actor
 from lochan.formats.repository_events import RunsStaged, Staged
-from lochan.formats.run import changes_of, changes_table
+from lochan.formats.run import changes_of, changes_table, column
 from lochan.tree.rows import with_changes
 from lochan.versioning.open_repository import Decide, OpenRepository
 from lochan.versioning.resolve import Resolved
 
 INLINE_MAX = 500  # with paths of 1 KiB still far from the 4 MiB of a journal's entry
+_AT_ONCE = 32
+
+Head = Callable[[str], Awaitable[object]]  # of an address; raises NotFound
+Seen = Callable[[int], None]  # told how many files more are there
 
 
 async def stage(
@@ -87,3 +96,38 @@ async def scan(repository: OpenRepository, resolved: Resolved, prefix: str) -> A
     live = rest.filter(pc.invert(rest.column("deleted"))).select(ENTRY_SCHEMA.names)
     if live.num_rows:
         yield live
+
+
+def silent(count: int) -> None:
+    pass
+
+
+async def check_present(head: Head, entries: pa.Table, seen: Seen = silent) -> None:
+    """One question for each file, however many entries share it. Raises Gone, which names one that is not there."""
+    from asyncio import gather
+
+    addresses = pc.struct_field(column(entries, "blocks").flatten(), "address")
+    distinct = addresses.unique()
+    for start in range(0, len(distinct), _AT_ONCE):
+        asked = distinct.slice(start, _AT_ONCE).to_pylist()
+        for address, there in zip(asked, await gather(*(_is_there(head, each) for each in asked)), strict=True):
+            if not there:
+                raise _gone(entries, addresses, address)
+        seen(len(asked))
+
+
+async def _is_there(head: Head, address: str) -> bool:
+    try:
+        await head(address)
+    except NotFound:
+        return False
+    return True
+
+
+def _gone(entries: pa.Table, addresses: pa.Array, address: str) -> Gone:
+    block = pc.index(addresses, address).as_py()
+    row = pc.list_parent_indices(column(entries, "blocks"))[block].as_py()
+    return Gone(
+        f"{entries['path'][row].as_py()!r}: its bytes at {address} are gone",
+        hint="was it deleted by hand, or by a lifecycle rule of the bucket?",
+    )

@@ -21,8 +21,7 @@ from lochan.journal.request_key import CarriedOut
 from lochan.staging.layers import Fresh, Layers
 from lochan.tree.path_span import Span, encoded, span
 from lochan.versioning import bulk
-from lochan.versioning.bodies.presence import Seen, check_present, silent
-from lochan.versioning.bulk import visible
+from lochan.versioning.bulk import Seen, check_present, silent, visible
 from lochan.versioning.idempotency import count_first, entry_first, once, staged_first
 from lochan.versioning.names import KEY_BYTES_MAX, check_key
 from lochan.versioning.open_repository import Decide, OpenRepository

@@ -27,6 +27,7 @@ from lochan.versioning.state.refs_state import Busy
 from lochan.versioning.state.rules import Rules
 
 _LISTED = 1_000
+_TRIES_MAX = 1_000  # the first in the queue needs one, unless it is sent away; this ends what would go on for ever
 
 
 class LookAgain(ConcurrentCommit):
@@ -34,7 +35,10 @@ class LookAgain(ConcurrentCommit):
 
 
 class PathTest:
-    """Of the paths that one move changes."""
+    """S5: a head move never changes a path that has something staged, which would hide what the move brought.
+
+    Looking costs reads of the store, so it is done before the append; at the append, when no time may pass, only what
+    came to the staging since is looked at."""
 
     def __init__(self, branch: str, changed: pa.StringArray) -> None:
         self._branch = branch
@@ -87,9 +91,6 @@ class _Paths:
     def __getitem__(self, at: int) -> bytes:
         path: str = self._column[at].as_py()
         return path.encode()
-
-
-_TRIES_MAX = 1_000  # the first in the queue needs one, unless it is sent away; this ends what would go on for ever
 
 
 class Prepared(NamedTuple):

@@ -19,7 +19,7 @@ from lochan.formats.repository_events import Staged
 from lochan.journal.request_key import CarriedOut
 from lochan.store.protocol import Stat
 from lochan.versioning.bodies import tokens
-from lochan.versioning.bodies.listing import plain_etag
+from lochan.versioning.bodies.outside_files import plain_etag
 from lochan.versioning.bodies.tokens import Token
 from lochan.versioning.copy import SAME, Told, retold
 from lochan.versioning.idempotency import entry_first, once

@@ -1,4 +1,9 @@
-"""Which names may be given."""
+"""Which names may be given to repositories, pools, branches and tags, and which paths an object may have.
+
+Paths are opaque: kept byte for byte, and compared so. `..`, `//`, a slash at either end, line breaks, and the composed
+and decomposed form of one letter are all just bytes here. Where a path becomes part of a name on the store,
+`bodies/address.py` makes it harmless first.
+"""
 
 import re
 

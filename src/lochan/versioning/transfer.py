@@ -17,7 +17,7 @@ from lochan.formats.entry_table import entries_of
 from lochan.formats.record import Actor
 from lochan.journal.request_key import CarriedOut, without_key
 from lochan.versioning import objects
-from lochan.versioning.bodies.batch import Batch
+from lochan.versioning.bodies.write import Batch
 from lochan.versioning.bulk import scan
 from lochan.versioning.copy import SAME, Count, Told, retold
 from lochan.versioning.idempotency import check_first, count_first, entry_first

@@ -17,8 +17,8 @@ from lochan.formats.record import Actor
 from lochan.formats.repository_events import Staged
 from lochan.formats.upload_events import PartPut, UploadAborted, UploadOpened
 from lochan.formats.workspace_events import WorkspaceStaged
-from lochan.versioning.conditional_write import Check, submit_if
 from lochan.versioning.names import check_key
+from lochan.versioning.objects import Check, submit_if
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.state.refs import Refs
 from lochan.versioning.state.uploads import Part, Upload
@@ -258,7 +258,8 @@ def _check_number(number: int) -> None:
 
 
 def sliced(blocks: Sequence[Block], start: int, stop: int) -> tuple[Block, ...]:
-    """Bytes start to stop, exclusive. A block that is cut loses its SHA-256, which was of the whole."""
+    """Bytes start to stop, exclusive, as blocks of their own: the same bytes, by reference. A block that is cut loses
+    its SHA-256, which was of the whole."""
     size = sum(block.size for block in blocks)
     if not 0 <= start <= stop <= size:
         raise Invalid(f"bytes {start} to {stop} are not in a body of {size} bytes")

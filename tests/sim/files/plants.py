@@ -10,14 +10,12 @@ from lochan.errors import AlreadyExists, Invalid, Refused, Transient
 from lochan.formats.entry import Block, Entry
 from lochan.formats.record import Actor
 from lochan.formats.workspace_events import WorkspaceReverted, WorkspaceStaged
-from lochan.versioning.bodies.body import Body
-from lochan.versioning.bodies.cutter import Cutter
+from lochan.versioning.bodies.body import Body, Cutter
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.state.collection import Collection
-from lochan.versioning.state.hidden_files import HiddenFiles
 from lochan.versioning.state.refs import Refs
 from lochan.versioning.state.rules import Rules
-from lochan.versioning.state.workspaces import Workspace
+from lochan.versioning.state.workspaces import HiddenFiles, Workspace
 from lochan.versioning.workspaces import selection, write
 from tests.sim.files import collector
 from tests.sim.plants import Plant, ShortDay

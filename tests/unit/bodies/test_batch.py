@@ -6,11 +6,10 @@ from collections.abc import AsyncIterator
 from lochan.ids import Ids
 from lochan.store.counts import CountingStore, RequestCounts
 from lochan.store.memory import MemoryStore
-from lochan.versioning.bodies import batch as batches
-from lochan.versioning.bodies.batch import Batch
+from lochan.versioning.bodies import write as batches
 from lochan.versioning.bodies.body import PACKED_BYTES_MAX
 from lochan.versioning.bodies.read import BodyReader
-from lochan.versioning.bodies.write import Bodies
+from lochan.versioning.bodies.write import Batch, Bodies
 from tests.run import run
 from tests.unit.store.clocks import StillClock
 

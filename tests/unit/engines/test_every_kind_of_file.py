@@ -17,7 +17,7 @@ from lochan.jobs.listing import job as job_record
 from lochan.journal.trim import TrimResult
 from lochan.lake import Lake
 from lochan.store.memory import MemoryStore
-from lochan.versioning.bodies.batch import Batch
+from lochan.versioning.bodies.write import Batch
 from lochan.versioning.bulk import puts, stage
 from lochan.versioning.commit import Wish as Commit
 from lochan.versioning.commit import commit

@@ -10,10 +10,10 @@ from lochan.formats.entry import Change
 from lochan.formats.run import changes_of, entries_of
 from lochan.staging import merge
 from lochan.staging import runs as runs_module
-from lochan.staging.base import Nothing
 from lochan.staging.layers import EMPTY, Layers
 from lochan.staging.listing import Page
 from lochan.staging.runs import Runs
+from lochan.staging.sources import Nothing
 from lochan.staging.view import View
 from tests.run import run
 from tests.unit.staging.fakes import MemoryBase, entry, gone, new_runs, table

@@ -9,7 +9,7 @@ from lochan.formats.entry import Entry
 from lochan.formats.repository_events import Staged
 from lochan.versioning import objects
 from lochan.versioning.commit import Wish, commit
-from lochan.versioning.conditional_write import submit_if
+from lochan.versioning.objects import submit_if
 from lochan.versioning.open_repository import OpenRepository
 from tests.run import run
 from tests.unit.versioning.story import entry

@@ -14,8 +14,8 @@ from lochan.store.memory import MemoryStore
 from lochan.tree.merge import Strategy
 from lochan.versioning import branches, copy, head_moves, objects, stash
 from lochan.versioning.commit import Wish, commit
-from lochan.versioning.conditional_write import submit_if
 from lochan.versioning.diff import staged
+from lochan.versioning.objects import submit_if
 from lochan.versioning.open_repository import OpenRepository
 from tests.run import run
 

@@ -12,7 +12,7 @@ from lochan.formats.repository_events import BranchCreated, BranchDeleted, Branc
 from lochan.formats.workspace_events import WorkspaceOpened, WorkspaceSealed, WorkspaceStaged
 from lochan.journal.state import EventPosition
 from lochan.versioning import branches, objects, stash
-from lochan.versioning.state.record_names import AGAIN, record_of
+from lochan.versioning.state.branch import AGAIN, record_of
 from lochan.versioning.state.refs import Refs
 from lochan.versioning.state.workspaces import Workspace
 from lochan.versioning.workspaces import commit

@@ -5,7 +5,8 @@ import pytest
 from lochan.errors import BadDigest, Invalid, NotFound, NothingToDo, Refused
 from lochan.versioning import objects
 from lochan.versioning.commit import Wish
-from lochan.versioning.workspaces import commit, diff, registry, selection, write
+from lochan.versioning.workspaces import commit, registry, selection, write
+from lochan.versioning.workspaces import selection as diff
 from tests.run import run
 from tests.unit.versioning.workspace_place import (
     ANN,

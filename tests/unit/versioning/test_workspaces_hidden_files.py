@@ -19,9 +19,10 @@ from lochan.store.protocol import Stat, Store
 from lochan.store.wrapper import Wrapper
 from lochan.versioning import objects
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.state.hidden_files import NO_FILES
 from lochan.versioning.state.refs import Refs
-from lochan.versioning.workspaces import diff, selection, write
+from lochan.versioning.state.workspaces import NO_FILES
+from lochan.versioning.workspaces import selection, write
+from lochan.versioning.workspaces import selection as diff
 from lochan.versioning.workspaces.registry import find
 from tests.run import run
 from tests.unit.versioning.workspace_place import (

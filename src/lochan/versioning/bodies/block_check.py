@@ -1,4 +1,11 @@
-"""Parts of blocks on a disk: a part is handed out when all of its block was read and had its SHA-256, at the stamp that
+"""Which blocks on a disk need not be hashed again, and parts of blocks.
+
+A block that was read a short while ago and was right is believed while its file's stamp stays as it was: to hash it
+takes longer than to send it. Every now and then it is hashed all the same, for a disk can lose what it keeps without a
+trace. A store that sends bytes over a network has no stamps: there every read of a whole block is checked, and one of a
+part of it is not.
+
+A part is handed out when all of its block was read and had its SHA-256, at the stamp that
 the file has still. Whoever comes while a block is being hashed waits for that, and does not hash it too."""
 
 import hashlib
@@ -20,6 +27,7 @@ if TYPE_CHECKING:
 _TIMES = 15  # so many times its own size is believed of a block after it was checked
 _HELD_MAX = 4_096
 _LARGE_BYTES = 1 << 20  # blocks that other processes are told of: to hash a smaller one takes no longer than to ask
+_Key = tuple[str, int]
 
 
 class Trusted:
@@ -85,9 +93,6 @@ def _name(block: Block) -> str:
 
 
 NOBODY = Trusted(None)
-
-
-_Key = tuple[str, int]
 
 
 class BlockCheck:

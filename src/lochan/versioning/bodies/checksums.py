@@ -1,4 +1,8 @@
-"""What a sender may declare of a body, and whether it holds: an MD5, and S3's additional checksums."""
+"""What a sender may declare of a body, and whether it holds: an MD5, and S3's additional checksums.
+
+CRC32C, CRC64NVME and the xxHash family come from the `awscrt` wheel of the `server` extra: in plain Python they would
+be a thousand times slower than the network. It is imported when first needed, for it takes a tenth of a second.
+"""
 
 import hashlib
 import re
@@ -9,6 +13,8 @@ from functools import cache
 from typing import Any, ClassVar, Protocol
 
 from lochan.errors import BadDigest, Invalid, Refused
+
+_MD5 = re.compile(r"[0-9a-f]{32}")
 
 
 class XxHash:
@@ -116,9 +122,6 @@ def awscrt() -> Any:
             "CRC32C, CRC64NVME and xxHash need the awscrt package", hint="pip install 'lochan[server]' brings it"
         ) from None
     return checksums
-
-
-_MD5 = re.compile(r"[0-9a-f]{32}")
 
 
 class Hasher(Protocol):

@@ -23,8 +23,7 @@ from lochan.store.verified_files import VerifiedFiles
 from lochan.versioning.bodies.address import is_outside, is_workspace_file
 from lochan.versioning.bodies.block_check import NOBODY, BlockCheck, Trusted
 from lochan.versioning.bodies.digests import Feed, Hashing
-from lochan.versioning.bodies.listing import plain_etag
-from lochan.versioning.bodies.outside_files import Outside
+from lochan.versioning.bodies.outside_files import Outside, plain_etag
 
 _PIECE_BYTES = 4 << 20
 _SMALL_BYTES = 64 << 10  # hashed at once: a thread would cost more

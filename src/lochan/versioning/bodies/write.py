@@ -23,8 +23,7 @@ from lochan.ids import Ids
 from lochan.store.capabilities import tagged
 from lochan.store.protocol import Store
 from lochan.versioning.bodies.address import Addresses, Style
-from lochan.versioning.bodies.body import Body, Ready
-from lochan.versioning.bodies.cutter import Cutter
+from lochan.versioning.bodies.body import PACKED_BYTES_MAX, Body, Cutter, Ready, ready
 from lochan.versioning.bodies.digests import Feed, Hashing
 
 BLOCK_BYTES = 64 << 20
@@ -41,6 +40,8 @@ VALUE_LENGTH_MAX = 256
 
 # A byte that is not allowed is written as `/` and two hex digits: `/` is allowed, and a segment has none.
 _LETTERS = [chr(byte) if chr(byte) in f"{ascii_letters}{digits} +-.:=_" else f"/{byte:02X}" for byte in range(256)]
+_PACK_BYTES = 8 << 20
+_PIECE_BYTES = 2 << 20
 
 
 class Bodies:
@@ -149,11 +150,11 @@ class Bodies:
     async def _together(self, bodies: Sequence[Ready], mint: int) -> list[Block]:
         if not bodies:
             return []
-        address = await self._put("", mint, b"".join(ready.data for ready in bodies))
+        address = await self._put("", mint, b"".join(body.data for body in bodies))
         blocks, offset = [], 0
-        for ready in bodies:
-            blocks.append(Block(address, offset, len(ready.data), ready.sha256))
-            offset += len(ready.data)
+        for body in bodies:
+            blocks.append(Block(address, offset, len(body.data), body.sha256))
+            offset += len(body.data)
         return blocks
 
     async def _apart(self, bodies: Sequence[Ready], mint: int) -> list[Block]:
@@ -192,7 +193,9 @@ def _check(body: Body, sha256: bytes, whole: Shown | None) -> None:
 
 
 def path_tags(path: str) -> dict[str, str]:
-    """The first ten segments."""
+    """A logical path as object tags, `path.0=foo`, `path.1=bar` …, so that lifecycle rules of a bucket can match it:
+    the first ten segments. S3 and Azure take ten tags of up to 256 characters, and each store another set of
+    characters; those kept here are allowed by all. No store takes brackets, so the tags are not called `path[0]`."""
     segments = path.split("/")[:TAGS_MAX]
     return {f"path.{number}": _value(segment) for number, segment in enumerate(segments)}
 
@@ -206,3 +209,57 @@ def _value(segment: str) -> str:
     while length >= VALUE_LENGTH_MAX:
         length -= len(letters.pop())
     return f"{''.join(letters)}/"
+
+
+class Batch:
+    """Bodies that will be staged together: the small ones share files, so that a thousand of them cost a few syncs.
+    Several may write to it at once."""
+
+    def __init__(self, bodies: Bodies, mint: int) -> None:
+        self._bodies = bodies
+        self._mint = mint
+        self._waiting: list[Ready] = []
+        self._waiting_bytes = 0
+        self._entries: list[Entry] = []
+
+    async def write(
+        self,
+        path: str,
+        chunks: AsyncIterable[bytes],
+        *,
+        content_type: str = "",
+        headers: Mapping[str, str] = _NONE,
+        metadata: Mapping[str, str] = _NONE,
+    ) -> None:
+        cutter = Cutter(chunks)
+        data = await cutter.take(PACKED_BYTES_MAX + 1)
+        if len(data) > PACKED_BYTES_MAX:
+            cutter.put_back(data)
+            written = await self._bodies.write(
+                path,
+                _rest(cutter),
+                mint=self._mint,
+                content_type=content_type,
+                headers=headers,
+                metadata=metadata,
+            )
+            self._entries.append(written)
+            return
+        self._waiting.append(ready(path, data, content_type=content_type, headers=headers, metadata=metadata))
+        self._waiting_bytes += len(data)
+        if self._waiting_bytes >= _PACK_BYTES:
+            await self._pack()
+
+    async def finish(self) -> list[Entry]:
+        """All of them, in no order. Their bytes are durable."""
+        await self._pack()
+        return self._entries
+
+    async def _pack(self) -> None:
+        bodies, self._waiting, self._waiting_bytes = self._waiting, [], 0
+        self._entries += await self._bodies.write_pack(bodies, mint=self._mint)
+
+
+async def _rest(cutter: Cutter) -> AsyncIterator[bytes]:
+    while piece := await cutter.take(_PIECE_BYTES):
+        yield piece

@@ -12,11 +12,10 @@ from lochan.journal.state import EventPosition
 from lochan.journal.table import Table
 from lochan.staging.layers import Layers
 from lochan.versioning.repositories import FILES
-from lochan.versioning.state.branch import Branch, moved_underneath
+from lochan.versioning.state.branch import AGAIN, Branch, RecordNames, moved_underneath, record_of
 from lochan.versioning.state.collection import Collection
 from lochan.versioning.state.commits import Commits
 from lochan.versioning.state.guard import Guard
-from lochan.versioning.state.record_names import AGAIN, RecordNames, record_of
 from lochan.versioning.state.reflog import RefLog
 from lochan.versioning.state.rules import RULES, Rules
 from lochan.versioning.state.stashes import Stashes

@@ -18,8 +18,7 @@ from lochan.formats.record import Actor
 from lochan.journal.request_key import without_key
 from lochan.versioning import bulk, objects
 from lochan.versioning.bodies.address import is_workspace_file
-from lochan.versioning.bodies.presence import check_present
-from lochan.versioning.bulk import visible
+from lochan.versioning.bulk import check_present, visible
 from lochan.versioning.copy import SAME, Count, Told, retold
 from lochan.versioning.names import check_key
 from lochan.versioning.open_repository import OpenRepository

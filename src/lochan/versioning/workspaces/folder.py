@@ -4,7 +4,8 @@
     <repository>/workspaces/_committed/<id>          the lock: the commit that the workspace became
 
 Nothing here asks the journal. The folder is a base as views read them; of a file it knows what the listing tells. Files
-that the workspace's events have hidden are not shown, and never deleted.
+that the workspace's events have hidden are not shown, and never deleted. For a commit the files are made into entries:
+each is read once, and the bytes stay where they are.
 """
 
 import hashlib
@@ -25,10 +26,9 @@ from lochan.store.os_errors import translated
 from lochan.store.protocol import Stat, Store, check_path
 from lochan.store.threads import Threads
 from lochan.versioning.bodies.digests import Feed, Hashing
-from lochan.versioning.bodies.listing import entries_table, entry_of, plain_etag
-from lochan.versioning.bodies.outside_files import without_markers
+from lochan.versioning.bodies.outside_files import entries_table, entry_of, plain_etag, without_markers
 from lochan.versioning.names import check_key
-from lochan.versioning.state.hidden_files import NO_FILES, HiddenFiles, file_stamp
+from lochan.versioning.state.workspaces import NO_FILES, HiddenFiles, file_stamp
 
 if TYPE_CHECKING:
     from lochan.versioning.open_repository import OpenRepository  # which has the folders of its workspaces

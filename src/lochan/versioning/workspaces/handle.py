@@ -23,9 +23,9 @@ from lochan.versioning.commit import Wish
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.state.workspaces import Workspace
 from lochan.versioning.workspaces import commit as committing
-from lochan.versioning.workspaces import diff as differing
 from lochan.versioning.workspaces import registry, selection, write
-from lochan.versioning.workspaces.diff import Change
+from lochan.versioning.workspaces import selection as differing
+from lochan.versioning.workspaces.selection import Change
 
 Paths = list[str]
 Changes = list[Change]

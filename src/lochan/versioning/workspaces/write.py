@@ -18,8 +18,7 @@ from lochan.formats.record import Actor
 from lochan.formats.workspace_events import WorkspaceStaged
 from lochan.journal.request_key import KeyedActor, without_key
 from lochan.store.capabilities import StreamIfAbsent, capability
-from lochan.versioning.bodies.body import Body
-from lochan.versioning.bodies.cutter import Cutter
+from lochan.versioning.bodies.body import Body, Cutter
 from lochan.versioning.bodies.digests import Feed, Hashing
 from lochan.versioning.names import check_key
 from lochan.versioning.open_repository import OpenRepository

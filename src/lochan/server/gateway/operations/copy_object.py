@@ -19,7 +19,7 @@ from lochan.server.gateway.wire.conditions import COPY_PREFIX, conditions
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.xml_uploads import copied
 from lochan.server.gateway.writing import check, stage
-from lochan.versioning.bodies.presence import check_present
+from lochan.versioning.bulk import check_present
 from lochan.versioning.copy import retry_race
 from lochan.versioning.transfer import transfer_body
 
