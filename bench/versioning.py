@@ -34,7 +34,7 @@ from lochan.formats.repository_events import RunsStaged
 from lochan.formats.run import changes_table
 from lochan.lake import Lake
 from lochan.staging.compaction import LIMITS
-from lochan.staging.listing import Page
+from lochan.staging.listing import ListingPage
 from lochan.staging.runs import Runs
 from lochan.store.local import LocalStore
 from lochan.tree import diff as trees_diff
@@ -43,7 +43,7 @@ from lochan.tree.tree import Tree
 from lochan.tree.trees import Trees
 from lochan.versioning import branches, head_moves, objects
 from lochan.versioning import diff as differing
-from lochan.versioning.commit import Wish, commit
+from lochan.versioning.commit import CommitRequest, commit
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.upkeep import compact, cover
 
@@ -172,7 +172,7 @@ class _Subject:
             await _stage(repository, name, changes_at(table, rows))
             self.seen.clear()
             with ours:
-                await commit(repository, name, Wish("changes"), actor=ACTOR)
+                await commit(repository, name, CommitRequest("changes"), actor=ACTOR)
             await _settle(repository, ours)
             opened, written = self.verbs()
             touched = await _new_ranges(repository, base, name)
@@ -347,12 +347,12 @@ def _work_on_staged(folder: Path, name: str, what: str, cached: bool) -> _Commit
 
 
 async def _commit_all(repository: OpenRepository, name: str) -> None:
-    await commit(repository, name, Wish("all of it"), actor=ACTOR)
+    await commit(repository, name, CommitRequest("all of it"), actor=ACTOR)
 
 
 async def _commit_part(repository: OpenRepository, name: str) -> None:
     """Ten hours of each day; the rest is written again as what stays staged."""
-    await commit(repository, name, Wish("a part", paths=["**/hour=1*/**"]), actor=ACTOR)
+    await commit(repository, name, CommitRequest("a part", paths=["**/hour=1*/**"]), actor=ACTOR)
 
 
 async def _compact(repository: OpenRepository, name: str) -> None:
@@ -399,7 +399,7 @@ async def _stage(repository: OpenRepository, name: str, changes: pa.Table) -> No
 async def _committed(repository: OpenRepository, base: str, changes: pa.Table) -> str:
     name = await _branch(repository, base)
     await _stage(repository, name, changes)
-    await commit(repository, name, Wish("changes"), actor=ACTOR)
+    await commit(repository, name, CommitRequest("changes"), actor=ACTOR)
     await repository.trees.ranges.settled()
     return name
 
@@ -424,7 +424,7 @@ class _Page(NamedTuple):
 
 
 async def _page(repository: OpenRepository, title: str, ref: str, query: dict[str, str], rounds: int = _PAGES) -> _Page:
-    work: Callable[[], Awaitable[Page]] = partial(objects.list_objects, repository, ref, limit=_PAGE, **query)
+    work: Callable[[], Awaitable[ListingPage]] = partial(objects.list_objects, repository, ref, limit=_PAGE, **query)
     page, answer = await work(), await _answer(repository, ref, query)
     ours, answers = [], []
     for _ in range(rounds):

@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     from lochan.store.verified_files import VerifiedFiles
     from lochan.tree.cache import ArrowCache
     from lochan.versioning.bodies.address import BodySettings
-    from lochan.versioning.bodies.outside_files import Outside
-    from lochan.versioning.head_moves import Said
+    from lochan.versioning.bodies.outside_files import OutsideFiles
+    from lochan.versioning.head_moves import CommitMessage
     from lochan.versioning.open_repository import OpenRepository
 
 LAKE_JOURNAL = "_lake"
@@ -53,7 +53,7 @@ _PATIENCE_S = 30.0  # how long the lake's file is tried to be made
 
 
 @dataclass(frozen=True, slots=True)
-class Cache:
+class CacheFolder:
     """A folder on a local disk that may be deleted at any time."""
 
     folder: str
@@ -61,19 +61,19 @@ class Cache:
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class LakeOptions:
     """What lies around the lake, as its opener knows it: nothing in here reads an environment."""
 
     open_store: Callable[[str], Store] | None = None  # of a bucket's URL or `file:///`; None: nothing outside is read
     may_name: Callable[[str], bool] | None = None  # which URLs may be imported or linked; None: all of them
     bodies: BodySettings | None = None  # None: the standard
     secret: Callable[[], bytes] | None = None  # what the secrets of access keys are encrypted with; None: in the lake
-    cache: Cache | None = None  # of trees; None: what is not in memory is read from the store each time
+    cache: CacheFolder | None = None  # of trees; None: what is not in memory is read from the store each time
     options: Mapping[str, str] = field(default_factory=dict, repr=False)  # that the lake's store was opened with
     verified: str = ""  # a folder that tells which files were checked; "": each process checks them itself
 
 
-ALONE = World()
+ALONE = LakeOptions()
 
 
 class Lake:
@@ -85,7 +85,7 @@ class Lake:
         own: Journal,
         clock: Clock,
         ids: Ids,
-        world: World = ALONE,
+        world: LakeOptions = ALONE,
     ) -> None:
         self.store = store
         self.url = store.url
@@ -96,7 +96,7 @@ class Lake:
         self._clock = clock
         self._ids = ids
         self._world = world
-        self._outside: Outside | None = None
+        self._outside: OutsideFiles | None = None
         self._access: OpenAccess | None = None
         self._queries: Surroundings | None = None
 
@@ -109,7 +109,7 @@ class Lake:
         journal_url: str = "",
         clock: Clock | None = None,
         ids: Ids | None = None,
-        world: World = ALONE,
+        world: LakeOptions = ALONE,
     ) -> Lake:
         """Raises AlreadyExists if there is a lake already, Invalid, or whatever keeps its journals from being used."""
         clock, ids = clock or SystemClock(), ids or Ids()
@@ -135,7 +135,7 @@ class Lake:
         clock: Clock | None = None,
         ids: Ids | None = None,
         alarm: Alarm = lambda _: None,
-        world: World = ALONE,
+        world: LakeOptions = ALONE,
     ) -> Lake:
         """Raises NotFound when there is no lake, FutureFormat, Corrupt."""
         clock, ids = clock or SystemClock(), ids or Ids()
@@ -341,12 +341,12 @@ class Lake:
             self._access = OpenAccess(self._own, self._clock, self._ids, secrets)
         return self._access
 
-    def outside(self) -> Outside | None:
+    def outside(self) -> OutsideFiles | None:
         """Files outside the lake, if its opener told how to reach any; each store is opened once."""
-        from lochan.versioning.bodies.outside_files import Outside, anything
+        from lochan.versioning.bodies.outside_files import OutsideFiles, anything
 
         if self._outside is None and self._world.open_store is not None:
-            self._outside = Outside(self._world.open_store, self._world.may_name or anything)
+            self._outside = OutsideFiles(self._world.open_store, self._world.may_name or anything)
         return self._outside
 
     async def events(
@@ -393,7 +393,7 @@ class Lake:
         self,
         pool: str,
         rows: Any,
-        said: Said | None = None,
+        said: CommitMessage | None = None,
         *,
         branch: str = "",
         actor: Actor,

@@ -10,10 +10,10 @@ import msgspec
 from lochan import failpoints
 from lochan.errors import AlreadyExists, NotFound, NothingToDo, Refused
 from lochan.formats.record import Actor
-from lochan.lake import Lake, World
+from lochan.lake import Lake, LakeOptions
 from lochan.store.open import open_store
 from lochan.versioning import bulk, copy, links
-from lochan.versioning.import_ import Source, bring_in, for_import, for_ingest
+from lochan.versioning.import_ import ImportSource, bring_in, for_import, for_ingest
 from lochan.versioning.open_repository import OpenRepository
 from tests.kill.child import Order, Trap
 
@@ -30,9 +30,9 @@ async def work(order: Order) -> None:
     repository = await lake.open_repository("demo-repo")
     source = f"file://{Path(order.folder).parent}/source"
     with suppress(NothingToDo):
-        await bring_in(repository, "main", await for_import(repository, [Source(source, "in/")]), actor=ANN)
+        await bring_in(repository, "main", await for_import(repository, [ImportSource(source, "in/")]), actor=ANN)
     with suppress(NothingToDo):
-        await bring_in(repository, "main", await for_ingest(repository, Source(source, "follow/")), actor=ANN)
+        await bring_in(repository, "main", await for_ingest(repository, ImportSource(source, "follow/")), actor=ANN)
     await copy.copy_folder(repository, "main", "in/", "main", "copy/", actor=ANN)
     with suppress(NotFound):  # moved by a life before this one
         await copy.move_folder(repository, "main", "copy/", "moved/", actor=ANN)
@@ -53,7 +53,7 @@ async def link(repository: OpenRepository) -> None:
 
 
 async def opened(folder: str) -> Lake:
-    store, world = open_store(folder, create=True), World(open_store)
+    store, world = open_store(folder, create=True), LakeOptions(open_store)
     with suppress(AlreadyExists):
         return await Lake.create(store, world=world)
     return await Lake.open(store, world=world)

@@ -3,14 +3,14 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lochan.journal.table import Table
+from lochan.journal.table import FoldTable
 
 _STEPS = st.lists(st.tuples(st.sampled_from("pdfjx"), st.integers(0, 4), st.integers(1, 99)), max_size=60)
 
 
 @given(_STEPS)
 def test_like_a_stack_of_dictionaries(steps: list[tuple[str, int, int]]) -> None:
-    tables: list[Table[int, int]] = [Table()]
+    tables: list[FoldTable[int, int]] = [FoldTable()]
     models: list[dict[int, int]] = [{}]
     for what, key, value in steps:
         match what:

@@ -29,7 +29,7 @@ from lochan.store.location import StoreLocation
 from lochan.store.memory import MemoryStore
 from lochan.store.verified_files import VerifiedFiles
 from lochan.versioning.branches import create_branch
-from lochan.versioning.commit import Wish as Commit
+from lochan.versioning.commit import CommitRequest as Commit
 from lochan.versioning.commit import commit
 from lochan.versioning.objects import put
 from tests.run import run

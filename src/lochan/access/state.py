@@ -25,7 +25,7 @@ from lochan.formats.lake_events import (
     UserDeleted,
 )
 from lochan.journal.state import EventPosition, StatePart
-from lochan.journal.table import Table
+from lochan.journal.table import FoldTable
 
 if TYPE_CHECKING:  # every command folds who has access, and few ask
     from lochan.access.rights import Rights
@@ -76,10 +76,14 @@ class Access(StatePart):
 
     def __init__(self, parent: "Access | None" = None) -> None:
         self._parent = parent
-        self._users: Table[str, User] = parent._users.fork() if parent else Table()
-        self._keys: Table[str, AccessKey] = parent._keys.fork() if parent else Table()
-        self._policies: Table[str, Policy] = parent._policies.fork() if parent else Table()  # without the ready ones
-        self._attached: Table[str, tuple[str, ...]] = parent._attached.fork() if parent else Table()  # by principal
+        self._users: FoldTable[str, User] = parent._users.fork() if parent else FoldTable()
+        self._keys: FoldTable[str, AccessKey] = parent._keys.fork() if parent else FoldTable()
+        self._policies: FoldTable[str, Policy] = (
+            parent._policies.fork() if parent else FoldTable()
+        )  # without the ready ones
+        self._attached: FoldTable[str, tuple[str, ...]] = (
+            parent._attached.fork() if parent else FoldTable()
+        )  # by principal
         self._rights: dict[str, Rights] = {}  # what was worked out for each user since the last change
 
     def users(self) -> list[User]:

@@ -16,7 +16,7 @@ from lochan.api.writable import WritableRef
 from lochan.errors import LochanError
 
 if TYPE_CHECKING:
-    from lochan.versioning.head_moves import Said
+    from lochan.versioning.head_moves import CommitMessage
     from lochan.versioning.open_repository import OpenRepository
 
 
@@ -39,10 +39,10 @@ class Branch(WritableRef):
     ) -> Commit:
         """All that is staged, or what these paths and globs name. Raises NothingToDo, Protected, Invalid without a
         message."""
-        from lochan.versioning.commit import Wish, commit
+        from lochan.versioning.commit import CommitRequest, commit
 
         options = _with(options, message)
-        wish = Wish(
+        wish = CommitRequest(
             options.message, options.metadata, options.author, options.date_us, allow_empty=allow_empty, paths=paths
         )
         actor = self._session.acting(options.key, "commit", self.repository_name, self.name, wish)
@@ -159,10 +159,10 @@ def _with(options: CommitOptions, message: str) -> CommitOptions:
     return msgspec.structs.replace(options, message=message) if message else options
 
 
-def _said(options: CommitOptions) -> Said:
-    from lochan.versioning.head_moves import Said
+def _said(options: CommitOptions) -> CommitMessage:
+    from lochan.versioning.head_moves import CommitMessage
 
-    return Said(options.message, options.metadata, options.author, options.date_us)
+    return CommitMessage(options.message, options.metadata, options.author, options.date_us)
 
 
 async def _commit(repository: OpenRepository, id: str) -> Commit:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from lochan.tree.diff import Difference
     from lochan.versioning.diff import Uncommitted
     from lochan.versioning.repositories import Repository as StoredRepository
-    from lochan.versioning.state.workspaces import Workspace as StoredWorkspace
+    from lochan.versioning.state.workspaces import WorkspaceState as StoredWorkspace
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

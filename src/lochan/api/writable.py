@@ -91,10 +91,10 @@ class WritableRef(Ref):
     ) -> ObjectInfo:
         """An object of any ref, to here. Within a repository no byte is moved. Raises NotFound, Gone, and Invalid for a
         copy onto itself that changes nothing."""
-        from lochan.versioning.copy import Told, copy
+        from lochan.versioning.copy import CopyOptions, copy
         from lochan.versioning.transfer import transfer
 
-        told = Told(content_type, None, metadata)
+        told = CopyOptions(content_type, None, metadata)
         place = source.repository_name, source.name, path, self.repository_name, self.name, to
         actor = self._session.acting(key, "copy", *place, content_type, metadata)
         async with self._session.opened(self.repository_name) as target:

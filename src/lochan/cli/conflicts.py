@@ -8,7 +8,7 @@ from lochan.cli.object_record import side_record
 from lochan.cli.shown import show_records, size
 
 if TYPE_CHECKING:
-    from lochan.tree.merge import Conflict, Merged
+    from lochan.tree.merge import MergeConflict, MergeResult
     from lochan.versioning.head_moves import PathConflicts
     from lochan.versioning.workspaces.commit import BothChanged
 
@@ -42,7 +42,7 @@ async def _every(error: "PathConflicts | BothChanged") -> AsyncIterator[dict[str
             yield _record(each)
 
 
-def _show_first(merged: "Merged", form: str) -> None:
+def _show_first(merged: "MergeResult", form: str) -> None:
     from lochan.tree.merge import conflicts_of
 
     records = [_record(each) for each in conflicts_of(merged.first)]
@@ -51,7 +51,7 @@ def _show_first(merged: "Merged", form: str) -> None:
     show_records(records, form, columns=_COLUMNS)
 
 
-def _record(conflict: "Conflict") -> dict[str, Any]:
+def _record(conflict: "MergeConflict") -> dict[str, Any]:
     return {
         "path": conflict.path,
         "base": side_record(conflict.base),

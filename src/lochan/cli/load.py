@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from lochan.formats.pool_settings import PoolSettings
     from lochan.formats.record import Actor
     from lochan.lake import Lake
-    from lochan.versioning.head_moves import Said
+    from lochan.versioning.head_moves import CommitMessage
     from lochan.versioning.open_repository import OpenRepository
     from lochan.versioning.repositories import Repository
 
@@ -139,7 +139,7 @@ class Wish(NamedTuple):
     """All that a load was told, but its sources."""
 
     uri: Uri
-    words: "Said"
+    words: "CommitMessage"
     by: "Actor"
     wanted: Wanted
     how: "How"

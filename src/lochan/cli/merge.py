@@ -70,7 +70,7 @@ def command(
         from lochan.cli.conflicts import conflicts_shown
         from lochan.tree.merge import Strategy
         from lochan.versioning import head_moves
-        from lochan.versioning.commit import Wish
+        from lochan.versioning.commit import CommitRequest
 
         repository, theirs = opened.repository, opened.ref_of(from_)
         decided = Strategy(strategy, by_prefix)
@@ -84,12 +84,12 @@ def command(
                 repository,
                 theirs,
                 opened.ref,
-                head_moves.Said(message),
+                head_moves.CommitMessage(message),
                 actor=opened.actor,
                 strategy=decided,
                 squash=squash,
                 staged_source=leave_staged,
-                commit_first=None if commit_staged is None else Wish(commit_staged),
+                commit_first=None if commit_staged is None else CommitRequest(commit_staged),
             )
         return {"head": head}
 

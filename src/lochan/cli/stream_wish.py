@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from lochan.config.values import Config
     from lochan.jobs.landing import Landed
     from lochan.jobs.record import JobRun
-    from lochan.versioning.head_moves import Said
+    from lochan.versioning.head_moves import CommitMessage
 
 
 @dataclass(frozen=True)
@@ -56,10 +56,10 @@ class StreamWish:
         return size_bytes("--memory", self.memory)
 
     @property
-    def said(self) -> "Said":
-        from lochan.versioning.head_moves import Said
+    def said(self) -> "CommitMessage":
+        from lochan.versioning.head_moves import CommitMessage
 
-        return Said(self.message, self.notes)
+        return CommitMessage(self.message, self.notes)
 
     @property
     def client(self) -> dict[str, str]:

@@ -36,7 +36,7 @@ def command(repository: str, id: str, message: str, everything: bool, metadata: 
     async def work(opened: Opened) -> dict[str, Any]:
         from lochan.cli.conflicts import conflicts_shown
         from lochan.cli.in_the_way import in_the_way_shown
-        from lochan.versioning.commit import Wish
+        from lochan.versioning.commit import CommitRequest
         from lochan.versioning.workspaces.commit import BothChanged, commit
 
         async with conflicts_shown(form, BothChanged):
@@ -44,7 +44,7 @@ def command(repository: str, id: str, message: str, everything: bool, metadata: 
                 made = await commit(
                     opened.repository,
                     workspace,
-                    Wish(message, said),
+                    CommitRequest(message, said),
                     actor=opened.actor,
                     everything=everything,
                 )

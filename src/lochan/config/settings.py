@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
 from lochan.config import kinds
-from lochan.config.kinds import Kind, one_of
+from lochan.config.kinds import SettingKind, one_of
 from lochan.errors import Invalid
 
 # Variables that begin with LOCHAN_ and are not settings: the configuration file's name, the first administrator's key,
@@ -24,7 +24,7 @@ OTHER_VARIABLES = (
 
 class Setting(NamedTuple):
     key: str
-    kind: Kind
+    kind: SettingKind
     default: str | None  # as it would be written in a file; None: not set
     about: str
     also: tuple[str, ...] = ()  # other names for the key

@@ -78,13 +78,13 @@ def _not_yaml(file: str, error: yaml.MarkedYAMLError) -> Invalid:
     return Invalid(f"{at}: not YAML: {error.problem or error.context}")
 
 
-class Line(NamedTuple):
+class ConfigLine(NamedTuple):
     name: str
     text: str
     where: str
 
 
-def read(path: Path, file: str) -> Iterator[Line]:
+def read(path: Path, file: str) -> Iterator[ConfigLine]:
     """The values in the file, in its order; `file` is what messages call it. A key without a value is not there."""
     root = compose(path, file, "configuration")
     if root is None:
@@ -94,7 +94,7 @@ def read(path: Path, file: str) -> Iterator[Line]:
     yield from _section(file, "", root)
 
 
-def _section(file: str, prefix: str, node: yaml.MappingNode) -> Iterator[Line]:
+def _section(file: str, prefix: str, node: yaml.MappingNode) -> Iterator[ConfigLine]:
     seen: dict[str, yaml.Node] = {}
     for key, value in node.value:
         if not isinstance(key, yaml.ScalarNode):
@@ -108,7 +108,7 @@ def _section(file: str, prefix: str, node: yaml.MappingNode) -> Iterator[Line]:
         yield from _value(file, name, value)
 
 
-def _value(file: str, name: str, node: yaml.Node) -> Iterator[Line]:
+def _value(file: str, name: str, node: yaml.Node) -> Iterator[ConfigLine]:
     if isinstance(node, yaml.MappingNode) and name in SECTIONS:
         yield from _section(file, f"{name}.", node)
     elif isinstance(node, yaml.ScalarNode):
@@ -116,7 +116,7 @@ def _value(file: str, name: str, node: yaml.Node) -> Iterator[Line]:
             return
         if name not in BY_NAME:
             raise Invalid(f"{where(file, node)}: {name} is a section; its settings go on the lines below it, indented")
-        yield Line(name, node.value, where(file, node))
+        yield ConfigLine(name, node.value, where(file, node))
     elif name in BY_NAME:
         raise Invalid(f"{where(file, node)}: {name} is {noun(node)}, but should be {BY_NAME[name].kind.expected}")
     else:

@@ -42,7 +42,7 @@ from lochan.jobs.target import TASK_MEMORY_BYTES, open_there
 from lochan.jobs.tasks import frame_of, shared_out
 from lochan.store.location import StoreLocation
 from lochan.store.protocol import Store
-from lochan.versioning.bodies.outside_files import Outside
+from lochan.versioning.bodies.outside_files import OutsideFiles
 from lochan.versioning.bodies.read import BodyReader
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def _lines(reading: Reading, task: Task) -> Iterator[pa.RecordBatch]:
     sides = reading.sides
     store = open_there(reading.place, SystemClock(), Ids())
     with tempfile.TemporaryDirectory(prefix="lochan-", dir=spark_folder()) as folder:
-        reader = BodyReader(store, Outside(partial(_outside, reading.place)))
+        reader = BodyReader(store, OutsideFiles(partial(_outside, reading.place)))
         placed = place_parts(sides, task.side, task.entries, reader, files_of(store), Path(folder))
         for batch in part_lines(asyncio.run(placed), sides.is_pool, sides.keys, reading.limits):
             yield with_side(task.side, batch)

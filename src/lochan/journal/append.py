@@ -13,14 +13,16 @@ from lochan.ids import Ids
 from lochan.journal.rules import RULES, JournalRules
 from lochan.journal.slots import Slots
 from lochan.journal.state import State
-from lochan.journal.tail import Tail, ends_early
+from lochan.journal.tail import JournalTail, ends_early
 
 _PAUSE_MIN_S = 0.02
 _PAUSE_MAX_S = 2.0
 
 
 class Appender:
-    def __init__(self, slots: Slots, tail: Tail[State], clock: Clock, ids: Ids, rules: JournalRules = RULES) -> None:
+    def __init__(
+        self, slots: Slots, tail: JournalTail[State], clock: Clock, ids: Ids, rules: JournalRules = RULES
+    ) -> None:
         self._slots = slots
         self._tail = tail
         self._clock = clock

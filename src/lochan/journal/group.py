@@ -25,7 +25,7 @@ from lochan.journal.keys import KeyedResult
 from lochan.journal.request_key import CarriedOut, KeyedActor, without_key
 from lochan.journal.rules import NEVER, RULES, Anchor, JournalRules
 from lochan.journal.state import State
-from lochan.journal.tail import Tail
+from lochan.journal.tail import JournalTail
 
 if TYPE_CHECKING:
     import asyncio  # who only reads a local lake never waits, and spares itself the event loop: 20 ms of a command
@@ -73,7 +73,7 @@ class _Waiting(msgspec.Struct, eq=False):
 class GroupCommit:
     def __init__(
         self,
-        tail: Tail[State],
+        tail: JournalTail[State],
         appender: Appender,
         clock: Clock,
         ids: Ids,

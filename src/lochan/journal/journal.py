@@ -14,7 +14,7 @@ from lochan.journal.checkpoints import Checkpoints
 from lochan.journal.rules import RULES, JournalRules
 from lochan.journal.slots import Slots
 from lochan.journal.state import Chain, Schema, State
-from lochan.journal.tail import Tail
+from lochan.journal.tail import JournalTail
 from lochan.store.protocol import Store
 
 if TYPE_CHECKING:  # what only a writer needs is loaded when something is written
@@ -66,7 +66,7 @@ class Journal:
         self.journal = journal
         self.schema = schema
         self.slots = slots
-        self.tail: Tail[State] = Tail(slots, state, clock, rules)
+        self.tail: JournalTail[State] = JournalTail(slots, state, clock, rules)
         self.checkpoints = Checkpoints(store, journal)
         self._store = store
         self._clock = clock
@@ -116,7 +116,7 @@ class Journal:
     async def records(self, after: int = 0, *, follow: bool = False) -> AsyncIterator[SealedRecord]:
         """Every record with a number above `after`, in order; with `follow`, also those to come."""
         chain = Chain(self.journal, after, None)
-        tail = Tail(self.slots, chain, self._clock, self._rules)
+        tail = JournalTail(self.slots, chain, self._clock, self._rules)
         while True:
             at_tail = await tail.advance()
             for sealed in chain.take():

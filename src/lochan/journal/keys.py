@@ -12,7 +12,7 @@ from lochan.errors import Invalid, KeyReused, Unknown
 from lochan.formats.record import RecordEntry
 from lochan.ids import key_time
 from lochan.journal.rules import RULES, JournalRules
-from lochan.journal.table import Table
+from lochan.journal.table import FoldTable
 
 # Part of the fold, and so the same in every process: a lake's history decides what is remembered, not a setting.
 KEPT_PER_USER = 4_096
@@ -33,7 +33,7 @@ class KeyedResult(NamedTuple):
 
 class Keys:
     def __init__(self, kept: int = KEPT_PER_USER, rules: JournalRules = RULES) -> None:
-        self._users: Table[str, _UserKeys] = Table()
+        self._users: FoldTable[str, _UserKeys] = FoldTable()
         self._kept = kept
         self._rules = rules
 

@@ -24,7 +24,7 @@ from lochan.formats.record import GENESIS, SealedRecord
 from lochan.formats.segment import Segment
 from lochan.journal.slots import GROUP, ObjectSlots, Slots
 from lochan.journal.state import Alarm, Chain
-from lochan.journal.tail import Tail, read_segment
+from lochan.journal.tail import JournalTail, read_segment
 from lochan.store.checked_reads import get_decoded
 from lochan.store.protocol import Store
 
@@ -68,7 +68,7 @@ class Mirror:
             began = held = self._held or await self._find()
             await check_holds(self._slots, held.upto, held.digest, f"its mirror {self._files.name}")
             chain = Chain(self._journal, self._start(held.group) - 1, held.before)
-            tail = Tail(self._slots, chain, self._clock)
+            tail = JournalTail(self._slots, chain, self._clock)
             full = True
             while full:
                 last = (held.group + 1) * self._slots.group - 1

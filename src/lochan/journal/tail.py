@@ -30,7 +30,7 @@ F = TypeVar("F", bound=RecordFolder)
 _WINDOW_MAX = 64  # slots asked for at once by a reader that is far behind
 
 
-class Tail(Generic[F]):
+class JournalTail(Generic[F]):
     def __init__(self, slots: Slots, state: F, clock: Clock, rules: JournalRules = RULES) -> None:
         self._slots = slots
         self._clock = clock

@@ -22,7 +22,7 @@ from lochan.journal.checkpoints import Checkpoints, FoundCheckpoint
 from lochan.journal.rules import RULES, JournalRules
 from lochan.journal.slots import Slots
 from lochan.journal.state import Chain, State
-from lochan.journal.tail import Tail
+from lochan.journal.tail import JournalTail
 from lochan.store.protocol import Store
 
 _CHECKPOINTS_KEPT = 4
@@ -58,7 +58,7 @@ class Trimmer:
     def __init__(
         self,
         slots: Slots,
-        tail: Tail[State],
+        tail: JournalTail[State],
         checkpoints: Checkpoints,
         store: Store,
         prefix: str,
@@ -126,7 +126,7 @@ class Trimmer:
         state = self._tail.state
         until, goal = state.number, state.digest
         chain = Chain(state.journal, self._start(first) - 1, await self._end_before(first))
-        tail = Tail(self._slots, chain, self._clock, self._rules)
+        tail = JournalTail(self._slots, chain, self._clock, self._rules)
         ends: dict[int, bytes] = {}
         done = False
         while not done:
@@ -141,7 +141,7 @@ class Trimmer:
     async def _read_group(self, group: int, digest: bytes | None) -> Segment:
         first = self._start(group)
         chain = Chain(self._tail.state.journal, first - 1, digest)
-        tail = Tail(self._slots, chain, self._clock, self._rules)
+        tail = JournalTail(self._slots, chain, self._clock, self._rules)
         last = (group + 1) * self._slots.group - 1
         while not await tail.advance(last):  # noqa: ASYNC110 - it waits for nothing, but lets others have their turn
             await asyncio.sleep(0)

@@ -28,7 +28,7 @@ from lochan.jobs.tasks import run_tasks
 from lochan.lake import Lake
 from lochan.spark.lakes import LakePlace, on_lake, patient
 from lochan.store.counts import RequestCounts
-from lochan.versioning.head_moves import NOTHING, Said
+from lochan.versioning.head_moves import NOTHING, CommitMessage
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -44,7 +44,7 @@ class Destination(NamedTuple):
     place: LakePlace
     pool: str
     branch: str
-    said: Said = NOTHING
+    said: CommitMessage = NOTHING
     compact: bool = True  # behind the stream
     size_bytes: int = 0  # of objects that a compaction makes; 0: the pool's own
     memory_bytes: int = TASK_MEMORY_BYTES  # of one task

@@ -26,7 +26,7 @@ from lochan.spark.lakes import LakePlace, found_lake, on_lake
 from lochan.spark.schemas import check_schema
 from lochan.spark.telling import told_at, where
 from lochan.store.counts import RequestCounts
-from lochan.versioning.head_moves import Said
+from lochan.versioning.head_moves import CommitMessage
 from lochan.versioning.uri import Uri, on_branch, prefix_uri
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def ingest(
         raise Invalid("this frame is no stream", hint="lochan.spark.write takes it as it is")
     check_schema(frame.schema)
     place, at = found_lake(lake, options), prefix_uri(uri)
-    to = destination(place, at, Said(message, metadata or {}), compact=compact)
+    to = destination(place, at, CommitMessage(message, metadata or {}), compact=compact)
     batches = Batches(to, os.fspath(checkpoint), tell=tell)
     run = _record(frame.sparkSession, batches)
     try:
@@ -120,14 +120,14 @@ def _ended(query: StreamingQuery, batches: Batches, run: JobRun) -> None:
         run.failed(explained(why))
 
 
-def destination(place: LakePlace, uri: Uri, said: Said, *, compact: bool = True) -> Destination:
+def destination(place: LakePlace, uri: Uri, said: CommitMessage, *, compact: bool = True) -> Destination:
     """Raises NotFound, Refused for what is no pool, Invalid for what is no branch."""
     if uri.path:
         raise Invalid(f"{uri} names files, and streams go into pools", hint="such as logs@main")
     return on_lake(place, lambda lake: _checked(lake, place, on_branch(uri), said, compact))
 
 
-async def _checked(lake: Lake, place: LakePlace, uri: Uri, said: Said, compact: bool) -> Destination:
+async def _checked(lake: Lake, place: LakePlace, uri: Uri, said: CommitMessage, compact: bool) -> Destination:
     from lochan.jobs.target import target_of
 
     repository = await lake.open_repository(uri.repository)

@@ -21,7 +21,7 @@ from lochan.lake import Lake
 from lochan.spark.lakes import LakePlace, on_lake, patient
 from lochan.spark.origins import Origin
 from lochan.store.counts import RequestCounts
-from lochan.versioning.head_moves import Said
+from lochan.versioning.head_moves import CommitMessage
 from lochan.versioning.idempotency import check_first, hold_key
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.repositories import POOL
@@ -70,7 +70,7 @@ class PoolJob:
     branch: str
     target: Target
     once: Once
-    said: Said
+    said: CommitMessage
     replace: bool
     guard: ReplaceGuard = NO_GUARD
 
@@ -108,14 +108,21 @@ class PoolJob:
 
 
 def begin(
-    place: LakePlace, uri: Uri, said: Said, *, replace: Replace | bool = False, counts: RequestCounts | None = None
+    place: LakePlace,
+    uri: Uri,
+    said: CommitMessage,
+    *,
+    replace: Replace | bool = False,
+    counts: RequestCounts | None = None,
 ) -> Job:
     """Before the first task. Raises NotFound, Refused, Invalid for a place that cannot be written to, and
     PreconditionFailed for one that must not be replaced."""
     return on_lake(place, lambda lake: _begin(lake, place, uri, said, _replacing(replace)), counts)
 
 
-def begin_told(place: LakePlace, uri: Uri, said: Said, *, replace: Replace | bool = False) -> tuple[Job, JobRecord]:
+def begin_told(
+    place: LakePlace, uri: Uri, said: CommitMessage, *, replace: Replace | bool = False
+) -> tuple[Job, JobRecord]:
     """With a record, for who has no process in which one is kept."""
 
     async def both(lake: Lake) -> tuple[Job, JobRecord]:
@@ -164,7 +171,7 @@ def _replacing(replace: Replace | bool) -> Replace | None:
     return (Replace() if replace else None) if isinstance(replace, bool) else replace
 
 
-async def _begin(lake: Lake, place: LakePlace, uri: Uri, said: Said, replace: Replace | None) -> Job:
+async def _begin(lake: Lake, place: LakePlace, uri: Uri, said: CommitMessage, replace: Replace | None) -> Job:
     repository = await lake.open_repository(uri.repository)
     try:
         await hold_key(repository, place.actor)
@@ -178,7 +185,7 @@ async def _begin(lake: Lake, place: LakePlace, uri: Uri, said: Said, replace: Re
 
 
 async def _begin_pool(
-    lake: Lake, repository: OpenRepository, place: LakePlace, uri: Uri, said: Said, replace: Replace | None
+    lake: Lake, repository: OpenRepository, place: LakePlace, uri: Uri, said: CommitMessage, replace: Replace | None
 ) -> PoolJob:
     if uri.path:
         raise Invalid(f"{uri}: a pool holds rows, and no files", hint=f"write to {uri._replace(path='')}")

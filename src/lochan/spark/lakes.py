@@ -18,7 +18,7 @@ from lochan.errors import NotFound, Retry
 from lochan.formats.record import Actor
 from lochan.ids import Ids
 from lochan.journal.request_key import keyed
-from lochan.lake import Lake, World
+from lochan.lake import Lake, LakeOptions
 from lochan.runtime import run_in_thread
 from lochan.store.counts import CountingStore, RequestCounts
 from lochan.store.location import StoreLocation
@@ -52,7 +52,7 @@ class LakePlace:
                 clock=clock, ids=ids
             )
 
-        world = World(open_store=other, options=self.store.options, verified=self.verified)
+        world = LakeOptions(open_store=other, options=self.store.options, verified=self.verified)
         try:
             store = self.store.open(clock=clock, ids=ids)
         except NotFound as error:

@@ -24,10 +24,10 @@ from lochan.jobs.target import open_there
 from lochan.spark.table_schema import FileSchema, merged_schema, schema_in_footer
 from lochan.store.location import StoreLocation
 from lochan.store.protocol import Store
-from lochan.versioning.bodies.outside_files import Outside
+from lochan.versioning.bodies.outside_files import OutsideFiles
 from lochan.versioning.bodies.read import BodyReader
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.resolve import Resolved
+from lochan.versioning.resolve import ResolvedRef
 from lochan.versioning.uri import Uri
 
 _SUFFIX = ".parquet"
@@ -69,7 +69,7 @@ async def _gated(gate: asyncio.Semaphore, reader: BodyReader, entry: Entry) -> F
         return await file_schema(reader, entry)
 
 
-async def table_entries(repository: OpenRepository, resolved: Resolved, uri: Uri) -> list[Entry]:
+async def table_entries(repository: OpenRepository, resolved: ResolvedRef, uri: Uri) -> list[Entry]:
     """Of a folder, as Spark would take them: neither _hidden nor .hidden; else one file by its name. Raises
     NotFound where there is none."""
     view = await repository.view(resolved)
@@ -140,7 +140,7 @@ class FileReading:
                 clock=clock, ids=ids
             )
 
-        reader = BodyReader(open_there(self.place, clock, ids), Outside(other))
+        reader = BodyReader(open_there(self.place, clock, ids), OutsideFiles(other))
         with file.open("wb") as sink:
             async for piece in reader.read(entry):
                 await asyncio.to_thread(sink.write, piece)

@@ -18,7 +18,7 @@ from lochan.lake import Lake
 from lochan.spark.job import Replace, Tell, landed_at
 from lochan.spark.lakes import LakePlace
 from lochan.store.counts import RequestCounts
-from lochan.versioning.head_moves import Said
+from lochan.versioning.head_moves import CommitMessage
 from lochan.versioning.state.branch import dirty
 from lochan.versioning.uri import Uri, writable
 from lochan.versioning.workspaces import write as workspaces
@@ -38,7 +38,7 @@ class TableJob:
     workspace: str  # or one of its workspaces
     target: FilesTarget
     once: Once
-    said: Said
+    said: CommitMessage
     replace: bool
     guard: ReplaceGuard = NO_GUARD
 
@@ -95,7 +95,7 @@ class TableJob:
 
 
 async def begin_table(
-    lake: Lake, repository: OpenRepository, place: LakePlace, uri: Uri, said: Said, replace: Replace | None
+    lake: Lake, repository: OpenRepository, place: LakePlace, uri: Uri, said: CommitMessage, replace: Replace | None
 ) -> TableJob:
     ref = writable(uri).ref or repository.repository.default_branch
     found = await repository.resolve(ref, workspaces=True)

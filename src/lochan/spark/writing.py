@@ -16,7 +16,7 @@ from lochan.spark.origins import origins_of
 from lochan.spark.schemas import check_schema
 from lochan.spark.telling import told
 from lochan.store.counts import RequestCounts
-from lochan.versioning.head_moves import Said
+from lochan.versioning.head_moves import CommitMessage
 from lochan.versioning.uri import prefix_uri
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def write(
     if expect and mode != OVERWRITE:
         raise Invalid("only an overwrite expects a head", hint=f"leave `expect` out, or say mode={OVERWRITE!r}")
     check_schema(frame.schema)
-    said, counts, at = Said(message, metadata or {}), RequestCounts(), prefix_uri(uri)
+    said, counts, at = CommitMessage(message, metadata or {}), RequestCounts(), prefix_uri(uri)
     place = found_lake(lake, options).keyed(key, "write", uri, mode, said)
     before = landed_by_key(place, at, counts) if key else None
     if before is not None:

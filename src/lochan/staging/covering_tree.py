@@ -13,21 +13,21 @@ from typing import NamedTuple
 from lochan.formats.metarange import TreeRef
 from lochan.formats.repository_events import CoveringTree
 from lochan.formats.run import RunRef
-from lochan.staging.compaction import LIMITS, Limits
+from lochan.staging.compaction import LIMITS, CompactionLimits
 from lochan.staging.layers import Layers
 from lochan.staging.runs import Runs
-from lochan.staging.sources import Nothing
+from lochan.staging.sources import EmptyBase
 from lochan.staging.view import View
 from lochan.tree.tree import Tree
 from lochan.tree.trees import Trees
 
 
-class OverPlan(NamedTuple):
+class CoveringPlan(NamedTuple):
     runs: tuple[RunRef, ...]  # all that it will cover, oldest first
     known: CoveringTree | None  # covers the first of them already
 
 
-def plan(layers: Layers, base: str, limits: Limits = LIMITS) -> OverPlan | None:
+def plan(layers: Layers, base: str, limits: CompactionLimits = LIMITS) -> CoveringPlan | None:
     """What to cover next, or None. Only tombstones are worth a tree: what is put costs a reader its share of the page.
     `base` is the file of the head's tree."""
     runs = _lowest(layers)
@@ -35,15 +35,15 @@ def plan(layers: Layers, base: str, limits: Limits = LIMITS) -> OverPlan | None:
     new = runs[len(known.runs) if known else 0 :]
     if sum(run.tombstones for run in new) < limits.tombstones:
         return None
-    return OverPlan(runs, known)
+    return CoveringPlan(runs, known)
 
 
-async def make(chosen: OverPlan, base: Tree, trees: Trees, runs: Runs, mint: int) -> CoveringTree:
+async def make(chosen: CoveringPlan, base: Tree, trees: Trees, runs: Runs, mint: int) -> CoveringTree:
     """REQUIRES: `base` is the tree that the plan was made for."""
     known = chosen.known
     below = base if known is None else await trees.open(TreeRef(known.tree, known.file))
     new = chosen.runs[len(known.runs) if known else 0 :]
-    changes = View(Layers(new), Nothing(), runs).scan_changes()
+    changes = View(Layers(new), EmptyBase(), runs).scan_changes()
     tree, restated = await trees.overlay(below, changes, mint)
     ids = tuple(run.id for run in chosen.runs)
     return CoveringTree(base.ref.file, ids, tree.ref.id, tree.ref.file, known is None and not restated)

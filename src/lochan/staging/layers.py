@@ -218,8 +218,8 @@ class Layers(msgspec.Struct, frozen=True):
         return Layers(items, next or self.next, over)
 
     # --- checkpoints ------------------------------------------------------------------------------------------------
-    def dump(self) -> "Dumped":
-        return Dumped(self.next, [_dumped(item) for item in self.items], self.over)
+    def dump(self) -> "DumpedLayers":
+        return DumpedLayers(self.next, [_dumped(item) for item in self.items], self.over)
 
 
 def _covers(over: CoveringTree, items: Iterable[Layer | Seal]) -> bool:
@@ -249,7 +249,7 @@ class DumpedInline(msgspec.Struct, frozen=True, array_like=True, tag="inline"):
     changes: list[tuple[int, Entry | str]]  # position and entry, or the path of a tombstone
 
 
-class Dumped(msgspec.Struct, frozen=True, array_like=True):
+class DumpedLayers(msgspec.Struct, frozen=True, array_like=True):
     """Layers as a checkpoint holds them: on somebody's disk, fields are only ever added at the end."""
 
     next: int
@@ -257,7 +257,7 @@ class Dumped(msgspec.Struct, frozen=True, array_like=True):
     over: CoveringTree | None = None
 
 
-def load(dumped: Dumped) -> Layers:
+def load(dumped: DumpedLayers) -> Layers:
     return Layers(tuple(map(_loaded, dumped.items)), dumped.next, dumped.over)
 
 

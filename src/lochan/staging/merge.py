@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from lochan.formats.entry import RUN_SCHEMA
 from lochan.formats.entry_table import EntryRows, as_batch, concat
 from lochan.formats.run import empty
-from lochan.tree.path_span import Span
+from lochan.tree.path_span import PathSpan
 
 _PIECE = 1 << 16  # rows merged at once: 20 MB
 _STRIDE = 64  # every so many paths, one is looked at to find where to cut
@@ -35,7 +35,7 @@ class Pile:
     def __init__(self) -> None:
         self._parts: dict[int, _Part] = {}
 
-    def add(self, age: int, rows: EntryRows, within: Span | None = None) -> None:
+    def add(self, age: int, rows: EntryRows, within: PathSpan | None = None) -> None:
         """Of equal paths that of the lowest age is taken. REQUIRES: no other of this age is still there."""
         start, stop = (0, rows.count) if within is None else (rows.seek(within.low), rows.seek(within.high))
         if start < stop:

@@ -15,7 +15,7 @@ import pyarrow as pa
 from lochan.formats.entry import ENTRY_SCHEMA, Entry, Tombstone
 from lochan.formats.entry_table import NO_ENTRIES, EntryRows, as_batch, table_of
 from lochan.formats.run import changes_table, entries_of
-from lochan.staging.inline import Inline, Piece, Placed
+from lochan.staging.inline import Inline, InlinePiece, Placed
 
 RowNumbers = npt.NDArray[np.int64]
 _PIECE_MIN = 256  # smaller pieces of an inline layer are merged for a listing: a few dozen microseconds
@@ -23,7 +23,7 @@ _BY_ROW_MAX = 12  # so many rows are made into entries one by one as quickly as 
 _NO_ROWS = pa.Table.from_batches([NO_ENTRIES])
 
 
-class Base(Protocol):
+class ViewBase(Protocol):
     async def get(self, path: str) -> Entry | None: ...
 
     def scan(self, prefix: str = "", after: str = "") -> AsyncIterator[pa.RecordBatch]:
@@ -31,7 +31,7 @@ class Base(Protocol):
         ENTRY_SCHEMA that are read one by one."""
 
 
-class Nothing:
+class EmptyBase:
     """A branch without a commit."""
 
     async def get(self, path: str) -> Entry | None:
@@ -42,7 +42,7 @@ class Nothing:
         yield  # what makes it a generator
 
 
-class Source(Protocol):
+class RowSource(Protocol):
     @property
     def count(self) -> int: ...
 
@@ -71,7 +71,7 @@ class Source(Protocol):
         """The same as a batch of ENTRY_SCHEMA."""
 
 
-class Columns:
+class ColumnSource:
     """Rows in Arrow: of a run (`live` are those that are no tombstones, None for all) or of a range."""
 
     def __init__(self, rows: EntryRows, live: RowNumbers | None = None) -> None:
@@ -116,7 +116,7 @@ class Columns:
         return batch.slice(rows[0], len(rows)) if _solid(rows) else batch.take(pa.array(rows))
 
 
-class Listed:
+class InlineSource:
     """Inline changes."""
 
     def __init__(self, keys: list[bytes], placed: Placed) -> None:
@@ -153,22 +153,22 @@ class Listed:
         return as_batch(table_of(self.entries(rows)))
 
 
-def inline_sources(inline: Inline) -> list[Source]:
+def inline_sources(inline: Inline) -> list[RowSource]:
     """Newest first. Large pieces are made into columns, once; the small ones on top are merged."""
-    large: Sequence[Piece] = [piece for piece in inline.pieces if len(piece) >= _PIECE_MIN]
+    large: Sequence[InlinePiece] = [piece for piece in inline.pieces if len(piece) >= _PIECE_MIN]
     merged: Placed = {}
     for piece in inline.pieces[len(large) :]:
         merged |= piece.changes
-    small = [Listed(sorted(path.encode() for path in merged), merged)] if merged else []
+    small = [InlineSource(sorted(path.encode() for path in merged), merged)] if merged else []
     return [*small, *(_columns(piece) for piece in reversed(large))]
 
 
-def _columns(piece: Piece) -> Columns:
+def _columns(piece: InlinePiece) -> ColumnSource:
     """A piece never changes, and every listing of the branch asks for it."""
-    if not isinstance(piece.memo, Columns):
+    if not isinstance(piece.memo, ColumnSource):
         batch = as_batch(changes_table(change for _, change in piece.changes.values()))
         deleted = batch.column("deleted").to_numpy(zero_copy_only=False)
-        piece.memo = Columns(EntryRows(batch), np.flatnonzero(~deleted) if deleted.any() else None)
+        piece.memo = ColumnSource(EntryRows(batch), np.flatnonzero(~deleted) if deleted.any() else None)
     return piece.memo
 
 
@@ -180,15 +180,15 @@ def _texts(keys: list[bytes]) -> pa.Array:
     return pa.array(keys, pa.binary()).cast(pa.string())
 
 
-class Picked(NamedTuple):
+class SelectedRows(NamedTuple):
     """Live rows in path order."""
 
-    sources: Sequence[Source]
+    sources: Sequence[RowSource]
     owners: npt.NDArray[np.int64]  # which of the sources each is of; of one source the rows ascend
     rows: RowNumbers
 
-    def first(self, count: int) -> "Picked":
-        return Picked(self.sources, self.owners[:count], self.rows[:count])
+    def first(self, count: int) -> "SelectedRows":
+        return SelectedRows(self.sources, self.owners[:count], self.rows[:count])
 
     @property
     def last_path(self) -> str:
@@ -215,14 +215,14 @@ class Picked(NamedTuple):
         return table if in_order else table.combine_chunks().take(pa.array(np.argsort(places)))
 
 
-NOTHING = Picked((), np.zeros(0, np.int64), np.zeros(0, np.int64))
+NOTHING = SelectedRows((), np.zeros(0, np.int64), np.zeros(0, np.int64))
 
 
-def joined(parts: Sequence[Picked]) -> Picked:
+def joined(parts: Sequence[SelectedRows]) -> SelectedRows:
     """One after the other."""
     if len(parts) == 1:
         return parts[0]
-    sources: list[Source] = []
+    sources: list[RowSource] = []
     known: dict[int, int] = {}
     owners = [np.zeros(0, np.int64)]
     for part in parts:
@@ -232,4 +232,4 @@ def joined(parts: Sequence[Picked]) -> Picked:
                 sources.append(source)
         places = np.array([known[id(source)] for source in part.sources], np.int64)
         owners.append(places[part.owners] if len(part.owners) else part.owners)
-    return Picked(sources, np.concatenate(owners), np.concatenate([owners[0], *(part.rows for part in parts)]))
+    return SelectedRows(sources, np.concatenate(owners), np.concatenate([owners[0], *(part.rows for part in parts)]))

@@ -22,7 +22,7 @@ from lochan.errors import Invalid
 from lochan.formats.entry import Entry
 from lochan.formats.entry_table import concat
 from lochan.formats.range import RangeRef
-from lochan.tree.align import Part, Segment, ids, overlapping, segments, windows
+from lochan.tree.align import AlignedPart, Segment, ids, overlapping, segments, windows
 from lochan.tree.assemble import Assembler
 from lochan.tree.diff import SIDE, side_column, side_entries
 from lochan.tree.path_span import encoded, span
@@ -82,13 +82,13 @@ class Strategy:
 ASKING = Strategy()
 
 
-class Merged(NamedTuple):
+class MergeResult(NamedTuple):
     tree: Tree | None  # None: there are conflicts
     conflicts: int
     first: pa.Table  # of them, CONFLICT_SCHEMA
 
 
-class Conflict(NamedTuple):
+class MergeConflict(NamedTuple):
     path: str
     base: Entry | None
     ours: Entry | None
@@ -97,11 +97,11 @@ class Conflict(NamedTuple):
 
 async def merge(
     trees: Trees, base: Tree, ours: Tree, theirs: Tree, *, mint: int, strategy: Strategy = ASKING
-) -> Merged:
+) -> MergeResult:
     """`ours` with what `theirs` changed since `base`. Where both made the same change, ours stays, address and all."""
     settled = _settled(base, ours, theirs)
     if settled is not None:
-        return Merged(settled, 0, CONFLICT_SCHEMA.empty_table())
+        return MergeResult(settled, 0, CONFLICT_SCHEMA.empty_table())
     conflicts: list[pa.Table] = []
     count = 0
     with trees.assembler(mint, (ours, theirs, base)) as assembler:
@@ -113,8 +113,8 @@ async def merge(
             if not count:  # after the first conflict nothing is written any more, only counted
                 await _add(assembler, step)
         if count:
-            return Merged(None, count, pa.concat_tables(conflicts).slice(0, _LISTED))
-        return Merged(await trees.finish(assembler, mint, (ours, theirs, base)), 0, CONFLICT_SCHEMA.empty_table())
+            return MergeResult(None, count, pa.concat_tables(conflicts).slice(0, _LISTED))
+        return MergeResult(await trees.finish(assembler, mint, (ours, theirs, base)), 0, CONFLICT_SCHEMA.empty_table())
 
 
 async def conflicts(
@@ -139,10 +139,10 @@ async def conflicts(
                 yield table
 
 
-def conflicts_of(table: pa.Table) -> list[Conflict]:
+def conflicts_of(table: pa.Table) -> list[MergeConflict]:
     """A value for each row of CONFLICT_SCHEMA. For a page."""
     sides = (side_entries(table, side) for side in ("base", "ours", "theirs"))
-    return [Conflict(*row) for row in zip(table["path"].to_pylist(), *sides, strict=True)]
+    return [MergeConflict(*row) for row in zip(table["path"].to_pylist(), *sides, strict=True)]
 
 
 class _Mixed(NamedTuple):
@@ -171,10 +171,10 @@ async def _steps(
                     yield mixed
 
 
-async def _mixed_at_once(trees: Trees, parts: Sequence[Part], strategy: Strategy) -> Sequence[_Mixed]:
+async def _mixed_at_once(trees: Trees, parts: Sequence[AlignedPart], strategy: Strategy) -> Sequence[_Mixed]:
     """In path order. A large window is mixed as two halves, for while it is there is nothing else to do."""
 
-    def mix(base: Part, ours: Part, theirs: Part) -> Awaitable[_Mixed]:
+    def mix(base: AlignedPart, ours: AlignedPart, theirs: AlignedPart) -> Awaitable[_Mixed]:
         untested = trees.cut.untested(ours.start)
         return trees.threads.run(_mixed, base.rows, ours.rows, theirs.rows, strategy, untested)
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 NO_END = b"\xff"  # above every path: the byte does not occur in UTF-8
 
 
-class Span(NamedTuple):
+class PathSpan(NamedTuple):
     low: bytes
     high: bytes
 
@@ -20,7 +20,7 @@ def behind(prefix: bytes) -> bytes:
     return prefix[:-1] + bytes([prefix[-1] + 1]) if prefix else NO_END
 
 
-def span(prefix: str, after: str = "") -> Span:
+def span(prefix: str, after: str = "") -> PathSpan:
     """The paths that begin with `prefix` and are greater than `after`."""
     low, high = encoded(prefix), behind(encoded(prefix))
-    return Span(max(low, encoded(after) + b"\0") if after else low, high)
+    return PathSpan(max(low, encoded(after) + b"\0") if after else low, high)

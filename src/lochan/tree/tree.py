@@ -13,7 +13,7 @@ from lochan.formats.entry_table import EntryRows
 from lochan.formats.metarange import TreeRef
 from lochan.formats.range import RangeRef
 from lochan.tree import listing
-from lochan.tree.listing import Listed, Page
+from lochan.tree.listing import ListedTree, TreePage
 from lochan.tree.path_span import encoded, span
 from lochan.tree.ranges import Ranges
 from lochan.tree.rows import Indices, Mask, by_range, locate
@@ -88,7 +88,7 @@ class Tree:
             async for rows in loaded:
                 yield rows.batch
 
-    async def list(self, prefix: str = "", after: str = "", delimiter: str = "", limit: int = 1000) -> Page:
+    async def list(self, prefix: str = "", after: str = "", delimiter: str = "", limit: int = 1000) -> TreePage:
         """A page of what lies under `prefix` and behind `after`. With a delimiter, which may be any text, all paths
         that go on to the same next delimiter behind the prefix are one common prefix."""
-        return await listing.page(Listed(self.ranges, self._highs, self._load), prefix, after, delimiter, limit)
+        return await listing.page(ListedTree(self.ranges, self._highs, self._load), prefix, after, delimiter, limit)

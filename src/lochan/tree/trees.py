@@ -22,7 +22,7 @@ from lochan.store.protocol import Store
 from lochan.store.threads import Threads, for_tables
 from lochan.tree.assemble import Assembler
 from lochan.tree.cache import ArrowCache
-from lochan.tree.cut import STANDARD, Cut
+from lochan.tree.cut import STANDARD, RangeCut
 from lochan.tree.edit import Edit
 from lochan.tree.ranges import Ranges, Seen
 from lochan.tree.rows import Stretch
@@ -46,7 +46,7 @@ class Trees:
         *,
         cache: ArrowCache | None = None,
         threads: Threads | None = None,
-        cut: Cut = STANDARD,
+        cut: RangeCut = STANDARD,
         width: int | None = None,
         seen: Seen | None = None,
     ) -> None:

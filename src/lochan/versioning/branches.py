@@ -15,7 +15,7 @@ from lochan.formats.repository_events import (
     TagDeleted,
 )
 from lochan.versioning.idempotency import nothing, once, same
-from lochan.versioning.land import Prepared, land
+from lochan.versioning.land import PreparedMove, land
 from lochan.versioning.names import check_ref_name
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.resolve import resolve
@@ -78,11 +78,11 @@ async def rename_branch(repository: OpenRepository, name: str, to: str, default:
 async def hard_reset(repository: OpenRepository, name: str, target: str, *, actor: Actor) -> str:
     """The branch goes to that commit, and what was staged on it is gone, in one event."""
 
-    async def prepare(turn: str) -> Prepared:
+    async def prepare(turn: str) -> PreparedMove:
         refs, _ = await repository.refs()
         branch = refs.branch(name)
         id = resolve(refs, target, now=repository.clock.wall()).commit_id
-        return Prepared(Moved(name, branch.incarnation, branch.head, id, "reset", discard=True, turn=turn))
+        return PreparedMove(Moved(name, branch.incarnation, branch.head, id, "reset", discard=True, turn=turn))
 
     id: str = await land(repository, name, prepare, actor=actor)
     return id

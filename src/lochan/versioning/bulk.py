@@ -19,7 +19,7 @@ from lochan.formats.repository_events import RunsStaged, Staged
 from lochan.formats.run import changes_of, changes_table, column
 from lochan.tree.rows import with_changes
 from lochan.versioning.open_repository import Decide, OpenRepository
-from lochan.versioning.resolve import Resolved
+from lochan.versioning.resolve import ResolvedRef
 
 INLINE_MAX = 500  # with paths of 1 KiB still far from the 4 MiB of a journal's entry
 _AT_ONCE = 32
@@ -73,13 +73,13 @@ async def _event(repository: OpenRepository, branch: str, changes: pa.Table, rea
     return Staged(branch, entries, gone, read_at=read_at)
 
 
-async def visible(repository: OpenRepository, resolved: Resolved, prefix: str) -> pa.Table:
+async def visible(repository: OpenRepository, resolved: ResolvedRef, prefix: str) -> pa.Table:
     """ENTRY_SCHEMA, in path order."""
     batches = [batch async for batch in scan(repository, resolved, prefix)]
     return pa.Table.from_batches(batches, ENTRY_SCHEMA)
 
 
-async def scan(repository: OpenRepository, resolved: Resolved, prefix: str) -> AsyncIterator[pa.RecordBatch]:
+async def scan(repository: OpenRepository, resolved: ResolvedRef, prefix: str) -> AsyncIterator[pa.RecordBatch]:
     """The same, a range at a time: the committed rows with what is staged put in."""
     tree = await repository.tree(resolved.commit)
     changes = as_batch(await (await repository.view(resolved)).changes(prefix))

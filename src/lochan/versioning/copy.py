@@ -19,14 +19,14 @@ from lochan.formats.record import Actor
 from lochan.formats.run import RunRef
 from lochan.journal.request_key import CarriedOut
 from lochan.staging.layers import Fresh, Layers
-from lochan.tree.path_span import Span, encoded, span
+from lochan.tree.path_span import PathSpan, encoded, span
 from lochan.versioning import bulk
 from lochan.versioning.bulk import Seen, check_present, silent, visible
 from lochan.versioning.idempotency import count_first, entry_first, once, staged_first
 from lochan.versioning.names import KEY_BYTES_MAX, check_key
 from lochan.versioning.open_repository import Decide, OpenRepository
-from lochan.versioning.resolve import Resolved, resolve
-from lochan.versioning.state.branch import Branch, moved_underneath
+from lochan.versioning.resolve import ResolvedRef, resolve
+from lochan.versioning.state.branch import BranchState, moved_underneath
 from lochan.versioning.state.refs import Refs
 
 T = TypeVar("T")
@@ -35,7 +35,7 @@ CheckMove = Callable[[Entry | None, Entry | None], None]  # of the source and of
 _ATTEMPTS = 10
 
 
-class Told(NamedTuple):
+class CopyOptions(NamedTuple):
     """What a copy is to say otherwise than its source; None: the same."""
 
     content_type: str | None = None
@@ -43,20 +43,20 @@ class Told(NamedTuple):
     metadata: Mapping[str, str] | None = None
 
 
-SAME = Told()
+SAME = CopyOptions()
 
 
-class Count(NamedTuple):
+class CopyResult(NamedTuple):
     objects: int
     bytes: int
 
 
-async def _count_first(repository: OpenRepository, before: CarriedOut) -> Count:
-    return Count(*await count_first(repository, before))
+async def _count_first(repository: OpenRepository, before: CarriedOut) -> CopyResult:
+    return CopyResult(*await count_first(repository, before))
 
 
-async def _count_deleted_first(repository: OpenRepository, before: CarriedOut) -> Count:
-    return Count(len((await staged_first(repository, before)).deleted), 0)
+async def _count_deleted_first(repository: OpenRepository, before: CarriedOut) -> CopyResult:
+    return CopyResult(len((await staged_first(repository, before)).deleted), 0)
 
 
 @once(entry_first)
@@ -68,14 +68,14 @@ async def copy(
     target: str,
     *,
     actor: Actor,
-    told: Told = SAME,
+    told: CopyOptions = SAME,
 ) -> Entry:
     """Raises NotFound, Gone for bytes that have vanished, Invalid for a copy onto itself that changes nothing."""
     check_key(target)
     if _is_workspace(source_ref, branch):
         from lochan.versioning.workspaces import copy as copying
 
-        return await copying.copy(copying.Target(repository, branch, actor), source_ref, source, target, told)
+        return await copying.copy(copying.CopyTarget(repository, branch, actor), source_ref, source, target, told)
 
     async def once() -> Entry:
         read_at, found, entry = await _read_one(repository, source_ref, source)
@@ -102,7 +102,7 @@ async def move(
         if check is not None:  # a workspace is one writer's: what they look at is what is there
             view = await repository.view(await repository.resolve(branch, workspaces=True))
             check(await view.get(source), await view.get(target))
-        return await copying.move(copying.Target(repository, branch, actor), source, target)
+        return await copying.move(copying.CopyTarget(repository, branch, actor), source, target)
     if source == target:
         raise Invalid("source and target are the same")
 
@@ -115,7 +115,7 @@ async def move(
             watched.append(target)
         moved = msgspec.structs.replace(entry, path=target, mtime=repository.clock.wall())
         changes = bulk.together(table_of([moved]), pa.array([source]))
-        still = _untouched(here, *(Span(encoded(path), encoded(path) + b"\0") for path in watched))
+        still = _untouched(here, *(PathSpan(encoded(path), encoded(path) + b"\0") for path in watched))
         await bulk.stage(repository, branch, changes, actor=actor, read_at=read_at, still=still)
         return moved
 
@@ -132,14 +132,14 @@ async def copy_folder(
     *,
     actor: Actor,
     seen: Seen = silent,
-) -> Count:
+) -> CopyResult:
     """Every object whose path begins with `prefix`, with `to` in its place. Raises NotFound if there is none, Gone."""
     if _is_workspace(source_ref, branch):
         from lochan.versioning.workspaces import copy as copying
 
-        return await copying.copy_folder(copying.Target(repository, branch, actor), source_ref, prefix, to)
+        return await copying.copy_folder(copying.CopyTarget(repository, branch, actor), source_ref, prefix, to)
 
-    async def once() -> Count:
+    async def once() -> CopyResult:
         read_at, found, entries = await _read_folder(repository, source_ref, prefix)
         if (found.branch and found.branch.name, prefix) == (branch, to):
             raise Invalid("source and target are the same")
@@ -152,15 +152,15 @@ async def copy_folder(
 
 
 @once(_count_first)
-async def move_folder(repository: OpenRepository, branch: str, prefix: str, to: str, *, actor: Actor) -> Count:
+async def move_folder(repository: OpenRepository, branch: str, prefix: str, to: str, *, actor: Actor) -> CopyResult:
     if prefix == to:
         raise Invalid("source and target are the same")
     if _is_workspace(branch):
         from lochan.versioning.workspaces import copy as copying
 
-        return await copying.move_folder(copying.Target(repository, branch, actor), prefix, to)
+        return await copying.move_folder(copying.CopyTarget(repository, branch, actor), prefix, to)
 
-    async def once() -> Count:
+    async def once() -> CopyResult:
         read_at, found, entries = await _read_folder(repository, branch, prefix)
         here = _writable(found, branch)
         moved = _retargeted(entries, prefix, to, repository.clock.wall())
@@ -174,20 +174,20 @@ async def move_folder(repository: OpenRepository, branch: str, prefix: str, to: 
 
 
 @once(_count_deleted_first)
-async def delete_folder(repository: OpenRepository, branch: str, prefix: str, *, actor: Actor) -> Count:
+async def delete_folder(repository: OpenRepository, branch: str, prefix: str, *, actor: Actor) -> CopyResult:
     """Perhaps of nothing. What somebody puts meanwhile to another path stays."""
     if _is_workspace(branch):
         from lochan.versioning.workspaces import copy as copying
 
-        return await copying.delete_folder(copying.Target(repository, branch, actor), prefix)
+        return await copying.delete_folder(copying.CopyTarget(repository, branch, actor), prefix)
 
-    async def once() -> Count:
+    async def once() -> CopyResult:
         refs, read_at = await repository.refs()
         found = resolve(refs, branch)
         _writable(found, branch)
         entries = await visible(repository, found, prefix)
         if not len(entries):
-            return Count(0, 0)
+            return CopyResult(0, 0)
         gone = bulk.tombstones(entries["path"].combine_chunks())
         await bulk.stage(repository, branch, gone, actor=actor, read_at=read_at)
         return _count(entries)
@@ -200,7 +200,7 @@ def _is_workspace(*refs: str) -> bool:
     return any("+" in ref for ref in refs)
 
 
-def retold(entry: Entry, told: Told) -> Entry:
+def retold(entry: Entry, told: CopyOptions) -> Entry:
     changed = {name: value for name, value in told._asdict().items() if value is not None}
     return msgspec.structs.replace(
         entry, **{name: dict(value) if isinstance(value, Mapping) else value for name, value in changed.items()}
@@ -217,7 +217,7 @@ async def retry_race(once: Callable[[], Awaitable[T]]) -> T:
     return await once()
 
 
-async def _read_one(repository: OpenRepository, ref: str, path: str) -> tuple[int, Resolved, Entry]:
+async def _read_one(repository: OpenRepository, ref: str, path: str) -> tuple[int, ResolvedRef, Entry]:
     check_key(path)
     refs, read_at = await repository.refs()
     found = resolve(refs, ref)
@@ -227,7 +227,7 @@ async def _read_one(repository: OpenRepository, ref: str, path: str) -> tuple[in
     return read_at, found, entry
 
 
-async def _read_folder(repository: OpenRepository, ref: str, prefix: str) -> tuple[int, Resolved, pa.Table]:
+async def _read_folder(repository: OpenRepository, ref: str, prefix: str) -> tuple[int, ResolvedRef, pa.Table]:
     refs, read_at = await repository.refs()
     found = resolve(refs, ref)
     entries = await visible(repository, found, prefix)
@@ -236,13 +236,13 @@ async def _read_folder(repository: OpenRepository, ref: str, prefix: str) -> tup
     return read_at, found, entries
 
 
-def _writable(found: Resolved, branch: str) -> Branch:
+def _writable(found: ResolvedRef, branch: str) -> BranchState:
     if found.branch is None:
         raise Invalid(f"{branch!r} is no branch, and only branches can be written to")
     return found.branch
 
 
-def _untouched(then: Branch, *within: Span) -> Decide:
+def _untouched(then: BranchState, *within: PathSpan) -> Decide:
     """Refuses where somebody has written there since it was read: to delete a source that has changed would be to lose
     the change."""
 
@@ -265,7 +265,7 @@ def _cleared(now: Layers, then: Layers) -> bool:
     return not then.empty and not any(kept)
 
 
-def _touches(fresh: Fresh, within: Span) -> bool:
+def _touches(fresh: Fresh, within: PathSpan) -> bool:
     if any(within.low <= encoded(change.path) < within.high for change in fresh.changes):
         return True
     return any(encoded(run.max_path) >= within.low and encoded(run.min_path) < within.high for run in fresh.runs)
@@ -284,5 +284,5 @@ def _retargeted(entries: pa.Table, prefix: str, to: str, now: int) -> pa.Table:
     return entries.set_column(at("mtime"), ENTRY_SCHEMA.field("mtime"), times)
 
 
-def _count(entries: pa.Table) -> Count:
-    return Count(len(entries), pc.sum(entries["size"]).as_py() or 0)
+def _count(entries: pa.Table) -> CopyResult:
+    return CopyResult(len(entries), pc.sum(entries["size"]).as_py() or 0)

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from lochan.errors import Invalid
 from lochan.tree import diff as trees_diff
-from lochan.tree.diff import ADDED, CHANGED, REMOVED, Counts, Difference, differences_of
+from lochan.tree.diff import ADDED, CHANGED, REMOVED, DiffCounts, Difference, differences_of
 from lochan.tree.tree import Tree
 from lochan.versioning.graph import merge_bases
 from lochan.versioning.open_repository import OpenRepository
@@ -37,14 +37,14 @@ async def diff(
 
 async def count(
     repository: OpenRepository, left: str, right: str, *, prefix: str = "", three_dot: bool = False
-) -> Counts:
+) -> DiffCounts:
     trees = await _trees(repository, left, right, three_dot)
     return await trees_diff.count(repository.trees, *trees, prefix)
 
 
 async def roll_up(
     repository: OpenRepository, left: str, right: str, by: RollUp, *, prefix: str = "", three_dot: bool = False
-) -> dict[str, Counts]:
+) -> dict[str, DiffCounts]:
     """In path order."""
     trees = await _trees(repository, left, right, three_dot)
     return await trees_diff.roll_up(repository.trees, *trees, prefix, *by)
@@ -85,11 +85,13 @@ async def staged_columns(repository: OpenRepository, branch: str, *, prefix: str
     )
 
 
-async def count_staged(repository: OpenRepository, branch: str, *, prefix: str = "") -> Counts:
+async def count_staged(repository: OpenRepository, branch: str, *, prefix: str = "") -> DiffCounts:
     return trees_diff.count_rows(await staged_table(repository, branch, prefix))
 
 
-async def roll_up_staged(repository: OpenRepository, branch: str, by: RollUp, *, prefix: str = "") -> dict[str, Counts]:
+async def roll_up_staged(
+    repository: OpenRepository, branch: str, by: RollUp, *, prefix: str = ""
+) -> dict[str, DiffCounts]:
     return trees_diff.rolled_up(await staged_table(repository, branch, prefix), prefix, *by)
 
 

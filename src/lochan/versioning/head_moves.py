@@ -21,20 +21,20 @@ from lochan.formats.repository_events import Committed, Moved
 from lochan.staging.layers import EMPTY, Layers
 from lochan.tree import merge as trees_merge
 from lochan.tree.diff import diff
-from lochan.tree.merge import Merged, Strategy
+from lochan.tree.merge import MergeResult, Strategy
 from lochan.tree.tree import Tree
-from lochan.versioning.commit import Wish
+from lochan.versioning.commit import CommitRequest
 from lochan.versioning.commit import prepare as prepare_commit
 from lochan.versioning.graph import is_ancestor
-from lochan.versioning.history_join import Joined, New
-from lochan.versioning.history_join import On as On
+from lochan.versioning.history_join import JoinResult, NewObjects
+from lochan.versioning.history_join import MoveBase as On
 from lochan.versioning.idempotency import once, same
-from lochan.versioning.land import LookAgain, PathTest, Prepared, land
+from lochan.versioning.land import LookAgain, PathTest, PreparedMove, land
 from lochan.versioning.merge_base import base_tree
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.resolve import Resolved, resolve
+from lochan.versioning.resolve import ResolvedRef, resolve
 from lochan.versioning.state.branch import dirty
-from lochan.versioning.state.rules import Rules
+from lochan.versioning.state.rules import RefsRules
 
 ASK = Strategy()
 
@@ -50,7 +50,9 @@ _RESOLVE = {
 class PathConflicts(PathsInTheWay):
     """Both sides changed the same paths, and not alike."""
 
-    def __init__(self, what: str, merged: Merged, every: Callable[[], AsyncIterator[pa.Table]], hint: str = "") -> None:
+    def __init__(
+        self, what: str, merged: MergeResult, every: Callable[[], AsyncIterator[pa.Table]], hint: str = ""
+    ) -> None:
         count = merged.conflicts
         super().__init__(
             f"{what}: {count} path{'s were' if count > 1 else ' was'} changed on both sides",
@@ -62,7 +64,7 @@ class PathConflicts(PathsInTheWay):
         self.every = every  # conflict, also those that the merge did not list: as tables, while the repository is open
 
 
-class Said(NamedTuple):
+class CommitMessage(NamedTuple):
     """What the new commit is to say; what is left out is said by the verb."""
 
     message: str = ""
@@ -71,18 +73,18 @@ class Said(NamedTuple):
     date: int | None = None
 
 
-NOTHING = Said()
+NOTHING = CommitMessage()
 
 
-class Plan(NamedTuple):
+class MovePlan(NamedTuple):
     tree: Tree
     parents: tuple[str, ...]
     message: str
     author: str = ""
-    new: New | None = None  # files that the tree is the first to name
+    new: NewObjects | None = None  # files that the tree is the first to name
 
 
-Compute = Callable[[On], Awaitable[Plan]]
+Compute = Callable[[On], Awaitable[MovePlan]]
 
 
 @once(same)
@@ -90,22 +92,22 @@ async def merge(
     repository: OpenRepository,
     source: str,
     branch: str,
-    said: Said = NOTHING,
+    said: CommitMessage = NOTHING,
     *,
     actor: Actor,
     strategy: Strategy = ASK,
     squash: bool = False,
     staged_source: bool = False,
-    commit_first: Wish | None = None,
+    commit_first: CommitRequest | None = None,
 ) -> str:
     """Returns the new head. Raises PathConflicts, Dirty for uncommitted changes on the branch (unless they are to be
     committed first) or on the source (unless `staged_source`), NothingToDo, SameRef."""
     theirs = await _source(repository, source, branch, staged_source)
 
-    async def compute(on: On) -> Plan:
+    async def compute(on: On) -> MovePlan:
         joined = await _merged(repository, on, theirs, source, strategy)
         parents = (on.id,) if squash else (on.id, theirs.commit_id)
-        return Plan(joined.tree, parents, f"Merge {source!r} into {branch!r}", new=joined.new)
+        return MovePlan(joined.tree, parents, f"Merge {source!r} into {branch!r}", new=joined.new)
 
     return await move(repository, branch, "merge", compute, said, actor=actor, commit_first=commit_first)
 
@@ -129,25 +131,25 @@ async def revert(
     repository: OpenRepository,
     branch: str,
     ref: str,
-    said: Said = NOTHING,
+    said: CommitMessage = NOTHING,
     *,
     actor: Actor,
     parent: int = 1,
-    commit_first: Wish | None = None,
+    commit_first: CommitRequest | None = None,
 ) -> str:
     """Takes back what that commit changed against its parent. Raises PathConflicts where something else changed the
     same paths since."""
     undone = await repository.resolve(ref)
     title = undone.commit.message.partition("\n")[0]
 
-    async def compute(on: On) -> Plan:
+    async def compute(on: On) -> MovePlan:
         before = parent_of(undone, parent)
         if repository.joins is not None:
             joined = await repository.joins.revert(on, before, undone.commit_id)
         else:
             trees = await repository.tree(undone.commit), await repository.tree(on.look_up(before))
-            joined = Joined(await three_way(repository, trees[0], on, trees[1], "revert"))
-        return Plan(joined.tree, (on.id,), f"Revert {title!r} ({undone.commit_id[:12]})", new=joined.new)
+            joined = JoinResult(await three_way(repository, trees[0], on, trees[1], "revert"))
+        return MovePlan(joined.tree, (on.id,), f"Revert {title!r} ({undone.commit_id[:12]})", new=joined.new)
 
     return await move(repository, branch, "revert", compute, said, actor=actor, commit_first=commit_first)
 
@@ -157,23 +159,23 @@ async def cherry_pick(
     repository: OpenRepository,
     branch: str,
     ref: str,
-    said: Said = NOTHING,
+    said: CommitMessage = NOTHING,
     *,
     actor: Actor,
     parent: int = 1,
-    commit_first: Wish | None = None,
+    commit_first: CommitRequest | None = None,
 ) -> str:
     """Puts what that commit changed against its parent on top of the branch."""
     picked = await repository.resolve(ref)
 
-    async def compute(on: On) -> Plan:
+    async def compute(on: On) -> MovePlan:
         before = parent_of(picked, parent)
         if repository.joins is not None:
             joined = await repository.joins.pick(on, before, picked.commit_id)
         else:
             trees = await repository.tree(on.look_up(before)), await repository.tree(picked.commit)
-            joined = Joined(await three_way(repository, trees[0], on, trees[1], "cherry-pick"))
-        return Plan(joined.tree, (on.id,), picked.commit.message, picked.commit.author, joined.new)
+            joined = JoinResult(await three_way(repository, trees[0], on, trees[1], "cherry-pick"))
+        return MovePlan(joined.tree, (on.id,), picked.commit.message, picked.commit.author, joined.new)
 
     return await move(repository, branch, "cherry-pick", compute, said, actor=actor, commit_first=commit_first)
 
@@ -183,14 +185,14 @@ async def move(
     name: str,
     why: str,
     compute: Compute,
-    said: Said,
+    said: CommitMessage,
     *,
     actor: Actor,
-    commit_first: Wish | None = None,
+    commit_first: CommitRequest | None = None,
 ) -> str:
     """Land what `compute` makes of the head, as one new commit on a branch that has nothing staged."""
 
-    async def prepare(turn: str) -> Prepared | None:
+    async def prepare(turn: str) -> PreparedMove | None:
         refs, mint = await repository.refs()
         branch = refs.branch(name)
         if not branch.layers.empty:
@@ -200,7 +202,7 @@ async def move(
         on = On(branch.head, refs.commit(branch.head), refs.commit, mint)
         commit, new = await _computed(repository, name, why, compute, said, on, actor)
         event = Moved(name, branch.incarnation, on.id, commit.id, why, (commit,), read_at=mint, turn=turn)
-        return Prepared(
+        return PreparedMove(
             event if new is None else msgspec.structs.replace(event, mint=new.mint, closes=new.closes),
             None if commit_first is None else _StillClean(name, pa.array([], pa.string())),
         )
@@ -213,7 +215,7 @@ async def move(
 class _StillClean(PathTest):
     """For a move before which all that is staged is to be committed: of what came to a clean branch meanwhile, too."""
 
-    def check(self, layers: Layers, rules: Rules) -> None:
+    def check(self, layers: Layers, rules: RefsRules) -> None:
         if not layers.empty:
             raise LookAgain(f"something was staged on branch {self._branch!r} meanwhile", hint="try again")
 
@@ -223,11 +225,11 @@ async def _after_commit(
     name: str,
     why: str,
     compute: Compute,
-    said: Said,
-    wish: Wish,
+    said: CommitMessage,
+    wish: CommitRequest,
     turn: str,
     actor: Actor,
-) -> Prepared | None:
+) -> PreparedMove | None:
     """S5: what is staged is committed first, and the move is computed on top of that."""
     try:
         committed = await prepare_commit(repository, name, wish, turn, actor)
@@ -245,7 +247,7 @@ async def _after_commit(
     test = await _test(repository, refs.branch(name).layers, committed, then)
     if test is None:
         return None
-    return Prepared(msgspec.structs.replace(committed, then=then), test, above=committed.seal)
+    return PreparedMove(msgspec.structs.replace(committed, then=then), test, above=committed.seal)
 
 
 async def _test(repository: OpenRepository, layers: Layers, committed: Committed, then: Commit) -> PathTest | None:
@@ -270,8 +272,8 @@ async def changed_paths(repository: OpenRepository, left: Tree, right: Tree) -> 
 
 
 async def _computed(
-    repository: OpenRepository, name: str, why: str, compute: Compute, said: Said, on: On, actor: Actor
-) -> tuple[Commit, New | None]:
+    repository: OpenRepository, name: str, why: str, compute: Compute, said: CommitMessage, on: On, actor: Actor
+) -> tuple[Commit, NewObjects | None]:
     plan = await compute(on)
     if plan.tree.ref.id == on.head.tree and len(plan.parents) == 1:
         raise NothingToDo(f"the {why} would change nothing on branch {name!r}")
@@ -290,7 +292,7 @@ async def _computed(
     return commit, plan.new
 
 
-async def _source(repository: OpenRepository, source: str, branch: str, staged_source: bool) -> Resolved:
+async def _source(repository: OpenRepository, source: str, branch: str, staged_source: bool) -> ResolvedRef:
     refs, _ = await repository.refs()
     theirs = resolve(refs, source, now=repository.clock.wall())
     if theirs.branch is not None and theirs.branch.name == branch:
@@ -300,16 +302,18 @@ async def _source(repository: OpenRepository, source: str, branch: str, staged_s
     return theirs
 
 
-async def _merged(repository: OpenRepository, on: On, theirs: Resolved, source: str, strategy: Strategy) -> Joined:
+async def _merged(
+    repository: OpenRepository, on: On, theirs: ResolvedRef, source: str, strategy: Strategy
+) -> JoinResult:
     if is_ancestor(on.look_up, theirs.commit_id, on.id):
         raise NothingToDo(f"everything in {source!r} is there already", hint="there is nothing to merge")
     if repository.joins is not None:
         return await repository.joins.merge(on, theirs.commit_id, strategy)
     base = await base_tree(repository, on.look_up, on.id, theirs.commit_id, on.mint)
-    return Joined(await three_way(repository, base, on, await repository.tree(theirs.commit), "merge", strategy))
+    return JoinResult(await three_way(repository, base, on, await repository.tree(theirs.commit), "merge", strategy))
 
 
-def parent_of(of: Resolved, number: int) -> str:
+def parent_of(of: ResolvedRef, number: int) -> str:
     parents = of.commit.parents
     if not 1 <= number <= len(parents):
         raise Invalid(f"commit {of.commit_id[:12]} has {len(parents)} parents, and no number {number}")

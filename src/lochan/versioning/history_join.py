@@ -12,7 +12,7 @@ from lochan.tree.tree import Tree
 from lochan.versioning.graph import LookUp
 
 
-class On(NamedTuple):
+class MoveBase(NamedTuple):
     """What a move is computed on: a head, the history behind it, and the number of the state that they are of."""
 
     id: str
@@ -21,29 +21,29 @@ class On(NamedTuple):
     mint: int
 
 
-class New(NamedTuple):
+class NewObjects(NamedTuple):
     """Of data objects that no commit has named before (G3)."""
 
     mint: int  # the least of their files'
     closes: tuple[str, ...] = ()  # jobs that hold them open
 
 
-class Joined(NamedTuple):
+class JoinResult(NamedTuple):
     tree: Tree
-    new: New | None = None
+    new: NewObjects | None = None
 
 
-class Joins(Protocol):
+class HistoryJoins(Protocol):
     """Each gives the head's tree with the change of another history in it. Commits are named by id."""
 
-    async def merge(self, on: On, theirs: str, strategy: Strategy) -> Joined:
+    async def merge(self, on: MoveBase, theirs: str, strategy: Strategy) -> JoinResult:
         """What `theirs` changed since the two parted. REQUIRES: it is no ancestor of the head."""
 
-    async def pick(self, on: On, before: str, after: str) -> Joined:
+    async def pick(self, on: MoveBase, before: str, after: str) -> JoinResult:
         """What `after` changed against `before`."""
 
-    async def revert(self, on: On, before: str, after: str) -> Joined:
+    async def revert(self, on: MoveBase, before: str, after: str) -> JoinResult:
         """Takes back what `after` changed against `before`."""
 
-    async def replay(self, on: On, before: str, after: str, since: tuple[str, str]) -> Joined:
+    async def replay(self, on: MoveBase, before: str, after: str, since: tuple[str, str]) -> JoinResult:
         """As `pick`, for one commit of a rebase: `since` is what it goes onto and what is rebased."""

@@ -79,14 +79,14 @@ async def nothing(repository: OpenRepository, before: CarriedOut) -> None:
     return None
 
 
-class Changes(NamedTuple):
+class StagedChanges(NamedTuple):
     """What a request staged."""
 
     entries: list[Entry]
     deleted: list[str]
 
 
-async def staged_first(repository: OpenRepository, before: CarriedOut) -> Changes:
+async def staged_first(repository: OpenRepository, before: CarriedOut) -> StagedChanges:
     """By the request that was carried out, as the journal has it. Raises Gone where files of it were collected."""
     entries: list[Entry] = []
     deleted: list[str] = []
@@ -100,7 +100,7 @@ async def staged_first(repository: OpenRepository, before: CarriedOut) -> Change
                     deleted.append(change.path)
                 else:
                     entries.append(change)
-    return Changes(entries, deleted)
+    return StagedChanges(entries, deleted)
 
 
 async def entry_first(repository: OpenRepository, before: CarriedOut) -> Entry:

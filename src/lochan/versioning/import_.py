@@ -30,24 +30,24 @@ from lochan.journal.request_key import CarriedOut
 from lochan.store.scratch import place
 from lochan.tree.diff import ADDED, CHANGED, REMOVED, count
 from lochan.tree.tree import Tree
-from lochan.versioning.bodies.outside_files import Outside
-from lochan.versioning.head_moves import NOTHING, Said
+from lochan.versioning.bodies.outside_files import OutsideFiles
+from lochan.versioning.head_moves import NOTHING, CommitMessage
 from lochan.versioning.idempotency import once
-from lochan.versioning.land import PathTest, Prepared, land
+from lochan.versioning.land import PathTest, PreparedMove, land
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.subtree import Part, Wish, common_prefix, compare, same_file
+from lochan.versioning.subtree import SubtreeChanges, SubtreeRequest, common_prefix, compare, same_file
 
 _IN_MEMORY_MAX = 100_000  # entries; 40 MB
 
 Seen = Callable[[int], None]  # told how many files more were found
 
 
-class Source(NamedTuple):
+class ImportSource(NamedTuple):
     url: str  # of a folder or prefix
     to: str  # what the paths begin with, in place of it
 
 
-async def gather(outside: Outside, sources: Sequence[Source], seen: Seen) -> pa.Table:
+async def gather(outside: OutsideFiles, sources: Sequence[ImportSource], seen: Seen) -> pa.Table:
     """All files of the sources as entries (ENTRY_SCHEMA), in path order. Raises NotFound for a source without any,
     Refused for files of a lake, Invalid for names that cannot be kept and for two files at one path."""
     ordered = sorted(sources, key=lambda source: source.to.encode(errors="surrogatepass"))
@@ -59,7 +59,7 @@ async def gather(outside: Outside, sources: Sequence[Source], seen: Seen) -> pa.
         return _in_order(gathered.table())
 
 
-async def _listed_files(outside: Outside, source: Source) -> AsyncIterator[pa.Table]:
+async def _listed_files(outside: OutsideFiles, source: ImportSource) -> AsyncIterator[pa.Table]:
     try:
         async for table in outside.files(source.url, source.to):
             yield table
@@ -133,15 +133,15 @@ def _ascends(paths: pa.ChunkedArray) -> bool:
     return True
 
 
-class Counts(NamedTuple):
+class ImportCounts(NamedTuple):
     added: int = 0
     changed: int = 0
     removed: int = 0
     bytes: int = 0  # of the objects that come in
 
-    def plus(self, part: Part) -> "Counts":
+    def plus(self, part: SubtreeChanges) -> "ImportCounts":
         kinds = {each["values"]: each["counts"] for each in pc.value_counts(part.kinds).to_pylist()}
-        return Counts(
+        return ImportCounts(
             self.added + kinds.get(ADDED, 0),
             self.changed + kinds.get(CHANGED, 0),
             self.removed + kinds.get(REMOVED, 0),
@@ -149,36 +149,36 @@ class Counts(NamedTuple):
         )
 
 
-class Gathered(NamedTuple):
+class ImportPlan(NamedTuple):
     """What was found outside, and how it is to come in."""
 
     why: str  # import, ingest
-    sources: Sequence[Source]
+    sources: Sequence[ImportSource]
     files: pa.Table  # ENTRY_SCHEMA, in path order
-    wish: Wish
+    wish: SubtreeRequest
 
 
-class Landed(NamedTuple):
+class ImportResult(NamedTuple):
     commit: str
-    counts: Counts
+    counts: ImportCounts
 
 
 async def for_import(
-    repository: OpenRepository, sources: Sequence[Source], seen: Seen = lambda count: None
-) -> Gathered:
+    repository: OpenRepository, sources: Sequence[ImportSource], seen: Seen = lambda count: None
+) -> ImportPlan:
     prefix = common_prefix([source.to for source in sources])
-    return Gathered("import", sources, await _files(repository, sources, seen), Wish(prefix))
+    return ImportPlan("import", sources, await _files(repository, sources, seen), SubtreeRequest(prefix))
 
 
 async def for_ingest(
-    repository: OpenRepository, source: Source, *, keep_removed: bool = False, seen: Seen = lambda count: None
-) -> Gathered:
+    repository: OpenRepository, source: ImportSource, *, keep_removed: bool = False, seen: Seen = lambda count: None
+) -> ImportPlan:
     """A source without a single file is refused: more likely it was mistyped than emptied."""
     files = await _files(repository, [source], seen)
-    return Gathered("ingest", [source], files, Wish(source.to, same_file, not keep_removed))
+    return ImportPlan("ingest", [source], files, SubtreeRequest(source.to, same_file, not keep_removed))
 
 
-async def differences(repository: OpenRepository, branch: str, gathered: Gathered) -> AsyncIterator[Part]:
+async def differences(repository: OpenRepository, branch: str, gathered: ImportPlan) -> AsyncIterator[SubtreeChanges]:
     """What landing it would change now."""
     refs, _ = await repository.refs()
     tree = await repository.tree(refs.commit(refs.branch(branch).head))
@@ -186,21 +186,21 @@ async def differences(repository: OpenRepository, branch: str, gathered: Gathere
         yield part
 
 
-async def _landed_first(repository: OpenRepository, before: CarriedOut) -> Landed:
+async def _landed_first(repository: OpenRepository, before: CarriedOut) -> ImportResult:
     made = repository.folded().recorded(before.result)
     trees = await repository.tree(repository.folded().recorded(made.parents[0])), await repository.tree(made)
     found = await count(repository.trees, *trees)
-    return Landed(before.result, Counts(found.added, found.changed, found.removed, found.bytes_added))
+    return ImportResult(before.result, ImportCounts(found.added, found.changed, found.removed, found.bytes_added))
 
 
 @once(_landed_first)
 async def bring_in(
-    repository: OpenRepository, branch: str, gathered: Gathered, said: Said = NOTHING, *, actor: Actor
-) -> Landed:
+    repository: OpenRepository, branch: str, gathered: ImportPlan, said: CommitMessage = NOTHING, *, actor: Actor
+) -> ImportResult:
     """Raises NothingToDo, PathsInTheWay for paths with uncommitted changes."""
-    counts = Counts()
+    counts = ImportCounts()
 
-    async def prepare(turn: str) -> Prepared:
+    async def prepare(turn: str) -> PreparedMove:
         nonlocal counts
         refs, mint = await repository.refs()
         found = refs.branch(branch)
@@ -215,21 +215,21 @@ async def bring_in(
         event = Moved(
             branch, found.incarnation, found.head, commit.id, gathered.why, (commit,), read_at=mint, turn=turn
         )
-        return Prepared(event, await _test(repository, branch, changes["path"].combine_chunks()))
+        return PreparedMove(event, await _test(repository, branch, changes["path"].combine_chunks()))
 
     id: str = await land(repository, branch, prepare, actor=actor)
     fp("import.landed")
-    return Landed(id, counts)
+    return ImportResult(id, counts)
 
 
-async def _files(repository: OpenRepository, sources: Sequence[Source], seen: Seen) -> pa.Table:
+async def _files(repository: OpenRepository, sources: Sequence[ImportSource], seen: Seen) -> pa.Table:
     if repository.outside is None:
         raise Invalid("files outside the lake cannot be reached from here", hint="nobody told how to open them")
     return await gather(repository.outside, sources, seen)
 
 
-async def _changes(base: Tree, gathered: Gathered) -> tuple[pa.Table, Counts]:
-    counts = Counts()
+async def _changes(base: Tree, gathered: ImportPlan) -> tuple[pa.Table, ImportCounts]:
+    counts = ImportCounts()
     tables = []
     async for part in compare(base, gathered.files, gathered.wish):
         tables.append(part.changes)
@@ -245,12 +245,12 @@ async def _test(repository: OpenRepository, branch: str, changed: pa.StringArray
     return test
 
 
-def _said(gathered: Gathered, said: Said) -> Said:
+def _said(gathered: ImportPlan, said: CommitMessage) -> CommitMessage:
     what = ", ".join(source.url for source in gathered.sources)
     return said if said.message else said._replace(message=f"{gathered.why.capitalize()} {what}")
 
 
-def _commit(tree: Tree, id: str, head: Commit, said: Said, actor: Actor, now: int) -> Commit:
+def _commit(tree: Tree, id: str, head: Commit, said: CommitMessage, actor: Actor, now: int) -> Commit:
     return Commit(
         parents=(id,),
         author=said.author or actor.name,

@@ -20,11 +20,11 @@ from lochan.formats.record import Actor
 from lochan.formats.run import ascends
 from lochan.staging.layers import Layers
 from lochan.staging.view import View
-from lochan.versioning.branch_queue import Queue
+from lochan.versioning.branch_queue import BranchQueue
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.state.refs import Refs
 from lochan.versioning.state.refs_state import Busy
-from lochan.versioning.state.rules import Rules
+from lochan.versioning.state.rules import RefsRules
 
 _LISTED = 1_000
 _TRIES_MAX = 1_000  # the first in the queue needs one, unless it is sent away; this ends what would go on for ever
@@ -52,7 +52,7 @@ class PathTest:
             raise self._in_the_way(staged.slice(0, _LISTED).to_pylist(), len(staged))
         self._looked = layers
 
-    def check(self, layers: Layers, rules: Rules) -> None:
+    def check(self, layers: Layers, rules: RefsRules) -> None:
         """At the append. Raises PathsInTheWay or LookAgain."""
         if not rules.moves_spare_staged_paths():
             return
@@ -93,7 +93,7 @@ class _Paths:
         return path.encode()
 
 
-class Prepared(NamedTuple):
+class PreparedMove(NamedTuple):
     """A head move with all its files written."""
 
     event: Event
@@ -101,7 +101,7 @@ class Prepared(NamedTuple):
     above: int = 0  # of a commit: the seal; only what was staged after it counts
 
 
-Prepare = Callable[[str], Awaitable[Prepared | None]]
+Prepare = Callable[[str], Awaitable[PreparedMove | None]]
 
 
 async def land(
@@ -115,7 +115,7 @@ async def land(
 ) -> Any:
     """What the event's fold answers. `prepare` is given the turn that its events must name, and asked again after every
     lost race; None says that it saw itself that it lost. Its errors, but for those of a lost race, are the answer."""
-    queue = Queue(repository, branch, actor)
+    queue = BranchQueue(repository, branch, actor)
     try:
         for _ in range(_TRIES_MAX):
             try:
@@ -125,16 +125,16 @@ async def land(
                     queue.landed()
                     return result
             except (ConcurrentCommit, Busy) as error:
-                if isinstance(error, Final):
+                if isinstance(error, FinalConflict):
                     raise
             await queue.wait()
-        raise Final(f"branch {branch!r} was moved {_TRIES_MAX} times meanwhile", hint="try again")
+        raise FinalConflict(f"branch {branch!r} was moved {_TRIES_MAX} times meanwhile", hint="try again")
     finally:
         await queue.leave()
 
 
 async def _append(
-    repository: OpenRepository, branch: str, prepared: Prepared, actor: Actor, key: str, fingerprint: bytes
+    repository: OpenRepository, branch: str, prepared: PreparedMove, actor: Actor, key: str, fingerprint: bytes
 ) -> Any:
     def decide(refs: Refs) -> Sequence[Event]:
         if prepared.test is not None:
@@ -150,5 +150,5 @@ async def _append(
     return result
 
 
-class Final(ConcurrentCommit):
+class FinalConflict(ConcurrentCommit):
     """What no second try can mend: the changes no longer apply."""

@@ -20,8 +20,8 @@ from lochan.journal.request_key import CarriedOut
 from lochan.store.protocol import Stat
 from lochan.versioning.bodies import tokens
 from lochan.versioning.bodies.outside_files import plain_etag
-from lochan.versioning.bodies.tokens import Token
-from lochan.versioning.copy import SAME, Told, retold
+from lochan.versioning.bodies.tokens import AddressToken
+from lochan.versioning.copy import SAME, CopyOptions, retold
 from lochan.versioning.idempotency import entry_first, once
 from lochan.versioning.names import check_key
 from lochan.versioning.open_repository import OpenRepository
@@ -32,24 +32,24 @@ _HASHED_BYTES_MAX = 64 << 20  # a larger file is read only to see whether it is 
 _MD5 = re.compile(r"[0-9a-f]{32}")
 
 
-class Address(NamedTuple):
+class PhysicalAddress(NamedTuple):
     token: str
     address: str  # in the lake
     url: str  # where the bytes are to be put
     expires: int  # microseconds since 1970
 
 
-class Declared(NamedTuple):
+class LinkOptions(NamedTuple):
     """What the client says that it has put there."""
 
     size: int | None = None
     checksum: str | None = None  # MD5, in hex
 
 
-NOTHING = Declared()
+NOTHING = LinkOptions()
 
 
-async def _address_first(repository: OpenRepository, before: CarriedOut) -> Address:
+async def _address_first(repository: OpenRepository, before: CarriedOut) -> PhysicalAddress:
     held = repository.folded().collection.held(before.result)
     if held is None:
         raise Gone("the address that this key was used for has been linked or has expired", hint="ask for a new one")
@@ -59,7 +59,7 @@ async def _address_first(repository: OpenRepository, before: CarriedOut) -> Addr
 @once(_address_first)
 async def physical_address(
     repository: OpenRepository, branch: str, path: str, *, actor: Actor, expires_s: float = EXPIRES_S
-) -> Address:
+) -> PhysicalAddress:
     """An address of which nobody else knows, for bytes that the client itself will put there."""
     check_key(path)
     refs, mint = await repository.refs()
@@ -73,9 +73,13 @@ async def physical_address(
     return await _issued(repository, id, branch, path, address, expires)
 
 
-async def _issued(repository: OpenRepository, id: str, branch: str, path: str, address: str, expires: int) -> Address:
-    token = Token(id, repository.repository.id, branch, path, address, expires)
-    return Address(tokens.issue(await repository.token_key.get(), token), address, _url(repository, address), expires)
+async def _issued(
+    repository: OpenRepository, id: str, branch: str, path: str, address: str, expires: int
+) -> PhysicalAddress:
+    token = AddressToken(id, repository.repository.id, branch, path, address, expires)
+    return PhysicalAddress(
+        tokens.issue(await repository.token_key.get(), token), address, _url(repository, address), expires
+    )
 
 
 @once(entry_first)
@@ -86,8 +90,8 @@ async def link(
     token: str,
     *,
     actor: Actor,
-    declared: Declared = NOTHING,
-    told: Told = SAME,
+    declared: LinkOptions = NOTHING,
+    told: CopyOptions = SAME,
 ) -> Entry:
     """What was put at the token's address becomes the object at the path. Raises Refused for a token that is not good
     for this or was used already, NotFound while nothing is there, Invalid for bytes that are not as declared."""
@@ -110,7 +114,7 @@ async def link(
 
 @once(entry_first)
 async def stage(
-    repository: OpenRepository, branch: str, path: str, url: str, *, actor: Actor, told: Told = SAME
+    repository: OpenRepository, branch: str, path: str, url: str, *, actor: Actor, told: CopyOptions = SAME
 ) -> Entry:
     """The file at a URL outside the lake becomes the object at the path, without a copy. Raises NotFound, and Refused
     for a file of this lake or another one."""
@@ -127,7 +131,7 @@ async def stage(
     return entry
 
 
-async def _entry(repository: OpenRepository, path: str, stat: Stat, declared: Declared) -> Entry:
+async def _entry(repository: OpenRepository, path: str, stat: Stat, declared: LinkOptions) -> Entry:
     if declared.size not in (None, stat.size):
         raise Invalid(f"{path!r}: {stat.size} bytes were put there, not {declared.size}", hint="put them again")
     etag, sha256 = plain_etag(stat.etag), b""

@@ -18,11 +18,11 @@ from lochan.formats.repository_events import Staged
 from lochan.journal.request_key import CarriedOut
 from lochan.staging.inline import Inline
 from lochan.staging.layers import Layers
-from lochan.staging.listing import Page
+from lochan.staging.listing import ListingPage
 from lochan.versioning.idempotency import entry_first, nothing, once, staged_first
 from lochan.versioning.names import check_key
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.state.branch import Branch
+from lochan.versioning.state.branch import BranchState
 from lochan.versioning.state.refs import Refs
 from lochan.versioning.workspaces import write
 
@@ -125,7 +125,7 @@ def read(
 
 async def list_objects(
     repository: OpenRepository, ref: str, prefix: str = "", after: str = "", delimiter: str = "", limit: int = 1_000
-) -> Page:
+) -> ListingPage:
     view = await repository.view(await repository.resolve(ref, workspaces=True))
     return await view.list(prefix, after, delimiter, limit)
 
@@ -206,7 +206,7 @@ async def submit_if(
 
 
 class _Seen(NamedTuple):
-    branch: Branch
+    branch: BranchState
     path: str
     entry: Entry | None
     check: Check
@@ -225,7 +225,7 @@ def _decided(seen: _Seen, events: Sequence[Event], also: Callable[[Refs], None],
     return events
 
 
-def _below(branch: Branch) -> tuple[object, ...]:
+def _below(branch: BranchState) -> tuple[object, ...]:
     """Where everything else comes from than from the newest inline changes."""
     return branch.incarnation, branch.head, branch.layers.runs
 

@@ -24,16 +24,16 @@ from lochan.tree.cut import STANDARD as STANDARD_CUT
 from lochan.tree.tree import Tree
 from lochan.tree.trees import Trees
 from lochan.versioning.bodies.address import STANDARD, BodySettings
-from lochan.versioning.bodies.outside_files import Outside
+from lochan.versioning.bodies.outside_files import OutsideFiles
 from lochan.versioning.bodies.read import BodyReader
 from lochan.versioning.bodies.tokens import TokenKey
 from lochan.versioning.bodies.write import Bodies
-from lochan.versioning.history_join import Joins
+from lochan.versioning.history_join import HistoryJoins
 from lochan.versioning.repositories import POOL, Repository
-from lochan.versioning.resolve import Resolved, resolve
+from lochan.versioning.resolve import ResolvedRef, resolve
 from lochan.versioning.state.refs import Refs
-from lochan.versioning.state.workspaces import Workspace
-from lochan.versioning.workspaces.folder import Folder
+from lochan.versioning.state.workspaces import WorkspaceState
+from lochan.versioning.workspaces.folder import WorkspaceFolder
 
 Decide = Callable[[Refs], Sequence[Event]]
 
@@ -48,7 +48,7 @@ class OpenRepository:
         ids: Ids,
         *,
         writer: str,
-        outside: Outside | None,
+        outside: OutsideFiles | None,
         settings: BodySettings = STANDARD,
         cache: ArrowCache | None = None,
         verified: VerifiedFiles | None = None,
@@ -73,7 +73,7 @@ class OpenRepository:
         self.token_key = TokenKey(store, clock, ids)
         self.outside = outside
         self.reader = BodyReader(store, outside, verified=verified)
-        self.joins: Joins | None = None  # how trees are joined, if not path by path
+        self.joins: HistoryJoins | None = None  # how trees are joined, if not path by path
         self.staged: Callable[[str], None] = lambda branch: None  # told of every branch that was written to
         self.closing: Callable[[], Awaitable[None]] | None = None
 
@@ -94,14 +94,14 @@ class OpenRepository:
         """For an event that depends on the very state it is added to; asked again after a lost race."""
         return await self.journal.submit(AppendRequest(actor, lambda state: decide(state.of(Refs)), key, fingerprint))
 
-    async def resolve(self, ref: str, *, workspaces: bool = False) -> Resolved:
+    async def resolve(self, ref: str, *, workspaces: bool = False) -> ResolvedRef:
         refs, _ = await self.refs()
         return resolve(refs, ref, workspaces=workspaces, now=self.clock.wall())
 
     async def tree(self, commit: Commit) -> Tree:
         return await self.trees.open(TreeRef(commit.tree, commit.tree_file))
 
-    async def view(self, resolved: Resolved) -> View:
+    async def view(self, resolved: ResolvedRef) -> View:
         """What a reader of that ref sees; of a branch, with what is staged on it unless told otherwise."""
         if resolved.workspace is not None:
             return await self.view_in(resolved.workspace, resolved.commit)
@@ -114,18 +114,18 @@ class OpenRepository:
         base = await self.tree(commit)
         return View(layers, base, self.runs, await over.opened(layers, base, self.trees))
 
-    async def view_in(self, workspace: Workspace, fork: Commit) -> View:
+    async def view_in(self, workspace: WorkspaceState, fork: Commit) -> View:
         """A file, where there is one that is not hidden; else what is staged in the workspace; else the commit that it
         was opened on."""
         return View(workspace.layers, await self.tree(fork), self.runs, above=self.shown_folder(workspace))
 
-    def folder(self, workspace: str) -> Folder:
+    def folder(self, workspace: str) -> WorkspaceFolder:
         """All its files, hidden or not."""
-        return Folder(self.store, self.repository.id, workspace)
+        return WorkspaceFolder(self.store, self.repository.id, workspace)
 
-    def shown_folder(self, workspace: Workspace) -> Folder:
+    def shown_folder(self, workspace: WorkspaceState) -> WorkspaceFolder:
         """The files that a reader of the workspace sees at that moment."""
-        return Folder(self.store, self.repository.id, workspace.id, workspace.hidden)
+        return WorkspaceFolder(self.store, self.repository.id, workspace.id, workspace.hidden)
 
     async def close(self) -> None:
         if self.closing is not None:

@@ -10,7 +10,7 @@ from lochan.formats.events import Event
 from lochan.formats.lake_events import RepositoryCreated, RepositoryDeleted, RepositoryRenamed
 from lochan.formats.pool_settings import PoolSettings
 from lochan.journal.state import EventPosition, StatePart
-from lochan.journal.table import Table
+from lochan.journal.table import FoldTable
 from lochan.versioning.names import check_pool_name, check_ref_name, check_repository_name
 
 FILES, POOL = "files", "pool"
@@ -35,8 +35,8 @@ class Repositories(StatePart):
     events: ClassVar[tuple[type[Event], ...]] = (RepositoryCreated, RepositoryDeleted, RepositoryRenamed)
 
     def __init__(self) -> None:
-        self._by_name: Table[str, Repository] = Table()
-        self._name_of: Table[str, str] = Table()
+        self._by_name: FoldTable[str, Repository] = FoldTable()
+        self._name_of: FoldTable[str, str] = FoldTable()
 
     def find(self, name: str) -> Repository | None:
         return self._by_name.get(name)

@@ -21,7 +21,7 @@ from lochan.versioning.names import check_key
 from lochan.versioning.objects import Check, submit_if
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.state.refs import Refs
-from lochan.versioning.state.uploads import Part, Upload
+from lochan.versioning.state.uploads import OpenUpload, UploadPart
 from lochan.versioning.workspaces.write import check_hidden
 
 PARTS_MAX = 10_000
@@ -31,7 +31,7 @@ OBJECT_BYTES_MAX = 5 << 40
 _NONE: Mapping[str, str] = {}
 
 
-class Wanted(NamedTuple):
+class PartRequest(NamedTuple):
     """A part as the completing request names it."""
 
     number: int
@@ -72,7 +72,7 @@ async def put_part(
     checksums: Mapping[str, str | None] = _NONE,
     verify: Callable[[Mapping[str, str]], None] = lambda found: None,
     whole: Callable[[bytes], None] | None = None,
-) -> Part:
+) -> UploadPart:
     """`verify` is given the checksums that were found, `whole` the SHA-256, before anything is known of the part."""
     _check_number(number)
     refs, mint = await repository.refs()
@@ -96,7 +96,7 @@ async def copy_part(
     read_at: int,
     actor: Actor,
     checksums: Mapping[str, str] = _NONE,
-) -> Part:
+) -> UploadPart:
     """A span of an object of the same repository, by reference. `etag` and `checksums` are of those bytes; `read_at` is
     the number of the state that the object was found in (G4)."""
     _check_number(number)
@@ -108,7 +108,7 @@ async def copy_part(
 async def complete(
     repository: OpenRepository,
     id: str,
-    wanted: Sequence[Wanted],
+    wanted: Sequence[PartRequest],
     *,
     actor: Actor,
     check: Check | None = None,
@@ -142,10 +142,10 @@ async def complete(
 
 async def _into_workspace(
     repository: OpenRepository,
-    upload: Upload,
+    upload: OpenUpload,
     entry: Entry,
     read_at: int,
-    wanted: Sequence[Wanted],
+    wanted: Sequence[PartRequest],
     unchanged: Callable[[Refs], None],
     actor: Actor,
 ) -> Entry:
@@ -168,7 +168,7 @@ async def abort(repository: OpenRepository, id: str, *, actor: Actor) -> None:
     await repository.submit(actor, UploadAborted(id))
 
 
-async def uploads(repository: OpenRepository) -> list[Upload]:
+async def uploads(repository: OpenRepository) -> list[OpenUpload]:
     refs, _ = await repository.refs()
     return refs.uploads.all()
 
@@ -179,7 +179,7 @@ def multipart_etag(etags: Sequence[str]) -> str:
     return f"{hashlib.md5(digests, usedforsecurity=False).hexdigest()}-{len(etags)}"
 
 
-async def _put(repository: OpenRepository, event: PartPut, actor: Actor) -> Part:
+async def _put(repository: OpenRepository, event: PartPut, actor: Actor) -> UploadPart:
     await repository.submit(actor, event)
     put = repository.folded().uploads.part(event.upload, event.number)
     if put is None:  # completed or aborted by another, in the instant since
@@ -187,7 +187,7 @@ async def _put(repository: OpenRepository, event: PartPut, actor: Actor) -> Part
     return put
 
 
-async def _completed_before(repository: OpenRepository, id: str, wanted: Sequence[Wanted], actor: Actor) -> Entry:
+async def _completed_before(repository: OpenRepository, id: str, wanted: Sequence[PartRequest], actor: Actor) -> Entry:
     """The journal knows by the key whether this very request was carried out. Raises NotFound if it was not."""
 
     def decide(refs: Refs) -> Sequence[Event]:
@@ -198,7 +198,7 @@ async def _completed_before(repository: OpenRepository, id: str, wanted: Sequenc
     return Entry("", (), 0, "", multipart_etag([part.etag for part in wanted]), 0)
 
 
-def _unchanged(id: str, parts: Sequence[Part]) -> Callable[[Refs], None]:
+def _unchanged(id: str, parts: Sequence[UploadPart]) -> Callable[[Refs], None]:
     """That no part was put anew between the look at them and the append."""
 
     def check(refs: Refs) -> None:
@@ -209,7 +209,7 @@ def _unchanged(id: str, parts: Sequence[Part]) -> Callable[[Refs], None]:
     return check
 
 
-def _chosen(refs: Refs, id: str, wanted: Sequence[Wanted]) -> list[Part]:
+def _chosen(refs: Refs, id: str, wanted: Sequence[PartRequest]) -> list[UploadPart]:
     if not wanted:
         raise BadPart("no part was named")
     parts = []
@@ -228,7 +228,7 @@ def _chosen(refs: Refs, id: str, wanted: Sequence[Wanted]) -> list[Part]:
     return parts
 
 
-def _entry(upload: Upload, parts: Sequence[Part], now: int) -> Entry:
+def _entry(upload: OpenUpload, parts: Sequence[UploadPart], now: int) -> Entry:
     opened = upload.opened
     size = sum(part.size for part in parts)
     if size > OBJECT_BYTES_MAX:
@@ -247,7 +247,7 @@ def _entry(upload: Upload, parts: Sequence[Part], now: int) -> Entry:
     )
 
 
-def _fingerprint(wanted: Sequence[Wanted]) -> bytes:
+def _fingerprint(wanted: Sequence[PartRequest]) -> bytes:
     text = ",".join(f"{part.number}:{part.etag}" for part in wanted)
     return hashlib.sha256(text.encode()).digest()
 

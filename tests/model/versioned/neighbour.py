@@ -14,7 +14,7 @@ from lochan.ids import Ids
 from lochan.lake import Lake
 from lochan.store.open import open_store, stack
 from lochan.versioning import branches, copy, head_moves, objects, stash, upkeep
-from lochan.versioning.commit import Wish, commit
+from lochan.versioning.commit import CommitRequest, commit
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.workspaces import commit as committing
 from lochan.versioning.workspaces import registry, write
@@ -72,7 +72,7 @@ class Neighbour:
 
     async def _commit(self) -> None:
         try:
-            id, _ = await commit(self._at, "main", Wish(f"{self._who} {self._count}"), actor=ANN)
+            id, _ = await commit(self._at, "main", CommitRequest(f"{self._who} {self._count}"), actor=ANN)
         except NothingToDo:
             return  # somebody else has just committed it
         self._left.commits.append(id)
@@ -80,9 +80,9 @@ class Neighbour:
     async def _merge(self) -> None:
         path, data = self._path("branch"), self._data()
         await objects.put(self._at, self._who, path, once(data), actor=ANN)
-        await commit(self._at, self._who, Wish("mine"), actor=ANN)
+        await commit(self._at, self._who, CommitRequest("mine"), actor=ANN)
         self._own[path] = data
-        first = Wish(f"before {self._who} {self._count}", allow_empty=True)
+        first = CommitRequest(f"before {self._who} {self._count}", allow_empty=True)
         self._left.commits.append(await head_moves.merge(self._at, self._who, "main", actor=ANN, commit_first=first))
         self._left.files.update(self._own)
 
@@ -90,7 +90,7 @@ class Neighbour:
         path, data = self._path("workspace"), self._data()
         opened = await registry.open_workspace(self._at, "main", actor=ANN)
         await write.put(self._at, opened.id, path, once(data), actor=ANN)
-        id, _ = await committing.commit(self._at, opened.id, Wish("workspace"), actor=ANN, everything=True)
+        id, _ = await committing.commit(self._at, opened.id, CommitRequest("workspace"), actor=ANN, everything=True)
         self._left.commits.append(id)
         self._left.files[path] = data
 

@@ -12,7 +12,7 @@ from lochan.formats import lake_file
 from lochan.ids import Ids
 from lochan.journal.journal import Settings
 from lochan.journal.open import Journals
-from lochan.lake import LAKE_JOURNAL, Lake, World
+from lochan.lake import LAKE_JOURNAL, Lake, LakeOptions
 from lochan.store.faults import FITTING, StoreFault
 from lochan.store.memory import MemoryStore
 from lochan.store.open import stack
@@ -20,7 +20,7 @@ from lochan.store.protocol import Store
 from lochan.store.threads import Threads
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.repositories import Repositories
-from lochan.versioning.upkeep import Upkeep
+from lochan.versioning.upkeep import StagingUpkeep
 from tests.model.versioned.verbs import ANN, TINY, play
 from tests.model.versioned.wishes import FOLDERS, Wish
 
@@ -129,7 +129,7 @@ class Place:
         self._lakes[number] = await self._opened(number)
         opened = await self._lakes[number].open_repository("demo-repo")
         if upkeep:  # which compacts behind every write
-            behind = Upkeep(opened, TINY)
+            behind = StagingUpkeep(opened, TINY)
             opened.staged, opened.closing = behind.touched, behind.close
         self.repositories[number] = opened
 
@@ -159,7 +159,7 @@ class Place:
         file = lake_file.decode(await store.get(lake_file.PATH), store.url)
         journals = Journals(store, file, "", self.clock, self._ids, _SETTINGS, self._alarm, group=_GROUP)
         own = await journals.open(LAKE_JOURNAL, (Repositories, Access))
-        return Lake(store, file, journals, own, self.clock, self._ids, World(lambda url: self._outside))
+        return Lake(store, file, journals, own, self.clock, self._ids, LakeOptions(lambda url: self._outside))
 
 
 async def _begin(repository: OpenRepository) -> None:

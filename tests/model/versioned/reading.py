@@ -60,7 +60,7 @@ class Reading:
             read_only,
         ), number
 
-    async def _workspace(self, at: OpenRepository, refs: Refs, found: workspaces.Workspace) -> Workspace:
+    async def _workspace(self, at: OpenRepository, refs: Refs, found: workspaces.WorkspaceState) -> Workspace:
         folder = at.shown_folder(found)
         files = {stat.path[len(folder.root) :]: stat.path async for stats in folder.stats() for stat in stats}
         staged = await self._staged(at, refs, found.fork, found.layers)

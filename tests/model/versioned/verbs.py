@@ -8,14 +8,14 @@ from lochan.formats.entry import Entry, Tombstone
 from lochan.formats.record import Actor
 from lochan.formats.repository_events import RunsStaged
 from lochan.formats.run import changes_table
-from lochan.staging.compaction import Limits
+from lochan.staging.compaction import CompactionLimits
 from lochan.tree.merge import Strategy
 from lochan.versioning import branch_protection, branches, copy, head_moves, import_, links, objects, upkeep
 from lochan.versioning import stash as stashing
-from lochan.versioning.commit import Wish as CommitWish
+from lochan.versioning.commit import CommitRequest as CommitWish
 from lochan.versioning.commit import commit
-from lochan.versioning.head_moves import Said
-from lochan.versioning.import_ import Source
+from lochan.versioning.head_moves import CommitMessage
+from lochan.versioning.import_ import ImportSource
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.rebase import rebase
 from lochan.versioning.workspaces import commit as committing
@@ -23,7 +23,7 @@ from lochan.versioning.workspaces import registry, write
 from tests.model.versioned.wishes import DEFAULT, Wish
 
 ANN = Actor("ann", "test", "here")
-TINY = Limits(inline_count=1, runs=1, ratio=4, tombstones=1)
+TINY = CompactionLimits(inline_count=1, runs=1, ratio=4, tombstones=1)
 NOT_DONE = "not done"  # it failed, and says that nothing has happened
 UNKNOWN = "unknown"  # it failed, and nobody can tell
 
@@ -146,7 +146,7 @@ async def _merge(
             at,
             ref,
             branch,
-            Said(name),
+            CommitMessage(name),
             actor=ANN,
             strategy=Strategy(strategy),
             squash=squash,
@@ -157,12 +157,14 @@ async def _merge(
 
 
 async def _revert(at: OpenRepository, name: str, branch: str, ref: str, first: tuple[str, ...] | None) -> str:
-    return NewCommit(await head_moves.revert(at, branch, ref, Said(name), actor=ANN, commit_first=_first(first, name)))
+    return NewCommit(
+        await head_moves.revert(at, branch, ref, CommitMessage(name), actor=ANN, commit_first=_first(first, name))
+    )
 
 
 async def _cherry_pick(at: OpenRepository, name: str, branch: str, ref: str, first: tuple[str, ...] | None) -> str:
     return NewCommit(
-        await head_moves.cherry_pick(at, branch, ref, Said(name), actor=ANN, commit_first=_first(first, name))
+        await head_moves.cherry_pick(at, branch, ref, CommitMessage(name), actor=ANN, commit_first=_first(first, name))
     )
 
 
@@ -171,9 +173,9 @@ def _first(patterns: tuple[str, ...] | None, name: str) -> CommitWish | None:
 
 
 async def _bring_in(at: OpenRepository, name: str, branch: str, url: str, to: str, whole: bool) -> str:
-    source = Source(url, to)
+    source = ImportSource(url, to)
     gathered = await (import_.for_ingest(at, source) if whole else import_.for_import(at, [source]))
-    return NewCommit((await import_.bring_in(at, branch, gathered, Said(name), actor=ANN)).commit)
+    return NewCommit((await import_.bring_in(at, branch, gathered, CommitMessage(name), actor=ANN)).commit)
 
 
 async def _rebase(at: OpenRepository, name: str, branch: str, ref: str) -> str:

@@ -9,7 +9,7 @@ from lochan.pools.landing import Swap, add_objects, change_objects, replace_obje
 from lochan.pools.objects import entries
 from lochan.tree.tree import Tree
 from lochan.versioning import branches, head_moves, objects
-from lochan.versioning.history_join import On
+from lochan.versioning.history_join import MoveBase
 from tests.sim.pools.place import PoolPlace
 from tests.sim.pools.rows import rows_of
 from tests.sim.versioning.asking import Asking
@@ -38,7 +38,7 @@ class PoolClient(Asking):
     async def delete(self, branch: str, prefix: str) -> bool | None:
         """Rows that begin so, wherever they lie."""
 
-        async def decide(on: On, tree: Tree) -> Swap:
+        async def decide(on: MoveBase, tree: Tree) -> Swap:
             hit = [each for each in await self._objects(tree) if any(row.startswith(prefix) for row in rows_of([each]))]
             rows = [row for row in rows_of(hit) if not row.startswith(prefix)]
             return Swap(hit, [self.place.object(rows)] if rows else [])

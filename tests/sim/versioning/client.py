@@ -9,7 +9,7 @@ from lochan.formats.entry import ENTRY_SCHEMA, Tombstone
 from lochan.formats.record import Actor
 from lochan.formats.repository_events import RunsStaged
 from lochan.formats.run import changes_table
-from lochan.staging.compaction import Limits
+from lochan.staging.compaction import CompactionLimits
 from lochan.tree.merge import Strategy
 from lochan.versioning import branches, commit, head_moves, import_, objects, rebase, stash, subtree, upkeep
 from lochan.versioning.workspaces import commit as committing
@@ -53,7 +53,7 @@ class Client(Reading):
         return await self.ask(Wish("delete", branch), remove)
 
     async def commit(self, branch: str, *paths: str) -> bool | None:
-        wish = commit.Wish("c", paths=paths)
+        wish = commit.CommitRequest("c", paths=paths)
         return await self.ask(
             Wish("commit", branch, paths=paths),
             lambda actor: commit.commit(self.repository, branch, wish, actor=actor),
@@ -79,7 +79,7 @@ class Client(Reading):
 
     async def merge_committing(self, source: str, branch: str, strategy: str = ASK) -> bool | None:
         """What is staged on the branch is committed first, in the same event."""
-        first = commit.Wish("first")
+        first = commit.CommitRequest("first")
         return await self.ask(
             Wish("merge", branch, source=source, strategy=strategy, commits_first=True),
             lambda actor: head_moves.merge(
@@ -103,10 +103,12 @@ class Client(Reading):
         """An import, with made-up files."""
         entries = [self.entry(path) for path in paths]
         files = changes_table(entries).select(ENTRY_SCHEMA.names)
-        gathered = import_.Gathered("import", (), files, subtree.Wish(""))
+        gathered = import_.ImportPlan("import", (), files, subtree.SubtreeRequest(""))
         return await self.ask(
             Wish("import", branch, puts={entry.path: entry.checksum for entry in entries}),
-            lambda actor: import_.bring_in(self.repository, branch, gathered, head_moves.Said("import"), actor=actor),
+            lambda actor: import_.bring_in(
+                self.repository, branch, gathered, head_moves.CommitMessage("import"), actor=actor
+            ),
         )
 
     async def reset(self, branch: str) -> bool | None:
@@ -162,7 +164,7 @@ class Client(Reading):
         return await self.ask(Wish("delete in", workspace=workspace), remove)
 
     async def commit_workspace(self, workspace: str) -> bool | None:
-        wish = commit.Wish("w")
+        wish = commit.CommitRequest("w")
         return await self.ask(
             Wish("workspace", workspace=workspace),
             lambda actor: committing.commit(self.repository, workspace, wish, actor=actor, everything=True),
@@ -199,7 +201,7 @@ class Client(Reading):
         )
 
     # --- upkeep ------------------------------------------------------------------------------------------------------
-    async def compact(self, branch: str, limits: Limits = EAGER) -> bool:
+    async def compact(self, branch: str, limits: CompactionLimits = EAGER) -> bool:
         """One step; False: nothing was done."""
         try:
             done = await upkeep.compact(self.repository, branch, limits)

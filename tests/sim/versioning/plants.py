@@ -23,14 +23,14 @@ from lochan.versioning import head_moves
 from lochan.versioning.land import PathTest
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.state.refs import Refs
-from lochan.versioning.state.rules import Rules
+from lochan.versioning.state.rules import RefsRules
 from lochan.versioning.workspaces import write
 from tests.sim.plants import Plant, ShortDay
 
 
 def _without(*names: str, more: tuple[tuple[Any, str, Any], ...] = ()) -> Plant:
     """All rules but these."""
-    planted = type("Planted", (Rules,), {name: lambda self: False for name in names})()
+    planted = type("Planted", (RefsRules,), {name: lambda self: False for name in names})()
     return Plant(ShortDay(), ((Refs, "rules", planted), *more))
 
 

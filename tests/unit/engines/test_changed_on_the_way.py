@@ -16,12 +16,12 @@ from lochan.engines.duckdb.delete import delete_where
 from lochan.engines.row_diff.sides import Wish
 from lochan.errors import Transient
 from lochan.ids import Ids
-from lochan.lake import Cache, Lake, World
+from lochan.lake import CacheFolder, Lake, LakeOptions
 from lochan.store.faults import FaultStore, StoreFault, by_odds
 from lochan.store.memory import MemoryStore
 from lochan.store.retry import RetryStore
 from lochan.versioning.branches import create_branch
-from lochan.versioning.commit import Wish as Commit
+from lochan.versioning.commit import CommitRequest as Commit
 from lochan.versioning.commit import commit
 from lochan.versioning.head_moves import merge
 from lochan.versioning.objects import delete, put
@@ -104,7 +104,7 @@ def test_all_that_is_done_succeeds(tmp_path: Path, seed: int, share: float) -> N
     async def play() -> None:
         memory = MemoryStore()
         store = _faulty(memory, seed, share)
-        world: dict[str, Any] = {"world": World(cache=Cache(str(tmp_path), 1 << 30))}
+        world: dict[str, Any] = {"world": LakeOptions(cache=CacheFolder(str(tmp_path), 1 << 30))}
         lake = await Lake.create(RetryStore(store, SystemClock(), Ids()), **world)
         await _files(lake)
         await _rows(lake)

@@ -20,7 +20,7 @@ from lochan.engines.duckdb.delete import delete_where
 from lochan.engines.duckdb.files import files_of
 from lochan.engines.row_diff.sides import Wish
 from lochan.errors import Corrupt
-from lochan.lake import Cache, Lake, World
+from lochan.lake import CacheFolder, Lake, LakeOptions
 from lochan.query.sources.snapshot import DataObject
 from lochan.store.counts import CountingStore, RequestCounts
 from lochan.store.local import LocalStore
@@ -45,7 +45,7 @@ class Later(SystemClock):
 async def damaged_lake(folder: Path, **world: Any) -> AsyncIterator[QueryLake]:
     """Whose pool `logs` has two objects."""
     store = LocalStore(str(folder / "lake"), create=True, clock=Later())
-    lake = await Lake.create(store, clock=Later(), world=World(**world))
+    lake = await Lake.create(store, clock=Later(), world=LakeOptions(**world))
     told = QueryLake(lake)
     try:
         await told.pool("logs", ROWS[:200], ROWS[200:])
@@ -235,7 +235,7 @@ def test_a_file_is_read_once_for_each_stamp_by_all_processes_together(tmp_path: 
             await _query(told)
             assert len(hashed) == 3
         store = LocalStore(str(tmp_path / "lake"), clock=Later())
-        another = await Lake.open(store, clock=Later(), world=World(verified=str(tmp_path / "marks")))
+        another = await Lake.open(store, clock=Later(), world=LakeOptions(verified=str(tmp_path / "marks")))
         await _query(QueryLake(another))
         await another.close()
         assert len(hashed) == 3
@@ -356,7 +356,9 @@ def test_a_copy_of_another_store_that_is_damaged_is_made_anew(tmp_path: Path) ->
     async def play() -> None:
         counts = RequestCounts()
         store = CountingStore(MemoryStore(clock=Later()), counts)
-        lake = await Lake.create(store, clock=Later(), world=World(cache=Cache(str(tmp_path / "cache"), 1 << 30)))
+        lake = await Lake.create(
+            store, clock=Later(), world=LakeOptions(cache=CacheFolder(str(tmp_path / "cache"), 1 << 30))
+        )
         told = QueryLake(lake)
         await told.pool("logs", ROWS)
         wanted = [{"sum": sum(row["x"] for row in ROWS)}]

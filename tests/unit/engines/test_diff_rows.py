@@ -27,7 +27,7 @@ from lochan.errors import Gone, Invalid, NotFound
 from lochan.formats.pool_settings import PoolKey, PoolSettings
 from lochan.pools.faults import FAIL, Faults
 from lochan.versioning.branches import create_branch
-from lochan.versioning.commit import Wish as Commit
+from lochan.versioning.commit import CommitRequest as Commit
 from lochan.versioning.commit import commit
 from lochan.versioning.objects import delete, put
 from tests.run import run

@@ -11,7 +11,7 @@ from lochan.jobs import landing
 from lochan.jobs.landing import Once, found_again, landed_before
 from lochan.jobs.messages import Message
 from lochan.versioning.branches import create_branch
-from lochan.versioning.head_moves import Said, merge
+from lochan.versioning.head_moves import CommitMessage, merge
 from tests.run import run
 from tests.unit.engines.lake import ANN
 from tests.unit.jobs.place import JobPool, job_pool
@@ -151,7 +151,7 @@ def test_in_place_of_all_that_is_there(tmp_path: Path) -> None:
         async with job_pool(tmp_path) as pool:
             await pool.lake.load("logs", [{"k": 1}, {"k": 2}])
             before = await pool.head()
-            await pool.land(await pool.write([{"k": 9}]), replace=True, said=Said("all new"))
+            await pool.land(await pool.write([{"k": 9}]), replace=True, said=CommitMessage("all new"))
             assert await keys(pool) == [9]
             commit = (await pool.repository.resolve("main")).commit
             assert (commit.parents, commit.message) == ((before,), "all new")

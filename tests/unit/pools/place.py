@@ -18,7 +18,7 @@ from lochan.pools.writing import ObjectWriter
 from lochan.store.memory import MemoryStore
 from lochan.versioning import head_moves
 from lochan.versioning.branches import create_branch
-from lochan.versioning.head_moves import Said
+from lochan.versioning.head_moves import CommitMessage
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.rebase import rebase
 
@@ -46,7 +46,7 @@ class Pool:
     async def load(self, branch: str, *objects: str) -> list[str]:
         """One commit with these objects, each with the rows of a text. Returns their ids."""
         entries = [await self.write(rows.split()) for rows in objects]
-        await add_objects(self.repository, branch, entries, Said(f"load {' '.join(objects)}"), actor=ANN)
+        await add_objects(self.repository, branch, entries, CommitMessage(f"load {' '.join(objects)}"), actor=ANN)
         return [object_id(entry.path) for entry in entries]
 
     async def compact(self, branch: str, *ids: str) -> str:

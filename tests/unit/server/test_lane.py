@@ -15,7 +15,7 @@ from lochan.lake import Lake
 from lochan.store.local import LocalStore
 from lochan.versioning import objects
 from lochan.versioning.branches import delete_branch
-from lochan.versioning.commit import Wish, commit
+from lochan.versioning.commit import CommitRequest, commit
 from lochan.versioning.workspaces import write
 from lochan.versioning.workspaces.registry import open_workspace
 from tests.run import run
@@ -118,7 +118,7 @@ async def _what_others_change(folder: Path) -> None:
         assert (await get(reader, "main/small")).body == b"body of small"
     await objects.put(repository, "main", "small", chunks(b"another"), actor=ACTOR)
     assert (await get(reader, "main/small")).body == b"another"
-    await commit(repository, "main", Wish("all"), actor=ACTOR)
+    await commit(repository, "main", CommitRequest("all"), actor=ACTOR)
     assert (await get(reader, "main/small")).body == b"another"
     await objects.delete(repository, "main", ["small"], actor=ACTOR)
     assert (await get(reader, "main/small")).status == 404
@@ -203,7 +203,7 @@ async def _lists(folder: Path) -> None:
     listed = await world.both(signed(world.people.admin, "GET", "/bucket", queries[0]))
     assert b"<Key>main/one more</Key>" in listed.body
     assert await both_say() == before
-    await commit(repository, "main", Wish("one more"), actor=ACTOR)
+    await commit(repository, "main", CommitRequest("one more"), actor=ACTOR)
     assert await both_say() == before
 
 

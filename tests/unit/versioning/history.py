@@ -10,7 +10,7 @@ from lochan.lake import Lake
 from lochan.store.memory import MemoryStore
 from lochan.tree.tree import Tree
 from lochan.versioning import branches, head_moves, objects
-from lochan.versioning.commit import Wish, commit
+from lochan.versioning.commit import CommitRequest, commit
 from lochan.versioning.open_repository import OpenRepository
 
 ANN = Actor("ann", "test", "here")
@@ -33,7 +33,7 @@ class History:
     async def write(self, branch: str, changes: str, message: str = "") -> str:
         """`a=1 b=2 -c`, committed; returns the commit."""
         await self.stage(branch, changes)
-        id, _ = await commit(self.repository, branch, Wish(message or changes), actor=ANN)
+        id, _ = await commit(self.repository, branch, CommitRequest(message or changes), actor=ANN)
         return id
 
     async def stage(self, branch: str, changes: str) -> None:

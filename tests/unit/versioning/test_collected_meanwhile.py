@@ -7,11 +7,11 @@ import pytest
 from lochan.errors import Gone
 from lochan.formats.collection_events import PlanEnded, Planned
 from lochan.formats.record import Actor
-from lochan.lake import Lake, World
+from lochan.lake import Lake, LakeOptions
 from lochan.store.memory import MemoryStore
 from lochan.versioning import bulk, copy, import_, links, objects
-from lochan.versioning.commit import Wish, commit
-from lochan.versioning.import_ import Source
+from lochan.versioning.commit import CommitRequest, commit
+from lochan.versioning.import_ import ImportSource
 from lochan.versioning.open_repository import OpenRepository
 from tests.run import run
 
@@ -24,7 +24,7 @@ async def once(data: bytes) -> AsyncIterator[bytes]:
 
 async def opened() -> tuple[OpenRepository, MemoryStore]:
     outside = MemoryStore()
-    lake = await Lake.create(MemoryStore(), world=World(lambda url: outside))
+    lake = await Lake.create(MemoryStore(), world=LakeOptions(lambda url: outside))
     await lake.create_repository("demo-repo", actor=ANN)
     return await lake.open_repository("demo-repo"), outside
 
@@ -63,7 +63,7 @@ def test_what_was_read_before_a_collection_is_read_again(
     async def play() -> None:
         repository, _ = await opened()
         await objects.put(repository, "main", "a/1", once(b"x"), actor=ANN)
-        await commit(repository, "main", Wish("c"), actor=ANN)
+        await commit(repository, "main", CommitRequest("c"), actor=ANN)
         original, tries = bulk._event, 0
 
         async def slow(*given: object) -> object:
@@ -107,7 +107,7 @@ def test_an_import_is_computed_anew(monkeypatch: pytest.MonkeyPatch) -> None:
             return await original(*given)  # type: ignore[arg-type]
 
         monkeypatch.setattr(import_, "_test", slow)
-        gathered = await import_.for_import(repository, [Source("s3://b", "")])
+        gathered = await import_.for_import(repository, [ImportSource("s3://b", "")])
         await import_.bring_in(repository, "main", gathered, actor=ANN)
         assert tries == 2
         await collect(repository)

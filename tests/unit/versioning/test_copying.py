@@ -12,8 +12,8 @@ from lochan.store.counts import CountingStore, RequestCounts
 from lochan.store.memory import MemoryStore
 from lochan.versioning import bulk, copy, objects
 from lochan.versioning.bodies.body import ready
-from lochan.versioning.commit import Wish, commit
-from lochan.versioning.copy import Count, Told
+from lochan.versioning.commit import CommitRequest, commit
+from lochan.versioning.copy import CopyOptions, CopyResult
 from lochan.versioning.open_repository import OpenRepository
 from tests.run import run
 
@@ -50,11 +50,11 @@ def test_a_folder_is_copied_by_one_event_and_no_byte(monkeypatch: pytest.MonkeyP
         counts = RequestCounts()
         repository = await opened(counts)
         await put(repository, "a/1", "a/2", "a/é/3", "ab")
-        await commit(repository, "main", Wish("c"), actor=ANN)
+        await commit(repository, "main", CommitRequest("c"), actor=ANN)
         await put(repository, "a/2.5")
         await objects.delete(repository, "main", ["a/1"], actor=ANN)
         before, puts = await journal_number(repository), counts.put.requests
-        assert await copy.copy_folder(repository, "main", "a/", "main", "b/c/", actor=ANN) == Count(3, 3 + 5 + 6)
+        assert await copy.copy_folder(repository, "main", "a/", "main", "b/c/", actor=ANN) == CopyResult(3, 3 + 5 + 6)
         assert await journal_number(repository) == before + 1
         assert counts.put.requests == puts
         assert await there(repository) == {
@@ -85,7 +85,7 @@ def test_many_are_copied_moved_and_removed_as_runs(monkeypatch: pytest.MonkeyPat
         await copy.delete_folder(repository, "main", "b/", actor=ANN)
         assert await journal_number(repository) == before + 3
         assert await there(repository) == {f"a/b/{number}": b"a/%d" % number for number in range(5)}
-        await commit(repository, "main", Wish("c"), actor=ANN)
+        await commit(repository, "main", CommitRequest("c"), actor=ANN)
         assert len(await there(repository, "main@")) == 5
         await repository.close()
 
@@ -111,7 +111,7 @@ def test_a_copy_onto_itself_has_other_notes() -> None:
         await put(repository, "a")
         with pytest.raises(Invalid, match="are the same"):
             await copy.copy(repository, "main", "a", "main", "a", actor=ANN)
-        told = Told("text/csv", {"cache-control": "no-store"}, {"k": "v"})
+        told = CopyOptions("text/csv", {"cache-control": "no-store"}, {"k": "v"})
         entry = await copy.copy(repository, "main", "a", "main", "a", actor=ANN, told=told)
         assert (entry.content_type, entry.headers, entry.metadata) == (
             "text/csv",
@@ -120,7 +120,7 @@ def test_a_copy_onto_itself_has_other_notes() -> None:
         )
         assert await objects.stat(repository, "main", "a") == entry
         assert await there(repository) == {"a": b"a"}
-        again = await copy.copy(repository, "main", "a", "main", "b", actor=ANN, told=Told(metadata={}))
+        again = await copy.copy(repository, "main", "a", "main", "b", actor=ANN, told=CopyOptions(metadata={}))
         assert (again.content_type, again.metadata) == ("text/csv", {})
         await repository.close()
 

@@ -10,14 +10,14 @@ from lochan.errors import BadDigest, Conflict, Corrupt, Invalid, LochanError, No
 from lochan.formats import key_file
 from lochan.formats.record import Actor
 from lochan.ids import Ids
-from lochan.lake import Lake, World
+from lochan.lake import Lake, LakeOptions
 from lochan.store.memory import MemoryStore
 from lochan.store.protocol import Store
 from lochan.versioning import links, objects
 from lochan.versioning.bodies import tokens as token_key
 from lochan.versioning.branches import create_branch
-from lochan.versioning.copy import Told
-from lochan.versioning.links import Declared
+from lochan.versioning.copy import CopyOptions
+from lochan.versioning.links import LinkOptions
 from lochan.versioning.open_repository import OpenRepository
 from tests.run import run
 from tests.unit.store.clocks import StillClock
@@ -36,12 +36,12 @@ class Place:
         self.others = {"s3://data": MemoryStore()}
 
     async def opened(self) -> OpenRepository:
-        lake = await Lake.create(self.store, clock=self.clock, world=World(self.open))
+        lake = await Lake.create(self.store, clock=self.clock, world=LakeOptions(self.open))
         await lake.create_repository("demo-repo", actor=ANN)
         return await lake.open_repository("demo-repo")
 
     async def again(self) -> OpenRepository:
-        lake = await Lake.open(self.store, clock=self.clock, world=World(self.open))
+        lake = await Lake.open(self.store, clock=self.clock, world=LakeOptions(self.open))
         return await lake.open_repository("demo-repo")
 
     def open(self, url: str) -> Store:
@@ -59,7 +59,7 @@ def test_bytes_are_put_by_the_client_and_linked_once() -> None:
             await links.link(repository, "main", "a/b", given.token, actor=ANN)
         await place.store.put(given.address, b"1234")
         other = await place.again()  # another process, which has to know the key
-        told = Told("text/csv", None, {"k": "v"})
+        told = CopyOptions("text/csv", None, {"k": "v"})
         entry = await links.link(other, "main", "a/b", given.token, actor=ANN, told=told)
         assert (entry.size, entry.checksum) == (4, hashlib.md5(b"1234").hexdigest())
         assert (entry.content_type, entry.metadata) == ("text/csv", {"k": "v"})
@@ -138,13 +138,13 @@ def test_a_token_is_good_for_one_thing_only() -> None:
 @pytest.mark.parametrize(
     "declared, error",
     [
-        (Declared(3), Invalid),
-        (Declared(4, "0" * 32), BadDigest),
-        (Declared(None, hashlib.md5(b"123").hexdigest()), BadDigest),
-        (Declared(4, hashlib.md5(b"1234").hexdigest().upper()), None),
+        (LinkOptions(3), Invalid),
+        (LinkOptions(4, "0" * 32), BadDigest),
+        (LinkOptions(None, hashlib.md5(b"123").hexdigest()), BadDigest),
+        (LinkOptions(4, hashlib.md5(b"1234").hexdigest().upper()), None),
     ],
 )
-def test_what_is_declared_must_be_true(declared: Declared, error: type[Exception] | None) -> None:
+def test_what_is_declared_must_be_true(declared: LinkOptions, error: type[Exception] | None) -> None:
     async def play() -> None:
         place = Place()
         repository = await place.opened()
@@ -153,7 +153,7 @@ def test_what_is_declared_must_be_true(declared: Declared, error: type[Exception
         if error is not None:
             with pytest.raises(error):
                 await links.link(repository, "main", "a", given.token, actor=ANN, declared=declared)
-            declared_right = Declared(4)  # the token is still good
+            declared_right = LinkOptions(4)  # the token is still good
             await links.link(repository, "main", "a", given.token, actor=ANN, declared=declared_right)
         else:
             await links.link(repository, "main", "a", given.token, actor=ANN, declared=declared)
@@ -179,7 +179,7 @@ def test_a_file_outside_is_linked_where_it_lies() -> None:
         place = Place()
         await place.others["s3://data"].put("x", b"1234")
         repository = await place.opened()
-        entry = await links.stage(repository, "main", "a", "s3://data/x", actor=ANN, told=Told("text/csv"))
+        entry = await links.stage(repository, "main", "a", "s3://data/x", actor=ANN, told=CopyOptions("text/csv"))
         assert (entry.blocks[0].address, entry.content_type) == ("s3://data/x", "text/csv")
         assert await repository.reader.read_all(await objects.stat(repository, "main", "a")) == b"1234"
         await place.others["s3://data"].put("x", b"abcd")

@@ -13,7 +13,7 @@ from lochan.lake import Lake
 from lochan.store.memory import MemoryStore
 from lochan.tree.merge import Strategy
 from lochan.versioning import branches, copy, head_moves, objects, stash
-from lochan.versioning.commit import Wish, commit
+from lochan.versioning.commit import CommitRequest, commit
 from lochan.versioning.diff import staged
 from lochan.versioning.objects import submit_if
 from lochan.versioning.open_repository import OpenRepository
@@ -29,7 +29,7 @@ async def opened() -> OpenRepository:
     repository = await lake.open_repository("demo-repo")
     await branches.create_branch(repository, "dev", "main", actor=ANN)
     await put(repository, "dev", "b")
-    await commit(repository, "dev", Wish("b"), actor=ANN)
+    await commit(repository, "dev", CommitRequest("b"), actor=ANN)
     return repository
 
 
@@ -67,11 +67,11 @@ def test_what_a_partial_commit_leaves_staged_is_not_hidden_under_by_the_merge_af
         await put(repository, "main", "b", b"mine")
         await put(repository, "main", "z")
         with pytest.raises(PathsInTheWay) as refused:
-            await head_moves.merge(repository, "dev", "main", actor=ANN, commit_first=Wish("z", paths=["z"]))
+            await head_moves.merge(repository, "dev", "main", actor=ANN, commit_first=CommitRequest("z", paths=["z"]))
         assert refused.value.paths == ("b",)
         assert await uncommitted(repository, "main") == ["b", "z"]
         await head_moves.merge(
-            repository, "dev", "main", actor=ANN, commit_first=Wish("b"), strategy=Strategy("dest-wins")
+            repository, "dev", "main", actor=ANN, commit_first=CommitRequest("b"), strategy=Strategy("dest-wins")
         )
         assert await shown(repository, "main@") == ["b", "z"]
 
@@ -82,7 +82,7 @@ def test_what_comes_to_a_clean_branch_is_committed_first_too() -> None:
     async def play() -> None:
         repository = await opened()
         before(repository, "submit_decided", lambda: put(repository, "main", "z"))
-        await head_moves.merge(repository, "dev", "main", actor=ANN, commit_first=Wish("z"))
+        await head_moves.merge(repository, "dev", "main", actor=ANN, commit_first=CommitRequest("z"))
         assert await shown(repository, "main@") == ["b", "z"]
         assert await uncommitted(repository, "main") == []
 
@@ -94,7 +94,7 @@ def test_what_was_to_be_committed_first_is_stashed_meanwhile() -> None:
         repository = await opened()
         await put(repository, "main", "z")
         before(repository, "submit", lambda: stash.push(repository, "main", actor=ANN))
-        await head_moves.merge(repository, "dev", "main", actor=ANN, commit_first=Wish("z"))
+        await head_moves.merge(repository, "dev", "main", actor=ANN, commit_first=CommitRequest("z"))
         assert await shown(repository, "main") == ["b"]
         assert len(await stash.stashed(repository)) == 1
 

@@ -14,7 +14,7 @@ from lochan.journal.state import EventPosition
 from lochan.versioning import branches, objects, stash
 from lochan.versioning.state.branch import AGAIN, record_of
 from lochan.versioning.state.refs import Refs
-from lochan.versioning.state.workspaces import Workspace
+from lochan.versioning.state.workspaces import WorkspaceState
 from lochan.versioning.workspaces import commit
 from tests.run import run
 from tests.unit.versioning.story import FIRST, Story, entry
@@ -132,7 +132,7 @@ def test_a_write_in_the_record_of_a_commit_s_last_look_is_not_lost(monkeypatch: 
         seal = commit._Commit._seal
         shared: list[int] = []
 
-        async def seal_and_somebody_writes(self: commit._Commit, found: Workspace) -> int:
+        async def seal_and_somebody_writes(self: commit._Commit, found: WorkspaceState) -> int:
             before = (await repository.refs())[1]
             sealing = asyncio.create_task(seal(self, found))
             if not shared:

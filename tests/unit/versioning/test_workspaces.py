@@ -4,7 +4,7 @@ import pytest
 
 from lochan.errors import BadDigest, Invalid, NotFound, NothingToDo, Refused
 from lochan.versioning import objects
-from lochan.versioning.commit import Wish
+from lochan.versioning.commit import CommitRequest
 from lochan.versioning.workspaces import commit, registry, selection, write
 from lochan.versioning.workspaces import selection as diff
 from tests.run import run
@@ -149,7 +149,7 @@ def test_only_what_was_added_is_committed() -> None:
         for path in ("t/part-0.parquet", "t/part-1.parquet", "t/_SUCCESS", "t/log.txt"):
             await write_file(repository, workspace, path, path)
         await write.delete(repository, workspace.id, ["old"], actor=ANN)
-        wish = Wish("some")
+        wish = CommitRequest("some")
         with pytest.raises(NothingToDo, match="nothing was added") as error:
             await commit.commit(repository, workspace.id, wish, actor=ANN)
         assert "--all" in error.value.hint

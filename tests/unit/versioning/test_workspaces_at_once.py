@@ -13,11 +13,11 @@ from lochan.store.memory import MemoryStore
 from lochan.store.protocol import Stat
 from lochan.store.wrapper import Wrapper
 from lochan.versioning import branches, head_moves, objects
-from lochan.versioning.commit import Wish
-from lochan.versioning.land import Final
+from lochan.versioning.commit import CommitRequest
+from lochan.versioning.land import FinalConflict
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.state.collection import REMOVAL
-from lochan.versioning.state.workspaces import Workspace
+from lochan.versioning.state.workspaces import WorkspaceState
 from lochan.versioning.workspaces import commit, registry, selection, write
 from lochan.versioning.workspaces.commit import BothChanged
 from tests.run import run
@@ -135,10 +135,10 @@ def test_a_branch_that_was_made_again_is_another() -> None:
         workspace = await opened(repository, "dev")
         await write_file(repository, workspace, "x", "1")
         await branches.delete_branch(repository, "dev", "main", actor=ANN)
-        with pytest.raises(Final, match="was deleted since"):
+        with pytest.raises(FinalConflict, match="was deleted since"):
             await commit_all(repository, workspace)
         await branches.create_branch(repository, "dev", "main", actor=ANN)
-        with pytest.raises(Final, match="deleted and made again"):
+        with pytest.raises(FinalConflict, match="deleted and made again"):
             await commit_all(repository, workspace)
         assert await read(repository, "dev") == {"a": "1"}
         assert (await registry.find(repository, workspace.id)).id == workspace.id
@@ -241,7 +241,7 @@ def test_a_folder_that_never_rests_is_not_committed() -> None:
             await write_file(one, workspace, f"f{listing}", "x")
 
         store.meanwhile = meanwhile
-        with pytest.raises(Final, match="still being written to"):
+        with pytest.raises(FinalConflict, match="still being written to"):
             await commit_all(one, workspace)
         store.meanwhile = None
         assert await read(one, "main") == {}
@@ -362,7 +362,7 @@ def test_a_removal_that_an_older_version_left_is_given_up() -> None:
 
 
 # --- after the commit ------------------------------------------------------------------------------------------------
-async def committed(text: str = "0123456789") -> tuple[OpenRepository, Workspace]:
+async def committed(text: str = "0123456789") -> tuple[OpenRepository, WorkspaceState]:
     repository = await repository_with(a="1")
     workspace = await opened(repository)
     await write_file(repository, workspace, "x", text)
@@ -442,7 +442,7 @@ def test_committing_says_what_the_wish_says() -> None:
         repository = await repository_with(a="1")
         workspace = await opened(repository)
         await write_file(repository, workspace, "x", "1")
-        wish = Wish("m", {"k": "v"}, "carol", 12)
+        wish = CommitRequest("m", {"k": "v"}, "carol", 12)
         _, made = await commit.commit(repository, workspace.id, wish, actor=ANN, everything=True)
         assert (made.metadata, made.author, made.committer, made.date) == ({"k": "v"}, "carol", "ann", 12)
 

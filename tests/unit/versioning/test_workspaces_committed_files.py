@@ -14,7 +14,7 @@ from lochan.store.protocol import Store
 from lochan.store.wrapper import Wrapper
 from lochan.versioning import objects
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.state.workspaces import Workspace
+from lochan.versioning.state.workspaces import WorkspaceState
 from lochan.versioning.workspaces import selection, write
 from tests.run import run
 from tests.unit.versioning.workspace_place import ANN, BOB, commit_all, once, opened, read, write_file
@@ -32,11 +32,11 @@ class Skewed(SystemClock):
 class Stalled(Wrapper):
     """While a request for a file of a workspace is on its way, somebody else commits the workspace."""
 
-    def __init__(self, inner: Store, verb: str, repository: OpenRepository, workspace: Workspace) -> None:
+    def __init__(self, inner: Store, verb: str, repository: OpenRepository, workspace: WorkspaceState) -> None:
         super().__init__(inner)
         self._verb = verb
         self._repository = repository
-        self._workspace: Workspace | None = workspace
+        self._workspace: WorkspaceState | None = workspace
 
     async def delete(self, path: str) -> None:
         await self._meanwhile("delete", path)
@@ -113,7 +113,7 @@ def test_a_verb_that_stalls_while_the_workspace_is_committed(store: Store, what:
     run(play())
 
 
-async def _do(repository: OpenRepository, workspace: Workspace, what: str) -> None:
+async def _do(repository: OpenRepository, workspace: WorkspaceState, what: str) -> None:
     id, ref = workspace.id, workspace.ref
     match what:
         case "delete":

@@ -4,9 +4,9 @@ import pytest
 
 from lochan.errors import Invalid, NotFound
 from lochan.versioning import copy, objects
-from lochan.versioning.copy import Count, Told
+from lochan.versioning.copy import CopyOptions, CopyResult
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.state.workspaces import Workspace
+from lochan.versioning.state.workspaces import WorkspaceState
 from lochan.versioning.transfer import transfer, transfer_folder
 from tests.run import run
 from tests.unit.versioning.workspace_place import (
@@ -20,7 +20,7 @@ from tests.unit.versioning.workspace_place import (
 )
 
 
-async def place() -> tuple[OpenRepository, Workspace]:
+async def place() -> tuple[OpenRepository, WorkspaceState]:
     """`a` and `dir/b` are committed, `f` and `new/g` are files of the workspace."""
     repository = await repository_with(a="1", dir_b="2")
     workspace = await opened(repository)
@@ -62,7 +62,7 @@ def test_a_copy_onto_itself_with_other_notes() -> None:
         repository, workspace = await place()
         with pytest.raises(Invalid, match="the same"):
             await copy.copy(repository, workspace.ref, "f", workspace.ref, "f", actor=ANN)
-        told = Told("text/plain", None, {"k": "v"})
+        told = CopyOptions("text/plain", None, {"k": "v"})
         made = await copy.copy(repository, workspace.ref, "f", workspace.ref, "f", actor=ANN, told=told)
         assert (made.content_type, made.metadata) == ("text/plain", {"k": "v"})
         assert (await read(repository, workspace.ref))["f"] == "file"
@@ -88,12 +88,12 @@ def test_folders() -> None:
     async def play() -> None:
         repository, workspace = await place()
         ref = workspace.ref
-        assert await copy.copy_folder(repository, "main", "dir/", ref, "new/", actor=ANN) == Count(1, 1)
-        assert await copy.move_folder(repository, ref, "new/", "other/", actor=ANN) == Count(2, 6)
+        assert await copy.copy_folder(repository, "main", "dir/", ref, "new/", actor=ANN) == CopyResult(1, 1)
+        assert await copy.move_folder(repository, ref, "new/", "other/", actor=ANN) == CopyResult(2, 6)
         assert await read(repository, ref) == {"a": "1", "dir/b": "2", "f": "file", "other/b": "2", "other/g": "grown"}
-        assert await copy.delete_folder(repository, ref, "dir/", actor=ANN) == Count(1, 1)
-        assert await copy.delete_folder(repository, ref, "nothing/", actor=ANN) == Count(0, 0)
-        assert await copy.copy_folder(repository, ref, "other/", "main", "got/", actor=ANN) == Count(2, 6)
+        assert await copy.delete_folder(repository, ref, "dir/", actor=ANN) == CopyResult(1, 1)
+        assert await copy.delete_folder(repository, ref, "nothing/", actor=ANN) == CopyResult(0, 0)
+        assert await copy.copy_folder(repository, ref, "other/", "main", "got/", actor=ANN) == CopyResult(2, 6)
         assert await read(repository, "main") == {"a": "1", "dir/b": "2", "got/b": "2", "got/g": "grown"}
         with pytest.raises(Invalid, match="lies in the other"):
             await copy.move_folder(repository, ref, "other/", "other/deep/", actor=ANN)

@@ -12,7 +12,7 @@ from lochan.lake import Lake
 from lochan.store.memory import MemoryStore
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.state.collection import REMOVAL
-from lochan.versioning.state.workspaces import Workspace
+from lochan.versioning.state.workspaces import WorkspaceState
 from lochan.versioning.workspaces import registry, selection, write
 from tests.run import run
 from tests.unit.versioning.workspace_place import (
@@ -58,7 +58,7 @@ def test_a_checkpoint_keeps_open_and_closed_ones() -> None:
     run(play())
 
 
-async def event(repository: OpenRepository, workspace: Workspace) -> Moved:
+async def event(repository: OpenRepository, workspace: WorkspaceState) -> Moved:
     """A commit of the workspace that is valid just now."""
     refs, number = await repository.refs()
     branch = refs.branch("main")

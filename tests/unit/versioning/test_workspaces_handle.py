@@ -7,12 +7,12 @@ from lochan.ids import Ids
 from lochan.versioning import branches, head_moves, objects
 from lochan.versioning.expression import parse
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.workspaces.handle import Handle, handle_of, open_handle
+from lochan.versioning.workspaces.handle import WorkspaceHandle, handle_of, open_handle
 from tests.run import run
 from tests.unit.versioning.workspace_place import ANN, BOB, once, read, repository_with
 
 
-async def with_handle() -> tuple[OpenRepository, Handle]:
+async def with_handle() -> tuple[OpenRepository, WorkspaceHandle]:
     repository = await repository_with(my_collection="1")
     return repository, await open_handle(repository, "main", "a job", actor=ANN)
 

@@ -45,7 +45,7 @@ from lochan.jobs.record import recorded
 from lochan.jobs.target import TASK_MEMORY_BYTES, Target
 from lochan.jobs.tasks import frame_of, run_tasks
 from lochan.store.location import StoreLocation
-from lochan.versioning.head_moves import NOTHING, Said
+from lochan.versioning.head_moves import NOTHING, CommitMessage
 from lochan.versioning.idempotency import hold_key, once
 from lochan.versioning.open_repository import OpenRepository
 
@@ -70,7 +70,7 @@ async def compact(
     files: Files,
     place: StoreLocation,
     wish: Wish = EVERYTHING,
-    said: Said = NOTHING,
+    said: CommitMessage = NOTHING,
     *,
     actor: Actor,
     how: How = PLAIN,

@@ -27,7 +27,7 @@ from lochan.jobs.target import Target, target_of
 from lochan.jobs.tasks import run_tasks
 from lochan.pools.faults import Faults
 from lochan.store.location import StoreLocation
-from lochan.versioning.head_moves import NOTHING, Said
+from lochan.versioning.head_moves import NOTHING, CommitMessage
 from lochan.versioning.idempotency import hold_key, once
 from lochan.versioning.open_repository import OpenRepository
 
@@ -70,7 +70,7 @@ async def load_files(
     place: StoreLocation,
     branch: str,
     files: Sequence[File],
-    said: Said = NOTHING,
+    said: CommitMessage = NOTHING,
     *,
     actor: Actor,
     where: Where,

@@ -27,7 +27,7 @@ from lochan.jobs.streams.tending import tend
 from lochan.jobs.target import Target, target_of
 from lochan.pools.faults import FAIL
 from lochan.store.location import StoreLocation
-from lochan.versioning.head_moves import NOTHING, Said
+from lochan.versioning.head_moves import NOTHING, CommitMessage
 from lochan.versioning.open_repository import OpenRepository
 
 _PAUSE_S = 0.2  # how long somebody who wants it to stop may wait
@@ -40,7 +40,7 @@ class How(NamedTuple):
     every_s: float = 10.0  # from one commit to the next, at least
     once: bool = False  # all that is there when it starts, and no more
     on_error: str = FAIL
-    said: Said = NOTHING
+    said: CommitMessage = NOTHING
     memory_bytes: int = 512 << 20
     compact: bool = True
     size_bytes: int = 0  # of objects that a compaction makes; 0: the pool's own
@@ -134,7 +134,7 @@ class _Following:
             self._position = Position(once.batch, offsets)
         return landed
 
-    async def _land(self, messages: list[Message], said: Said, once: Once) -> Landed:
+    async def _land(self, messages: list[Message], said: CommitMessage, once: Once) -> Landed:
         """Again, where the store does not answer for a while: whether the last try landed is found by the next."""
         into = self._into
         for pause_s in _PAUSES_S:

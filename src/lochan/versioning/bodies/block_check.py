@@ -30,7 +30,7 @@ _LARGE_BYTES = 1 << 20  # blocks that other processes are told of: to hash a sma
 _Key = tuple[str, int]
 
 
-class Trusted:
+class TrustedBlocks:
     """`verified` is what other processes have found out; without it each process hashes blocks itself."""
 
     def __init__(
@@ -92,11 +92,11 @@ def _name(block: Block) -> str:
     return f"{block.address}\0{block.offset}\0{block.size}"
 
 
-NOBODY = Trusted(None)
+NOBODY = TrustedBlocks(None)
 
 
 class BlockCheck:
-    def __init__(self, store: Store, hashing: Hashing, trusted: Trusted, piece_bytes: int) -> None:
+    def __init__(self, store: Store, hashing: Hashing, trusted: TrustedBlocks, piece_bytes: int) -> None:
         self._store = store
         self._hashing = hashing
         self._trusted = trusted

@@ -8,7 +8,7 @@ import msgspec
 
 from lochan.errors import Invalid
 from lochan.formats.entry import Block, Entry
-from lochan.versioning.bodies.checksums import Declared, Hasher
+from lochan.versioning.bodies.checksums import DeclaredChecksums, Hasher
 from lochan.versioning.names import check_key
 
 PACKED_BYTES_MAX = 256 << 10  # a pack saves a sync for each body; above this the sync is the smaller part
@@ -16,7 +16,7 @@ PACKED_BYTES_MAX = 256 << 10  # a pack saves a sync for each body; above this th
 _NONE: Mapping[str, str] = {}
 
 
-class Body:
+class IncomingBody:
     """One body being written. Raises Invalid for a path or a checksum that cannot be taken."""
 
     def __init__(
@@ -33,7 +33,7 @@ class Body:
         self._content_type = content_type
         self._headers = dict(headers)
         self._metadata = dict(metadata)
-        self._declared = Declared(expected_md5, checksums)
+        self._declared = DeclaredChecksums(expected_md5, checksums)
         self._md5 = hashlib.md5(usedforsecurity=False)
         self._others = self._declared.hashers()
 
@@ -64,7 +64,7 @@ class Body:
         )
 
 
-class Ready(msgspec.Struct, frozen=True):
+class HashedBody(msgspec.Struct, frozen=True):
     """A small body, hashed and found to be as declared, that can go into a pack with others."""
 
     data: bytes
@@ -82,7 +82,7 @@ def ready(
     expected_md5: str | None = None,
     checksums: Mapping[str, str | None] = _NONE,
     sha256: bytes | None = None,
-) -> Ready:
+) -> HashedBody:
     """Raises what `Bodies.write` would raise before its put: a body that is refused fails alone, not its pack. `sha256`
     is that of `data`, where somebody knows it already."""
     if len(data) > PACKED_BYTES_MAX:
@@ -90,13 +90,13 @@ def ready(
     check_key(path)
     md5, found = hashlib.md5(data, usedforsecurity=False).hexdigest(), {}
     if checksums or expected_md5 is not None:
-        declared = Declared(expected_md5, checksums)
+        declared = DeclaredChecksums(expected_md5, checksums)
         others = declared.hashers()
         for hasher in others.values():
             hasher.update(data)
         found = declared.verified(path, md5, others)
     entry = Entry(path, (), len(data), md5, md5, 0, content_type, found, (), dict(headers), dict(metadata))
-    return Ready(data, sha256 or hashlib.sha256(data).digest(), entry)
+    return HashedBody(data, sha256 or hashlib.sha256(data).digest(), entry)
 
 
 class Cutter:

@@ -144,7 +144,7 @@ ALGORITHMS: Mapping[str, Callable[[], Hasher]] = {
 }
 
 
-class Declared:
+class DeclaredChecksums:
     """`md5` is 32 hex digits. `checksums` are in base64 by the names of S3, None where the value is only wanted: a
     trailer tells it after the body, and is compared with what was found."""
 

@@ -122,7 +122,7 @@ def anything(url: str) -> bool:
     return True
 
 
-class Outside:
+class OutsideFiles:
     """`open_store` is given a bucket's URL, or `file:///`; each is opened once. `may_name` is asked before anything
     outside is made into an entry, with the URL that it really leads to: a server lets its users name some places
     only, while whoever sits at the command line could read the file anyway."""

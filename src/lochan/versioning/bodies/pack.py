@@ -15,14 +15,14 @@ from lochan.formats.record import Actor
 from lochan.formats.repository_events import Staged
 from lochan.journal.group import AppendRequest
 from lochan.journal.journal import Journal
-from lochan.versioning.bodies.body import Ready
+from lochan.versioning.bodies.body import HashedBody
 from lochan.versioning.bodies.write import Bodies
 
 _PACK_BYTES_MAX = 8 << 20
 
 
 class _Waiting(msgspec.Struct, frozen=True, eq=False):
-    ready: Ready
+    ready: HashedBody
     future: asyncio.Future[Any]
     branch: str = ""  # that it is to be staged on
     actor: Actor | None = None  # by whom; None: the entry alone is wanted
@@ -35,13 +35,13 @@ class Packing:
         self._waiting: list[_Waiting] = []
         self._task: asyncio.Task[None] | None = None
 
-    async def write(self, ready: Ready) -> Entry:
+    async def write(self, ready: HashedBody) -> Entry:
         """The entry, when its bytes are durable."""
         future: asyncio.Future[Entry] = asyncio.get_running_loop().create_future()
         self._add(_Waiting(ready, future))
         return await future
 
-    async def stage(self, ready: Ready, branch: str, actor: Actor) -> None:
+    async def stage(self, ready: HashedBody, branch: str, actor: Actor) -> None:
         """Durable, and seen by everybody when it returns. Raises what the journal makes of it, or that the bytes could
         not be written: the journal knows nothing of them then."""
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()

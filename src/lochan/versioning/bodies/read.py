@@ -21,9 +21,9 @@ from lochan.store.checked_reads import ReadDoubt
 from lochan.store.protocol import Stat, Store, check_span
 from lochan.store.verified_files import VerifiedFiles
 from lochan.versioning.bodies.address import is_outside, is_workspace_file
-from lochan.versioning.bodies.block_check import NOBODY, BlockCheck, Trusted
+from lochan.versioning.bodies.block_check import NOBODY, BlockCheck, TrustedBlocks
 from lochan.versioning.bodies.digests import Feed, Hashing
-from lochan.versioning.bodies.outside_files import Outside, plain_etag
+from lochan.versioning.bodies.outside_files import OutsideFiles, plain_etag
 
 _PIECE_BYTES = 4 << 20
 _SMALL_BYTES = 64 << 10  # hashed at once: a thread would cost more
@@ -58,7 +58,7 @@ class BodyReader:
     def __init__(
         self,
         store: Store,
-        outside: Outside | None = None,
+        outside: OutsideFiles | None = None,
         *,
         piece_bytes: int = _PIECE_BYTES,
         verified: VerifiedFiles | None = None,
@@ -67,7 +67,7 @@ class BodyReader:
         self._outside = outside
         self._piece_bytes = piece_bytes
         self._hashing = Hashing()
-        self._trusted = Trusted(capability(store, Stamps), verified)
+        self._trusted = TrustedBlocks(capability(store, Stamps), verified)
         self._blocks = BlockCheck(store, self._hashing, self._trusted, piece_bytes)
         small_reads = capability(store, SmallReads)
         self._now = None if small_reads is None else small_reads.get_range_now
@@ -240,7 +240,7 @@ class BodyReader:
 class _Check:
     """The digest of a block, as far as it has come; or none, if the block is trusted."""
 
-    def __init__(self, hashing: Hashing, trusted: Trusted = NOBODY, span: _Span | None = None) -> None:
+    def __init__(self, hashing: Hashing, trusted: TrustedBlocks = NOBODY, span: _Span | None = None) -> None:
         self._sha256 = hashlib.sha256()
         self._feed = Feed(hashing, [self._sha256])
         self._trusted = trusted

@@ -27,7 +27,7 @@ PATH = "_lake/keys/address-tokens"
 _PATIENCE_S = 30.0
 
 
-class Token(msgspec.Struct, frozen=True, array_like=True):
+class AddressToken(msgspec.Struct, frozen=True, array_like=True):
     id: str
     repository: str
     branch: str
@@ -36,17 +36,17 @@ class Token(msgspec.Struct, frozen=True, array_like=True):
     expires: int  # microseconds since 1970
 
 
-def issue(key: bytes, token: Token) -> str:
+def issue(key: bytes, token: AddressToken) -> str:
     text = urlsafe_b64encode(msgspec.msgpack.encode(token)).rstrip(b"=")
     return b".".join((text, _signature(key, text))).decode()
 
 
-def check(key: bytes, given: str, *, repository: str, branch: str, path: str, now: int) -> Token:
+def check(key: bytes, given: str, *, repository: str, branch: str, path: str, now: int) -> AddressToken:
     """The token, whose address may be linked to this path. Raises Refused and says why."""
     text, _, signature = given.encode(errors="replace").rpartition(b".")
     if not hmac.compare_digest(signature, _signature(key, text)):
         raise Refused("the address token is not one of ours, or was changed", hint=_AGAIN)
-    token = msgspec.msgpack.decode(urlsafe_b64decode(text + b"=" * (-len(text) % 4)), type=Token)
+    token = msgspec.msgpack.decode(urlsafe_b64decode(text + b"=" * (-len(text) % 4)), type=AddressToken)
     for what, issued, asked in (
         ("repository", token.repository, repository),
         ("branch", token.branch, branch),

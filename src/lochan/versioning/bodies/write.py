@@ -23,7 +23,7 @@ from lochan.ids import Ids
 from lochan.store.capabilities import tagged
 from lochan.store.protocol import Store
 from lochan.versioning.bodies.address import Addresses, Style
-from lochan.versioning.bodies.body import PACKED_BYTES_MAX, Body, Cutter, Ready, ready
+from lochan.versioning.bodies.body import PACKED_BYTES_MAX, Cutter, HashedBody, IncomingBody, ready
 from lochan.versioning.bodies.digests import Feed, Hashing
 
 BLOCK_BYTES = 64 << 20
@@ -87,7 +87,7 @@ class Bodies:
         and whatever the store or the chunks raise. `Declared` tells how checksums are written. `whole` is shown the
         SHA-256 of all of it, which costs nothing where that is one block, and may raise. `size` is what the sender
         says: a body that will be streamed is so from its first byte, and not from when too many have come."""
-        body = Body(path, content_type, headers, metadata, expected_md5, checksums)
+        body = IncomingBody(path, content_type, headers, metadata, expected_md5, checksums)
         cutter = Cutter(chunks)
         whole_bytes_max = min(_WHOLE_BYTES_MAX, self._block_bytes)
         if await cutter.more(whole_bytes_max if size <= whole_bytes_max else 0):
@@ -100,7 +100,7 @@ class Bodies:
         """A new one, for somebody who will put the bytes there himself."""
         return self._addresses.new(path, mint)
 
-    async def write_pack(self, bodies: Sequence[Ready], *, mint: int) -> list[Entry]:
+    async def write_pack(self, bodies: Sequence[HashedBody], *, mint: int) -> list[Entry]:
         """All of them or none, with one put. Where files carry their logical path, each still gets its own."""
         if self._tag_paths or self._addresses.style == "path":
             blocks = await self._apart(bodies, mint)
@@ -109,7 +109,7 @@ class Bodies:
         now = self._clock.wall()
         return [replace(ready.entry, blocks=(block,), mtime=now) for ready, block in zip(bodies, blocks, strict=True)]
 
-    async def _whole(self, body: Body, mint: int, data: bytes, whole: Shown | None) -> Block:
+    async def _whole(self, body: IncomingBody, mint: int, data: bytes, whole: Shown | None) -> Block:
         sha256 = hashlib.sha256()
         feed = Feed(self._hashing, [*body.hashers, sha256])
         await feed.add(data)
@@ -121,7 +121,7 @@ class Bodies:
             _check(body, sha256.digest(), whole)
         return Block(address, 0, len(data), sha256.digest())
 
-    async def _streamed(self, body: Body, mint: int, cutter: Cutter, whole: Shown | None) -> list[Block]:
+    async def _streamed(self, body: IncomingBody, mint: int, cutter: Cutter, whole: Shown | None) -> list[Block]:
         blocks: list[Block] = []
         of_all = sha256 = hashlib.sha256()
         while await cutter.more():
@@ -147,7 +147,7 @@ class Bodies:
             await feed.add(piece)
             yield piece
 
-    async def _together(self, bodies: Sequence[Ready], mint: int) -> list[Block]:
+    async def _together(self, bodies: Sequence[HashedBody], mint: int) -> list[Block]:
         if not bodies:
             return []
         address = await self._put("", mint, b"".join(body.data for body in bodies))
@@ -157,10 +157,10 @@ class Bodies:
             offset += len(body.data)
         return blocks
 
-    async def _apart(self, bodies: Sequence[Ready], mint: int) -> list[Block]:
+    async def _apart(self, bodies: Sequence[HashedBody], mint: int) -> list[Block]:
         from asyncio import gather
 
-        async def put(ready: Ready) -> Block | LochanError:
+        async def put(ready: HashedBody) -> Block | LochanError:
             try:
                 address = await self._put(ready.entry.path, mint, ready.data)
             except LochanError as error:
@@ -186,7 +186,7 @@ class Bodies:
         return tagged(self._store, path_tags(path)) if self._tag_paths else self._store
 
 
-def _check(body: Body, sha256: bytes, whole: Shown | None) -> None:
+def _check(body: IncomingBody, sha256: bytes, whole: Shown | None) -> None:
     if whole is not None:
         whole(sha256)
     body.verify()
@@ -218,7 +218,7 @@ class Batch:
     def __init__(self, bodies: Bodies, mint: int) -> None:
         self._bodies = bodies
         self._mint = mint
-        self._waiting: list[Ready] = []
+        self._waiting: list[HashedBody] = []
         self._waiting_bytes = 0
         self._entries: list[Entry] = []
 

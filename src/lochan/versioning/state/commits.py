@@ -18,7 +18,7 @@ import msgspec
 from lochan.formats.commit import Commit
 
 
-class Columns(msgspec.Struct, frozen=True):
+class CommitColumns(msgspec.Struct, frozen=True):
     """A map on disk, which tells it from the list of commits that checkpoints held at first."""
 
     rows: memoryview
@@ -102,7 +102,7 @@ class Commits:
         self._parent._new.update(self._new)
         self._new = {}
 
-    def dump(self) -> Columns:
+    def dump(self) -> CommitColumns:
         """What is new is put into the columns, and stays there: no commit is encoded twice."""
         columns = _with(self._columns if self._parent is None else self._parent.dump(), self._new)
         if self._parent is None:
@@ -110,9 +110,9 @@ class Commits:
             self._decoded.clear()  # some may have been replaced
         return columns
 
-    def load(self, dumped: "Columns | list[Commit]") -> None:
+    def load(self, dumped: "CommitColumns | list[Commit]") -> None:
         self._decoded.clear()
-        if isinstance(dumped, Columns):
+        if isinstance(dumped, CommitColumns):
             self._columns = dumped
         else:
             self._new = {commit.id: commit for commit in dumped}
@@ -126,7 +126,7 @@ class Commits:
         return found
 
 
-def _with(columns: Columns, new: Mapping[str, Commit]) -> Columns:
+def _with(columns: CommitColumns, new: Mapping[str, Commit]) -> CommitColumns:
     if not new:
         return columns
     import numpy as np  # for who writes checkpoints; a reader does without
@@ -142,7 +142,7 @@ def _with(columns: Columns, new: Mapping[str, Commit]) -> Columns:
     rows = np.frombuffer(columns.rows, dtype)
     rows = rows[~np.isin(rows["id"], added["id"])]
     rows = np.insert(rows, np.searchsorted(rows["id"], added["id"]), added)
-    return Columns(memoryview(rows.tobytes()), memoryview(b"".join((columns.commits, *encoded.values()))))
+    return CommitColumns(memoryview(rows.tobytes()), memoryview(b"".join((columns.commits, *encoded.values()))))
 
 
 class Packed(msgspec.Struct, frozen=True, array_like=True):
@@ -205,6 +205,6 @@ _SPAN = struct.Struct(">QI")
 _ROW_BYTES = _ID_BYTES + _SPAN.size
 _ID = re.compile(r"[0-9a-f]{64}")
 _PREFIX = re.compile(r"[0-9a-f]{0,64}")
-_EMPTY = Columns(memoryview(b""), memoryview(b""))
+_EMPTY = CommitColumns(memoryview(b""), memoryview(b""))
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(Packed)

@@ -6,7 +6,7 @@ from lochan.formats.commit import Commit
 from lochan.versioning.repositories import FILES
 from lochan.versioning.state.branch import DumpedBranch, loaded
 from lochan.versioning.state.collection import DumpedCollection
-from lochan.versioning.state.commits import Columns
+from lochan.versioning.state.commits import CommitColumns
 from lochan.versioning.state.guard import DumpedGuard
 from lochan.versioning.state.reflog import Moves
 from lochan.versioning.state.refs_state import RefsState
@@ -18,7 +18,7 @@ from lochan.versioning.state.workspaces import DumpedWorkspaces
 class DumpedRefs(msgspec.Struct, frozen=True, array_like=True):
     """Fields are only ever added at the end."""
 
-    commits: Columns | list[Commit]  # a list, in checkpoints from before there were columns
+    commits: CommitColumns | list[Commit]  # a list, in checkpoints from before there were columns
     branches: list[DumpedBranch]
     tags: list[tuple[str, str]]
     deleted: list[DumpedBranch]

@@ -33,7 +33,7 @@ from lochan.formats.repository_events import (
 from lochan.journal.state import EventPosition
 from lochan.staging.layers import Layers
 from lochan.versioning.repositories import POOL
-from lochan.versioning.state.branch import Branch, Turn, dirty, moved_underneath
+from lochan.versioning.state.branch import BranchState, Turn, dirty, moved_underneath
 from lochan.versioning.state.guard import COMMIT, REWRITE, STAGE
 from lochan.versioning.state.refs_state import Busy, RefsState
 from lochan.versioning.state.stashes import Stash, stash_id
@@ -51,7 +51,7 @@ def _opened(refs: RefsState, event: RepositoryOpened, at: EventPosition) -> str:
     id = event.commit.id
     refs.kind_table.put("", event.kind)
     refs.commit_table.put(id, event.commit)
-    refs.point(Branch(event.default_branch, at.number, id), at)
+    refs.point(BranchState(event.default_branch, at.number, id), at)
     return id
 
 
@@ -128,7 +128,7 @@ def _moved(refs: RefsState, event: Moved, at: EventPosition) -> str:
     return event.target
 
 
-def _check_workspace(refs: RefsState, event: Moved, branch: Branch) -> None:
+def _check_workspace(refs: RefsState, event: Moved, branch: BranchState) -> None:
     """S8."""
     if not event.workspace:
         return
@@ -170,7 +170,7 @@ def _turn_over(refs: RefsState, event: TurnOver, at: EventPosition) -> None:
 def _branch_created(refs: RefsState, event: BranchCreated, at: EventPosition) -> str:
     refs.check_free(event.name)
     refs.commit(event.commit)
-    refs.point(Branch(event.name, refs.next_incarnation(event.name, at), event.commit), at)
+    refs.point(BranchState(event.name, refs.next_incarnation(event.name, at), event.commit), at)
     return event.commit
 
 

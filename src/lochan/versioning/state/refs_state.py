@@ -9,15 +9,15 @@ import msgspec
 from lochan.errors import AlreadyExists, ConcurrentCommit, Conflict, Gone, Invalid, NotFound
 from lochan.formats.commit import Commit
 from lochan.journal.state import EventPosition
-from lochan.journal.table import Table
+from lochan.journal.table import FoldTable
 from lochan.staging.layers import Layers
 from lochan.versioning.repositories import FILES
-from lochan.versioning.state.branch import AGAIN, Branch, RecordNames, moved_underneath, record_of
+from lochan.versioning.state.branch import AGAIN, BranchState, RecordNames, moved_underneath, record_of
 from lochan.versioning.state.collection import Collection
 from lochan.versioning.state.commits import Commits
 from lochan.versioning.state.guard import Guard
 from lochan.versioning.state.reflog import RefLog
-from lochan.versioning.state.rules import RULES, Rules
+from lochan.versioning.state.rules import RULES, RefsRules
 from lochan.versioning.state.stashes import Stashes
 from lochan.versioning.state.uploads import Uploads
 from lochan.versioning.state.workspaces import Workspaces
@@ -34,13 +34,13 @@ class Busy(Conflict):
 
 
 class RefsState:
-    rules: ClassVar[Rules] = RULES
+    rules: ClassVar[RefsRules] = RULES
 
     def __init__(self) -> None:
         self.commit_table = Commits()
-        self.branch_table: Table[str, Branch] = Table()
-        self.tag_table: Table[str, str] = Table()
-        self.deleted_table: Table[tuple[str, int], Branch] = Table()
+        self.branch_table: FoldTable[str, BranchState] = FoldTable()
+        self.tag_table: FoldTable[str, str] = FoldTable()
+        self.deleted_table: FoldTable[tuple[str, int], BranchState] = FoldTable()
         self.reflog = RefLog()
         self.guard = Guard()
         self.collection = Collection()
@@ -48,8 +48,10 @@ class RefsState:
         self.workspaces = Workspaces()
         self.uploads = Uploads()
         self.record_names = RecordNames()
-        self.kind_table: Table[str, str] = Table()  # of the repository, under no name
-        self.brought_table: Table[str, bool] = Table()  # of a pool: commits that may hold what other histories hold
+        self.kind_table: FoldTable[str, str] = FoldTable()  # of the repository, under no name
+        self.brought_table: FoldTable[str, bool] = (
+            FoldTable()
+        )  # of a pool: commits that may hold what other histories hold
 
     # --- reading -----------------------------------------------------------------------------------------------------
     def commit(self, id: str) -> Commit:
@@ -66,20 +68,20 @@ class RefsState:
             raise NotFound(f"no commit {id}")
         return found
 
-    def branch(self, name: str) -> Branch:
+    def branch(self, name: str) -> BranchState:
         found = self.branch_table.get(name)
         if found is None:
             hint = "`lochan branch list REPO` shows those there are"
             raise NotFound(f"no branch {name!r}", hint=hint).named(name, self.branch_names)
         return found
 
-    def find_branch(self, name: str) -> Branch | None:
+    def find_branch(self, name: str) -> BranchState | None:
         return self.branch_table.get(name)
 
     def find_tag(self, name: str) -> str | None:
         return self.tag_table.get(name)
 
-    def branches(self) -> list[Branch]:
+    def branches(self) -> list[BranchState]:
         return sorted((branch for _, branch in self.branch_table.items()), key=lambda b: b.name.encode())
 
     def tags(self) -> list[tuple[str, str]]:
@@ -99,7 +101,7 @@ class RefsState:
         """Of branches that can be restored."""
         return [name for (name, _), _ in self.deleted_table.items()]
 
-    def deleted(self, name: str) -> list[Branch]:
+    def deleted(self, name: str) -> list[BranchState]:
         """Deleted branches of that name that can be restored, the last one first."""
         found = (branch for (of, _), branch in self.deleted_table.items() if of == name)
         return sorted(found, key=lambda b: (record_of(b.incarnation), b.incarnation), reverse=True)
@@ -121,18 +123,18 @@ class RefsState:
         branch = self.branch(name)
         self.branch_table.put(name, msgspec.structs.replace(branch, layers=change(branch.layers)))
 
-    def move(self, branch: Branch, head: str, layers: Layers, at: EventPosition) -> None:
+    def move(self, branch: BranchState, head: str, layers: Layers, at: EventPosition) -> None:
         """S1: any head move, reset, restore, stash push or pop removes the branch's seals."""
         layers = layers.unsealed() if self.rules.head_moves_remove_seals() else layers
         self.point(msgspec.structs.replace(branch, head=head, layers=layers), at)
 
-    def point(self, branch: Branch, at: EventPosition) -> None:
+    def point(self, branch: BranchState, at: EventPosition) -> None:
         before = self.branch_table.get(branch.name)
         self.branch_table.put(branch.name, branch)
         if before is None or before.head != branch.head:
             self.reflog.moved(branch.name, at.time, branch.head)
 
-    def branch_of(self, name: str, incarnation: int) -> Branch:
+    def branch_of(self, name: str, incarnation: int) -> BranchState:
         branch = self.branch(name)
         if branch.incarnation != incarnation:
             raise moved_underneath(branch.name)
@@ -142,7 +144,7 @@ class RefsState:
         before = self.record_names.count(f"{_BRANCH}{name}", at.number)
         return at.number + AGAIN * before if at.version > 1 else at.number
 
-    def check_turn(self, branch: Branch, request: str) -> None:
+    def check_turn(self, branch: BranchState, request: str) -> None:
         if branch.turns and not branch.is_front(request) and self.rules.turns_are_kept():
             raise NotYourTurn(f"others wait to move branch {branch.name!r}", hint="try again in a moment")
 

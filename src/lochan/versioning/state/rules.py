@@ -3,7 +3,7 @@ what it was for. The letters are those of docs/design.
 """
 
 
-class Rules:
+class RefsRules:
     def committed_needs_its_seal(self) -> bool:
         """S1. That the head is still the parent is not enough: the branch may have been reset, or made again."""
         return True
@@ -85,4 +85,4 @@ class Rules:
         return True
 
 
-RULES = Rules()
+RULES = RefsRules()

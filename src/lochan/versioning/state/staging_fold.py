@@ -31,7 +31,7 @@ from lochan.staging.layers import Inputs
 from lochan.versioning.state.collection import mint_of
 from lochan.versioning.state.guard import STAGE
 from lochan.versioning.state.refs_state import RefsState
-from lochan.versioning.state.workspaces import DROPPED, Workspace
+from lochan.versioning.state.workspaces import DROPPED, WorkspaceState
 
 
 # --- staging ----------------------------------------------------------------------------------------------------------
@@ -92,7 +92,7 @@ def _workspace_opened(refs: RefsState, event: WorkspaceOpened, at: EventPosition
     branch = refs.branch(event.branch)
     id = f"{at.number}-{event.tail}"
     return refs.workspaces.open(
-        Workspace(id, branch.name, branch.incarnation, branch.head, at.number, at.user, at.time, event.note)
+        WorkspaceState(id, branch.name, branch.incarnation, branch.head, at.number, at.user, at.time, event.note)
     )
 
 

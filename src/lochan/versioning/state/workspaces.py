@@ -8,7 +8,7 @@ from lochan.errors import Invalid, NotFound, Refused
 from lochan.formats.entry import Tombstone
 from lochan.formats.workspace_events import WorkspaceAdded, WorkspaceReverted, WorkspaceSealed, WorkspaceStaged
 from lochan.journal.state import EventPosition
-from lochan.journal.table import Table
+from lochan.journal.table import FoldTable
 from lochan.staging import layers as staging
 from lochan.staging.layers import EMPTY, Layers
 from lochan.store.protocol import Stat
@@ -74,7 +74,7 @@ def file_stamp(stat: Stat) -> str:
     return f"{int(stat.modified * 1e6)}:{stat.size}:{stat.etag.removeprefix('W/').strip(chr(34))}"
 
 
-class Workspace(msgspec.Struct, frozen=True):
+class WorkspaceState(msgspec.Struct, frozen=True):
     id: str
     branch: str
     incarnation: int  # of the branch
@@ -105,7 +105,7 @@ class DumpedWorkspace(msgspec.Struct, frozen=True, array_like=True):
     user: str
     time: int
     note: str
-    layers: staging.Dumped
+    layers: staging.DumpedLayers
     added: tuple[str, ...]
     sealed: bool = False
     hidden: dict[str, str] = {}  # by path, the stamp of a plain file
@@ -118,11 +118,11 @@ class DumpedWorkspaces(msgspec.Struct, frozen=True, array_like=True):
 
 class Workspaces:
     def __init__(self) -> None:
-        self._open: Table[str, Workspace] = Table()
-        self._closed: Table[str, str] = Table()  # the commit, or DROPPED
+        self._open: FoldTable[str, WorkspaceState] = FoldTable()
+        self._closed: FoldTable[str, str] = FoldTable()  # the commit, or DROPPED
 
     # --- reading -----------------------------------------------------------------------------------------------------
-    def get(self, id: str) -> Workspace:
+    def get(self, id: str) -> WorkspaceState:
         """Raises Refused for a closed one, NotFound for one that never was."""
         found = self._open.get(id)
         if found is not None:
@@ -136,7 +136,7 @@ class Workspaces:
         became = "was dropped" if closed == DROPPED else f"was committed as {closed[:12]}"
         raise Refused(f"workspace {id!r} {became}", hint="open a new one")
 
-    def all(self) -> list[Workspace]:
+    def all(self) -> list[WorkspaceState]:
         return sorted((each for _, each in self._open.items()), key=lambda each: (each.time, each.id))
 
     def committed_as(self, id: str) -> str | None:
@@ -144,7 +144,7 @@ class Workspaces:
         return None if closed == DROPPED else closed
 
     # --- folding -----------------------------------------------------------------------------------------------------
-    def open(self, workspace: Workspace) -> str:
+    def open(self, workspace: WorkspaceState) -> str:
         if workspace.id in self._open or workspace.id in self._closed:
             raise Refused(f"workspace {workspace.id!r} was opened before")
         self._open.put(workspace.id, workspace)
@@ -183,7 +183,7 @@ class Workspaces:
         self._open.drop(id)
         self._closed.put(id, became)
 
-    def _put(self, found: Workspace, at: EventPosition, sealed: bool = False, **changed: object) -> int:
+    def _put(self, found: WorkspaceState, at: EventPosition, sealed: bool = False, **changed: object) -> int:
         """Returns what is its last event now. A write that came after a commit's last look, in the very record of that
         look, has another than the look (version 1 of these events had not, and lost such a write)."""
         same_record = record_of(found.last) == at.number
@@ -208,7 +208,7 @@ class Workspaces:
         for each in dumped.open:
             hidden = NO_FILES.with_files(each.hidden)
             fields = {**msgspec.structs.asdict(each), "layers": staging.load(each.layers), "hidden": hidden}
-            self._open.put(each.id, Workspace(**fields))
+            self._open.put(each.id, WorkspaceState(**fields))
         for id, became in dumped.closed.items():
             self._closed.put(id, became)
 
@@ -216,7 +216,7 @@ class Workspaces:
 DROPPED = "dropped"
 
 
-def _dumped(one: Workspace) -> DumpedWorkspace:
+def _dumped(one: WorkspaceState) -> DumpedWorkspace:
     return DumpedWorkspace(
         one.id,
         one.branch,

@@ -28,28 +28,30 @@ from lochan.journal.request_key import KeyedActor, without_key
 from lochan.staging.merge import merged as newest
 from lochan.store.protocol import Stat
 from lochan.tree import merge as trees_merge
-from lochan.tree.merge import Merged
+from lochan.tree.merge import MergeResult
 from lochan.tree.tree import Tree
 from lochan.versioning.bodies.outside_files import check_names
 from lochan.versioning.bulk import puts
-from lochan.versioning.commit import Wish
+from lochan.versioning.commit import CommitRequest
 from lochan.versioning.head_moves import changed_paths
-from lochan.versioning.land import Final, PathTest, Prepared, land
+from lochan.versioning.land import FinalConflict, PathTest, PreparedMove, land
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.state.branch import Branch
+from lochan.versioning.state.branch import BranchState
 from lochan.versioning.state.refs import Refs
-from lochan.versioning.state.workspaces import Workspace
-from lochan.versioning.workspaces.folder import Files, Vanished
+from lochan.versioning.state.workspaces import WorkspaceState
+from lochan.versioning.workspaces.folder import FileVanished, WorkspaceFiles
 from lochan.versioning.workspaces.registry import find
 from lochan.versioning.workspaces.selection import fits
 
 _LISTINGS_MAX = 10  # a folder that has changed so often is still being written to
 
 
-class BothChanged(Final):
+class BothChanged(FinalConflict):
     """The branch has changed paths since the workspace was opened that the workspace changed too, and not alike."""
 
-    def __init__(self, workspace: Workspace, merged: Merged, every: Callable[[], AsyncIterator[pa.Table]]) -> None:
+    def __init__(
+        self, workspace: WorkspaceState, merged: MergeResult, every: Callable[[], AsyncIterator[pa.Table]]
+    ) -> None:
         paths = merged.first["path"].to_pylist()
         shown = ", ".join(map(repr, paths[:3])) + (" …" if merged.conflicts > 3 else "")
         super().__init__(
@@ -67,7 +69,7 @@ class BothChanged(Final):
 async def commit(
     repository: OpenRepository,
     workspace: str,
-    wish: Wish,
+    wish: CommitRequest,
     *,
     actor: Actor,
     everything: bool = False,
@@ -112,22 +114,24 @@ async def _lock(repository: OpenRepository, workspace: str, commit: str) -> None
     fp("workspace.locked")
 
 
-def _fingerprint(workspace: str, wish: Wish, everything: bool) -> bytes:
+def _fingerprint(workspace: str, wish: CommitRequest, everything: bool) -> bytes:
     asked = ("workspace-commit", workspace, wish.message, sorted(wish.metadata.items()), wish.author, everything)
     return hashlib.sha256(msgspec.msgpack.encode(asked)).digest()
 
 
 class _Commit:
-    def __init__(self, repository: OpenRepository, workspace: str, wish: Wish, everything: bool, actor: Actor) -> None:
+    def __init__(
+        self, repository: OpenRepository, workspace: str, wish: CommitRequest, everything: bool, actor: Actor
+    ) -> None:
         self._repository = repository
         self._id = workspace
         self._wish = wish
         self._everything = everything
         self._actor = actor
         self._folder = repository.folder(workspace)
-        self._files = Files(repository, self._folder)
+        self._files = WorkspaceFiles(repository, self._folder)
 
-    async def prepare(self, turn: str) -> Prepared:
+    async def prepare(self, turn: str) -> PreparedMove:
         """The event is of a folder that was the same before the files were read and after the trees were written."""
         for _ in range(_LISTINGS_MAX):
             refs, mint = await self._refs()
@@ -138,7 +142,7 @@ class _Commit:
             fp("workspace.listed")
             try:
                 theirs = await self._theirs(workspace, fork, files, mint)
-            except Vanished:
+            except FileVanished:
                 continue
             ours, base = await self._repository.tree(head), await self._repository.tree(fork)
             tree = await self._merged(workspace, base if against_fork else ours, ours, theirs, mint)
@@ -149,8 +153,8 @@ class _Commit:
             fp("workspace.sealed")
             if await self._listing(workspace) == files:
                 made = self._record(tree, branch.head, head)
-                return Prepared(_event(workspace, branch, made, mint, turn, upto), test)
-        raise Final(
+                return PreparedMove(_event(workspace, branch, made, mint, turn, upto), test)
+        raise FinalConflict(
             f"the folder of workspace {self._id!r} is still being written to",
             hint="commit it when all its writers have ended",
         )
@@ -169,7 +173,7 @@ class _Commit:
         removals = tuple(id for id, _ in refs.collection.removals(self._id))
         return [WorkspaceStaged(self._id), *([Abandoned(removals)] if removals else [])]
 
-    async def _seal(self, workspace: Workspace) -> int:
+    async def _seal(self, workspace: WorkspaceState) -> int:
         """What is put through us from now on asks for another look; what was put before, the last look will see."""
 
         def decide(refs: Refs) -> Sequence[Event]:
@@ -180,7 +184,7 @@ class _Commit:
         number: int = await self._repository.submit_decided(self._actor, decide)
         return number
 
-    async def _listing(self, workspace: Workspace) -> list[Stat]:
+    async def _listing(self, workspace: WorkspaceState) -> list[Stat]:
         """Of the files that are to be committed."""
         if self._folder.is_local:  # a listing passes over them, and so a commit would lose them
             await self._repository.trees.threads.run(check_names, self._folder.place().strip("/"))
@@ -191,7 +195,7 @@ class _Commit:
         paths = pa.array([stat.path[len(self._folder.root) :] for stat in found], pa.string())
         return [stat for stat, fit in zip(found, fits(paths, workspace.added).to_pylist(), strict=True) if fit]
 
-    async def _theirs(self, workspace: Workspace, fork: Commit, files: Sequence[Stat], mint: int) -> Tree:
+    async def _theirs(self, workspace: WorkspaceState, fork: Commit, files: Sequence[Stat], mint: int) -> Tree:
         """The fork with all changes. A file that is not hidden wins over what is staged."""
         staged = await (await self._repository.view_of(fork, workspace.layers)).changes()
         if not self._everything:
@@ -205,7 +209,7 @@ class _Commit:
             raise NothingToDo(f"what is in workspace {workspace.id!r} changes nothing", hint="it can be dropped")
         return tree
 
-    def _nothing(self, workspace: Workspace) -> NothingToDo:
+    def _nothing(self, workspace: WorkspaceState) -> NothingToDo:
         if self._everything:
             return NothingToDo(f"nothing was written to workspace {workspace.id!r}", hint="there is nothing to commit")
         what = "nothing fits what was added" if workspace.added else "nothing was added"
@@ -214,7 +218,7 @@ class _Commit:
             hint=f"`lochan workspace add REPO {quote(workspace.id)} PATH` adds a path, --all commits all of it",
         )
 
-    async def _merged(self, workspace: Workspace, base: Tree, ours: Tree, theirs: Tree, mint: int) -> Tree:
+    async def _merged(self, workspace: WorkspaceState, base: Tree, ours: Tree, theirs: Tree, mint: int) -> Tree:
         merged = await trees_merge.merge(self._repository.trees, base, ours, theirs, mint=mint)
         if merged.tree is None:
             trees, sides = self._repository.trees, (base, ours, theirs)
@@ -241,7 +245,7 @@ class _Commit:
         )
 
 
-def _event(workspace: Workspace, branch: Branch, made: Commit, mint: int, turn: str, upto: int) -> Moved:
+def _event(workspace: WorkspaceState, branch: BranchState, made: Commit, mint: int, turn: str, upto: int) -> Moved:
     return Moved(
         branch.name,
         branch.incarnation,
@@ -256,13 +260,13 @@ def _event(workspace: Workspace, branch: Branch, made: Commit, mint: int, turn: 
     )
 
 
-def _branch(refs: Refs, workspace: Workspace) -> Branch:
+def _branch(refs: Refs, workspace: WorkspaceState) -> BranchState:
     """Raises Final for one that is another by now: nothing will make it the old one again."""
     found = refs.find_branch(workspace.branch)
     strict = refs.rules.workspace_commits_need_the_incarnation()
     if found is None or (found.incarnation != workspace.incarnation and strict):
         became = "deleted" if found is None else "deleted and made again"
-        raise Final(
+        raise FinalConflict(
             f"branch {workspace.branch!r} was {became} since workspace {workspace.id!r} was opened",
             hint="open a new workspace, and write there what is wanted of this one",
         )

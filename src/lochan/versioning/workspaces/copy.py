@@ -19,7 +19,7 @@ from lochan.journal.request_key import without_key
 from lochan.versioning import bulk, objects
 from lochan.versioning.bodies.address import is_workspace_file
 from lochan.versioning.bulk import check_present, visible
-from lochan.versioning.copy import SAME, Count, Told, retold
+from lochan.versioning.copy import SAME, CopyOptions, CopyResult, retold
 from lochan.versioning.names import check_key
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.resolve import resolve
@@ -28,13 +28,13 @@ from lochan.versioning.workspaces import write
 _WIDTH = 8  # files whose bytes are moved at a time
 
 
-class Target(NamedTuple):
+class CopyTarget(NamedTuple):
     repository: OpenRepository
     ref: str  # a branch, or a workspace
     actor: Actor
 
 
-async def copy(target: Target, source_ref: str, source: str, to: str, told: Told = SAME) -> Entry:
+async def copy(target: CopyTarget, source_ref: str, source: str, to: str, told: CopyOptions = SAME) -> Entry:
     """Raises NotFound, Gone, Invalid for a copy onto itself that changes nothing."""
     if (source_ref, source) == (target.ref, to) and told == SAME:
         raise Invalid("source and target are the same", hint="a copy onto itself can have other notes")
@@ -44,7 +44,7 @@ async def copy(target: Target, source_ref: str, source: str, to: str, told: Told
     return await objects.stat(target.repository, target.ref, to)
 
 
-async def move(target: Target, source: str, to: str) -> Entry:
+async def move(target: CopyTarget, source: str, to: str) -> Entry:
     """Within the target. The copy is there before the source goes."""
     if source == to:
         raise Invalid("source and target are the same")
@@ -53,12 +53,12 @@ async def move(target: Target, source: str, to: str) -> Entry:
     return made
 
 
-async def copy_folder(target: Target, source_ref: str, prefix: str, to: str) -> Count:
+async def copy_folder(target: CopyTarget, source_ref: str, prefix: str, to: str) -> CopyResult:
     entries = await _copy_folder(target, source_ref, prefix, to)
     return _count(entries)
 
 
-async def move_folder(target: Target, prefix: str, to: str) -> Count:
+async def move_folder(target: CopyTarget, prefix: str, to: str) -> CopyResult:
     entries = await _copy_folder(target._replace(actor=without_key(target.actor)), target.ref, prefix, to)
     made = {to + entry.path[len(prefix) :] for entry in entries}
     gone = [entry.path for entry in entries if entry.path not in made]
@@ -66,14 +66,14 @@ async def move_folder(target: Target, prefix: str, to: str) -> Count:
     return _count(entries)
 
 
-async def delete_folder(target: Target, prefix: str) -> Count:
+async def delete_folder(target: CopyTarget, prefix: str) -> CopyResult:
     """Perhaps of nothing."""
     _, entries = await _read(target.repository, target.ref, prefix)
     await objects.delete(target.repository, target.ref, [entry.path for entry in entries], actor=target.actor)
     return _count(entries)
 
 
-async def _copy_folder(target: Target, source_ref: str, prefix: str, to: str) -> list[Entry]:
+async def _copy_folder(target: CopyTarget, source_ref: str, prefix: str, to: str) -> list[Entry]:
     if source_ref == target.ref and (prefix.startswith(to) or to.startswith(prefix)):
         raise Invalid(f"one of {prefix or '/'!r} and {to or '/'!r} lies in the other", hint="name folders apart")
     read_at, entries = await _read(target.repository, source_ref, prefix)
@@ -89,7 +89,7 @@ async def _read(repository: OpenRepository, ref: str, prefix: str) -> tuple[int,
     return read_at, entries_of(found)
 
 
-async def _place(target: Target, pairs: Sequence[tuple[Entry, str]], read_at: int, told: Told) -> None:
+async def _place(target: CopyTarget, pairs: Sequence[tuple[Entry, str]], read_at: int, told: CopyOptions) -> None:
     for _, to in pairs:
         check_key(to)
 
@@ -112,7 +112,7 @@ async def _place(target: Target, pairs: Sequence[tuple[Entry, str]], read_at: in
         await bulk.stage(target.repository, target.ref, changes, actor=target.actor, read_at=read_at)
 
 
-async def _move_bytes(target: Target, entry: Entry, to: str) -> None:
+async def _move_bytes(target: CopyTarget, entry: Entry, to: str) -> None:
     async with aclosing(target.repository.reader.read(entry)) as pieces:
         await objects.put(
             target.repository,
@@ -131,5 +131,5 @@ def _is_loose(entry: Entry) -> bool:
     return any(is_workspace_file(block.address) and not block.sha256 for block in entry.blocks)
 
 
-def _count(entries: Sequence[Entry]) -> Count:
-    return Count(len(entries), sum(entry.size for entry in entries))
+def _count(entries: Sequence[Entry]) -> CopyResult:
+    return CopyResult(len(entries), sum(entry.size for entry in entries))

@@ -42,7 +42,7 @@ _WIDTH = 8
 _MD5 = re.compile("[0-9a-f]{32}")
 
 
-class Folder:
+class WorkspaceFolder:
     def __init__(self, store: Store, repository: str, workspace: str, hidden: HiddenFiles = NO_FILES) -> None:
         self._store = store
         self._hidden = hidden
@@ -139,12 +139,12 @@ def _shortened(after: str) -> str:
     return after.rstrip(_LAST) + _LAST if after.endswith(_LAST) else after
 
 
-class Vanished(ConcurrentCommit):
+class FileVanished(ConcurrentCommit):
     """A file that was listed is not there any more, or is another; the folder is to be listed again."""
 
 
-class Files:
-    def __init__(self, repository: "OpenRepository", folder: Folder) -> None:
+class WorkspaceFiles:
+    def __init__(self, repository: "OpenRepository", folder: WorkspaceFolder) -> None:
         self._store = repository.store
         self._folder = folder
         self._hashing = Hashing()
@@ -172,7 +172,7 @@ class Files:
                 await self._threads.run(self._disk.make_durable, self._folder.place(path))
             found = await self._agreed(stat, path)
         except NotFound as error:
-            raise Vanished(f"{path!r} is gone since the workspace was listed") from error
+            raise FileVanished(f"{path!r} is gone since the workspace was listed") from error
         return Entry(
             path=path,
             blocks=(Block(stat.path, 0, stat.size, found.sha256),),
@@ -205,7 +205,7 @@ class Files:
                 size += len(piece)
         await feed.done()
         if size != stat.size:
-            raise Vanished(f"{path!r} has changed since the workspace was listed")
+            raise FileVanished(f"{path!r} has changed since the workspace was listed")
         return _Digests(md5.hexdigest(), sha256.digest())
 
 

@@ -18,11 +18,11 @@ from lochan.formats.record import Actor
 from lochan.formats.workspace_events import WorkspaceStaged
 from lochan.journal.request_key import KeyedActor, without_key
 from lochan.store.capabilities import StreamIfAbsent, capability
-from lochan.versioning.bodies.body import Body, Cutter
+from lochan.versioning.bodies.body import Cutter, IncomingBody
 from lochan.versioning.bodies.digests import Feed, Hashing
 from lochan.versioning.names import check_key
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.state.workspaces import Workspace
+from lochan.versioning.state.workspaces import WorkspaceState
 from lochan.versioning.workspaces.registry import find
 
 _NONE: Mapping[str, str] = {}
@@ -51,7 +51,7 @@ async def put(
     refs, mint = await repository.refs()
     refs.guard.check_writable()  # before the bytes are sent
     found = refs.workspaces.get(workspace)
-    body = Body(path, content_type, headers, metadata, expected_md5, {})
+    body = IncomingBody(path, content_type, headers, metadata, expected_md5, {})
     cutter = Cutter(chunks)
     entry = None
     again = isinstance(actor, KeyedActor) and not actor.is_new  # then its key must be in an event, to be known by
@@ -129,7 +129,7 @@ async def stage(
         await repository.submit(by, WorkspaceStaged(workspace, batch, read_at=read_at, hides=files))
 
 
-def check_hidden(workspace: Workspace, more: int) -> None:
+def check_hidden(workspace: WorkspaceState, more: int) -> None:
     """Raises Refused where so many more hidden files would not fit the journal's state."""
     if more and len(workspace.hidden) + more > _HIDDEN_MAX:
         raise Refused(
@@ -140,7 +140,7 @@ def check_hidden(workspace: Workspace, more: int) -> None:
 
 # --- a body, on its way to the store ---------------------------------------------------------------------------------
 async def _put_file(
-    repository: OpenRepository, workspace: Workspace, body: Body, cutter: Cutter, mint: int
+    repository: OpenRepository, workspace: WorkspaceState, body: IncomingBody, cutter: Cutter, mint: int
 ) -> Entry | None:
     """The entry of a new file: in the workspace's folder, or a fresh one beside it where the path is taken. None, and
     nothing is taken from the cutter: the store cannot do that with a stream, or the path is taken."""
@@ -162,7 +162,7 @@ async def _put_file(
     return body.entry([Block(address, 0, size, sha256.digest())], repository.clock.wall())
 
 
-async def _put_small(repository: OpenRepository, file: str, data: bytes, body: Body, feed: Feed) -> bool:
+async def _put_small(repository: OpenRepository, file: str, data: bytes, body: IncomingBody, feed: Feed) -> bool:
     """False: there is a file already, or a folder in the way. Raises BadDigest before the store has anything."""
     await feed.add(data)
     await feed.done()
@@ -178,7 +178,7 @@ async def _put_small(repository: OpenRepository, file: str, data: bytes, body: B
     return True
 
 
-async def _verified(chunks: AsyncIterable[bytes], feed: Feed, body: Body) -> AsyncIterator[bytes]:
+async def _verified(chunks: AsyncIterable[bytes], feed: Feed, body: IncomingBody) -> AsyncIterator[bytes]:
     """Raises BadDigest before the store has the whole of it, and so before it has anything."""
     async for chunk in chunks:
         await feed.add(chunk)
@@ -192,11 +192,11 @@ async def _pieces(cutter: Cutter) -> AsyncIterator[bytes]:
         yield piece
 
 
-def _is_in_folder(repository: OpenRepository, workspace: Workspace, entry: Entry) -> bool:
+def _is_in_folder(repository: OpenRepository, workspace: WorkspaceState, entry: Entry) -> bool:
     return entry.blocks[0].address.startswith(repository.folder(workspace.id).root)
 
 
-async def _check_in_time(repository: OpenRepository, workspace: Workspace, entry: Entry, actor: Actor) -> None:
+async def _check_in_time(repository: OpenRepository, workspace: WorkspaceState, entry: Entry, actor: Actor) -> None:
     """A commit that had its last look before the file was there is made to look again. Raises Refused if it landed
     without the file."""
     try:
@@ -211,7 +211,7 @@ async def _check_in_time(repository: OpenRepository, workspace: Workspace, entry
         ) from error
 
 
-async def _is_committed(repository: OpenRepository, workspace: Workspace, entry: Entry) -> bool:
+async def _is_committed(repository: OpenRepository, workspace: WorkspaceState, entry: Entry) -> bool:
     """Whether the commit that closed the workspace saw the very file."""
     refs = repository.folded()
     commit = refs.workspaces.committed_as(workspace.id)

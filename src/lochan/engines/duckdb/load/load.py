@@ -27,7 +27,7 @@ from lochan.pools.first_result import landed_first
 from lochan.pools.landing import add_objects
 from lochan.pools.settings import settings_of
 from lochan.pools.writing import ObjectWriter
-from lochan.versioning.head_moves import NOTHING, Said
+from lochan.versioning.head_moves import NOTHING, CommitMessage
 from lochan.versioning.idempotency import once
 from lochan.versioning.open_repository import OpenRepository
 
@@ -81,7 +81,7 @@ async def load(
     repository: OpenRepository,
     branch: str,
     inputs: Sequence[Input],
-    said: Said = NOTHING,
+    said: CommitMessage = NOTHING,
     *,
     actor: Actor,
     how: How = STANDARD,
@@ -97,7 +97,7 @@ async def load_rows(
     repository: OpenRepository,
     branch: str,
     rows: Any,
-    said: Said = NOTHING,
+    said: CommitMessage = NOTHING,
     *,
     actor: Actor,
     how: How = STANDARD,
@@ -142,7 +142,9 @@ class Staged:
     async def take_rows(self, rows: Any) -> None:
         await self._apart(lambda: self._loader.take_rows(rows))
 
-    async def land(self, repository: OpenRepository, branch: str, said: Said = NOTHING, *, actor: Actor) -> Loaded:
+    async def land(
+        self, repository: OpenRepository, branch: str, said: CommitMessage = NOTHING, *, actor: Actor
+    ) -> Loaded:
         refs, mint = await repository.refs()
         refs.branch(branch)  # before anything is written
         writer = ObjectWriter.of(repository, mint)

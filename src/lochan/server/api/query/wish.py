@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from lochan.config.kinds import LENGTH, SIZE, Kind, Place
+from lochan.config.kinds import LENGTH, SIZE, SettingKind, ValueContext
 from lochan.engines.duckdb.limits import shown
 from lochan.errors import Invalid
 from lochan.query.sql.beginning import is_sql
@@ -14,7 +14,7 @@ from lochan.server.settings import QuerySettings
 from lochan.versioning.expression import parse as parse_ref
 
 BODY_BYTES_MAX = 1 << 20
-_NOWHERE = Place(Path("/"), Path("/"))
+_NOWHERE = ValueContext(Path("/"), Path("/"))
 
 
 class Wish(NamedTuple):
@@ -62,7 +62,7 @@ def _check_language(body: _Body) -> None:
         raise Failure(400, "query: this is no SQL: it begins with neither select nor with")
 
 
-def _within(name: str, given: float | str | None, kind: Kind, most: float, most_shown: str) -> float:
+def _within(name: str, given: float | str | None, kind: SettingKind, most: float, most_shown: str) -> float:
     if given is None:
         return most
     try:

@@ -8,8 +8,8 @@ from lochan.server.gateway.request import Headers
 from lochan.staging.layers import Layers
 from lochan.staging.view import View
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.resolve import Resolved
-from lochan.versioning.state.branch import Branch
+from lochan.versioning.resolve import ResolvedRef
+from lochan.versioning.state.branch import BranchState
 
 _BRANCHES_MAX = 256
 _OBJECTS_MAX = 10_000  # in all of them: some 25 MB
@@ -28,13 +28,13 @@ class KnownBranch:
 
     __slots__ = ("_head", "_layers", "_view", "objects")
 
-    def __init__(self, branch: Branch, view: View) -> None:
+    def __init__(self, branch: BranchState, view: View) -> None:
         self._layers: Layers = branch.layers
         self._head = branch.head
         self._view = view
         self.objects: dict[str, Seen] = {}
 
-    def is_of(self, branch: Branch) -> bool:
+    def is_of(self, branch: BranchState) -> bool:
         return self._layers is branch.layers and self._head == branch.head
 
     async def look_up(self, path: str) -> Seen | None:
@@ -51,7 +51,7 @@ class Known:
         self._branches: dict[tuple[str, str], KnownBranch] = {}
         self._objects = 0  # at most so many
 
-    async def object(self, repository: OpenRepository, branch: Branch, path: str) -> Seen | None:
+    async def object(self, repository: OpenRepository, branch: BranchState, path: str) -> Seen | None:
         """None: there is none. `branch` as of the moment that the answer is to be of."""
         at = repository.repository.id, branch.name
         known = self._branches.get(at)
@@ -65,11 +65,11 @@ class Known:
                 self._keep(known, path, found)
         return found
 
-    async def _opened(self, repository: OpenRepository, branch: Branch) -> KnownBranch:
+    async def _opened(self, repository: OpenRepository, branch: BranchState) -> KnownBranch:
         if len(self._branches) >= _BRANCHES_MAX:
             self._forget()
         commit = repository.folded().commit(branch.head)
-        return KnownBranch(branch, await repository.view(Resolved(branch.head, commit, branch)))
+        return KnownBranch(branch, await repository.view(ResolvedRef(branch.head, commit, branch)))
 
     def _keep(self, known: KnownBranch, path: str, found: Seen) -> None:
         if self._objects >= _OBJECTS_MAX:

@@ -14,8 +14,8 @@ from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.xml_in import parse_complete
 from lochan.server.gateway.wire.xml_uploads import completed
 from lochan.server.gateway.writing import check
-from lochan.versioning.state.uploads import Part, Upload
-from lochan.versioning.uploads import Wanted, complete
+from lochan.versioning.state.uploads import OpenUpload, UploadPart
+from lochan.versioning.uploads import PartRequest, complete
 
 _BODY_BYTES_MAX = 4 << 20
 
@@ -43,7 +43,7 @@ async def handle(gateway: Gateway, request: Request) -> Response:
         entry = await complete(
             place.repository,
             id,
-            [Wanted(part.number, part.etag, part.checksums) for part in parts],
+            [PartRequest(part.number, part.etag, part.checksums) for part in parts],
             actor=gateway.actor(request),
             check=lambda there: check(wanted, there),
             checksums=sums,
@@ -64,7 +64,7 @@ async def _known_checksums(place: Place, etag: str) -> dict[str, str]:
     return {name: value for name, value in there.checksums.items() if name in HASHERS}
 
 
-def _check_size(parts: list[Part | None], request: Request) -> None:
+def _check_size(parts: list[UploadPart | None], request: Request) -> None:
     """Raises InvalidRequest where the client expects another size than its parts have together."""
     expected = request.headers.get("x-amz-mp-object-size")
     if expected is None:
@@ -77,7 +77,7 @@ def _check_size(parts: list[Part | None], request: Request) -> None:
         )
 
 
-def _checksums(upload: Upload, parts: list[Part | None], request: Request) -> dict[str, str]:
+def _checksums(upload: OpenUpload, parts: list[UploadPart | None], request: Request) -> dict[str, str]:
     """Of the whole object, from those of its parts. Raises BadDigest where the client has another."""
     name = upload.opened.checksum
     checksum = declared_checksum(request.headers, whole=True)
