@@ -34,7 +34,7 @@ from lochan.formats.repository_events import RunsStaged
 from lochan.formats.run import changes_table
 from lochan.lake import Lake
 from lochan.staging.compaction import LIMITS
-from lochan.staging.listing import ListingPage
+from lochan.staging.listing import ViewPage
 from lochan.staging.runs import Runs
 from lochan.store.local import LocalStore
 from lochan.tree import diff as trees_diff
@@ -424,7 +424,7 @@ class _Page(NamedTuple):
 
 
 async def _page(repository: OpenRepository, title: str, ref: str, query: dict[str, str], rounds: int = _PAGES) -> _Page:
-    work: Callable[[], Awaitable[ListingPage]] = partial(objects.list_objects, repository, ref, limit=_PAGE, **query)
+    work: Callable[[], Awaitable[ViewPage]] = partial(objects.list_objects, repository, ref, limit=_PAGE, **query)
     page, answer = await work(), await _answer(repository, ref, query)
     ours, answers = [], []
     for _ in range(rounds):

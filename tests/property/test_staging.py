@@ -21,7 +21,7 @@ from lochan.staging import covering_tree as over
 from lochan.staging import cursors, listing, merge, runs, sources
 from lochan.staging.compaction import CompactionLimits, CompactionPlan, compact, plan
 from lochan.staging.layers import EMPTY, DumpedLayers, Inputs, Layers, load
-from lochan.staging.listing import ListingPage
+from lochan.staging.listing import ViewPage
 from lochan.staging.view import View
 from lochan.store.memory import MemoryStore
 from lochan.tree.cut import RangeCut
@@ -48,7 +48,7 @@ def run(coroutine: Coroutine[object, None, T]) -> T:
     raise AssertionError("it waited")
 
 
-def listed(model: Model, prefix: str, after: str, delimiter: str, limit: int) -> ListingPage:
+def listed(model: Model, prefix: str, after: str, delimiter: str, limit: int) -> ViewPage:
     """The listing, by the definition."""
     items: list[str | Entry] = []
     for path in sorted(model):
@@ -61,7 +61,7 @@ def listed(model: Model, prefix: str, after: str, delimiter: str, limit: int) ->
         items.append(item)
     page = items[:limit]
     last = page[-1] if len(items) > limit else None
-    return ListingPage(
+    return ViewPage(
         [item for item in page if isinstance(item, Entry)],
         [item for item in page if isinstance(item, str)],
         last.path if isinstance(last, Entry) else last,
@@ -297,7 +297,7 @@ class Staging(RuleBasedStateMachine):
         for view in self.views():
             assert run(view.list(prefix, after, delimiter, limit)) == expected
             columns = run(view.list_columns(prefix, after, delimiter, limit))
-            assert ListingPage(entries_of(columns.entries), columns.prefixes, columns.next) == expected
+            assert ViewPage(entries_of(columns.entries), columns.prefixes, columns.next) == expected
 
     @rule(prefix=PREFIXES, delimiter=DELIMITERS, limit=LIMITS)
     def pages(self, prefix: str, delimiter: str, limit: int) -> None:
@@ -418,4 +418,4 @@ def test_listings(
             view = View(layers, below_all, held)
             columns = run(view.list_columns(*query))
             assert run(view.list(*query)) == listed(model, *query)
-            assert ListingPage(entries_of(columns.entries), columns.prefixes, columns.next) == listed(model, *query)
+            assert ViewPage(entries_of(columns.entries), columns.prefixes, columns.next) == listed(model, *query)

@@ -10,7 +10,7 @@ from lochan.api.results import Change, Commit, ObjectInfo, ObjectPage, microseco
 from lochan.api.session import Session
 
 if TYPE_CHECKING:
-    from lochan.staging.listing import ListingPage
+    from lochan.staging.listing import ViewPage
 
 _PAGE = 1_000
 
@@ -115,7 +115,7 @@ class Ref:
         from lochan.versioning.objects import list_objects
 
         async with self._session.opened(self.repository_name) as repository:
-            page: ListingPage = await list_objects(repository, self.name, prefix, after, delimiter, limit)
+            page: ViewPage = await list_objects(repository, self.name, prefix, after, delimiter, limit)
         objects = tuple(ObjectInfo.of(entry) for entry in page.entries)
         return ObjectPage(objects=objects, prefixes=tuple(page.prefixes), next=page.next)
 

@@ -20,7 +20,7 @@ _CLOSE_ROWS = 4  # a step that passed no more rows than this...
 _CLOSE_STEPS = 8  # ...so many times in succession: a sweep will be cheaper
 
 
-class ListingPage(NamedTuple):
+class ViewPage(NamedTuple):
     """Entries and common prefixes, each in path order; together at most the limit."""
 
     entries: list[Entry]
@@ -42,8 +42,8 @@ class ListingResult(NamedTuple):
     prefixes: list[str]
     next: str | None
 
-    def page(self) -> ListingPage:
-        return ListingPage(self.picked.entries(), self.prefixes, self.next)
+    def page(self) -> ViewPage:
+        return ViewPage(self.picked.entries(), self.prefixes, self.next)
 
     def columns(self) -> ColumnPage:
         return ColumnPage(self.picked.table(), self.prefixes, self.next)

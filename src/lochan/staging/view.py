@@ -17,7 +17,7 @@ from lochan.formats.run import RunRef, ascends, changes_table, empty
 from lochan.staging.cursors import ABOVE, Cost, RowCursor, cursor_over, hidden
 from lochan.staging.inline import Inline
 from lochan.staging.layers import Layer, Layers
-from lochan.staging.listing import ColumnPage, FolderListing, ListingPage, ListingResult, flat
+from lochan.staging.listing import ColumnPage, FolderListing, ListingResult, ViewPage, flat
 from lochan.staging.merge import Pile
 from lochan.staging.runs import OpenRun, Runs
 from lochan.staging.sources import ColumnSource, RowSource, ViewBase, inline_sources
@@ -55,11 +55,11 @@ class View:
                 return None if isinstance(found, Tombstone) else found
         return await self._base.get(path)
 
-    async def list(self, prefix: str = "", after: str = "", delimiter: str = "", limit: int = 1000) -> ListingPage:
+    async def list(self, prefix: str = "", after: str = "", delimiter: str = "", limit: int = 1000) -> ViewPage:
         """A page of what lies under `prefix` behind `after`. With a delimiter, all paths that go on to the same next
         delimiter behind the prefix are one common prefix, and are skipped, not read. An `after` that is a common
         prefix stands for all of it."""
-        return ListingPage([], [], None) if limit <= 0 else (await self._found(prefix, after, delimiter, limit)).page()
+        return ViewPage([], [], None) if limit <= 0 else (await self._found(prefix, after, delimiter, limit)).page()
 
     async def list_columns(
         self, prefix: str = "", after: str = "", delimiter: str = "", limit: int = 1000

@@ -18,7 +18,7 @@ from lochan.formats.repository_events import Staged
 from lochan.journal.request_key import CarriedOut
 from lochan.staging.inline import Inline
 from lochan.staging.layers import Layers
-from lochan.staging.listing import ListingPage
+from lochan.staging.listing import ViewPage
 from lochan.versioning.idempotency import entry_first, nothing, once, staged_first
 from lochan.versioning.names import check_key
 from lochan.versioning.open_repository import OpenRepository
@@ -125,7 +125,7 @@ def read(
 
 async def list_objects(
     repository: OpenRepository, ref: str, prefix: str = "", after: str = "", delimiter: str = "", limit: int = 1_000
-) -> ListingPage:
+) -> ViewPage:
     view = await repository.view(await repository.resolve(ref, workspaces=True))
     return await view.list(prefix, after, delimiter, limit)
 

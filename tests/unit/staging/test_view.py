@@ -11,7 +11,7 @@ from lochan.formats.run import changes_of, entries_of
 from lochan.staging import merge
 from lochan.staging import runs as runs_module
 from lochan.staging.layers import EMPTY, Layers
-from lochan.staging.listing import ListingPage
+from lochan.staging.listing import ViewPage
 from lochan.staging.runs import Runs
 from lochan.staging.sources import EmptyBase
 from lochan.staging.view import View
@@ -28,7 +28,7 @@ def staged(runs: Runs, *layers: Sequence[Change]) -> Layers:
     return result
 
 
-def names(page: ListingPage) -> list[str]:
+def names(page: ViewPage) -> list[str]:
     return sorted([each.path for each in page.entries] + page.prefixes)
 
 
@@ -38,7 +38,7 @@ def test_newest_wins_and_tombstones_hide() -> None:
     base = MemoryBase(["a", "b", "c", "d"])
     layers = staged(runs, [entry("b", 2), gone("c"), entry("e", 2)], [gone("e"), entry("c", 3)]).put(gone("a"))
     view = View(layers, base, runs)
-    assert run(view.list()) == ListingPage([entry("b", 2), entry("c", 3), entry("d", 0)], [], None)
+    assert run(view.list()) == ViewPage([entry("b", 2), entry("c", 3), entry("d", 0)], [], None)
     found = {path: run(view.get(path)) for path in "abcdef"}
     assert found == {"a": None, "b": entry("b", 2), "c": entry("c", 3), "d": entry("d", 0), "e": None, "f": None}
 
@@ -100,7 +100,7 @@ def test_staged_paths_are_found_in_every_kind_of_layer() -> None:
 @pytest.mark.parametrize("limit", [0, -1])
 def test_no_page_of_nothing(limit: int) -> None:
     runs, _ = new_runs()
-    assert run(View(EMPTY.put(entry("a")), EmptyBase(), runs).list(limit=limit)) == ListingPage([], [], None)
+    assert run(View(EMPTY.put(entry("a")), EmptyBase(), runs).list(limit=limit)) == ViewPage([], [], None)
 
 
 @pytest.mark.parametrize(

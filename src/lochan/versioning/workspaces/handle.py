@@ -17,7 +17,7 @@ from lochan.errors import Refused
 from lochan.formats.commit import Commit
 from lochan.formats.entry import Entry
 from lochan.formats.record import Actor
-from lochan.staging.listing import ListingPage
+from lochan.staging.listing import ViewPage
 from lochan.versioning import objects
 from lochan.versioning.commit import CommitRequest
 from lochan.versioning.open_repository import OpenRepository
@@ -71,7 +71,7 @@ class WorkspaceHandle:
             async for piece in pieces:
                 yield piece
 
-    async def list(self, prefix: str = "", after: str = "", delimiter: str = "", limit: int = 1_000) -> ListingPage:
+    async def list(self, prefix: str = "", after: str = "", delimiter: str = "", limit: int = 1_000) -> ViewPage:
         self._check_open()
         return await objects.list_objects(self._repository, self.ref, prefix, after, delimiter, limit)
 
