@@ -8,10 +8,10 @@ import pyarrow as pa
 
 from lochan.formats.entry import RUN_SCHEMA
 from lochan.formats.record import Actor
-from lochan.formats.refs_events import RunsStaged
+from lochan.formats.repository_events import RunsStaged
 from lochan.lake import Lake
 from lochan.store.open import open_store
-from lochan.versioning.branching import create_branch
+from lochan.versioning.branches import create_branch
 
 ACTOR = Actor("bench", "bench", "")
 _FOLDERS = 1_000

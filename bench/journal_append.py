@@ -15,7 +15,7 @@ from bench.table import middle, show
 from lochan.formats import events
 from lochan.formats import record as records
 from lochan.formats.lake_events import RepositoryCreated
-from lochan.formats.record import GENESIS, Actor, Entry, Record
+from lochan.formats.record import GENESIS, Actor, Record, RecordEntry
 
 _AT_ONCE = (1, 16, 256)
 _ROUNDS = 5
@@ -156,7 +156,7 @@ class _Syncs:
 
 
 def _record_of_one() -> bytes:
-    entry = Entry(Actor("ada", "bench/1", "127.0.0.1"), "", b"", (events.change(_EVENT),))
+    entry = RecordEntry(Actor("ada", "bench/1", "127.0.0.1"), "", b"", (events.change(_EVENT),))
     return records.encode(Record(1, bytes(16), "lochan", 1 << 50, "_lake", GENESIS, (entry,))).data
 
 

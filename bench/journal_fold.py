@@ -17,7 +17,7 @@ from lochan.formats import record as records
 from lochan.formats import segment as segments
 from lochan.formats.events import Event
 from lochan.formats.lake_events import RepositoryCreated, RepositoryDeleted
-from lochan.formats.record import GENESIS, Actor, Entry, Record
+from lochan.formats.record import GENESIS, Actor, Record, RecordEntry
 from lochan.formats.segment import Segment
 from lochan.journal.checkpoints import Checkpoints
 from lochan.journal.slots import GROUP, ObjectSlots
@@ -70,9 +70,9 @@ def _wishes() -> Iterator[Event]:
             yield RepositoryCreated(live[-1], f"repository-{index}", "files", "main", {"owner": "data"})
 
 
-def _entry(event: Event, number: int, index: int, keyed: bool) -> Entry:
+def _entry(event: Event, number: int, index: int, keyed: bool) -> RecordEntry:
     key = f"{_time(number):016d}-{index:016x}" if keyed else ""
-    return Entry(_ACTORS[index % len(_ACTORS)], key, bytes(32) if keyed else b"", (events.change(event),))
+    return RecordEntry(_ACTORS[index % len(_ACTORS)], key, bytes(32) if keyed else b"", (events.change(event),))
 
 
 def _time(number: int) -> int:

@@ -16,13 +16,13 @@ from bench.places import ACTOR
 from bench.table import middle, seconds, show
 from lochan.formats import checkpoint as checkpoints
 from lochan.formats.commit import Commit
-from lochan.formats.refs_events import Moved
+from lochan.formats.repository_events import Moved
 from lochan.journal.state import Schema
 from lochan.lake import Lake
 from lochan.store.local import LocalStore
 from lochan.versioning.history import history
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.refs import Refs
+from lochan.versioning.state.refs import Refs
 
 _COMMITS = 100_000
 _PER_EVENT = 1_000

@@ -10,14 +10,13 @@ from lochan.clock import SystemClock
 from lochan.formats.lake_events import RepositoryCreated
 from lochan.formats.record import Actor
 from lochan.ids import Ids
-from lochan.journal.group import Request
+from lochan.journal.group import AppendRequest
 from lochan.journal.journal import Journal
 from lochan.journal.slots import ObjectSlots
 from lochan.journal.state import Schema
-from lochan.store.counting import Counts
-from lochan.store.open import open_store
+from lochan.store.counts import RequestCounts
+from lochan.store.open import open_store, stack
 from lochan.store.protocol import Store
-from lochan.store.stack import stack
 from lochan.versioning.repositories import Repositories
 
 CLOCK = SystemClock()
@@ -51,8 +50,8 @@ def places() -> Iterator[list[Place]]:
         ]
 
 
-def open_counted(url: str, options: Mapping[str, str]) -> tuple[Store, Counts]:
-    counts = Counts()
+def open_counted(url: str, options: Mapping[str, str]) -> tuple[Store, RequestCounts]:
+    counts = RequestCounts()
     return stack(open_store(url, options, create=True), clock=CLOCK, ids=IDS, counts=counts), counts
 
 
@@ -61,6 +60,6 @@ async def open_journal(store: Store) -> Journal:
     return await Journal.open("_lake", Schema(Repositories), slots, store, CLOCK, IDS)
 
 
-def create(name: str) -> Request:
+def create(name: str) -> AppendRequest:
     created = RepositoryCreated(IDS.ksuid(CLOCK.wall()), name, "files", "main")
-    return Request(ACTOR, lambda state: [created])
+    return AppendRequest(ACTOR, lambda state: [created])

@@ -20,7 +20,7 @@ from bench.table import middle, seconds, show
 from lochan.formats.commit import Commit
 from lochan.formats.entry import Entry
 from lochan.formats.pool_settings import PoolKey, PoolSettings
-from lochan.formats.refs_events import Moved
+from lochan.formats.repository_events import Moved
 from lochan.lake import Lake
 from lochan.pools.commit_objects import add_objects
 from lochan.pools.facts import from_metadata, to_metadata

@@ -19,10 +19,10 @@ from bench.sizes import sizes
 from bench.table import middle, show
 from lochan.formats import run
 from lochan.formats.entry import ENTRY_SCHEMA, RUN_SCHEMA, Entry, Tombstone
-from lochan.staging.base import Base, Nothing
-from lochan.staging.compaction import Compacted, Plan, compact
-from lochan.staging.layers import EMPTY, Dumped, Layers, load
+from lochan.staging.compaction import CompactionPlan, CompactionResult, compact
+from lochan.staging.layers import EMPTY, DumpedLayers, Layers, load
 from lochan.staging.runs import Runs
+from lochan.staging.sources import EmptyBase, ViewBase
 from lochan.staging.view import View
 from lochan.store.memory import MemoryStore
 from lochan.tree.cache import ArrowCache
@@ -60,7 +60,9 @@ async def _measure(runs: Runs) -> tuple[Layers, Layers]:
     behind = one.append(await runs.write(_first(tombstones, _COUNT - 2 * _PAGE), 1, 1))
     uneven = one.append(await runs.write(_most(tombstones), 1, 1))
     await _lists(runs, {"one L2 run": one, "16 L1 runs, interleaved": sixteen})
-    await _tombstones(runs, tombstones, puts, {"same keys": (behind, Nothing()), "9 of 10 keys": (uneven, Nothing())})
+    await _tombstones(
+        runs, tombstones, puts, {"same keys": (behind, EmptyBase()), "9 of 10 keys": (uneven, EmptyBase())}
+    )
     await _gets(runs, {"one L2 run": one, "16 L1 runs": sixteen, "L1 tombstones over L2": buried})
     await _merges(runs, puts, sixteen, buried)
     return one, sixteen
@@ -69,7 +71,7 @@ async def _measure(runs: Runs) -> tuple[Layers, Layers]:
 async def _lists(runs: Runs, stagings: dict[str, Layers]) -> None:
     rows = []
     for name, layers in stagings.items():
-        view = View(layers, Nothing(), runs)
+        view = View(layers, EmptyBase(), runs)
         for what, query in {
             "flat, from the middle": {"after": _path(_COUNT // 2)},
             "folder of 1,000 files, with delimiter": {"prefix": _path(0)[: _path(0).rindex("/") + 1], "delimiter": "/"},
@@ -81,9 +83,11 @@ async def _lists(runs: Runs, stagings: dict[str, Layers]) -> None:
     show("list a page of 1,000 of 1,000,000 staged", ("", "items", "p50 ms"), rows)
 
 
-async def _tombstones(runs: Runs, tombstones: pa.Table, puts: pa.Table, over: dict[str, tuple[Layers, Base]]) -> None:
+async def _tombstones(
+    runs: Runs, tombstones: pa.Table, puts: pa.Table, over: dict[str, tuple[Layers, ViewBase]]
+) -> None:
     alone = EMPTY.append(await runs.write(_first(tombstones, _COUNT - 2 * _PAGE), 1, 1))
-    over = {**over, "over a base": (alone, _Base(puts)), "over nothing": (alone, Nothing())}
+    over = {**over, "over a base": (alone, _Base(puts)), "over nothing": (alone, EmptyBase())}
     rows = []
     for name, (layers, base) in over.items():
         view = View(layers, base, runs)
@@ -100,7 +104,7 @@ async def _gets(runs: Runs, stagings: dict[str, Layers]) -> None:
     rng = np.random.default_rng(1)
     rows = []
     for name, layers in stagings.items():
-        view = View(layers, Nothing(), runs)
+        view = View(layers, EmptyBase(), runs)
         there = [_path(int(at)) for at in rng.integers(0, _COUNT, 2_000)]
         absent = [f"{path}x" for path in there]
         await _each(view, there[:100])  # opens the runs
@@ -109,7 +113,7 @@ async def _gets(runs: Runs, stagings: dict[str, Layers]) -> None:
 
 
 async def _merges(runs: Runs, puts: pa.Table, sixteen: Layers, over: Layers) -> None:
-    view = View(sixteen, Nothing(), runs)
+    view = View(sixteen, EmptyBase(), runs)
     data = b""
 
     async def encode() -> None:
@@ -126,9 +130,9 @@ async def _merges(runs: Runs, puts: pa.Table, sixteen: Layers, over: Layers) -> 
     works: dict[str, Callable[[], Awaitable[object]]] = {
         "read it back, checked": decode,
         "merge 16 interleaved runs into one table": view.changes,
-        "compact 16 L1 runs": lambda: _compacted(compact(Plan(sixteen.layers, 2), sixteen, runs, head_has)),
+        "compact 16 L1 runs": lambda: _compacted(compact(CompactionPlan(sixteen.layers, 2), sixteen, runs, head_has)),
         "compact a run of as many tombstones over them": lambda: _compacted(
-            compact(Plan(over.layers, 2), over, runs, head_has)
+            compact(CompactionPlan(over.layers, 2), over, runs, head_has)
         ),
     }
     rows: list[tuple[str, float, float]] = [("write it as one run", plain, 1.0)]
@@ -138,7 +142,7 @@ async def _merges(runs: Runs, puts: pa.Table, sixteen: Layers, over: Layers) -> 
     show("1,000,000 staged changes", ("", "seconds", "of writing them"), rows)
 
 
-async def _compacted(compacted: Compacted) -> int:
+async def _compacted(compacted: CompactionResult) -> int:
     return sum([len(table) async for table in compacted.changes()])
 
 
@@ -167,7 +171,7 @@ def _resident(folder: str, layers: Layers) -> float:
 
 def _peak(folder: str, dumped: bytes) -> float:
     async def read() -> None:
-        view = View(load(msgspec.msgpack.decode(dumped, type=Dumped)), Nothing(), _runs(folder))
+        view = View(load(msgspec.msgpack.decode(dumped, type=DumpedLayers)), EmptyBase(), _runs(folder))
         after: str | None = ""
         for _ in range(20):
             after = (await view.list(after=after or "", limit=_PAGE)).next

@@ -30,19 +30,20 @@ from bench.table import middle, percentile, show
 from bench.tree import Spent, changes_at, entries, write_bare
 from lochan.formats.entry import ENTRY_SCHEMA, RUN_SCHEMA, Tombstone
 from lochan.formats.range import RangeRef
-from lochan.formats.refs_events import RunsStaged
+from lochan.formats.repository_events import RunsStaged
 from lochan.formats.run import changes_table
 from lochan.lake import Lake
 from lochan.staging.compaction import LIMITS
-from lochan.staging.listing import Page
+from lochan.staging.listing import ViewPage
 from lochan.staging.runs import Runs
 from lochan.store.local import LocalStore
 from lochan.tree import diff as trees_diff
 from lochan.tree.cache import ArrowCache
 from lochan.tree.tree import Tree
 from lochan.tree.trees import Trees
-from lochan.versioning import branching, differing, moving, objects
-from lochan.versioning.commit import Wish, commit
+from lochan.versioning import branches, head_moves, objects
+from lochan.versioning import diff as differing
+from lochan.versioning.commit import CommitRequest, commit
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.upkeep import compact, cover
 
@@ -171,7 +172,7 @@ class _Subject:
             await _stage(repository, name, changes_at(table, rows))
             self.seen.clear()
             with ours:
-                await commit(repository, name, Wish("changes"), actor=ACTOR)
+                await commit(repository, name, CommitRequest("changes"), actor=ACTOR)
             await _settle(repository, ours)
             opened, written = self.verbs()
             touched = await _new_ranges(repository, base, name)
@@ -206,7 +207,7 @@ class _Subject:
             target = await _branch(repository, ours)
             self.seen.clear()
             with spent:
-                await moving.merge(repository, theirs, target, actor=ACTOR)
+                await head_moves.merge(repository, theirs, target, actor=ACTOR)
             await _settle(repository, spent)
             opened, written = self.verbs()
             with bare:
@@ -346,12 +347,12 @@ def _work_on_staged(folder: Path, name: str, what: str, cached: bool) -> _Commit
 
 
 async def _commit_all(repository: OpenRepository, name: str) -> None:
-    await commit(repository, name, Wish("all of it"), actor=ACTOR)
+    await commit(repository, name, CommitRequest("all of it"), actor=ACTOR)
 
 
 async def _commit_part(repository: OpenRepository, name: str) -> None:
     """Ten hours of each day; the rest is written again as what stays staged."""
-    await commit(repository, name, Wish("a part", paths=["**/hour=1*/**"]), actor=ACTOR)
+    await commit(repository, name, CommitRequest("a part", paths=["**/hour=1*/**"]), actor=ACTOR)
 
 
 async def _compact(repository: OpenRepository, name: str) -> None:
@@ -386,7 +387,7 @@ async def _settle(repository: OpenRepository, spent: Spent) -> None:
 
 async def _branch(repository: OpenRepository, source: str) -> str:
     name = next(_names)
-    await branching.create_branch(repository, name, source, actor=ACTOR)
+    await branches.create_branch(repository, name, source, actor=ACTOR)
     return name
 
 
@@ -398,7 +399,7 @@ async def _stage(repository: OpenRepository, name: str, changes: pa.Table) -> No
 async def _committed(repository: OpenRepository, base: str, changes: pa.Table) -> str:
     name = await _branch(repository, base)
     await _stage(repository, name, changes)
-    await commit(repository, name, Wish("changes"), actor=ACTOR)
+    await commit(repository, name, CommitRequest("changes"), actor=ACTOR)
     await repository.trees.ranges.settled()
     return name
 
@@ -423,7 +424,7 @@ class _Page(NamedTuple):
 
 
 async def _page(repository: OpenRepository, title: str, ref: str, query: dict[str, str], rounds: int = _PAGES) -> _Page:
-    work: Callable[[], Awaitable[Page]] = partial(objects.list_objects, repository, ref, limit=_PAGE, **query)
+    work: Callable[[], Awaitable[ViewPage]] = partial(objects.list_objects, repository, ref, limit=_PAGE, **query)
     page, answer = await work(), await _answer(repository, ref, query)
     ours, answers = [], []
     for _ in range(rounds):

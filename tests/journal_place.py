@@ -11,10 +11,10 @@ from lochan.errors import AlreadyExists
 from lochan.formats.lake_events import RepositoryCreated
 from lochan.formats.record import Actor
 from lochan.ids import Ids
-from lochan.journal.group import Request
+from lochan.journal.group import AppendRequest
 from lochan.journal.journal import Journal, Settings
-from lochan.journal.slots import Listed, ObjectSlots, Slots
-from lochan.journal.state import Part, Schema, State
+from lochan.journal.slots import ObjectSlots, SlotListing, Slots
+from lochan.journal.state import Schema, State, StatePart
 from lochan.store.protocol import Store
 from lochan.versioning.repositories import Repositories
 
@@ -54,7 +54,7 @@ class Place(ABC):
         slots: Slots | None = None,
         *,
         settings: Settings | None = None,
-        parts: tuple[type[Part], ...] = (Repositories,),
+        parts: tuple[type[StatePart], ...] = (Repositories,),
         **schema: Any,
     ) -> Journal:
         opened = await Journal.open(
@@ -138,7 +138,7 @@ class Interposed:
     async def first_after(self, number: int) -> int | None:
         return await self.slots.first_after(number)
 
-    def listed(self, below: int) -> AsyncIterator[Listed]:
+    def listed(self, below: int) -> AsyncIterator[SlotListing]:
         return self.slots.listed(below)
 
     async def create_segment(self, group: int, data: bytes) -> None:
@@ -154,13 +154,13 @@ class Interposed:
         return await self.slots.segment_modified(group)
 
 
-def create(name: str, key: str = "", fingerprint: bytes = b"") -> Request:
+def create(name: str, key: str = "", fingerprint: bytes = b"") -> AppendRequest:
     """The wish that a repository of this name be made."""
     made = RepositoryCreated(IDS.ksuid(CLOCK.wall()), name, "files", "main")
-    return Request(ACTOR, lambda state: [made], key, fingerprint)
+    return AppendRequest(ACTOR, lambda state: [made], key, fingerprint)
 
 
-async def tried(journal: Journal, request: Request) -> str | None:
+async def tried(journal: Journal, request: AppendRequest) -> str | None:
     """The new repository's id; None: the name was taken."""
     try:
         result = await journal.submit(request)

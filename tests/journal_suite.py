@@ -30,11 +30,11 @@ from lochan.errors import (
 from lochan.formats import events, frame
 from lochan.formats import record as records
 from lochan.formats.lake_events import RepositoryCreated, RepositoryDeleted
-from lochan.formats.record import Change, Entry, Record
-from lochan.journal.group import Request
+from lochan.formats.record import Record, RecordChange, RecordEntry
+from lochan.journal.group import AppendRequest
 from lochan.journal.journal import Journal, Settings
 from lochan.journal.slots import Slots
-from lochan.journal.trim import Trimmed
+from lochan.journal.trim import TrimResult
 from lochan.versioning.repositories import Repositories
 from tests.journal_place import ACTOR, CLOCK, IDS, JOURNAL, QUICK, Interposed, Place, create, fill, names, tried
 from tests.run import run
@@ -141,7 +141,13 @@ class JournalSuite(_Suite):
         def stumble(state: Any) -> list[RepositoryCreated]:
             raise ZeroDivisionError("a bug in a check")
 
-        asked = [create("first"), Request(ACTOR, refuse), create("second"), Request(ACTOR, stumble), create("third")]
+        asked = [
+            create("first"),
+            AppendRequest(ACTOR, refuse),
+            create("second"),
+            AppendRequest(ACTOR, stumble),
+            create("third"),
+        ]
         answers = await asyncio.gather(*map(journal.submit, asked), return_exceptions=True)
         assert [type(answer) for answer in answers] == [str, Invalid, str, ZeroDivisionError, str]
         assert names(await (await place.journal()).fresh()) == ["first", "second", "third"]
@@ -299,7 +305,7 @@ class JournalSuite(_Suite):
     async def test_a_newer_event_version_is_refused(self, place: Place) -> None:
         journal = await place.journal()
         await fill(journal, 2)
-        newer = Change(RepositoryCreated.type, RepositoryCreated.version + 1, msgspec.Raw(b"\x80"))
+        newer = RecordChange(RepositoryCreated.type, RepositoryCreated.version + 1, msgspec.Raw(b"\x80"))
         await place.slots().create(3, _record(journal, newer))
         await _refused_everywhere(place, journal, FutureFormat, "record 3 .* repository-created version 2")
 
@@ -307,7 +313,7 @@ class JournalSuite(_Suite):
     async def test_an_unknown_event_is_refused(self, place: Place) -> None:
         journal = await place.journal()
         await fill(journal, 2)
-        await place.slots().create(3, _record(journal, Change("teleported", 1, msgspec.Raw(b"\x80"))))
+        await place.slots().create(3, _record(journal, RecordChange("teleported", 1, msgspec.Raw(b"\x80"))))
         await _refused_everywhere(place, journal, FutureFormat, "record 3 .* teleported version 1")
 
     # --- bytes that are not as written -------------------------------------------------------------------------------
@@ -395,7 +401,7 @@ class JournalSuite(_Suite):
         async def rival(slots: Slots, number: int, data: bytes) -> None:
             record = records.decode(data, "").record
             change = events.change(RepositoryCreated("rival-id", "rival", "files", "main"))
-            entry = Entry(ACTOR, "", b"", (change,))
+            entry = RecordEntry(ACTOR, "", b"", (change,))
             rivals = msgspec.structs.replace(record, put_id=IDS.put_id(), writer="rival", entries=(entry,))
             await slots.create(number, records.encode(rivals).data)
             raise answer("lost")
@@ -556,7 +562,7 @@ class TrimSuite(_Suite):
         journal, slots = await place.journal(), place.slots()
         await fill(journal, 10)
         whole = [sealed.data async for sealed in journal.records()]
-        assert await journal.trim() == Trimmed(packed=2, deleted=7)
+        assert await journal.trim() == TrimResult(packed=2, deleted=7)
         assert [listed.number async for listed in slots.listed(100)] == [8, 9, 10]
         assert [await slots.has_segment(group) for group in range(3)] == [True, True, False]
         cold = await place.journal()
@@ -568,9 +574,9 @@ class TrimSuite(_Suite):
     async def test_nothing_is_packed_before_a_group_is_full(self, place: Place) -> None:
         journal = await place.journal()
         await fill(journal, 2)
-        assert await journal.trim() == Trimmed(0, 0)
+        assert await journal.trim() == TrimResult(0, 0)
         await fill(journal, 1, "third")
-        assert await journal.trim() == Trimmed(1, 3)
+        assert await journal.trim() == TrimResult(1, 3)
 
     @story
     async def test_writing_goes_on_after_trimming(self, place: Place) -> None:
@@ -608,7 +614,7 @@ class TrimSuite(_Suite):
             assert (state.number, state.of(Repositories).get("late").id) == (13, id)
         assert [s.record.number async for s in writer.records()] == list(range(1, 14))
         assert [listed.number async for listed in place.slots().listed(100)] == [6, 12, 13], "a ghost is in slot 6"
-        assert await writer.trim() == Trimmed(0, 1)
+        assert await writer.trim() == TrimResult(0, 1)
 
     @story
     async def test_a_ghost_in_a_trimmed_slot_is_never_read(self, place: Place) -> None:
@@ -619,7 +625,7 @@ class TrimSuite(_Suite):
         await place.slots().create(5, ghost)
         assert (await (await place.journal()).fresh()).checkpoint() == writer.tail.state.checkpoint()
         assert ghost not in [sealed.data async for sealed in writer.records()]
-        assert await writer.trim() == Trimmed(0, 1)
+        assert await writer.trim() == TrimResult(0, 1)
 
     @story
     async def test_segments_survive_and_a_second_trimmer_changes_nothing(self, place: Place) -> None:
@@ -628,8 +634,8 @@ class TrimSuite(_Suite):
         await journal.trim()
         kept = [await slots.read_segment(group) for group in range(2)]
         other = await place.journal()
-        assert await other.trim() == Trimmed(0, 0)
-        assert await journal.trim() == Trimmed(0, 0)
+        assert await other.trim() == TrimResult(0, 0)
+        assert await journal.trim() == TrimResult(0, 0)
         await fill(journal, 6, "later")
         await other.trim()
         assert [await slots.read_segment(group) for group in range(2)] == kept
@@ -720,14 +726,14 @@ async def _refused_everywhere(place: Place, journal: Journal, error: type[Lochan
     assert await place.slots().read(4) is None, "nothing was written after it"
 
 
-def _record(journal: Journal, *changes: Change) -> bytes:
+def _record(journal: Journal, *changes: RecordChange) -> bytes:
     state = journal.tail.state
-    entry = Entry(ACTOR, "", b"", changes)
+    entry = RecordEntry(ACTOR, "", b"", changes)
     return records.encode(Record(state.number + 1, IDS.put_id(), "other", 0, JOURNAL, state.digest, (entry,))).data
 
 
-def _delete(name: str) -> Request:
-    return Request(ACTOR, lambda state: [RepositoryDeleted(state.of(Repositories).get(name).id)])
+def _delete(name: str) -> AppendRequest:
+    return AppendRequest(ACTOR, lambda state: [RepositoryDeleted(state.of(Repositories).get(name).id)])
 
 
 def _flipped(data: bytes) -> bytes:

@@ -14,8 +14,8 @@ from typing import Literal
 import pytest
 
 from lochan.errors import AlreadyExists, Invalid, NotFound
+from lochan.store.capabilities import tagged
 from lochan.store.protocol import Stat, Store
-from lochan.store.tags import tagged
 from tests.run import run
 
 MIB = 1 << 20

@@ -15,17 +15,15 @@ from lochan.api.blocking import Lake
 from lochan.api.lake import Lake as AsyncLake
 from lochan.api.session import Session
 from lochan.clock import SystemClock
-from lochan.config.find import find_lake
+from lochan.config.find import find_lake, system_user
 from lochan.config.load import load
 from lochan.config.store_options import store_options
-from lochan.config.system_user import system_user
 from lochan.formats.record import Actor
 from lochan.ids import Ids
 from lochan.lake import Lake as OpenLake
-from lochan.lake import World
+from lochan.lake import LakeOptions
 from lochan.runtime import Runtime
-from lochan.store.open import open_store
-from lochan.store.stack import stack
+from lochan.store.open import open_store, stack
 
 if TYPE_CHECKING:
     from lochan.store.protocol import Store
@@ -57,7 +55,7 @@ def connect(
     database = journal_url or config.optional_text("journal.postgres.url") or ""
     runtime = Runtime()
     try:
-        world = World(lambda other: _store(other, store_options(config, other, os.environ)), options=given)
+        world = LakeOptions(lambda other: _store(other, store_options(config, other, os.environ)), options=given)
         session = runtime.wait(_session(url, world, database, actor))
     except BaseException:
         runtime.stop()
@@ -65,7 +63,7 @@ def connect(
     return Lake(AsyncLake(session), runtime)
 
 
-async def _session(url: str, world: World, database: str, actor: Actor) -> Session:
+async def _session(url: str, world: LakeOptions, database: str, actor: Actor) -> Session:
     lake = await OpenLake.open(_store(url, world.options), journal_url=database, world=world)
     return Session(lake, actor)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
@@ -17,10 +17,11 @@ from lochan.formats.record import Actor
 from lochan.ids import Ids
 from lochan.journal.journal import Journal, Settings
 from lochan.journal.open import Journals
-from lochan.journal.state import Alarm, Part
-from lochan.store.create import settle
+from lochan.journal.state import Alarm, StatePart
+from lochan.store.capabilities import PrivateRoot, capability
+from lochan.store.checked_reads import get_decoded
+from lochan.store.conditional_put import settle
 from lochan.store.protocol import Store
-from lochan.store.reread import get_decoded
 from lochan.versioning.repositories import POOL, Repositories, Repository
 
 if TYPE_CHECKING:
@@ -35,15 +36,15 @@ if TYPE_CHECKING:
     from lochan.formats.pool_settings import PoolSettings
     from lochan.jobs.diff_rows import DiffOptions
     from lochan.jobs.record import JobReporter
-    from lochan.journal.lines import EventLine
-    from lochan.journal.trim import JournalTrim, Trimmed
+    from lochan.journal.feed import EventLine
+    from lochan.journal.trim import JournalTrim, TrimResult
     from lochan.pools.merge import RowMerge
-    from lochan.store.place import StorePlace
-    from lochan.store.verified import Verified
+    from lochan.store.location import StoreLocation
+    from lochan.store.verified_files import VerifiedFiles
     from lochan.tree.cache import ArrowCache
-    from lochan.versioning.bodies.outside import Outside
-    from lochan.versioning.bodies.settings import BodySettings
-    from lochan.versioning.moving import Said
+    from lochan.versioning.bodies.address import BodySettings
+    from lochan.versioning.bodies.outside_files import OutsideFiles
+    from lochan.versioning.head_moves import CommitMessage
     from lochan.versioning.open_repository import OpenRepository
 
 LAKE_JOURNAL = "_lake"
@@ -51,7 +52,7 @@ _PATIENCE_S = 30.0  # how long the lake's file is tried to be made
 
 
 @dataclass(frozen=True, slots=True)
-class Cache:
+class CacheFolder:
     """A folder on a local disk that may be deleted at any time."""
 
     folder: str
@@ -59,19 +60,19 @@ class Cache:
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class LakeOptions:
     """What lies around the lake, as its opener knows it: nothing in here reads an environment."""
 
     open_store: Callable[[str], Store] | None = None  # of a bucket's URL or `file:///`; None: nothing outside is read
     may_name: Callable[[str], bool] | None = None  # which URLs may be imported or linked; None: all of them
     bodies: BodySettings | None = None  # None: the standard
     secret: Callable[[], bytes] | None = None  # what the secrets of access keys are encrypted with; None: in the lake
-    cache: Cache | None = None  # of trees; None: what is not in memory is read from the store each time
+    cache: CacheFolder | None = None  # of trees; None: what is not in memory is read from the store each time
     options: Mapping[str, str] = field(default_factory=dict, repr=False)  # that the lake's store was opened with
     verified: str = ""  # a folder that tells which files were checked; "": each process checks them itself
 
 
-ALONE = World()
+ALONE = LakeOptions()
 
 
 class Lake:
@@ -83,7 +84,7 @@ class Lake:
         own: Journal,
         clock: Clock,
         ids: Ids,
-        world: World = ALONE,
+        world: LakeOptions = ALONE,
     ) -> None:
         self.store = store
         self.url = store.url
@@ -94,7 +95,7 @@ class Lake:
         self._clock = clock
         self._ids = ids
         self._world = world
-        self._outside: Outside | None = None
+        self._outside: OutsideFiles | None = None
         self._access: OpenAccess | None = None
         self._queries: QueryContext | None = None
 
@@ -107,7 +108,7 @@ class Lake:
         journal_url: str = "",
         clock: Clock | None = None,
         ids: Ids | None = None,
-        world: World = ALONE,
+        world: LakeOptions = ALONE,
     ) -> Lake:
         """Raises AlreadyExists if there is a lake already, Invalid, or whatever keeps its journals from being used."""
         clock, ids = clock or SystemClock(), ids or Ids()
@@ -133,7 +134,7 @@ class Lake:
         clock: Clock | None = None,
         ids: Ids | None = None,
         alarm: Alarm = lambda _: None,
-        world: World = ALONE,
+        world: LakeOptions = ALONE,
     ) -> Lake:
         """Raises NotFound when there is no lake, FutureFormat, Corrupt."""
         clock, ids = clock or SystemClock(), ids or Ids()
@@ -143,9 +144,9 @@ class Lake:
             raise NotFound(
                 f"there is no lake at {store.url}", hint=f"make one with `lochan init {quote(store.url)}`"
             ) from error
-        keep_private = getattr(store, "keep_private", None)
-        if keep_private is not None:  # on a disk, where earlier versions left it open to every user of the machine
-            keep_private()
+        folder = capability(store, PrivateRoot)
+        if folder is not None:  # on a disk, where earlier versions left it open to every user of the machine
+            folder.keep_private()
         settings = Settings(writer=ids.ksuid(clock.wall()), hold_s=hold_ms / 1_000)
         journals = Journals(store, file, journal_url, clock, ids, settings, alarm)
         try:
@@ -156,19 +157,19 @@ class Lake:
         return cls(store, file, journals, own, clock, ids, world)
 
     @property
-    def place(self) -> StorePlace:
+    def place(self) -> StoreLocation:
         """For who opens its store in another process."""
-        from lochan.store.place import StorePlace
+        from lochan.store.location import StoreLocation
 
-        return StorePlace(self.url, self._world.options)
+        return StoreLocation(self.url, self._world.options)
 
     @cached_property
-    def verified(self) -> Verified:
+    def verified(self) -> VerifiedFiles:
         """Which of its files were read as a whole, and were right."""
-        from lochan.store.verified import Verified
+        from lochan.store.verified_files import VerifiedFiles
 
         folder = self._world.verified
-        return Verified(self.url, self._clock, f"{folder}/{self.id}" if folder else "")
+        return VerifiedFiles(self.url, self._clock, f"{folder}/{self.id}" if folder else "")
 
     @property
     def clock(self) -> Clock:
@@ -283,7 +284,7 @@ class Lake:
         """The journal itself, for upkeep and tests."""
         if repository_id == LAKE_JOURNAL:
             return self._own
-        from lochan.versioning.refs import Refs  # with Arrow behind it: a list of repositories needs neither
+        from lochan.versioning.state.refs import Refs  # with Arrow behind it: a list of repositories needs neither
 
         return await self._journals.open(repository_id, (Refs,))
 
@@ -292,7 +293,7 @@ class Lake:
         return await self._opened(await self.repository(name))
 
     async def _opened(self, found: Repository) -> OpenRepository:
-        from lochan.versioning.bodies.settings import STANDARD
+        from lochan.versioning.bodies.address import STANDARD
         from lochan.versioning.open_repository import OpenRepository
         from lochan.versioning.upkeep import attach
 
@@ -339,12 +340,12 @@ class Lake:
             self._access = OpenAccess(self._own, self._clock, self._ids, secrets)
         return self._access
 
-    def outside(self) -> Outside | None:
+    def outside(self) -> OutsideFiles | None:
         """Files outside the lake, if its opener told how to reach any; each store is opened once."""
-        from lochan.versioning.bodies.outside import Outside, anything
+        from lochan.versioning.bodies.outside_files import OutsideFiles, anything
 
         if self._outside is None and self._world.open_store is not None:
-            self._outside = Outside(self._world.open_store, self._world.may_name or anything)
+            self._outside = OutsideFiles(self._world.open_store, self._world.may_name or anything)
         return self._outside
 
     async def events(
@@ -353,24 +354,13 @@ class Lake:
         """Who did what, when, from where: in one repository, in the lake's own journal (`_lake`), or in all of them.
         The newest come last. Either the `last` so many, or those of records `after` a number, for which one journal
         must be named; with `follow`, also those to come."""
-        from lochan.journal.feed import events_after, follow_events, last_events
+        from lochan.journal.feed import read_events
 
-        if after is not None:
-            if repository is None:
-                raise Invalid("records are numbered in each repository", hint="name one to begin after a record of it")
-            (journal,) = await self._journals_of(repository)
-            seen = {journal.journal: after}
-            if not follow:
-                async for line in events_after(journal, after):
-                    yield line
-        else:
-            journals = await self._journals_of(repository)
-            found, seen = await last_events(journals, last)
-            for line in found:
-                yield line
-        if follow:
-            async for line in follow_events(lambda: self._journals_of(repository), seen, self._clock):
-                yield line
+        if after is not None and repository is None:
+            raise Invalid("records are numbered in each repository", hint="name one to begin after a record of it")
+        journals = partial(self._journals_of, repository)
+        async for line in read_events(journals, self._clock, last=last, after=after, follow=follow):
+            yield line
 
     async def _journals_of(self, repository: str | None) -> list[Journal]:
         if repository == LAKE_JOURNAL:
@@ -393,8 +383,8 @@ class Lake:
         for name in names:
             yield await JournalTrim.of(name, self._trim_repository(await self.repository(name)))
 
-    async def _trim_repository(self, repository: Repository) -> Trimmed:
-        from lochan.versioning.refs import Refs
+    async def _trim_repository(self, repository: Repository) -> TrimResult:
+        from lochan.versioning.state.refs import Refs
 
         return await self._journals.trim(repository.id, (Refs,))
 
@@ -402,7 +392,7 @@ class Lake:
         self,
         pool: str,
         rows: Any,
-        said: Said | None = None,
+        said: CommitMessage | None = None,
         *,
         branch: str = "",
         actor: Actor,
@@ -414,7 +404,7 @@ class Lake:
         Invalid for what is no rows, NothingToDo where there are none, KeyReused for a key of another request."""
         from lochan.engines.duckdb.load.load import STANDARD, load_rows
         from lochan.journal.request_key import keyed
-        from lochan.versioning.moving import NOTHING
+        from lochan.versioning.head_moves import NOTHING
 
         actor = keyed(actor, key, "load", pool, branch, said or NOTHING)
         repository = await self.open_repository(pool)
@@ -462,7 +452,7 @@ class Lake:
         return JobReporter(self, kind, about, actor, where)
 
     @property
-    def parts(self) -> tuple[type[Part], ...]:
+    def parts(self) -> tuple[type[StatePart], ...]:
         """Of the state of the lake's own journal."""
         return (Repositories, Access)
 

@@ -1,10 +1,17 @@
-"""The bridge between plain code and the event loop: one thread runs the loop, any other waits for what it asked for."""
+"""The bridge between plain code, threads and the event loop.
+
+    Runtime          one thread runs the loop, any other waits for what it asked for
+    run_in_thread    one piece of work on a loop of its own, for callers who may have a loop already
+    running_loop     whether there is a loop at all
+
+asyncio is imported when it is needed: a command that reads a local lake never is the one to need it.
+"""
 
 from __future__ import annotations
 
-import asyncio
+import sys
 import threading
-from collections.abc import AsyncIterator, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -12,6 +19,8 @@ T = TypeVar("T")
 
 class Runtime:
     def __init__(self) -> None:
+        import asyncio
+
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="lochan", daemon=True)
         self._thread.start()
@@ -22,6 +31,8 @@ class Runtime:
 
     def wait(self, work: Coroutine[Any, Any, T]) -> T:
         """An interrupt (Ctrl-C) cancels the work."""
+        import asyncio
+
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return future.result()
@@ -49,6 +60,28 @@ class Runtime:
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join()
             self._loop.close()
+
+
+def run_in_thread(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """The result of a coroutine that is made and run on a thread with a loop of its own: the caller may be in a
+    notebook, which has a loop already."""
+    import asyncio
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(1, "lochan") as threads:
+        return threads.submit(lambda: asyncio.run(work())).result()
+
+
+def running_loop() -> Any:
+    """None without one: there is nobody to hold up then, and no reason to import asyncio."""
+    if "asyncio" not in sys.modules:
+        return None
+    import asyncio
+
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
 
 
 async def _next(items: AsyncIterator[T]) -> T:

@@ -21,8 +21,8 @@ from lochan.lake import Lake
 from lochan.pools.settings import parse
 from lochan.query import ast
 from lochan.store.local import LocalStore
-from lochan.versioning.branching import create_branch, create_tag
-from lochan.versioning.commit import Wish, commit
+from lochan.versioning.branches import create_branch, create_tag
+from lochan.versioning.commit import CommitRequest, commit
 from lochan.versioning.objects import put
 from tests.corpus.data import Pool, Row, pools
 from tests.corpus.reference.operators import Rows
@@ -114,7 +114,7 @@ async def _files(lake: Lake) -> None:
     files = await lake.open_repository("files")
     for path, rows in _file_rows().items():
         await put(files, "main", path, _once(_written(path, rows)), actor=ANN)
-    await commit(files, "main", Wish("rows of files"), actor=ANN)
+    await commit(files, "main", CommitRequest("rows of files"), actor=ANN)
     await put(files, "main", "new/staged.txt", _once(b"staged"), actor=ANN)
     await files.close()
 

@@ -6,8 +6,8 @@ import pytest
 
 from lochan.access.state import Access
 from lochan.formats.events import Event
-from lochan.versioning.refs import Refs
 from lochan.versioning.repositories import Repositories
+from lochan.versioning.state.refs import Refs
 
 PAGE = Path(__file__).parents[2] / "docs" / "formats" / "journal.md"
 

@@ -14,7 +14,7 @@ from lochan.errors import AlreadyExists
 from lochan.formats.lake_events import RepositoryCreated
 from lochan.formats.record import Actor
 from lochan.ids import Ids
-from lochan.journal.group import Request
+from lochan.journal.group import AppendRequest
 from lochan.journal.journal import Journal
 from lochan.lake import Lake
 from lochan.store.open import open_store
@@ -43,7 +43,7 @@ async def _ask(journal: Journal, name: str, acknowledged: dict[str, str]) -> Non
     made = RepositoryCreated(ids.ksuid(clock.wall()), name, "files", "main")
     key = ids.idempotency_key(clock.wall())
     try:
-        acknowledged[name] = await journal.submit(Request(Actor("ada", "test/1", ""), lambda _: [made], key, b""))
+        acknowledged[name] = await journal.submit(AppendRequest(Actor("ada", "test/1", ""), lambda _: [made], key, b""))
     except AlreadyExists:
         return
 

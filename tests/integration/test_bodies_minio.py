@@ -13,11 +13,10 @@ from lochan.errors import Conflict, Gone, NotFound, Refused
 from lochan.formats.entry import Entry
 from lochan.formats.entry_table import entries_of
 from lochan.ids import Ids
-from lochan.store.open import open_store
+from lochan.store.open import open_store, stack
 from lochan.store.protocol import Store
-from lochan.store.stack import stack
 from lochan.versioning.bodies.body import ready
-from lochan.versioning.bodies.outside import Outside
+from lochan.versioning.bodies.outside_files import OutsideFiles
 from lochan.versioning.bodies.read import BodyReader
 from lochan.versioning.bodies.write import BLOCK_BYTES, Bodies
 from tests.run import run
@@ -116,7 +115,7 @@ def test_import_of_what_another_client_wrote(minio_server: MinioServer) -> None:
         client.complete_multipart_upload(Bucket=bucket, Key="d/parts", UploadId=upload, MultipartUpload=parts)
 
         async def play() -> None:
-            outside = Outside(_opener(minio_server))
+            outside = OutsideFiles(_opener(minio_server))
             [batch] = [entries_of(table) async for table in outside.files(f"s3://{bucket}/d", "in/")]
             found = {entry.path: entry for entry in batch}
             assert list(found) == ["in/parts", "in/sub-z", "in/sub/y y+%41", "in/x"]
@@ -145,7 +144,7 @@ def test_the_lake_itself_is_no_source(minio_server: MinioServer, place: str) -> 
         store = _lake(minio_server, place)
         await store.put("lake.json", b"{}")
         entry = await _bodies(store).write("a", _megabytes(1), mint=1)
-        outside = Outside(_opener(minio_server))
+        outside = OutsideFiles(_opener(minio_server))
         with pytest.raises(Refused, match=r"lake\.json is there"):
             await outside.link("b", f"s3://{place}/{entry.blocks[0].address}")
         with pytest.raises(Refused, match=r"lake\.json is there"):

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 
 from lochan import connect
 from lochan.cli.root import cli
-from lochan.config.system_user import system_user
+from lochan.config.find import system_user
 
 LOCHAN = Path(sys.executable).parent / "lochan"
 

@@ -14,11 +14,11 @@ import pytest
 
 from lochan.formats.lake_events import RepositoryCreated, RepositoryDeleted
 from lochan.formats.record import Actor
-from lochan.journal.group import Request
+from lochan.journal.group import AppendRequest
 from lochan.journal.journal import Journal
 from lochan.lake import Lake
 from lochan.store.local import LocalStore
-from lochan.versioning import branching
+from lochan.versioning import branches
 from tests.integration.cli import fine, lochan, wrong
 from tests.servers.lochan import LOCHAN, lochan_server
 
@@ -68,10 +68,10 @@ async def _fill_journals(count: int) -> None:
     for number in range(count):
         id = f"id-{number}"
         made = RepositoryCreated(id, f"repo-{number}", "files", "main"), RepositoryDeleted(id)
-        await journal.submit(Request(actor, lambda state, made=made: made))  # type: ignore[misc]
+        await journal.submit(AppendRequest(actor, lambda state, made=made: made))  # type: ignore[misc]
     pool = await lake.open_repository("logs")
     for number in range(count):
-        await branching.create_tag(pool, f"tag-{number}", "main", actor=actor)
+        await branches.create_tag(pool, f"tag-{number}", "main", actor=actor)
     await pool.close()
     await lake.close()
 

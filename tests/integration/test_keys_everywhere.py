@@ -9,21 +9,19 @@ import pytest
 
 from lochan.errors import Invalid, NotFound
 from lochan.formats.record import Actor
-from lochan.lake import Lake, World
+from lochan.lake import Lake, LakeOptions
 from lochan.store.local import LocalStore
 from lochan.store.memory import MemoryStore
 from lochan.store.open import open_store
-from lochan.versioning import copying, linking, objects, transfer
-from lochan.versioning.bodies.address import Style
-from lochan.versioning.bodies.paths import check_key
-from lochan.versioning.bodies.settings import BodySettings
-from lochan.versioning.branching import create_branch
-from lochan.versioning.commit import Wish, commit
-from lochan.versioning.differing import diff, staged
-from lochan.versioning.gathering import Source
-from lochan.versioning.history import LogWish, history
-from lochan.versioning.importing import bring_in, for_import
-from lochan.versioning.moving import merge
+from lochan.versioning import copy, links, objects, transfer
+from lochan.versioning.bodies.address import BodySettings, Style
+from lochan.versioning.branches import create_branch
+from lochan.versioning.commit import CommitRequest, commit
+from lochan.versioning.diff import diff, staged
+from lochan.versioning.head_moves import merge
+from lochan.versioning.history import LogRequest, history
+from lochan.versioning.import_ import ImportSource, bring_in, for_import
+from lochan.versioning.names import check_key
 from lochan.versioning.open_repository import OpenRepository
 from tests.integration.test_cli_versioning import contents, fine, lochan, newcomer
 from tests.run import run
@@ -98,7 +96,7 @@ def test_all_keys_side_by_side(style: Style, tmp_path: Path) -> None:
     """In one repository: no two are taken for each other, and after everything a fresh process sees the same."""
     inside = tmp_path / "lake"
     keys = sorted(KEPT.values(), key=str.encode)
-    world = World(bodies=BodySettings(style))
+    world = LakeOptions(bodies=BodySettings(style))
 
     async def play() -> None:
         lake = await Lake.create(LocalStore(str(inside), create=True), world=world)
@@ -109,11 +107,11 @@ def test_all_keys_side_by_side(style: Style, tmp_path: Path) -> None:
             await objects.put(repository, "main", key, once(key.encode()), actor=ANN)
         assert await paths(repository, "main") == keys
         assert [each.path for each in await staged(repository, "main")] == keys
-        await commit(repository, "main", Wish("keys"), actor=ANN)
+        await commit(repository, "main", CommitRequest("keys"), actor=ANN)
         await create_branch(repository, "dev", "main", actor=ANN)
         for key in keys:
             await objects.put(repository, "dev", key, once(b"dev" + key.encode()), actor=ANN)
-        await commit(repository, "dev", Wish("dev"), actor=ANN)
+        await commit(repository, "dev", CommitRequest("dev"), actor=ANN)
         assert [each.path async for each in diff(repository, "main", "dev")] == keys
         await merge(repository, "dev", "main", actor=ANN)
         assert (await transfer.transfer_folder(repository, "main", "", other, "main", "", actor=ANN))[0] == len(keys)
@@ -127,7 +125,7 @@ def test_all_keys_side_by_side(style: Style, tmp_path: Path) -> None:
                 entry = await objects.stat(repository, "main", key)
                 assert (entry.path, await repository.reader.read_all(entry)) == (key, b"dev" + key.encode())
                 assert key in await paths(repository, "main", key)
-            await copying.delete_folder(repository, "main", "", actor=ANN)
+            await copy.delete_folder(repository, "main", "", actor=ANN)
             assert await paths(repository, "main") == []
         await lake.close()
 
@@ -144,23 +142,25 @@ def test_a_key_is_kept_through_every_verb(key: str) -> None:
         await lake.create_repository("demo-repo", actor=ANN)
         [repository] = await opened(lake, "demo-repo")
         await objects.put(repository, "main", key, once(b"one"), actor=ANN)
-        first, _ = await commit(repository, "main", Wish("one", paths=[key] if "*" not in key else []), actor=ANN)
-        await copying.copy(repository, "main", key, "main", "plain", actor=ANN)
-        await copying.move(repository, "main", key, "moved", actor=ANN)
+        first, _ = await commit(
+            repository, "main", CommitRequest("one", paths=[key] if "*" not in key else []), actor=ANN
+        )
+        await copy.copy(repository, "main", key, "main", "plain", actor=ANN)
+        await copy.move(repository, "main", key, "moved", actor=ANN)
         assert await paths(repository, "main") == ["moved", "plain"]
-        await copying.move(repository, "main", "moved", key, actor=ANN)
-        await copying.copy(repository, "main", key, "main", key, actor=ANN, told=copying.Told(metadata={"k": key}))
+        await copy.move(repository, "main", "moved", key, actor=ANN)
+        await copy.copy(repository, "main", key, "main", key, actor=ANN, told=copy.CopyOptions(metadata={"k": key}))
         assert (await objects.stat(repository, "main", key)).metadata == {"k": key}
-        second, _ = await commit(repository, "main", Wish("two"), actor=ANN)
-        log = [id async for id, _ in history(repository, "main", LogWish(paths=(key,)))]
+        second, _ = await commit(repository, "main", CommitRequest("two"), actor=ANN)
+        log = [id async for id, _ in history(repository, "main", LogRequest(paths=(key,)))]
         assert log == [second, first]
-        given = await linking.physical_address(repository, "main", key, actor=ANN)
+        given = await links.physical_address(repository, "main", key, actor=ANN)
         await store.put(given.address, b"linked")
-        await linking.link(repository, "main", key, given.token, actor=ANN)
+        await links.link(repository, "main", key, given.token, actor=ANN)
         [again] = await opened(await Lake.open(store), "demo-repo")
         assert await again.reader.read_all(await objects.stat(again, "main", key)) == b"linked"
         assert await objects.delete(again, "main", [key], actor=ANN) == [key]
-        await commit(again, "main", Wish("gone"), actor=ANN)
+        await commit(again, "main", CommitRequest("gone"), actor=ANN)
         with pytest.raises(NotFound):
             await objects.stat(again, "main", key)
         await lake.close()
@@ -176,7 +176,7 @@ def test_a_key_is_refused_by_every_verb_in_the_same_words(key: str) -> None:
     async def play() -> None:
         outside = MemoryStore()
         await outside.put("x", b"x")
-        lake = await Lake.create(MemoryStore(), world=World(lambda url: outside))
+        lake = await Lake.create(MemoryStore(), world=LakeOptions(lambda url: outside))
         await lake.create_repository("demo-repo", actor=ANN)
         [repository] = await opened(lake, "demo-repo")
         await objects.put(repository, "main", "a", once(b"x"), actor=ANN)
@@ -185,14 +185,14 @@ def test_a_key_is_refused_by_every_verb_in_the_same_words(key: str) -> None:
             "put": lambda: objects.put(repository, "main", key, once(b"x"), actor=ANN),
             "stat": lambda: objects.stat(repository, "main", key),
             "delete": lambda: objects.delete(repository, "main", ["a", key], actor=ANN),
-            "copy to": lambda: copying.copy(repository, "main", "a", "main", key, actor=ANN),
-            "copy from": lambda: copying.copy(repository, "main", key, "main", "b", actor=ANN),
-            "move to": lambda: copying.move(repository, "main", "a", key, actor=ANN),
-            "move from": lambda: copying.move(repository, "main", key, "b", actor=ANN),
+            "copy to": lambda: copy.copy(repository, "main", "a", "main", key, actor=ANN),
+            "copy from": lambda: copy.copy(repository, "main", key, "main", "b", actor=ANN),
+            "move to": lambda: copy.move(repository, "main", "a", key, actor=ANN),
+            "move from": lambda: copy.move(repository, "main", key, "b", actor=ANN),
             "transfer": lambda: transfer.transfer(repository, "main", "a", repository, "main", key, actor=ANN),
-            "address": lambda: linking.physical_address(repository, "main", key, actor=ANN),
-            "link": lambda: linking.stage(repository, "main", key, "s3://b/x", actor=ANN),
-            "log": lambda: _all(history(repository, "main", LogWish(paths=(key,)))),
+            "address": lambda: links.physical_address(repository, "main", key, actor=ANN),
+            "link": lambda: links.stage(repository, "main", key, "s3://b/x", actor=ANN),
+            "log": lambda: _all(history(repository, "main", LogRequest(paths=(key,)))),
         }
         for name, verb in verbs.items():
             with pytest.raises(Invalid) as refused:
@@ -216,11 +216,11 @@ def test_a_file_that_no_store_could_be_asked_for_is_not_imported(name: str, tmp_
     (tmp_path / "in" / name).write_bytes(b"")
 
     async def play() -> None:
-        lake = await Lake.create(MemoryStore(), world=World(open_store))
+        lake = await Lake.create(MemoryStore(), world=LakeOptions(open_store))
         await lake.create_repository("demo-repo", actor=ANN)
         [repository] = await opened(lake, "demo-repo")
         with pytest.raises(Invalid):
-            await for_import(repository, [Source(f"file://{tmp_path}/in", "")])
+            await for_import(repository, [ImportSource(f"file://{tmp_path}/in", "")])
         await lake.close()
 
     run(play())
@@ -282,16 +282,16 @@ def test_what_an_import_brings_is_as_the_bucket_has_it() -> None:
         keys = [key for key in ("é", "e\u0301", "a%2Fb", "a\\b", "a  ", " a", "😀", "x/y") if key]
         for key in keys:
             await bucket.put(f"in/{key}", key.encode())
-        lake = await Lake.create(MemoryStore(), world=World(lambda url: bucket))
+        lake = await Lake.create(MemoryStore(), world=LakeOptions(lambda url: bucket))
         await lake.create_repository("demo-repo", actor=ANN)
         [repository] = await opened(lake, "demo-repo")
-        await bring_in(repository, "main", await for_import(repository, [Source("s3://b/in", "")]), actor=ANN)
+        await bring_in(repository, "main", await for_import(repository, [ImportSource("s3://b/in", "")]), actor=ANN)
         assert await paths(repository, "main") == sorted(keys, key=str.encode)
         for key in keys:
             assert await repository.reader.read_all(await objects.stat(repository, "main", key)) == key.encode()
         long = "k" * 1_020
         with pytest.raises(Invalid, match="too long"):
-            await for_import(repository, [Source("s3://b/in", long)])
+            await for_import(repository, [ImportSource("s3://b/in", long)])
         await lake.close()
 
     run(play())

@@ -11,7 +11,7 @@ from lochan.ids import Ids
 from lochan.jobs.load.files import File, local_file
 from lochan.jobs.load.load import LoadSizes
 from lochan.jobs.messages import TaskFailed, error_of
-from lochan.store.place import StorePlace
+from lochan.store.location import StoreLocation
 from tests.run import run
 from tests.servers.minio import MinioServer
 from tests.unit.engines.lake import ANN
@@ -20,7 +20,7 @@ from tests.unit.jobs.load.test_load import FILES, MIXED, ndjson
 from tests.unit.jobs.place import JobPool, job_pool
 
 
-async def stored(place: StorePlace, name: str, data: bytes) -> File:
+async def stored(place: StoreLocation, name: str, data: bytes) -> File:
     store = place.open(clock=SystemClock(), ids=Ids())
     await store.put(name, data)
     stat = await store.head(name)
@@ -32,7 +32,7 @@ async def rows(pool: JobPool, name: str) -> list[str]:
 
 
 def test_objects_of_a_bucket(tmp_path: Path, minio_server: MinioServer) -> None:
-    place = StorePlace(f"s3://{minio_server.bucket('pieces')}/in", minio_server.options)
+    place = StoreLocation(f"s3://{minio_server.bucket('pieces')}/in", minio_server.options)
     assert minio_server.secret_key not in repr(place)
 
     async def play() -> None:
@@ -52,7 +52,7 @@ def test_objects_of_a_bucket(tmp_path: Path, minio_server: MinioServer) -> None:
 
 
 def test_an_object_that_changes_meanwhile(tmp_path: Path, minio_server: MinioServer) -> None:
-    place = StorePlace(f"s3://{minio_server.bucket('changed')}", minio_server.options)
+    place = StoreLocation(f"s3://{minio_server.bucket('changed')}", minio_server.options)
 
     async def play() -> None:
         async with job_pool(tmp_path) as pool:
@@ -69,7 +69,7 @@ def test_an_object_that_changes_meanwhile(tmp_path: Path, minio_server: MinioSer
 def test_a_file_is_read_alike_from_a_store_and_a_disk(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(bytes(range(256)) * 10)
     disk = local_file(tmp_path / "a")
-    store = File("a", "a", disk.size, "", StorePlace(f"file://{tmp_path}"))
+    store = File("a", "a", disk.size, "", StoreLocation(f"file://{tmp_path}"))
     for begin, size in ((0, 10), (255, 300), (2_550, 100), (2_560, 1)):
         with disk.open() as one, store.open() as other:
             one.seek(begin)

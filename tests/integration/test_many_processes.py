@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from itertools import count
 from pathlib import Path
 
-from lochan.formats.record import Sealed
+from lochan.formats.record import SealedRecord
 from lochan.journal.mirror import read_mirror
 from lochan.lake import LAKE_JOURNAL, Lake
 from lochan.store.open import open_store
@@ -38,13 +38,13 @@ def test_in_postgres(postgres_server: PostgresServer, tmp_path: Path) -> None:
     store = f"file://{tmp_path}/lake"
     records = _play(store, {}, postgres_server.url)
 
-    async def mirrored() -> list[Sealed]:
+    async def mirrored() -> list[SealedRecord]:
         return [sealed async for sealed in read_mirror(open_store(store), LAKE_JOURNAL)]
 
     assert [sealed.data for sealed in run(mirrored())] == [sealed.data for sealed in records]
 
 
-def _play(store: str, options: Mapping[str, str], journal_url: str = "") -> list[Sealed]:
+def _play(store: str, options: Mapping[str, str], journal_url: str = "") -> list[SealedRecord]:
     run(_create(store, options, journal_url))
     task = {"store": store, "options": dict(options), "journal_url": journal_url}
     acknowledged = _processes({**task, "requests": REQUESTS, "contended": CONTENDED})
@@ -81,7 +81,9 @@ async def _create(store: str, options: Mapping[str, str], journal_url: str) -> N
     await (await Lake.create(opened, journal=journal, journal_url=journal_url)).close()
 
 
-async def _read(store: str, options: Mapping[str, str], journal_url: str) -> tuple[list[Repository], list[Sealed]]:
+async def _read(
+    store: str, options: Mapping[str, str], journal_url: str
+) -> tuple[list[Repository], list[SealedRecord]]:
     lake = await Lake.open(open_store(store, options), journal_url=journal_url)
     journal = await lake.journal()
     records = [sealed async for sealed in journal.records()]  # from the first on, link by link

@@ -11,10 +11,10 @@ from lochan import failpoints
 from lochan.errors import Corrupt, Transient
 from lochan.formats.lake_file import LakeFile
 from lochan.journal.journal import Settings
-from lochan.journal.mirror import Mirror, Mirrored, read_mirror
+from lochan.journal.mirror import Mirror, MirrorResult, read_mirror
 from lochan.journal.open import Journals
 from lochan.journal.state import Schema, State
-from lochan.journal.trim import Trimmed
+from lochan.journal.trim import TrimResult
 from lochan.store.memory import MemoryStore
 from lochan.store.open import open_store
 from lochan.store.protocol import Store
@@ -46,13 +46,13 @@ def test_the_bucket_alone_gives_the_same_state(postgres_server: PostgresServer, 
         journal = await place.journal()
         mirror = Mirror(journal.slots, bucket, JOURNAL, CLOCK)
         await fill(journal, 9)
-        assert await mirror.mirror() == Mirrored(segments=2, records=9, upto=9)
+        assert await mirror.mirror() == MirrorResult(segments=2, records=9, upto=9)
         read = [sealed.data async for sealed in read_mirror(bucket, JOURNAL, group=4)]
         assert read == [await place.bytes_of(number) for number in range(1, 10)]
         assert (await rebuilt(bucket, 4)).checkpoint() == journal.tail.state.checkpoint()
-        assert await journal.trim() == Trimmed(packed=2, deleted=7)
+        assert await journal.trim() == TrimResult(packed=2, deleted=7)
         await fill(journal, 5, "later")
-        assert await mirror.mirror() == Mirrored(1, 5, 14)
+        assert await mirror.mirror() == MirrorResult(1, 5, 14)
         assert (await rebuilt(bucket, 4)).checkpoint() == journal.tail.state.checkpoint()
         await place.close()
 
@@ -82,7 +82,7 @@ def test_no_slot_goes_before_its_segment_is_in_the_bucket(postgres_server: Postg
         assert len([sealed async for sealed in read_mirror(place.store, JOURNAL, group=4)]) == 3
         assert not await slots.has_segment(0)
         assert [listed.number async for listed in slots.listed(100)] == [1, 2, 3, 4, 5]
-        assert await (await place.journal()).trim() == Trimmed(packed=1, deleted=3)
+        assert await (await place.journal()).trim() == TrimResult(packed=1, deleted=3)
         assert (await (await place.journal()).fresh()).checkpoint() == journal.tail.state.checkpoint()
         await place.close()
 

@@ -11,10 +11,9 @@ from lochan.clock import SystemClock
 from lochan.engines.run_query import RunOptions
 from lochan.errors import Corrupt, Gone
 from lochan.ids import Ids
-from lochan.lake import Cache, Lake, World
-from lochan.store.open import open_store
+from lochan.lake import CacheFolder, Lake, LakeOptions
+from lochan.store.open import open_store, stack
 from lochan.store.protocol import Store
-from lochan.store.stack import stack
 from tests.run import run
 from tests.servers.minio import MinioServer
 from tests.unit.engines.lake import QueryLake
@@ -35,7 +34,7 @@ def cached(folder: Path) -> list[Path]:
 
 def test_objects_are_copied_once_and_only_those_that_are_read(store: Store, tmp_path: Path) -> None:
     async def play() -> None:
-        lake = await Lake.create(store, world=World(cache=Cache(str(tmp_path), 1 << 30)))
+        lake = await Lake.create(store, world=LakeOptions(cache=CacheFolder(str(tmp_path), 1 << 30)))
         place = QueryLake(lake)
         await place.pool("logs", *ROWS)
         assert await place.rows("from logs | k == 3") == ROWS[1]
@@ -56,7 +55,7 @@ def test_without_a_cache_and_in_one_that_has_no_room(store: Store, tmp_path: Pat
         await QueryLake(lake).pool("logs", *ROWS)
         assert await QueryLake(lake).rows("from logs | count()") == [{"count": 3}]
         await lake.close()
-        small = await Lake.open(store, world=World(cache=Cache(str(tmp_path), 1)))
+        small = await Lake.open(store, world=LakeOptions(cache=CacheFolder(str(tmp_path), 1)))
         assert await QueryLake(small).rows("from logs | count()") == [{"count": 3}]
         assert not cached(tmp_path)
         await small.close()
@@ -66,7 +65,7 @@ def test_without_a_cache_and_in_one_that_has_no_room(store: Store, tmp_path: Pat
 
 def test_a_copy_that_was_spoilt_is_made_again(store: Store, tmp_path: Path) -> None:
     async def play() -> None:
-        lake = await Lake.create(store, world=World(cache=Cache(str(tmp_path), 1 << 30)))
+        lake = await Lake.create(store, world=LakeOptions(cache=CacheFolder(str(tmp_path), 1 << 30)))
         place = QueryLake(lake)
         await place.pool("logs", *ROWS)
         await place.rows("from logs | count()")

@@ -10,11 +10,10 @@ import msgspec
 from lochan import failpoints
 from lochan.errors import AlreadyExists, NotFound, NothingToDo, Refused
 from lochan.formats.record import Actor
-from lochan.lake import Lake, World
+from lochan.lake import Lake, LakeOptions
 from lochan.store.open import open_store
-from lochan.versioning import bulk, copying, linking
-from lochan.versioning.gathering import Source
-from lochan.versioning.importing import bring_in, for_import, for_ingest
+from lochan.versioning import bulk, copy, links
+from lochan.versioning.import_ import ImportSource, bring_in, for_import, for_ingest
 from lochan.versioning.open_repository import OpenRepository
 from tests.kill.child import Order, Trap
 
@@ -31,30 +30,30 @@ async def work(order: Order) -> None:
     repository = await lake.open_repository("demo-repo")
     source = f"file://{Path(order.folder).parent}/source"
     with suppress(NothingToDo):
-        await bring_in(repository, "main", await for_import(repository, [Source(source, "in/")]), actor=ANN)
+        await bring_in(repository, "main", await for_import(repository, [ImportSource(source, "in/")]), actor=ANN)
     with suppress(NothingToDo):
-        await bring_in(repository, "main", await for_ingest(repository, Source(source, "follow/")), actor=ANN)
-    await copying.copy_folder(repository, "main", "in/", "main", "copy/", actor=ANN)
+        await bring_in(repository, "main", await for_ingest(repository, ImportSource(source, "follow/")), actor=ANN)
+    await copy.copy_folder(repository, "main", "in/", "main", "copy/", actor=ANN)
     with suppress(NotFound):  # moved by a life before this one
-        await copying.move_folder(repository, "main", "copy/", "moved/", actor=ANN)
-    await copying.copy(repository, "main", "in/0", "main", "one", actor=ANN)
+        await copy.move_folder(repository, "main", "copy/", "moved/", actor=ANN)
+    await copy.copy(repository, "main", "in/0", "main", "one", actor=ANN)
     await link(repository)
     await lake.close()
 
 
 async def link(repository: OpenRepository) -> None:
-    given = await linking.physical_address(repository, "main", "linked", actor=ANN)
+    given = await links.physical_address(repository, "main", "linked", actor=ANN)
     await repository.store.put(given.address, b"linked")
-    await linking.link(repository, "main", "linked", given.token, actor=ANN)
+    await links.link(repository, "main", "linked", given.token, actor=ANN)
     try:
-        await linking.link(repository, "main", "linked", given.token, actor=ANN)
+        await links.link(repository, "main", "linked", given.token, actor=ANN)
     except Refused:
         return
     raise AssertionError("a token was good twice")
 
 
 async def opened(folder: str) -> Lake:
-    store, world = open_store(folder, create=True), World(open_store)
+    store, world = open_store(folder, create=True), LakeOptions(open_store)
     with suppress(AlreadyExists):
         return await Lake.create(store, world=world)
     return await Lake.open(store, world=world)

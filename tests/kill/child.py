@@ -22,7 +22,7 @@ from lochan import failpoints
 from lochan.errors import LochanError, Unknown
 from lochan.formats.lake_events import RepositoryCreated
 from lochan.formats.record import Actor
-from lochan.journal.group import Request
+from lochan.journal.group import AppendRequest
 from lochan.lake import Lake
 from tests.kill import place, plants, report
 from tests.kill.place import CLOCK, IDS
@@ -115,7 +115,9 @@ async def _create(lake: Lake, asked: Asked) -> str:
     """By the journal itself: the event alone, and no journal of its own for the repository."""
     created = RepositoryCreated(IDS.ksuid(CLOCK.wall()), asked.name, "files", "main")
     fingerprint = sha256(f"create {asked.name}".encode()).digest()
-    id = await (await lake.journal()).submit(Request(_actor(asked), lambda state: [created], asked.key, fingerprint))
+    id = await (await lake.journal()).submit(
+        AppendRequest(_actor(asked), lambda state: [created], asked.key, fingerprint)
+    )
     return str(id)
 
 

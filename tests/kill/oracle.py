@@ -16,14 +16,14 @@ import msgspec
 from lochan.access.state import Access
 from lochan.formats import checkpoint as checkpoints
 from lochan.formats import segment as segments
-from lochan.formats.record import GENESIS, Entry, Sealed
+from lochan.formats.record import GENESIS, RecordEntry, SealedRecord
 from lochan.journal.journal import Journal
 from lochan.journal.mirror import read_mirror
 from lochan.journal.state import Schema, State
 from lochan.lake import LAKE_JOURNAL, Lake
 from lochan.store.protocol import Store
-from lochan.versioning.refs import Refs
 from lochan.versioning.repositories import Repositories
+from lochan.versioning.state.refs import Refs
 from tests.kill import place
 from tests.kill.report import DONE, REFUSED, Alarmed, Asked, Line, Told
 
@@ -58,7 +58,7 @@ async def judge(folder: Path, url: str, told: Sequence[Line]) -> None:
         await lake.close()
 
 
-def check_chain(history: Sequence[Sealed]) -> None:
+def check_chain(history: Sequence[SealedRecord]) -> None:
     """By hand, not by the journal's own check."""
     before = GENESIS
     for number, sealed in enumerate(history, 1):
@@ -68,7 +68,7 @@ def check_chain(history: Sequence[Sealed]) -> None:
         before = sealed.data[-32:]
 
 
-def check_answers(history: Sequence[Sealed], told: Sequence[Line]) -> None:
+def check_answers(history: Sequence[SealedRecord], told: Sequence[Line]) -> None:
     entries = [entry for sealed in history for entry in sealed.record.entries]
     asked = {line.request: line for line in told if isinstance(line, Asked)}
     by_request = Counter(entry.actor.source for entry in entries)
@@ -101,7 +101,7 @@ def _check_each_once(counts: Counter[str], what: str) -> None:
     check(not doubled, f"{what} carried out twice: {doubled}")
 
 
-def _results(entries: Sequence[Entry]) -> dict[str, str]:
+def _results(entries: Sequence[RecordEntry]) -> dict[str, str]:
     """By request, and by key: the id that each entry made or ended. Names are given and freed on the way."""
     owner: dict[str, str] = {}
     results = {}
@@ -118,7 +118,7 @@ def _results(entries: Sequence[Entry]) -> dict[str, str]:
     return results
 
 
-async def check_state(journal: Journal, history: Sequence[Sealed]) -> None:
+async def check_state(journal: Journal, history: Sequence[SealedRecord]) -> None:
     alarms: list[str] = []
     schema = Schema(Repositories, Access, alarm=alarms.append)
     folded = _fold(schema.empty(LAKE_JOURNAL), history)
@@ -133,7 +133,7 @@ async def check_state(journal: Journal, history: Sequence[Sealed]) -> None:
     check(not alarms, f"a fold met what does not hold: {alarms}")
 
 
-def _fold(state: State, history: Sequence[Sealed]) -> State:
+def _fold(state: State, history: Sequence[SealedRecord]) -> State:
     for sealed in history:
         state.fold(sealed)
     return state
@@ -145,7 +145,7 @@ def _content(state: State) -> tuple[int, bytes, dict[str, object]]:
     return kept.number, kept.digest, {name: msgspec.msgpack.decode(part) for name, part in kept.parts.items()}
 
 
-async def check_slots(journal: Journal, history: Sequence[Sealed]) -> None:
+async def check_slots(journal: Journal, history: Sequence[SealedRecord]) -> None:
     """A segment holds the very records, and all of a full group."""
     for group in range(len(history) // place.GROUP + 1):
         data = await journal.slots.read_segment(group)
@@ -171,7 +171,7 @@ async def check_repositories(lake: Lake, whole: set[str]) -> None:
             check(state.of(Refs).branch("main").name == "main", f"repository {created['name']} has no branch")
 
 
-async def check_mirror(store: Store, history: Sequence[Sealed]) -> None:
+async def check_mirror(store: Store, history: Sequence[SealedRecord]) -> None:
     mirrored = [sealed.data async for sealed in read_mirror(store, LAKE_JOURNAL, group=place.GROUP)]
     check(mirrored == [sealed.data for sealed in history], "the bucket does not hold what the database does")
 

@@ -11,10 +11,9 @@ from lochan.ids import Ids
 from lochan.journal.journal import Settings
 from lochan.journal.open import Journals
 from lochan.journal.state import Alarm
-from lochan.lake import ALONE, LAKE_JOURNAL, Lake, World
-from lochan.store.open import open_store
+from lochan.lake import ALONE, LAKE_JOURNAL, Lake, LakeOptions
+from lochan.store.open import open_store, stack
 from lochan.store.protocol import Store
-from lochan.store.stack import stack
 from lochan.versioning.repositories import Repositories
 
 GROUP = 4
@@ -32,7 +31,7 @@ async def make_lake(store: Store, url: str) -> None:
     await lake.close()
 
 
-async def open_lake(store: Store, url: str, alarm: Alarm, world: World = ALONE) -> Lake:
+async def open_lake(store: Store, url: str, alarm: Alarm, world: LakeOptions = ALONE) -> Lake:
     file = lake_file.decode(await store.get(lake_file.PATH), store.url)
     settings = replace(_SETTINGS, writer=IDS.ksuid(CLOCK.wall()))  # a queue tells the living from the dead by it
     journals = Journals(store, file, url, CLOCK, IDS, settings, alarm, group=GROUP)

@@ -9,12 +9,12 @@ from typing import Any
 
 from lochan.errors import AlreadyExists
 from lochan.failpoints import fp
-from lochan.formats.record import Sealed
+from lochan.formats.record import SealedRecord
 from lochan.formats.segment import Segment
 from lochan.journal import group, rules, trim
 from lochan.journal.append import Appender
 from lochan.journal.journal import Journal
-from lochan.store import local, temp
+from lochan.store import local, local_files
 
 
 def plant(name: str) -> None:
@@ -26,7 +26,7 @@ def _acknowledges_before_the_append() -> None:
     append = Appender.append
     pending: set[asyncio.Task[bool]] = set()
 
-    async def early(self: Appender, sealed: Sealed, deadline: float, *, in_doubt: bool = False) -> bool:
+    async def early(self: Appender, sealed: SealedRecord, deadline: float, *, in_doubt: bool = False) -> bool:
         task = asyncio.create_task(append(self, sealed, deadline, in_doubt=in_doubt))
         pending.add(task)
         task.add_done_callback(pending.discard)
@@ -53,25 +53,25 @@ def _links_before_writing() -> None:
 
 def _skips_writing() -> None:
     """Now and then the bytes are not written, as on a full disk whose error nobody looked at."""
-    write = temp.Temp.write
+    write = local_files.TemporaryFile.write
     written = count(1)
 
-    def skipping(self: temp.Temp, data: bytes) -> None:
+    def skipping(self: local_files.TemporaryFile, data: bytes) -> None:
         if next(written) % 4:
             write(self, data)
 
-    _replace(temp.Temp, "write", skipping)
+    _replace(local_files.TemporaryFile, "write", skipping)
 
 
 def _creates_over_what_is_there() -> None:
     """Put-if-absent that is a plain put."""
 
-    def link(self: temp.Temp, final: bytes) -> None:
+    def link(self: local_files.TemporaryFile, final: bytes) -> None:
         with suppress(FileNotFoundError):
             os.unlink(final)  # noqa: PTH108
         os.link(self._name, final)
 
-    _replace(temp.Temp, "link", link)
+    _replace(local_files.TemporaryFile, "link", link)
 
 
 def _deletes_slots_before_the_segment() -> None:
@@ -86,8 +86,8 @@ def _deletes_slots_before_the_segment() -> None:
 
 
 def _forgets_keys() -> None:
-    _replace(rules.Rules, "checks_keys_at_append", lambda self: False)
-    _replace(rules.Rules, "checks_keys_in_fold", lambda self: False)
+    _replace(rules.JournalRules, "checks_keys_at_append", lambda self: False)
+    _replace(rules.JournalRules, "checks_keys_in_fold", lambda self: False)
 
 
 def _checkpoints_what_is_not_folded() -> None:
@@ -108,9 +108,9 @@ def _checkpoints_what_is_not_folded() -> None:
 
 def _names_a_repository_before_it_is_opened() -> None:
     submit = Journal.submit
-    late: dict[str, tuple[Journal, group.Request]] = {}
+    late: dict[str, tuple[Journal, group.AppendRequest]] = {}
 
-    async def other_order(self: Journal, request: group.Request) -> Any:
+    async def other_order(self: Journal, request: group.AppendRequest) -> Any:
         who = request.actor.source
         if self.journal != "_lake":
             late[who] = self, request

@@ -17,9 +17,9 @@ from lochan.formats.pool_settings import PoolKey, PoolSettings
 from lochan.formats.record import Actor
 from lochan.lake import Lake
 from lochan.store.local import LocalStore
-from lochan.versioning import branching, moving
+from lochan.versioning import branches, head_moves
 from lochan.versioning.graph import log
-from lochan.versioning.moving import Said
+from lochan.versioning.head_moves import CommitMessage
 from lochan.versioning.open_repository import OpenRepository
 from tests.kill.child import Order, Trap
 
@@ -44,15 +44,15 @@ async def work(order: Order) -> None:
     await load(pool, "main", "one")
     await load(pool, "main", "two")
     with suppress(AlreadyExists):
-        await branching.create_branch(pool, "dev", "main", actor=ANN)
+        await branches.create_branch(pool, "dev", "main", actor=ANN)
     await load(pool, "dev", "three")
     if "delete" not in await done(pool, "main"):
         files = lake.queries().files
-        await delete_where(pool, "main", "n < 6", files, Said("delete"), actor=ANN)
+        await delete_where(pool, "main", "n < 6", files, CommitMessage("delete"), actor=ANN)
     with suppress(NothingToDo):  # both sides replace the same objects
         await compact(pool, "dev", lake.queries().files, EVERYTHING, actor=ANN)
     if "merge" not in await done(pool, "main"):
-        await moving.merge(pool, "dev", "main", Said("merge"), actor=ANN)
+        await head_moves.merge(pool, "dev", "main", CommitMessage("merge"), actor=ANN)
     with suppress(NothingToDo):
         await compact(pool, "main", lake.queries().files, EVERYTHING, actor=ANN)
     await pool.close()
@@ -61,7 +61,7 @@ async def work(order: Order) -> None:
 
 async def load(pool: OpenRepository, branch: str, name: str) -> None:
     if name not in await done(pool, branch):
-        await load_rows(pool, branch, [{"n": n} for n in LOADS[name]], Said(name), actor=ANN)
+        await load_rows(pool, branch, [{"n": n} for n in LOADS[name]], CommitMessage(name), actor=ANN)
 
 
 async def done(pool: OpenRepository, branch: str) -> list[str]:

@@ -9,8 +9,8 @@ from lochan import failpoints
 from lochan.formats.record import Actor
 from lochan.lake import Lake
 from lochan.store.open import open_store
-from lochan.versioning.branch_queue import Queue
-from lochan.versioning.commit import Wish, commit
+from lochan.versioning.branch_queue import BranchQueue
+from lochan.versioning.commit import CommitRequest, commit
 from tests.kill.child import Order, Trap
 
 REPOSITORY = "demo-repo"
@@ -21,9 +21,9 @@ async def _main(order: Order) -> None:
     repository = await lake.open_repository(REPOSITORY)
     actor = Actor(f"life {order.life}", "kill", "")
     if order.stop:
-        print(await commit(repository, "main", Wish(f"of life {order.life}"), actor=actor))
+        print(await commit(repository, "main", CommitRequest(f"of life {order.life}"), actor=actor))
     else:
-        await asyncio.gather(*(Queue(repository, "main", actor)._enter() for _ in range(order.passing)))
+        await asyncio.gather(*(BranchQueue(repository, "main", actor)._enter() for _ in range(order.passing)))
         await asyncio.Event().wait()
     await repository.close()
     await lake.close()

@@ -12,11 +12,11 @@ import msgspec
 import pytest
 
 from lochan.formats.record import Actor
-from lochan.formats.refs_events import Turned
+from lochan.formats.repository_events import Turned
 from lochan.lake import Lake
 from lochan.store.open import open_store
 from lochan.versioning import branch_queue, objects
-from lochan.versioning.commit import Wish, commit
+from lochan.versioning.commit import CommitRequest, commit
 from lochan.versioning.graph import log
 from tests.kill.child import Order
 from tests.kill.harness import ROOT
@@ -47,7 +47,7 @@ async def commit_behind_them(folder: Path) -> Counter[str]:
     """How often each event stands in the journal then."""
     lake = await Lake.open(open_store(str(folder)))
     repository = await lake.open_repository(REPOSITORY)
-    await commit(repository, "main", Wish("of the one who lives"), actor=ANN)
+    await commit(repository, "main", CommitRequest("of the one who lives"), actor=ANN)
     refs, _ = await repository.refs()
     assert refs.branch("main").turns == ()
     kinds = Counter([line.type async for line in lake.events(REPOSITORY)])

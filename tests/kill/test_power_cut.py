@@ -14,14 +14,14 @@ from lochan import failpoints
 from lochan.access.state import Access
 from lochan.formats.lake_events import RepositoryCreated
 from lochan.formats.record import Actor
-from lochan.journal.group import Request
+from lochan.journal.group import AppendRequest
 from lochan.journal.journal import Journal, Settings
-from lochan.journal.rules import Rules
+from lochan.journal.rules import JournalRules
 from lochan.journal.slots import ObjectSlots
 from lochan.journal.state import Schema
 from lochan.store.folders import Folders
 from lochan.store.local import LocalStore
-from lochan.store.temp import Temp
+from lochan.store.local_files import TemporaryFile
 from lochan.versioning.repositories import Repositories
 from tests.kill.disk import Disk, Remains, build
 from tests.kill.oracle import Violation, check, check_answers, check_chain, check_state
@@ -40,7 +40,7 @@ def test_what_was_acknowledged_survives(tmp_path: Path) -> None:
     [
         pytest.param(Folders, "sync", lambda self, fd, name: None, id="the folder is not synced"),
         pytest.param(Folders, "_sync_chain", lambda self, folder: None, id="the folders above are not synced"),
-        pytest.param(Temp, "seal", lambda self: None, id="the file is not synced"),
+        pytest.param(TemporaryFile, "seal", lambda self: None, id="the file is not synced"),
     ],
 )
 def test_a_missing_sync_is_noticed(
@@ -111,7 +111,7 @@ def test_a_trimmer_deletes_no_slot_whose_segment_is_not_synced(tmp_path: Path) -
 def test_a_slot_deleted_under_a_segment_that_is_not_synced_is_noticed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Rules, "segments_are_synced", lambda self: False)
+    monkeypatch.setattr(JournalRules, "segments_are_synced", lambda self: False)
     disk = Disk(tmp_path / "lake")
     with disk.watched():
         asyncio.run(_trim_behind(tmp_path / "lake", disk))
@@ -212,5 +212,5 @@ async def _open(folder: Path, *, create: bool = False, trims: bool = True) -> Jo
 async def _send(journal: Journal, request: str, note: Callable[[Line], None]) -> None:
     note(Asked(request, "create", f"repo-{request}", ""))
     created = RepositoryCreated(IDS.ksuid(CLOCK.wall()), f"repo-{request}", "files", "main")
-    id = await journal.submit(Request(Actor("ada", "cut/1", request), lambda state: [created]))
+    id = await journal.submit(AppendRequest(Actor("ada", "cut/1", request), lambda state: [created]))
     note(Told(request, DONE, id))

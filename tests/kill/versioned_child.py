@@ -12,7 +12,7 @@ import msgspec
 
 from lochan import failpoints
 from lochan.errors import AlreadyExists
-from lochan.lake import Lake, World
+from lochan.lake import Lake, LakeOptions
 from lochan.store.open import open_store
 from lochan.versioning import branch_queue
 from lochan.versioning.open_repository import OpenRepository
@@ -73,7 +73,7 @@ async def opened(folder: Path) -> tuple[list[Lake], list[OpenRepository]]:
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_text(data)
     await place.make_lake(store, "")
-    world = World(lambda url: outside)
+    world = LakeOptions(lambda url: outside)
     lakes = [await place.open_lake(store, "", _alarm, world) for _ in range(2)]
     with suppress(AlreadyExists):
         await lakes[0].create_repository("demo-repo", actor=ANN)

@@ -11,9 +11,8 @@ import pytest
 from lochan.clock import SystemClock
 from lochan.ids import Ids
 from lochan.lake import Lake
-from lochan.store.open import open_store
-from lochan.store.stack import stack
-from lochan.versioning.commit import Wish, commit
+from lochan.store.open import open_store, stack
+from lochan.versioning.commit import CommitRequest, commit
 from lochan.versioning.graph import log
 from lochan.versioning.open_repository import OpenRepository
 from tests.model.versioned.neighbour import Left, Order
@@ -64,7 +63,7 @@ async def _judge(folder: Path, left: list[Left]) -> None:
     repository = await lake.open_repository("demo-repo")
     expected = {path: data for each in left for path, data in each.files.items()}
     await _check(repository, "main", expected, left)
-    await commit(repository, "main", Wish("all that is staged", allow_empty=True), actor=ANN)
+    await commit(repository, "main", CommitRequest("all that is staged", allow_empty=True), actor=ANN)
     await _check(repository, "main@", expected, left)
     await repository.close()
     await lake.close()

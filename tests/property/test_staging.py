@@ -15,15 +15,16 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from lochan.errors import Refused
 from lochan.formats.entry import Block, Change, Entry, Tombstone
 from lochan.formats.entry_table import table_of
-from lochan.formats.over import Over
+from lochan.formats.repository_events import CoveringTree
 from lochan.formats.run import RunRef, changes_of, entries_of
-from lochan.staging import cursors, listing, merge, over, runs, sources
-from lochan.staging.compaction import Limits, Plan, compact, plan
-from lochan.staging.layers import EMPTY, Dumped, Inputs, Layers, load
-from lochan.staging.listing import Page
+from lochan.staging import covering_tree as over
+from lochan.staging import cursors, listing, merge, runs, sources
+from lochan.staging.compaction import CompactionLimits, CompactionPlan, compact, plan
+from lochan.staging.layers import EMPTY, DumpedLayers, Inputs, Layers, load
+from lochan.staging.listing import ViewPage
 from lochan.staging.view import View
 from lochan.store.memory import MemoryStore
-from lochan.tree.cut import Cut
+from lochan.tree.cut import RangeCut
 from lochan.tree.tree import Tree
 from lochan.tree.trees import Trees
 from tests.unit.staging.fakes import MemoryBase, entry, gone, new_runs, table
@@ -49,7 +50,7 @@ def run(coroutine: Coroutine[object, None, T]) -> T:
     raise AssertionError("it waited")
 
 
-def listed(model: Model, prefix: str, after: str, delimiter: str, limit: int) -> Page:
+def listed(model: Model, prefix: str, after: str, delimiter: str, limit: int) -> ViewPage:
     """The listing, by the definition."""
     items: list[str | Entry] = []
     for path in sorted(model):
@@ -62,7 +63,7 @@ def listed(model: Model, prefix: str, after: str, delimiter: str, limit: int) ->
         items.append(item)
     page = items[:limit]
     last = page[-1] if len(items) > limit else None
-    return Page(
+    return ViewPage(
         [item for item in page if isinstance(item, Entry)],
         [item for item in page if isinstance(item, str)],
         last.path if isinstance(last, Entry) else last,
@@ -97,8 +98,8 @@ class Staging(RuleBasedStateMachine):
         self.number = 0
         self.tag = 0
         self.under_way: list[tuple[Inputs, tuple[RunRef, ...], MemoryBase | None]] = []
-        self.trees = Trees(MemoryStore(), "repo", cut=Cut(2, 2, 5), width=1)
-        self.covers: list[Over] = []
+        self.trees = Trees(MemoryStore(), "repo", cut=RangeCut(2, 2, 5), width=1)
+        self.covers: list[CoveringTree] = []
         self.tree_of: tuple[MemoryBase, Tree] | None = None
 
     @initialize(paths=st.lists(PATHS, max_size=12))
@@ -171,7 +172,7 @@ class Staging(RuleBasedStateMachine):
     def cover(self, later: bool) -> None:
         """A tree over the lowest runs is made; it takes effect now, or later, or not at all."""
         tree = self.base_tree()
-        chosen = over.plan(self.layers, tree.ref.file, Limits(tombstones=0))
+        chosen = over.plan(self.layers, tree.ref.file, CompactionLimits(tombstones=0))
         if chosen is None or not chosen.runs:
             return
         made = run(over.make(chosen, tree, self.trees, self.runs, 1))
@@ -181,7 +182,7 @@ class Staging(RuleBasedStateMachine):
             self.layers = self.layers.compacted(Inputs((), ()), (), made)
             self.check_whole(made)
 
-    def check_whole(self, made: Over) -> None:
+    def check_whole(self, made: CoveringTree) -> None:
         """Where it says so, a commit of the runs it covers makes the same, to the last address."""
         covered = Layers(self.layers.runs[: len(made.runs)])
         changes = run(View(covered, self.base, self.runs).changes())
@@ -234,11 +235,13 @@ class Staging(RuleBasedStateMachine):
         return self.base.entries
 
     @rule(
-        limits=st.builds(Limits, st.integers(1, 9), st.integers(1, 2000), st.integers(0, 3), st.integers(0, 4)),
+        limits=st.builds(
+            CompactionLimits, st.integers(1, 9), st.integers(1, 2000), st.integers(0, 3), st.integers(0, 4)
+        ),
         drop=st.booleans(),
         later=st.booleans(),
     )
-    def compact(self, limits: Limits, drop: bool, later: bool) -> None:
+    def compact(self, limits: CompactionLimits, drop: bool, later: bool) -> None:
         chosen = plan(self.layers, limits)
         if chosen is not None:
             self.carry_out(chosen, drop, later)
@@ -249,9 +252,9 @@ class Staging(RuleBasedStateMachine):
         segment = data.draw(st.sampled_from([each for each in self.layers.segments() if each]))
         start = data.draw(st.integers(0, len(segment) - 1))
         stop = data.draw(st.integers(start + 1, len(segment)))
-        self.carry_out(Plan(segment[start:stop], 2), drop, later)
+        self.carry_out(CompactionPlan(segment[start:stop], 2), drop, later)
 
-    def carry_out(self, chosen: Plan, drop: bool, later: bool) -> None:
+    def carry_out(self, chosen: CompactionPlan, drop: bool, later: bool) -> None:
         done = compact(chosen, self.layers, self.runs, self.head_has if drop else None)
         outputs = run(self.runs.write_cut(done.changes(), done.level, 1))
         assert done.dropped <= drop
@@ -281,7 +284,7 @@ class Staging(RuleBasedStateMachine):
     def restart(self) -> None:
         """From a checkpoint."""
         data = msgspec.msgpack.encode(self.layers.dump())
-        again = load(msgspec.msgpack.decode(data, type=Dumped))
+        again = load(msgspec.msgpack.decode(data, type=DumpedLayers))
         assert again.dump() == self.layers.dump()
         self.layers = again
 
@@ -296,7 +299,7 @@ class Staging(RuleBasedStateMachine):
         for view in self.views():
             assert run(view.list(prefix, after, delimiter, limit)) == expected
             columns = run(view.list_columns(prefix, after, delimiter, limit))
-            assert Page(entries_of(columns.entries), columns.prefixes, columns.next) == expected
+            assert ViewPage(entries_of(columns.entries), columns.prefixes, columns.next) == expected
 
     @rule(prefix=PREFIXES, delimiter=DELIMITERS, limit=LIMITS)
     def pages(self, prefix: str, delimiter: str, limit: int) -> None:
@@ -410,11 +413,11 @@ def test_listings(
         made = [gone(path) if delete else entry(path, tag) for path, delete in changes.items()]
         layers = layers.put(*made) if inline else layers.append(*run(held.write_cut(table(*made), 1, 1)))
         model = applied(model, made)
-    trees = Trees(MemoryStore(), "repo", cut=Cut(1, 2, batch_rows), width=1)
+    trees = Trees(MemoryStore(), "repo", cut=RangeCut(1, 2, batch_rows), width=1)
     tree = run(trees.build(table_of(base.entries.values()), 1))
     for query in queries:
         for below_all in (base, tree):
             view = View(layers, below_all, held)
             columns = run(view.list_columns(*query))
             assert run(view.list(*query)) == listed(model, *query)
-            assert Page(entries_of(columns.entries), columns.prefixes, columns.next) == listed(model, *query)
+            assert ViewPage(entries_of(columns.entries), columns.prefixes, columns.next) == listed(model, *query)

@@ -11,21 +11,20 @@ from lochan.formats.entry_table import entries_of, table_of
 from lochan.formats.record import Actor
 from lochan.lake import Lake
 from lochan.store.memory import MemoryStore
-from lochan.tree.cut import Cut
+from lochan.tree.cut import RangeCut
 from lochan.tree.trees import Trees
 from lochan.versioning import objects
-from lochan.versioning.commit import Wish, commit
+from lochan.versioning.bulk import visible
+from lochan.versioning.commit import CommitRequest, commit
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.subtree import Wish as Comparison
-from lochan.versioning.subtree import compare, same_file
-from lochan.versioning.visible import visible
+from lochan.versioning.subtree import SubtreeRequest, compare, same_file
 from tests.run import run
 
 pytestmark = pytest.mark.thorough
 
 ANN = Actor("ann", "test", "here")
 PATHS = st.text(alphabet="a/é\U0001f600", min_size=1, max_size=4)
-TINY = Cut(2, 1, 4)
+TINY = RangeCut(2, 1, 4)
 
 
 async def once(data: bytes) -> AsyncIterator[bytes]:
@@ -50,7 +49,7 @@ def test_a_folder_is_seen_as_its_pages_are(base: set[str], puts: set[str], delet
         for path in base:
             await objects.put(repository, "main", path, once(b"base"), actor=ANN)
         if base:
-            await commit(repository, "main", Wish("c"), actor=ANN)
+            await commit(repository, "main", CommitRequest("c"), actor=ANN)
         for path in puts:
             await objects.put(repository, "main", path, once(b"staged"), actor=ANN)
         await objects.delete(repository, "main", sorted(deletes), actor=ANN)
@@ -89,7 +88,7 @@ def test_a_listing_is_compared_as_dictionaries_are(
             gone = (path for path in here if path.startswith(prefix) and path not in files)
             expected |= {path: ("removed", here[path], 0) for path in gone}
         found: list[tuple[str, tuple[str, int | None, int]]] = []
-        async for part in compare(tree, table, Comparison(prefix, same_file, remove)):
+        async for part in compare(tree, table, SubtreeRequest(prefix, same_file, remove)):
             assert len(part.changes)
             columns = (part.kinds, part.before, part.changes["size"])
             values = zip(*(column.to_pylist() for column in columns), strict=True)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lochan.journal.table import Table
+from lochan.journal.table import FoldTable
 
 pytestmark = pytest.mark.thorough
 
@@ -13,7 +13,7 @@ _STEPS = st.lists(st.tuples(st.sampled_from("pdfjx"), st.integers(0, 4), st.inte
 
 @given(_STEPS)
 def test_like_a_stack_of_dictionaries(steps: list[tuple[str, int, int]]) -> None:
-    tables: list[Table[int, int]] = [Table()]
+    tables: list[FoldTable[int, int]] = [FoldTable()]
     models: list[dict[int, int]] = [{}]
     for what, key, value in steps:
         match what:

@@ -14,10 +14,9 @@ from lochan.formats.entry import Entry, Tombstone
 from lochan.formats.entry_table import entries_of, table_of
 from lochan.formats.run import changes_table
 from lochan.store.memory import MemoryStore
-from lochan.tree.cut import Cut
-from lochan.tree.diff import ADDED, CHANGED, REMOVED, Counts, count, diff, differences_of, roll_up
-from lochan.tree.merge import conflicts, conflicts_of, merge
-from lochan.tree.strategy import ASK, DEST, SOURCE, Strategy
+from lochan.tree.cut import RangeCut
+from lochan.tree.diff import ADDED, CHANGED, REMOVED, DiffCounts, count, diff, differences_of, roll_up
+from lochan.tree.merge import ASK, DEST, SOURCE, Strategy, conflicts, conflicts_of, merge
 from lochan.tree.tree import Tree
 from lochan.tree.trees import Changes, Trees
 from tests.unit.tree.forest import gathered, run
@@ -34,7 +33,7 @@ MODELS = st.dictionaries(PATHS, st.sampled_from("xyz"), max_size=40)
 EDITS = st.dictionaries(PATHS, st.sampled_from(["x", "y", "z", ""]), max_size=12)  # "" deletes
 # Each example writes some Parquet files, a millisecond each.
 limited = settings(deadline=None, max_examples=2_000 if os.environ.get("FULL") else 30)
-SMALL = Cut(least=2, modulus=2, most=8)
+SMALL = RangeCut(least=2, modulus=2, most=8)
 
 
 def small_trees() -> Trees:
@@ -200,9 +199,9 @@ def differences(left: Model, right: Model, prefix: str = "") -> list[tuple[str, 
     return sorted(((p, kind) for p, kind in kinds.items() if p.startswith(prefix)), key=lambda item: item[0].encode())
 
 
-def counted(left: Model, right: Model, group: list[tuple[str, str]]) -> Counts:
+def counted(left: Model, right: Model, group: list[tuple[str, str]]) -> DiffCounts:
     kinds = [kind for _, kind in group]
-    return Counts(
+    return DiffCounts(
         kinds.count(ADDED),
         kinds.count(REMOVED),
         kinds.count(CHANGED),

@@ -11,7 +11,7 @@ from lochan.errors import AlreadyExists, Corrupt, DiskFull, Invalid, NotFound, T
 from lochan.formats.events import Event
 from lochan.formats.lake_events import RepositoryCreated, RepositoryDeleted
 from lochan.formats.record import Actor
-from lochan.journal.group import Request
+from lochan.journal.group import AppendRequest
 from lochan.journal.journal import Journal, Settings
 from lochan.journal.slots import ObjectSlots
 from lochan.journal.state import Schema, State
@@ -114,7 +114,9 @@ class Client:
         self, tag: str, decide: Callable[[State], list[Event]], key: str, name: str, *, exists: bool
     ) -> bool | None:
         truth, since = self.lake.truth, self.lake.truth.floor
-        request = Request(Actor("user", self.name, tag), decide, key, sha256(name.encode()).digest() if key else b"")
+        request = AppendRequest(
+            Actor("user", self.name, tag), decide, key, sha256(name.encode()).digest() if key else b""
+        )
         try:
             id = await self.journal.submit(request)
         except (AlreadyExists, NotFound):

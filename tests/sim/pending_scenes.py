@@ -11,7 +11,7 @@ from hashlib import sha256
 from lochan.errors import LochanError, Transient, Unknown
 from lochan.formats.lake_events import RepositoryCreated
 from lochan.formats.record import Actor
-from lochan.journal.group import Request
+from lochan.journal.group import AppendRequest
 from lochan.journal.keys import _UserKeys
 from tests.sim.chooser import Chooser
 from tests.sim.clients import Client, Lake
@@ -43,7 +43,7 @@ class JobClient(Client):
         id = self.machine.ids.ksuid(self.machine.clock.wall())
         event = RepositoryCreated(id, f"{name}-{what}", "files", "main")
         print_of = sha256(name.encode()).digest()
-        request = Request(Actor("user", self.name, tag), lambda state: [event], key, print_of, pending)
+        request = AppendRequest(Actor("user", self.name, tag), lambda state: [event], key, print_of, pending)
         try:
             made: str = await self.journal.submit(request)
         except Unknown as error:

@@ -1,6 +1,6 @@
 """Planted bugs: each takes one rule away from the shipped journal. The simulator must catch every one.
 
-A plant is another `Rules`, or a class of the journal with one method changed; nothing here is a second journal.
+A plant is another `JournalRules`, or a class of the journal with one method changed; nothing here is a second journal.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import Any
 import msgspec
 
 from lochan.formats import record as records
-from lochan.formats.record import Entry, Sealed
+from lochan.formats.record import RecordEntry, SealedRecord
 from lochan.journal import group, trim
-from lochan.journal.rules import Anchor, Rules
+from lochan.journal.rules import Anchor, JournalRules
 from lochan.journal.state import State
 
 
@@ -24,7 +24,7 @@ from lochan.journal.state import State
 class Plant:
     """`rules` is handed to every journal of the run; `patch` swaps classes while the run lasts."""
 
-    rules: Rules
+    rules: JournalRules
     patches: tuple[tuple[Any, str, Any], ...] = field(default=())
 
     @contextmanager
@@ -39,7 +39,7 @@ class Plant:
                 setattr(where, name, what)
 
 
-class ShortDay(Rules):
+class ShortDay(JournalRules):
     """The shipped rules with a shorter day: a slot is trimmed as soon as it is older than anybody's trust in it."""
 
     trim_age_s = 61 * 60.0
@@ -54,7 +54,7 @@ def _without(name: str, value: Callable[..., Any]) -> Plant:
 
 
 # --- J1, J2 -------------------------------------------------------------------------------------
-def _new_put_id(self: Rules, sealed: Sealed) -> Sealed:
+def _new_put_id(self: JournalRules, sealed: SealedRecord) -> SealedRecord:
     return records.encode(msgspec.structs.replace(sealed.record, put_id=sha256(sealed.record.put_id).digest()[:16]))
 
 
@@ -70,7 +70,7 @@ class _ChecksAlone(group.GroupCommit):
                 whole.extend(part)
         return all_
 
-    def _adopt(self, sealed: Sealed, draft: State) -> None:
+    def _adopt(self, sealed: SealedRecord, draft: State) -> None:
         if self._tail.next == sealed.record.number:
             self._tail.state.fold(sealed)
 
@@ -84,13 +84,13 @@ class _ChecksOnce(group.GroupCommit):
         for one, entry in zip(accepted, entries, strict=True):
             self._decided()[one.request] = entry
         again = [one for one in batch if one not in fresh and one.request in self._decided()]
-        kept: list[Entry] = [self._decided()[one.request] for one in again]
+        kept: list[RecordEntry] = [self._decided()[one.request] for one in again]
         return again + accepted, refused, rest, kept + entries
 
-    def _decided(self) -> dict[Any, Entry]:
+    def _decided(self) -> dict[Any, RecordEntry]:
         return self.__dict__.setdefault("decided", {})  # type: ignore[no-any-return]
 
-    def _adopt(self, sealed: Sealed, draft: State) -> None:
+    def _adopt(self, sealed: SealedRecord, draft: State) -> None:
         if self._tail.next == sealed.record.number:
             self._tail.state.fold(sealed)
 
@@ -120,7 +120,7 @@ class _AcknowledgesFirst(group.GroupCommit):
 
 
 class _FoldsTwice(group.GroupCommit):
-    def _adopt(self, sealed: Sealed, draft: State) -> None:
+    def _adopt(self, sealed: SealedRecord, draft: State) -> None:
         if self._tail.next == sealed.record.number:
             super()._adopt(sealed, draft)
         else:  # a reader was quicker

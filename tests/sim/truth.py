@@ -16,7 +16,7 @@ import msgspec
 
 from lochan.errors import Corrupt
 from lochan.formats import record as records
-from lochan.formats.record import Sealed
+from lochan.formats.record import SealedRecord
 from lochan.journal.state import Schema, State
 from lochan.versioning.repositories import Repositories
 from tests.sim.store import SimStore
@@ -29,7 +29,7 @@ class Truth:
     def __init__(self, world: World, store: SimStore, keys_kept: int) -> None:
         self.world = world
         self.store = store
-        self.records: list[Sealed] = []  # record n at n-1
+        self.records: list[SealedRecord] = []  # record n at n-1
         self.floor = 0  # of what is known to somebody: reads that begin now must reach it
         self._where: dict[str, list[int]] = {}  # tag of a request -> numbers of the records that hold it
         self._acknowledged: dict[str, int] = {}
@@ -114,7 +114,7 @@ class Truth:
             self._where.setdefault(entry.actor.source, []).append(number)
 
 
-def _ids(sealed: Sealed, tag: str) -> list[Any]:
+def _ids(sealed: SealedRecord, tag: str) -> list[Any]:
     return [
         msgspec.msgpack.decode(change.payload)["id"]
         for entry in sealed.record.entries

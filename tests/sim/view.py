@@ -4,8 +4,7 @@ from asyncio import CancelledError
 from collections.abc import AsyncIterable, AsyncIterator
 from typing import TYPE_CHECKING, Any
 
-from lochan.store.paths import check_path
-from lochan.store.protocol import Stat
+from lochan.store.protocol import Stat, check_path
 from tests.sim.request import Request
 from tests.sim.violation import Crashed
 

@@ -15,7 +15,7 @@ from lochan.errors import ConcurrentCommit, Gone, NothingToDo
 from lochan.jobs.compaction import CompactOptions, compact
 from lochan.jobs.diff_rows import DiffOptions
 from lochan.jobs.job_list import jobs
-from lochan.lake import Lake, World
+from lochan.lake import Lake, LakeOptions
 from lochan.pools.commit_objects import delete_objects
 from lochan.pools.upkeep import UPKEEP
 from lochan.store.open import open_store
@@ -110,7 +110,7 @@ def test_a_lake_in_a_bucket_is_read_and_written_by_executors() -> None:
 
     async def told(server: MinioServer) -> None:
         url, options = f"s3://{server.bucket('compacted')}/lake", server.options
-        opened = await Lake.create(open_store(url, options), world=World(options=options))
+        opened = await Lake.create(open_store(url, options), world=LakeOptions(options=options))
         lake = QueryLake(opened)
         await lake.pool("logs", *PLAIN[1:], settings=SMALL)
         repository = await opened.open_repository("logs")

@@ -24,11 +24,11 @@ from lochan.jobs.diff_rows import DiffOptions
 from lochan.lake import Lake
 from lochan.pools.snapshot import DataObject
 from lochan.store.local import LocalStore
+from lochan.store.location import StoreLocation
 from lochan.store.memory import MemoryStore
-from lochan.store.place import StorePlace
-from lochan.store.verified import Verified
-from lochan.versioning.branching import create_branch
-from lochan.versioning.commit import Wish as Commit
+from lochan.store.verified_files import VerifiedFiles
+from lochan.versioning.branches import create_branch
+from lochan.versioning.commit import CommitRequest as Commit
 from lochan.versioning.commit import commit
 from lochan.versioning.objects import put
 from tests.run import run
@@ -159,8 +159,8 @@ def test_tasks_tell_the_digests_of_objects_in_a_bucket(spark: SparkSession, copi
         snapshot = await lake.queries().snapshots.at(repository, await repository.resolve("main"))
         objects.extend(snapshot.objects(snapshot.all.tolist()))
         await repository.close()
-        place = StorePlace(str(copied))
-        verified = Verified(store.url, StillClock())
+        place = StoreLocation(str(copied))
+        verified = VerifiedFiles(store.url, StillClock())
         check = BucketCheck(place, store, verified, spark)
         assert await check.check(objects) == [True, True]
         stats = [await store.head(each.address) for each in objects]
@@ -182,8 +182,8 @@ def test_tasks_tell_the_digests_of_objects_in_a_bucket(spark: SparkSession, copi
 def test_an_object_of_a_bucket_is_read_once_for_each_etag_and_twice_before_it_is_called_damaged() -> None:
     async def play() -> None:
         store = MemoryStore()
-        verified = Verified(store.url, StillClock())
-        check = BucketCheck(StorePlace("memory://"), store, verified)
+        verified = VerifiedFiles(store.url, StillClock())
+        check = BucketCheck(StoreLocation("memory://"), store, verified)
         reads: list[str] = []
         lies = [0]
         get_stream = store.get_stream

@@ -12,8 +12,7 @@ import pytest
 
 from lochan.engines.duckdb.limits import STANDARD
 from lochan.engines.spark import session
-from lochan.jobs.compaction import CompactOptions
-from lochan.jobs.compaction import compact
+from lochan.jobs.compaction import CompactOptions, compact
 from lochan.jobs.load.files import local_file
 from lochan.jobs.load.load import LoadContext, LoadSizes, load_files
 from tests.run import run

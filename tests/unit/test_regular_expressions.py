@@ -32,7 +32,7 @@ DYNAMIC = {
     "query/compile/patterns.py": "compiled, to be checked and to count its groups, and never matched",
     "query/dialects/backtracking.py": "one class, matched against one letter",
     "versioning/workspaces/selection.py": "compiled, to be checked, and never matched",
-    "versioning/bodies/listed.py": "a compiled one of its own",
+    "versioning/bodies/outside_files.py": "a compiled one of its own",
     "spark/tables.py": "a constant behind an id that is escaped",
 }
 

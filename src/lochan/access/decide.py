@@ -8,7 +8,7 @@ from lochan.access import resources
 from lochan.access.policy import check_action, fits_action
 from lochan.access.rights import allows
 from lochan.access.state import Access, principal
-from lochan.formats.access_events import Statement
+from lochan.formats.lake_events import Statement
 from lochan.versioning.repositories import Repository
 
 

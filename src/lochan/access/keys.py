@@ -9,7 +9,7 @@ from lochan.access.names import check_key_id, check_secret
 from lochan.access.open_access import OpenAccess
 from lochan.access.state import AccessKey
 from lochan.errors import KeyReused, Refused
-from lochan.formats.access_events import KeyCreated, KeyRevoked
+from lochan.formats.lake_events import KeyCreated, KeyRevoked
 from lochan.formats.record import Actor
 
 _UNSEALED_MAX = 10_000

@@ -56,13 +56,13 @@ class OpenAccess:
         self, actor: Actor, decide: Decide, *request: object, key: str = "", takes_away: bool = False
     ) -> Any:
         """Durable when it returns; and where access may have been taken away, in force everywhere (rule A1)."""
-        from lochan.journal.group import Request
+        from lochan.journal.group import AppendRequest
         from lochan.journal.request_key import KeyedActor, without_key
 
         fingerprint = sha256(msgspec.msgpack.encode(request)).digest()
         if isinstance(actor, KeyedActor) and not key:
             key, fingerprint = actor.key, actor.fingerprint
-        wanted = Request(without_key(actor), lambda state: decide(state.of(Access)), key, fingerprint)
+        wanted = AppendRequest(without_key(actor), lambda state: decide(state.of(Access)), key, fingerprint)
         if not takes_away:
             return await self.journal.submit(wanted)
         try:

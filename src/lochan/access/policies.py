@@ -15,7 +15,7 @@ from lochan.access.names import check_policy_name
 from lochan.access.open_access import OpenAccess
 from lochan.access.policy import check_statements
 from lochan.errors import Invalid
-from lochan.formats.access_events import PolicyAttached, PolicyDeleted, PolicyDetached, PolicyPut, Statement
+from lochan.formats.lake_events import PolicyAttached, PolicyDeleted, PolicyDetached, PolicyPut, Statement
 from lochan.formats.record import Actor
 
 SIZE_BYTES_MAX = 1 << 18

@@ -7,7 +7,7 @@ from lochan.access import resources
 from lochan.access.actions import ACTIONS, READING, WRITING
 from lochan.access.resources import wildcard_regex
 from lochan.errors import Invalid
-from lochan.formats.access_events import Statement
+from lochan.formats.lake_events import Statement
 
 EFFECTS = ("allow", "deny")
 STATEMENTS_MAX = 200

@@ -21,7 +21,7 @@ from lochan.access.rights import Denied, Rights
 from lochan.access.state import Access, principal
 from lochan.errors import Invalid, NotFound
 from lochan.journal.journal import Journal
-from lochan.journal.state import Part
+from lochan.journal.state import StatePart
 from lochan.pools.keys import Instant
 from lochan.query import ast
 from lochan.query.sources.meta.past import state_at
@@ -183,7 +183,7 @@ def _all_of(rights: Rights, actions: Sequence[str], resource: str) -> bool:
     return all(rights.allow(action, resource) for action in actions)
 
 
-async def user_rows(journal: Journal, parts: tuple[type[Part], ...], time: int | None) -> list[dict[str, Any]]:
+async def user_rows(journal: Journal, parts: tuple[type[StatePart], ...], time: int | None) -> list[dict[str, Any]]:
     """The lake's users as rows of a query; no secret is among them. `journal` is the lake's own; `time`: as of that
     moment."""
     state = await journal.fresh() if time is None else await state_at(journal, parts, time)

@@ -12,7 +12,7 @@ from lochan.access import resources
 from lochan.access.policy import check_action, fits_action
 from lochan.access.state import AccessPolicy
 from lochan.errors import Refused
-from lochan.formats.access_events import Statement
+from lochan.formats.lake_events import Statement
 
 if TYPE_CHECKING:
     import pyarrow as pa

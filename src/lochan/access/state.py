@@ -11,7 +11,8 @@ import msgspec
 
 from lochan.access.policy import ADMIN, BUILT_IN
 from lochan.errors import AlreadyExists, NotFound, Refused
-from lochan.formats.access_events import (
+from lochan.formats.events import Event
+from lochan.formats.lake_events import (
     AdminCreated,
     KeyCreated,
     KeyRevoked,
@@ -23,9 +24,8 @@ from lochan.formats.access_events import (
     UserCreated,
     UserDeleted,
 )
-from lochan.formats.events import Event
-from lochan.journal.state import At, Part
-from lochan.journal.table import Table
+from lochan.journal.state import EventPosition, StatePart
+from lochan.journal.table import FoldTable
 
 if TYPE_CHECKING:  # every command folds who has access, and few ask
     from lochan.access.rights import Rights
@@ -60,7 +60,7 @@ class AccessPolicy(msgspec.Struct, frozen=True, array_like=True):
         return self.name in BUILT_IN
 
 
-class Access(Part):
+class Access(StatePart):
     name: ClassVar[str] = "access"
     events: ClassVar[tuple[type[Event], ...]] = (
         AdminCreated,
@@ -76,12 +76,14 @@ class Access(Part):
 
     def __init__(self, parent: "Access | None" = None) -> None:
         self._parent = parent
-        self._users: Table[str, User] = parent._users.fork() if parent else Table()
-        self._keys: Table[str, AccessKey] = parent._keys.fork() if parent else Table()
-        self._policies: Table[str, AccessPolicy] = (
-            parent._policies.fork() if parent else Table()
+        self._users: FoldTable[str, User] = parent._users.fork() if parent else FoldTable()
+        self._keys: FoldTable[str, AccessKey] = parent._keys.fork() if parent else FoldTable()
+        self._policies: FoldTable[str, AccessPolicy] = (
+            parent._policies.fork() if parent else FoldTable()
         )  # without the built-in ones
-        self._attached: Table[str, tuple[str, ...]] = parent._attached.fork() if parent else Table()  # by principal
+        self._attached: FoldTable[str, tuple[str, ...]] = (
+            parent._attached.fork() if parent else FoldTable()
+        )  # by principal
         self._rights: dict[str, Rights] = {}  # what was worked out for each user since the last change
 
     def users(self) -> list[User]:
@@ -149,12 +151,12 @@ class Access(Part):
     def is_empty(self) -> bool:
         return next(self._users.items(), None) is None
 
-    def apply(self, event: Any, at: At) -> Any:
+    def apply(self, event: Any, at: EventPosition) -> Any:
         result = self._apply(event, at)
         self._rights.clear()
         return result
 
-    def _apply(self, event: Any, at: At) -> Any:
+    def _apply(self, event: Any, at: EventPosition) -> Any:
         match event:
             case AdminCreated():
                 return self._admin_created(event, at)
@@ -175,7 +177,7 @@ class Access(Part):
             case _:
                 return self._policy_detached(event)
 
-    def _admin_created(self, event: AdminCreated, at: At) -> str:
+    def _admin_created(self, event: AdminCreated, at: EventPosition) -> str:
         if not self.is_empty():
             raise AlreadyExists("there are users in this lake already", hint="`lochan auth users list` shows them")
         self.policy(event.policy)
@@ -184,7 +186,7 @@ class Access(Part):
         self._keys.put(event.key, AccessKey(event.key, event.user, event.sealed, at.time, at.user))
         return event.key
 
-    def _user_created(self, event: UserCreated, at: At) -> str:
+    def _user_created(self, event: UserCreated, at: EventPosition) -> str:
         if event.name in self._users:
             raise AlreadyExists(f"there is a user {event.name!r} already", hint="take another name")
         self._users.put(event.name, User(event.name, at.time, at.user))
@@ -199,7 +201,7 @@ class Access(Part):
         self._users.drop(event.name)
         return event.name
 
-    def _key_created(self, event: KeyCreated, at: At) -> str:
+    def _key_created(self, event: KeyCreated, at: EventPosition) -> str:
         self.user(event.user)
         if event.id in self._keys:
             raise AlreadyExists(f"there is an access key {event.id!r} already", hint="take another id")
@@ -211,7 +213,7 @@ class Access(Part):
         self._keys.drop(event.id)
         return event.id
 
-    def _policy_put(self, event: PolicyPut, at: At) -> str:
+    def _policy_put(self, event: PolicyPut, at: EventPosition) -> str:
         _own(event.name, "changed")
         self._policies.put(event.name, AccessPolicy(event.name, event.statements, at.time, at.user))
         return event.name

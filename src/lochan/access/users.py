@@ -6,7 +6,7 @@ from lochan.access.open_access import OpenAccess
 from lochan.access.policy import ADMIN
 from lochan.access.state import User
 from lochan.errors import AlreadyExists, Invalid
-from lochan.formats.access_events import AdminCreated, UserCreated, UserDeleted
+from lochan.formats.lake_events import AdminCreated, UserCreated, UserDeleted
 from lochan.formats.record import Actor
 
 ADMIN_NAME = "admin"

@@ -16,14 +16,14 @@ from lochan.api.writable import WritableRef
 from lochan.errors import LochanError
 
 if TYPE_CHECKING:
-    from lochan.versioning.moving import Said
+    from lochan.versioning.head_moves import CommitMessage
     from lochan.versioning.open_repository import OpenRepository
 
 
 class Branch(WritableRef):
     async def status(self, prefix: str = "") -> AsyncIterator[StagedChange]:
         """What is staged and not committed, in path order."""
-        from lochan.versioning.differing import staged
+        from lochan.versioning.diff import staged
 
         async with self._session.opened(self.repository_name) as repository:
             for change in await staged(repository, self.name, prefix=prefix):
@@ -39,10 +39,10 @@ class Branch(WritableRef):
     ) -> Commit:
         """All that is staged, or what these paths and globs name. Raises NothingToDo, Protected, Invalid without a
         message."""
-        from lochan.versioning.commit import Wish, commit
+        from lochan.versioning.commit import CommitRequest, commit
 
         options = _with(options, message)
-        wish = Wish(
+        wish = CommitRequest(
             options.message, options.metadata, options.author, options.date_us, allow_empty=allow_empty, paths=paths
         )
         actor = self._session.acting(options.key, "commit", self.repository_name, self.name, wish)
@@ -51,7 +51,7 @@ class Branch(WritableRef):
 
     async def reset(self, to: NamedRef | str | None = None, *, key: str = "") -> Commit:
         """Drops all that is staged; with `to`, the branch also stands there afterwards. Raises NotFound, Protected."""
-        from lochan.versioning.branching import hard_reset, reset_staged
+        from lochan.versioning.branches import hard_reset, reset_staged
 
         target = None if to is None else name_of(to)
         actor = self._session.acting(key, "reset", self.repository_name, self.name, target)
@@ -73,8 +73,8 @@ class Branch(WritableRef):
     ) -> Commit:
         """Brings in what `source` has changed. `strategy` decides conflicts (source-wins, dest-wins, base-wins), and
         `prefixes` for paths that begin so. Raises PathsInTheWay with the conflicts, Dirty, NothingToDo, SameRef."""
-        from lochan.tree.strategy import Strategy
-        from lochan.versioning.moving import merge
+        from lochan.tree.merge import Strategy
+        from lochan.versioning.head_moves import merge
 
         name = name_of(source)
         said, chosen = _said(options), Strategy(strategy, prefixes or {})
@@ -87,7 +87,7 @@ class Branch(WritableRef):
     async def revert(self, ref: NamedRef | str, options: CommitOptions = DEFAULT_COMMIT, *, parent: int = 1) -> Commit:
         """A commit that takes back what that one changed; of a merge, against which parent. Raises PathsInTheWay,
         Dirty, NothingToDo."""
-        from lochan.versioning.moving import revert
+        from lochan.versioning.head_moves import revert
 
         name, said = name_of(ref), _said(options)
         actor = self._session.acting(options.key, "revert", self.repository_name, self.name, name, said, parent)
@@ -100,7 +100,7 @@ class Branch(WritableRef):
         self, ref: NamedRef | str, options: CommitOptions = DEFAULT_COMMIT, *, parent: int = 1
     ) -> Commit:
         """What that commit changed, once more here. Raises PathsInTheWay, Dirty, NothingToDo."""
-        from lochan.versioning.moving import cherry_pick
+        from lochan.versioning.head_moves import cherry_pick
 
         name, said = name_of(ref), _said(options)
         actor = self._session.acting(options.key, "cherry-pick", self.repository_name, self.name, name, said, parent)
@@ -120,7 +120,7 @@ class Branch(WritableRef):
 
     async def rename(self, to: str, *, key: str = "") -> Branch:
         """Raises AlreadyExists, Refused for the default branch."""
-        from lochan.versioning.branching import rename_branch
+        from lochan.versioning.branches import rename_branch
 
         actor = self._session.acting(key, "rename branch", self.repository_name, self.name, to)
         async with self._session.opened(self.repository_name) as repository:
@@ -147,7 +147,7 @@ class Branch(WritableRef):
 
     async def workspace(self, note: str = "", *, key: str = "") -> Workspace:
         """A new one over the branch as it is now."""
-        from lochan.versioning.workspaces.opening import open_workspace
+        from lochan.versioning.workspaces.registry import open_workspace
 
         actor = self._session.acting(key, "open workspace", self.repository_name, self.name, note)
         async with self._session.opened(self.repository_name) as repository:
@@ -159,10 +159,10 @@ def _with(options: CommitOptions, message: str) -> CommitOptions:
     return msgspec.structs.replace(options, message=message) if message else options
 
 
-def _said(options: CommitOptions) -> Said:
-    from lochan.versioning.moving import Said
+def _said(options: CommitOptions) -> CommitMessage:
+    from lochan.versioning.head_moves import CommitMessage
 
-    return Said(options.message, options.metadata, options.author, options.date_us)
+    return CommitMessage(options.message, options.metadata, options.author, options.date_us)
 
 
 async def _commit(repository: OpenRepository, id: str) -> Commit:

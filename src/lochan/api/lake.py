@@ -14,7 +14,7 @@ from lochan.api.session import Session, about
 if TYPE_CHECKING:
     from lochan.engines.result import Result
     from lochan.engines.row_diff.result import RowDiff
-    from lochan.journal.lines import EventLine
+    from lochan.journal.feed import EventLine
 
 
 class Lake:

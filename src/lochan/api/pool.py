@@ -22,11 +22,11 @@ class Pool(Repository):
         """Dicts, an Arrow table or batches, the path of a file or several: one commit, all of it or nothing. With a key
         in `options`, a load that is asked for again loads nothing twice. Raises Invalid for what is no rows,
         NothingToDo where there are none."""
-        from lochan.versioning.moving import Said
+        from lochan.versioning.head_moves import CommitMessage
 
         if message:
             options = msgspec.structs.replace(options, message=message)
-        said = Said(options.message, options.metadata, options.author, options.date_us)
+        said = CommitMessage(options.message, options.metadata, options.author, options.date_us)
         with about(self.name):
             done = await self._session.lake.load(
                 self.name, rows, said, branch=branch, actor=self._session.actor, key=options.key

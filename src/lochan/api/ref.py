@@ -10,7 +10,7 @@ from lochan.api.results import Change, Commit, ObjectInfo, ObjectPage, microseco
 from lochan.api.session import Session
 
 if TYPE_CHECKING:
-    from lochan.staging.listing import Page
+    from lochan.staging.listing import ViewPage
 
 _PAGE = 1_000
 
@@ -59,9 +59,9 @@ class Ref:
     ) -> AsyncIterator[Commit]:
         """Commits behind it, the youngest first, as they are asked for; with a path or prefix, those that changed it.
         Raises NotFound."""
-        from lochan.versioning.history import LogWish, history
+        from lochan.versioning.history import LogRequest, history
 
-        wish = LogWish(
+        wish = LogRequest(
             paths=(path,) if path else (),
             prefixes=(prefix,) if prefix else (),
             since=None if since is None else microseconds(since),
@@ -77,7 +77,7 @@ class Ref:
     async def diff(self, right: NamedRef | str, *, prefix: str = "", three_dot: bool = False) -> AsyncIterator[Change]:
         """What is different at `right`, in path order; committed on both sides. `three_dot`: only what the right has
         changed since the two parted. Raises NotFound."""
-        from lochan.versioning.differing import diff
+        from lochan.versioning.diff import diff
 
         async with self._session.opened(self.repository_name) as repository:
             async for difference in diff(repository, self.name, name_of(right), prefix=prefix, three_dot=three_dot):
@@ -115,7 +115,7 @@ class Ref:
         from lochan.versioning.objects import list_objects
 
         async with self._session.opened(self.repository_name) as repository:
-            page: Page = await list_objects(repository, self.name, prefix, after, delimiter, limit)
+            page: ViewPage = await list_objects(repository, self.name, prefix, after, delimiter, limit)
         objects = tuple(ObjectInfo.of(entry) for entry in page.entries)
         return ObjectPage(objects=objects, prefixes=tuple(page.prefixes), next=page.next)
 

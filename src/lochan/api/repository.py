@@ -43,7 +43,7 @@ class Repository:
 
     async def create_branch(self, name: str, source: NamedRef | str, *, key: str = "") -> Branch:
         """At the commit that `source` names now; nothing is copied. Raises AlreadyExists, NotFound, Invalid."""
-        from lochan.versioning.branching import create_branch
+        from lochan.versioning.branches import create_branch
 
         start = name_of(source)
         actor = self._session.acting(key, "create branch", self.name, name, start)
@@ -53,7 +53,7 @@ class Repository:
 
     async def delete_branch(self, name: str, *, key: str = "") -> None:
         """With what is staged on it. `restore_branch` brings it back. Raises NotFound, Refused for the default one."""
-        from lochan.versioning.branching import delete_branch
+        from lochan.versioning.branches import delete_branch
 
         actor = self._session.acting(key, "delete branch", self.name, name)
         async with self._session.opened(self.name) as repository:
@@ -61,7 +61,7 @@ class Repository:
 
     async def restore_branch(self, name: str, *, key: str = "") -> Branch:
         """The last one of this name that was deleted. Raises NotFound, AlreadyExists."""
-        from lochan.versioning.branching import restore_branch
+        from lochan.versioning.branches import restore_branch
 
         actor = self._session.acting(key, "restore branch", self.name, name)
         async with self._session.opened(self.name) as repository:
@@ -77,7 +77,7 @@ class Repository:
 
     async def create_tag(self, name: str, target: NamedRef | str, *, key: str = "") -> Ref:
         """Raises AlreadyExists, NotFound, Invalid."""
-        from lochan.versioning.branching import create_tag
+        from lochan.versioning.branches import create_tag
 
         there = name_of(target)
         actor = self._session.acting(key, "create tag", self.name, name, there)
@@ -87,7 +87,7 @@ class Repository:
 
     async def delete_tag(self, name: str, *, key: str = "") -> None:
         """Raises NotFound."""
-        from lochan.versioning.branching import delete_tag
+        from lochan.versioning.branches import delete_tag
 
         actor = self._session.acting(key, "delete tag", self.name, name)
         async with self._session.opened(self.name) as repository:
@@ -106,7 +106,7 @@ class Repository:
 
     async def workspaces(self, branch: str = "") -> AsyncIterator[WorkspaceInfo]:
         """Those that are open, of one branch or of all."""
-        from lochan.versioning.workspaces.opening import opened
+        from lochan.versioning.workspaces.registry import opened
 
         async with self._session.opened(self.name) as repository:
             for each in await opened(repository, branch):

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from lochan.formats import commit as stored
     from lochan.formats.entry import Entry
     from lochan.tree.diff import Difference
-    from lochan.versioning.differing import Uncommitted
+    from lochan.versioning.diff import Uncommitted
     from lochan.versioning.repositories import Repository as StoredRepository
-    from lochan.versioning.state.workspaces import Workspace as StoredWorkspace
+    from lochan.versioning.state.workspaces import WorkspaceState as StoredWorkspace
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

@@ -20,7 +20,7 @@ class Workspace(WritableRef):
 
     async def show(self) -> WorkspaceInfo:
         """Raises NotFound for one that was committed or dropped."""
-        from lochan.versioning.workspaces.opening import find
+        from lochan.versioning.workspaces.registry import find
 
         async with self._session.opened(self.repository_name) as repository:
             return WorkspaceInfo.of(await find(repository, self.id))
@@ -37,12 +37,12 @@ class Workspace(WritableRef):
     ) -> Commit:
         """Everything in it, or what these paths and globs name, onto its branch; then it is
         closed. Raises ConcurrentCommit where the branch has changed the same paths meanwhile."""
-        from lochan.versioning.commit import Wish
-        from lochan.versioning.workspaces.committing import commit
+        from lochan.versioning.commit import CommitRequest
+        from lochan.versioning.workspaces.commit import commit
 
         if message:
             options = msgspec.structs.replace(options, message=message)
-        wish = Wish(options.message, options.metadata, options.author, options.date_us, paths=paths)
+        wish = CommitRequest(options.message, options.metadata, options.author, options.date_us, paths=paths)
         async with self._session.opened(self.repository_name) as repository:
             made = await commit(
                 repository, self.id, wish, actor=self._session.actor, everything=not paths, key=options.key
@@ -51,7 +51,7 @@ class Workspace(WritableRef):
 
     async def drop(self, *, key: str = "") -> None:
         """With all that is in it."""
-        from lochan.versioning.workspaces.opening import drop
+        from lochan.versioning.workspaces.registry import drop
 
         actor = self._session.acting(key, "drop workspace", self.repository_name, self.id)
         async with self._session.opened(self.repository_name) as repository:

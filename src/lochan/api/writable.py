@@ -12,7 +12,7 @@ from lochan.errors import Invalid, PreconditionFailed
 
 if TYPE_CHECKING:
     from lochan.formats.entry import Entry
-    from lochan.versioning.conditional import Check
+    from lochan.versioning.objects import Check
 
 
 class WritableRef(Ref):
@@ -72,7 +72,7 @@ class WritableRef(Ref):
 
     async def delete_folder(self, prefix: str, *, key: str = "") -> FolderResult:
         """Everything whose path begins with the prefix, in one event; perhaps nothing."""
-        from lochan.versioning.copying import delete_folder
+        from lochan.versioning.copy import delete_folder
 
         actor = self._session.acting(key, "delete folder", self.repository_name, self.name, prefix)
         async with self._session.opened(self.repository_name) as repository:
@@ -91,10 +91,10 @@ class WritableRef(Ref):
     ) -> ObjectInfo:
         """An object of any ref, to here. Within a repository no byte is moved. Raises NotFound, Gone, and Invalid for a
         copy onto itself that changes nothing."""
-        from lochan.versioning.copying import Told, copy
+        from lochan.versioning.copy import CopyOptions, copy
         from lochan.versioning.transfer import transfer
 
-        told = Told(content_type, None, metadata)
+        told = CopyOptions(content_type, None, metadata)
         place = source.repository_name, source.name, path, self.repository_name, self.name, to
         actor = self._session.acting(key, "copy", *place, content_type, metadata)
         async with self._session.opened(self.repository_name) as target:
@@ -108,7 +108,7 @@ class WritableRef(Ref):
     async def copy_folder(self, source: NamedRef, prefix: str, to: str, *, key: str = "") -> FolderResult:
         """Every object of `source` whose path begins with the prefix. Within a repository it is one event and no byte
         is moved; from another one they are staged in batches. Raises NotFound where there is none, Gone."""
-        from lochan.versioning.copying import copy_folder
+        from lochan.versioning.copy import copy_folder
         from lochan.versioning.transfer import transfer_folder
 
         place = source.repository_name, source.name, prefix, self.repository_name, self.name, to
@@ -123,7 +123,7 @@ class WritableRef(Ref):
 
     async def move(self, path: str, to: str, *, key: str = "") -> ObjectInfo:
         """One event: nobody sees both, or neither. Raises NotFound, Invalid."""
-        from lochan.versioning.copying import move
+        from lochan.versioning.copy import move
 
         actor = self._session.acting(key, "move", self.repository_name, self.name, path, to)
         async with self._session.opened(self.repository_name) as repository:
@@ -131,7 +131,7 @@ class WritableRef(Ref):
 
     async def move_folder(self, prefix: str, to: str, *, key: str = "") -> FolderResult:
         """One event. Raises NotFound where there is nothing, Invalid."""
-        from lochan.versioning.copying import move_folder
+        from lochan.versioning.copy import move_folder
 
         actor = self._session.acting(key, "move folder", self.repository_name, self.name, prefix, to)
         async with self._session.opened(self.repository_name) as repository:

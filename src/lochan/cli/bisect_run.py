@@ -12,7 +12,7 @@ from lochan.cli.shown import format_option, printable
 from lochan.errors import Invalid, LochanError, NotFound
 
 if TYPE_CHECKING:
-    from lochan.versioning.bisect import Marks, Step
+    from lochan.versioning.bisect import BisectMarks, BisectStep
     from lochan.versioning.graph import LookUp
 
 SKIP = 125
@@ -39,12 +39,12 @@ def command(good: str, bad: str, words: tuple[str, ...], form: str) -> None:
     one, other = two_refs(good, bad)
 
     async def work(opened: Opened) -> None:
-        from lochan.versioning.bisect import Marks
+        from lochan.versioning.bisect import BisectMarks
 
         refs, _ = await opened.repository.refs()
         fine = await opened.repository.resolve(opened.ref_of(one))
         broken = await opened.repository.resolve(opened.ref_of(other))
-        marks = Marks(broken.commit_id, frozenset({fine.commit_id}))
+        marks = BisectMarks(broken.commit_id, frozenset({fine.commit_id}))
         now = await _search(one.repository, refs.commit, marks, words)
         show_step(one.repository, refs.commit, now, form)
         if len(now.candidates) > 1:
@@ -53,7 +53,7 @@ def command(good: str, bad: str, words: tuple[str, ...], form: str) -> None:
     work_on(one, work)
 
 
-async def _search(repository: str, look_up: "LookUp", marks: "Marks", words: tuple[str, ...]) -> "Step":
+async def _search(repository: str, look_up: "LookUp", marks: "BisectMarks", words: tuple[str, ...]) -> "BisectStep":
     import asyncio
 
     from lochan.cli.bisecting import marked

@@ -25,7 +25,7 @@ def command(good: str, bad: str, form: str) -> None:
     one, other = two_refs(good, bad)
 
     async def work(opened: Opened) -> None:
-        from lochan.versioning.bisect import Marks
+        from lochan.versioning.bisect import BisectMarks
 
         if under_way(opened):
             name = opened.repository.repository.name
@@ -34,6 +34,6 @@ def command(good: str, bad: str, form: str) -> None:
             )
         fine = await opened.repository.resolve(opened.ref_of(one))
         broken = await opened.repository.resolve(opened.ref_of(other))
-        await go_on(opened, Marks(broken.commit_id, frozenset({fine.commit_id})), form)
+        await go_on(opened, BisectMarks(broken.commit_id, frozenset({fine.commit_id})), form)
 
     work_on(one, work)

@@ -13,15 +13,15 @@ from lochan.cli.opened import Opened, work_on
 from lochan.cli.shown import printable, show_record
 from lochan.cli.uri import Uri, ref_uri
 from lochan.errors import Invalid, NotFound
-from lochan.store.private import make_private_folder
+from lochan.store.permissions import make_private_folder
 
 if TYPE_CHECKING:
-    from lochan.versioning.bisect import Marks, Step
+    from lochan.versioning.bisect import BisectMarks, BisectStep
     from lochan.versioning.graph import LookUp
 
 
 class Kept(NamedTuple):
-    marks: "Marks"
+    marks: "BisectMarks"
     test: str  # the commit that the user was told to test
 
 
@@ -42,7 +42,7 @@ def say(text: str, what: str, form: str) -> None:
     work_on(uri, work)
 
 
-def marked(marks: "Marks", id: str, what: str) -> "Marks":
+def marked(marks: "BisectMarks", id: str, what: str) -> "BisectMarks":
     if what == "bad":
         return marks._replace(bad=id)
     if what == "good":
@@ -50,7 +50,7 @@ def marked(marks: "Marks", id: str, what: str) -> "Marks":
     return marks._replace(skipped=marks.skipped | {id})
 
 
-async def go_on(opened: Opened, marks: "Marks", form: str) -> None:
+async def go_on(opened: Opened, marks: "BisectMarks", form: str) -> None:
     """Raises Invalid for marks that contradict each other, which are not kept."""
     from lochan.versioning.bisect import step
 
@@ -60,7 +60,7 @@ async def go_on(opened: Opened, marks: "Marks", form: str) -> None:
     show_step(opened.repository.repository.name, refs.commit, now, form)
 
 
-def show_step(repository: str, look_up: "LookUp", now: "Step", form: str) -> None:
+def show_step(repository: str, look_up: "LookUp", now: "BisectStep", form: str) -> None:
     from lochan.versioning.bisect import rounds
 
     record = {
@@ -91,12 +91,12 @@ def _echo_found(candidates: tuple[str, ...], look_up: "LookUp") -> None:
 # --- the file --------------------------------------------------------------------------------------------------------
 def load(opened: Opened) -> Kept:
     """Raises NotFound if nothing is under way, Invalid for a file that somebody spoilt."""
-    from lochan.versioning.bisect import Marks
+    from lochan.versioning.bisect import BisectMarks
 
     name, file = opened.repository.repository.name, _file(opened)
     try:
         said: dict[str, Any] = json.loads(file.read_bytes())
-        marks = Marks(str(said["bad"]), frozenset(map(str, said["good"])), frozenset(map(str, said["skipped"])))
+        marks = BisectMarks(str(said["bad"]), frozenset(map(str, said["good"])), frozenset(map(str, said["skipped"])))
         return Kept(marks, str(said["test"]))
     except FileNotFoundError:
         hint = f"begin with `lochan bisect start {quote(name)}@GOOD {quote(name)}@BAD`"

@@ -11,7 +11,7 @@ from lochan.cli.shown import format_option, instant, printable
 from lochan.cli.uri import prefix_uri
 
 if TYPE_CHECKING:
-    from lochan.versioning.blame import Blamed
+    from lochan.versioning.blame import BlameRow
 
 _PAGE = 100_000  # each is a walk through history
 
@@ -56,7 +56,7 @@ async def _records(opened: Opened, path: str) -> AsyncIterator[dict[str, Any]]:
         after = page.next
 
 
-def _record(blamed: "Blamed") -> dict[str, Any]:
+def _record(blamed: "BlameRow") -> dict[str, Any]:
     commit = blamed.commit
     return {
         "path": blamed.path,

@@ -24,7 +24,7 @@ def command(branch: str, source: str | None, form: str) -> None:
     uri = named_uri(branch)
 
     async def work(opened: Opened) -> str:
-        from lochan.versioning.branching import create_branch
+        from lochan.versioning.branches import create_branch
 
         default = opened.repository.repository.default_branch
         return await create_branch(opened.repository, uri.ref, source or default, actor=opened.actor)

@@ -22,7 +22,7 @@ def command(branch: str, form: str) -> None:
     uri = named_uri(branch)
 
     async def work(opened: Opened) -> None:
-        from lochan.versioning.branching import delete_branch
+        from lochan.versioning.branches import delete_branch
 
         default = opened.repository.repository.default_branch
         await delete_branch(opened.repository, uri.ref, default, actor=opened.actor)

@@ -11,7 +11,7 @@ from lochan.cli.uri import repository_uri
 
 if TYPE_CHECKING:
     from lochan.formats.commit import Commit
-    from lochan.versioning.state.branch import Branch
+    from lochan.versioning.state.branch import BranchState
 
 
 @click.command("list")
@@ -38,7 +38,7 @@ def show_branches(repository: str, form: str) -> None:
     show_records(records, form, columns=("name", "head", "default", "staged", "date", "message"))
 
 
-def _record(branch: "Branch", head: "Commit", default: bool) -> dict[str, Any]:
+def _record(branch: "BranchState", head: "Commit", default: bool) -> dict[str, Any]:
     return {
         "name": branch.name,
         "head": branch.head,

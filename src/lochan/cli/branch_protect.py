@@ -11,7 +11,7 @@ from lochan.cli.shown import format_option
 from lochan.cli.uri import repository_uri
 
 if TYPE_CHECKING:
-    from lochan.formats.guard_events import Protection
+    from lochan.formats.repository_events import Protection
 
 ACTIONS = ("stage", "commit", "rewrite")
 
@@ -40,7 +40,7 @@ def command(repository: str, pattern: str, blocked: tuple[str, ...], form: str) 
     """
 
     async def work(opened: Opened) -> "tuple[Protection, ...]":
-        from lochan.versioning.guarding import protect
+        from lochan.versioning.branch_protection import protect
 
         return await protect(opened.repository, pattern, blocked or ACTIONS, actor=opened.actor)
 

@@ -10,7 +10,7 @@ from lochan.cli.shown import format_option
 from lochan.cli.uri import repository_uri
 
 if TYPE_CHECKING:
-    from lochan.formats.guard_events import Protection
+    from lochan.formats.repository_events import Protection
 
 
 @click.command("protection")
@@ -25,7 +25,7 @@ def command(repository: str, form: str) -> None:
     """
 
     async def work(opened: Opened) -> "tuple[Protection, ...]":
-        from lochan.versioning.guarding import protections
+        from lochan.versioning.branch_protection import protections
 
         return await protections(opened.repository)
 

@@ -24,7 +24,7 @@ def command(branch: str, to: str, form: str) -> None:
     uri = named_uri(branch)
 
     async def work(opened: Opened) -> str:
-        from lochan.versioning.branching import rename_branch
+        from lochan.versioning.branches import rename_branch
 
         default = opened.repository.repository.default_branch
         return await rename_branch(opened.repository, uri.ref, to, default, actor=opened.actor)

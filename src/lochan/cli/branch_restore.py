@@ -23,7 +23,7 @@ def command(branch: str, form: str) -> None:
     uri = named_uri(branch)
 
     async def work(opened: Opened) -> str:
-        from lochan.versioning.branching import restore_branch
+        from lochan.versioning.branches import restore_branch
 
         return await restore_branch(opened.repository, uri.ref, actor=opened.actor)
 

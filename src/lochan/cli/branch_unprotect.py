@@ -11,7 +11,7 @@ from lochan.cli.shown import format_option
 from lochan.cli.uri import repository_uri
 
 if TYPE_CHECKING:
-    from lochan.formats.guard_events import Protection
+    from lochan.formats.repository_events import Protection
 
 
 @click.command("unprotect")
@@ -28,7 +28,7 @@ def command(repository: str, pattern: str, form: str) -> None:
     """
 
     async def work(opened: Opened) -> "tuple[Protection, ...]":
-        from lochan.versioning.guarding import unprotect
+        from lochan.versioning.branch_protection import unprotect
 
         return await unprotect(opened.repository, pattern, actor=opened.actor)
 

@@ -45,10 +45,10 @@ def command(
     said, moment = notes(metadata), microseconds("--date", date)
 
     async def work(opened: Opened) -> dict[str, Any]:
-        from lochan.versioning.commit import Wish, commit
+        from lochan.versioning.commit import CommitRequest, commit
 
         opened.needs_files()
-        wish = Wish(message, said, author, moment, allow_empty, paths)
+        wish = CommitRequest(message, said, author, moment, allow_empty, paths)
         return commit_record(*await commit(opened.repository, opened.ref, wish, actor=opened.actor))
 
     made = work_on(uri, work)

@@ -9,9 +9,9 @@ from lochan.cli.shown import show_records, size
 from lochan.errors import PathsInTheWay
 
 if TYPE_CHECKING:
-    from lochan.tree.merge import Conflict, Merged
-    from lochan.versioning.moving import PathConflicts
-    from lochan.versioning.workspaces.committing import BothChanged
+    from lochan.tree.merge import MergeConflict, MergeResult
+    from lochan.versioning.head_moves import PathConflicts
+    from lochan.versioning.workspaces.commit import BothChanged
 
 _COLUMNS = ("path", "base", "ours", "theirs")
 _DIGITS = 8  # of a checksum, where a person compares three
@@ -20,7 +20,7 @@ _DIGITS = 8  # of a checksum, where a person compares three
 @asynccontextmanager
 async def conflicts_shown(form: str, of: "type[BothChanged] | None" = None) -> AsyncIterator[None]:
     """`of` is the error that tells of them; unless told otherwise, that of a merge, a revert or a cherry-pick."""
-    from lochan.versioning.moving import PathConflicts
+    from lochan.versioning.head_moves import PathConflicts
 
     expected: type[PathConflicts | BothChanged] = of or PathConflicts
     try:
@@ -47,7 +47,7 @@ async def _every(error: "PathConflicts | BothChanged") -> AsyncIterator[dict[str
             yield _record(each)
 
 
-def _show_first(merged: "Merged", form: str) -> None:
+def _show_first(merged: "MergeResult", form: str) -> None:
     from lochan.tree.merge import conflicts_of
 
     records = [_record(each) for each in conflicts_of(merged.first)]
@@ -56,7 +56,7 @@ def _show_first(merged: "Merged", form: str) -> None:
     show_records(records, form, columns=_COLUMNS)
 
 
-def _record(conflict: "Conflict") -> dict[str, Any]:
+def _record(conflict: "MergeConflict") -> dict[str, Any]:
     return {
         "path": conflict.path,
         "base": side_record(conflict.base),

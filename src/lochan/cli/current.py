@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from lochan.cli.uri import Uri, ref_uri
 from lochan.errors import Invalid, NotFound
-from lochan.store.private import make_private_folder
+from lochan.store.permissions import make_private_folder
 
 if TYPE_CHECKING:
     from lochan.config.values import Config

@@ -128,7 +128,7 @@ async def _show_objects(opened: Opened, other: Uri | None, three_dot: bool, summ
     """Of a pool: data objects, which lie in no folders."""
     from lochan.cli.pool_difference import CELLS, COLUMNS, object_records, totals
     from lochan.cli.stream import show_stream
-    from lochan.versioning.differing import diff
+    from lochan.versioning.diff import diff
 
     if other is None:
         raise Invalid("on a pool nothing is ever staged", hint="compare two refs, such as logs@main logs@dev")
@@ -148,14 +148,14 @@ def _same_repository(one: Uri, other: Uri) -> Uri:
 
 async def _show_staged(opened: Opened, prefix: str, form: str) -> None:
     from lochan.cli.columns import show_columns, size_cells
-    from lochan.versioning.differing import staged_columns
+    from lochan.versioning.diff import staged_columns
 
     staged = await staged_columns(opened.repository, opened.ref, prefix=prefix)
     show_columns(staged, form, columns=("kind", "size", "path"), cells={"size": size_cells})
 
 
 async def _differences(opened: Opened, other: Uri, prefix: str, three_dot: bool) -> Records:
-    from lochan.versioning.differing import diff
+    from lochan.versioning.diff import diff
 
     right = opened.ref_of(other)
     async for each in diff(opened.repository, opened.ref, right, prefix=prefix, three_dot=three_dot):
@@ -165,7 +165,7 @@ async def _differences(opened: Opened, other: Uri, prefix: str, three_dot: bool)
 async def _count(opened: Opened, other: Uri | None, prefix: str, three_dot: bool) -> dict[str, int]:
     from dataclasses import asdict
 
-    from lochan.versioning.differing import count, count_staged
+    from lochan.versioning.diff import count, count_staged
 
     if other is None:
         return asdict(await count_staged(opened.repository, opened.ref, prefix=prefix))
@@ -178,7 +178,7 @@ async def _rolled_up(
 ) -> Records:
     from dataclasses import asdict
 
-    from lochan.versioning.differing import RollUp, roll_up, roll_up_staged
+    from lochan.versioning.diff import RollUp, roll_up, roll_up_staged
 
     by = RollUp(delimiter, depth)
     if other is None:

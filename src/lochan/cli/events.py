@@ -7,7 +7,7 @@ import click
 from lochan.cli.shown import cell, format_option, instant, show_line
 
 if TYPE_CHECKING:
-    from lochan.journal.lines import EventLine
+    from lochan.journal.feed import EventLine
     from lochan.lake import Lake
 
 _LIMIT = 100

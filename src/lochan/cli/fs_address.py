@@ -34,7 +34,7 @@ def command(where: str, expires: float, form: str) -> None:
     uri = on_branch(object_uri(where))
 
     async def work(opened: Opened) -> dict[str, Any]:
-        from lochan.versioning.linking import physical_address
+        from lochan.versioning.links import physical_address
 
         opened.needs_files()
         given = await physical_address(

@@ -16,7 +16,7 @@ from lochan.cli.uri import Uri, object_uri, prefix_uri, writable
 from lochan.errors import Invalid
 
 if TYPE_CHECKING:
-    from lochan.versioning.copying import Count, Told
+    from lochan.versioning.copy import CopyOptions, CopyResult
     from lochan.versioning.open_repository import OpenRepository
 
 
@@ -51,13 +51,13 @@ def command(
         one, other = object_uri(source), target_uri(source, target)
 
     async def work(opened: Opened) -> dict[str, Any]:
-        from lochan.versioning.copying import Told
+        from lochan.versioning.copy import CopyOptions
 
         copying = _Copying(opened, one, other, bar=form != "json")
         if recursive:
             count = await copying.folder()
             return {"objects": count.objects, "bytes": count.bytes}
-        return await copying.one(Told(content_type, None, said or None))
+        return await copying.one(CopyOptions(content_type, None, said or None))
 
     show_done("copied", one, other, work_on(one, work), recursive, form)
 
@@ -69,8 +69,8 @@ class _Copying:
         self._target = target
         self._bar = bar
 
-    async def one(self, told: "Told") -> dict[str, Any]:
-        from lochan.versioning.copying import copy
+    async def one(self, told: "CopyOptions") -> dict[str, Any]:
+        from lochan.versioning.copy import copy
 
         here, source, target = self._opened, self._source, self._target
         if source.repository == target.repository:
@@ -97,9 +97,9 @@ class _Copying:
                 )
         return object_record(made)
 
-    async def folder(self) -> "Count":
+    async def folder(self) -> "CopyResult":
         from lochan.cli.progress import counted, progress
-        from lochan.versioning.copying import copy_folder
+        from lochan.versioning.copy import copy_folder
 
         here, source, target = self._opened, self._source, self._target
         if source.repository == target.repository:

@@ -13,7 +13,7 @@ from lochan.errors import Invalid
 
 if TYPE_CHECKING:
     from lochan.formats.entry import Entry
-    from lochan.versioning.copying import Told
+    from lochan.versioning.copy import CopyOptions
 
 
 @click.command("link")
@@ -54,9 +54,9 @@ def command(
     said = notes(metadata)
 
     async def work(opened: Opened) -> dict[str, Any]:
-        from lochan.versioning.copying import Told
+        from lochan.versioning.copy import CopyOptions
 
-        told = Told(content_type, None, said or None)
+        told = CopyOptions(content_type, None, said or None)
         if token is None:
             return object_record(await _outside(opened, uri, url, told))
         return object_record(await _by_token(opened, uri, token, size, checksum, told))
@@ -68,16 +68,16 @@ def command(
         click.echo(f"linked {printable(url or 'what was put there')} as {printable(str(uri))}")
 
 
-async def _outside(opened: Opened, uri: Uri, url: str, told: "Told") -> "Entry":
-    from lochan.versioning.linking import stage
+async def _outside(opened: Opened, uri: Uri, url: str, told: "CopyOptions") -> "Entry":
+    from lochan.versioning.links import stage
 
     return await stage(opened.repository, opened.ref, uri.path, url, actor=opened.actor, told=told)
 
 
 async def _by_token(
-    opened: Opened, uri: Uri, token: str, size: int | None, checksum: str | None, told: "Told"
+    opened: Opened, uri: Uri, token: str, size: int | None, checksum: str | None, told: "CopyOptions"
 ) -> "Entry":
-    from lochan.versioning.linking import Declared, link
+    from lochan.versioning.links import LinkOptions, link
 
-    declared = Declared(size, checksum)
+    declared = LinkOptions(size, checksum)
     return await link(opened.repository, opened.ref, uri.path, token, actor=opened.actor, declared=declared, told=told)

@@ -33,7 +33,7 @@ def command(source: str, target: str, recursive: bool, form: str) -> None:
     same_repository(one, other)
 
     async def work(opened: Opened) -> dict[str, Any]:
-        from lochan.versioning.copying import move, move_folder
+        from lochan.versioning.copy import move, move_folder
 
         opened.needs_files()
         if opened.ref_of(other) != opened.ref:

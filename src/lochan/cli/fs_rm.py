@@ -50,6 +50,6 @@ def command(where: str, recursive: bool, yes: bool, form: str) -> None:
 
 
 async def _remove_folder(opened: Opened, prefix: str) -> int:
-    from lochan.versioning.copying import delete_folder
+    from lochan.versioning.copy import delete_folder
 
     return (await delete_folder(opened.repository, opened.ref, prefix, actor=opened.actor)).objects

@@ -32,7 +32,7 @@ def message(error: LochanError) -> str:
     """With a name that is near to the one that was not found."""
     if not isinstance(error, NotFound) or not error.name or error.among is None:
         return error.message
-    from lochan.config.names import did_you_mean
+    from lochan.config.settings import did_you_mean
 
     return f"{error.message}{did_you_mean(error.name, list(error.among()))}"
 

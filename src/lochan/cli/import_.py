@@ -14,9 +14,8 @@ from lochan.cli.uri import Uri, on_branch, prefix_uri
 from lochan.errors import Invalid
 
 if TYPE_CHECKING:
-    from lochan.versioning.gathering import Source
-    from lochan.versioning.importing import Gathered
-    from lochan.versioning.moving import Said
+    from lochan.versioning.head_moves import CommitMessage
+    from lochan.versioning.import_ import ImportPlan, ImportSource
 
 
 @click.command("import")
@@ -56,23 +55,25 @@ def command(
 
     async def work(opened: Opened) -> dict[str, Any]:
         from lochan.cli.progress import counted
-        from lochan.versioning.importing import for_import
-        from lochan.versioning.moving import Said
+        from lochan.versioning.head_moves import CommitMessage
+        from lochan.versioning.import_ import for_import
 
         opened.needs_files()
         with counted("listing", "files", wanted=form != "json") as seen:
             gathered = await for_import(opened.repository, list(_sources(source, uri, paths)), seen)
-        return await brought_in(opened, gathered, Said(message, said), form, dry_run=dry_run)
+        return await brought_in(opened, gathered, CommitMessage(message, said), form, dry_run=dry_run)
 
     show_brought_in("import", work_on(uri, work), form)
 
 
-async def brought_in(opened: Opened, gathered: "Gathered", said: "Said", form: str, *, dry_run: bool) -> dict[str, Any]:
+async def brought_in(
+    opened: Opened, gathered: "ImportPlan", said: "CommitMessage", form: str, *, dry_run: bool
+) -> dict[str, Any]:
     from lochan.cli.in_the_way import in_the_way_shown
-    from lochan.versioning.importing import Counts, bring_in, differences
+    from lochan.versioning.import_ import ImportCounts, bring_in, differences
 
     if dry_run:
-        counts = Counts()
+        counts = ImportCounts()
         async for part in differences(opened.repository, opened.ref, gathered):
             counts = counts.plus(part)
         return {"commit": None, **counts._asdict()}
@@ -90,13 +91,13 @@ def show_brought_in(verb: str, record: dict[str, Any], form: str) -> None:
     click.echo(f"{printable(done)}: {counts} ({size(record['bytes'])})")
 
 
-def _sources(source: str, uri: Uri, paths: tuple[str, ...]) -> "Iterator[Source]":
+def _sources(source: str, uri: Uri, paths: tuple[str, ...]) -> "Iterator[ImportSource]":
     from lochan.cli.places import place_url
-    from lochan.versioning.gathering import Source
+    from lochan.versioning.import_ import ImportSource
 
-    yield Source(place_url(source), folder(uri.path))
+    yield ImportSource(place_url(source), folder(uri.path))
     for text in paths:
         url, found, prefix = text.rpartition("=")
         if not found or not url:
             raise Invalid(f"--path {text!r}: a source is given as URL=PREFIX", hint="such as --path s3://b/logs=logs/")
-        yield Source(place_url(url), folder(prefix))
+        yield ImportSource(place_url(url), folder(prefix))

@@ -32,10 +32,10 @@ def command(source: str, target: str, keep_removed: bool, message: str, metadata
     uri, said = ingest_uri(target), notes(metadata)
 
     async def work(opened: Opened) -> dict[str, Any]:
-        from lochan.versioning.moving import Said
+        from lochan.versioning.head_moves import CommitMessage
 
         opened.needs_files()
         found = await gathered(opened, source, uri, keep_removed=keep_removed, bar=form != "json")
-        return await brought_in(opened, found, Said(message, said), form, dry_run=False)
+        return await brought_in(opened, found, CommitMessage(message, said), form, dry_run=False)
 
     show_brought_in("ingest", work_on(uri, work), form)

@@ -10,7 +10,7 @@ from lochan.cli.opened import Opened, work_on
 from lochan.cli.shown import format_option, size_cell
 
 if TYPE_CHECKING:
-    from lochan.versioning.importing import Gathered
+    from lochan.versioning.import_ import ImportPlan
 
 
 @click.command("diff")
@@ -35,9 +35,9 @@ def command(source: str, target: str, keep_removed: bool, form: str) -> None:
     work_on(uri, work)
 
 
-async def _records(opened: Opened, found: "Gathered") -> AsyncIterator[dict[str, Any]]:
+async def _records(opened: Opened, found: "ImportPlan") -> AsyncIterator[dict[str, Any]]:
     from lochan.tree.diff import REMOVED
-    from lochan.versioning.importing import differences
+    from lochan.versioning.import_ import differences
 
     async for part in differences(opened.repository, opened.ref, found):
         columns = (part.changes["path"], part.kinds, part.before, part.changes["size"])

@@ -10,7 +10,7 @@ from lochan.cli.uri import Uri, on_branch, prefix_uri
 
 if TYPE_CHECKING:
     from lochan.cli.opened import Opened
-    from lochan.versioning.importing import Gathered
+    from lochan.versioning.import_ import ImportPlan
 
 
 def places(verb: Callable[..., Any]) -> Callable[..., Any]:
@@ -32,13 +32,12 @@ def ingest_uri(target: str) -> Uri:
     return uri._replace(path=folder(uri.path))
 
 
-async def gathered(opened: "Opened", source: str, uri: Uri, *, keep_removed: bool, bar: bool) -> "Gathered":
+async def gathered(opened: "Opened", source: str, uri: Uri, *, keep_removed: bool, bar: bool) -> "ImportPlan":
     from lochan.cli.places import place_url
     from lochan.cli.progress import counted
-    from lochan.versioning.gathering import Source
-    from lochan.versioning.importing import for_ingest
+    from lochan.versioning.import_ import ImportSource, for_ingest
 
     with counted("listing", "files", wanted=bar) as seen:
         return await for_ingest(
-            opened.repository, Source(place_url(source), uri.path), keep_removed=keep_removed, seen=seen
+            opened.repository, ImportSource(place_url(source), uri.path), keep_removed=keep_removed, seen=seen
         )

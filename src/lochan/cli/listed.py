@@ -7,7 +7,7 @@ from lochan.cli.opened import Opened
 
 if TYPE_CHECKING:
     from lochan.formats.entry import Entry
-    from lochan.staging.listing import Page
+    from lochan.staging.listing import ViewPage
     from lochan.staging.view import View
 
 _PAGE = 1_000
@@ -17,7 +17,7 @@ async def view_of(opened: Opened) -> "View":
     return await opened.repository.view(await opened.repository.resolve(opened.ref, workspaces=True))
 
 
-async def pages(view: "View", prefix: str, delimiter: str = "") -> "AsyncIterator[Page]":
+async def pages(view: "View", prefix: str, delimiter: str = "") -> "AsyncIterator[ViewPage]":
     """At least one, which may be empty."""
     after: str | None = ""
     while after is not None:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from lochan.formats.record import Actor
     from lochan.ingest.streams import Input
     from lochan.lake import Lake
-    from lochan.versioning.moving import Said
+    from lochan.versioning.head_moves import CommitMessage
     from lochan.versioning.open_repository import OpenRepository
     from lochan.versioning.repositories import Repository
 
@@ -140,7 +140,7 @@ class Wish(NamedTuple):
     """All that a load was told, but its sources."""
 
     uri: Uri
-    words: "Said"
+    words: "CommitMessage"
     by: "Actor"
     wanted: Wanted
     how: "LoadOptions"

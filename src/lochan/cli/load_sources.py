@@ -135,13 +135,13 @@ def _files(path: Path, left_out: Path | None, follow_links: bool) -> Iterator[Pa
 
 async def _stored(lake: "Lake", url: str) -> list["File"]:
     from lochan.jobs.load.files import File
-    from lochan.store.place import StorePlace
+    from lochan.store.location import StoreLocation
 
     outside = lake.outside()
     assert outside is not None, "a command line can name any place"
     store, path = outside.find(url)
     root = url[: len(url) - len(path)] if path else f"{url.rstrip('/')}/"
-    place = StorePlace(root.rstrip("/"), lake.place.options).for_others()
+    place = StoreLocation(root.rstrip("/"), lake.place.options).for_others()
     found = [File(root + stat.path, stat.path, stat.size, stat.etag, place) async for stat in _stats(store, path)]
     if not found:
         raise NotFound(f"there is nothing at {url}", hint="nothing was loaded")

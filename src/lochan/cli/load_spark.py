@@ -57,7 +57,7 @@ async def _loaded_before(lake: "Lake", pool: str, actor: "Actor") -> "Loaded | N
     """By the same request: then no Spark is started."""
     from lochan.engines.duckdb.load.load import loaded_first
     from lochan.journal.request_key import CarriedOut
-    from lochan.versioning.once import check_first
+    from lochan.versioning.idempotency import check_first
 
     repository = await lake.open_repository(pool)
     try:

@@ -14,7 +14,7 @@ from lochan.cli.uri import given, ref_uri
 
 if TYPE_CHECKING:
     from lochan.formats.commit import Commit
-    from lochan.versioning.history import LogWish
+    from lochan.versioning.history import LogRequest
 
 
 @click.command("log")
@@ -57,9 +57,9 @@ def command(
 
     async def work(opened: Opened) -> None:
         from lochan.cli.stream import show_lines
-        from lochan.versioning.history import LogWish
+        from lochan.versioning.history import LogRequest
 
-        wish = LogWish(paths, prefixes, *times, first_parent, by_line=graph, author=author, grep=grep)
+        wish = LogRequest(paths, prefixes, *times, first_parent, by_line=graph, author=author, grep=grep)
         if graph:
             await _draw(opened, wish, limit, _short if oneline else _text)
             return
@@ -77,7 +77,9 @@ def command(
     work_on(uri, work)
 
 
-async def _records(opened: Opened, wish: "LogWish", limit: int | None, *, both: bool) -> AsyncIterator[dict[str, Any]]:
+async def _records(
+    opened: Opened, wish: "LogRequest", limit: int | None, *, both: bool
+) -> AsyncIterator[dict[str, Any]]:
     """`both`: where the committer is another than the author, the author's column names both."""
     from lochan.versioning.history import history
 
@@ -91,7 +93,7 @@ async def _records(opened: Opened, wish: "LogWish", limit: int | None, *, both: 
                 return
 
 
-async def _draw(opened: Opened, wish: "LogWish", limit: int | None, text: Callable[[str, "Commit"], str]) -> None:
+async def _draw(opened: Opened, wish: "LogRequest", limit: int | None, text: Callable[[str, "Commit"], str]) -> None:
     from lochan.cli.drawing import Drawing
     from lochan.versioning.history import walked
 

@@ -68,28 +68,28 @@ def command(
 
     async def work(opened: Opened) -> dict[str, Any]:
         from lochan.cli.conflicts import conflicts_shown
-        from lochan.tree.strategy import Strategy
-        from lochan.versioning import moving
-        from lochan.versioning.commit import Wish
+        from lochan.tree.merge import Strategy
+        from lochan.versioning import head_moves
+        from lochan.versioning.commit import CommitRequest
 
         repository, theirs = opened.repository, opened.ref_of(from_)
         decided = Strategy(strategy, by_prefix)
         async with conflicts_shown(form):
             if dry_run:
-                trees = await moving.rehearse_merge(
+                trees = await head_moves.rehearse_merge(
                     repository, theirs, opened.ref, strategy=decided, staged_source=leave_staged
                 )
                 return await _counts(opened, *trees)
-            head = await moving.merge(
+            head = await head_moves.merge(
                 repository,
                 theirs,
                 opened.ref,
-                moving.Said(message),
+                head_moves.CommitMessage(message),
                 actor=opened.actor,
                 strategy=decided,
                 squash=squash,
                 staged_source=leave_staged,
-                commit_first=None if commit_staged is None else Wish(commit_staged),
+                commit_first=None if commit_staged is None else CommitRequest(commit_staged),
             )
         return {"head": head}
 

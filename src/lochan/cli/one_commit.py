@@ -12,8 +12,8 @@ from lochan.cli.uri import branch_uri
 
 if TYPE_CHECKING:
     from lochan.formats.record import Actor
-    from lochan.versioning.commit import Wish
-    from lochan.versioning.moving import Said
+    from lochan.versioning.commit import CommitRequest
+    from lochan.versioning.head_moves import CommitMessage
     from lochan.versioning.open_repository import OpenRepository
 
 parent_option = click.option(
@@ -30,11 +30,11 @@ class Made(Protocol):
         repository: "OpenRepository",
         branch: str,
         ref: str,
-        said: "Said" = ...,
+        said: "CommitMessage" = ...,
         *,
         actor: "Actor",
         parent: int = ...,
-        commit_first: "Wish | None" = ...,
+        commit_first: "CommitRequest | None" = ...,
     ) -> Awaitable[str]: ...
 
 
@@ -43,17 +43,17 @@ def make_commit(
 ) -> None:
     async def work(opened: Opened) -> str:
         from lochan.cli.conflicts import conflicts_shown
-        from lochan.versioning import moving
-        from lochan.versioning.commit import Wish
+        from lochan.versioning import head_moves
+        from lochan.versioning.commit import CommitRequest
 
-        make: Made = getattr(moving, verb)
-        first = None if commit_staged is None else Wish(commit_staged)
+        make: Made = getattr(head_moves, verb)
+        first = None if commit_staged is None else CommitRequest(commit_staged)
         async with conflicts_shown(form):
             return await make(
                 opened.repository,
                 opened.ref,
                 ref,
-                moving.Said(message),
+                head_moves.CommitMessage(message),
                 actor=opened.actor,
                 parent=parent,
                 commit_first=first,

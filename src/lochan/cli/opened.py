@@ -48,7 +48,7 @@ class Opened(NamedTuple):
     def needs_files(self) -> None:
         """For verbs that stage: nothing is staged on a pool, and nobody is to upload for it in vain."""
         if self.is_pool:
-            from lochan.versioning.refs import no_staging
+            from lochan.versioning.state.refs import no_staging
 
             raise no_staging()
 

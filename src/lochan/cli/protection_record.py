@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from lochan.cli.shown import show_records
 
 if TYPE_CHECKING:
-    from lochan.formats.guard_events import Protection
+    from lochan.formats.repository_events import Protection
 
 
 def show_rules(rules: "Iterable[Protection]", form: str) -> None:

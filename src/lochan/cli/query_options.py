@@ -54,10 +54,10 @@ def seconds(option: str, text: str) -> float:
     """Raises Invalid, naming the option."""
     from pathlib import Path
 
-    from lochan.config.kinds import LENGTH, Place
+    from lochan.config.kinds import LENGTH, ValueContext
 
     try:
-        found = LENGTH.parse(text, Place(Path("/"), Path("/")))
+        found = LENGTH.parse(text, ValueContext(Path("/"), Path("/")))
     except ValueError:
         raise Invalid(f"{option} {text!r}: this is no length of time", hint="such as 30s, 5m or 500ms") from None
     assert isinstance(found, float)

@@ -23,7 +23,7 @@ def command(name: str, on: bool, form: str) -> None:
     uri = repository_uri(name)
 
     async def work(opened: Opened) -> None:
-        from lochan.versioning.guarding import set_read_only
+        from lochan.versioning.branch_protection import set_read_only
 
         await set_read_only(opened.repository, on, actor=opened.actor)
 

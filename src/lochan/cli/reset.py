@@ -31,7 +31,7 @@ def command(branch: str, target: str | None, yes: bool, form: str) -> None:
         confirm(f"Reset {uri}: {what}?", f"{uri} was not reset")
 
     async def work(opened: Opened) -> str:
-        from lochan.versioning.branching import hard_reset, reset_staged
+        from lochan.versioning.branches import hard_reset, reset_staged
 
         if target is not None:
             return await hard_reset(opened.repository, opened.ref, target, actor=opened.actor)

@@ -11,7 +11,7 @@ from lochan.cli.notes import notes
 from lochan.errors import Invalid
 
 if TYPE_CHECKING:
-    from lochan.versioning.moving import Said
+    from lochan.versioning.head_moves import CommitMessage
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -32,11 +32,11 @@ def said_options(command: F) -> F:
     return command
 
 
-def said(message: str, author: str, meta: tuple[str, ...], date: str | None) -> "Said":
+def said(message: str, author: str, meta: tuple[str, ...], date: str | None) -> "CommitMessage":
     """Raises Invalid, naming the option."""
-    from lochan.versioning.moving import Said
+    from lochan.versioning.head_moves import CommitMessage
 
-    return Said(message, _notes(meta), author, microseconds("--date", date))
+    return CommitMessage(message, _notes(meta), author, microseconds("--date", date))
 
 
 def _notes(given: tuple[str, ...]) -> dict[str, str]:

@@ -15,15 +15,23 @@ import click
 from lochan import __version__
 from lochan.cli.flags import Flags, flags
 from lochan.cli.request_key import keyed_actor
-from lochan.config.find import FOLDER, MARK, Found, cache_folder, configured_lake, find_lake, state_folder
+from lochan.config.find import (
+    FOLDER,
+    MARK,
+    LakeLocation,
+    cache_folder,
+    configured_lake,
+    find_lake,
+    state_folder,
+    system_user,
+)
 from lochan.config.load import Flag, load
-from lochan.config.system_user import system_user
 from lochan.config.values import Config, without_password
 from lochan.errors import AlreadyExists, Invalid, NotFound, Transient
 
 if TYPE_CHECKING:
     from lochan.formats.record import Actor
-    from lochan.lake import Lake, World
+    from lochan.lake import Lake, LakeOptions
     from lochan.store.protocol import Store
     from lochan.versioning.bodies.address import Style
 
@@ -45,13 +53,13 @@ def configuration(lake: str | None = None) -> Config:
         ) from None
 
 
-def lake_place(config: Config) -> Found:
+def lake_place(config: Config) -> LakeLocation:
     return find_lake(config, cwd=_folder(), env=os.environ, home=_home())
 
 
-def new_lake_place(config: Config) -> Found:
+def new_lake_place(config: Config) -> LakeLocation:
     """Where `init` makes a lake: where it was told to, or in the working folder."""
-    return configured_lake(config) or Found(str(_folder() / FOLDER), "the working folder")
+    return configured_lake(config) or LakeLocation(str(_folder() / FOLDER), "the working folder")
 
 
 def cache_place(config: Config) -> Path:
@@ -96,7 +104,7 @@ def actor(config: Config) -> "Actor":
     return who if ctx is None else keyed_actor(ctx, who)
 
 
-def open_store(config: Config, found: Found, *, create: bool = False) -> "Store":
+def open_store(config: Config, found: LakeLocation, *, create: bool = False) -> "Store":
     """Raises what cannot be known from the URL and the options alone; a remote store is not asked anything yet."""
     from lochan.config.store_options import store_options
     from lochan.store.open import open_store as open_by_url
@@ -121,9 +129,9 @@ async def opened_lake(config: Config, *, lasting: bool = False, counted: bool = 
     found = lake_place(config)
     store = _patient(_open_existing(config, found), found)
     if counted:
-        from lochan.store.counting import CountingStore, Counts
+        from lochan.store.counts import CountingStore, RequestCounts
 
-        store = CountingStore(store, Counts())
+        store = CountingStore(store, RequestCounts())
     try:
         return await Lake.open(
             store,
@@ -147,15 +155,15 @@ async def probe_place(config: Config) -> None:
     await probe(_open_existing(config, lake_place(config)), Ids(), SystemClock())
 
 
-def _world(config: Config, lasting: bool) -> "World":
+def _world(config: Config, lasting: bool) -> "LakeOptions":
     """Other stores are opened with the lake's own credentials; who sits here may name whatever those can read."""
     from lochan.cli.encryption import encryption_secret
     from lochan.config.store_options import store_options
-    from lochan.lake import Cache, World
-    from lochan.versioning.bodies.settings import BodySettings
+    from lochan.lake import CacheFolder, LakeOptions
+    from lochan.versioning.bodies.address import BodySettings
 
     def open_other(url: str) -> "Store":
-        found = Found(url, "the address of an object")
+        found = LakeLocation(url, "the address of an object")
         local = url.startswith("file://")
         return open_store(config, found) if local else _patient(open_store(config, found), found)
 
@@ -163,13 +171,13 @@ def _world(config: Config, lasting: bool) -> "World":
     bodies = BodySettings(style, config.flag("blockstore.tag_paths"))
     # One command gains little by a copy on the disk of what is on the disk; a server maps it again and again.
     kept = lasting or lake_place(config).folder is None
-    cache = Cache(str(cache_place(config)), config.count("cache.size")) if kept else None
+    cache = CacheFolder(str(cache_place(config)), config.count("cache.size")) if kept else None
     options = store_options(config, lake_place(config).url, os.environ)
     verified = str(cache_place(config) / "verified")
-    return World(open_other, None, bodies, encryption_secret(config), cache, options, verified)
+    return LakeOptions(open_other, None, bodies, encryption_secret(config), cache, options, verified)
 
 
-async def create_lake(config: Config, found: Found) -> "Lake":
+async def create_lake(config: Config, found: LakeLocation) -> "Lake":
     """A store is put to the proof before its first lake. Raises Refused where it fails."""
     from lochan.clock import SystemClock
     from lochan.ids import Ids
@@ -204,13 +212,13 @@ async def reach(store: "Store") -> None:
     raise AlreadyExists(f"there is a lake at {store.url} already")
 
 
-def no_lake(found: Found) -> NotFound:
+def no_lake(found: LakeLocation) -> NotFound:
     url = without_password(found.url)
     make = "make one here with `lochan init`" if found.by_default else f"make one with `lochan init {quote(url)}`"
     return NotFound(f"no lake at {url} (from {found.how})", hint=f"{make}, or name another with --lake")
 
 
-def _open_existing(config: Config, found: Found) -> "Store":
+def _open_existing(config: Config, found: LakeLocation) -> "Store":
     try:
         return open_store(config, found)
     except NotFound:
@@ -219,13 +227,13 @@ def _open_existing(config: Config, found: Found) -> "Store":
         raise no_lake(found) from None
 
 
-def _patient(store: "Store", found: Found) -> "Store":
+def _patient(store: "Store", found: LakeLocation) -> "Store":
     """What may be repeated is, on a network; a local disk that fails once fails again."""
     if found.folder is not None:
         return store
     from lochan.clock import SystemClock
     from lochan.ids import Ids
-    from lochan.store.stack import stack
+    from lochan.store.open import stack
 
     return stack(store, clock=SystemClock(), ids=Ids(), retry_s=RETRY_S)
 

@@ -50,7 +50,7 @@ def _print(record: dict[str, Any]) -> None:
 
 
 async def _differences(opened: Opened, id: str, parents: tuple[str, ...]) -> AsyncIterator[dict[str, Any]]:
-    from lochan.versioning.differing import diff
+    from lochan.versioning.diff import diff
 
     if not parents:
         return  # a first commit holds nothing

@@ -30,7 +30,7 @@ def command(branch: str, stash: str, yes: bool, form: str) -> None:
         confirm(f"Drop {which}, with all changes in it?", f"{which} was not dropped")
 
     async def work(opened: Opened) -> str:
-        from lochan.versioning.stashing import drop
+        from lochan.versioning.stash import drop
 
         return await drop(opened.repository, opened.ref, stash, actor=opened.actor)
 

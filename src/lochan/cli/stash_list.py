@@ -23,7 +23,7 @@ def command(branch: str, form: str) -> None:
     uri = branch_uri(branch)
 
     async def work(opened: Opened) -> list[dict[str, Any]]:
-        from lochan.versioning.stashing import stashed
+        from lochan.versioning.stash import stashed
 
         return [
             {

@@ -25,7 +25,7 @@ def command(branch: str, stash: str, form: str) -> None:
     uri = branch_uri(branch)
 
     async def work(opened: Opened) -> str:
-        from lochan.versioning.stashing import pop
+        from lochan.versioning.stash import pop
 
         opened.needs_files()
         return (await pop(opened.repository, opened.ref, stash, actor=opened.actor)).id

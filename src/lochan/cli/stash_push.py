@@ -23,7 +23,7 @@ def command(branch: str, message: str, form: str) -> None:
     uri = branch_uri(branch)
 
     async def work(opened: Opened) -> str:
-        from lochan.versioning.stashing import push
+        from lochan.versioning.stash import push
 
         opened.needs_files()
         return await push(opened.repository, opened.ref, message, actor=opened.actor)

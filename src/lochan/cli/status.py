@@ -28,7 +28,7 @@ def command(branch: str | None, form: str) -> None:
         if opened.is_pool:
             await _show_pool(opened, form)
             return
-        from lochan.versioning.differing import staged_columns
+        from lochan.versioning.diff import staged_columns
 
         refs, _ = await opened.repository.refs()
         head = refs.branch(opened.ref).head

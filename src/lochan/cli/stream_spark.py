@@ -39,7 +39,7 @@ def follow(wish: StreamWish) -> None:
     from lochan.jobs.record import recorded
     from lochan.spark.batches import Batches
     from lochan.spark.ingest_stream import start
-    from lochan.store.counting import counts_of
+    from lochan.store.counts import counts_of
 
     config = configuration()
     every_s, where = wish.every_s, spark_place(config, wish.master)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from lochan.config.values import Config
     from lochan.jobs.job_commit import LandResult
     from lochan.jobs.record import JobReporter
-    from lochan.versioning.moving import Said
+    from lochan.versioning.head_moves import CommitMessage
 
 
 @dataclass(frozen=True)
@@ -57,10 +57,10 @@ class StreamWish:
         return size_bytes("--memory", self.memory)
 
     @property
-    def said(self) -> "Said":
-        from lochan.versioning.moving import Said
+    def said(self) -> "CommitMessage":
+        from lochan.versioning.head_moves import CommitMessage
 
-        return Said(self.message, self.notes)
+        return CommitMessage(self.message, self.notes)
 
     @property
     def client(self) -> dict[str, str]:

@@ -24,7 +24,7 @@ def command(tag: str, source: str | None, form: str) -> None:
     uri = named_uri(tag)
 
     async def work(opened: Opened) -> str:
-        from lochan.versioning.branching import create_tag
+        from lochan.versioning.branches import create_tag
 
         default = opened.repository.repository.default_branch
         return await create_tag(opened.repository, uri.ref, source or default, actor=opened.actor)

@@ -22,7 +22,7 @@ def command(tag: str, form: str) -> None:
     uri = named_uri(tag)
 
     async def work(opened: Opened) -> None:
-        from lochan.versioning.branching import delete_tag
+        from lochan.versioning.branches import delete_tag
 
         await delete_tag(opened.repository, uri.ref, actor=opened.actor)
 

@@ -11,7 +11,7 @@ from lochan.cli.listed import folder
 from lochan.cli.local_files import files_in, no_file
 from lochan.cli.progress import Advance
 from lochan.errors import Invalid, NotFound
-from lochan.versioning.bodies.paths import check_key
+from lochan.versioning.names import check_key
 
 if TYPE_CHECKING:
     from lochan.formats.entry import Entry
@@ -85,8 +85,8 @@ class Upload:
     async def all(self, files: Sequence[Source]) -> int:
         """How many bytes they had. Asked again with its key when all was staged, nothing is sent."""
         from lochan.journal.request_key import CarriedOut, without_key
+        from lochan.versioning.idempotency import check_first
         from lochan.versioning.objects import put_many
-        from lochan.versioning.once import check_first
 
         total = 0
         try:
@@ -108,9 +108,9 @@ class Upload:
 
     async def _to_workspace(self, files: Sequence[Source]) -> int:
         """Where they are plain files, and nothing is staged, unless there is more to be said of them."""
+        from lochan.concurrency import map_concurrently
         from lochan.journal.request_key import without_key
         from lochan.versioning.objects import put
-        from lochan.versioning.workspaces.several import several
 
         async def one(source: Source) -> int:
             return await each(source, without_key(self._actor))
@@ -127,11 +127,11 @@ class Upload:
             )
             return entry.size
 
-        first = sum(await several(one, files[:-1], _WIDTH))
+        first = sum(await map_concurrently(one, files[:-1], _WIDTH))
         return first + sum([await each(last, self._actor) for last in files[-1:]])  # the last append decides
 
     async def _write(self, sources: Sequence[Source], mint: int) -> "list[Entry]":
-        from lochan.versioning.bodies.batch import Batch
+        from lochan.versioning.bodies.write import Batch
 
         batch = Batch(self._repository.bodies, mint)
         waiting = iter(sources)

@@ -26,7 +26,7 @@ def command(repository: str, id: str, globs: tuple[str, ...], form: str) -> None
     uri, workspace = named(repository, id)
 
     async def work(opened: Opened) -> list[str]:
-        from lochan.versioning.workspaces.opening import find
+        from lochan.versioning.workspaces.registry import find
         from lochan.versioning.workspaces.selection import add
 
         await add(opened.repository, workspace, globs, actor=opened.actor)

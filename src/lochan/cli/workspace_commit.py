@@ -36,15 +36,15 @@ def command(repository: str, id: str, message: str, everything: bool, metadata: 
     async def work(opened: Opened) -> dict[str, Any]:
         from lochan.cli.conflicts import conflicts_shown
         from lochan.cli.in_the_way import in_the_way_shown
-        from lochan.versioning.commit import Wish
-        from lochan.versioning.workspaces.committing import BothChanged, commit
+        from lochan.versioning.commit import CommitRequest
+        from lochan.versioning.workspaces.commit import BothChanged, commit
 
         async with conflicts_shown(form, BothChanged):
             with in_the_way_shown(form):
                 made = await commit(
                     opened.repository,
                     workspace,
-                    Wish(message, said),
+                    CommitRequest(message, said),
                     actor=opened.actor,
                     everything=everything,
                 )

@@ -27,7 +27,7 @@ def command(branch: str, note: str, quiet: bool, form: str) -> None:
     uri = branch_uri(branch)
 
     async def work(opened: Opened) -> dict[str, Any]:
-        from lochan.versioning.workspaces.opening import open_workspace
+        from lochan.versioning.workspaces.registry import open_workspace
 
         opened.needs_files()
         made = await open_workspace(opened.repository, opened.ref, note, actor=opened.actor)

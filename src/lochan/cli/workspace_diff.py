@@ -24,7 +24,7 @@ def command(repository: str, id: str, prefix: str, added: bool, form: str) -> No
 
     async def work(opened: Opened) -> None:
         from lochan.cli.columns import show_columns, size_cells
-        from lochan.versioning.workspaces.differing import diff_columns
+        from lochan.versioning.workspaces.selection import diff_columns
 
         table = await diff_columns(opened.repository, workspace, prefix)
         table = (table.filter(table["selected"]) if added else table).rename_columns({"selected": "added"})

@@ -29,7 +29,7 @@ def command(repository: str, id: str, yes: bool, form: str) -> None:
         confirm(f"Drop workspace {workspace}, with all changes in it?", f"workspace {workspace} was not dropped")
 
     async def work(opened: Opened) -> None:
-        from lochan.versioning.workspaces.opening import drop
+        from lochan.versioning.workspaces.registry import drop
 
         await drop(opened.repository, workspace, actor=opened.actor)
 

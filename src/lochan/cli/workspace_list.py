@@ -24,7 +24,7 @@ def command(branch: str, form: str) -> None:
     uri = branch_uri(branch)
 
     async def work(opened: Opened) -> list[dict[str, Any]]:
-        from lochan.versioning.workspaces.opening import opened as open_ones
+        from lochan.versioning.workspaces.registry import opened as open_ones
 
         return [
             workspace_record(each, opened.repository.folder(each.id).place())

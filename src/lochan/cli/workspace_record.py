@@ -10,10 +10,10 @@ from lochan.versioning.expression import parse
 
 if TYPE_CHECKING:
     from lochan.cli.uri import Uri
-    from lochan.versioning.state.workspaces import Workspace
+    from lochan.versioning.state.workspaces import WorkspaceState
 
 
-def workspace_record(workspace: "Workspace", place: str) -> dict[str, Any]:
+def workspace_record(workspace: "WorkspaceState", place: str) -> dict[str, Any]:
     return {
         "id": workspace.id,
         "branch": workspace.branch,

@@ -26,8 +26,8 @@ def command(repository: str, id: str, form: str) -> None:
     async def work(opened: Opened) -> dict[str, Any]:
         from dataclasses import asdict
 
-        from lochan.versioning.differing import count_staged
-        from lochan.versioning.workspaces.opening import find
+        from lochan.versioning.diff import count_staged
+        from lochan.versioning.workspaces.registry import find
 
         found = await find(opened.repository, workspace)
         record = workspace_record(found, opened.repository.folder(found.id).place())

@@ -1,8 +1,10 @@
-"""Where the lake is, its cache and the user's own state, when nobody says so outright.
+"""Where the lake is, its cache and the user's own state, when nobody says so outright; and who the user is.
 
-Pure, but for looking whether a file exists.
+Pure, but for looking whether a file exists and for asking the system for the user.
 """
 
+import os
+import pwd
 import stat
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,7 +17,7 @@ FOLDER = ".lochan"
 MARK = "lake.json"  # the file that makes a folder a lake
 
 
-class Found(NamedTuple):
+class LakeLocation(NamedTuple):
     url: str
     how: str  # for people: `--lake`, `lochan.yaml, line 3`, `the nearest .lochan folder` …
     by_default: bool = False  # nobody named it
@@ -26,30 +28,30 @@ class Found(NamedTuple):
         return None if "://" in self.url else Path(self.url)
 
 
-def find_lake(config: Config, *, cwd: Path, env: Mapping[str, str], home: Path) -> Found:
+def find_lake(config: Config, *, cwd: Path, env: Mapping[str, str], home: Path) -> LakeLocation:
     """What was configured; else the nearest `.lochan` upwards from `cwd` that is a lake; else the user's own lake."""
     configured = configured_lake(config)
     if configured is not None:
         return configured
     nearest = nearest_folder(cwd)
     if nearest is not None:
-        return Found(str(nearest), f"the nearest {FOLDER} folder")
+        return LakeLocation(str(nearest), f"the nearest {FOLDER} folder")
     own = _xdg(env, "XDG_DATA_HOME", home / ".local" / "share")
-    return Found(str(own), "the user's data folder", by_default=True)
+    return LakeLocation(str(own), "the user's data folder", by_default=True)
 
 
-def configured_lake(config: Config) -> Found | None:
+def configured_lake(config: Config) -> LakeLocation | None:
     """`lake`, or what `blockstore` says of it; of the two, the one given last, and `lake` where both were together."""
     kind = config.text("blockstore.type")
     by_lake, by_path = config.source("lake"), config.source("blockstore.local.path")
     local = kind == "local" and config["blockstore.local.path"] is not None
     if config["lake"] is not None and not (local and by_path.layer > by_lake.layer):
         _agree(config)
-        return Found(config.text("lake"), by_lake.text)
+        return LakeLocation(config.text("lake"), by_lake.text)
     if local:
-        return Found(config.text("blockstore.local.path"), by_path.text)
+        return LakeLocation(config.text("blockstore.local.path"), by_path.text)
     if kind == "memory":
-        return Found("memory://", config.source("blockstore.type").text)
+        return LakeLocation("memory://", config.source("blockstore.type").text)
     if kind != "local":
         raise Invalid(
             f"{config.source('blockstore.type').text}: blockstore.type is {kind}, but nothing says which bucket",
@@ -110,3 +112,11 @@ def _is_lake(folder: Path) -> bool:
     if not stat.S_ISREG(mark.st_mode):
         raise Refused(f"{folder / MARK} is no file", hint="move it away, or name the lake with --lake or LOCHAN_LAKE")
     return True
+
+
+def system_user() -> str:
+    """Who runs this process, by the user's number, whatever the environment says."""
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:  # nobody has a name in a bare container
+        return f"uid-{os.getuid()}"

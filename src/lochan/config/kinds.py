@@ -11,44 +11,44 @@ from pathlib import Path
 from typing import NamedTuple
 
 
-class Place(NamedTuple):
+class ValueContext(NamedTuple):
     """Where a value was written, as far as its meaning depends on it."""
 
     folder: Path  # what a relative path is relative to
     home: Path  # what ~ stands for
 
 
-class Kind(NamedTuple):
+class SettingKind(NamedTuple):
     expected: str  # ends the sentence "… is not …"
-    parse: Callable[[str, Place], object]  # raises ValueError
+    parse: Callable[[str, ValueContext], object]  # raises ValueError
 
 
-def one_of(*choices: str, **synonyms: str) -> Kind:
+def one_of(*choices: str, **synonyms: str) -> SettingKind:
     """One of a few words, in any case; a synonym stands for the word it names."""
     words = {choice.lower(): choice for choice in choices} | synonyms
 
-    def parse(text: str, _: Place) -> str:
+    def parse(text: str, _: ValueContext) -> str:
         if text.lower() not in words:
             raise ValueError
         return words[text.lower()]
 
-    return Kind(f"one of {', '.join([*choices, *synonyms])}", parse)
+    return SettingKind(f"one of {', '.join([*choices, *synonyms])}", parse)
 
 
-def _yes_or_no(text: str, _: Place) -> bool:
+def _yes_or_no(text: str, _: ValueContext) -> bool:
     words = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
     if text.lower() not in words:
         raise ValueError
     return words[text.lower()]
 
 
-def _text(text: str, _: Place) -> str:
+def _text(text: str, _: ValueContext) -> str:
     if any(letter < " " or letter == "\x7f" for letter in text):
         raise ValueError
     return text
 
 
-def _path(text: str, place: Place) -> str:
+def _path(text: str, place: ValueContext) -> str:
     """An absolute path; `~` is the user's home, and a relative one starts where the value was written."""
     _text(text, place)
     if not text or (text.startswith("~") and text != "~" and not text.startswith("~/")):
@@ -56,11 +56,11 @@ def _path(text: str, place: Place) -> str:
     return normpath(place.home / text[2:] if text.startswith("~") else place.folder / text)
 
 
-def _output(text: str, place: Place) -> str:
+def _output(text: str, place: ValueContext) -> str:
     return text if text == "-" else _path(text, place)
 
 
-def _location(text: str, place: Place) -> str:
+def _location(text: str, place: ValueContext) -> str:
     """A folder, or a URL of a scheme that a store is opened by; file:///folder is that folder."""
     scheme, separator, rest = _text(text, place).partition("://")
     scheme = scheme.lower()
@@ -82,17 +82,17 @@ def _file_path(rest: str) -> str:
     return normpath(path)
 
 
-def _url(*schemes: str) -> Kind:
-    def parse(text: str, place: Place) -> str:
+def _url(*schemes: str) -> SettingKind:
+    def parse(text: str, place: ValueContext) -> str:
         scheme, separator, rest = text.partition("://")
         if scheme.lower() not in schemes or not separator or not rest:
             raise ValueError
         return _text(text, place)
 
-    return Kind(f"a URL that begins with {' or '.join(f'{scheme}://' for scheme in schemes)}", parse)
+    return SettingKind(f"a URL that begins with {' or '.join(f'{scheme}://' for scheme in schemes)}", parse)
 
 
-def _address(text: str, _: Place) -> str:
+def _address(text: str, _: ValueContext) -> str:
     host, separator, port = text.rpartition(":")
     bare = host[1:-1] if host.startswith("[") and host.endswith("]") else host
     if not separator or not (port.isascii() and port.isdigit() and int(port) < 65536):
@@ -102,21 +102,21 @@ def _address(text: str, _: Place) -> str:
     return text
 
 
-def _milliseconds(text: str, _: Place) -> float:
+def _milliseconds(text: str, _: ValueContext) -> float:
     number = float(text)
     if not isfinite(number) or number < 0:
         raise ValueError
     return number
 
 
-def _more_than_nothing(text: str, _: Place) -> float:
+def _more_than_nothing(text: str, _: ValueContext) -> float:
     number = float(text)
     if not isfinite(number) or number <= 0:
         raise ValueError
     return number
 
 
-def _length(text: str, _: Place) -> float:
+def _length(text: str, _: ValueContext) -> float:
     number = text.rstrip("hms")
     seconds = float(number) * _LENGTHS.get(text[len(number) :] or "s", 0.0)
     if not isfinite(seconds) or seconds <= 0:
@@ -124,13 +124,13 @@ def _length(text: str, _: Place) -> float:
     return seconds
 
 
-def _count(text: str, _: Place) -> int:
+def _count(text: str, _: ValueContext) -> int:
     if not (text.isascii() and text.isdecimal() and len(text) < 7 and int(text)):
         raise ValueError
     return int(text)
 
 
-def _size(text: str, _: Place) -> int:
+def _size(text: str, _: ValueContext) -> int:
     match = re.fullmatch(r"([0-9]{1,19}(?:\.[0-9]{1,9})?)\s*([a-z]*)", text.strip().lower())
     if match is None or match[2] not in _UNITS:
         raise ValueError
@@ -149,18 +149,18 @@ _UNITS: Mapping[str, int] = {
 }
 SCHEMES = ("memory", "s3", "gs", "az")
 
-YES_OR_NO = Kind("true or false", _yes_or_no)
-TEXT = Kind("one line of text", _text)
-PATH = Kind("a path (~ is your home folder; other users' are not looked up)", _path)
-OUTPUT = Kind('"-" or a path', _output)
-LOCATION = Kind("a folder or a URL such as s3://bucket/prefix, gs://…, az://…, memory://", _location)
-ADDRESS = Kind("host:port, such as 127.0.0.1:8000 or [::1]:8000", _address)
-MILLISECONDS = Kind("a number of milliseconds, 0 or more", _milliseconds)
-SECONDS = Kind("a number of seconds, more than 0", _more_than_nothing)
-DAYS = Kind("a number of days, more than 0", _more_than_nothing)
-LENGTH = Kind("a length of time, such as 30s, 5m or 500ms", _length)
-COUNT = Kind("a whole number, 1 or more", _count)
-SIZE = Kind("a size, such as 256MB, 10GB or 1.5GiB", _size)
+YES_OR_NO = SettingKind("true or false", _yes_or_no)
+TEXT = SettingKind("one line of text", _text)
+PATH = SettingKind("a path (~ is your home folder; other users' are not looked up)", _path)
+OUTPUT = SettingKind('"-" or a path', _output)
+LOCATION = SettingKind("a folder or a URL such as s3://bucket/prefix, gs://…, az://…, memory://", _location)
+ADDRESS = SettingKind("host:port, such as 127.0.0.1:8000 or [::1]:8000", _address)
+MILLISECONDS = SettingKind("a number of milliseconds, 0 or more", _milliseconds)
+SECONDS = SettingKind("a number of seconds, more than 0", _more_than_nothing)
+DAYS = SettingKind("a number of days, more than 0", _more_than_nothing)
+LENGTH = SettingKind("a length of time, such as 30s, 5m or 500ms", _length)
+COUNT = SettingKind("a whole number, 1 or more", _count)
+SIZE = SettingKind("a size, such as 256MB, 10GB or 1.5GiB", _size)
 HTTP_URL = _url("http", "https")
 POSTGRES_URL = _url("postgres", "postgresql")
 SPARK_URL = _url("sc")

@@ -1,17 +1,30 @@
-"""Every setting there is, in one table: its key, kind, default, meaning, and the other names it is accepted by.
+"""Every setting there is, in one table: its key, kind, default, meaning, and the other names it is accepted by;
+and what to say to a name that is not among them.
 
 The loader, the error messages, `lochan config show` and docs/operations/configuration.md all follow this table.
 """
 
+from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
 from lochan.config import kinds
-from lochan.config.kinds import Kind, one_of
+from lochan.config.kinds import SettingKind, one_of
+from lochan.errors import Invalid
+
+# Variables that begin with LOCHAN_ and are not settings: the configuration file's name, the first administrator's key,
+# which is read once, where a lake is set up, and belongs in no file, and what `bisect run` tells the command it runs.
+OTHER_VARIABLES = (
+    "LOCHAN_CONFIG",
+    "LOCHAN_ADMIN_ACCESS_KEY_ID",
+    "LOCHAN_ADMIN_SECRET_ACCESS_KEY",
+    "LOCHAN_BISECT_REF",
+    "LOCHAN_BISECT_URI",
+)
 
 
 class Setting(NamedTuple):
     key: str
-    kind: Kind
+    kind: SettingKind
     default: str | None  # as it would be written in a file; None: not set
     about: str
     also: tuple[str, ...] = ()  # other names for the key
@@ -209,3 +222,43 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting("cache.size", kinds.SIZE, "10GB", "how large the cache may grow"),
 )
+
+
+def variable(name: str) -> str:
+    """The environment variable of a setting: `api.listen` is LOCHAN_API__LISTEN."""
+    return "LOCHAN_" + name.upper().replace(".", "__")
+
+
+def _names() -> Iterator[tuple[str, Setting]]:
+    for setting in SETTINGS:
+        for name in (setting.key, *setting.also):
+            yield name, setting
+
+
+BY_NAME: Mapping[str, Setting] = dict(_names())
+BY_VARIABLE: Mapping[str, str] = {variable(name): name for name in BY_NAME}
+SECTIONS = frozenset(
+    ".".join(parts[:depth]) for parts in (name.split(".") for name in BY_NAME) for depth in range(1, len(parts))
+)
+
+
+def no_such_setting(where: str, name: str) -> Invalid:
+    return Invalid(
+        f"{where}: there is no setting {name!r}{did_you_mean(name, {*BY_NAME, *SECTIONS})}",
+        hint="`lochan config show` lists every setting",
+    )
+
+
+def no_such_variable(name: str) -> Invalid:
+    return Invalid(
+        f"{name} in the environment is no setting{did_you_mean(name, {*BY_VARIABLE, *OTHER_VARIABLES})}",
+        hint="unset it, or see `lochan config show` for every setting; sections are parted by two underscores",
+    )
+
+
+def did_you_mean(name: str, names: Collection[str]) -> str:
+    """The nearest of `names`; failing that, one that ends in the same word: somebody left out the section."""
+    from difflib import get_close_matches  # only a mistake pays for it
+
+    near = get_close_matches(name, sorted(names), n=1) or sorted(each for each in names if each.endswith(f".{name}"))
+    return f"; did you mean {near[0]!r}?" if near else ""

@@ -9,7 +9,7 @@ from lochan.config.kinds import POSTGRES_URL
 from lochan.config.settings import SETTINGS, Setting
 
 
-class Layer(IntEnum):
+class ConfigLayer(IntEnum):
     """Where values come from; the later wins."""
 
     DEFAULT = 0
@@ -18,21 +18,21 @@ class Layer(IntEnum):
     FLAG = 3
 
 
-class Source(NamedTuple):
-    layer: Layer
+class ValueSource(NamedTuple):
+    layer: ConfigLayer
     text: str  # `default`, `lochan.yaml, line 3`, `LOCHAN_LAKE`, `--lake`
 
 
-class Value(NamedTuple):
+class ConfigValue(NamedTuple):
     value: object  # text, a number, or None where nothing is set
     written: str  # as the user wrote it
-    source: Source
+    source: ValueSource
 
 
 class Config:
     """`config["api.listen"]` by the setting's key; the typed forms below say what they expect."""
 
-    def __init__(self, values: Mapping[str, Value]) -> None:
+    def __init__(self, values: Mapping[str, ConfigValue]) -> None:
         self._values = dict(values)
 
     def __getitem__(self, key: str) -> object:
@@ -83,12 +83,12 @@ class Config:
         host, _, port = text.rpartition(":")
         return host.strip("[]"), int(port)
 
-    def source(self, key: str) -> Source:
+    def source(self, key: str) -> ValueSource:
         return self._values[key].source
 
     def is_set(self, key: str) -> bool:
         """Whether somebody gave a value, rather than leaving the default."""
-        return self.source(key).layer is not Layer.DEFAULT
+        return self.source(key).layer is not ConfigLayer.DEFAULT
 
     def shown(self, key: str) -> str:
         """The value as it may be displayed: secrets masked, empty where nothing is set."""

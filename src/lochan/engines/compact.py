@@ -34,8 +34,8 @@ from lochan.pools.repeated_result import landed_first
 from lochan.pools.snapshot import Snapshot
 from lochan.pools.upkeep import ALWAYS, Policy
 from lochan.tree.tree import Tree
-from lochan.versioning.moving import NOTHING, Said
-from lochan.versioning.once import once
+from lochan.versioning.head_moves import NOTHING, CommitMessage
+from lochan.versioning.idempotency import once
 from lochan.versioning.open_repository import OpenRepository
 
 
@@ -110,7 +110,7 @@ async def compact(
     branch: str,
     files: Files,
     wish: CompactRequest = EVERYTHING,
-    said: Said = NOTHING,
+    said: CommitMessage = NOTHING,
     *,
     actor: Actor,
     limits: Limits = STANDARD,
@@ -125,7 +125,7 @@ async def carry_out(
     branch: str,
     plan: Planned,
     files: Files,
-    said: Said = NOTHING,
+    said: CommitMessage = NOTHING,
     *,
     actor: Actor,
     limits: Limits = STANDARD,
@@ -160,7 +160,7 @@ async def merged(plan: Planned, merge: Merge) -> Swap:
 
 
 async def landed(
-    repository: OpenRepository, branch: str, swap: Swap, said: Said = NOTHING, *, actor: Actor
+    repository: OpenRepository, branch: str, swap: Swap, said: CommitMessage = NOTHING, *, actor: Actor
 ) -> Compacted:
     """Raises ConcurrentCommit where one of the objects has gone meanwhile."""
     head = await replace_objects(repository, branch, swap, said, actor=actor)

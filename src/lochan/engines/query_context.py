@@ -10,9 +10,9 @@ from lochan.engines.duckdb.instances import Instances
 from lochan.engines.spark.run_report import Tell
 from lochan.pools.snapshot import Snapshots
 from lochan.query.sources.catalog import Catalog
-from lochan.store.place import StorePlace
+from lochan.store.location import StoreLocation
 from lochan.store.protocol import Store
-from lochan.store.verified import Verified
+from lochan.store.verified_files import VerifiedFiles
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class QueryContext:
     snapshots: Snapshots
     clock: Clock
     store: Store
-    place: StorePlace  # what opens the same store elsewhere
-    verified: Verified  # which files were checked
+    place: StoreLocation  # what opens the same store elsewhere
+    verified: VerifiedFiles  # which files were checked
     instances: Instances  # of DuckDB, that one query after the other uses
     tell: Tell | None = None  # who keeps a record of what runs on Spark

@@ -15,7 +15,7 @@ from lochan.formats.record import Actor
 from lochan.pools.shape import INT, OBJECT, STRING
 from lochan.query import ast
 from lochan.query.output.columns import Column
-from lochan.versioning.moving import Said
+from lochan.versioning.head_moves import CommitMessage
 from lochan.versioning.repositories import POOL
 
 _FIELDS = {"commit": STRING, "pool": STRING, "branch": STRING, "rows": INT}
@@ -38,7 +38,7 @@ async def load_result(at: QueryContext, into: ast.Load, result: Result, actor: A
         def opened() -> IO[bytes]:
             return io.BufferedReader(_Pieces(result.ndjson()))
 
-        said = Said(into.message)
+        said = CommitMessage(into.message)
         loaded = await load(
             repository, branch, [Input("the query", opened)], said, actor=actor, how=LoadOptions("ndjson")
         )

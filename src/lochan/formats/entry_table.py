@@ -1,10 +1,10 @@
 """Entries as a table, and single entries out of one: by row in microseconds, or many at once by column.
 
-A table of entries has ENTRY_SCHEMA. `Rows` reads Arrow's buffers through memoryviews, so that looking up a path in a
-memory-mapped file touches the pages it must and makes no Arrow scalar.
+A table of entries has ENTRY_SCHEMA. `EntryRows` reads Arrow's buffers through memoryviews, so that looking up a path in
+a memory-mapped file touches the pages it must and makes no Arrow scalar.
 """
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -13,7 +13,6 @@ import pyarrow.compute as pc
 
 from lochan.errors import Invalid
 from lochan.formats.entry import ENTRY_SCHEMA, Block, Entry
-from lochan.formats.folder_names import FolderNames
 from lochan.formats.run import changes_table
 from lochan.formats.run import entries_of as entries_of  # the way back
 
@@ -22,6 +21,7 @@ NO_ENTRIES = pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in EN
 _STRIDE = 16  # every sixteenth path is kept as bytes: 0.3 MB for a range, and four steps of a search remain
 _STRETCHES_MAX = 4  # of folders whose names are remembered
 _MAPS = ("checksums", "headers", "metadata")
+NAMES_MAX = 2_048  # of one stretch: 0.3 MB. Pages that follow each other then drop the older half
 
 
 def table_of(entries: Iterable[Entry]) -> pa.Table:
@@ -102,7 +102,51 @@ def _sorted_map(maps: pa.MapArray, name: str) -> pa.MapArray:
     return maps
 
 
-class Rows:
+class FolderNames:
+    """Common prefixes of rows that follow each other: found once, and read off from then on.
+
+        rows    0            5           9     12
+                a/1 … a/5    b/1 … b/4   c/…   ▏ the next would be here
+        names   a/           b/          c/
+
+    To find one takes a search; a page of folders is a thousand of them, and folders are listed again and again. It is a
+    stretch of rows without a gap. A walk that begins inside a folder begins the stretch there.
+    """
+
+    __slots__ = ("_names", "_rows")
+
+    def __init__(self, row: int) -> None:
+        self._names: list[str] = []
+        self._rows = [row]  # where each begins; the last is behind all of them
+
+    @property
+    def end(self) -> int:
+        return self._rows[-1]
+
+    def covers(self, row: int) -> bool:
+        """Whether the stretch tells of this row, or can be made longer from there on."""
+        return self._rows[0] <= row <= self._rows[-1]
+
+    def add(self, name: str, end: int) -> None:
+        """The next one, which reaches to this row."""
+        if len(self._names) >= NAMES_MAX:
+            older = NAMES_MAX // 2
+            del self._names[:older], self._rows[:older]
+        self._names.append(name)
+        self._rows.append(end)
+
+    def read(self, row: int, stop: int, least: int, most: int) -> tuple[list[str], int]:
+        """Those from the row on, up to so many that end by `stop`, and the first row behind them. None if the first has
+        fewer rows than `least` left. REQUIRES: it covers the row."""
+        rows = self._rows
+        first = bisect_right(rows, row) - 1
+        last = min(bisect_right(rows, stop) - 1, first + most)
+        if last <= first or rows[first + 1] - row < least:
+            return [], row
+        return self._names[first:last], rows[last]
+
+
+class EntryRows:
     """Single rows of a batch of entries whose paths ascend."""
 
     __slots__ = ("_entry_parts", "_folders", "_marks", "_path_data", "_path_offsets", "batch", "count")

@@ -1,38 +1,24 @@
 """Every type of event that this program knows, by its name, and an event as named values for people and programs."""
 
 from collections.abc import Mapping
+from importlib import import_module
 from typing import Any
 
 import msgspec
 
-from lochan.formats import (
-    access_events,
-    collection_events,
-    guard_events,
-    lake_events,
-    refs_events,
-    repository_events,
-    stash_events,
-    upload_events,
-    workspace_events,
-)
 from lochan.formats.events import Event, Preparing
-from lochan.formats.record import Change
+from lochan.formats.record import RecordChange
 
 _MODULES = (
-    access_events,
-    collection_events,
-    guard_events,
-    lake_events,
-    refs_events,
-    repository_events,
-    stash_events,
-    upload_events,
-    workspace_events,
+    "lochan.formats.collection_events",
+    "lochan.formats.lake_events",
+    "lochan.formats.repository_events",
+    "lochan.formats.upload_events",
+    "lochan.formats.workspace_events",
 )
 EVENT_TYPES: Mapping[str, type[Event]] = {
     each.type: each
-    for module in _MODULES
+    for module in map(import_module, _MODULES)
     for each in vars(module).values()
     if isinstance(each, type) and issubclass(each, Event) and each not in (Event, Preparing)
 }
@@ -40,7 +26,7 @@ EVENT_TYPES: Mapping[str, type[Event]] = {
 SECRETS = frozenset(("sealed",))
 
 
-def read(change: Change) -> Event | None:
+def read(change: RecordChange) -> Event | None:
     """The event, typed; None for one that a newer program wrote."""
     known = EVENT_TYPES.get(change.type)
     if known is None or change.version > known.version:
@@ -48,7 +34,7 @@ def read(change: Change) -> Event | None:
     return msgspec.msgpack.decode(change.payload, type=known)
 
 
-def named(change: Change) -> dict[str, Any]:
+def named(change: RecordChange) -> dict[str, Any]:
     """The fields of an event by their names, all the way down, without secrets. Structs are arrays on the disk, where
     their names would take more room than their values."""
     event = read(change)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NoReturn
 import msgspec
 
 from lochan.errors import Corrupt, FutureFormat
-from lochan.formats.record import Change
+from lochan.formats.record import RecordChange
 
 
 class Event(msgspec.Struct, frozen=True):
@@ -33,15 +33,15 @@ class Preparing(Event, frozen=True):
         return True
 
 
-def change(event: Event) -> Change:
-    return Change(event.type, event.version, msgspec.Raw(_encoder.encode(event)))
+def change(event: Event) -> RecordChange:
+    return RecordChange(event.type, event.version, msgspec.Raw(_encoder.encode(event)))
 
 
 class Vocabulary:
     def __init__(self, types: Iterable[type[Event]]) -> None:
         self._known = {t.type: (t.version, msgspec.msgpack.Decoder(t)) for t in types}
 
-    def decode(self, change: Change, journal: str, number: int) -> Any:
+    def decode(self, change: RecordChange, journal: str, number: int) -> Any:
         """The event, typed. Raises FutureFormat or Corrupt, saying where it stands."""
         known = self._known.get(change.type)
         if known is None or change.version > known[0]:
@@ -52,7 +52,7 @@ class Vocabulary:
             raise Corrupt(f"record {number} of {journal}: event {change.type} cannot be read: {error}") from error
 
 
-def _refuse(change: Change, known: tuple[int, object] | None, journal: str, number: int) -> NoReturn:
+def _refuse(change: RecordChange, known: tuple[int, object] | None, journal: str, number: int) -> NoReturn:
     reads = f"up to version {known[0]} of it" if known else "no event of that type"
     raise FutureFormat(
         f"record {number} of {journal} holds event {change.type} version {change.version}; this Lochan reads {reads}",

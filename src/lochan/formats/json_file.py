@@ -31,26 +31,26 @@ def seal(fields: msgspec.Struct, *, indented: bool = False) -> bytes:
     return data[: found.start(1)] + sha256(_without(data, found)).hexdigest().encode() + data[found.end(1) :]
 
 
-class Unsealed(NamedTuple):
+class JsonFile(NamedTuple):
     fields: dict[str, Any]  # without the checksum
     has_checksum: bool
 
 
-def unseal(data: bytes, what: str, hint: str) -> Unsealed:
+def unseal(data: bytes, what: str, hint: str) -> JsonFile:
     """Raises Corrupt."""
     try:
         fields = msgspec.json.decode(data, type=dict[str, Any])
     except (msgspec.MsgspecError, ValueError) as error:
         raise Corrupt(f"{what} cannot be read: {error}", hint=hint) from error
     if fields.pop(_NAME, None) is None:
-        return Unsealed(fields, has_checksum=False)
+        return JsonFile(fields, has_checksum=False)
     found = _last(data)
     if found is None or sha256(_without(data, found)).hexdigest().encode() != found[1]:
         raise Corrupt(f"{what} fails its checksum", hint=hint)
-    return Unsealed(fields, has_checksum=True)
+    return JsonFile(fields, has_checksum=True)
 
 
-def convert(unsealed: Unsealed, type: type[T], what: str, hint: str) -> T:
+def convert(unsealed: JsonFile, type: type[T], what: str, hint: str) -> T:
     """Raises Corrupt for fields that do not fit, and for one that no file without a checksum has: the name of the
     checksum itself may be what is damaged."""
     unknown = [name for name in unsealed.fields if name not in type.__struct_fields__]

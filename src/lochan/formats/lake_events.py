@@ -1,4 +1,7 @@
-"""Events of the lake's own journal. On somebody's disk."""
+"""Events of the lake's own journal: its repositories, and who may do what. On somebody's disk.
+
+A policy is attached to a principal, written `user/NAME`: other kinds of principals can come without another event.
+"""
 
 from typing import ClassVar
 
@@ -36,3 +39,88 @@ class RepositoryDeleted(Event, frozen=True):
     type: ClassVar[str] = "repository-deleted"
 
     id: str
+
+
+class Statement(msgspec.Struct, frozen=True, array_like=True):
+    """Fields are only ever added at the end, and only such as an older reader may overlook: anything that narrows an
+    `allow` takes a new version of the event."""
+
+    effect: str  # allow | deny
+    actions: tuple[str, ...]  # with * and ?
+    resources: tuple[str, ...]
+
+
+class AdminCreated(Event, frozen=True):
+    """The first user, with all rights and a key. Valid only while there is no user at all."""
+
+    type: ClassVar[str] = "admin-created"
+
+    user: str
+    policy: str
+    key: str  # the access key's id
+    sealed: bytes  # its secret, encrypted
+
+
+class UserCreated(Event, frozen=True):
+    """Valid while the name is free."""
+
+    type: ClassVar[str] = "user-created"
+
+    name: str
+
+
+class UserDeleted(Event, frozen=True):
+    """The user's keys and attachments go with it. Not valid for the last administrator."""
+
+    type: ClassVar[str] = "user-deleted"
+
+    name: str
+
+
+class KeyCreated(Event, frozen=True):
+    """Valid while the user is there and no key has that id."""
+
+    type: ClassVar[str] = "key-created"
+
+    user: str
+    id: str
+    sealed: bytes  # the secret, encrypted
+
+
+class KeyRevoked(Event, frozen=True):
+    type: ClassVar[str] = "key-revoked"
+
+    id: str
+
+
+class PolicyPut(Event, frozen=True):
+    """New, or in place of the one of that name. Not valid for the policies that every lake has."""
+
+    type: ClassVar[str] = "policy-put"
+
+    name: str
+    statements: tuple[Statement, ...]
+
+
+class PolicyDeleted(Event, frozen=True):
+    """Valid while it is attached to nobody."""
+
+    type: ClassVar[str] = "policy-deleted"
+
+    name: str
+
+
+class PolicyAttached(Event, frozen=True):
+    type: ClassVar[str] = "policy-attached"
+
+    policy: str
+    principal: str
+
+
+class PolicyDetached(Event, frozen=True):
+    """Not valid where it would take the last administrator's rights."""
+
+    type: ClassVar[str] = "policy-detached"
+
+    policy: str
+    principal: str

@@ -16,8 +16,7 @@ import pyarrow.parquet as pq
 from msgspec.structs import astuple
 
 from lochan.errors import Corrupt
-from lochan.formats.key_span import KeySpan
-from lochan.formats.range import RESTORE, RangeRef, check_version
+from lochan.formats.range import RESTORE, KeySpan, RangeRef, check_version
 
 VERSION = 2  # written where ranges tell their keys; all else is as in 1
 FOLDER = "metaranges"
@@ -44,12 +43,12 @@ class TreeRef(msgspec.Struct, frozen=True, array_like=True):
     file: str  # relative to the repository; "" for the empty tree, which has none
 
 
-class Encoded(NamedTuple):
+class EncodedTree(NamedTuple):
     ref: TreeRef
     data: bytes
 
 
-def encode(ranges: Sequence[RangeRef], mint: int) -> Encoded:
+def encode(ranges: Sequence[RangeRef], mint: int) -> EncodedTree:
     """REQUIRES: at least one range."""
     ref = refer(ranges, mint)
     columns = [pa.array([getattr(each, field.name) for each in ranges], field.type) for field in SCHEMA]
@@ -71,7 +70,7 @@ def encode(ranges: Sequence[RangeRef], mint: int) -> Encoded:
         use_dictionary=False,
         write_page_checksum=True,
     )
-    return Encoded(ref, sink.getvalue().to_pybytes())
+    return EncodedTree(ref, sink.getvalue().to_pybytes())
 
 
 def refer(ranges: Sequence[RangeRef], mint: int) -> TreeRef:

@@ -18,15 +18,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lochan.errors import Corrupt, FutureFormat
-from lochan.formats import key_span
 from lochan.formats.entry import CONTENT, ENTRY_SCHEMA
-from lochan.formats.entry_table import as_batch, as_table, counts, map_items
-from lochan.formats.key_span import KeySpan
+from lochan.formats.entry_table import as_batch, as_table, counts, map_items, map_values
 
 VERSION = 1
 FOLDER = "ranges"
 # Measured on a range of 50,000: see docs/formats/tree.md. Readers other than us skip row groups by their statistics.
 ROW_GROUP: Final = 10_000
+KEYLESS, MIN, MAX = "lochan-keyless", "lochan-min", "lochan-max"  # names of an entry's metadata
 _IDENTITY = ("path", *CONTENT)
 _STORAGE = tuple(name for name in ENTRY_SCHEMA.names if name not in _IDENTITY)
 _STORAGE_DIGITS = 16
@@ -50,6 +49,18 @@ WRITING: Final[dict[str, Any]] = {
 Entries: TypeAlias = pa.Table | pa.RecordBatch  # of ENTRY_SCHEMA; how a table is cut into chunks makes no difference
 
 
+class KeySpan(msgspec.Struct, frozen=True, array_like=True):
+    """The keys that the data objects of a range span, as a metarange tells them: a plan opens only the ranges it needs.
+    Each object's entry tells its own span, under the names above of its metadata (`pools/facts.py` has the rest); what
+    a range spans follows from them, so a tree's id does not depend on it.
+
+    Both ends are hex digits of the ordered form, which compare as the keys do; empty: no row has the key."""
+
+    least: str
+    greatest: str
+    keyless: int  # rows without the key
+
+
 class RangeRef(msgspec.Struct, frozen=True, array_like=True):
     """Names a range in a metarange: its columns, in order."""
 
@@ -62,7 +73,7 @@ class RangeRef(msgspec.Struct, frozen=True, array_like=True):
     keys: KeySpan | None = None  # of a pool's range; None in metaranges from before it was told
 
 
-class Begun(NamedTuple):
+class UnfinishedRange(NamedTuple):
     """A file whose rows are written, and whose footer is not: the id may still be on its way."""
 
     writer: pq.ParquetWriter
@@ -74,7 +85,7 @@ def encode(entries: Entries, id: str) -> bytes:
     return finish(begin(entries), id)
 
 
-def begin(entries: Entries) -> Begun:
+def begin(entries: Entries) -> UnfinishedRange:
     """REQUIRES: as `refer`."""
     paths = entries.column("path")
     meta = {
@@ -88,10 +99,10 @@ def begin(entries: Entries) -> Begun:
     writer = pq.ParquetWriter(sink, table.schema, **WRITING)
     for start in range(0, len(table), ROW_GROUP):  # one in one piece: the file is the same however the rows came
         writer.write_batch(as_batch(table.slice(start, ROW_GROUP)), row_group_size=ROW_GROUP)
-    return Begun(writer, sink)
+    return UnfinishedRange(writer, sink)
 
 
-def finish(begun: Begun, id: str) -> bytes:
+def finish(begun: UnfinishedRange, id: str) -> bytes:
     begun.writer.add_key_value_metadata({"lochan.id": id})
     begun.writer.close()
     data: bytes = begun.sink.getvalue().to_pybytes()
@@ -108,7 +119,7 @@ def refer(entries: Entries, mint: int, id: str) -> RangeRef:
         paths[-1].as_py(),
         entries.num_rows,
         pc.sum(entries.column("size")).as_py(),
-        key_span.of_entries(entries),
+        key_span(entries),
     )
 
 
@@ -210,3 +221,27 @@ def _feed_texts(digest: Any, column: Sequence[pa.Array]) -> None:
 
 
 RESTORE = "restore this file from a copy of the lake; nothing was changed"
+
+
+def key_span(entries: pa.Table | pa.RecordBatch) -> KeySpan | None:
+    """None: some of them are no data objects."""
+    metadata = as_table(entries)["metadata"]
+    if not _is_object(metadata.chunk(0)):
+        return None  # as all files are: nothing more is looked at
+    least, greatest, keyless = ([map_values(part, name) for part in metadata.chunks] for name in (MIN, MAX, KEYLESS))
+    if any(part.null_count for part in (*least, *greatest, *keyless)):
+        return None
+    return KeySpan(
+        _most(least, "min"), _most(greatest, "max"), sum(pc.sum(part.cast(pa.int64())).as_py() for part in keyless)
+    )
+
+
+def _is_object(metadata: pa.MapArray) -> bool:
+    return len(metadata) > 0 and any(name == MIN for name, _ in metadata[0].as_py())
+
+
+def _most(parts: list[pa.Array], which: str) -> str:
+    """Objects that have no row with the key tell an empty span, which does not count."""
+    texts = pa.chunked_array(parts, pa.string())
+    found: str | None = pc.min_max(texts.filter(pc.not_equal(texts, "")))[which].as_py()
+    return found or ""

@@ -34,17 +34,17 @@ class Actor(msgspec.Struct, frozen=True, array_like=True):
         return self.author or self.user
 
 
-class Change(msgspec.Struct, frozen=True, array_like=True):
+class RecordChange(msgspec.Struct, frozen=True, array_like=True):
     type: str
     version: int
     payload: msgspec.Raw
 
 
-class Entry(msgspec.Struct, frozen=True, array_like=True):
+class RecordEntry(msgspec.Struct, frozen=True, array_like=True):
     actor: Actor
     key: str  # the idempotency key, "" for none (rule J8)
     fingerprint: bytes
-    changes: tuple[Change, ...]
+    changes: tuple[RecordChange, ...]
     pending: bool = False  # opens a long job: its key is held until an entry with the same key closes it
 
 
@@ -55,10 +55,10 @@ class Record(msgspec.Struct, frozen=True, array_like=True):
     time: int  # wall, microseconds; for people, orders nothing
     journal: str  # whose journal: a repository's id, or _lake
     previous: bytes  # digest of record number-1: the hash chain
-    entries: tuple[Entry, ...]
+    entries: tuple[RecordEntry, ...]
 
 
-class Sealed(NamedTuple):
+class SealedRecord(NamedTuple):
     """A record with the bytes it is stored as."""
 
     record: Record
@@ -69,8 +69,8 @@ class Sealed(NamedTuple):
         return frame.digest(self.data)
 
 
-def encode(record: Record) -> Sealed:
-    return Sealed(record, frame.seal(MAGIC, VERSION, _encoder.encode(_as_stored(record))))
+def encode(record: Record) -> SealedRecord:
+    return SealedRecord(record, frame.seal(MAGIC, VERSION, _encoder.encode(_as_stored(record))))
 
 
 class _Unclaimed(msgspec.Struct, frozen=True, array_like=True):
@@ -85,16 +85,16 @@ def _as_stored(record: Record) -> Record:
     return msgspec.structs.replace(record, entries=tuple([_entry_as_stored(entry) for entry in record.entries]))
 
 
-def _entry_as_stored(entry: Entry) -> Entry:
+def _entry_as_stored(entry: RecordEntry) -> RecordEntry:
     by = entry.actor
     if by.author:
         return entry
     return msgspec.structs.replace(entry, actor=_Unclaimed(by.user, by.client, by.source))
 
 
-def decode(data: bytes, what: str) -> Sealed:
+def decode(data: bytes, what: str) -> SealedRecord:
     """Raises Corrupt or FutureFormat, naming `what`."""
-    return Sealed(frame.decode(MAGIC, VERSION, data, what, _decoder), data)
+    return SealedRecord(frame.decode(MAGIC, VERSION, data, what, _decoder), data)
 
 
 _encoder = msgspec.msgpack.Encoder()

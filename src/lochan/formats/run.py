@@ -42,7 +42,7 @@ class RunRef(msgspec.Struct, frozen=True, array_like=True):
     mint: int  # journal number its maker had folded before the first byte (rule G1)
 
 
-class Head(msgspec.Struct, frozen=True):
+class RunHead(msgspec.Struct, frozen=True):
     """What a run's footer says, as JSON; fields are only ever added."""
 
     format: int
@@ -53,7 +53,7 @@ class Head(msgspec.Struct, frozen=True):
 
 
 class Summary(NamedTuple):
-    head: Head
+    head: RunHead
     bloom: bytes
     body: bytes  # SHA-256 in hex of all before the footer
 
@@ -102,7 +102,7 @@ class Encoder:
 
     def finish(self) -> bytes:
         """REQUIRES: something was added."""
-        head = Head(VERSION, self.count, self._tombstones, self._first, self._last)
+        head = RunHead(VERSION, self.count, self._tombstones, self._first, self._last)
         filter = b64encode(bloom.build(np.concatenate(self._hashes)))
         # The footer's sum must come last: it is found from the end of the file.
         self._writer.add_key_value_metadata(
@@ -123,7 +123,7 @@ def decode(data: bytes | pa.Buffer, what: str) -> pa.Table:
     except (pa.ArrowException, OSError, ValueError, Invalid) as error:
         raise _broken(what, error) from error
     paths = column(table, "path")
-    found = Head(said.format, len(table), tombstones(table), paths[0].as_py(), paths[-1].as_py())
+    found = RunHead(said.format, len(table), tombstones(table), paths[0].as_py(), paths[-1].as_py())
     if found != said:
         raise Corrupt(f"{what} does not hold what its footer says: {found}, not {said}", hint=_RESTORE)
     return table
@@ -144,7 +144,7 @@ def head(data: bytes | pa.Buffer, what: str) -> Summary:
         raise FutureFormat(
             f"{what} has format version {version}; this Lochan reads up to {VERSION}", hint="upgrade Lochan to read it"
         )
-    return Summary(msgspec.json.decode(told[_HEAD], type=Head), b64decode(told[_BLOOM]), told[_BODY])
+    return Summary(msgspec.json.decode(told[_HEAD], type=RunHead), b64decode(told[_BLOOM]), told[_BODY])
 
 
 def footer_bytes(end: bytes | memoryview | pa.Buffer) -> int:

@@ -61,9 +61,9 @@ from lochan.jobs.messages import TaskMessage, error_of, together
 from lochan.jobs.record import recorded
 from lochan.jobs.target import TASK_MEMORY_BYTES, PoolTarget
 from lochan.jobs.tasks import frame_of, on_spark, run_tasks
-from lochan.store.place import StorePlace
-from lochan.versioning.moving import NOTHING, Said
-from lochan.versioning.once import hold_key, once
+from lochan.store.location import StoreLocation
+from lochan.versioning.head_moves import NOTHING, CommitMessage
+from lochan.versioning.idempotency import hold_key, once
 from lochan.versioning.open_repository import OpenRepository
 
 if TYPE_CHECKING:
@@ -85,9 +85,9 @@ async def compact(
     repository: OpenRepository,
     branch: str,
     files: Files,
-    place: StorePlace,
+    place: StoreLocation,
     wish: CompactRequest = EVERYTHING,
-    said: Said = NOTHING,
+    said: CommitMessage = NOTHING,
     *,
     actor: Actor,
     how: CompactOptions = DEFAULT_COMPACT,
@@ -181,7 +181,7 @@ def _merging(target: PoolTarget, groups: Sequence[MergeGroup]) -> Merging:
     return Merging(target, tuple(replace(group, entries=()) for group in groups))
 
 
-def _target(repository: OpenRepository, place: StorePlace, plan: Planned) -> PoolTarget:
+def _target(repository: OpenRepository, place: StoreLocation, plan: Planned) -> PoolTarget:
     limits = Limits(memory_bytes=TASK_MEMORY_BYTES, threads=1)
     return PoolTarget(place.for_others(), repository.repository.id, plan.snapshot.settings, plan.mint, limits)
 

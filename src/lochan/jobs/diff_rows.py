@@ -51,9 +51,9 @@ from lochan.jobs.pool_writer import spark_folder
 from lochan.jobs.record import recorded
 from lochan.jobs.target import TASK_MEMORY_BYTES, open_on_executor
 from lochan.jobs.tasks import frame_of, on_spark, shared_out
-from lochan.store.place import StorePlace
+from lochan.store.location import StoreLocation
 from lochan.store.protocol import Store
-from lochan.versioning.bodies.outside import Outside
+from lochan.versioning.bodies.outside_files import OutsideFiles
 from lochan.versioning.bodies.read import BodyReader
 from lochan.versioning.open_repository import OpenRepository
 
@@ -80,7 +80,11 @@ DEFAULT_DIFF = DiffOptions()
 
 
 async def diff_rows(
-    repository: OpenRepository, files: Files, place: StorePlace, wish: RowDiffRequest, how: DiffOptions = DEFAULT_DIFF
+    repository: OpenRepository,
+    files: Files,
+    place: StoreLocation,
+    wish: RowDiffRequest,
+    how: DiffOptions = DEFAULT_DIFF,
 ) -> RowDiff:
     """Raises NotFound, Invalid for a bad key or files that are no rows, Gone, and Refused where Spark does not start.
     `place` is where the lake is."""
@@ -110,13 +114,13 @@ class DiffTask(msgspec.Struct, frozen=True, array_like=True):
 class DiffReading(NamedTuple):
     """What an executor must know to read them. May be pickled; what opens the store is never printed."""
 
-    place: StorePlace
+    place: StoreLocation
     sides: Sides  # without entries: each task has its own
     buckets: int
     limits: Limits = Limits(memory_bytes=TASK_MEMORY_BYTES, threads=1)
 
 
-def diff_rows_on_spark(spark: SparkSession, place: StorePlace, sides: Sides, *, sample: int = SAMPLE) -> RowDiff:
+def diff_rows_on_spark(spark: SparkSession, place: StoreLocation, sides: Sides, *, sample: int = SAMPLE) -> RowDiff:
     """Raises Invalid for a key that does not tell rows apart and for files that are no rows; Gone."""
     found = differences(spark, place, sides).persist()
     try:
@@ -138,7 +142,7 @@ def _outcome(spark: SparkSession, found: DataFrame, sides: Sides, sample: int) -
     return RowDiff(sides, "spark", counts, first, partial(_batches, found), partial(_forget, found), found)
 
 
-def differences(spark: SparkSession, place: StorePlace, sides: Sides) -> DataFrame:
+def differences(spark: SparkSession, place: StoreLocation, sides: Sides) -> DataFrame:
     """Of `statements.differences`; nothing is read yet."""
     ship(spark)
     tasks = [DiffTask(side, lot) for side in (LEFT, RIGHT) for lot in shared_out(sides.entries[side])]
@@ -162,7 +166,7 @@ def _lines(reading: DiffReading, task: DiffTask) -> Iterator[pa.RecordBatch]:
     sides = reading.sides
     store = open_on_executor(reading.place, SystemClock(), Ids())
     with tempfile.TemporaryDirectory(prefix="lochan-", dir=spark_folder()) as folder:
-        reader = BodyReader(store, Outside(partial(_outside, reading.place)))
+        reader = BodyReader(store, OutsideFiles(partial(_outside, reading.place)))
         placed = place_parts(sides, task.side, task.entries, reader, files_of(store), Path(folder))
         for batch in part_lines(asyncio.run(placed), sides.is_pool, sides.keys, reading.limits):
             yield with_side(task.side, batch)
@@ -200,10 +204,10 @@ def _session(reading: DiffReading) -> Session:
     return Session(reading.limits, folders=[], temp=spark_folder(), ordered=True)
 
 
-def _outside(place: StorePlace, url: str) -> Store:
+def _outside(place: StoreLocation, url: str) -> Store:
     """Files outside the lake are read with the lake's own keys."""
     options = {} if url.startswith("file://") else place.options
-    return StorePlace(url, options).open(clock=SystemClock(), ids=Ids())
+    return StoreLocation(url, options).open(clock=SystemClock(), ids=Ids())
 
 
 def _asked(spark: SparkSession, found: DataFrame, statement: str) -> list[list[Any]]:

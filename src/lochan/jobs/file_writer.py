@@ -18,7 +18,7 @@ from lochan.jobs.messages import TaskMessage, reports_errors
 from lochan.jobs.pool_writer import joined, spark_folder
 from lochan.jobs.target import PutCounter, open_on_executor
 from lochan.pools.object_upload import CONTENT_TYPE
-from lochan.store.place import StorePlace
+from lochan.store.location import StoreLocation
 from lochan.store.protocol import Store
 from lochan.versioning.bodies.write import Bodies
 from lochan.versioning.open_repository import OpenRepository
@@ -34,7 +34,7 @@ _ONE_BLOCK = 1 << 62  # so that whoever reads Parquet reads the file where it li
 class FilesTarget:
     """May be pickled."""
 
-    place: StorePlace
+    place: StoreLocation
     repository_id: str
     mint: int  # folded before any task wrote a byte (G1)
     prefix: str  # of the files' paths
@@ -51,7 +51,7 @@ class FilesTarget:
         )
 
 
-async def files_target(repository: OpenRepository, place: StorePlace, prefix: str) -> FilesTarget:
+async def files_target(repository: OpenRepository, place: StoreLocation, prefix: str) -> FilesTarget:
     """To be made before the first task starts. Raises Refused, Invalid."""
     about = repository.repository
     if about.kind == POOL:

@@ -30,8 +30,8 @@ from lochan.tree.diff import diff
 from lochan.tree.tree import Tree
 from lochan.versioning import bulk
 from lochan.versioning.graph import LookUp, by_generation, only_left
-from lochan.versioning.joins import On
-from lochan.versioning.moving import NOTHING, Plan, Said, move
+from lochan.versioning.head_moves import NOTHING, CommitMessage, MovePlan, move
+from lochan.versioning.history_join import MoveBase
 from lochan.versioning.open_repository import OpenRepository
 
 JOB, BATCH = "lochan-job", "lochan-batch"  # in a commit's metadata, on somebody's disk
@@ -109,7 +109,7 @@ async def land(
     repository: OpenRepository,
     branch: str,
     messages: Iterable[TaskMessage],
-    said: Said = NOTHING,
+    said: CommitMessage = NOTHING,
     *,
     actor: Actor,
     once: BatchName | None = None,
@@ -125,7 +125,7 @@ async def land(
     if not done.entries and not replace:
         return LandResult("", faults=done.faults, first_faults=done.first_faults)
 
-    async def compute(on: On) -> Plan:
+    async def compute(on: MoveBase) -> MovePlan:
         found = None if once is None else found_again(repository.folded().recorded, on.id, once)
         if found is not None:
             raise _Again(found)
@@ -133,7 +133,7 @@ async def land(
             await guard.check(repository, branch, on.id, under)
         tree = await _tree(repository, on, done.entries, under if replace else None)
         message = f"{why.capitalize()} {done.rows:,} row{'' if done.rows == 1 else 's'}"
-        return Plan(tree, (on.id,), message, new=new(done.entries))
+        return MovePlan(tree, (on.id,), message, new=new(done.entries))
 
     if once is not None:
         said = said._replace(metadata=_with(said.metadata, once.metadata()))
@@ -184,7 +184,7 @@ class _Again(Exception):
         self.commit = commit
 
 
-async def _tree(repository: OpenRepository, on: On, entries: tuple[Entry, ...], replaced: str | None) -> Tree:
+async def _tree(repository: OpenRepository, on: MoveBase, entries: tuple[Entry, ...], replaced: str | None) -> Tree:
     if replaced is None:
         return await swapped(repository, on, Swap((), entries))
     tree = await repository.tree(on.head)

@@ -8,8 +8,8 @@ import msgspec
 
 from lochan.errors import Ambiguous, LochanError, NotFound
 from lochan.formats.job import PREFIX, RUNNING, JobRecord, decode, id_of, path_of
+from lochan.store.checked_reads import get_decoded
 from lochan.store.protocol import Store
-from lochan.store.reread import get_decoded
 
 LOST = "lost"
 LOST_S = 60.0  # many beats; clocks of machines may differ by some seconds

@@ -38,9 +38,9 @@ from lochan.formats.job import (
 )
 from lochan.formats.record import Actor
 from lochan.ids import Ids
-from lochan.store.counting import counts_of
+from lochan.store.checked_reads import get_decoded
+from lochan.store.counts import counts_of
 from lochan.store.protocol import Store
-from lochan.store.reread import get_decoded
 
 if TYPE_CHECKING:
     from lochan.jobs.job_commit import LandResult

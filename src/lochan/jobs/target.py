@@ -14,8 +14,8 @@ from lochan.ids import Ids
 from lochan.jobs.messages import TaskMessage
 from lochan.pools.object_upload import ObjectWriter
 from lochan.pools.settings import settings_of
-from lochan.store.counting import CountingStore, Counts
-from lochan.store.place import StorePlace
+from lochan.store.counts import CountingStore, RequestCounts
+from lochan.store.location import StoreLocation
 from lochan.store.protocol import Store
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.repositories import POOL
@@ -27,7 +27,7 @@ TASK_MEMORY_BYTES = 512 << 20
 class PoolTarget:
     """May be pickled; what opens the store is never printed."""
 
-    place: StorePlace
+    place: StoreLocation
     repository_id: str
     settings: PoolSettings
     mint: int  # folded before any task wrote a byte (G1)
@@ -41,7 +41,7 @@ class PoolTarget:
         return ObjectWriter(store, self.repository_id, self.mint, clock=clock, ids=ids)
 
 
-def open_on_executor(place: StorePlace, clock: Clock, ids: Ids) -> Store:
+def open_on_executor(place: StoreLocation, clock: Clock, ids: Ids) -> Store:
     """On an executor. Raises Refused where its machine has no such folder."""
     try:
         return place.open(clock=clock, ids=ids)
@@ -53,7 +53,7 @@ def open_on_executor(place: StorePlace, clock: Clock, ids: Ids) -> Store:
 
 
 async def pool_target(
-    repository: OpenRepository, place: StorePlace, branch: str, *, memory_bytes: int = TASK_MEMORY_BYTES
+    repository: OpenRepository, place: StoreLocation, branch: str, *, memory_bytes: int = TASK_MEMORY_BYTES
 ) -> PoolTarget:
     """To be made before the first task starts. Raises Refused for a repository that is no pool, NotFound for a branch
     that is not there: before anything is written."""
@@ -76,7 +76,7 @@ class PutCounter:
     """
 
     def __init__(self, store: Store) -> None:
-        self._counts = Counts()
+        self._counts = RequestCounts()
         self._told = 0
         self.store = CountingStore(store, self._counts)  # to put through
 

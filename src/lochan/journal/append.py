@@ -8,26 +8,28 @@ from lochan.clock import Clock
 from lochan.errors import AlreadyExists, Corrupt, DiskFull, FutureFormat, Mistake, Retry, Transient, Unknown
 from lochan.failpoints import fp
 from lochan.formats import record as records
-from lochan.formats.record import Sealed
+from lochan.formats.record import SealedRecord
 from lochan.ids import Ids
-from lochan.journal.rules import RULES, Rules
+from lochan.journal.rules import RULES, JournalRules
 from lochan.journal.slots import Slots
 from lochan.journal.state import State
-from lochan.journal.tail import Tail, ends_early
+from lochan.journal.tail import JournalTail, ends_early
 
 _PAUSE_MIN_S = 0.02
 _PAUSE_MAX_S = 2.0
 
 
 class Appender:
-    def __init__(self, slots: Slots, tail: Tail[State], clock: Clock, ids: Ids, rules: Rules = RULES) -> None:
+    def __init__(
+        self, slots: Slots, tail: JournalTail[State], clock: Clock, ids: Ids, rules: JournalRules = RULES
+    ) -> None:
         self._slots = slots
         self._tail = tail
         self._clock = clock
         self._ids = ids
         self._rules = rules
 
-    async def append(self, sealed: Sealed, deadline: float, *, in_doubt: bool = False) -> bool:
+    async def append(self, sealed: SealedRecord, deadline: float, *, in_doubt: bool = False) -> bool:
         """True: this record is decided at its number; False: another one is. Raises Unknown if neither could be found
         out by `deadline` (boot time), or DiskFull or a Mistake if it is certain that nothing was created.
         `in_doubt`: an earlier call for the same record ended in Unknown."""
@@ -54,7 +56,7 @@ class Appender:
             await self._clock.sleep(pause * (0.5 + self._ids.fraction()))
             pause = min(pause * 2, _PAUSE_MAX_S)
 
-    async def _try(self, sealed: Sealed) -> bool | None:
+    async def _try(self, sealed: SealedRecord) -> bool | None:
         """One put and what follows from its answer; None: still open."""
         number = sealed.record.number
         asked = self._tail.now()
@@ -74,7 +76,7 @@ class Appender:
         except (DiskFull, Mistake) as error:  # the put is out, and only looking is refused: that decides nothing (J2)
             raise Unknown(f"record {number} cannot be read back: {error}") from error
 
-    async def _look(self, sealed: Sealed, created: bool, asked: float) -> bool | None:
+    async def _look(self, sealed: SealedRecord, created: bool, asked: float) -> bool | None:
         """Whose record is decided at that number; None: still open."""
         number = sealed.record.number
         data = None if created else await self._slots.read(number)
@@ -88,7 +90,7 @@ class Appender:
             return True
         return None if data is None else self._is_ours(data, sealed)
 
-    def _is_ours(self, data: bytes, sealed: Sealed) -> bool | None:
+    def _is_ours(self, data: bytes, sealed: SealedRecord) -> bool | None:
         try:
             found = records.decode(data, f"record {sealed.record.number} of {self._slots.name}")
         except Corrupt:  # perhaps only on the way: it says nothing about whose record is there

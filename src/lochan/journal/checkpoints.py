@@ -11,13 +11,13 @@ from lochan.failpoints import fp
 from lochan.formats import checkpoint as checkpoints
 from lochan.formats.checkpoint import Checkpoint
 from lochan.journal.state import Schema, State
+from lochan.store.checked_reads import get_decoded
 from lochan.store.protocol import Store
-from lochan.store.reread import get_decoded
 
 _DIGITS = 20
 
 
-class Found(NamedTuple):
+class FoundCheckpoint(NamedTuple):
     number: int
     modified: float  # by the store's clock
 
@@ -48,12 +48,12 @@ class Checkpoints:
             return  # another process was first; any one will do
         fp("checkpoint.after_put")
 
-    async def found(self) -> list[Found]:
+    async def found(self) -> list[FoundCheckpoint]:
         listed = []
         async for stat in self._store.list(self._folder):
             name = stat.path.removeprefix(self._folder)
             if len(name) == _DIGITS and name.isdigit():
-                listed.append(Found(int(name), stat.modified))
+                listed.append(FoundCheckpoint(int(name), stat.modified))
         return listed
 
     async def delete(self, number: int) -> None:

@@ -2,13 +2,9 @@
 
 from collections.abc import Sequence
 
-from lochan.formats import access_events as access
 from lochan.formats import collection_events as collection
-from lochan.formats import guard_events as guard
 from lochan.formats import lake_events as lake
-from lochan.formats import refs_events as refs
 from lochan.formats import repository_events as repository
-from lochan.formats import stash_events as stash
 from lochan.formats import upload_events as upload
 from lochan.formats import workspace_events as workspace
 from lochan.formats.commit import Commit
@@ -36,10 +32,10 @@ def _repository(event: Event) -> str:
             return f"renamed repository {event.id} to {event.to}"
         case lake.RepositoryDeleted():
             return f"deleted repository {event.id}"
-        case guard.ProtectionSet():
+        case repository.ProtectionSet():
             patterns = ", ".join(rule.pattern for rule in event.rules)
             return f"protected branches: {patterns}" if patterns else "lifted the protection of all branches"
-        case guard.ReadOnlySet():
+        case repository.ReadOnlySet():
             return "made the repository read-only" if event.on else "made the repository writable"
         case collection.Opened():
             return f"opened {event.kind} {event.id}"
@@ -58,48 +54,48 @@ def _repository(event: Event) -> str:
 
 def _ref(event: Event) -> str:
     match event:
-        case refs.Sealed():
+        case repository.Sealed():
             return f"began a commit of {event.branch}"
-        case refs.Committed():
+        case repository.Committed():
             then = f", then {_commit(event.then)}" if event.then is not None else ""
             return f"committed {event.branch}: {_commit(event.commit)}{then}"
-        case refs.Moved():
+        case repository.Moved():
             what = _commit(event.commits[-1]) if event.commits else event.target[:_DIGITS]
             if event.workspace:
                 return f"committed workspace {event.workspace} to {event.branch}: {what}"
             return f"{event.why or 'move'} on {event.branch}: {what}"
-        case refs.Turned():
+        case repository.Turned():
             return f"queued for {event.branch}"
-        case refs.TurnOver():
+        case repository.TurnOver():
             return f"left the queue for {event.branch}"
-        case refs.BranchCreated():
+        case repository.BranchCreated():
             return f"created branch {event.name} at {event.commit[:_DIGITS]}"
-        case refs.BranchDeleted():
+        case repository.BranchDeleted():
             return f"deleted branch {event.name}"
-        case refs.BranchRestored():
+        case repository.BranchRestored():
             return f"restored branch {event.name}"
-        case refs.BranchRenamed():
+        case repository.BranchRenamed():
             return f"renamed branch {event.name} to {event.to}"
-        case refs.TagCreated():
+        case repository.TagCreated():
             return f"created tag {event.name} at {event.commit[:_DIGITS]}"
-        case refs.TagDeleted():
+        case repository.TagDeleted():
             return f"deleted tag {event.name}"
-        case stash.Stashed():
+        case repository.Stashed():
             return f"stashed the changes of {event.branch}{_message(event.message)}"
-        case stash.Popped():
+        case repository.Popped():
             return f"popped stash {event.stash} onto {event.branch}"
-        case stash.StashDropped():
+        case repository.StashDropped():
             return f"dropped stash {event.stash}"
     return ""
 
 
 def _object(event: Event) -> str:
     match event:
-        case refs.Staged():
+        case repository.Staged():
             return f"on {event.branch}: {_changes(event.puts, event.deletes)}"
-        case refs.RunsStaged():
+        case repository.RunsStaged():
             return f"on {event.branch}: changed {sum(run.count for run in event.runs):,} objects at once"
-        case refs.Compacted():
+        case repository.Compacted():
             return f"compacted what is staged on {event.branch}"
         case upload.UploadOpened():
             return f"began an upload of {event.branch}/{event.path}"
@@ -124,23 +120,23 @@ def _object(event: Event) -> str:
 
 def _access(event: Event) -> str:
     match event:
-        case access.AdminCreated():
+        case lake.AdminCreated():
             return f"created the first administrator {event.user}, with key {event.key}"
-        case access.UserCreated():
+        case lake.UserCreated():
             return f"created user {event.name}"
-        case access.UserDeleted():
+        case lake.UserDeleted():
             return f"deleted user {event.name}"
-        case access.KeyCreated():
+        case lake.KeyCreated():
             return f"created key {event.id} for {event.user}"
-        case access.KeyRevoked():
+        case lake.KeyRevoked():
             return f"revoked key {event.id}"
-        case access.PolicyPut():
+        case lake.PolicyPut():
             return f"put policy {event.name}"
-        case access.PolicyDeleted():
+        case lake.PolicyDeleted():
             return f"deleted policy {event.name}"
-        case access.PolicyAttached():
+        case lake.PolicyAttached():
             return f"attached policy {event.policy} to {event.principal}"
-        case access.PolicyDetached():
+        case lake.PolicyDetached():
             return f"detached policy {event.policy} from {event.principal}"
     return ""
 

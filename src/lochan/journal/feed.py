@@ -6,14 +6,55 @@ by a little.
 
 import heapq
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from lochan.clock import Clock
+from lochan.formats import event_types
+from lochan.formats.record import SealedRecord
+from lochan.journal.event_text import describe
 from lochan.journal.journal import Journal
-from lochan.journal.lines import EventLine, lines
 
 _FOLLOW_PAUSE_S = 0.5
 
 OpenJournals = Callable[[], Awaitable[Sequence[Journal]]]
+
+
+@dataclass(frozen=True, slots=True)
+class EventLine:
+    """One event, with everything that is known of it."""
+
+    number: int  # the logical time: of two events of one journal, the later has the larger
+    index: int  # its place in the record
+    time: int  # wall, microseconds since 1970
+    user: str
+    client: str
+    source: str
+    repository: str  # id, or _lake
+    type: str
+    payload: dict[str, Any]  # the event's fields by name, without secrets
+    text: str  # one line that says what happened
+    author: str = ""  # whom the user says to speak for, if anybody
+
+
+async def read_events(
+    open: OpenJournals, clock: Clock, *, last: int | None = None, after: int | None = None, follow: bool = False
+) -> AsyncIterator[EventLine]:
+    """The newest come last. Either the `last` so many of all the journals, or those of records `after` a number, for
+    which there must be one journal only; with `follow`, also those to come."""
+    if after is not None:
+        (journal,) = await open()
+        seen = {journal.journal: after}
+        if not follow:
+            async for line in events_after(journal, after):
+                yield line
+    else:
+        found, seen = await last_events(await open(), last)
+        for line in found:
+            yield line
+    if follow:
+        async for line in follow_events(open, seen, clock):
+            yield line
 
 
 async def last_events(journals: Sequence[Journal], count: int | None) -> tuple[list[EventLine], dict[str, int]]:
@@ -47,3 +88,25 @@ async def _tail(journal: Journal, count: int | None) -> list[EventLine]:
     """A record holds one event at least, so the last `count` records hold all that are wanted."""
     after = 0 if count is None else max(0, (await journal.fresh()).number - count)
     return [line async for line in events_after(journal, after)]
+
+
+def lines(sealed: SealedRecord) -> list[EventLine]:
+    """The events of a record."""
+    record = sealed.record
+    changes = ((entry, change) for entry in record.entries for change in entry.changes)
+    return [
+        EventLine(
+            record.number,
+            index,
+            record.time,
+            entry.actor.user,
+            entry.actor.client,
+            entry.actor.source,
+            record.journal,
+            change.type,
+            event_types.named(change),
+            describe(event_types.read(change), change.type),
+            entry.actor.author,
+        )
+        for index, (entry, change) in enumerate(changes)
+    ]

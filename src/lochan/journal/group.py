@@ -18,14 +18,14 @@ from lochan.failpoints import fp
 from lochan.formats import events
 from lochan.formats import record as records
 from lochan.formats.events import Event
-from lochan.formats.record import Actor, Change, Entry, Record, Sealed
+from lochan.formats.record import Actor, Record, RecordChange, RecordEntry, SealedRecord
 from lochan.ids import Ids
 from lochan.journal.append import Appender
-from lochan.journal.keys import Done
+from lochan.journal.keys import KeyedResult
 from lochan.journal.request_key import CarriedOut, KeyedActor, without_key
-from lochan.journal.rules import NEVER, RULES, Anchor, Rules
+from lochan.journal.rules import NEVER, RULES, Anchor, JournalRules
 from lochan.journal.state import State
-from lochan.journal.tail import Tail
+from lochan.journal.tail import JournalTail
 
 if TYPE_CHECKING:
     import asyncio  # who only reads a local lake never waits, and spares itself the event loop: 20 ms of a command
@@ -34,7 +34,7 @@ RECORD_BYTES_TARGET = 256 * 1024  # a record is closed when it reaches this; mor
 ENTRY_BYTES_MAX = 4 * 1024 * 1024
 
 
-class Request(msgspec.Struct, frozen=True, eq=False):
+class AppendRequest(msgspec.Struct, frozen=True, eq=False):
     """What somebody wants of the journal."""
 
     actor: Actor
@@ -47,7 +47,7 @@ class Request(msgspec.Struct, frozen=True, eq=False):
 
 
 class _Waiting(msgspec.Struct, eq=False):
-    request: Request
+    request: AppendRequest
     future: asyncio.Future[Any]
     failure: Exception | None = None  # set by a check; given out when the append is decided
     result: Any = None
@@ -73,7 +73,7 @@ class _Waiting(msgspec.Struct, eq=False):
 class GroupCommit:
     def __init__(
         self,
-        tail: Tail[State],
+        tail: JournalTail[State],
         appender: Appender,
         clock: Clock,
         ids: Ids,
@@ -81,7 +81,7 @@ class GroupCommit:
         writer: str,
         hold_s: float = 0.0,
         patience_s: float = 30.0,
-        rules: Rules = RULES,
+        rules: JournalRules = RULES,
         appended: Callable[[int], None] = lambda number: None,
     ) -> None:
         self._tail = tail
@@ -95,9 +95,9 @@ class GroupCommit:
         self._appended = appended
         self._queue: deque[_Waiting] = deque()
         self._draining: asyncio.Task[None] | None = None
-        self._doubt: Sealed | None = None  # a record whose outcome was never found out
+        self._doubt: SealedRecord | None = None  # a record whose outcome was never found out
 
-    async def submit(self, request: Request) -> Any:
+    async def submit(self, request: AppendRequest) -> Any:
         """Durable when it returns. Raises what `decide` raised, Unknown, or Transient if nothing was sent."""
         import asyncio
 
@@ -105,7 +105,7 @@ class GroupCommit:
         self.enqueue(request, future)
         return await future
 
-    def enqueue(self, request: Request, future: asyncio.Future[Any]) -> None:
+    def enqueue(self, request: AppendRequest, future: asyncio.Future[Any]) -> None:
         """As `submit`: what that returns or raises is the future's."""
         self._queue.append(_Waiting(request, future))
         if self._draining is None:
@@ -188,13 +188,13 @@ class GroupCommit:
             return rest
         return await self._after_lost_race(accepted + refused, rest)
 
-    def _adopt(self, sealed: Sealed, draft: State) -> None:
+    def _adopt(self, sealed: SealedRecord, draft: State) -> None:
         """Our own append is decided: take it in, unless a reader of this process has folded it meanwhile."""
         if self._tail.next == sealed.record.number:
             draft.join()
             self._tail.state.number, self._tail.state.digest = sealed.record.number, sealed.digest
 
-    async def _append(self, sealed: Sealed, deadline: float) -> bool:
+    async def _append(self, sealed: SealedRecord, deadline: float) -> bool:
         try:
             return await self._appender.append(sealed, deadline)
         except Unknown as error:
@@ -234,11 +234,11 @@ class GroupCommit:
 
     def _check(
         self, batch: list[_Waiting], draft: State, time: int
-    ) -> tuple[list[_Waiting], list[_Waiting], list[_Waiting], list[Entry]]:
+    ) -> tuple[list[_Waiting], list[_Waiting], list[_Waiting], list[RecordEntry]]:
         """J3: in order, each against the state with the earlier ones; and anew after every lost race."""
         accepted: list[_Waiting] = []
         refused: list[_Waiting] = []  # and those that were carried out before: they need no record
-        entries: list[Entry] = []
+        entries: list[RecordEntry] = []
         size, number = 0, self._tail.next
         for position, one in enumerate(batch):
             if size >= RECORD_BYTES_TARGET:
@@ -246,7 +246,7 @@ class GroupCommit:
             one.failure = None
             try:
                 entry = self._entry(one.request, draft, time)
-                if isinstance(entry, Done):
+                if isinstance(entry, KeyedResult):
                     one.result = entry.result
                     refused.append(one)
                     continue
@@ -260,7 +260,7 @@ class GroupCommit:
             entries.append(entry)
         return accepted, refused, [], entries
 
-    def _entry(self, request: Request, draft: State, time: int) -> Entry | Done:
+    def _entry(self, request: AppendRequest, draft: State, time: int) -> RecordEntry | KeyedResult:
         """J8 before all else: a re-sent request must not be judged by the state that it made itself."""
         actor, key, fingerprint, carried = request.actor, request.key, request.fingerprint, False
         is_new = isinstance(actor, KeyedActor) and actor.is_new
@@ -270,7 +270,7 @@ class GroupCommit:
             actor = without_key(actor)
         if key and self._rules.checks_keys_at_append():
             try:
-                done = draft.keys.look_up(Entry(actor, key, fingerprint, (), request.pending), time)
+                done = draft.keys.look_up(RecordEntry(actor, key, fingerprint, (), request.pending), time)
             except Unknown:
                 if not carried or not is_new:
                     raise
@@ -287,9 +287,9 @@ class GroupCommit:
         changes = tuple([events.change(event) for event in decided])
         if _size(changes) > ENTRY_BYTES_MAX:
             raise Invalid("this request is too large for one journal record", hint="write it as a run or in parts")
-        return Entry(actor, key, fingerprint, changes, request.pending)
+        return RecordEntry(actor, key, fingerprint, changes, request.pending)
 
-    def _seal(self, entries: list[Entry], time: int) -> Sealed:
+    def _seal(self, entries: list[RecordEntry], time: int) -> SealedRecord:
         state = self._tail.state
         return records.encode(
             Record(
@@ -304,7 +304,7 @@ class GroupCommit:
         )
 
 
-def _size(changes: tuple[Change, ...]) -> int:
+def _size(changes: tuple[RecordChange, ...]) -> int:
     """In bytes."""
     if len(changes) == 1:  # nearly always
         return len(changes[0].payload)

@@ -8,21 +8,20 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from lochan.clock import Clock
 from lochan.errors import Corrupt, LochanError
-from lochan.formats.record import Sealed
+from lochan.formats.record import SealedRecord
 from lochan.ids import Ids
-from lochan.journal.chain import Chain
 from lochan.journal.checkpoints import Checkpoints
-from lochan.journal.rules import RULES, Rules
+from lochan.journal.rules import RULES, JournalRules
 from lochan.journal.slots import Slots
-from lochan.journal.state import Schema, State
-from lochan.journal.tail import Tail
+from lochan.journal.state import Chain, Schema, State
+from lochan.journal.tail import JournalTail
 from lochan.store.protocol import Store
 
 if TYPE_CHECKING:  # what only a writer needs is loaded when something is written
     import asyncio
 
-    from lochan.journal.group import GroupCommit, Request
-    from lochan.journal.trim import Trimmed, Trimmer
+    from lochan.journal.group import AppendRequest, GroupCommit
+    from lochan.journal.trim import Trimmer, TrimResult
 
 CHECKPOINT_EVERY = 256
 _FOLLOW_PAUSE_S = 0.25
@@ -42,7 +41,7 @@ class Settings:
     mirror_s: float = 5.0  # or seconds after the first that is not, whichever is sooner
 
 
-class Behind(Protocol):
+class JournalBehind(Protocol):
     """Somebody who works behind the writer: the mirror, where the journal is not in the bucket itself."""
 
     def appended(self, number: int) -> None: ...
@@ -61,13 +60,13 @@ class Journal:
         ids: Ids,
         settings: Settings,
         state: State,
-        rules: Rules = RULES,
-        behind: Behind | None = None,
+        rules: JournalRules = RULES,
+        behind: JournalBehind | None = None,
     ) -> None:
         self.journal = journal
         self.schema = schema
         self.slots = slots
-        self.tail: Tail[State] = Tail(slots, state, clock, rules)
+        self.tail: JournalTail[State] = JournalTail(slots, state, clock, rules)
         self.checkpoints = Checkpoints(store, journal)
         self._store = store
         self._clock = clock
@@ -90,8 +89,8 @@ class Journal:
         clock: Clock,
         ids: Ids,
         settings: Settings | None = None,
-        rules: Rules = RULES,
-        behind: Behind | None = None,
+        rules: JournalRules = RULES,
+        behind: JournalBehind | None = None,
     ) -> Journal:
         """A cold start: the newest checkpoint that can be read. The first read or write brings it up to date."""
         state = await Checkpoints(store, journal).newest_state(schema, journal)
@@ -106,18 +105,18 @@ class Journal:
         """Every write that was acknowledged before this call, by any process, is in it. Use before the next await."""
         return await self.tail.fresh()
 
-    async def submit(self, request: Request) -> Any:
+    async def submit(self, request: AppendRequest) -> Any:
         """Durable when it returns; see GroupCommit.submit."""
         return await self._writer().submit(request)
 
-    def enqueue(self, request: Request, future: asyncio.Future[Any]) -> None:
+    def enqueue(self, request: AppendRequest, future: asyncio.Future[Any]) -> None:
         """As `submit`, for who waits for `future` already."""
         self._writer().enqueue(request, future)
 
-    async def records(self, after: int = 0, *, follow: bool = False) -> AsyncIterator[Sealed]:
+    async def records(self, after: int = 0, *, follow: bool = False) -> AsyncIterator[SealedRecord]:
         """Every record with a number above `after`, in order; with `follow`, also those to come."""
         chain = Chain(self.journal, after, None)
-        tail = Tail(self.slots, chain, self._clock, self._rules)
+        tail = JournalTail(self.slots, chain, self._clock, self._rules)
         while True:
             at_tail = await tail.advance()
             for sealed in chain.take():
@@ -137,7 +136,7 @@ class Journal:
         await self.checkpoints.write(checkpoint)
         return checkpoint.number
 
-    async def trim(self) -> Trimmed:
+    async def trim(self) -> TrimResult:
         """Full groups become segments, their slots and old checkpoints go. Safe beside everybody else."""
         return await self._trimmer().trim()
 

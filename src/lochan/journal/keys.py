@@ -9,35 +9,35 @@ from typing import Any, NamedTuple
 import msgspec
 
 from lochan.errors import Invalid, KeyReused, Unknown
-from lochan.formats.record import Entry
+from lochan.formats.record import RecordEntry
 from lochan.ids import key_time
-from lochan.journal.rules import RULES, Rules
-from lochan.journal.table import Table
+from lochan.journal.rules import RULES, JournalRules
+from lochan.journal.table import FoldTable
 
 # Part of the fold, and so the same in every process: a lake's history decides what is remembered, not a setting.
 KEPT_PER_USER = 4_096
 
 
-class Known(msgspec.Struct, frozen=True, array_like=True):
+class KnownKey(msgspec.Struct, frozen=True, array_like=True):
     fingerprint: bytes
     time: int  # when the key was made; for a foreign key, when its record was
     result: Any
     pending: bool
 
 
-class Done(NamedTuple):
+class KeyedResult(NamedTuple):
     """The request was carried out before; this is what it gave."""
 
     result: Any
 
 
 class Keys:
-    def __init__(self, kept: int = KEPT_PER_USER, rules: Rules = RULES) -> None:
-        self._users: Table[str, _UserKeys] = Table()
+    def __init__(self, kept: int = KEPT_PER_USER, rules: JournalRules = RULES) -> None:
+        self._users: FoldTable[str, _UserKeys] = FoldTable()
         self._kept = kept
         self._rules = rules
 
-    def look_up(self, entry: Entry, record_time: int) -> Done | None:
+    def look_up(self, entry: RecordEntry, record_time: int) -> KeyedResult | None:
         """None: not seen before, carry it out. Raises KeyReused, Unknown (too old to tell) or Invalid."""
         user = self._users.get(entry.actor.user)
         known = user.known.get(entry.key) if user else None
@@ -48,7 +48,7 @@ class Keys:
                     hint="take a new key for a new request",
                 )
             closes = known.pending and not entry.pending
-            return None if closes else Done(known.result)
+            return None if closes else KeyedResult(known.result)
         made = key_time(entry.key)
         if made is None:
             return None
@@ -61,11 +61,11 @@ class Keys:
             raise Invalid(f"idempotency key {entry.key!r} was made in the future", hint="set the clock of the client")
         return None
 
-    def remember(self, entry: Entry, record_time: int, result: Any) -> None:
+    def remember(self, entry: RecordEntry, record_time: int, result: Any) -> None:
         user = self._own(entry.actor.user)
         made = key_time(entry.key)
         time = record_time if made is None else made
-        user.known[entry.key] = Known(entry.fingerprint, time, result, entry.pending)
+        user.known[entry.key] = KnownKey(entry.fingerprint, time, result, entry.pending)
         if len(user.known) > 2 * self._kept:
             user.evict(len(user.known) - self._kept)
 
@@ -96,7 +96,7 @@ class Keys:
 class _UserKeys:
     __slots__ = ("floor", "known", "owner")
 
-    def __init__(self, known: dict[str, Known], floor: int, owner: Keys) -> None:
+    def __init__(self, known: dict[str, KnownKey], floor: int, owner: Keys) -> None:
         self.known = known
         self.floor = floor
         self.owner = owner
@@ -109,4 +109,4 @@ class _UserKeys:
             self.floor = max(self.floor, time)
 
 
-_decoder = msgspec.msgpack.Decoder(dict[str, tuple[int, dict[str, Known]]])
+_decoder = msgspec.msgpack.Decoder(dict[str, tuple[int, dict[str, KnownKey]]])

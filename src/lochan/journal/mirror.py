@@ -20,21 +20,20 @@ from lochan.failpoints import fp
 from lochan.formats import frame
 from lochan.formats import record as records
 from lochan.formats import segment as segments
-from lochan.formats.record import GENESIS, Sealed
+from lochan.formats.record import GENESIS, SealedRecord
 from lochan.formats.segment import Segment
-from lochan.journal.chain import Chain
 from lochan.journal.slots import GROUP, ObjectSlots, Slots
-from lochan.journal.state import Alarm
-from lochan.journal.tail import Tail, read_segment
+from lochan.journal.state import Alarm, Chain
+from lochan.journal.tail import JournalTail, read_segment
+from lochan.store.checked_reads import get_decoded
 from lochan.store.protocol import Store
-from lochan.store.reread import get_decoded
 
 _DIGITS = 20
 _RESTORE = "restore its file from a copy of the lake"
 _TWO_DATABASES = "the database was restored from an old copy, or two databases were used for one lake"
 
 
-class Mirrored(NamedTuple):
+class MirrorResult(NamedTuple):
     segments: int  # made by this call
     records: int  # mirrored by this call
     upto: int  # the last number that the bucket holds
@@ -62,14 +61,14 @@ class Mirror:
     def name(self) -> str:
         return self._slots.name
 
-    async def mirror(self) -> Mirrored:
+    async def mirror(self) -> MirrorResult:
         """Bring the bucket up to the journal's tail. Idempotent, and safe beside writers, trimmers and other mirrors.
         Raises Corrupt if the bucket holds what the database does not: a restored database has forgotten something."""
         async with self._turn:
             began = held = self._held or await self._find()
             await check_holds(self._slots, held.upto, held.digest, f"its mirror {self._files.name}")
             chain = Chain(self._journal, self._start(held.group) - 1, held.before)
-            tail = Tail(self._slots, chain, self._clock)
+            tail = JournalTail(self._slots, chain, self._clock)
             full = True
             while full:
                 last = (held.group + 1) * self._slots.group - 1
@@ -79,9 +78,9 @@ class Mirror:
                 full = chain.number == last
                 held = await (self._keep_group(held, read) if full else self._keep_tail(held, read))
                 self._held = held
-            return Mirrored(held.group - began.group, held.upto - began.upto, held.upto)
+            return MirrorResult(held.group - began.group, held.upto - began.upto, held.upto)
 
-    async def _keep_group(self, held: _Held, read: list[Sealed]) -> _Held:
+    async def _keep_group(self, held: _Held, read: list[SealedRecord]) -> _Held:
         segment = _packed(held.group, read)
         fp("mirror.before_segment")
         await self._files.put(self._files.segment_path(held.group), segment)
@@ -92,7 +91,7 @@ class Mirror:
         last = read[-1]
         return _Held(held.group + 1, last.digest, last.record.number, last.digest)
 
-    async def _keep_tail(self, held: _Held, read: list[Sealed]) -> _Held:
+    async def _keep_tail(self, held: _Held, read: list[SealedRecord]) -> _Held:
         new = [sealed for sealed in read if sealed.record.number > held.upto]
         if not new:
             return held
@@ -198,7 +197,7 @@ class Mirroring:
             self._alarm(f"{self._mirror.name} is behind in the bucket, and nothing else has failed: {error}")
 
 
-async def read_mirror(store: Store, journal: str, *, group: int = GROUP) -> AsyncIterator[Sealed]:
+async def read_mirror(store: Store, journal: str, *, group: int = GROUP) -> AsyncIterator[SealedRecord]:
     """The journal from the bucket alone, link by link, as far as it was mirrored. Raises Corrupt."""
     files = _Files(store, journal, group)
     chain = Chain(journal, 0, GENESIS)
@@ -320,11 +319,11 @@ class _Files:
         fp("mirror.deleted_batch")
 
 
-def _packed(group: int, read: list[Sealed]) -> Segment:
+def _packed(group: int, read: list[SealedRecord]) -> Segment:
     return Segment(group, read[0].record.number, tuple(sealed.data for sealed in read))
 
 
-def _unpacked(segment: Segment, after: int, name: str) -> Iterator[Sealed]:
+def _unpacked(segment: Segment, after: int, name: str) -> Iterator[SealedRecord]:
     for number, data in enumerate(segment.records, segment.first):
         if number > after:
             yield records.decode(data, f"record {number} of {name}")

@@ -11,12 +11,12 @@ from lochan.formats.lake_file import LakeFile
 from lochan.ids import Ids
 from lochan.journal.journal import Journal, Settings
 from lochan.journal.slots import GROUP, ObjectSlots, Slots
-from lochan.journal.state import Alarm, Part, Schema
+from lochan.journal.state import Alarm, Schema, StatePart
 from lochan.store.protocol import Store
 
 if TYPE_CHECKING:  # loaded only for a lake that has its journals there
     from lochan.journal.postgres import PostgresConnection
-    from lochan.journal.trim import Trimmed
+    from lochan.journal.trim import TrimResult
 
 JOURNALS = ("store", "postgres")
 
@@ -54,7 +54,7 @@ class Journals:
         if self._file.journal == "postgres":
             await self._connection().register(self._file.lake)
 
-    async def open(self, journal: str, parts: tuple[type[Part], ...]) -> Journal:
+    async def open(self, journal: str, parts: tuple[type[StatePart], ...]) -> Journal:
         schema = Schema(*parts, alarm=self._alarm)
         slots = await self._slots(journal)
         if self._file.journal == "postgres":
@@ -74,7 +74,7 @@ class Journals:
         bucket = ObjectSlots(self._store, journal, aged=False, group=self._group)
         return PostgresSlots(database, self._file.lake, journal, bucket)
 
-    async def trim(self, journal: str, parts: tuple[type[Part], ...]) -> Trimmed:
+    async def trim(self, journal: str, parts: tuple[type[StatePart], ...]) -> TrimResult:
         """Of one that nobody here has open. Where there is nothing to do, that is found out without a fold."""
         from lochan.journal.trim import NOTHING, has_work
 

@@ -31,7 +31,7 @@ from lochan.errors import (
     Unavailable,
 )
 from lochan.failpoints import fp
-from lochan.journal.slots import Listed, ObjectSlots
+from lochan.journal.slots import ObjectSlots, SlotListing
 
 URL_SETTING = "set journal.postgres.url, or LOCHAN_JOURNAL__POSTGRES__URL: postgresql://user:password@host/database"
 
@@ -108,7 +108,7 @@ class PostgresSlots:
         found: int | None = rows[0][0]
         return found
 
-    async def listed(self, below: int) -> AsyncIterator[Listed]:
+    async def listed(self, below: int) -> AsyncIterator[SlotListing]:
         after = 0
         while True:
             rows = await self._database.read(
@@ -117,7 +117,7 @@ class PostgresSlots:
                 (*self._key, after, below, _LISTED_AT_ONCE),
             )
             for number, modified in rows:
-                yield Listed(number, modified)
+                yield SlotListing(number, modified)
             if len(rows) < _LISTED_AT_ONCE:
                 return
             after = rows[-1][0]

@@ -25,7 +25,7 @@ class KeyedActor(Actor, frozen=True, array_like=True):
 
 
 class CarriedOut(LochanError):
-    """The request was carried out before, and this is what it gave. Caught by `versioning.once`."""
+    """The request was carried out before, and this is what it gave. Caught by `versioning.idempotency`."""
 
     kind: ClassVar[str] = "conflict"
 

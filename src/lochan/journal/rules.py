@@ -1,24 +1,24 @@
 """The rules that keep a journal safe, each a decision of one or two lines, named as in docs/design/0001-journal.md.
 
 They stand apart from the code that acts on them so that each can be read beside its reason, and so that the simulator
-can take one away and show that something breaks. Nothing but the simulator passes any other `Rules` than `RULES`.
+can take one away and show that something breaks. Nothing but the simulator passes others than `RULES`.
 """
 
 from typing import Final, NamedTuple
 
-from lochan.formats.record import Sealed
+from lochan.formats.record import SealedRecord
 
 KEY_AHEAD_MAX_US: Final = 5 * 60 * 1_000_000
 
 
-class Rules:
+class JournalRules:
     # The times of J6. The simulator's day is shorter, which leaves less room for mistakes.
     writer_trust_s = 60.0
     reader_trust_s = 3_600.0
     trim_age_s = 86_400.0
 
     # --- J1: same number, same put-id, same bytes -------------------------------------------------------------------
-    def retried(self, sealed: Sealed) -> Sealed:
+    def retried(self, sealed: SealedRecord) -> SealedRecord:
         """A retry repeats the bytes exactly; requests that came since wait for the next record. Otherwise the first
         try may have landed, and we take it for a rival's, or acknowledge events that are not in it."""
         return sealed
@@ -131,4 +131,4 @@ class Anchor(NamedTuple):
 
 
 NEVER: Final = Anchor(0, float("-inf"))
-RULES: Final = Rules()
+RULES: Final = JournalRules()

@@ -9,6 +9,7 @@ from typing import NamedTuple, Protocol
 
 from lochan.errors import NotFound
 from lochan.failpoints import fp
+from lochan.store.capabilities import AbsenceTest, capability
 from lochan.store.protocol import Store
 
 GROUP = (
@@ -18,7 +19,7 @@ _DIGITS = 20
 _DELETED_AT_ONCE = 16
 
 
-class Listed(NamedTuple):
+class SlotListing(NamedTuple):
     number: int
     modified: float  # by the store's clock
 
@@ -56,7 +57,7 @@ class Slots(Protocol):
     async def first_after(self, number: int) -> int | None:
         """The lowest slot with a greater number, to find a gap; may be stale."""
 
-    def listed(self, below: int) -> AsyncIterator[Listed]:
+    def listed(self, below: int) -> AsyncIterator[SlotListing]:
         """Slots with a number below `below`, for the trimmer; may be stale."""
 
     async def create_segment(self, group: int, data: bytes) -> None:
@@ -79,7 +80,7 @@ class ObjectSlots:
         self._aged = aged
         self._group = group
         # A disk is asked a million times a minute whether there is anything new, and mostly there is not.
-        self._absence: Callable[..., Callable[[], bool]] | None = getattr(store, "absence", None)
+        self._absence = capability(store, AbsenceTest)
         self._end = 0
         self._is_end: Callable[[], bool] = lambda: False
 
@@ -118,7 +119,7 @@ class ObjectSlots:
             return False
         if self._end != number:
             self._end = number
-            self._is_end = self._absence(self.slot_path(number), self.segment_path(number // self._group))
+            self._is_end = self._absence.absence(self.slot_path(number), self.segment_path(number // self._group))
         return self._is_end()
 
     async def delete_many(self, numbers: Sequence[int]) -> None:
@@ -140,19 +141,19 @@ class ObjectSlots:
             return slot.number
         return None
 
-    async def listed(self, below: int) -> AsyncIterator[Listed]:
+    async def listed(self, below: int) -> AsyncIterator[SlotListing]:
         async for slot in self._slots_after(0):
             if slot.number >= below:
                 return
             yield slot
 
-    async def _slots_after(self, number: int) -> AsyncIterator[Listed]:
+    async def _slots_after(self, number: int) -> AsyncIterator[SlotListing]:
         folder = f"{self._prefix}/journal/"
         async for stat in self._store.list(folder, self.slot_path(number)):
             name = stat.path.removeprefix(folder)
             if len(name) != _DIGITS or not name.isdigit():
                 return  # slots sort before everything else in the folder
-            yield Listed(int(name), stat.modified)
+            yield SlotListing(int(name), stat.modified)
 
     async def create_segment(self, group: int, data: bytes) -> None:
         await self._store.put_if_absent(self.segment_path(group), data)

@@ -6,22 +6,23 @@ checks an event before it changes anything, so an event that does not hold leave
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 import msgspec
 
 from lochan.errors import Corrupt, FutureFormat, Invalid, LochanError
 from lochan.formats.checkpoint import Checkpoint
 from lochan.formats.events import Event, Vocabulary
-from lochan.formats.record import GENESIS, Change, Entry, Sealed
-from lochan.journal.chain import check_link
-from lochan.journal.keys import KEPT_PER_USER, Done, Keys
-from lochan.journal.rules import RULES, Rules
+from lochan.formats.record import GENESIS, RecordChange, RecordEntry, SealedRecord
+from lochan.journal.keys import KEPT_PER_USER, KeyedResult, Keys
+from lochan.journal.rules import RULES, JournalRules
+
+_RESTORE = "the journal's files were changed or mixed up; restore them from a copy of the lake"
 
 Alarm = Callable[[str], None]
 
 
-class At(msgspec.Struct, frozen=True):
+class EventPosition(msgspec.Struct, frozen=True):
     """Where an event stands: the number is its logical time, which all events of one record share."""
 
     number: int
@@ -30,14 +31,14 @@ class At(msgspec.Struct, frozen=True):
     version: int = 1  # of the event, as it was written: an older one goes on meaning what it meant
 
 
-class Part(ABC):
+class StatePart(ABC):
     """A piece of the state with its events."""
 
     name: ClassVar[str]  # in checkpoints; on somebody's disk
     events: ClassVar[tuple[type[Event], ...]]
 
     @abstractmethod
-    def apply(self, event: Any, at: At) -> Any:
+    def apply(self, event: Any, at: EventPosition) -> Any:
         """Check, then change. Raises a LochanError with nothing changed if the event does not hold in this state.
         Returns what the request gets to know: plain values, kept with its idempotency key."""
 
@@ -55,14 +56,18 @@ class Part(ABC):
     def load(self, dumped: msgspec.Raw) -> None: ...
 
 
-P = TypeVar("P", bound=Part)
+P = TypeVar("P", bound=StatePart)
 
 
 class Schema:
     """Which parts a journal's state has."""
 
     def __init__(
-        self, *parts: type[Part], rules: Rules = RULES, keys_kept: int = KEPT_PER_USER, alarm: Alarm = lambda _: None
+        self,
+        *parts: type[StatePart],
+        rules: JournalRules = RULES,
+        keys_kept: int = KEPT_PER_USER,
+        alarm: Alarm = lambda _: None,
     ) -> None:
         self.parts = parts
         self.vocabulary = Vocabulary(event for part in parts for event in part.events)
@@ -99,7 +104,13 @@ class State:
     __slots__ = ("digest", "journal", "keys", "number", "parts", "schema")
 
     def __init__(
-        self, schema: Schema, journal: str, parts: dict[type[Part], Part], keys: Keys, number: int, digest: bytes
+        self,
+        schema: Schema,
+        journal: str,
+        parts: dict[type[StatePart], StatePart],
+        keys: Keys,
+        number: int,
+        digest: bytes,
     ) -> None:
         self.schema = schema
         self.journal = journal
@@ -111,7 +122,7 @@ class State:
     def of(self, part: type[P]) -> P:
         return self.parts[part]  # type: ignore[return-value]  # keyed by its own class
 
-    def fold(self, sealed: Sealed) -> None:
+    def fold(self, sealed: SealedRecord) -> None:
         """Take in the next record. Raises Corrupt if it does not continue the chain."""
         record = sealed.record
         check_link(sealed, self.journal, self.number, self.digest)
@@ -125,11 +136,11 @@ class State:
                 self.schema.alarm(f"record {record.number} of {self.journal} holds an invalid event: {error}")
         self.number, self.digest = record.number, sealed.digest
 
-    def apply(self, entry: Entry, number: int, time: int) -> Any:
+    def apply(self, entry: RecordEntry, number: int, time: int) -> Any:
         """Carry out one request: whole or, with an error raised, not at all. Returns its result."""
         if not entry.key:
             return self._apply(entry.changes, number, time, entry.actor.user)
-        if self.schema.rules.checks_keys_in_fold() and isinstance(self.keys.look_up(entry, time), Done):
+        if self.schema.rules.checks_keys_in_fold() and isinstance(self.keys.look_up(entry, time), KeyedResult):
             raise Invalid(f"idempotency key {entry.key!r} was carried out before")
         result = self._apply(entry.changes, number, time, entry.actor.user)
         self.keys.remember(entry, time, result)
@@ -149,17 +160,61 @@ class State:
         parts["keys"] = msgspec.Raw(_encoder.encode(self.keys.dump()))
         return Checkpoint(self.journal, self.number, self.digest, parts)
 
-    def _apply(self, changes: tuple[Change, ...], number: int, time: int, user: str) -> Any:
+    def _apply(self, changes: tuple[RecordChange, ...], number: int, time: int, user: str) -> Any:
         if len(changes) == 1:  # nearly always; a part checks before it changes, so no fork is needed
-            return self._apply_one(changes[0], At(number, time, user, changes[0].version))
+            return self._apply_one(changes[0], EventPosition(number, time, user, changes[0].version))
         fork = self.fork()
-        results = [fork._apply_one(change, At(number, time, user, change.version)) for change in changes]
+        results = [fork._apply_one(change, EventPosition(number, time, user, change.version)) for change in changes]
         fork.join()
         return results
 
-    def _apply_one(self, change: Change, at: At) -> Any:
+    def _apply_one(self, change: RecordChange, at: EventPosition) -> Any:
         event = self.schema.vocabulary.decode(change, self.journal, at.number)
         return self.parts[self.schema.owner[change.type]].apply(event, at)
 
 
 _encoder = msgspec.msgpack.Encoder()
+
+
+# --- the hash chain: each record names the digest of the one before it, so a gap, a swap or a forgery shows ----------
+class RecordFolder(Protocol):
+    """Whatever takes in records one after the other: the state itself, or something that only reads along."""
+
+    @property
+    def journal(self) -> str: ...
+
+    @property
+    def number(self) -> int:
+        """Of the last record taken in."""
+
+    def fold(self, sealed: SealedRecord) -> None: ...
+
+
+def check_link(sealed: SealedRecord, journal: str, number: int, digest: bytes | None) -> None:
+    """Raises Corrupt unless the record stands right after record `number`; digest None: that one was not seen."""
+    record = sealed.record
+    if record.journal != journal:
+        raise Corrupt(f"record {number + 1} in {journal} belongs to {record.journal}", hint=_RESTORE)
+    if record.number != number + 1:
+        raise Corrupt(f"record {number + 1} of {journal} says it is {record.number}", hint=_RESTORE)
+    if digest is not None and record.previous != digest:
+        raise Corrupt(f"record {record.number} of {journal} does not continue record {number}", hint=_RESTORE)
+
+
+class Chain:
+    """Reads along without a state: checks the links and keeps the records until they are taken."""
+
+    def __init__(self, journal: str, number: int, digest: bytes | None) -> None:
+        self.journal = journal
+        self.number = number
+        self.digest = digest
+        self._kept: list[SealedRecord] = []
+
+    def fold(self, sealed: SealedRecord) -> None:
+        check_link(sealed, self.journal, self.number, self.digest)
+        self.number, self.digest = sealed.record.number, sealed.digest
+        self._kept.append(sealed)
+
+    def take(self) -> list[SealedRecord]:
+        kept, self._kept = self._kept, []
+        return kept

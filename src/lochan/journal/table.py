@@ -18,15 +18,15 @@ class _Gone:
 _GONE: Final = _Gone()
 
 
-class Table(Generic[K, V]):
+class FoldTable(Generic[K, V]):
     __slots__ = ("_own", "_parent")
 
-    def __init__(self, own: dict[K, V] | None = None, parent: "Table[K, V] | None" = None) -> None:
+    def __init__(self, own: dict[K, V] | None = None, parent: "FoldTable[K, V] | None" = None) -> None:
         self._own: dict[K, V | _Gone] = cast("dict[K, V | _Gone]", own if own is not None else {})
         self._parent = parent
 
     def get(self, key: K) -> V | None:
-        table: Table[K, V] | None = self
+        table: FoldTable[K, V] | None = self
         while table is not None:
             value = table._own.get(key)
             if value is not None:
@@ -58,8 +58,8 @@ class Table(Generic[K, V]):
             if not isinstance(own, _Gone):
                 yield key, own
 
-    def fork(self) -> "Table[K, V]":
-        return Table(parent=self)
+    def fork(self) -> "FoldTable[K, V]":
+        return FoldTable(parent=self)
 
     def join(self) -> None:
         """Write this fork's changes into its parent, which must not have changed since the fork."""

@@ -6,32 +6,38 @@ What a slot says, present or absent, counts only with its group's segment absent
 stalled writer's put may have landed in it after that. So the slot is read first and the segment second.
 """
 
-from typing import Generic, TypeVar
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from lochan.clock import Clock
 from lochan.errors import Corrupt, FutureFormat, NotFound
 from lochan.formats import record as records
 from lochan.formats import segment as segments
 from lochan.formats.segment import Segment
-from lochan.journal.chain import Folder
-from lochan.journal.rules import RULES, Anchor, Rules
+from lochan.journal.rules import RULES, Anchor, JournalRules
 from lochan.journal.slots import Slots
-from lochan.journal.turns import Turns
-from lochan.store.reread import Doubt, read_checked
+from lochan.journal.state import RecordFolder
+from lochan.store.checked_reads import ReadDoubt, read_checked
 
-F = TypeVar("F", bound=Folder)
+if TYPE_CHECKING:
+    from asyncio import Future
+
+
+F = TypeVar("F", bound=RecordFolder)
 
 _WINDOW_MAX = 64  # slots asked for at once by a reader that is far behind
 
 
-class Tail(Generic[F]):
-    def __init__(self, slots: Slots, state: F, clock: Clock, rules: Rules = RULES) -> None:
+class JournalTail(Generic[F]):
+    def __init__(self, slots: Slots, state: F, clock: Clock, rules: JournalRules = RULES) -> None:
         self._slots = slots
         self._clock = clock
         self._rules = rules
-        self._turns = Turns()
+        self._turns = SharedProbe()
         self._window = 1
-        self._damaged, self._doubt = 0, Doubt()
+        self._damaged, self._doubt = 0, ReadDoubt()
         self._looked_ahead = False
         self.state = state
         self.anchor = rules.anchor_of_checkpoint(self.next, self.now())
@@ -138,7 +144,7 @@ class Tail(Generic[F]):
             sealed = records.decode(data, f"record {number} of {self._slots.name}")
         except (Corrupt, FutureFormat):
             if self._damaged != number:
-                self._damaged, self._doubt = number, Doubt()
+                self._damaged, self._doubt = number, ReadDoubt()
             if not self._doubt.again(data):
                 raise
             return False
@@ -180,3 +186,43 @@ async def read_segment(slots: Slots, group: int) -> Segment | None:
 
 def ends_early(segment: Segment, number: int, name: str) -> Corrupt:
     return Corrupt(f"segment {segment.group} of {name} ends before record {number}", hint="report this")
+
+
+class SharedProbe:
+    """One probe shared among everybody who waits: each caller gets one that began after it called.
+
+    One runs at a time. A caller that finds one under way cannot use it, for it began too early; it waits for the next,
+    which serves everybody who came meanwhile. asyncio is asked for only when somebody has to wait, so a command that
+    reads a local lake never loads it."""
+
+    def __init__(self) -> None:
+        self._begun = 0
+        self._ended = 0
+        self.running = False
+        self._waiting: list[Future[None]] = []
+
+    async def share(self, work: Callable[[], Awaitable[None]]) -> None:
+        arrived = self._begun
+        while self.running:
+            await self._until_free()
+            if self._ended > arrived:
+                return
+        self.running = True
+        self._begun += 1
+        mine = self._begun
+        try:
+            await work()
+            self._ended = mine  # only now: a probe that failed has served nobody
+        finally:
+            self.running = False
+            waiting, self._waiting = self._waiting, []
+            for future in waiting:
+                if not future.done():
+                    future.set_result(None)
+
+    async def _until_free(self) -> None:
+        import asyncio
+
+        future: Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(future)
+        await future

@@ -18,12 +18,11 @@ from lochan.formats import segment as segments
 from lochan.formats.record import GENESIS
 from lochan.formats.segment import Segment
 from lochan.ids import Ids
-from lochan.journal.chain import Chain
-from lochan.journal.checkpoints import Checkpoints, Found
-from lochan.journal.rules import RULES, Rules
+from lochan.journal.checkpoints import Checkpoints, FoundCheckpoint
+from lochan.journal.rules import RULES, JournalRules
 from lochan.journal.slots import Slots
-from lochan.journal.state import State
-from lochan.journal.tail import Tail
+from lochan.journal.state import Chain, State
+from lochan.journal.tail import JournalTail
 from lochan.store.protocol import Store
 
 _CHECKPOINTS_KEPT = 4
@@ -32,23 +31,23 @@ _KEPT_HOURLY_S = 48 * _HOUR_S
 _LITTER_S = 24 * _HOUR_S
 
 
-class Trimmed(NamedTuple):
+class TrimResult(NamedTuple):
     packed: int  # segments made
     deleted: int  # slots deleted
 
 
-NOTHING: Final = Trimmed(0, 0)
+NOTHING: Final = TrimResult(0, 0)
 
 
 class JournalTrim(NamedTuple):
     """What became of one journal of several."""
 
     name: str  # of the repository, or of the lake's own journal
-    trimmed: Trimmed = NOTHING
+    trimmed: TrimResult = NOTHING
     error: LochanError | None = None
 
     @classmethod
-    async def of(cls, name: str, trim: Awaitable[Trimmed]) -> "JournalTrim":
+    async def of(cls, name: str, trim: Awaitable[TrimResult]) -> "JournalTrim":
         try:
             return cls(name, await trim)
         except LochanError as error:
@@ -59,13 +58,13 @@ class Trimmer:
     def __init__(
         self,
         slots: Slots,
-        tail: Tail[State],
+        tail: JournalTail[State],
         checkpoints: Checkpoints,
         store: Store,
         prefix: str,
         clock: Clock,
         ids: Ids,
-        rules: Rules = RULES,
+        rules: JournalRules = RULES,
     ) -> None:
         self._slots = slots
         self._tail = tail
@@ -76,7 +75,7 @@ class Trimmer:
         self._ids = ids
         self._rules = rules
 
-    async def trim(self) -> Trimmed:
+    async def trim(self) -> TrimResult:
         """Idempotent, and safe beside writers, readers and other trimmers."""
         await self._tail.fresh()
         first, full = await self._unpacked()
@@ -84,7 +83,7 @@ class Trimmer:
         now = await self._store_time() if self._slots.aged else 0.0
         deleted = await self._delete_slots(max(first, full) * self._slots.group, now)
         await self.delete_checkpoints()
-        return Trimmed(max(0, full - first), deleted)
+        return TrimResult(max(0, full - first), deleted)
 
     async def delete_checkpoints(self) -> None:
         """All but those that somebody may still want. Their age is that before the newest: a store's own clock too, and
@@ -127,7 +126,7 @@ class Trimmer:
         state = self._tail.state
         until, goal = state.number, state.digest
         chain = Chain(state.journal, self._start(first) - 1, await self._end_before(first))
-        tail = Tail(self._slots, chain, self._clock, self._rules)
+        tail = JournalTail(self._slots, chain, self._clock, self._rules)
         ends: dict[int, bytes] = {}
         done = False
         while not done:
@@ -142,7 +141,7 @@ class Trimmer:
     async def _read_group(self, group: int, digest: bytes | None) -> Segment:
         first = self._start(group)
         chain = Chain(self._tail.state.journal, first - 1, digest)
-        tail = Tail(self._slots, chain, self._clock, self._rules)
+        tail = JournalTail(self._slots, chain, self._clock, self._rules)
         last = (group + 1) * self._slots.group - 1
         while not await tail.advance(last):  # noqa: ASYNC110 - it waits for nothing, but lets others have their turn
             await asyncio.sleep(0)
@@ -232,7 +231,7 @@ async def has_work(slots: Slots) -> bool:
     return await slots.first_after((first // slots.group + 1) * slots.group - 1) is not None
 
 
-def superfluous(found: list[Found], now: float | None) -> list[int]:
+def superfluous(found: list[FoundCheckpoint], now: float | None) -> list[int]:
     """Checkpoints that nobody needs: all but the newest few. Where slots wait a day (`now` given), one an hour stays
     for two days, or there would never be one that is old enough to let a slot go."""
     candidates = found[:-_CHECKPOINTS_KEPT]
@@ -247,6 +246,6 @@ def superfluous(found: list[Found], now: float | None) -> list[int]:
     return drop
 
 
-def _oldest_past(checkpoints: list[Found], number: int) -> float | None:
+def _oldest_past(checkpoints: list[FoundCheckpoint], number: int) -> float | None:
     """When the state past `number` was first kept, as far as is known."""
     return min((found.modified for found in checkpoints if found.number >= number), default=None)

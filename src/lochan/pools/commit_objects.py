@@ -18,10 +18,10 @@ from lochan.formats.record import Actor
 from lochan.formats.run import changes_table
 from lochan.pools.objects import find, object_id
 from lochan.tree.tree import Tree
-from lochan.versioning.joins import New, On
-from lochan.versioning.landing import Final
-from lochan.versioning.moving import NOTHING, Plan, Said, move
-from lochan.versioning.once import once, same
+from lochan.versioning.head_moves import NOTHING, CommitMessage, MovePlan, move
+from lochan.versioning.history_join import MoveBase, NewObjects
+from lochan.versioning.idempotency import once, same
+from lochan.versioning.land import FinalConflict
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.state.collection import mint_of
 
@@ -38,7 +38,7 @@ async def add_objects(
     repository: OpenRepository,
     branch: str,
     entries: Sequence[Entry],
-    said: Said = NOTHING,
+    said: CommitMessage = NOTHING,
     *,
     actor: Actor,
     why: str = "load",
@@ -50,9 +50,11 @@ async def add_objects(
     if not entries:
         raise Invalid("there are no objects to add", hint="an empty load changes nothing")
 
-    async def compute(on: On) -> Plan:
+    async def compute(on: MoveBase) -> MovePlan:
         tree = await swapped(repository, on, Swap((), entries))
-        return Plan(tree, (on.id,), message or f"{why.capitalize()} {counted(len(entries))}", new=new(entries, closes))
+        return MovePlan(
+            tree, (on.id,), message or f"{why.capitalize()} {counted(len(entries))}", new=new(entries, closes)
+        )
 
     return await move(repository, branch, why, compute, said, actor=actor)
 
@@ -61,7 +63,7 @@ async def replace_objects(
     repository: OpenRepository,
     branch: str,
     swap: Swap,
-    said: Said = NOTHING,
+    said: CommitMessage = NOTHING,
     *,
     actor: Actor,
     why: str = "compact",
@@ -70,10 +72,10 @@ async def replace_objects(
     """For what holds the same rows as before, such as a compaction: it lands on any head that still has all of
     `removed` as they were. Raises ConcurrentCommit if not."""
 
-    async def compute(on: On) -> Plan:
+    async def compute(on: MoveBase) -> MovePlan:
         await check_there(repository, on, swap.removed)
         message = swap.message or f"{why.capitalize()} {counted(len(swap.removed))} into {len(swap.added)}"
-        return Plan(await swapped(repository, on, swap), (on.id,), message, new=new(swap.added, closes))
+        return MovePlan(await swapped(repository, on, swap), (on.id,), message, new=new(swap.added, closes))
 
     return await move(repository, branch, why, compute, said, actor=actor)
 
@@ -82,8 +84,8 @@ async def change_objects(
     repository: OpenRepository,
     branch: str,
     why: str,
-    decide: Callable[[On, Tree], Awaitable[Swap]],
-    said: Said = NOTHING,
+    decide: Callable[[MoveBase, Tree], Awaitable[Swap]],
+    said: CommitMessage = NOTHING,
     *,
     actor: Actor,
     closes: tuple[str, ...] = (),
@@ -92,52 +94,52 @@ async def change_objects(
     after every lost race, with the head as it is then and its tree, and may write new objects each time. Raises
     NothingToDo where it removes and adds nothing."""
 
-    async def compute(on: On) -> Plan:
+    async def compute(on: MoveBase) -> MovePlan:
         swap = await decide(on, await repository.tree(on.head))
         message = swap.message or f"{why.capitalize()}: {counted(len(swap.removed))} out, {len(swap.added)} in"
-        return Plan(await swapped(repository, on, swap), (on.id,), message, new=new(swap.added, closes))
+        return MovePlan(await swapped(repository, on, swap), (on.id,), message, new=new(swap.added, closes))
 
     return await move(repository, branch, why, compute, said, actor=actor)
 
 
 @once(same)
 async def delete_objects(
-    repository: OpenRepository, branch: str, ids: Iterable[str], said: Said = NOTHING, *, actor: Actor
+    repository: OpenRepository, branch: str, ids: Iterable[str], said: CommitMessage = NOTHING, *, actor: Actor
 ) -> str:
     """By id, or the beginning of one. Raises NotFound for what is not on the branch, Ambiguous."""
     refs, _ = await repository.refs()
     seen = await repository.tree(refs.commit(refs.branch(branch).head))
     wanted = sorted({(await find(seen, id)).path for id in ids})  # a beginning may mean another one in a moment
 
-    async def decide(on: On, tree: Tree) -> Swap:
+    async def decide(on: MoveBase, tree: Tree) -> Swap:
         return Swap([await find(tree, path) for path in wanted], (), f"Delete {counted(len(wanted))}")
 
     return await change_objects(repository, branch, "delete", decide, said, actor=actor)
 
 
-async def swapped(repository: OpenRepository, on: On, swap: Swap) -> Tree:
+async def swapped(repository: OpenRepository, on: MoveBase, swap: Swap) -> Tree:
     """The head's tree without what goes and with what comes."""
     gone = {entry.path for entry in swap.removed} - {entry.path for entry in swap.added}
     changes = changes_table([*(Tombstone(path) for path in gone), *swap.added])
     return await repository.trees.apply(await repository.tree(on.head), changes, on.mint)
 
 
-async def check_there(repository: OpenRepository, on: On, entries: Iterable[Entry]) -> None:
+async def check_there(repository: OpenRepository, on: MoveBase, entries: Iterable[Entry]) -> None:
     """Raises ConcurrentCommit where one of them is gone, or not the same file any more."""
     tree = await repository.tree(on.head)
     for entry in entries:
         found = await tree.get(entry.path)
         if found is None or found.blocks != entry.blocks:
-            raise Final(
+            raise FinalConflict(
                 f"data object {object_id(entry.path)} is not on the branch any more",
                 hint="somebody deleted or compacted it meanwhile; nothing was changed",
             )
 
 
-def new(entries: Sequence[Entry], closes: tuple[str, ...] = ()) -> New | None:
+def new(entries: Sequence[Entry], closes: tuple[str, ...] = ()) -> NewObjects | None:
     """What the event must say of files that it is the first to name."""
     mints = [mint_of(block.address) for entry in entries for block in entry.blocks]
-    return New(min(mints), closes) if mints else None
+    return NewObjects(min(mints), closes) if mints else None
 
 
 def counted(objects: int) -> str:

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from lochan.errors import Corrupt
 from lochan.formats.entry_table import map_values
-from lochan.formats.key_span import KEYLESS, MAX, MIN
+from lochan.formats.range import KEYLESS, MAX, MIN
 from lochan.pools.decimals import DecimalColumn
 from lochan.pools.layout import Layout, body_layout, lay_out
 from lochan.pools.shape import Object, Type

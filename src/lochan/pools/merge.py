@@ -19,11 +19,11 @@ from lochan.pools.history import History, Point, computed_from, held, step
 from lochan.pools.merge_objects import Objects, Rows, Settled, Side, Step, settle
 from lochan.pools.objects import object_id
 from lochan.pools.settings import settings_of
+from lochan.tree.merge import DEST, Strategy
 from lochan.tree.merge import merge as merge_trees
-from lochan.tree.strategy import DEST, Strategy
 from lochan.tree.tree import Tree
 from lochan.versioning.graph import by_generation, is_ancestor, merge_bases, only_left
-from lochan.versioning.joins import Joined, On
+from lochan.versioning.history_join import JoinResult, MoveBase
 from lochan.versioning.open_repository import OpenRepository
 
 ASK = Strategy()
@@ -79,22 +79,22 @@ class PoolJoins:
         self._repository = repository
         self._compute_rows = compute_rows
 
-    async def merge(self, on: On, theirs: str, strategy: Strategy = ASK) -> Joined:
+    async def merge(self, on: MoveBase, theirs: str, strategy: Strategy = ASK) -> JoinResult:
         return await _Joining(self._repository, on, self._compute_rows, strategy).merged(on.id, theirs)
 
-    async def pick(self, on: On, before: str, after: str) -> Joined:
+    async def pick(self, on: MoveBase, before: str, after: str) -> JoinResult:
         joining = _Joining(self._repository, on, self._compute_rows, ASK)
         is_merge = len(on.look_up(after).parents) > 1
         anywhere = is_merge or self._repository.folded().has_brought(after)
         return await joining.applied("cherry-pick", before, after, on.id, before, anywhere=anywhere, again=after)
 
-    async def revert(self, on: On, before: str, after: str) -> Joined:
+    async def revert(self, on: MoveBase, before: str, after: str) -> JoinResult:
         if not is_ancestor(on.look_up, after, on.id):
             raise Invalid(f"commit {after[:12]} is not in the history of the branch", hint="there is nothing to revert")
         joining = _Joining(self._repository, on, self._compute_rows, ASK)
         return await joining.applied("revert", after, before, on.id, after)
 
-    async def replay(self, on: On, before: str, after: str, since: tuple[str, str]) -> Joined:
+    async def replay(self, on: MoveBase, before: str, after: str, since: tuple[str, str]) -> JoinResult:
         joining = _Joining(self._repository, on, self._compute_rows, ASK)
         return await joining.applied(f"replaying commit {after[:12]}", before, after, *since)
 
@@ -103,7 +103,7 @@ class _Joining:
     """One computation, on one head."""
 
     def __init__(
-        self, repository: OpenRepository, on: On, compute_rows: ComputeRows | None, strategy: Strategy
+        self, repository: OpenRepository, on: MoveBase, compute_rows: ComputeRows | None, strategy: Strategy
     ) -> None:
         self._repository = repository
         self._on = on
@@ -113,9 +113,9 @@ class _Joining:
         self._added: list[Entry] = []
 
     # --- merge -------------------------------------------------------------------------------------------------------
-    async def merged(self, ours: str, theirs: str) -> Joined:
+    async def merged(self, ours: str, theirs: str) -> JoinResult:
         tree = await self._merge(ours, theirs, "merge")
-        return Joined(tree, new(self._added))
+        return JoinResult(tree, new(self._added))
 
     async def _merge(self, ours: str, theirs: str, what: str) -> Tree:
         bases = merge_bases(self._look_up, ours, theirs)
@@ -153,7 +153,7 @@ class _Joining:
     # --- one commit, done once more elsewhere ------------------------------------------------------------------------
     async def applied(
         self, what: str, base: str, theirs: str, ours: str, since: str, *, anywhere: bool = False, again: str = ""
-    ) -> Joined:
+    ) -> JoinResult:
         """The head with the change from `base` to `theirs`. What was on the branch before does not come back by it:
         before is since `ours` and `since` parted, or anywhere in its history."""
         sides = _Sides(await self._tree(base), await self._repository.tree(self._on.head), await self._tree(theirs))
@@ -161,7 +161,7 @@ class _Joining:
         line = only_left(self._look_up, ours, since)
         mixed = anywhere or again in line or self._mixed(did, line, [base, theirs])
         if not mixed and await held(sides.ours, did.removed) == did.removed:
-            return Joined(await self._by_name(sides))
+            return JoinResult(await self._by_name(sides))
         bases = merge_bases(self._look_up, ours, since)
         histories = await self._history(line, bases), _Change(did, sides)
         others = self._elsewhere(bases, line) if mixed else only_left(self._look_up, since, ours)
@@ -173,7 +173,7 @@ class _Joining:
         missing = did.added - await held(sides.ours, did.added)
         if tree.ref.id == sides.ours.ref.id and missing:
             raise HeldBefore(what, missing)
-        return Joined(tree, new(self._added))
+        return JoinResult(tree, new(self._added))
 
     async def _refuse_held(self, what: str, tree: Tree, head: Tree) -> None:
         """S7: of a commit that may itself have brought back what it holds, the whole history is looked at."""

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lochan.formats.entry import Entry
-from lochan.formats.entry_table import Rows
+from lochan.formats.entry_table import EntryRows
 from lochan.formats.pool_settings import PoolSettings
 from lochan.pools import facts, objects
 from lochan.pools.facts import Facts, Opened
@@ -23,7 +23,7 @@ from lochan.pools.leaf import Path
 from lochan.pools.settings import settings_of
 from lochan.pools.tree_pruning import EVERYTHING, Reach, reached
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.resolve import Resolved
+from lochan.versioning.resolve import ResolvedRef
 
 Indices = npt.NDArray[np.int64]
 _KEPT = 8  # snapshots that one process remembers
@@ -199,8 +199,8 @@ class Snapshot:
         return self._batches[batch].entry(row - self._starts[batch])
 
     @cached_property
-    def _batches(self) -> list[Rows]:
-        return [Rows(batch) for batch in self.entries.to_batches()]
+    def _batches(self) -> list[EntryRows]:
+        return [EntryRows(batch) for batch in self.entries.to_batches()]
 
     @cached_property
     def _starts(self) -> list[int]:
@@ -217,7 +217,7 @@ class Snapshots:
     def __init__(self) -> None:
         self._kept: OrderedDict[tuple[Owner, Reach], Snapshot] = OrderedDict()
 
-    async def at(self, repository: OpenRepository, resolved: Resolved, reach: Reach = EVERYTHING) -> Snapshot:
+    async def at(self, repository: OpenRepository, resolved: ResolvedRef, reach: Reach = EVERYTHING) -> Snapshot:
         """Of the objects that may hold what the reach tells; often of more."""
         owner = Owner(repository.repository.name, resolved.commit_id)
         found = self._kept.get((owner, EVERYTHING)) or self._kept.get((owner, reach))
@@ -231,7 +231,7 @@ class Snapshots:
         return found
 
 
-async def snapshot(repository: OpenRepository, resolved: Resolved, reach: Reach = EVERYTHING) -> Snapshot:
+async def snapshot(repository: OpenRepository, resolved: ResolvedRef, reach: Reach = EVERYTHING) -> Snapshot:
     tree = await repository.tree(resolved.commit)
     settings = settings_of(repository.repository)
     opened = await reached(tree, settings, reach)

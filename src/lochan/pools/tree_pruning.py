@@ -14,9 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lochan.formats.entry import ENTRY_SCHEMA
-from lochan.formats.key_span import KeySpan
 from lochan.formats.pool_settings import PoolSettings
-from lochan.formats.range import RangeRef
+from lochan.formats.range import KeySpan, RangeRef
 from lochan.pools import facts
 from lochan.pools.keys import Span, class_of, string_times
 from lochan.tree.tree import Tree

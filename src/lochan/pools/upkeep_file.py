@@ -16,9 +16,9 @@ from typing import Any
 
 import yaml
 
-from lochan.config.kinds import LENGTH, SIZE, YES_OR_NO, Kind, Place
-from lochan.config.names import did_you_mean
-from lochan.config.yaml_nodes import compose, is_null, noun, where
+from lochan.config.kinds import LENGTH, SIZE, YES_OR_NO, SettingKind, ValueContext
+from lochan.config.settings import did_you_mean
+from lochan.config.yaml_file import compose, is_null, noun, where
 from lochan.errors import Invalid, Refused
 from lochan.pools.upkeep import STANDARD, Rule, Upkeep
 from lochan.versioning.names import check_ref_name
@@ -32,14 +32,14 @@ def read(path: Path, file: str) -> Upkeep:
     return STANDARD if root is None else _Reader(file).upkeep(root)
 
 
-def _count(text: str, _: Place) -> int:
+def _count(text: str, _: ValueContext) -> int:
     if not (text.isascii() and text.isdecimal() and len(text) < 10 and int(text) >= 1):
         raise ValueError
     return int(text)
 
 
-_COUNT = Kind("a number, 1 or more", _count)
-_COMPACT: Mapping[str, tuple[str, Kind]] = {
+_COUNT = SettingKind("a number, 1 or more", _count)
+_COMPACT: Mapping[str, tuple[str, SettingKind]] = {
     "overlapping": ("overlapping_max", _COUNT),
     "small": ("small_max", _COUNT),
     "size": ("size_bytes", SIZE),
@@ -101,11 +101,11 @@ class _Reader:
             found[key.value] = value
         return {key: value for key, value in found.items() if not is_null(value)}
 
-    def _value(self, name: str, node: yaml.Node, kind: Kind) -> Any:
+    def _value(self, name: str, node: yaml.Node, kind: SettingKind) -> Any:
         if not isinstance(node, yaml.ScalarNode):
             raise self._wrong(node, f"{name} is {noun(node)}, but should be {kind.expected}")
         try:
-            return kind.parse(node.value, Place(Path("/"), Path("/")))
+            return kind.parse(node.value, ValueContext(Path("/"), Path("/")))
         except ValueError:
             raise self._wrong(node, f"{name} is {node.value[:80]!r}, which is not {kind.expected}") from None
 

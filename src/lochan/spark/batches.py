@@ -25,8 +25,8 @@ from lochan.jobs.target import TASK_MEMORY_BYTES, PoolTarget, pool_target
 from lochan.jobs.tasks import run_tasks
 from lochan.lake import Lake
 from lochan.spark.lakes import LakePlace, on_lake, patient
-from lochan.store.counting import Counts
-from lochan.versioning.moving import NOTHING, Said
+from lochan.store.counts import RequestCounts
+from lochan.versioning.head_moves import NOTHING, CommitMessage
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -42,7 +42,7 @@ class Destination(NamedTuple):
     place: LakePlace
     pool: str
     branch: str
-    said: Said = NOTHING
+    said: CommitMessage = NOTHING
     compact: bool = True  # behind the stream
     size_bytes: int = 0  # of objects that a compaction makes; 0: the pool's own
     memory_bytes: int = TASK_MEMORY_BYTES  # of one task
@@ -61,7 +61,7 @@ class Batches:
     write: Write = write_rows  # what a task does with its rows
     tell: Tell | None = None
     leaving: bool = False  # no batch that comes from now on is begun
-    counts: Counts | None = None  # of what this process asks of the lake's store
+    counts: RequestCounts | None = None  # of what this process asks of the lake's store
     _query: str = ""
     _behind: Behind | None = field(default=None, repr=False)
 
@@ -145,7 +145,7 @@ def query_of_task() -> str:
 class Behind:
     """Merges small objects on a thread of its own, one round at a time, while batches go on."""
 
-    def __init__(self, to: Destination, rhythm: CompactionSchedule, counts: Counts | None) -> None:
+    def __init__(self, to: Destination, rhythm: CompactionSchedule, counts: RequestCounts | None) -> None:
         self._to = to
         self._rhythm = rhythm
         self._counts = counts

@@ -25,8 +25,8 @@ from lochan.spark.batches import Batches, Destination, Tell
 from lochan.spark.job_report import record_location, where
 from lochan.spark.lakes import LakePlace, found_lake, on_lake
 from lochan.spark.schemas import check_schema
-from lochan.store.counting import Counts
-from lochan.versioning.moving import Said
+from lochan.store.counts import RequestCounts
+from lochan.versioning.head_moves import CommitMessage
 from lochan.versioning.uri import Uri, on_branch, prefix_uri
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def ingest(
         raise Invalid("this frame is no stream", hint="lochan.spark.write takes it as it is")
     check_schema(frame.schema)
     place, at = found_lake(lake, options), prefix_uri(uri)
-    to = destination(place, at, Said(message, metadata or {}), compact=compact)
+    to = destination(place, at, CommitMessage(message, metadata or {}), compact=compact)
     batches = Batches(to, os.fspath(checkpoint), tell=tell)
     run = _record(frame.sparkSession, batches)
     try:
@@ -83,7 +83,7 @@ def _record(spark: SparkSession, batches: Batches) -> JobReporter:
     """What `lochan jobs` shows of it. Behind Connect the batches are handled elsewhere, and nobody here counts them."""
     to = batches.to
     if not is_remote(spark):
-        batches.counts = Counts()
+        batches.counts = RequestCounts()
     run = JobReporter(
         record_location(to.place, batches.counts), "ingest", f"{to.pool}@{to.branch}", to.place.actor, where(spark)
     )
@@ -122,14 +122,14 @@ def _ended(query: StreamingQuery, batches: Batches, run: JobReporter) -> None:
         run.failed(error_of(why))
 
 
-def destination(place: LakePlace, uri: Uri, said: Said, *, compact: bool = True) -> Destination:
+def destination(place: LakePlace, uri: Uri, said: CommitMessage, *, compact: bool = True) -> Destination:
     """Raises NotFound, Refused for what is no pool, Invalid for what is no branch."""
     if uri.path:
         raise Invalid(f"{uri} names files, and streams go into pools", hint="such as logs@main")
     return on_lake(place, lambda lake: _checked(lake, place, on_branch(uri), said, compact))
 
 
-async def _checked(lake: Lake, place: LakePlace, uri: Uri, said: Said, compact: bool) -> Destination:
+async def _checked(lake: Lake, place: LakePlace, uri: Uri, said: CommitMessage, compact: bool) -> Destination:
     from lochan.jobs.target import pool_target
 
     repository = await lake.open_repository(uri.repository)

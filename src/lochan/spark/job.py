@@ -19,9 +19,9 @@ from lochan.journal.request_key import CarriedOut
 from lochan.lake import Lake
 from lochan.spark.frame_origin import Origin
 from lochan.spark.lakes import LakePlace, on_lake, patient
-from lochan.store.counting import Counts
-from lochan.versioning.moving import Said
-from lochan.versioning.once import check_first, hold_key
+from lochan.store.counts import RequestCounts
+from lochan.versioning.head_moves import CommitMessage
+from lochan.versioning.idempotency import check_first, hold_key
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.repositories import POOL
 from lochan.versioning.uri import Uri, on_branch
@@ -56,7 +56,7 @@ class Job(Protocol):
         """What a task does. Raises TaskFailed."""
 
     def land(
-        self, messages: Iterable[TaskMessage], counts: Counts | None = None, tell: Tell | None = None
+        self, messages: Iterable[TaskMessage], counts: RequestCounts | None = None, tell: Tell | None = None
     ) -> LandResult:
         """All that the tasks wrote, as one commit. Done again, it finds what it did. `counts` are of what is asked of
         the store meanwhile; `tell` is called with what came of it."""
@@ -69,7 +69,7 @@ class PoolJob:
     branch: str
     target: PoolTarget
     once: BatchName
-    said: Said
+    said: CommitMessage
     replace: bool
     guard: ReplaceGuard = NO_GUARD
 
@@ -83,7 +83,7 @@ class PoolJob:
         return write_rows(self.target, batches)
 
     def land(
-        self, messages: Iterable[TaskMessage], counts: Counts | None = None, tell: Tell | None = None
+        self, messages: Iterable[TaskMessage], counts: RequestCounts | None = None, tell: Tell | None = None
     ) -> LandResult:
         every = list(messages)
         return landed_at(self.place, lambda lake: self._land(lake, every), counts, tell)
@@ -107,24 +107,31 @@ class PoolJob:
 
 
 def begin(
-    place: LakePlace, uri: Uri, said: Said, *, replace: Replace | bool = False, counts: Counts | None = None
+    place: LakePlace,
+    uri: Uri,
+    said: CommitMessage,
+    *,
+    replace: Replace | bool = False,
+    counts: RequestCounts | None = None,
 ) -> Job:
     """Before the first task. Raises NotFound, Refused, Invalid for a place that cannot be written to, and
     PreconditionFailed for one that must not be replaced."""
     return on_lake(place, lambda lake: _begin(lake, place, uri, said, _replacing(replace)), counts)
 
 
-def begin_told(place: LakePlace, uri: Uri, said: Said, *, replace: Replace | bool = False) -> tuple[Job, JobRecord]:
+def begin_told(
+    place: LakePlace, uri: Uri, said: CommitMessage, *, replace: Replace | bool = False
+) -> tuple[Job, JobRecord]:
     """With a record, for who has no process in which one is kept."""
 
     async def both(lake: Lake) -> tuple[Job, JobRecord]:
         job = await _begin(lake, place, uri, said, _replacing(replace))
         return job, await begin_silent(lake, "write", job.about, place.actor)
 
-    return on_lake(place, both, Counts())
+    return on_lake(place, both, RequestCounts())
 
 
-def landed_by_key(place: LakePlace, uri: Uri, counts: Counts | None = None) -> LandResult | None:
+def landed_by_key(place: LakePlace, uri: Uri, counts: RequestCounts | None = None) -> LandResult | None:
     """What the same request came to, if it was carried out before: asked before the work is done, it saves it."""
 
     async def look(lake: Lake) -> LandResult | None:
@@ -141,7 +148,7 @@ def landed_by_key(place: LakePlace, uri: Uri, counts: Counts | None = None) -> L
 
 
 def landed_at(
-    place: LakePlace, land: Callable[[Lake], Awaitable[LandResult]], counts: Counts | None, tell: Tell | None
+    place: LakePlace, land: Callable[[Lake], Awaitable[LandResult]], counts: RequestCounts | None, tell: Tell | None
 ) -> LandResult:
     async def told(lake: Lake) -> LandResult:
         how: LandResult | Exception
@@ -163,7 +170,7 @@ def _replacing(replace: Replace | bool) -> Replace | None:
     return (Replace() if replace else None) if isinstance(replace, bool) else replace
 
 
-async def _begin(lake: Lake, place: LakePlace, uri: Uri, said: Said, replace: Replace | None) -> Job:
+async def _begin(lake: Lake, place: LakePlace, uri: Uri, said: CommitMessage, replace: Replace | None) -> Job:
     repository = await lake.open_repository(uri.repository)
     try:
         await hold_key(repository, place.actor)
@@ -177,7 +184,7 @@ async def _begin(lake: Lake, place: LakePlace, uri: Uri, said: Said, replace: Re
 
 
 async def _begin_pool(
-    lake: Lake, repository: OpenRepository, place: LakePlace, uri: Uri, said: Said, replace: Replace | None
+    lake: Lake, repository: OpenRepository, place: LakePlace, uri: Uri, said: CommitMessage, replace: Replace | None
 ) -> PoolJob:
     if uri.path:
         raise Invalid(f"{uri}: a pool holds rows, and no files", hint=f"write to {uri._replace(path='')}")

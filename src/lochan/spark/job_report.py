@@ -11,7 +11,7 @@ from lochan.engines.spark.progress import watched
 from lochan.ids import Ids
 from lochan.jobs.record import JobReporter, recorded
 from lochan.spark.lakes import LakePlace
-from lochan.store.counting import CountingStore, Counts
+from lochan.store.counts import CountingStore, RequestCounts
 from lochan.store.protocol import Store
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def told(spark: SparkSession, place: LakePlace, kind: str, about: str, counts: Counts) -> Iterator[JobReporter]:
+def told(spark: SparkSession, place: LakePlace, kind: str, about: str, counts: RequestCounts) -> Iterator[JobReporter]:
     """`counts` are those of what this process asks of the lake's store."""
     at = record_location(place, counts)
     with recorded(at, kind, about, actor=place.actor, where=where(spark)) as run, watched(spark, run.stages):
@@ -34,7 +34,7 @@ class RecordLocation(NamedTuple):
     ids: Ids
 
 
-def record_location(place: LakePlace, counts: Counts | None) -> RecordLocation:
+def record_location(place: LakePlace, counts: RequestCounts | None) -> RecordLocation:
     clock, ids = SystemClock(), Ids()
     store = place.store.open(clock=clock, ids=ids)
     return RecordLocation(store if counts is None else CountingStore(store, counts), clock, ids)

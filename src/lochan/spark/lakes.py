@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,17 +11,17 @@ from typing import TypeVar
 
 from lochan import __version__
 from lochan.clock import SystemClock
-from lochan.config.find import cache_folder, find_lake
+from lochan.config.find import cache_folder, find_lake, system_user
 from lochan.config.load import Flag, load
 from lochan.config.store_options import store_options
-from lochan.config.system_user import system_user
 from lochan.errors import NotFound, Retry
 from lochan.formats.record import Actor
 from lochan.ids import Ids
 from lochan.journal.request_key import keyed
-from lochan.lake import Lake, World
-from lochan.store.counting import CountingStore, Counts
-from lochan.store.place import StorePlace
+from lochan.lake import Lake, LakeOptions
+from lochan.runtime import run_in_thread
+from lochan.store.counts import CountingStore, RequestCounts
+from lochan.store.location import StoreLocation
 from lochan.store.protocol import Store
 
 T = TypeVar("T")
@@ -35,7 +33,7 @@ _TRIES = 3
 class LakePlace:
     """May be pickled: a data source is planned, written and committed in three processes."""
 
-    store: StorePlace
+    store: StoreLocation
     journal_url: str = field(default="", repr=False)
     actor: Actor = field(default_factory=lambda: _actor(None))
     verified: str = ""  # the folder of what this machine has checked
@@ -44,15 +42,17 @@ class LakePlace:
         """For a request with that idempotency key, if there is one. Raises Invalid for what is no key."""
         return replace(self, actor=keyed(self.actor, key, *request))
 
-    async def open(self, counts: Counts | None = None) -> Lake:
+    async def open(self, counts: RequestCounts | None = None) -> Lake:
         """`counts`: of what is asked of its store."""
         clock, ids = SystemClock(), Ids()
 
         def other(url: str) -> Store:
             """Of files that were imported or linked, and lie elsewhere."""
-            return StorePlace(url, {} if url.startswith("file://") else self.store.options).open(clock=clock, ids=ids)
+            return StoreLocation(url, {} if url.startswith("file://") else self.store.options).open(
+                clock=clock, ids=ids
+            )
 
-        world = World(open_store=other, options=self.store.options, verified=self.verified)
+        world = LakeOptions(open_store=other, options=self.store.options, verified=self.verified)
         try:
             store = self.store.open(clock=clock, ids=ids)
         except NotFound as error:
@@ -71,13 +71,13 @@ def found_lake(lake: str | os.PathLike[str] | None = None, options: Mapping[str,
     config = load(file=Path(file) if file else None, env=env, flags=flags, cwd=folder, home=home)
     found = find_lake(config, cwd=folder, env=env, home=home)
     url = found.url if found.folder is None else str(found.folder.absolute())
-    place = StorePlace(url, {**store_options(config, url, env), **(options or {})})
+    place = StoreLocation(url, {**store_options(config, url, env), **(options or {})})
     journal = config.optional_text("journal.postgres.url") or ""
     verified = str(cache_folder(config, env=env, home=home) / "verified")
     return LakePlace(place, journal, _actor(config.optional_text("user")), verified)
 
 
-def on_lake(place: LakePlace, work: Callable[[Lake], Awaitable[T]], counts: Counts | None = None) -> T:
+def on_lake(place: LakePlace, work: Callable[[Lake], Awaitable[T]], counts: RequestCounts | None = None) -> T:
     """On a thread with a loop of its own: the caller may be in a notebook, which has one already."""
 
     async def whole() -> T:
@@ -87,8 +87,7 @@ def on_lake(place: LakePlace, work: Callable[[Lake], Awaitable[T]], counts: Coun
         finally:
             await lake.close()
 
-    with ThreadPoolExecutor(1, "lochan") as threads:
-        return threads.submit(lambda: asyncio.run(whole())).result()
+    return run_in_thread(whole)
 
 
 def patient(work: Callable[[], T]) -> T:

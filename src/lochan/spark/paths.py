@@ -11,7 +11,7 @@ from lochan.engines.spark import s3a
 from lochan.engines.spark.bucket_check import BucketCheck
 from lochan.errors import Refused
 from lochan.lake import Lake
-from lochan.store.place import StorePlace
+from lochan.store.location import StoreLocation
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _NONE: Mapping[str, str] = {}
 
 
-def local_root(place: StorePlace) -> str | None:
+def local_root(place: StoreLocation) -> str | None:
     """The folder of a lake that is one."""
     scheme, found, rest = place.url.partition("://")
     if not found:
@@ -27,7 +27,7 @@ def local_root(place: StorePlace) -> str | None:
     return unquote(rest) if scheme == "file" else None
 
 
-def path_at(place: StorePlace, address: str) -> str:
+def path_at(place: StoreLocation, address: str) -> str:
     """Raises Refused for a store that Spark cannot read."""
     root = local_root(place)
     if root is not None:
@@ -38,12 +38,12 @@ def path_at(place: StorePlace, address: str) -> str:
     return s3a.path_of(place, address)
 
 
-def hadoop_options(place: StorePlace) -> Mapping[str, str]:
+def hadoop_options(place: StoreLocation) -> Mapping[str, str]:
     """What Hadoop must know to read them."""
     return s3a.options_of(place) if s3a.is_bucket(place) else _NONE
 
 
-async def check_objects(spark: SparkSession, lake: Lake, place: StorePlace, objects: Sequence[StoredObject]) -> None:
+async def check_objects(spark: SparkSession, lake: Lake, place: StoreLocation, objects: Sequence[StoredObject]) -> None:
     """Before Spark reads them by itself, from a store that it can read. Raises Gone, Corrupt."""
     root = local_root(place)
     if root is not None:

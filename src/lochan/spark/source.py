@@ -20,7 +20,7 @@ from lochan.errors import Invalid
 from lochan.spark.active_session import activate_for
 from lochan.spark.lakes import found_lake, on_lake
 from lochan.spark.option_names import as_written, remember
-from lochan.versioning.moving import Said
+from lochan.versioning.head_moves import CommitMessage
 from lochan.versioning.uri import Uri, prefix_uri
 
 if TYPE_CHECKING:
@@ -152,12 +152,12 @@ class LochanSource(DataSource):
         return prefix_uri(path)
 
 
-def said(options: Any) -> Said:
+def said(options: Any) -> CommitMessage:
     """What the commit is to say."""
     metadata = {
         name[len(_META) :]: value for name, value in as_written(options).items() if name.lower().startswith(_META)
     }
-    return Said(options.get("message", ""), metadata)
+    return CommitMessage(options.get("message", ""), metadata)
 
 
 def store_options_in(options: Any) -> dict[str, str]:

@@ -28,7 +28,7 @@ from lochan.query.output.columns import Column
 from lochan.spark.frame_origin import Origin, marked_schema
 from lochan.spark.read_plan import Planned, Wanted, plan
 from lochan.spark.typed_columns import arrow, arrow_schema
-from lochan.store.place import StorePlace
+from lochan.store.location import StoreLocation
 
 PART_BYTES = 32 << 20  # objects are read together up to this
 _FOLDER = "/lochan-objects-of-this-task/"  # in the SQL of a part; a task puts the folder in its place that they lie in
@@ -45,7 +45,7 @@ class Part(InputPartition):
 
 @dataclass(frozen=True)
 class Parts:
-    place: StorePlace
+    place: StoreLocation
     origin: Origin
     row: Column
     wide: frozenset[tuple[str, ...]]  # fields that are decimals
@@ -53,7 +53,7 @@ class Parts:
     parts: list[Part]
 
 
-async def planned_parts(lake: Lake, place: StorePlace, wanted: Wanted) -> Parts:
+async def planned_parts(lake: Lake, place: StoreLocation, wanted: Wanted) -> Parts:
     made = await plan(lake, wanted)
     schema = marked_schema(from_arrow_schema(arrow_schema(made.row, made.wide)), made.origin)
     return Parts(place.for_others(), made.origin, made.row, made.wide, schema, list(_parts(made)))

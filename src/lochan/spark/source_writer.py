@@ -20,7 +20,7 @@ from lochan.jobs.record import end_silent
 from lochan.lake import Lake
 from lochan.spark.job import Job
 from lochan.spark.lakes import on_lake
-from lochan.store.counting import Counts
+from lochan.store.counts import RequestCounts
 
 
 @dataclass
@@ -41,7 +41,7 @@ class JobWriter(DataSourceArrowWriter):
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         wrote = (decode(data) for each in messages if isinstance(each, Wrote) for data in each.messages)
-        self._job.land(wrote, Counts(), self._tell)
+        self._job.land(wrote, RequestCounts(), self._tell)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """Only tells; of a commit that failed that was done."""

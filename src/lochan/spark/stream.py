@@ -23,7 +23,7 @@ from lochan.jobs.record import add_silent_batch
 from lochan.lake import Lake
 from lochan.spark.batches import query_of_task
 from lochan.spark.job import Job, PoolJob
-from lochan.store.counting import Counts
+from lochan.store.counts import RequestCounts
 
 
 @dataclass
@@ -53,7 +53,9 @@ class StreamWriter(DataSourceStreamArrowWriter):
         if wrote:
             query = wrote[0].query
             job = replace(self._job, once=BatchName(query, batchId))
-            job.land((decode(data) for each in wrote for data in each.messages), Counts(), partial(self._tell, query))
+            job.land(
+                (decode(data) for each in wrote for data in each.messages), RequestCounts(), partial(self._tell, query)
+            )
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         """Takes nothing away: the commit may have landed, though Spark does not know it."""

@@ -22,12 +22,12 @@ from lochan.ingest.tabular import checked
 from lochan.jobs.pool_writer import spark_folder
 from lochan.jobs.target import open_on_executor
 from lochan.spark.table_schema import FileSchema, merged_schema, schema_in_footer
-from lochan.store.place import StorePlace
+from lochan.store.location import StoreLocation
 from lochan.store.protocol import Store
-from lochan.versioning.bodies.outside import Outside
+from lochan.versioning.bodies.outside_files import OutsideFiles
 from lochan.versioning.bodies.read import BodyReader
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.resolve import Resolved
+from lochan.versioning.resolve import ResolvedRef
 from lochan.versioning.uri import Uri
 
 _SUFFIX = ".parquet"
@@ -69,7 +69,7 @@ async def _gated(gate: asyncio.Semaphore, reader: BodyReader, entry: Entry) -> F
         return await file_schema(reader, entry)
 
 
-async def table_entries(repository: OpenRepository, resolved: Resolved, uri: Uri) -> list[Entry]:
+async def table_entries(repository: OpenRepository, resolved: ResolvedRef, uri: Uri) -> list[Entry]:
     """Of a folder, as Spark would take them: neither _hidden nor .hidden; else one file by its name. Raises
     NotFound where there is none."""
     view = await repository.view(resolved)
@@ -122,7 +122,7 @@ async def _tail(reader: BodyReader, entry: Entry, size: int) -> bytes:
 class FileReading:
     """May be pickled. Of every file these columns are read, NULL where neither it nor its path has them."""
 
-    place: StorePlace
+    place: StoreLocation
     schema: pa.Schema
     columns: PathColumns
 
@@ -136,9 +136,11 @@ class FileReading:
         clock, ids = SystemClock(), Ids()
 
         def other(url: str) -> Store:
-            return StorePlace(url, {} if url.startswith("file://") else self.place.options).open(clock=clock, ids=ids)
+            return StoreLocation(url, {} if url.startswith("file://") else self.place.options).open(
+                clock=clock, ids=ids
+            )
 
-        reader = BodyReader(open_on_executor(self.place, clock, ids), Outside(other))
+        reader = BodyReader(open_on_executor(self.place, clock, ids), OutsideFiles(other))
         with file.open("wb") as sink:
             async for piece in reader.read(entry):
                 await asyncio.to_thread(sink.write, piece)

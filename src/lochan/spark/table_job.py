@@ -16,11 +16,11 @@ from lochan.journal.request_key import without_key
 from lochan.lake import Lake
 from lochan.spark.job import Replace, Tell, landed_at
 from lochan.spark.lakes import LakePlace
-from lochan.store.counting import Counts
-from lochan.versioning.moving import Said
+from lochan.store.counts import RequestCounts
+from lochan.versioning.head_moves import CommitMessage
 from lochan.versioning.state.branch import dirty
 from lochan.versioning.uri import Uri, writable
-from lochan.versioning.workspaces import writing as workspaces
+from lochan.versioning.workspaces import write as workspaces
 
 if TYPE_CHECKING:
     from lochan.formats.record import Actor
@@ -37,7 +37,7 @@ class TableJob:
     workspace: str  # or one of its workspaces
     target: FilesTarget
     once: BatchName
-    said: Said
+    said: CommitMessage
     replace: bool
     guard: ReplaceGuard = NO_GUARD
 
@@ -52,7 +52,7 @@ class TableJob:
         return write_files(self.target, context.partitionId() if context else 0, batches)
 
     def land(
-        self, messages: Iterable[TaskMessage], counts: Counts | None = None, tell: Tell | None = None
+        self, messages: Iterable[TaskMessage], counts: RequestCounts | None = None, tell: Tell | None = None
     ) -> LandResult:
         every = list(messages)
         return landed_at(self.place, lambda lake: self._land(lake, every), counts, tell)
@@ -96,7 +96,7 @@ class TableJob:
 
 
 async def begin_table(
-    lake: Lake, repository: OpenRepository, place: LakePlace, uri: Uri, said: Said, replace: Replace | None
+    lake: Lake, repository: OpenRepository, place: LakePlace, uri: Uri, said: CommitMessage, replace: Replace | None
 ) -> TableJob:
     ref = writable(uri).ref or repository.repository.default_branch
     found = await repository.resolve(ref, workspaces=True)

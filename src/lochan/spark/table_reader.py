@@ -15,7 +15,7 @@ from lochan.formats.hive_path import PathColumns
 from lochan.lake import Lake
 from lochan.spark.frame_origin import Origin, marked_schema
 from lochan.spark.table_files import FileReading, table_files
-from lochan.store.place import StorePlace
+from lochan.store.location import StoreLocation
 from lochan.versioning.uri import Uri
 
 
@@ -27,13 +27,13 @@ class FilePart(InputPartition):
 
 @dataclass(frozen=True)
 class TableParts:
-    place: StorePlace
+    place: StoreLocation
     schema: StructType
     columns: PathColumns
     entries: list[Entry]
 
 
-async def table_parts(lake: Lake, place: StorePlace, uri: Uri) -> TableParts:
+async def table_parts(lake: Lake, place: StoreLocation, uri: Uri) -> TableParts:
     """Raises NotFound where there is no such file, Invalid for files that do not make one table."""
     repository = await lake.open_repository(uri.repository)
     try:

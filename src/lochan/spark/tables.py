@@ -25,7 +25,7 @@ from lochan.spark.lakes import LakePlace, on_lake
 from lochan.spark.paths import check_objects, hadoop_options, path_at
 from lochan.spark.table_files import FileReading, TableFiles, table_files
 from lochan.spark.table_schema import check_names, is_read_by_spark
-from lochan.store.place import StorePlace
+from lochan.store.location import StoreLocation
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.uri import Uri
 
@@ -119,7 +119,7 @@ def _object_name(files: TableFiles, entry: Entry) -> str | None:
     return None if found is None else found[1]
 
 
-def _scanned(spark: SparkSession, place: StorePlace, table: Table) -> DataFrame:
+def _scanned(spark: SparkSession, place: StoreLocation, table: Table) -> DataFrame:
     from pyspark.sql.pandas.types import from_arrow_schema
 
     files = table.files
@@ -146,7 +146,7 @@ def _with_path_columns(spark: SparkSession, frame: DataFrame, table: Table, name
     return read.join(functions.broadcast(known), same).select(*map(name_sql, files.schema.names))
 
 
-def _put_together(spark: SparkSession, place: StorePlace, table: Table) -> DataFrame:
+def _put_together(spark: SparkSession, place: StoreLocation, table: Table) -> DataFrame:
     from pyspark.sql.pandas.types import from_arrow_schema
 
     schema = table.files.schema

@@ -15,8 +15,8 @@ from lochan.spark.job import PoolJob, Replace, begin, landed_by_key
 from lochan.spark.job_report import told
 from lochan.spark.lakes import found_lake
 from lochan.spark.schemas import check_schema
-from lochan.store.counting import Counts
-from lochan.versioning.moving import Said
+from lochan.store.counts import RequestCounts
+from lochan.versioning.head_moves import CommitMessage
 from lochan.versioning.uri import prefix_uri
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def write(
     if expect and mode != OVERWRITE:
         raise Invalid("only an overwrite expects a head", hint=f"leave `expect` out, or say mode={OVERWRITE!r}")
     check_schema(frame.schema)
-    said, counts, at = Said(message, metadata or {}), Counts(), prefix_uri(uri)
+    said, counts, at = CommitMessage(message, metadata or {}), RequestCounts(), prefix_uri(uri)
     place = found_lake(lake, options).keyed(key, "write", uri, mode, said)
     before = landed_by_key(place, at, counts) if key else None
     if before is not None:

@@ -15,16 +15,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lochan.formats.run import RunRef
-from lochan.staging.base import Nothing
 from lochan.staging.inline import Inline
 from lochan.staging.layers import Inputs, Layer, Layers, inputs_of
 from lochan.staging.runs import Runs
+from lochan.staging.sources import EmptyBase
 from lochan.staging.view import View
 
 HeadHas = Callable[[pa.StringArray], Awaitable[npt.NDArray[np.bool_]]]
 
 
-class Limits(NamedTuple):
+class CompactionLimits(NamedTuple):
     """When there is enough to compact."""
 
     inline_count: int = 10_000
@@ -34,10 +34,10 @@ class Limits(NamedTuple):
     tombstones: int = 10_000  # in the lowest runs: passing so many takes a listing a millisecond; see `over`
 
 
-LIMITS = Limits()
+LIMITS = CompactionLimits()
 
 
-class Plan(NamedTuple):
+class CompactionPlan(NamedTuple):
     layers: tuple[Layer, ...]  # side by side, oldest first
     level: int  # of the run that will stand for them
 
@@ -46,16 +46,16 @@ class Plan(NamedTuple):
         return inputs_of(self.layers)
 
 
-class Compacted:
+class CompactionResult:
     """The changes that will stand for the plan's layers, which are part of `layers`. Without `head_has` every
     tombstone stays."""
 
-    def __init__(self, chosen: Plan, layers: Layers, runs: Runs, head_has: HeadHas | None) -> None:
+    def __init__(self, chosen: CompactionPlan, layers: Layers, runs: Runs, head_has: HeadHas | None) -> None:
         self.inputs = chosen.inputs
         self.level = chosen.level
         self.dropped = False  # tombstones were left out of what was read: the event must name the head (rule S3)
-        self._view = View(Layers(chosen.layers), Nothing(), runs)
-        self._lower = View(Layers(layers.lower(chosen.inputs)), Nothing(), runs)
+        self._view = View(Layers(chosen.layers), EmptyBase(), runs)
+        self._lower = View(Layers(layers.lower(chosen.inputs)), EmptyBase(), runs)
         self._head_has = head_has
 
     async def changes(self) -> AsyncIterator[pa.Table]:
@@ -79,27 +79,27 @@ class Compacted:
         return changes if keep.all() else changes.filter(pa.array(keep))
 
 
-def plan(layers: Layers, limits: Limits = LIMITS) -> Plan | None:
+def plan(layers: Layers, limits: CompactionLimits = LIMITS) -> CompactionPlan | None:
     """The next thing to do, or None. Runs first: they cost every reader. The newest segment before older ones: a
     commit is about to take those away."""
     segments = list(reversed(layers.segments()))
     for segment in segments:
         runs = _to_level_2(segment, limits)
         if runs:
-            return Plan(runs, 2)
+            return CompactionPlan(runs, 2)
     for segment in segments:
         inline = _to_level_1(segment, limits)
         if inline:
-            return Plan(inline, 1)
+            return CompactionPlan(inline, 1)
     return None
 
 
-def compact(chosen: Plan, layers: Layers, runs: Runs, head_has: HeadHas | None = None) -> Compacted:
+def compact(chosen: CompactionPlan, layers: Layers, runs: Runs, head_has: HeadHas | None = None) -> CompactionResult:
     """Nothing is read until its changes are asked for."""
-    return Compacted(chosen, layers, runs, head_has)
+    return CompactionResult(chosen, layers, runs, head_has)
 
 
-def _to_level_2(segment: tuple[Layer, ...], limits: Limits) -> tuple[Layer, ...]:
+def _to_level_2(segment: tuple[Layer, ...], limits: CompactionLimits) -> tuple[Layer, ...]:
     """All that is not yet in L2, up to the newest run, if that is too many layers; and of L2 what is not far larger,
     so that a million changes are not written anew for every few thousand."""
     stop = max((at + 1 for at, layer in enumerate(segment) if isinstance(layer, RunRef)), default=0)
@@ -114,7 +114,7 @@ def _to_level_2(segment: tuple[Layer, ...], limits: Limits) -> tuple[Layer, ...]
     return segment[start:stop]
 
 
-def _to_level_1(segment: tuple[Layer, ...], limits: Limits) -> tuple[Layer, ...]:
+def _to_level_1(segment: tuple[Layer, ...], limits: CompactionLimits) -> tuple[Layer, ...]:
     """The inline layers on top of the segment, if they are large, or many small ones."""
     inline: list[Inline] = []
     for layer in reversed(segment):

@@ -13,11 +13,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lochan.formats.entry_table import Rows
-from lochan.staging.base import Base
-from lochan.staging.picked import NOTHING, Picked
-from lochan.staging.sources import Columns, RowNumbers, Source
-from lochan.tree.bounds import Span
+from lochan.formats.entry_table import EntryRows
+from lochan.staging.sources import NOTHING, ColumnSource, RowNumbers, RowSource, SelectedRows, ViewBase
+from lochan.tree.path_span import PathSpan
 from lochan.tree.tree import Tree
 
 Mask = npt.NDArray[np.bool_]
@@ -28,12 +26,12 @@ _PROBE_RATIO = 40  # one search in a source costs about as much as hashing so ma
 ABOVE = "\U0010ffff" * 256  # put behind a prefix: above every path that goes on for up to 1,024 bytes
 
 
-class Cursor:
+class RowCursor:
     """A place in a source: rows from `row` to `stop` are still to come, the next of them at `key`."""
 
     more = False  # whether there may be rows behind `stop`
 
-    def __init__(self, source: Source, within: Span) -> None:
+    def __init__(self, source: RowSource, within: PathSpan) -> None:
         self.source = source
         row = source.seek(within.low, 0)
         self.stop = source.seek(within.high, row)
@@ -46,12 +44,12 @@ class Cursor:
     def rows_to(self, key: bytes) -> int:
         return min(self.source.seek(key, self.row), self.stop)
 
-    def take(self, most: int, cost: "Cost") -> Picked:
+    def take(self, most: int, cost: "Cost") -> SelectedRows:
         """The next live rows of those at hand, and moves behind them."""
         rows = self.source.live(self.row, self.stop, most)
         cost.rows += len(rows)
         self.move(int(rows[-1]) + 1 if len(rows) == most else self.stop)
-        return Picked([self.source], np.zeros(len(rows), np.int64), rows)
+        return SelectedRows([self.source], np.zeros(len(rows), np.int64), rows)
 
     async def settle(self) -> None:
         """Fetch what comes next, if nothing is left here and there is more."""
@@ -60,14 +58,14 @@ class Cursor:
         """Go on at `end`, the least key above all that begin with `folder`, if nothing is left here."""
 
 
-def cursor_over(base: Base, prefix: str, within: Span, after: str) -> "TreeCursor | BaseCursor":
+def cursor_over(base: ViewBase, prefix: str, within: PathSpan, after: str) -> "TreeCursor | BaseCursor":
     return TreeCursor(base, within) if isinstance(base, Tree) else BaseCursor(base, prefix, within, after)
 
 
-class TreeCursor(Cursor):
+class TreeCursor(RowCursor):
     """Over a tree: range after range, as they are kept open, and by a search where a jump leads out of the range."""
 
-    def __init__(self, tree: Tree, within: Span) -> None:
+    def __init__(self, tree: Tree, within: PathSpan) -> None:
         self._tree = tree
         self._high = within.high
         self._next = within.low  # where to go on behind what is at hand
@@ -83,7 +81,7 @@ class TreeCursor(Cursor):
                 self.more = False
                 return
             rows, row = found
-            self.source = Columns(rows)
+            self.source = ColumnSource(rows)
             last = rows.path(rows.count - 1)
             self.more = last < self._high
             self.stop = rows.count if self.more else rows.seek(self._high, row)
@@ -98,10 +96,10 @@ class TreeCursor(Cursor):
         """Holds nothing."""
 
 
-class BaseCursor(Cursor):
+class BaseCursor(RowCursor):
     """Over another base: batch after batch, and by a new scan where a jump leads out of the batch."""
 
-    def __init__(self, base: Base, prefix: str, within: Span, after: str) -> None:
+    def __init__(self, base: ViewBase, prefix: str, within: PathSpan, after: str) -> None:
         self._base = base
         self._prefix = prefix
         self._within = within
@@ -118,7 +116,7 @@ class BaseCursor(Cursor):
             if batch is None:
                 self.more = False
                 return
-            source = Columns(Rows(batch))
+            source = ColumnSource(EntryRows(batch))
             self._last = source.key(source.count - 1)
             super().__init__(source, self._within)
 
@@ -126,7 +124,7 @@ class BaseCursor(Cursor):
         # A batch that reached beyond was swept as far as it goes; to read it again would bring back what was hidden.
         if self.row >= self.stop and self._last < end:
             await self.close()
-            self._within = Span(end, self._within.high)
+            self._within = PathSpan(end, self._within.high)
             self._scan = self._base.scan(self._prefix, folder + ABOVE)
 
     async def close(self) -> None:
@@ -140,7 +138,7 @@ class Swept(NamedTuple):
     """Live rows in path order that nothing newer hides."""
 
     keys: pa.StringArray
-    picked: Picked
+    picked: SelectedRows
 
 
 class Cost:
@@ -150,7 +148,7 @@ class Cost:
         self.rows = 0  # compared, by the block or one by one
 
 
-async def sweep(cursors: Sequence[Cursor], block: int, cost: Cost) -> Swept | None:
+async def sweep(cursors: Sequence[RowCursor], block: int, cost: Cost) -> Swept | None:
     """Moves all cursors past the horizon; None: nothing is left. What it found may be empty. Newest first."""
     for cursor in cursors:
         await cursor.settle()
@@ -171,7 +169,7 @@ async def sweep(cursors: Sequence[Cursor], block: int, cost: Cost) -> Swept | No
     return found
 
 
-def _horizon(cursors: list[Cursor], picked: list[RowNumbers], block: int) -> bytes | None:
+def _horizon(cursors: list[RowCursor], picked: list[RowNumbers], block: int) -> bytes | None:
     """The least of the paths up to which each source has shown its live rows; None: all have shown all."""
     reached = []
     for cursor, rows in zip(cursors, picked, strict=True):
@@ -182,7 +180,7 @@ def _horizon(cursors: list[Cursor], picked: list[RowNumbers], block: int) -> byt
     return min(reached, default=None)
 
 
-def _unhidden(source: Source, rows: RowNumbers, newer: list[tuple[Source, int, int]], cost: Cost) -> RowNumbers:
+def _unhidden(source: RowSource, rows: RowNumbers, newer: list[tuple[RowSource, int, int]], cost: Cost) -> RowNumbers:
     cost.rows += len(rows)
     if not len(rows) or not newer:
         return rows
@@ -196,7 +194,7 @@ def _unhidden(source: Source, rows: RowNumbers, newer: list[tuple[Source, int, i
     return rows[~hidden(source.keys_of(rows), spans, cost)] if spans else rows
 
 
-def hidden(keys: pa.StringArray, spans: list[tuple[Source, int, int]], cost: Cost) -> Mask:
+def hidden(keys: pa.StringArray, spans: list[tuple[RowSource, int, int]], cost: Cost) -> Mask:
     """Which of the keys stand in one of these spans of rows. Costs the smaller side, not the larger."""
     mask: Mask = np.zeros(len(keys), np.bool_)
     pooled = []
@@ -214,7 +212,7 @@ def hidden(keys: pa.StringArray, spans: list[tuple[Source, int, int]], cost: Cos
     return mask
 
 
-def _probed(keys: pa.StringArray, source: Source, start: int, stop: int, cost: Cost) -> Mask:
+def _probed(keys: pa.StringArray, source: RowSource, start: int, stop: int, cost: Cost) -> Mask:
     found = np.zeros(len(keys), np.bool_)
     for at, key in enumerate(keys.cast(pa.binary()).to_pylist()):
         cost.rows += 1
@@ -223,7 +221,7 @@ def _probed(keys: pa.StringArray, source: Source, start: int, stop: int, cost: C
     return found
 
 
-def _in_order(sources: list[Source], picked: list[RowNumbers]) -> Swept:
+def _in_order(sources: list[RowSource], picked: list[RowNumbers]) -> Swept:
     pairs = [(source, rows) for source, rows in zip(sources, picked, strict=True) if len(rows)]
     if not pairs:
         return Swept(pa.nulls(0, pa.string()), NOTHING)
@@ -233,4 +231,4 @@ def _in_order(sources: list[Source], picked: list[RowNumbers]) -> Swept:
     if len(pairs) > 1:
         order = pc.sort_indices(keys)
         keys, owners, rows = keys.take(order), owners[order.to_numpy()], rows[order.to_numpy()]
-    return Swept(keys, Picked(sources, owners, rows))
+    return Swept(keys, SelectedRows(sources, owners, rows))

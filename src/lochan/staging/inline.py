@@ -16,7 +16,7 @@ Placed = dict[str, tuple[int, Change]]
 _RATIO = 2  # between neighbouring pieces: 10,000 changes are at most fourteen pieces, each change copied some ten times
 
 
-class Piece(msgspec.Struct, eq=False):
+class InlinePiece(msgspec.Struct, eq=False):
     """Changes by path, none twice; sorted when first asked for."""
 
     changes: Placed
@@ -40,7 +40,7 @@ class Inline(msgspec.Struct, frozen=True, eq=False):
 
     first: int
     last: int
-    pieces: tuple[Piece, ...]
+    pieces: tuple[InlinePiece, ...]
     bytes: int  # about what its changes take in a record or a run, replaced ones included
 
     @property
@@ -120,12 +120,12 @@ def weight(change: Change) -> int:
 
 
 def _of(first: int, last: int, placed: Placed) -> Inline:
-    return Inline(first, last, (Piece(placed, last),), sum(weight(change) for _, change in placed.values()))
+    return Inline(first, last, (InlinePiece(placed, last),), sum(weight(change) for _, change in placed.values()))
 
 
-def _stacked(pieces: tuple[Piece, ...], placed: Placed, top: int) -> tuple[Piece, ...]:
+def _stacked(pieces: tuple[InlinePiece, ...], placed: Placed, top: int) -> tuple[InlinePiece, ...]:
     keep = len(pieces)
     while keep and len(pieces[keep - 1].changes) <= _RATIO * len(placed):
         keep -= 1
         placed = pieces[keep].changes | placed
-    return (*pieces[:keep], Piece(placed, top))
+    return (*pieces[:keep], InlinePiece(placed, top))

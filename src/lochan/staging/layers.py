@@ -15,7 +15,7 @@ import msgspec
 
 from lochan.errors import NotFound, Refused
 from lochan.formats.entry import Change, Entry, Tombstone
-from lochan.formats.over import Over
+from lochan.formats.repository_events import CoveringTree
 from lochan.formats.run import RunRef
 from lochan.staging.inline import Inline, restored, started
 
@@ -55,7 +55,7 @@ class Fresh(msgspec.Struct, frozen=True):
 class Layers(msgspec.Struct, frozen=True):
     items: tuple[Layer | Seal, ...] = ()
     next: int = 1  # the position of the next inline change; never goes back, so a position is never used twice
-    over: Over | None = None  # only while the runs it covers are the lowest layers
+    over: CoveringTree | None = None  # only while the runs it covers are the lowest layers
 
     # --- reading ----------------------------------------------------------------------------------------------------
     @property
@@ -168,12 +168,12 @@ class Layers(msgspec.Struct, frozen=True):
         return self._with((*runs, *((left,) if left.pieces else ()), *kept), left.last + 1)
 
     # --- compaction -------------------------------------------------------------------------------------------------
-    def compacted(self, inputs: Inputs, outputs: tuple[RunRef, ...], over: Over | None = None) -> "Layers":
+    def compacted(self, inputs: Inputs, outputs: tuple[RunRef, ...], over: CoveringTree | None = None) -> "Layers":
         """What the event says: another run for some layers, a tree over the lowest ones, or both. Raises Refused."""
         replaced = self.replace(inputs, outputs) if over is None or inputs.spans or inputs.runs else self
         return replaced if over is None else replaced.covered(over)
 
-    def covered(self, over: Over) -> "Layers":
+    def covered(self, over: CoveringTree) -> "Layers":
         """With this tree for the lowest runs. Raises Refused unless they are those that it was made of."""
         if not _covers(over, self.items):
             raise Refused("the runs that a tree was made of are no longer the lowest layers")
@@ -218,11 +218,11 @@ class Layers(msgspec.Struct, frozen=True):
         return Layers(items, next or self.next, over)
 
     # --- checkpoints ------------------------------------------------------------------------------------------------
-    def dump(self) -> "Dumped":
-        return Dumped(self.next, [_dumped(item) for item in self.items], self.over)
+    def dump(self) -> "DumpedLayers":
+        return DumpedLayers(self.next, [_dumped(item) for item in self.items], self.over)
 
 
-def _covers(over: Over, items: Iterable[Layer | Seal]) -> bool:
+def _covers(over: CoveringTree, items: Iterable[Layer | Seal]) -> bool:
     """Runs never change, so their names are enough to tell."""
     lowest = islice((item for item in items if not isinstance(item, Seal)), len(over.runs))
     found = tuple(item.id if isinstance(item, RunRef) else "" for item in lowest)
@@ -249,15 +249,15 @@ class DumpedInline(msgspec.Struct, frozen=True, array_like=True, tag="inline"):
     changes: list[tuple[int, Entry | str]]  # position and entry, or the path of a tombstone
 
 
-class Dumped(msgspec.Struct, frozen=True, array_like=True):
+class DumpedLayers(msgspec.Struct, frozen=True, array_like=True):
     """Layers as a checkpoint holds them: on somebody's disk, fields are only ever added at the end."""
 
     next: int
     items: list[DumpedSeal | DumpedRun | DumpedInline]
-    over: Over | None = None
+    over: CoveringTree | None = None
 
 
-def load(dumped: Dumped) -> Layers:
+def load(dumped: DumpedLayers) -> Layers:
     return Layers(tuple(map(_loaded, dumped.items)), dumped.next, dumped.over)
 
 

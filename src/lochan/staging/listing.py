@@ -12,16 +12,15 @@ import numpy as np
 import pyarrow as pa
 
 from lochan.formats.entry import Entry
-from lochan.staging.cursors import BLOCK_MAX, BLOCK_MIN, Cost, Cursor, sweep
-from lochan.staging.picked import NOTHING, Picked, joined
-from lochan.staging.sources import Source
-from lochan.tree.bounds import behind, encoded
+from lochan.staging.cursors import BLOCK_MAX, BLOCK_MIN, Cost, RowCursor, sweep
+from lochan.staging.sources import NOTHING, RowSource, SelectedRows, joined
+from lochan.tree.path_span import behind, encoded
 
 _CLOSE_ROWS = 4  # a step that passed no more rows than this...
 _CLOSE_STEPS = 8  # ...so many times in succession: a sweep will be cheaper
 
 
-class Page(NamedTuple):
+class ViewPage(NamedTuple):
     """Entries and common prefixes, each in path order; together at most the limit."""
 
     entries: list[Entry]
@@ -38,23 +37,23 @@ class ColumnPage(NamedTuple):
     next: str | None
 
 
-class Found(NamedTuple):
-    picked: Picked
+class ListingResult(NamedTuple):
+    picked: SelectedRows
     prefixes: list[str]
     next: str | None
 
-    def page(self) -> Page:
-        return Page(self.picked.entries(), self.prefixes, self.next)
+    def page(self) -> ViewPage:
+        return ViewPage(self.picked.entries(), self.prefixes, self.next)
 
     def columns(self) -> ColumnPage:
         return ColumnPage(self.picked.table(), self.prefixes, self.next)
 
 
-async def flat(cursors: Sequence[Cursor], limit: int, cost: Cost) -> Found:
+async def flat(cursors: Sequence[RowCursor], limit: int, cost: Cost) -> ListingResult:
     """The cost is bounded by the page: each source shows its share of it, and more only while too much is hidden."""
     shares = sum(cursor.more or cursor.key is not None for cursor in cursors)
     block = max(BLOCK_MIN, limit * 5 // 4 // max(1, shares))
-    found: list[Picked] = []
+    found: list[SelectedRows] = []
     count = 0
     while count <= limit:
         for cursor in cursors:
@@ -70,13 +69,13 @@ async def flat(cursors: Sequence[Cursor], limit: int, cost: Cost) -> Found:
         found.append(picked)
         count += len(picked.rows)
     picked = joined(found).first(limit)
-    return Found(picked, [], picked.last_path if count > limit else None)
+    return ListingResult(picked, [], picked.last_path if count > limit else None)
 
 
-class Folded:
+class FolderListing:
     """A page with a delimiter."""
 
-    def __init__(self, cursors: Sequence[Cursor], prefix: str, delimiter: str, limit: int, cost: Cost) -> None:
+    def __init__(self, cursors: Sequence[RowCursor], prefix: str, delimiter: str, limit: int, cost: Cost) -> None:
         self._cursors = cursors
         self._delimiter = delimiter
         self._skip = len(prefix)
@@ -84,11 +83,11 @@ class Folded:
         self._skip_bytes = len(encoded(prefix))
         self._limit = limit
         self._cost = cost
-        self._items: list[tuple[Source, int] | str] = []  # rows, and common prefixes
+        self._items: list[tuple[RowSource, int] | str] = []  # rows, and common prefixes
         self._close = 0  # steps in succession that passed few rows
         self._block = BLOCK_MIN
 
-    async def found(self) -> Found:
+    async def found(self) -> ListingResult:
         more = True
         while more and len(self._items) <= self._limit:
             more = await (self._sweep() if self._close >= _CLOSE_STEPS else self._step())
@@ -119,7 +118,7 @@ class Folded:
             self._close = self._close + 1 if await self._jump(folder) <= _CLOSE_ROWS else 0
         return True
 
-    async def _walk(self, cursor: Cursor) -> bool:
+    async def _walk(self, cursor: RowCursor) -> bool:
         """Step after step where only one is left: nothing hides what it holds, and it hides nothing."""
         source, row = cursor.source, cursor.row
         while row < cursor.stop and len(self._items) <= self._limit and self._close < _CLOSE_STEPS:
@@ -199,18 +198,18 @@ class Folded:
         at = path.find(self._delimiter, self._skip)
         return None if at < 0 else path[: at + len(self._delimiter)]
 
-    def _made(self) -> Found:
+    def _made(self) -> ListingResult:
         items, rest = self._items[: self._limit], self._items[self._limit :]
         last = items[-1] if rest and items else None
         if set(map(type, items)) == {str}:  # many pages are of folders alone
-            return Found(NOTHING, cast("list[str]", items), cast("str | None", last))
+            return ListingResult(NOTHING, cast("list[str]", items), cast("str | None", last))
         prefixes = [item for item in items if isinstance(item, str)]
         picked = _picked([item for item in items if not isinstance(item, str)])
-        return Found(picked, prefixes, last if last is None or isinstance(last, str) else picked.last_path)
+        return ListingResult(picked, prefixes, last if last is None or isinstance(last, str) else picked.last_path)
 
 
-def _picked(found: Sequence[tuple[Source, int]]) -> Picked:
-    sources: list[Source] = []
+def _picked(found: Sequence[tuple[RowSource, int]]) -> SelectedRows:
+    sources: list[RowSource] = []
     known: dict[int, int] = {}
     owners = []
     for source, _ in found:
@@ -218,4 +217,4 @@ def _picked(found: Sequence[tuple[Source, int]]) -> Picked:
         if owner == len(sources):
             sources.append(source)
         owners.append(owner)
-    return Picked(sources, np.array(owners, np.int64), np.array([row for _, row in found], np.int64))
+    return SelectedRows(sources, np.array(owners, np.int64), np.array([row for _, row in found], np.int64))

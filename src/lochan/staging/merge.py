@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lochan.formats.entry import RUN_SCHEMA
-from lochan.formats.entry_table import Rows, as_batch, concat
+from lochan.formats.entry_table import EntryRows, as_batch, concat
 from lochan.formats.run import empty
-from lochan.tree.bounds import Span
+from lochan.tree.path_span import PathSpan
 
 _PIECE = 1 << 16  # rows merged at once: 20 MB
 _STRIDE = 64  # every so many paths, one is looked at to find where to cut
@@ -25,7 +25,7 @@ def merged(tables: Sequence[pa.Table]) -> pa.Table:
     """One table, sorted, of tables that are sorted each, the newest first. It may have several chunks."""
     pile = Pile()
     for age, table in enumerate(tables):
-        pile.add(age, Rows(as_batch(table)))
+        pile.add(age, EntryRows(as_batch(table)))
     return pa.concat_tables(pile.pieces()) if pile.left else empty()
 
 
@@ -35,7 +35,7 @@ class Pile:
     def __init__(self) -> None:
         self._parts: dict[int, _Part] = {}
 
-    def add(self, age: int, rows: Rows, within: Span | None = None) -> None:
+    def add(self, age: int, rows: EntryRows, within: PathSpan | None = None) -> None:
         """Of equal paths that of the lowest age is taken. REQUIRES: no other of this age is still there."""
         start, stop = (0, rows.count) if within is None else (rows.seek(within.low), rows.seek(within.high))
         if start < stop:
@@ -72,7 +72,7 @@ class Pile:
 class _Part:
     """What is left of one table."""
 
-    def __init__(self, rows: Rows, start: int, stop: int) -> None:
+    def __init__(self, rows: EntryRows, start: int, stop: int) -> None:
         self._rows = rows
         self._start = start
         self._stop = stop

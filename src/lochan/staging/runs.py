@@ -3,7 +3,6 @@
 An open run answers from Arrow's buffers: a look-up is a binary search and makes no Python value but the answer.
 """
 
-from collections import OrderedDict
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
@@ -11,15 +10,16 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lochan.bounded_cache import BoundedCache
 from lochan.clock import Clock
 from lochan.errors import Corrupt, Invalid
 from lochan.formats import bloom, run
 from lochan.formats.entry import Change, Tombstone
-from lochan.formats.entry_table import Rows, as_batch
+from lochan.formats.entry_table import EntryRows, as_batch
 from lochan.formats.run import RunRef, Summary
 from lochan.ids import Ids
+from lochan.store.checked_reads import get_checked, read_checked
 from lochan.store.protocol import Store
-from lochan.store.reread import get_checked, read_checked
 from lochan.store.threads import INLINE_BYTES_MAX, Threads, for_tables
 from lochan.tree.cache import ArrowCache
 
@@ -47,7 +47,7 @@ class OpenRun:
     def __init__(self, ref: RunRef, batch: pa.RecordBatch) -> None:
         self.ref = ref
         self.batch = batch
-        self.rows = Rows(batch)
+        self.rows = EntryRows(batch)
         self._deleted = batch.column("deleted")
         self.live = live_rows(batch)
 
@@ -67,35 +67,28 @@ class OpenRuns:
     """The open runs of a process, up to a number of bytes, and the footers of runs that are not open."""
 
     def __init__(self, bytes_max: int = OPEN_BYTES_MAX) -> None:
-        self._bytes_max = bytes_max
-        self._runs: OrderedDict[str, tuple[OpenRun, int]] = OrderedDict()
-        self._heads: OrderedDict[str, Summary] = OrderedDict()
-        self.bytes = 0
+        self._runs: BoundedCache[str, OpenRun] = BoundedCache(bytes_max, keep_newest=True)
+        self._heads: BoundedCache[str, Summary] = BoundedCache(_HEADS_MAX)
+
+    @property
+    def bytes(self) -> int:
+        return self._runs.weight
 
     def get(self, path: str) -> OpenRun | None:
-        found = self._runs.get(path)
-        if found is None:
-            return None
-        self._runs.move_to_end(path)
-        return found[0]
+        return self._runs.get(path)
 
     def hold(self, path: str, opened: OpenRun, weight: int) -> None:
-        self.bytes += weight - self._runs.pop(path, (opened, 0))[1]
-        self._runs[path] = opened, weight
-        while self.bytes > self._bytes_max and len(self._runs) > 1:
-            self.bytes -= self._runs.popitem(last=False)[1][1]
+        self._runs.put(path, opened, weight)
 
     def drop(self, path: str) -> None:
-        self.bytes -= self._runs.pop(path, (None, 0))[1]
-        self._heads.pop(path, None)
+        self._runs.drop(path)
+        self._heads.drop(path)
 
     def head(self, path: str) -> Summary | None:
         return self._heads.get(path)
 
     def hold_head(self, path: str, head: Summary) -> None:
-        self._heads[path] = head
-        while len(self._heads) > _HEADS_MAX:
-            self._heads.popitem(last=False)
+        self._heads.put(path, head)
 
 
 class Runs:

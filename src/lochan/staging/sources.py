@@ -4,26 +4,45 @@ A row is *live* if it is an entry and no tombstone. Keys are the paths' UTF-8.
 """
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from itertools import islice
-from typing import Protocol, cast
+from typing import NamedTuple, Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from lochan.formats.entry import ENTRY_SCHEMA, Entry, Tombstone
-from lochan.formats.entry_table import Rows, as_batch, table_of
+from lochan.formats.entry_table import NO_ENTRIES, EntryRows, as_batch, table_of
 from lochan.formats.run import changes_table, entries_of
-from lochan.staging.inline import Inline, Piece, Placed
+from lochan.staging.inline import Inline, InlinePiece, Placed
 
 RowNumbers = npt.NDArray[np.int64]
-
 _PIECE_MIN = 256  # smaller pieces of an inline layer are merged for a listing: a few dozen microseconds
 _BY_ROW_MAX = 12  # so many rows are made into entries one by one as quickly as all at once
+_NO_ROWS = pa.Table.from_batches([NO_ENTRIES])
 
 
-class Source(Protocol):
+class ViewBase(Protocol):
+    async def get(self, path: str) -> Entry | None: ...
+
+    def scan(self, prefix: str = "", after: str = "") -> AsyncIterator[pa.RecordBatch]:
+        """The entries whose path begins with `prefix` and is greater than `after`, in path order, as batches of
+        ENTRY_SCHEMA that are read one by one."""
+
+
+class EmptyBase:
+    """A branch without a commit."""
+
+    async def get(self, path: str) -> Entry | None:
+        return None
+
+    async def scan(self, prefix: str = "", after: str = "") -> AsyncIterator[pa.RecordBatch]:
+        return
+        yield  # what makes it a generator
+
+
+class RowSource(Protocol):
     @property
     def count(self) -> int: ...
 
@@ -33,7 +52,7 @@ class Source(Protocol):
         """The first row from `low` on whose key is not below `key`."""
 
     def folders(self, row: int, stop: int, skip: int, delimiter: bytes, least: int, most: int) -> tuple[list[str], int]:
-        """As of `Rows`. It may find none, and leave it to who asks to go row by row."""
+        """As of `EntryRows`. It may find none, and leave it to who asks to go row by row."""
 
     def is_live(self, row: int) -> bool: ...
 
@@ -52,10 +71,10 @@ class Source(Protocol):
         """The same as a batch of ENTRY_SCHEMA."""
 
 
-class Columns:
+class ColumnSource:
     """Rows in Arrow: of a run (`live` are those that are no tombstones, None for all) or of a range."""
 
-    def __init__(self, rows: Rows, live: RowNumbers | None = None) -> None:
+    def __init__(self, rows: EntryRows, live: RowNumbers | None = None) -> None:
         self.count = rows.count
         self.key = rows.path
         self.seek = rows.seek
@@ -97,7 +116,7 @@ class Columns:
         return batch.slice(rows[0], len(rows)) if _solid(rows) else batch.take(pa.array(rows))
 
 
-class Listed:
+class InlineSource:
     """Inline changes."""
 
     def __init__(self, keys: list[bytes], placed: Placed) -> None:
@@ -134,22 +153,22 @@ class Listed:
         return as_batch(table_of(self.entries(rows)))
 
 
-def inline_sources(inline: Inline) -> list[Source]:
+def inline_sources(inline: Inline) -> list[RowSource]:
     """Newest first. Large pieces are made into columns, once; the small ones on top are merged."""
-    large: Sequence[Piece] = [piece for piece in inline.pieces if len(piece) >= _PIECE_MIN]
+    large: Sequence[InlinePiece] = [piece for piece in inline.pieces if len(piece) >= _PIECE_MIN]
     merged: Placed = {}
     for piece in inline.pieces[len(large) :]:
         merged |= piece.changes
-    small = [Listed(sorted(path.encode() for path in merged), merged)] if merged else []
+    small = [InlineSource(sorted(path.encode() for path in merged), merged)] if merged else []
     return [*small, *(_columns(piece) for piece in reversed(large))]
 
 
-def _columns(piece: Piece) -> Columns:
+def _columns(piece: InlinePiece) -> ColumnSource:
     """A piece never changes, and every listing of the branch asks for it."""
-    if not isinstance(piece.memo, Columns):
+    if not isinstance(piece.memo, ColumnSource):
         batch = as_batch(changes_table(change for _, change in piece.changes.values()))
         deleted = batch.column("deleted").to_numpy(zero_copy_only=False)
-        piece.memo = Columns(Rows(batch), np.flatnonzero(~deleted) if deleted.any() else None)
+        piece.memo = ColumnSource(EntryRows(batch), np.flatnonzero(~deleted) if deleted.any() else None)
     return piece.memo
 
 
@@ -159,3 +178,58 @@ def _solid(rows: RowNumbers) -> bool:
 
 def _texts(keys: list[bytes]) -> pa.Array:
     return pa.array(keys, pa.binary()).cast(pa.string())
+
+
+class SelectedRows(NamedTuple):
+    """Live rows in path order."""
+
+    sources: Sequence[RowSource]
+    owners: npt.NDArray[np.int64]  # which of the sources each is of; of one source the rows ascend
+    rows: RowNumbers
+
+    def first(self, count: int) -> "SelectedRows":
+        return SelectedRows(self.sources, self.owners[:count], self.rows[:count])
+
+    @property
+    def last_path(self) -> str:
+        """REQUIRES: at least one row."""
+        return self.sources[int(self.owners[-1])].key(int(self.rows[-1])).decode()
+
+    def entries(self) -> list[Entry]:
+        if len(self.sources) == 1:
+            return self.sources[0].entries(self.rows)
+        each = [iter(source.entries(self.rows[self.owners == owner])) for owner, source in enumerate(self.sources)]
+        return [next(each[owner]) for owner in self.owners.tolist()]
+
+    def table(self) -> pa.Table:
+        """Of ENTRY_SCHEMA."""
+        if not len(self.rows):
+            return _NO_ROWS
+        if len(self.sources) == 1:
+            return pa.Table.from_batches([self.sources[0].batch(self.rows)], ENTRY_SCHEMA)
+        of = [np.flatnonzero(self.owners == owner) for owner in range(len(self.sources))]
+        parts = [source.batch(self.rows[at]) for source, at in zip(self.sources, of, strict=True) if len(at)]
+        table = pa.Table.from_batches(parts, ENTRY_SCHEMA)
+        places = np.concatenate(of) if of else np.zeros(0, np.int64)
+        in_order = len(places) < 2 or bool((np.diff(places) > 0).all())
+        return table if in_order else table.combine_chunks().take(pa.array(np.argsort(places)))
+
+
+NOTHING = SelectedRows((), np.zeros(0, np.int64), np.zeros(0, np.int64))
+
+
+def joined(parts: Sequence[SelectedRows]) -> SelectedRows:
+    """One after the other."""
+    if len(parts) == 1:
+        return parts[0]
+    sources: list[RowSource] = []
+    known: dict[int, int] = {}
+    owners = [np.zeros(0, np.int64)]
+    for part in parts:
+        for source in part.sources:
+            if id(source) not in known:
+                known[id(source)] = len(sources)
+                sources.append(source)
+        places = np.array([known[id(source)] for source in part.sources], np.int64)
+        owners.append(places[part.owners] if len(part.owners) else part.owners)
+    return SelectedRows(sources, np.concatenate(owners), np.concatenate([owners[0], *(part.rows for part in parts)]))

@@ -9,22 +9,21 @@ from itertools import accumulate
 
 import pyarrow as pa
 
+from lochan.concurrency import map_ahead
 from lochan.formats import bloom
 from lochan.formats.entry import ENTRY_SCHEMA, RUN_SCHEMA, Entry, Tombstone
-from lochan.formats.entry_table import Rows, as_batch
+from lochan.formats.entry_table import EntryRows, as_batch
 from lochan.formats.run import RunRef, ascends, changes_table, empty
-from lochan.staging.base import Base
-from lochan.staging.cursors import ABOVE, Cost, Cursor, cursor_over, hidden
+from lochan.staging.cursors import ABOVE, Cost, RowCursor, cursor_over, hidden
 from lochan.staging.inline import Inline
 from lochan.staging.layers import Layer, Layers
-from lochan.staging.listing import ColumnPage, Folded, Found, Page, flat
+from lochan.staging.listing import ColumnPage, FolderListing, ListingResult, ViewPage, flat
 from lochan.staging.merge import Pile
 from lochan.staging.runs import OpenRun, Runs
-from lochan.staging.sources import Columns, Source, inline_sources
-from lochan.tree.ahead import ahead
-from lochan.tree.bounds import Span, behind, encoded, span
+from lochan.staging.sources import ColumnSource, RowSource, ViewBase, inline_sources
+from lochan.tree.path_span import PathSpan, behind, encoded, span
 
-Sources = list[Source]
+Sources = list[RowSource]
 Stack = tuple[Layer, ...]  # newest first
 Waiting = list[tuple[int, RunRef]]  # runs to be opened, each with its age, in the order in which their paths begin
 
@@ -37,7 +36,7 @@ class View:
     it covers and the base, and shows the same. `above` lies on top of all layers: the files of a workspace."""
 
     def __init__(
-        self, layers: Layers, base: Base, runs: Runs, over: Base | None = None, above: Base | None = None
+        self, layers: Layers, base: ViewBase, runs: Runs, over: ViewBase | None = None, above: ViewBase | None = None
     ) -> None:
         covered = len(layers.over.runs) if over is not None and layers.over is not None else 0
         self._layers = tuple(reversed(layers.layers))  # newest first
@@ -56,11 +55,11 @@ class View:
                 return None if isinstance(found, Tombstone) else found
         return await self._base.get(path)
 
-    async def list(self, prefix: str = "", after: str = "", delimiter: str = "", limit: int = 1000) -> Page:
+    async def list(self, prefix: str = "", after: str = "", delimiter: str = "", limit: int = 1000) -> ViewPage:
         """A page of what lies under `prefix` behind `after`. With a delimiter, all paths that go on to the same next
         delimiter behind the prefix are one common prefix, and are skipped, not read. An `after` that is a common
         prefix stands for all of it."""
-        return Page([], [], None) if limit <= 0 else (await self._found(prefix, after, delimiter, limit)).page()
+        return ViewPage([], [], None) if limit <= 0 else (await self._found(prefix, after, delimiter, limit)).page()
 
     async def list_columns(
         self, prefix: str = "", after: str = "", delimiter: str = "", limit: int = 1000
@@ -70,18 +69,18 @@ class View:
             return ColumnPage(ENTRY_SCHEMA.empty_table(), [], None)
         return (await self._found(prefix, after, delimiter, limit)).columns()
 
-    async def _found(self, prefix: str, after: str, delimiter: str, limit: int) -> Found:
+    async def _found(self, prefix: str, after: str, delimiter: str, limit: int) -> ListingResult:
         within = span(prefix, after)
         if _is_common_prefix(after, prefix, delimiter):
-            within = Span(behind(encoded(after)), within.high)
+            within = PathSpan(behind(encoded(after)), within.high)
             after += ABOVE
         base = cursor_over(self._base, prefix, within, after)
         top = [] if self._above is None else [cursor_over(self._above, prefix, within, after)]
-        cursors = [*top, *(Cursor(source, within) for source in await self._sources(self._seen, within)), base]
+        cursors = [*top, *(RowCursor(source, within) for source in await self._sources(self._seen, within)), base]
         try:
             if not delimiter:
                 return await flat(cursors, limit, self.cost)
-            return await Folded(cursors, prefix, delimiter, limit, self.cost).found()
+            return await FolderListing(cursors, prefix, delimiter, limit, self.cost).found()
         finally:
             for cursor in (*top, base):
                 await cursor.close()
@@ -104,12 +103,12 @@ class View:
         come, and let go behind them: what lies side by side is never in memory at once."""
         within, pile = span(prefix), Pile()
         if self._above is not None:
-            pile.add(-1, Rows(as_batch(await _puts(self._above, prefix))))
+            pile.add(-1, EntryRows(as_batch(await _puts(self._above, prefix))))
         runs: Waiting = []
         for age, layer in enumerate(self._layers):
             if isinstance(layer, Inline):
                 found = changes_table(each for each in layer.changes() if each.path.startswith(prefix))
-                pile.add(age, Rows(as_batch(found)))
+                pile.add(age, EntryRows(as_batch(found)))
             elif _touches(layer, within):
                 runs.append((age, layer))
         runs.sort(key=lambda run: run[1].min_path)
@@ -118,7 +117,7 @@ class View:
             if pile.left:
                 yield await self._runs.threads.run(pile.take, cut)
 
-    async def _fill(self, pile: Pile, runs: Waiting, within: Span) -> bytes | None:
+    async def _fill(self, pile: Pile, runs: Waiting, within: PathSpan) -> bytes | None:
         """Opens what belongs to the next piece, and tells where that ends."""
         while runs:
             cut = pile.cut()
@@ -138,12 +137,12 @@ class View:
             return paths
         low, high = encoded(paths[0].as_py()), encoded(paths[-1].as_py()) + b"\0"
         spans = []
-        for source in await self._sources(self._layers, Span(low, high), paths):
+        for source in await self._sources(self._layers, PathSpan(low, high), paths):
             start = source.seek(low, 0)
             spans.append((source, start, source.seek(high, start)))
         return paths.filter(pa.array(hidden(paths, spans, self.cost)))
 
-    async def _sources(self, layers: Stack, within: Span, paths: pa.StringArray | None = None) -> Sources:
+    async def _sources(self, layers: Stack, within: PathSpan, paths: pa.StringArray | None = None) -> Sources:
         """Newest first. With `paths`, only runs that may hold one of them."""
         opened = await self._opened(layers, within, paths)
         sources: Sources = []
@@ -151,10 +150,10 @@ class View:
             if isinstance(layer, Inline):
                 sources += inline_sources(layer)
             elif layer.id in opened:
-                sources.append(Columns(opened[layer.id].rows, opened[layer.id].live))
+                sources.append(ColumnSource(opened[layer.id].rows, opened[layer.id].live))
         return sources
 
-    async def _opened(self, layers: Stack, within: Span, paths: pa.StringArray | None = None) -> dict[str, OpenRun]:
+    async def _opened(self, layers: Stack, within: PathSpan, paths: pa.StringArray | None = None) -> dict[str, OpenRun]:
         wanted = [layer for layer in layers if isinstance(layer, RunRef) and _touches(layer, within)]
         if paths is not None and len(paths) <= _BLOOM_PATHS_MAX:
             hashes = bloom.hash_all(paths).tolist()
@@ -162,7 +161,7 @@ class View:
         opened = {ref.id: run for ref in wanted if (run := self._runs.at_hand(ref)) is not None}
         missing = [ref for ref in wanted if ref.id not in opened]
         if missing:
-            opened |= {run.ref.id: run async for run in ahead(self._runs.open, missing, _WIDTH)}
+            opened |= {run.ref.id: run async for run in map_ahead(self._runs.open, missing, _WIDTH)}
         return opened
 
 
@@ -184,10 +183,10 @@ def _below(runs: Waiting, cut: bytes) -> int:
     return bisect_left(runs, cut, key=lambda run: encoded(run[1].min_path))
 
 
-async def _puts(above: Base, prefix: str) -> pa.Table:
+async def _puts(above: ViewBase, prefix: str) -> pa.Table:
     entries = pa.Table.from_batches([batch async for batch in above.scan(prefix)], ENTRY_SCHEMA)
     return entries.append_column(RUN_SCHEMA.field("deleted"), pa.repeat(pa.scalar(False), len(entries)))
 
 
-def _touches(ref: RunRef, within: Span) -> bool:
+def _touches(ref: RunRef, within: PathSpan) -> bool:
     return encoded(ref.max_path) >= within.low and encoded(ref.min_path) < within.high

@@ -5,14 +5,15 @@ variables, then the credentials of the machine it runs on.
 """
 
 from collections.abc import Mapping
+from configparser import ConfigParser, Error
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from obstore.store import AzureStore, GCSStore, ObjectStore, S3Store
 
-from lochan.errors import Invalid, LochanError
-from lochan.store.awsprofile import read_profile
-from lochan.store.remoteerrors import RAISED, translate
+from lochan.errors import Invalid, LochanError, NotFound
+from lochan.store.remote_errors import RAISED, translate
 
 if TYPE_CHECKING:
     from obstore.store import ClientConfig, RetryConfig
@@ -24,6 +25,11 @@ _S3 = {*_KEYS, "region", "endpoint", "profile", "credentials_file", "virtual_hos
 _GCS = {"service_account", "service_account_key", "application_credentials", "bearer_token", "endpoint"}
 _AZURE = {"account_name", "account_key", "sas_token", "client_id", "client_secret", "tenant_id", "endpoint"}
 _RENAMED = {"gs": {"endpoint": "base_url"}, "az": {"sas_token": "sas_key"}}
+_PROFILE_NAMES = {
+    "aws_access_key_id": "access_key_id",
+    "aws_secret_access_key": "secret_access_key",
+    "aws_session_token": "session_token",
+}
 
 
 def connect(scheme: str, bucket: str, prefix: str, options: Mapping[str, str]) -> ObjectStore:
@@ -94,3 +100,22 @@ def _flag(url: str, options: Mapping[str, str], name: str, *, default: bool) -> 
 
 def _unfit(url: str, error: Exception) -> LochanError:
     return Invalid(translate(error, url, "").message.replace("/: ", ": ", 1), hint="check the options of this store")
+
+
+def read_profile(file: str, profile: str) -> dict[str, str]:
+    """The access keys of one profile of an AWS credentials file (INI, as `aws configure` writes it), by our names.
+    `file` is `~/.aws/credentials` when empty."""
+    path = Path(file or "~/.aws/credentials").expanduser()
+    parser = ConfigParser(interpolation=None, default_section="")  # AWS's own `default` is a profile like any other
+    try:
+        parser.read_string(path.read_text())
+    except OSError as error:
+        raise NotFound(f"the credentials file {path} cannot be read: {error.strerror}") from error
+    except (Error, UnicodeDecodeError):
+        # The cause is left out on purpose: its text may quote a line with a secret.
+        raise Invalid(f"{path} is not a credentials file (INI)") from None
+    if not parser.has_section(profile):
+        known = ", ".join(parser.sections()) or "none"
+        raise NotFound(f"the profile {profile!r} is not in {path}", hint=f"there are: {known}")
+    section = parser[profile]
+    return {ours: section[theirs] for theirs, ours in _PROFILE_NAMES.items() if section.get(theirs)}

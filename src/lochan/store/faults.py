@@ -1,15 +1,88 @@
-"""A store that fails on purpose. What fails is chosen from outside, call by call, and the choices can be replayed."""
+"""A store that fails on purpose: which faults there are, which fit which verb, and who chooses them.
+
+A chooser is asked once for each call, with the verb and the path, and answers with a fault or None. It goes by odds, or
+replays an earlier run. Where bytes break depends on a number, so that a replay breaks them alike.
+"""
 
 from collections import deque
-from collections.abc import AsyncIterable, AsyncIterator, Iterable
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Mapping
 from contextlib import suppress
+from enum import StrEnum
+from typing import NamedTuple
 
 from lochan.clock import Clock
 from lochan.errors import AlreadyExists, DiskFull, NotFound, Transient
-from lochan.store.faultplan import FITTING, Chooser, Fault, Shot
 from lochan.store.protocol import Stat, Store
-from lochan.store.spoil import corrupted, shortened, without_end
 from lochan.store.wrapper import Wrapper
+
+
+class StoreFault(StrEnum):
+    UNAVAILABLE = "unavailable"  # a 5xx at once, nothing done
+    TIMEOUT = "timeout"  # no answer for a while, nothing done
+    SLOW = "slow"  # done, after a while
+    LOST = "lost"  # done, but the answer is lost
+    CONFLICT = "conflict"  # a 409, which looks like AlreadyExists: nothing was created
+    FULL = "full"  # no room, nothing done
+    SHORT = "short"  # the end of the object is missing, and nobody says so
+    CORRUPT = "corrupt"  # one byte is another
+    BROKEN = "broken"  # an error in the middle of a stream or a list
+    HIDDEN = "hidden"  # the newest objects are not seen yet
+    SHOWN = "shown"  # deleted objects are still listed
+
+
+_ANY = {StoreFault.UNAVAILABLE, StoreFault.TIMEOUT, StoreFault.SLOW}
+_WRITE = _ANY | {StoreFault.LOST, StoreFault.FULL}
+FITTING: Mapping[str, set[StoreFault]] = {
+    "get": _ANY | {StoreFault.SHORT, StoreFault.CORRUPT},
+    "get_range": _ANY | {StoreFault.CORRUPT},
+    "get_stream": _ANY | {StoreFault.SHORT, StoreFault.CORRUPT, StoreFault.BROKEN},
+    "head": _ANY | {StoreFault.HIDDEN},
+    "put": _WRITE,
+    "put_if_absent": _WRITE | {StoreFault.CONFLICT},
+    "put_stream": _WRITE,
+    "delete": _ANY | {StoreFault.LOST},
+    "list": _ANY | {StoreFault.BROKEN, StoreFault.HIDDEN, StoreFault.SHOWN},
+}
+
+Chooser = Callable[[str, str], StoreFault | None]
+
+
+class Shot(NamedTuple):
+    """One call and what was chosen for it; a list of them replays the run."""
+
+    verb: str
+    path: str
+    fault: StoreFault | None
+
+
+def by_odds(odds: Mapping[str, Mapping[StoreFault, float]], fraction: Callable[[], float]) -> Chooser:
+    """For each verb the probability of each fault; one number in [0, 1) is drawn for each call."""
+    for verb, chances in odds.items():
+        if not chances.keys() <= FITTING[verb] or sum(chances.values()) > 1:
+            raise ValueError(f"these odds do not fit {verb}: {dict(chances)}")
+
+    def choose(verb: str, path: str) -> StoreFault | None:
+        drawn = fraction()
+        for fault, chance in odds.get(verb, {}).items():
+            if drawn < chance:
+                return fault
+            drawn -= chance
+        return None
+
+    return choose
+
+
+def replaying(shots: Iterable[Shot]) -> Chooser:
+    """The choices of an earlier run; raises AssertionError where this run does something else."""
+    left = deque(shots)
+
+    def choose(verb: str, path: str) -> StoreFault | None:
+        shot = left.popleft() if left else Shot("nothing", "", None)
+        assert (shot.verb, shot.path) == (verb, path), f"replay: {verb} {path} instead of {shot.verb} {shot.path}"
+        return shot.fault
+
+    return choose
+
 
 _REMEMBERED = 16  # puts and deletes that a stale answer may not know of
 
@@ -27,27 +100,27 @@ class FaultStore(Wrapper):
     async def get(self, path: str) -> bytes:
         fault = await self._begin("get", path)
         data = await self.inner.get(path)
-        if fault is Fault.SHORT:
+        if fault is StoreFault.SHORT:
             return shortened(data, len(self.shots))
-        return corrupted(data, len(self.shots)) if fault is Fault.CORRUPT else data
+        return corrupted(data, len(self.shots)) if fault is StoreFault.CORRUPT else data
 
     async def get_range(self, path: str, start: int, stop: int) -> bytes:
         fault = await self._begin("get_range", path)
         data = await self.inner.get_range(path, start, stop)
-        return corrupted(data, len(self.shots)) if fault is Fault.CORRUPT else data
+        return corrupted(data, len(self.shots)) if fault is StoreFault.CORRUPT else data
 
     async def get_stream(self, path: str) -> AsyncIterator[bytes]:
         fault = await self._begin("get_stream", path)
         number = len(self.shots)
         stream = self.inner.get_stream(path)
-        async for chunk in without_end(stream) if fault is Fault.SHORT else stream:
-            yield corrupted(chunk, number) if fault is Fault.CORRUPT else chunk
-            if fault is Fault.BROKEN:
+        async for chunk in without_end(stream) if fault is StoreFault.SHORT else stream:
+            yield corrupted(chunk, number) if fault is StoreFault.CORRUPT else chunk
+            if fault is StoreFault.BROKEN:
                 raise Transient(f"{path}: the connection broke (injected)")
 
     async def head(self, path: str) -> Stat:
         fault = await self._begin("head", path)
-        if fault is Fault.HIDDEN and path in self._put:
+        if fault is StoreFault.HIDDEN and path in self._put:
             raise NotFound(f"{path} is not to be seen yet (injected)")
         return await self.inner.head(path)
 
@@ -58,12 +131,12 @@ class FaultStore(Wrapper):
 
     async def put_if_absent(self, path: str, data: bytes) -> None:
         fault = await self._begin("put_if_absent", path)
-        if fault is Fault.CONFLICT:
+        if fault is StoreFault.CONFLICT:
             raise AlreadyExists(f"{path}: 409, two writers met (injected)")
         try:
             await self.inner.put_if_absent(path, data)
         except AlreadyExists:
-            if fault is not Fault.LOST:
+            if fault is not StoreFault.LOST:
                 raise
         self._end(fault, path)
 
@@ -78,39 +151,39 @@ class FaultStore(Wrapper):
         with suppress(NotFound):
             self._deleted.append(await self.inner.head(path))
         await self.inner.delete(path)
-        if fault is Fault.LOST:
+        if fault is StoreFault.LOST:
             raise Transient(f"{path}: the answer was lost (injected)")
 
     async def list(self, prefix: str = "", after: str = "") -> AsyncIterator[Stat]:
         fault = await self._begin("list", prefix)
-        hidden = set(self._put) if fault is Fault.HIDDEN else set()
-        shown = await _ghosts(self.inner, self._deleted, prefix, after) if fault is Fault.SHOWN else []
+        hidden = set(self._put) if fault is StoreFault.HIDDEN else set()
+        shown = await _ghosts(self.inner, self._deleted, prefix, after) if fault is StoreFault.SHOWN else []
         async for stat in self.inner.list(prefix, after):
             while shown and shown[0].path < stat.path:
                 yield shown.pop(0)
             if stat.path not in hidden:
                 yield stat
-            if fault is Fault.BROKEN:
+            if fault is StoreFault.BROKEN:
                 raise Transient(f"{prefix}: the connection broke (injected)")
         for stat in shown:
             yield stat
 
-    async def _begin(self, verb: str, path: str) -> Fault | None:
+    async def _begin(self, verb: str, path: str) -> StoreFault | None:
         fault = self._choose(verb, path)
         if fault is not None and fault not in FITTING[verb]:
             raise ValueError(f"{fault} does not fit {verb}")
         self.shots.append(Shot(verb, path, fault))
-        if fault in (Fault.SLOW, Fault.TIMEOUT):
+        if fault in (StoreFault.SLOW, StoreFault.TIMEOUT):
             await self._clock.sleep(self._wait_s)
-        if fault in (Fault.UNAVAILABLE, Fault.TIMEOUT):
+        if fault in (StoreFault.UNAVAILABLE, StoreFault.TIMEOUT):
             raise Transient(f"{path}: {fault} (injected)")
-        if fault is Fault.FULL:
+        if fault is StoreFault.FULL:
             raise DiskFull(f"{path}: no room (injected)")
         return fault
 
-    def _end(self, fault: Fault | None, path: str) -> None:
+    def _end(self, fault: StoreFault | None, path: str) -> None:
         self._put.append(path)
-        if fault is Fault.LOST:
+        if fault is StoreFault.LOST:
             raise Transient(f"{path}: the answer was lost (injected)")
 
 
@@ -122,3 +195,30 @@ async def _ghosts(store: Store, deleted: Iterable[Stat], prefix: str, after: str
             await store.head(path)
             del by_path[path]  # it was put again since
     return sorted(by_path.values())
+
+
+def corrupted(data: bytes, number: int) -> bytes:
+    """One byte changed, somewhere."""
+    if not data:
+        return data
+    at = _scattered(number) % len(data)
+    return data[:at] + bytes([data[at] ^ (1 << number % 8)]) + data[at + 1 :]
+
+
+def shortened(data: bytes, number: int) -> bytes:
+    return data[: _scattered(number) % len(data)] if data else data
+
+
+async def without_end(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """The last chunk loses its last byte."""
+    held = b""
+    async for chunk in chunks:
+        if held:
+            yield held
+        held = chunk
+    if len(held) > 1:
+        yield held[:-1]
+
+
+def _scattered(number: int) -> int:
+    return number * 2_654_435_761 % (1 << 32)  # Knuth's multiplicative hash: near numbers end up far apart

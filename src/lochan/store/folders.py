@@ -2,6 +2,9 @@
 
 A file's name is durable when its folder is synced, and the folder itself when its parent is. Each folder's chain is
 synced the first time this process writes there; afterwards one sync of the folder is enough.
+
+Objects are listed as an object store would: by the bytes of the whole path, not folder by folder. `a-b` comes before
+`a/b` and that before `a0`, so a folder takes its place among its siblings with the slash appended.
 """
 
 # ruff: noqa: PTH102, PTH106, PTH112, PTH116, PTH120
@@ -10,10 +13,13 @@ import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from itertools import islice
 
 from lochan.errors import Invalid, NotFound, Unavailable, Unknown
-from lochan.store.oserrors import translated
-from lochan.store.private import FOLDER_MODE
+from lochan.store.local_files import FOLDER
+from lochan.store.os_errors import translated
+from lochan.store.permissions import FOLDER_MODE
+from lochan.store.protocol import Stat, check_path
 
 _BACK = "is a disk unmounted? mount it again, or restore the folder, and start again"
 _REMEMBERED = 10_000  # folders known to be durable; forgetting them costs a few syncs
@@ -60,7 +66,7 @@ class Folders:
             inode = os.fstat(fd).st_ino
             if self._durable.get(folder) != inode:
                 self._sync_chain(folder)
-                if len(self._durable) >= _REMEMBERED:
+                if len(self._durable) >= _REMEMBERED:  # emptied, not a BoundedCache: several threads write
                     self._durable.clear()
                 self._durable[folder] = inode
             yield fd
@@ -155,3 +161,73 @@ def _sync_folder(folder: bytes) -> None:
         os.fsync(fd)
     finally:
         os.close(fd)
+
+
+_BATCH = 1000
+
+
+def list_objects(root: bytes, prefix: bytes, after: bytes) -> Iterator[Stat]:
+    """Reads a folder when it is reached, not before. What vanishes in between is left out."""
+    start = prefix[: prefix.rfind(b"/") + 1]
+    if start and not _possible(start[:-1]):
+        return
+    stack = [_children(root, start)]
+    while stack:
+        name = next(stack[-1], None)
+        if name is None:
+            stack.pop()
+        elif name.endswith(b"/"):
+            if _overlaps(name, prefix) and (name > after or after.startswith(name)):
+                stack.append(_children(root, name))
+        elif name.startswith(prefix) and name > after:
+            stat = _stat(root, name)
+            if stat is not None:
+                yield stat
+
+
+def next_batch(objects: Iterator[Stat]) -> list[Stat]:
+    """The next few: enough to be worth a turn through a thread, few enough to stay lazy."""
+    return list(islice(objects, _BATCH))
+
+
+def to_stat(path: str, stat: os.stat_result) -> Stat:
+    etag = f"{stat.st_mtime_ns:x}-{stat.st_size:x}-{stat.st_ino:x}"
+    return Stat(path, stat.st_size, stat.st_mtime_ns / 1e9, etag)
+
+
+def _children(root: bytes, folder: bytes) -> Iterator[bytes]:
+    """Names from the root; those of folders end with a slash."""
+    names = []
+    with translated(os.fsdecode(root + b"/" + folder)):
+        try:
+            with os.scandir(root + b"/" + folder) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        names.append(folder + entry.name + b"/")
+                    elif entry.is_file(follow_symlinks=False):
+                        names.append(folder + entry.name)
+        except (FileNotFoundError, NotADirectoryError):
+            pass
+    names.sort()
+    return (name for name in names if name != FOLDER + b"/")
+
+
+def _overlaps(folder: bytes, prefix: bytes) -> bool:
+    return folder.startswith(prefix) or prefix.startswith(folder)
+
+
+def _stat(root: bytes, name: bytes) -> Stat | None:
+    try:
+        path = name.decode()
+        return to_stat(path, os.stat(root + b"/" + name, follow_symlinks=False))
+    except (UnicodeDecodeError, FileNotFoundError, NotADirectoryError):
+        return None  # somebody else's file, which no path of ours could name; or removed a moment ago
+
+
+def _possible(folder: bytes) -> bool:
+    """Whether any path could lie there. A prefix is any text, and `../` must not be looked into."""
+    try:
+        check_path(folder.decode())
+    except (Invalid, UnicodeDecodeError):
+        return False
+    return True

@@ -18,16 +18,14 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from lochan.clock import Clock, SystemClock
 from lochan.errors import AlreadyExists, NotFound, Transient, Unknown
 from lochan.failpoints import fp
-from lochan.store import temp, walk
-from lochan.store.folders import Folders
-from lochan.store.oserrors import translate, translated
-from lochan.store.paths import check_path, check_span
-from lochan.store.private import close_to_others
-from lochan.store.protocol import Stat
-from lochan.store.reader import Reader
-from lochan.store.temp import Temp
+from lochan.store import local_files
+from lochan.store.folders import Folders, list_objects, next_batch, to_stat
+from lochan.store.local_files import LocalFile, TemporaryFile
+from lochan.store.os_errors import translate, translated
+from lochan.store.permissions import close_to_others
+from lochan.store.protocol import Stat, check_path, check_span
 from lochan.store.threads import INLINE_BYTES_MAX, Threads
-from lochan.store.verified import identity_of, stamp_of
+from lochan.store.verified_files import identity_of, stamp_of
 
 if TYPE_CHECKING:
     from lochan.store.scribe import Scribe  # only a server has one
@@ -108,7 +106,7 @@ class LocalStore:
             raise self._unreadable(error, path) from error
         if not modes.S_ISREG(stat.st_mode):
             raise NotFound(f"{path} is not in {self.url}")
-        return walk.to_stat(path, stat)
+        return to_stat(path, stat)
 
     def absence(self, *paths: str) -> Callable[[], bool]:
         """A question to be asked often: is none of them there, looked for in order? Much cheaper than a `get` of each.
@@ -145,7 +143,7 @@ class LocalStore:
     async def put_stream(self, path: str, chunks: AsyncIterable[bytes]) -> int:
         name = self._writable(path)
 
-        def finish(file: Temp, *rest: bytes) -> None:
+        def finish(file: TemporaryFile, *rest: bytes) -> None:
             self._append(path, file, *rest)
             self._replace(path, name, file)
 
@@ -157,7 +155,7 @@ class LocalStore:
         else uses. Which of the two, and the size. The stream is read once, so that nothing of it has to come again."""
         name, other = self._writable(path), self._writable(otherwise)
 
-        def finish(file: Temp, *rest: bytes) -> str:
+        def finish(file: TemporaryFile, *rest: bytes) -> str:
             self._append(path, file, *rest)
             with translated(self._where(path)):
                 file.seal()
@@ -191,8 +189,8 @@ class LocalStore:
 
     async def list(self, prefix: str = "", after: str = "") -> AsyncIterator[Stat]:
         self._folders.check_root()
-        objects = walk.objects(self._root, _text(prefix), _text(after))
-        while batch := await self._threads.run(walk.batch, objects):
+        objects = list_objects(self._root, _text(prefix), _text(after))
+        while batch := await self._threads.run(next_batch, objects):
             for stat in batch:
                 yield stat
 
@@ -217,7 +215,7 @@ class LocalStore:
     def sweep_temp(self, older_than: float, clock: Clock) -> int:
         """Remove what killed processes left in `.tmp`: files not written to for `older_than` seconds. How many."""
         with translated(self.url):
-            return temp.sweep(self._root, clock.wall() / 1e6 - older_than)
+            return local_files.sweep(self._root, clock.wall() / 1e6 - older_than)
 
     async def _beside(self, verb: int, path: str, data: bytes) -> bool:
         """Whether the scribe has done it; if not, nobody knows whether it has."""
@@ -252,12 +250,12 @@ class LocalStore:
             self._append(path, file, data)
             self._replace(path, name, file)
 
-    def _append(self, path: str, file: Temp, *pieces: bytes) -> None:
+    def _append(self, path: str, file: TemporaryFile, *pieces: bytes) -> None:
         with translated(self._where(path)):
             for data in pieces:
                 file.write(data)
 
-    def _replace(self, path: str, name: bytes, file: Temp) -> None:
+    def _replace(self, path: str, name: bytes, file: TemporaryFile) -> None:
         with translated(self._where(path)):
             file.seal()
             fp("local.after_temp_sync")
@@ -296,25 +294,25 @@ class LocalStore:
             fp("local.deleted")
             self._folders.prune(name)
 
-    def _temp(self, path: str) -> Temp:
+    def _temp(self, path: str) -> TemporaryFile:
         fp("local.before_temp")
         with translated(self._where(path)):
             try:
-                return Temp(self._root)
+                return TemporaryFile(self._root)
             except FileNotFoundError:
-                self._folders.make(self._root + b"/" + temp.FOLDER + b"/any")
-                return Temp(self._root)
+                self._folders.make(self._root + b"/" + local_files.FOLDER + b"/any")
+                return TemporaryFile(self._root)
 
-    async def _read(self, file: Reader, start: int, stop: int) -> bytes:
+    async def _read(self, file: LocalFile, start: int, stop: int) -> bytes:
         if stop - start <= INLINE_BYTES_MAX:
             return file.read(start, stop)
         return await self._threads.run(file.read, start, stop)
 
-    def _open(self, path: str) -> Reader:
+    def _open(self, path: str) -> LocalFile:
         name = self._name(path)
         self._folders.check_readable(name)
         try:
-            return Reader(name, path)
+            return LocalFile(name, path)
         except OSError as error:
             raise self._unreadable(error, path) from error
 

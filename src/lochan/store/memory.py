@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 from lochan.clock import Clock, SystemClock
 from lochan.errors import AlreadyExists, NotFound
-from lochan.store.paths import check_path, check_span
-from lochan.store.protocol import Stat
+from lochan.store.protocol import Stat, check_path, check_span
 
 _CHUNK = 4 << 20
 

@@ -10,7 +10,7 @@ from enum import Enum
 from lochan.clock import Clock
 from lochan.errors import AlreadyExists, LochanError, NotFound, Refused, Retry, Transient
 from lochan.ids import Ids
-from lochan.store.create import settle
+from lochan.store.conditional_put import settle
 from lochan.store.protocol import Store
 
 CREATORS = 8

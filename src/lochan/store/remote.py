@@ -10,13 +10,12 @@ import obstore
 from obstore.store import ObjectStore
 
 from lochan.errors import Invalid, LochanError, Refused, Transient
-from lochan.store.paths import PATH_BYTES_MAX, check_path, check_span
-from lochan.store.protocol import Stat
-from lochan.store.remoteerrors import RAISED, status_of, translate
-from lochan.store.upload import Upload
+from lochan.store.protocol import PATH_BYTES_MAX, Stat, check_path, check_span
+from lochan.store.remote_errors import RAISED, status_of, translate
 
 if TYPE_CHECKING:
     from obstore import GetOptions, ObjectMeta
+
 
 _PART = 8 << 20  # of a multipart upload, which S3 limits to 10,000 parts; and of a streamed read
 _PARTS_AT_ONCE = 3
@@ -98,7 +97,7 @@ class RemoteStore:
         """A stream that fits one part is one request. A caller who is cancelled may leave parts of an unfinished
         upload, invisible to readers; a lifecycle rule of the bucket removes them."""
         self._check(path)
-        upload = Upload(chunks)
+        upload = CountedUpload(chunks)
         first = await upload.up_to(_PART)
         if upload.ended:
             await self._send(path, first, in_parts=False)
@@ -205,3 +204,32 @@ def _valid(path: str) -> bool:
     except Invalid:
         return False
     return True
+
+
+class CountedUpload:
+    """A caller's chunks on their way to the store: counted, and the caller's errors kept apart from the store's."""
+
+    def __init__(self, chunks: AsyncIterable[bytes]) -> None:
+        self._chunks = aiter(chunks)
+        self.size = 0
+        self.ended = False
+        self.error: Exception | None = None
+
+    async def up_to(self, size: int) -> bytes:
+        """The beginning: everything, and then `ended` is set, or a chunk more than `size`."""
+        held = []
+        while self.size <= size and (chunk := await anext(self._chunks, None)) is not None:
+            self.size += len(chunk)
+            held.append(chunk)
+        self.ended = self.size <= size
+        return b"".join(held)
+
+    async def rest(self, first: bytes) -> AsyncIterator[bytes]:
+        yield first
+        try:
+            async for chunk in self._chunks:
+                self.size += len(chunk)
+                yield chunk
+        except Exception as error:
+            self.error = error
+            raise

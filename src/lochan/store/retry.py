@@ -1,27 +1,48 @@
 """Repeats what may be repeated, when the store did not answer properly: reads, lists, replacing puts and deletes.
 
 Never `put_if_absent`, whose second attempt would meet the first and look like a conflict, nor `put_stream`, whose
-chunks are gone. Those answers go to the caller, who can read back (`create.py`).
+chunks are gone. Those answers go to the caller, who can read back (`conditional_put.py`).
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TypeVar
 
 from lochan.clock import Clock
-from lochan.errors import Transient
+from lochan.errors import LochanError, Transient
 from lochan.ids import Ids
-from lochan.store.backoff import Backoff
 from lochan.store.protocol import Stat, Store
 from lochan.store.wrapper import Wrapper
 
 DEADLINE_S = 20.0
 _PART = 8 << 20
+_FIRST_S = 0.05
+_LAST_S = 2.0
 
 T = TypeVar("T")
 
 
 def nothing_is_immutable(path: str) -> bool:
     return False
+
+
+class Backoff:
+    """How long to wait before the next attempt: exponential, with full jitter, so that many do not come back at once.
+    `deadline` is a moment in boot time."""
+
+    def __init__(self, clock: Clock, ids: Ids, deadline: float) -> None:
+        self._clock = clock
+        self._ids = ids
+        self._deadline = deadline
+        self._attempts = 0
+
+    async def pause(self, error: LochanError) -> None:
+        """Wait before the next attempt; raises `error` when it would begin after the deadline."""
+        longest = min(_LAST_S, _FIRST_S * 2 ** min(self._attempts, 16))
+        delay = longest * self._ids.fraction()
+        if self._clock.boot() + delay >= self._deadline:
+            raise error
+        self._attempts += 1
+        await self._clock.sleep(delay)
 
 
 class RetryStore(Wrapper):

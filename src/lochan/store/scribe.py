@@ -46,7 +46,7 @@ _PAUSE_S, _PAUSE_S_MAX = 1.0, 60.0  # before another is started; longer each tim
 _log = logging.getLogger("lochan.store")
 
 
-class Failure(msgspec.Struct, array_like=True):
+class ScribeFailure(msgspec.Struct, array_like=True):
     """One of our errors on its way between two processes."""
 
     name: str  # of its class
@@ -79,7 +79,7 @@ class Scribe:
         self._ended = ended
         self._socket.setblocking(False)
         self._loop = asyncio.get_running_loop()
-        self._waiting: dict[int, asyncio.Future[Failure | None]] = {}  # in the order in which they were sent
+        self._waiting: dict[int, asyncio.Future[ScribeFailure | None]] = {}  # in the order in which they were sent
         self._number = 0
         self._sent: deque[int] = deque(maxlen=_LOOKS + 1)  # the last number, at each of the last looks
         self._loop.add_reader(connection.fileno(), self._answered)
@@ -103,7 +103,7 @@ class Scribe:
             process = subprocess.Popen([sys.executable, *words], pass_fds=[its.fileno()], stdin=subprocess.DEVNULL)
         return cls(ours, process, patience_s=patience_s, ended=ended)
 
-    async def wrote(self, verb: int, path: bytes, data: bytes) -> Failure | bool:
+    async def wrote(self, verb: int, path: bytes, data: bytes) -> ScribeFailure | bool:
         """True: it is done, and durable. False: it may or may not have been done, and must be done by another. Raises
         Unknown where it may still be done, whatever anybody does."""
         if self._socket.fileno() < 0 or asyncio.get_running_loop() is not self._loop:
@@ -246,14 +246,14 @@ def keep_scribe(
     return end
 
 
-_failures = msgspec.msgpack.Decoder(Failure)
+_failures = msgspec.msgpack.Decoder(ScribeFailure)
 
 
-def answer(number: int, failure: Failure | None) -> bytes:
+def answer(number: int, failure: ScribeFailure | None) -> bytes:
     """For the other end to send."""
     if failure is None:
         return DONE.pack(number)
     told = msgspec.msgpack.encode(failure)
     if len(told) > _FAILURE_BYTES_MAX:
-        told = msgspec.msgpack.encode(Failure(failure.name, failure.message[:1_000], "", failure.broken[:1_000]))
+        told = msgspec.msgpack.encode(ScribeFailure(failure.name, failure.message[:1_000], "", failure.broken[:1_000]))
     return DONE.pack(number) + told

@@ -12,7 +12,7 @@ import traceback
 
 from lochan.errors import LochanError
 from lochan.store.local import PUT, SCRIBE_BYTES_MAX, LocalStore
-from lochan.store.scribe import HEAD, Failure, answer
+from lochan.store.scribe import HEAD, ScribeFailure, answer
 
 _THREADS = 8  # they wait for the disk
 _PATH_BYTES_MAX = 64 << 10
@@ -51,11 +51,11 @@ def work(connection: socket.socket, store: LocalStore) -> None:
         os._exit(1)
 
 
-def _failure(store: LocalStore, verb: int, path: str, data: bytes) -> Failure | None:
+def _failure(store: LocalStore, verb: int, path: str, data: bytes) -> ScribeFailure | None:
     try:
         (store.put_now if verb == PUT else store.put_if_absent_now)(path, data)
     except LochanError as error:
-        return Failure(type(error).__name__, error.message, error.hint, store.broken)
+        return ScribeFailure(type(error).__name__, error.message, error.hint, store.broken)
     return None
 
 

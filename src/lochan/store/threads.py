@@ -5,10 +5,11 @@ never imports asyncio.
 """
 
 import os
-import sys
 from collections.abc import Callable
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from lochan.runtime import running_loop
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
@@ -49,18 +50,6 @@ class Threads:
 
             self._pool = ThreadPoolExecutor(self._workers, thread_name_prefix="lochan-store")
         return self._pool
-
-
-def running_loop() -> Any:
-    """None without one: there is nobody to hold up then, and no reason to import asyncio."""
-    if "asyncio" not in sys.modules:
-        return None
-    import asyncio
-
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None
 
 
 class _Errand(Generic[T]):

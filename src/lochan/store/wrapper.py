@@ -2,13 +2,15 @@
 
 from collections.abc import AsyncIterable, AsyncIterator, Mapping
 from copy import copy
-from typing import Self
+from typing import Any, Self
 
+from lochan.store.capabilities import tagged
 from lochan.store.protocol import Stat, Store
-from lochan.store.tags import tagged
 
 
 class Wrapper:
+    passes_on: tuple[Any, ...] = ()  # capabilities of the store inside that the wrapper leaves as they are
+
     def __init__(self, inner: Store) -> None:
         self.inner = inner
 

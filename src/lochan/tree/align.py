@@ -13,13 +13,13 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from lochan.formats.entry_table import NO_ENTRIES, Rows
+from lochan.concurrency import map_ahead
+from lochan.formats.entry_table import NO_ENTRIES, EntryRows
 from lochan.formats.range import RangeRef
-from lochan.tree.ahead import ahead
-from lochan.tree.bounds import Span, encoded
+from lochan.tree.path_span import PathSpan, encoded
 
 Segment = tuple[tuple[RangeRef, ...], ...]  # the ranges of each tree; a tree may have none here
-Load = Callable[[RangeRef], Awaitable[Rows]]
+Load = Callable[[RangeRef], Awaitable[EntryRows]]
 
 
 def segments(*trees: Sequence[RangeRef]) -> Iterator[Segment]:
@@ -44,26 +44,26 @@ def ids(ranges: Iterable[RangeRef]) -> list[str]:
     return [ref.id for ref in ranges]
 
 
-def overlapping(ranges: Sequence[RangeRef], within: Span) -> list[RangeRef]:
+def overlapping(ranges: Sequence[RangeRef], within: PathSpan) -> list[RangeRef]:
     return [ref for ref in ranges if encoded(ref.max_path) >= within.low and encoded(ref.min_path) < within.high]
 
 
-class Part(NamedTuple):
+class AlignedPart(NamedTuple):
     """Rows of a range."""
 
     rows: pa.RecordBatch
     start: int  # the first is this row of the range
 
-    def cut(self, path: bytes) -> "tuple[Part, Part]":
+    def cut(self, path: bytes) -> "tuple[AlignedPart, AlignedPart]":
         """Those below the path, and the others."""
         paths = self.rows.column("path")
         row = bisect_left(range(len(paths)), path, key=lambda row: paths[row].as_py().encode())
-        return Part(self.rows.slice(0, row), self.start), Part(self.rows.slice(row), self.start + row)
+        return AlignedPart(self.rows.slice(0, row), self.start), AlignedPart(self.rows.slice(row), self.start + row)
 
 
 async def windows(
     load: Load, sides: Sequence[Sequence[RangeRef]], width: int
-) -> AsyncGenerator[tuple[bytes, tuple[Part, ...]], None]:
+) -> AsyncGenerator[tuple[bytes, tuple[AlignedPart, ...]], None]:
     """The rows of all sides, in path order, cut at the same paths, each up to the path that comes with them. A window
     ends wherever a range of any side does. At most about one range of each side is held, besides those fetched ahead.
     """
@@ -81,8 +81,8 @@ class _Side:
     def __init__(self, load: Load, refs: Sequence[RangeRef], width: int) -> None:
         self._refs = refs
         self._at = 0
-        self._loaded = ahead(load, refs, width)
-        self._rows: Rows | None = None
+        self._loaded = map_ahead(load, refs, width)
+        self._rows: EntryRows | None = None
         self._row = 0
 
     @property
@@ -96,16 +96,16 @@ class _Side:
     async def close(self) -> None:
         await self._loaded.aclose()
 
-    async def take(self, high: bytes) -> Part:
+    async def take(self, high: bytes) -> AlignedPart:
         """The rows up to `high`, which is not above the end of this range."""
         if not self.left or (self._rows is None and encoded(self._refs[self._at].min_path) > high):
-            return Part(NO_ENTRIES, 0)
+            return AlignedPart(NO_ENTRIES, 0)
         if self._rows is None:
             self._rows, self._row = await anext(self._loaded), 0
         start, stop = self._row, self._rows.count
         if high < self.high:  # as a rule both sides end at the same path, and a first search in a range takes a while
             stop = self._rows.seek(high + b"\0", start)
-        part = Part(self._rows.batch.slice(start, stop - start), start)
+        part = AlignedPart(self._rows.batch.slice(start, stop - start), start)
         self._row = stop
         if stop == self._rows.count:
             self._rows, self._at = None, self._at + 1

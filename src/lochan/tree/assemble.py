@@ -12,14 +12,15 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from lochan.formats.entry_table import Rows
+from lochan.concurrency import abandon, plain
+from lochan.formats.entry_table import EntryRows
 from lochan.formats.range import RangeRef
+from lochan.runtime import running_loop
 from lochan.store.threads import Threads
-from lochan.tree.ahead import abandon, plain, running_loop
-from lochan.tree.cut import Cut
+from lochan.tree.cut import RangeCut
 from lochan.tree.rows import Indices, Stretch, part_of_range
 
-Load = Callable[[RangeRef], Awaitable[Rows]]
+Load = Callable[[RangeRef], Awaitable[EntryRows]]
 Name = Callable[[pa.Table], Awaitable[RangeRef]]
 Write = Callable[[pa.Table, Awaitable[RangeRef]], Awaitable[None]]
 
@@ -29,7 +30,7 @@ _AT_ONCE = 2_000  # so many paths are hashed sooner than a thread is asked to do
 class Assembler:
     """`width` ranges are written at once."""
 
-    def __init__(self, cut: Cut, load: Load, name: Name, write: Write, threads: Threads, width: int) -> None:
+    def __init__(self, cut: RangeCut, load: Load, name: Name, write: Write, threads: Threads, width: int) -> None:
         self.cut = cut
         self._load = load
         self._name = name
@@ -156,7 +157,7 @@ class _Window(NamedTuple):
     def paths_to_hash(self) -> int:
         return self.high - self.low if self.ends is None else len(self.ends)
 
-    def first(self, cut: Cut) -> int:
+    def first(self, cut: RangeCut) -> int:
         """The first row of the tail after which it does; -1: after none of these."""
         if self.ends is not None:
             found, start = cut.first_of(self.paths, self.ends), self.at

@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from lochan.concurrency import plain
 from lochan.formats import range as ranges
 from lochan.formats.entry_table import as_batch
+from lochan.runtime import running_loop
 from lochan.store.threads import Threads
-from lochan.tree.ahead import plain, running_loop
 from lochan.tree.cache import ArrowCache
 
 # Entries that are held for it, and beyond these the files that hold them, a quarter as large: who writes faster than

@@ -18,7 +18,7 @@ _AT_ONCE = 16_384  # paths hashed together: much smaller ones would cost more ca
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class RangeCut:
     least: int
     modulus: int
     most: int
@@ -62,7 +62,7 @@ def _alone(paths: pa.StringArray) -> pa.StringArray:
 # On the average 50,000: 25,000 and then one path in 25,000; one range in a hundred and fifty is cut at the most. A
 # smaller `least` makes sizes vary more, so that the ranges that are hit are larger; a greater one makes cuts move
 # further. See docs/formats/tree.md for the measurements.
-STANDARD = Cut(25_000, 25_000, 150_000)
+STANDARD = RangeCut(25_000, 25_000, 150_000)
 # Of pools: 1,000 on the average. An entry of theirs is a kilobyte or two, and each load is a commit that rewrites the
 # last range, where new ids come. With 20,000 objects there, to load one more took 0.28 s of processor time; now 0.02 s.
-POOLS = Cut(500, 500, 3_000)
+POOLS = RangeCut(500, 500, 3_000)

@@ -17,7 +17,7 @@ from lochan.formats.entry import ENTRY_SCHEMA, Entry
 from lochan.formats.entry_table import entries_of
 from lochan.formats.range import RangeRef
 from lochan.tree.align import Segment, ids, overlapping, segments, windows
-from lochan.tree.bounds import Span, encoded, span
+from lochan.tree.path_span import PathSpan, encoded, span
 from lochan.tree.rows import Indices, compare, inside
 from lochan.tree.tree import Tree
 from lochan.tree.trees import Trees
@@ -42,7 +42,7 @@ class Difference(NamedTuple):
 
 
 @dataclass(slots=True)
-class Counts:
+class DiffCounts:
     """How many paths; the bytes of the entries that are only in the right, or other there, and so of the left."""
 
     added: int = 0
@@ -51,7 +51,7 @@ class Counts:
     bytes_added: int = 0
     bytes_removed: int = 0
 
-    def add(self, more: "Counts") -> None:
+    def add(self, more: "DiffCounts") -> None:
         self.added += more.added
         self.removed += more.removed
         self.changed += more.changed
@@ -71,15 +71,15 @@ async def diff(
                 yield table
 
 
-async def count(trees: Trees, left: Tree, right: Tree, prefix: str = "") -> Counts:
+async def count(trees: Trees, left: Tree, right: Tree, prefix: str = "") -> DiffCounts:
     """Opens only ranges that overlap with others; of those that were added or removed whole, the list knows enough."""
-    counts = Counts()
+    counts = DiffCounts()
     within = span(prefix)
     unsettled = []
     for one, other in _differing(left, right, within):
         if bool(one) != bool(other) and all(_lies_in(ref, within) for ref in (*one, *other)):
             gone, come = ([sum(ref.count for ref in side), sum(ref.bytes for ref in side)] for side in (one, other))
-            counts.add(Counts(come[0], gone[0], 0, come[1], gone[1]))
+            counts.add(DiffCounts(come[0], gone[0], 0, come[1], gone[1]))
         else:
             unsettled.append((one, other))
     async for here, there in _windows(trees, unsettled, within):
@@ -89,19 +89,19 @@ async def count(trees: Trees, left: Tree, right: Tree, prefix: str = "") -> Coun
 
 async def roll_up(
     trees: Trees, left: Tree, right: Tree, prefix: str, delimiter: str, depth: int = 1
-) -> dict[str, Counts]:
+) -> dict[str, DiffCounts]:
     """The counts of each common prefix, up to and with the next delimiter (or the one at that depth), and of each path
     that has none."""
-    totals: dict[str, Counts] = {}
+    totals: dict[str, DiffCounts] = {}
     async for table in diff(trees, left, right, prefix):
         sizes = {side: pc.fill_null(pc.struct_field(table[side], "size"), 0) for side in ("left", "right")}
         found = pa.table({"path": table["path"], "kind": table["kind"], **sizes})
         for name, counts in rolled_up(found, prefix, delimiter, depth).items():
-            totals.setdefault(name, Counts()).add(counts)
+            totals.setdefault(name, DiffCounts()).add(counts)
     return totals
 
 
-def rolled_up(table: pa.Table, prefix: str, delimiter: str, depth: int = 1) -> dict[str, Counts]:
+def rolled_up(table: pa.Table, prefix: str, delimiter: str, depth: int = 1) -> dict[str, DiffCounts]:
     """Of rows with path, kind, and the sizes on the left and on the right."""
     if not delimiter or depth < 1:
         raise Invalid("a diff is rolled up by a delimiter, at a depth from 1 on")
@@ -118,14 +118,14 @@ def rolled_up(table: pa.Table, prefix: str, delimiter: str, depth: int = 1) -> d
         pl.col("right").sum(),
         pl.col("left").sum(),
     )
-    return {name: Counts(*numbers) for name, *numbers in groups.iter_rows()}
+    return {name: DiffCounts(*numbers) for name, *numbers in groups.iter_rows()}
 
 
-def count_rows(table: pa.Table) -> Counts:
+def count_rows(table: pa.Table) -> DiffCounts:
     """All of such rows together."""
     added, removed, changed = (pc.sum(pc.equal(table["kind"], kind)).as_py() or 0 for kind in (ADDED, REMOVED, CHANGED))
     come, gone = (pc.sum(table[side]).as_py() or 0 for side in ("right", "left"))
-    return Counts(added, removed, changed, come, gone)
+    return DiffCounts(added, removed, changed, come, gone)
 
 
 def differences_of(table: pa.Table) -> list[Difference]:
@@ -152,14 +152,14 @@ def side_column(batch: pa.RecordBatch, rows: Indices) -> pa.StructArray:
     return pa.StructArray.from_arrays(picked.columns, fields=list(SIDE), mask=pa.array(rows < 0))
 
 
-def _differing(left: Tree, right: Tree, within: Span) -> Iterator[Segment]:
+def _differing(left: Tree, right: Tree, within: PathSpan) -> Iterator[Segment]:
     for segment in segments(overlapping(left.ranges, within), overlapping(right.ranges, within)):
         if ids(segment[0]) != ids(segment[1]):
             yield segment
 
 
 async def _windows(
-    trees: Trees, differing: Iterable[Segment], within: Span
+    trees: Trees, differing: Iterable[Segment], within: PathSpan
 ) -> AsyncGenerator[tuple[pa.RecordBatch, pa.RecordBatch], None]:
     both = list(differing)
     sides = [[ref for segment in both for ref in segment[side]] for side in (0, 1)]
@@ -168,7 +168,7 @@ async def _windows(
             yield inside(one.rows, within), inside(other.rows, within)
 
 
-def _lies_in(ref: RangeRef, within: Span) -> bool:
+def _lies_in(ref: RangeRef, within: PathSpan) -> bool:
     return within.low <= encoded(ref.min_path) and encoded(ref.max_path) < within.high
 
 
@@ -179,11 +179,11 @@ def _differences(left: pa.RecordBatch, right: pa.RecordBatch) -> pa.Table:
     return pa.table([found.paths, pa.array(kinds, pa.string()), *sides], schema=DIFF_SCHEMA)
 
 
-def _count(left: pa.RecordBatch, right: pa.RecordBatch) -> Counts:
+def _count(left: pa.RecordBatch, right: pa.RecordBatch) -> DiffCounts:
     found = compare(left, right)
     added, removed = (int((rows < 0).sum()) for rows in (found.left, found.right))
     gone, come = (
         int(batch.column("size").to_numpy()[rows[rows >= 0]].sum())
         for batch, rows in ((left, found.left), (right, found.right))
     )
-    return Counts(added, removed, len(found.paths) - added - removed, come, gone)
+    return DiffCounts(added, removed, len(found.paths) - added - removed, come, gone)

@@ -14,11 +14,11 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lochan.concurrency import map_ahead
 from lochan.formats.entry import ENTRY_SCHEMA
-from lochan.formats.entry_table import Rows, as_batch
+from lochan.formats.entry_table import EntryRows, as_batch
 from lochan.formats.range import RangeRef
 from lochan.store.threads import Threads
-from lochan.tree.ahead import ahead
 from lochan.tree.assemble import Assembler, Load
 from lochan.tree.rows import Edited, Stretch, by_range, with_changes
 
@@ -44,7 +44,7 @@ class Edit:
         parts = by_range(changes["path"], self._ranges[self._done :])
         behind = parts[-1][2] if parts else 0  # from there on they lie behind the last range
         steps = [_Step(ref, changes.slice(low, high - low), high < len(changes)) for ref, low, high in parts]
-        async with aclosing(ahead(self._carried_out, steps, self._width)) as results:
+        async with aclosing(map_ahead(self._carried_out, steps, self._width)) as results:
             async for result in results:
                 await self._pass_on(result)
         if behind < len(changes):
@@ -100,7 +100,7 @@ class Edit:
 class _Within:
     """A range some changes of which are done."""
 
-    def __init__(self, ref: RangeRef, rows: Rows) -> None:
+    def __init__(self, ref: RangeRef, rows: EntryRows) -> None:
         self.ref = ref
         self.rows = rows
         self.seen = 0  # rows in which all changes are done

@@ -9,12 +9,12 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from lochan.formats.entry import ENTRY_SCHEMA
-from lochan.formats.entry_table import Rows
+from lochan.formats.entry_table import EntryRows
 from lochan.formats.range import RangeRef
-from lochan.tree.bounds import Span, behind, encoded, span
+from lochan.tree.path_span import PathSpan, behind, encoded, span
 
 
-class Page(NamedTuple):
+class TreePage(NamedTuple):
     """Entries and common prefixes, each in path order; together at most the limit."""
 
     entries: pa.Table  # ENTRY_SCHEMA
@@ -22,26 +22,28 @@ class Page(NamedTuple):
     next: str | None  # give it as `after` for the next page; None: there is none
 
 
-class Listed(NamedTuple):
+class ListedTree(NamedTuple):
     """What a listing asks of a tree."""
 
     ranges: Sequence[RangeRef]
     highs: Sequence[bytes]  # the ranges' greatest paths
-    load: Callable[[RangeRef], Awaitable[Rows]]
+    load: Callable[[RangeRef], Awaitable[EntryRows]]
 
 
-async def page(tree: Listed, prefix: str, after: str, delimiter: str, limit: int) -> Page:
+async def page(tree: ListedTree, prefix: str, after: str, delimiter: str, limit: int) -> TreePage:
     walk = _Walk(start(prefix, after, delimiter), len(encoded(prefix)), encoded(delimiter), limit)
     more = limit > 0 and await _more(tree, walk)
-    return Page(pa.Table.from_batches(walk.found, ENTRY_SCHEMA), walk.prefixes, walk.last.decode() if more else None)
+    return TreePage(
+        pa.Table.from_batches(walk.found, ENTRY_SCHEMA), walk.prefixes, walk.last.decode() if more else None
+    )
 
 
-def start(prefix: str, after: str, delimiter: str) -> Span:
+def start(prefix: str, after: str, delimiter: str) -> PathSpan:
     """Where the page lies. An `after` that is a common prefix stands for everything under it."""
     within = span(prefix, after)
     key, skip = encoded(after), len(encoded(prefix))
     if delimiter and after and after.startswith(prefix) and common(key, skip, encoded(delimiter)) == key:
-        return Span(behind(key), within.high)
+        return PathSpan(behind(key), within.high)
     return within
 
 
@@ -51,7 +53,7 @@ def common(path: bytes, skip: int, delimiter: bytes) -> bytes:
     return path[: end + len(delimiter)] if end >= 0 else b""
 
 
-async def _more(tree: Listed, walk: "_Walk") -> bool:
+async def _more(tree: ListedTree, walk: "_Walk") -> bool:
     """Walks to the end of the page. True: there is more behind it."""
     while (index := bisect_left(tree.highs, walk.at)) < len(tree.ranges):
         ref = tree.ranges[index]
@@ -70,7 +72,7 @@ async def _more(tree: Listed, walk: "_Walk") -> bool:
 
 
 class _Walk:
-    def __init__(self, within: Span, skip: int, delimiter: bytes, limit: int) -> None:
+    def __init__(self, within: PathSpan, skip: int, delimiter: bytes, limit: int) -> None:
         self.at, self.high = within
         self.skip = skip
         self.delimiter = delimiter
@@ -79,7 +81,7 @@ class _Walk:
         self.prefixes: list[str] = []
         self.last = b""
 
-    def take_entries(self, rows: Rows, row: int, stop: int) -> int:
+    def take_entries(self, rows: EntryRows, row: int, stop: int) -> int:
         """Takes rows as long as there is room; returns the first that was not taken."""
         count = min(self.left, stop - row)
         if count:
@@ -88,7 +90,7 @@ class _Walk:
             self.last = rows.path(row + count - 1)
         return row + count
 
-    def take_items(self, rows: Rows, row: int, stop: int) -> int:
+    def take_items(self, rows: EntryRows, row: int, stop: int) -> int:
         """As `take_entries`, with rows that have a common prefix skipped for it."""
         taken = []
         while row < stop and self.left:

@@ -7,21 +7,25 @@ Whole ranges come first: where one side left a span as it was in base, the other
 and nothing is opened. Rows are compared only where both sides changed something in the same span.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping, Sequence
 from contextlib import aclosing
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from lochan.concurrency import both
+from lochan.errors import Invalid
 from lochan.formats.entry import Entry
 from lochan.formats.entry_table import concat
 from lochan.formats.range import RangeRef
-from lochan.tree.ahead import both
-from lochan.tree.align import Part, Segment, ids, overlapping, segments, windows
+from lochan.tree.align import AlignedPart, Segment, ids, overlapping, segments, windows
 from lochan.tree.assemble import Assembler
-from lochan.tree.bounds import encoded, span
 from lochan.tree.diff import SIDE, side_column, side_entries
+from lochan.tree.path_span import encoded, span
 from lochan.tree.rows import (
     Indices,
     Mask,
@@ -34,10 +38,11 @@ from lochan.tree.rows import (
     spliced,
     taken,
 )
-from lochan.tree.strategy import BASE, DEST, SOURCE, Strategy
 from lochan.tree.tree import Tree
 from lochan.tree.trees import Trees
 
+ASK, SOURCE, DEST, BASE = "default", "source-wins", "dest-wins", "base-wins"
+_KNOWN = (ASK, SOURCE, DEST, BASE)
 _HALVED_ROWS_MIN = 20_000  # to mix so many takes 4 ms, to call it a second time 1
 _LISTED = 1_000  # conflicts that come with the result of a merge; the rest are asked for by `conflicts`
 CONFLICT_SCHEMA = pa.schema(
@@ -51,16 +56,39 @@ CONFLICT_SCHEMA = pa.schema(
 _NO_CONFLICTS = pa.RecordBatch.from_arrays(
     [pa.nulls(0, field.type) for field in CONFLICT_SCHEMA], schema=CONFLICT_SCHEMA
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """What a merge does about conflicts. By the longest of `prefixes` that fits a path, or else by `otherwise`. The
+    source is theirs, the destination ours; with "default" the user is asked, and with "base-wins" neither side's change
+    is taken."""
+
+    otherwise: str = ASK
+    prefixes: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in (self.otherwise, *self.prefixes.values()):
+            if name not in _KNOWN:
+                raise Invalid(f"{name!r} is no strategy of a merge", hint=f"there are {', '.join(_KNOWN)}")
+
+    def decide(self, paths: pa.StringArray) -> npt.NDArray[np.object_]:
+        decided = np.full(len(paths), self.otherwise, dtype=object)
+        for prefix in sorted(self.prefixes, key=len):
+            decided[pc.starts_with(paths, prefix).to_numpy(zero_copy_only=False)] = self.prefixes[prefix]
+        return decided
+
+
 ASKING = Strategy()
 
 
-class Merged(NamedTuple):
+class MergeResult(NamedTuple):
     tree: Tree | None  # None: there are conflicts
     conflicts: int
     first: pa.Table  # of them, CONFLICT_SCHEMA
 
 
-class Conflict(NamedTuple):
+class MergeConflict(NamedTuple):
     path: str
     base: Entry | None
     ours: Entry | None
@@ -69,11 +97,11 @@ class Conflict(NamedTuple):
 
 async def merge(
     trees: Trees, base: Tree, ours: Tree, theirs: Tree, *, mint: int, strategy: Strategy = ASKING
-) -> Merged:
+) -> MergeResult:
     """`ours` with what `theirs` changed since `base`. Where both made the same change, ours stays, address and all."""
     settled = _settled(base, ours, theirs)
     if settled is not None:
-        return Merged(settled, 0, CONFLICT_SCHEMA.empty_table())
+        return MergeResult(settled, 0, CONFLICT_SCHEMA.empty_table())
     conflicts: list[pa.Table] = []
     count = 0
     with trees.assembler(mint, (ours, theirs, base)) as assembler:
@@ -85,8 +113,8 @@ async def merge(
             if not count:  # after the first conflict nothing is written any more, only counted
                 await _add(assembler, step)
         if count:
-            return Merged(None, count, pa.concat_tables(conflicts).slice(0, _LISTED))
-        return Merged(await trees.finish(assembler, mint, (ours, theirs, base)), 0, CONFLICT_SCHEMA.empty_table())
+            return MergeResult(None, count, pa.concat_tables(conflicts).slice(0, _LISTED))
+        return MergeResult(await trees.finish(assembler, mint, (ours, theirs, base)), 0, CONFLICT_SCHEMA.empty_table())
 
 
 async def conflicts(
@@ -111,10 +139,10 @@ async def conflicts(
                 yield table
 
 
-def conflicts_of(table: pa.Table) -> list[Conflict]:
+def conflicts_of(table: pa.Table) -> list[MergeConflict]:
     """A value for each row of CONFLICT_SCHEMA. For a page."""
     sides = (side_entries(table, side) for side in ("base", "ours", "theirs"))
-    return [Conflict(*row) for row in zip(table["path"].to_pylist(), *sides, strict=True)]
+    return [MergeConflict(*row) for row in zip(table["path"].to_pylist(), *sides, strict=True)]
 
 
 class _Mixed(NamedTuple):
@@ -143,10 +171,10 @@ async def _steps(
                     yield mixed
 
 
-async def _mixed_at_once(trees: Trees, parts: Sequence[Part], strategy: Strategy) -> Sequence[_Mixed]:
+async def _mixed_at_once(trees: Trees, parts: Sequence[AlignedPart], strategy: Strategy) -> Sequence[_Mixed]:
     """In path order. A large window is mixed as two halves, for while it is there is nothing else to do."""
 
-    def mix(base: Part, ours: Part, theirs: Part) -> Awaitable[_Mixed]:
+    def mix(base: AlignedPart, ours: AlignedPart, theirs: AlignedPart) -> Awaitable[_Mixed]:
         untested = trees.cut.untested(ours.start)
         return trees.threads.run(_mixed, base.rows, ours.rows, theirs.rows, strategy, untested)
 

@@ -1,7 +1,7 @@
 """A repository's range files: written to the store, read from it, kept opened and on the local disk.
 
 What comes back from `load` is what was written, or an error: a range is checked against its name when it is fetched,
-fetched again if that fails, and Corrupt if the same bytes come (`store/reread.py`).
+fetched again if that fails, and Corrupt if the same bytes come (`store/checked_reads.py`).
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -10,16 +10,17 @@ from typing import Any
 
 import pyarrow as pa
 
+from lochan.bounded_cache import BoundedCache
+from lochan.concurrency import both
 from lochan.formats import range as ranges
-from lochan.formats.entry_table import Rows
+from lochan.formats.entry_table import EntryRows
 from lochan.formats.range import RangeRef
+from lochan.runtime import running_loop
+from lochan.store.checked_reads import get_checked
 from lochan.store.protocol import Store
-from lochan.store.reread import get_checked
 from lochan.store.threads import Threads
-from lochan.tree.ahead import both, running_loop
 from lochan.tree.cache import ArrowCache
 from lochan.tree.copies import Copies
-from lochan.tree.held import Held
 
 Seen = Callable[[str, RangeRef], None]
 
@@ -39,20 +40,20 @@ class Ranges:
         self._copies = None if cache is None else Copies(cache)
         self._threads = threads
         self._seen = seen
-        self._mapped: Held[Rows] = Held(_MAPPED_MAX)
-        self._heap: Held[Rows] = Held(_HEAP_BYTES_MAX)
+        self._mapped: BoundedCache[str, EntryRows] = BoundedCache(_MAPPED_MAX)
+        self._heap: BoundedCache[str, EntryRows] = BoundedCache(_HEAP_BYTES_MAX)
         self._loading: dict[str, Any] = {}
 
-    async def load(self, ref: RangeRef) -> Rows:
+    async def load(self, ref: RangeRef) -> EntryRows:
         """For a few rows: it stays open."""
         self._tell("open", ref)
         held = self._mapped.get(ref.file)
         if held is not None:
             return held
         rows = await self._rows(ref)
-        return rows if self._heap.get(ref.file) is rows else self._mapped.hold(ref.file, rows, 1)
+        return rows if self._heap.get(ref.file) is rows else self._mapped.put(ref.file, rows, 1)
 
-    async def load_all(self, ref: RangeRef) -> Rows:
+    async def load_all(self, ref: RangeRef) -> EntryRows:
         """For all rows, once. It is not held open, or everything that was ever compared would stay mapped."""
         self._tell("open", ref)
         return self._mapped.get(ref.file) or await self._rows(ref)
@@ -82,7 +83,7 @@ class Ranges:
         if self._copies is not None:
             await self._copies.settled()
 
-    async def _rows(self, ref: RangeRef) -> Rows:
+    async def _rows(self, ref: RangeRef) -> EntryRows:
         """Those who ask while it is under way wait for the same."""
         held = self._heap.get(ref.file)
         loop = running_loop()
@@ -101,7 +102,7 @@ class Ranges:
         if not task.cancelled():
             task.exception()  # looked at, also if everybody who waited for it went away
 
-    async def _fetch(self, ref: RangeRef) -> Rows:
+    async def _fetch(self, ref: RangeRef) -> EntryRows:
         """Mapped, so that the memory is the kernel's; or held by us, where there is no room on the disk."""
         cache = self._cache
         if self._copies is not None:
@@ -111,8 +112,8 @@ class Ranges:
             batch = await self._from_store(ref)
             mapped = await self._threads.run(_kept, cache, ref.file, batch) if cache else None
             if mapped is None:
-                return self._heap.hold(ref.file, Rows(batch), batch.nbytes)
-        return Rows(mapped)
+                return self._heap.put(ref.file, EntryRows(batch), batch.nbytes)
+        return EntryRows(mapped)
 
     async def _from_store(self, ref: RangeRef) -> pa.RecordBatch:
         path = self._path(ref.file)

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lochan.formats.entry import CONTENT, ENTRY_SCHEMA
-from lochan.formats.entry_table import Rows, concat, counts, map_items
+from lochan.formats.entry_table import EntryRows, concat, counts, map_items
 from lochan.formats.range import RangeRef
-from lochan.tree.bounds import Span
+from lochan.tree.path_span import PathSpan
 
 Indices = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -72,9 +72,9 @@ def by_range(paths: pa.StringArray | pa.ChunkedArray, ranges: Sequence[RangeRef]
     return [(ref, low, high) for ref, low, high in parts if low < high]
 
 
-def inside(batch: pa.RecordBatch, within: Span) -> pa.RecordBatch:
+def inside(batch: pa.RecordBatch, within: PathSpan) -> pa.RecordBatch:
     """The rows whose path lies in the span; any batch with ascending paths will do."""
-    rows = Rows(batch)
+    rows = EntryRows(batch)
     if not rows.count or (within.low <= rows.path(0) and rows.path(rows.count - 1) < within.high):
         return batch
     low, high = rows.seek(within.low), rows.seek(within.high)

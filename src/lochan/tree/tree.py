@@ -7,14 +7,14 @@ from contextlib import aclosing
 import numpy as np
 import pyarrow as pa
 
+from lochan.concurrency import map_ahead
 from lochan.formats.entry import Entry
-from lochan.formats.entry_table import Rows
+from lochan.formats.entry_table import EntryRows
 from lochan.formats.metarange import TreeRef
 from lochan.formats.range import RangeRef
 from lochan.tree import listing
-from lochan.tree.ahead import ahead
-from lochan.tree.bounds import encoded, span
-from lochan.tree.listing import Listed, Page
+from lochan.tree.listing import ListedTree, TreePage
+from lochan.tree.path_span import encoded, span
 from lochan.tree.ranges import Ranges
 from lochan.tree.rows import Indices, Mask, by_range, locate
 
@@ -63,7 +63,7 @@ class Tree:
             sizes[low:high][found] = rows.column("size").to_numpy()[at[found]]
         return sizes
 
-    async def seek(self, key: bytes) -> tuple[Rows, int] | None:
+    async def seek(self, key: bytes) -> tuple[EntryRows, int] | None:
         """The first path from `key` on: its rows, and which of them. For who walks through several things at once."""
         at = bisect_left(self._highs, key)
         if at == len(self._highs):
@@ -76,7 +76,7 @@ class Tree:
         within = span(prefix, after)
         first = bisect_left(self._highs, within.low)
         wanted = [ref for ref in self.ranges[first:] if encoded(ref.min_path) < within.high]
-        async with aclosing(ahead(self._load_all, wanted, self._width)) as loaded:
+        async with aclosing(map_ahead(self._load_all, wanted, self._width)) as loaded:
             async for rows in loaded:
                 low, high = rows.seek(within.low), rows.seek(within.high)
                 if low < high:
@@ -84,11 +84,11 @@ class Tree:
 
     async def batches(self, numbers: Sequence[int]) -> AsyncGenerator[pa.RecordBatch, None]:
         """All entries of these ranges, range by range."""
-        async with aclosing(ahead(self._load_all, [self.ranges[each] for each in numbers], self._width)) as loaded:
+        async with aclosing(map_ahead(self._load_all, [self.ranges[each] for each in numbers], self._width)) as loaded:
             async for rows in loaded:
                 yield rows.batch
 
-    async def list(self, prefix: str = "", after: str = "", delimiter: str = "", limit: int = 1000) -> Page:
+    async def list(self, prefix: str = "", after: str = "", delimiter: str = "", limit: int = 1000) -> TreePage:
         """A page of what lies under `prefix` and behind `after`. With a delimiter, which may be any text, all paths
         that go on to the same next delimiter behind the prefix are one common prefix."""
-        return await listing.page(Listed(self.ranges, self._highs, self._load), prefix, after, delimiter, limit)
+        return await listing.page(ListedTree(self.ranges, self._highs, self._load), prefix, after, delimiter, limit)

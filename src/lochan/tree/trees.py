@@ -9,21 +9,21 @@ from typing import TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lochan.bounded_cache import BoundedCache
+from lochan.concurrency import both
 from lochan.errors import Invalid
 from lochan.formats import metarange
 from lochan.formats.entry import ENTRY_SCHEMA, RUN_SCHEMA
 from lochan.formats.entry_table import as_batch, canonical
 from lochan.formats.metarange import EMPTY, TreeRef
 from lochan.formats.range import RangeRef
+from lochan.store.checked_reads import get_checked
 from lochan.store.protocol import Store
-from lochan.store.reread import get_checked
 from lochan.store.threads import Threads, for_tables
-from lochan.tree.ahead import both
 from lochan.tree.assemble import Assembler
 from lochan.tree.cache import ArrowCache
-from lochan.tree.cut import STANDARD, Cut
+from lochan.tree.cut import STANDARD, RangeCut
 from lochan.tree.edit import Edit
-from lochan.tree.held import Held
 from lochan.tree.ranges import Ranges, Seen
 from lochan.tree.rows import Stretch
 from lochan.tree.tree import Tree
@@ -46,7 +46,7 @@ class Trees:
         *,
         cache: ArrowCache | None = None,
         threads: Threads | None = None,
-        cut: Cut = STANDARD,
+        cut: RangeCut = STANDARD,
         width: int | None = None,
         seen: Seen | None = None,
     ) -> None:
@@ -54,7 +54,7 @@ class Trees:
         self._prefix = prefix
         self.threads = threads or for_tables()
         self.width = width or min(8, 2 * (os.cpu_count() or 1))
-        self._opened: Held[Tree] = Held(_OPENED_RANGES_MAX)
+        self._opened: BoundedCache[str, Tree] = BoundedCache(_OPENED_RANGES_MAX)
         self.cut = cut
         self.ranges = Ranges(store, prefix, cache, self.threads, seen)
 
@@ -138,7 +138,7 @@ class Trees:
         return Tree(ref, ranges, self.ranges, self.width)
 
     def _hold(self, tree: Tree) -> Tree:
-        return self._opened.hold(tree.ref.file, tree, len(tree.ranges))
+        return self._opened.put(tree.ref.file, tree, len(tree.ranges))
 
 
 def _checked(table: pa.Table, schema: pa.Schema) -> pa.Table:

@@ -15,7 +15,7 @@ from lochan.versioning.graph import LookUp, is_ancestor, merge_bases
 _NEAR = 1_024  # candidates, from which on a thousandth off the half is near enough
 
 
-class Marks(NamedTuple):
+class BisectMarks(NamedTuple):
     """What is known, by commit id."""
 
     bad: str
@@ -23,23 +23,23 @@ class Marks(NamedTuple):
     skipped: frozenset[str] = frozenset()
 
 
-class Step(NamedTuple):
+class BisectStep(NamedTuple):
     test: str  # the commit to be tested next; empty: none is left
     candidates: tuple[str, ...]  # what may be the first bad commit, youngest first; one alone is it
     left: int  # how many may be it after this test, at most
 
 
-def step(look_up: LookUp, marks: Marks) -> Step:
+def step(look_up: LookUp, marks: BisectMarks) -> BisectStep:
     """Raises Invalid if the marks contradict each other."""
     look_up = cache(look_up)  # every candidate is looked at several times
     base = _untested_base(look_up, marks)
     candidates = _candidates(look_up, marks)
     if base:
-        return Step(base, tuple(candidates), len(candidates))
+        return BisectStep(base, tuple(candidates), len(candidates))
     total = len(candidates)
     weights = _weights(look_up, candidates, marks)
     best = max(weights, key=lambda id: min(weights[id], total - weights[id]), default="")
-    return Step(best, tuple(candidates), max(weights[best], total - weights[best]) if best else total)
+    return BisectStep(best, tuple(candidates), max(weights[best], total - weights[best]) if best else total)
 
 
 def rounds(candidates: int) -> int:
@@ -47,7 +47,7 @@ def rounds(candidates: int) -> int:
     return (max(candidates, 1) - 1).bit_length()
 
 
-def _untested_base(look_up: LookUp, marks: Marks) -> str:
+def _untested_base(look_up: LookUp, marks: BisectMarks) -> str:
     """A good commit that is no ancestor of the bad one says nothing, unless where the two parted is good as well."""
     for good in sorted(marks.good):
         if is_ancestor(look_up, marks.bad, good):
@@ -67,14 +67,14 @@ def _untested_base(look_up: LookUp, marks: Marks) -> str:
     return ""
 
 
-def _candidates(look_up: LookUp, marks: Marks) -> list[str]:
+def _candidates(look_up: LookUp, marks: BisectMarks) -> list[str]:
     """Youngest first: children stand before their parents."""
     fine = _reached(look_up, marks.good, lambda parent: True)
     found = _reached(look_up, [marks.bad], lambda parent: parent not in fine)
     return sorted(found, key=lambda id: (-look_up(id).generation, id))
 
 
-def _weights(look_up: LookUp, candidates: list[str], marks: Marks) -> dict[str, int]:
+def _weights(look_up: LookUp, candidates: list[str], marks: BisectMarks) -> dict[str, int]:
     """For those that can be tested, how many candidates each is made of, itself counted. Ends early at the half."""
     among = set(candidates)
     total = len(candidates)

@@ -20,28 +20,30 @@ from lochan.tree.rows import Indices, Mask, locate
 from lochan.versioning.open_repository import OpenRepository
 
 
-class Blamed(NamedTuple):
+class BlameRow(NamedTuple):
     path: str
     commit_id: str
     commit: Commit
 
 
-class Page(NamedTuple):
-    entries: list[Blamed]
+class BlamePage(NamedTuple):
+    entries: list[BlameRow]
     next: str | None  # to go on behind; None: that was all
 
 
-async def blame(repository: OpenRepository, ref: str, path: str) -> Blamed:
+async def blame(repository: OpenRepository, ref: str, path: str) -> BlameRow:
     """Of one object, as it is committed. Raises NotFound."""
     refs, _ = await repository.refs()
     found = await repository.resolve(ref)
     if await (await repository.tree(found.commit)).get(path) is None:
         raise NotFound(f"no object {path!r} is committed at {ref}").named(path)
     [commit_id] = await _Walk(repository, refs.commit, pa.array([path]), path).explain(found.commit_id)
-    return Blamed(path, commit_id, refs.commit(commit_id))
+    return BlameRow(path, commit_id, refs.commit(commit_id))
 
 
-async def blame_under(repository: OpenRepository, ref: str, prefix: str, after: str = "", limit: int = 10_000) -> Page:
+async def blame_under(
+    repository: OpenRepository, ref: str, prefix: str, after: str = "", limit: int = 10_000
+) -> BlamePage:
     """Of each object under the prefix and behind `after`, in path order. Every page is a walk: take large ones."""
     refs, _ = await repository.refs()
     found = await repository.resolve(ref)
@@ -51,8 +53,8 @@ async def blame_under(repository: OpenRepository, ref: str, prefix: str, after: 
     ids = await _Walk(repository, refs.commit, paths, prefix, after).explain(found.commit_id)
     commits = {id: refs.commit(id) for id in set(ids)}
     names = paths.to_pylist()
-    entries = [Blamed(path, id, commits[id]) for path, id in zip(names, ids, strict=True)]
-    return Page(entries, names[-1] if more else None)
+    entries = [BlameRow(path, id, commits[id]) for path, id in zip(names, ids, strict=True)]
+    return BlamePage(entries, names[-1] if more else None)
 
 
 async def _paths(repository: OpenRepository, commit: Commit, prefix: str, after: str, limit: int) -> pa.StringArray:

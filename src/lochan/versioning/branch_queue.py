@@ -19,11 +19,11 @@ from lochan.errors import Conflict, LochanError
 from lochan.failpoints import fp
 from lochan.formats.events import Event
 from lochan.formats.record import Actor
-from lochan.formats.refs_events import Turned, TurnOver
+from lochan.formats.repository_events import Turned, TurnOver
 from lochan.journal.request_key import without_key
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.refs import Refs
 from lochan.versioning.state.branch import Turn
+from lochan.versioning.state.refs import Refs
 
 if TYPE_CHECKING:
     import asyncio  # nearly no request ever waits
@@ -39,7 +39,7 @@ _POLL_S_MAX = 0.5
 _log = logging.getLogger("lochan.versioning")
 
 
-class Queue:
+class BranchQueue:
     """One request's place in the queue of a branch."""
 
     def __init__(self, repository: OpenRepository, branch: str, actor: Actor) -> None:
@@ -48,7 +48,7 @@ class Queue:
         self._actor = without_key(actor)  # it also leaves the queue for a twin that has landed
         self._request = ""
         self._sent_away = 0
-        self._ages = Ages()
+        self._ages = WriterAges()
         self._renewal: asyncio.Task[None] | None = None
 
     @property
@@ -171,7 +171,7 @@ class Queue:
         )
 
 
-class Ages:
+class WriterAges:
     """How long ago each entry of a queue showed itself, as far as the one who looks can know."""
 
     def __init__(self) -> None:

@@ -1,17 +1,31 @@
-"""Many changes of a branch as one event: within the event itself, or, where they are many, as runs that it names."""
+"""Many changes of a branch as one event: within the event itself, or, where they are many, as runs that it names.
+
+Beside it, what work on whole folders needs, where a page is too small: all that a reader of a ref sees under a prefix,
+and whether the bytes that entries name are still there, which is asked before a copy names them once more.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lochan.errors import Gone, NotFound
 from lochan.failpoints import fp
-from lochan.formats.entry import RUN_SCHEMA, Entry, Tombstone
+from lochan.formats.entry import ENTRY_SCHEMA, RUN_SCHEMA, Entry, Tombstone
+from lochan.formats.entry_table import EntryRows, as_batch, concat
 from lochan.formats.record import Actor
-from lochan.formats.refs_events import RunsStaged, Staged
-from lochan.formats.run import changes_of, changes_table
+from lochan.formats.repository_events import RunsStaged, Staged
+from lochan.formats.run import changes_of, changes_table, column
+from lochan.tree.rows import with_changes
 from lochan.versioning.open_repository import Decide, OpenRepository
+from lochan.versioning.resolve import ResolvedRef
 
 INLINE_MAX = 500  # with paths of 1 KiB still far from the 4 MiB of a journal's entry
+_AT_ONCE = 32
+
+Head = Callable[[str], Awaitable[object]]  # of an address; raises NotFound
+Seen = Callable[[int], None]  # told how many files more are there
 
 
 async def stage(
@@ -57,3 +71,63 @@ async def _event(repository: OpenRepository, branch: str, changes: pa.Table, rea
     entries = tuple(change for change in each if isinstance(change, Entry))
     gone = tuple(change.path for change in each if isinstance(change, Tombstone))
     return Staged(branch, entries, gone, read_at=read_at)
+
+
+async def visible(repository: OpenRepository, resolved: ResolvedRef, prefix: str) -> pa.Table:
+    """ENTRY_SCHEMA, in path order."""
+    batches = [batch async for batch in scan(repository, resolved, prefix)]
+    return pa.Table.from_batches(batches, ENTRY_SCHEMA)
+
+
+async def scan(repository: OpenRepository, resolved: ResolvedRef, prefix: str) -> AsyncIterator[pa.RecordBatch]:
+    """The same, a range at a time: the committed rows with what is staged put in."""
+    tree = await repository.tree(resolved.commit)
+    changes = as_batch(await (await repository.view(resolved)).changes(prefix))
+    staged, done = EntryRows(changes), 0
+    async for batch in tree.scan(prefix):
+        last = EntryRows(batch).path(batch.num_rows - 1)
+        end = staged.seek(last + b"\0", done)
+        if end > done:
+            edited = with_changes(batch, changes.slice(done, end - done), restate=True).rows
+            batch, done = batch if edited is None else concat([each.batch for each in edited]), end
+        if batch.num_rows:
+            yield batch
+    rest = changes.slice(done)
+    live = rest.filter(pc.invert(rest.column("deleted"))).select(ENTRY_SCHEMA.names)
+    if live.num_rows:
+        yield live
+
+
+def silent(count: int) -> None:
+    pass
+
+
+async def check_present(head: Head, entries: pa.Table, seen: Seen = silent) -> None:
+    """One question for each file, however many entries share it. Raises Gone, which names one that is not there."""
+    from asyncio import gather
+
+    addresses = pc.struct_field(column(entries, "blocks").flatten(), "address")
+    distinct = addresses.unique()
+    for start in range(0, len(distinct), _AT_ONCE):
+        asked = distinct.slice(start, _AT_ONCE).to_pylist()
+        for address, there in zip(asked, await gather(*(_is_there(head, each) for each in asked)), strict=True):
+            if not there:
+                raise _gone(entries, addresses, address)
+        seen(len(asked))
+
+
+async def _is_there(head: Head, address: str) -> bool:
+    try:
+        await head(address)
+    except NotFound:
+        return False
+    return True
+
+
+def _gone(entries: pa.Table, addresses: pa.Array, address: str) -> Gone:
+    block = pc.index(addresses, address).as_py()
+    row = pc.list_parent_indices(column(entries, "blocks"))[block].as_py()
+    return Gone(
+        f"{entries['path'][row].as_py()!r}: its bytes at {address} are gone",
+        hint="was it deleted by hand, or by a lifecycle rule of the bucket?",
+    )

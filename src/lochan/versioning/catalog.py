@@ -16,7 +16,7 @@ from lochan.formats.pool_settings import PoolSettings
 from lochan.formats.record import Actor
 from lochan.formats.repository_events import RepositoryOpened
 from lochan.ids import Ids
-from lochan.journal.group import Request
+from lochan.journal.group import AppendRequest
 from lochan.journal.journal import Journal
 from lochan.journal.request_key import KeyedActor, without_key
 from lochan.journal.state import State
@@ -64,11 +64,11 @@ async def create_repository(
     if opened:  # else the lake's journal will say what is the matter, and no litter is made
         await open_own()
     try:
-        id = await lake.submit(Request(actor, decide, key, fingerprint))
+        id = await lake.submit(AppendRequest(actor, decide, key, fingerprint))
     except _FreeAgain:
         await open_own()
         opened = True
-        id = await lake.submit(Request(actor, decide, key, fingerprint))
+        id = await lake.submit(AppendRequest(actor, decide, key, fingerprint))
     fp("repository.named")
     # As folded: our own append is in it, and nothing that fails from here on may look like a failure of it.
     repository = lake.tail.state.of(Repositories).find(name)
@@ -102,7 +102,7 @@ async def name_repository(lake: Journal, prepared: Repository, *, actor: Actor) 
     taken meanwhile."""
     made = prepared.id, prepared.name, prepared.kind, prepared.default_branch, prepared.metadata, prepared.pool
     by, key, fingerprint = _own_key(actor, "", b"")
-    id = await lake.submit(Request(by, lambda state: [RepositoryCreated(*made)], key, fingerprint))
+    id = await lake.submit(AppendRequest(by, lambda state: [RepositoryCreated(*made)], key, fingerprint))
     if id != prepared.id:
         raise AlreadyExists(f"{prepared.name!r} was created by the same request, sent twice", hint="use it as it is")
     fp("repository.named")
@@ -111,7 +111,7 @@ async def name_repository(lake: Journal, prepared: Repository, *, actor: Actor) 
 async def _open_own(open_journal: OpenJournal, clock: Clock, created: RepositoryCreated, actor: Actor) -> None:
     first = RepositoryOpened(created.kind, created.default_branch, _first_commit(clock))
     own = await open_journal(created.id)
-    await own.submit(Request(actor, lambda state: [first]))
+    await own.submit(AppendRequest(actor, lambda state: [first]))
     await own.close()
     fp("repository.opened")
 
@@ -125,7 +125,7 @@ async def rename_repository(lake: Journal, *, name: str, to: str, actor: Actor, 
         return [RepositoryRenamed(found.id, to)]
 
     actor, key, fingerprint = _own_key(actor, key, _fingerprint("rename", name, to))
-    await lake.submit(Request(actor, decide, key, fingerprint))
+    await lake.submit(AppendRequest(actor, decide, key, fingerprint))
 
 
 async def delete_repository(lake: Journal, *, name: str, actor: Actor, key: str = "") -> None:
@@ -135,7 +135,7 @@ async def delete_repository(lake: Journal, *, name: str, actor: Actor, key: str 
         return [RepositoryDeleted(state.of(Repositories).get(name).id)]
 
     actor, key, fingerprint = _own_key(actor, key, _fingerprint("delete", name))
-    await lake.submit(Request(actor, decide, key, fingerprint))
+    await lake.submit(AppendRequest(actor, decide, key, fingerprint))
 
 
 class _FreeAgain(Exception):

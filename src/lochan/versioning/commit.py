@@ -15,19 +15,19 @@ from lochan.errors import NothingToDo
 from lochan.failpoints import fp
 from lochan.formats.commit import Commit
 from lochan.formats.record import Actor
-from lochan.formats.refs_events import Committed, Sealed
+from lochan.formats.repository_events import Committed, Sealed
 from lochan.journal.request_key import CarriedOut
-from lochan.staging import over
+from lochan.staging import covering_tree as over
 from lochan.staging.layers import Layers
 from lochan.staging.view import View
 from lochan.tree.tree import Tree
 from lochan.versioning.globs import regex
-from lochan.versioning.landing import Prepared, land
-from lochan.versioning.once import once
+from lochan.versioning.idempotency import once
+from lochan.versioning.land import PreparedMove, land
 from lochan.versioning.open_repository import OpenRepository
 
 
-class Wish(NamedTuple):
+class CommitRequest(NamedTuple):
     """What the commit is to say."""
 
     message: str
@@ -43,19 +43,21 @@ async def _committed_first(repository: OpenRepository, before: CarriedOut) -> tu
 
 
 @once(_committed_first)
-async def commit(repository: OpenRepository, branch: str, wish: Wish, *, actor: Actor) -> tuple[str, Commit]:
+async def commit(repository: OpenRepository, branch: str, wish: CommitRequest, *, actor: Actor) -> tuple[str, Commit]:
     """Raises NothingToDo if there is nothing to commit."""
 
-    async def attempt(turn: str) -> Prepared | None:
+    async def attempt(turn: str) -> PreparedMove | None:
         event = await prepare(repository, branch, wish, turn, actor)
-        return None if event is None else Prepared(event)
+        return None if event is None else PreparedMove(event)
 
     id: str = await land(repository, branch, attempt, actor=actor)
     fp("commit.landed")
     return id, repository.folded().commit(id)
 
 
-async def prepare(repository: OpenRepository, branch: str, wish: Wish, turn: str, actor: Actor) -> Committed | None:
+async def prepare(
+    repository: OpenRepository, branch: str, wish: CommitRequest, turn: str, actor: Actor
+) -> Committed | None:
     """The event, with all its files written; None: its seal has fallen already."""
     await _check_something(repository, branch, wish)
     seal: int = await repository.submit(actor, Sealed(branch, turn))
@@ -89,13 +91,13 @@ async def _built(
     return tree
 
 
-async def _check_something(repository: OpenRepository, branch: str, wish: Wish) -> None:
+async def _check_something(repository: OpenRepository, branch: str, wish: CommitRequest) -> None:
     refs, _ = await repository.refs()
     if refs.branch(branch).layers.empty and not wish.allow_empty:
         raise NothingToDo(f"nothing is staged on branch {branch!r}", hint="there is nothing to commit")
 
 
-def _record(tree: Tree, head: str, parent: Commit, wish: Wish, actor: Actor, now: int) -> Commit:
+def _record(tree: Tree, head: str, parent: Commit, wish: CommitRequest, actor: Actor, now: int) -> Commit:
     return Commit(
         parents=(head,),
         author=wish.author or actor.name,

@@ -8,12 +8,12 @@ from lochan.formats.commit import Commit
 from lochan.formats.entry import CONTENT
 from lochan.tree import diff as trees_diff
 from lochan.tree.tree import Tree
-from lochan.versioning.bodies.paths import check_key
 from lochan.versioning.graph import log, topological
+from lochan.versioning.names import check_key
 from lochan.versioning.open_repository import OpenRepository
 
 
-class LogWish(NamedTuple):
+class LogRequest(NamedTuple):
     paths: tuple[str, ...] = ()  # only commits that changed one of these
     prefixes: tuple[str, ...] = ()  # or something under one of these
     since: int | None = None  # microseconds since 1970
@@ -24,11 +24,11 @@ class LogWish(NamedTuple):
     grep: str = ""  # only commits whose message has this in it, likewise
 
 
-EVERYTHING = LogWish()
+EVERYTHING = LogRequest()
 
 
 async def history(
-    repository: OpenRepository, ref: str, wish: LogWish = EVERYTHING
+    repository: OpenRepository, ref: str, wish: LogRequest = EVERYTHING
 ) -> AsyncGenerator[tuple[str, Commit], None]:
     """As it is asked for: the first comes at once, whatever lies behind it."""
     async with aclosing(walked(repository, ref, wish)) as found:
@@ -38,7 +38,7 @@ async def history(
 
 
 async def walked(
-    repository: OpenRepository, ref: str, wish: LogWish = EVERYTHING
+    repository: OpenRepository, ref: str, wish: LogRequest = EVERYTHING
 ) -> AsyncGenerator[tuple[str, Commit, bool], None]:
     """Every commit, and whether it is one that was asked for."""
     for path in wish.paths:
@@ -54,18 +54,18 @@ async def walked(
         yield id, commit, wished
 
 
-def _in_time(commit: Commit, wish: LogWish) -> bool:
+def _in_time(commit: Commit, wish: LogRequest) -> bool:
     """Dates need not fall along a branch, since anybody may give one: a walk cannot stop at the first that is old."""
     late_enough = wish.since is None or commit.date >= wish.since
     return late_enough and (wish.until is None or commit.date <= wish.until)
 
 
-def _says(commit: Commit, wish: LogWish) -> bool:
+def _says(commit: Commit, wish: LogRequest) -> bool:
     who = f"{commit.author}\n{commit.committer}".casefold()
     return wish.author.casefold() in who and wish.grep.casefold() in commit.message.casefold()
 
 
-async def _touches(repository: OpenRepository, commit: Commit, parents: list[Commit], wish: LogWish) -> bool:
+async def _touches(repository: OpenRepository, commit: Commit, parents: list[Commit], wish: LogRequest) -> bool:
     """A merge did so itself if the paths are as in none of its parents; a first commit holds nothing."""
     for parent in parents:
         if not await _differs(repository, parent, commit, wish):
@@ -73,7 +73,7 @@ async def _touches(repository: OpenRepository, commit: Commit, parents: list[Com
     return bool(parents)
 
 
-async def _differs(repository: OpenRepository, left: Commit, right: Commit, wish: LogWish) -> bool:
+async def _differs(repository: OpenRepository, left: Commit, right: Commit, wish: LogRequest) -> bool:
     if left.tree == right.tree:
         return False
     trees = await repository.tree(left), await repository.tree(right)

@@ -10,8 +10,7 @@ The tree of such a merge is written for the comparison only, and nothing names i
 from lochan.errors import Invalid
 from lochan.formats.commit import Commit
 from lochan.formats.metarange import EMPTY
-from lochan.tree.merge import merge
-from lochan.tree.strategy import BASE, Strategy
+from lochan.tree.merge import BASE, Strategy, merge
 from lochan.tree.tree import Tree
 from lochan.versioning.graph import LookUp, merge_bases
 from lochan.versioning.open_repository import OpenRepository

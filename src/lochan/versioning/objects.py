@@ -2,24 +2,33 @@
 
 Where a branch is asked for, `branch+id` names a workspace of it, in which a body is a plain file. A `check` is asked
 about the object that is there: on a branch at the very moment of the write, in a workspace, which is one writer's, when
-it begins.
+it begins. Looking may cost reads of the store, so it is done before the append; at the append only what can be seen in
+passing is looked at again, and where more than that has changed, all is looked at anew.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
 
-from lochan.errors import NotFound, Refused
-from lochan.formats.entry import Entry
+from lochan.errors import ConcurrentCommit, NotFound, Refused
+from lochan.formats.entry import Change, Entry, Tombstone
+from lochan.formats.events import Event
 from lochan.formats.record import Actor
-from lochan.formats.refs_events import Staged
+from lochan.formats.repository_events import Staged
 from lochan.journal.request_key import CarriedOut
-from lochan.staging.listing import Page
-from lochan.versioning.bodies.paths import check_key
-from lochan.versioning.conditional import Check, submit_if
-from lochan.versioning.once import entry_first, nothing, once, staged_first
+from lochan.staging.inline import Inline
+from lochan.staging.layers import Layers
+from lochan.staging.listing import ViewPage
+from lochan.versioning.idempotency import entry_first, nothing, once, staged_first
+from lochan.versioning.names import check_key
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.workspaces import writing
+from lochan.versioning.state.branch import BranchState
+from lochan.versioning.state.refs import Refs
+from lochan.versioning.workspaces import write
 
 _NONE: Mapping[str, str] = {}
+Check = Callable[[Entry | None], None]  # raises PreconditionFailed or whatever the answer is to be
+_TRIES_MAX = 100
 
 
 async def _deleted_first(repository: OpenRepository, before: CarriedOut) -> list[str]:
@@ -44,8 +53,8 @@ async def put(
     check_key(path)
     if check is not None:
         check(await _there(repository, branch, path))  # before the bytes are sent, and again when it is staged
-    if workspace := await writing.named(repository, branch):
-        return await writing.put(
+    if workspace := await write.named(repository, branch):
+        return await write.put(
             repository,
             workspace,
             path,
@@ -110,18 +119,18 @@ async def stage(
     read_at: int = 0,
 ) -> None:
     """An entry whose body is written. `read_at` is the state that a copy was read from (G4)."""
-    if workspace := await writing.named(repository, branch):
+    if workspace := await write.named(repository, branch):
         if check is not None:
             check(await _there(repository, branch, entry.path))
-        await writing.stage(repository, workspace, [entry], actor=actor, read_at=read_at)
+        await write.stage(repository, workspace, [entry], actor=actor, read_at=read_at)
         return
     await _stage(repository, actor, Staged(branch, puts=(entry,), read_at=read_at), entry.path, check)
 
 
 async def put_many(repository: OpenRepository, branch: str, entries: Sequence[Entry], *, actor: Actor) -> None:
     """Entries whose bodies are written, staged as one event."""
-    if workspace := await writing.named(repository, branch):
-        await writing.stage(repository, workspace, entries, actor=actor)
+    if workspace := await write.named(repository, branch):
+        await write.stage(repository, workspace, entries, actor=actor)
         return
     await _stage(repository, actor, Staged(branch, puts=tuple(entries)))
 
@@ -144,7 +153,7 @@ def read(
 
 async def list_objects(
     repository: OpenRepository, ref: str, prefix: str = "", after: str = "", delimiter: str = "", limit: int = 1_000
-) -> Page:
+) -> ViewPage:
     view = await repository.view(await repository.resolve(ref, workspaces=True))
     return await view.list(prefix, after, delimiter, limit)
 
@@ -154,8 +163,8 @@ async def delete(repository: OpenRepository, branch: str, paths: Sequence[str], 
     """Those of the paths that were there; what is not visible stages nothing (S5)."""
     for path in paths:
         check_key(path)
-    if workspace := await writing.named(repository, branch):
-        return await writing.delete(repository, workspace, paths, actor=actor)
+    if workspace := await write.named(repository, branch):
+        return await write.delete(repository, workspace, paths, actor=actor)
     resolved = await repository.resolve(branch)
     if resolved.branch is None:
         raise Refused(f"{branch!r} is no branch, and only branches can be written to")
@@ -170,9 +179,9 @@ async def delete(repository: OpenRepository, branch: str, paths: Sequence[str], 
 async def delete_if(repository: OpenRepository, branch: str, path: str, check: Check, *, actor: Actor) -> None:
     """Only what is as `check` wants it; what is not there is no error, unless `check` says so."""
     check_key(path)
-    if workspace := await writing.named(repository, branch):
+    if workspace := await write.named(repository, branch):
         check(await _there(repository, branch, path))
-        await writing.delete(repository, workspace, [path], actor=actor)
+        await write.delete(repository, workspace, [path], actor=actor)
         return
     await _stage(repository, actor, Staged(branch, deletes=(path,)), path, check)
 
@@ -189,3 +198,72 @@ async def _stage(
     else:
         await submit_if(repository, event.branch, path, check, (event,), actor=actor)
     repository.staged(event.branch)
+
+
+class _LookAgain(ConcurrentCommit):
+    pass
+
+
+async def submit_if(
+    repository: OpenRepository,
+    branch: str,
+    path: str,
+    check: Check,
+    events: Sequence[Event],
+    *,
+    actor: Actor,
+    key: str = "",
+    fingerprint: bytes = b"",
+    also: Callable[[Refs], None] = lambda refs: None,
+) -> Any:
+    """Append the events while `check` does not object to the object at that path, as it is at that very moment, and
+    `also` does not object to anything else."""
+    for _ in range(_TRIES_MAX):
+        refs, _ = await repository.refs()
+        branch_seen = refs.branch(branch)
+        view = await repository.view_of(refs.commit(branch_seen.head), branch_seen.layers)
+        seen = _Seen(branch_seen, path, await view.get(path), check)
+        check(seen.entry)
+        try:
+            return await repository.submit_decided(
+                actor, partial(_decided, seen, events, also), key=key, fingerprint=fingerprint
+            )
+        except _LookAgain:
+            continue
+    raise ConcurrentCommit(f"branch {branch!r} changes too quickly for a condition to be tested", hint="try again")
+
+
+class _Seen(NamedTuple):
+    branch: BranchState
+    path: str
+    entry: Entry | None
+    check: Check
+
+
+def _decided(seen: _Seen, events: Sequence[Event], also: Callable[[Refs], None], refs: Refs) -> Sequence[Event]:
+    also(refs)
+    now = refs.branch(seen.branch.name)
+    inline = _newest_inline(now.layers, seen.path)
+    if inline is not None:
+        seen.check(None if isinstance(inline, Tombstone) else inline)
+    elif _below(now) != _below(seen.branch) or _newest_inline(seen.branch.layers, seen.path) is not None:
+        raise _LookAgain("the branch has changed meanwhile")
+    else:
+        seen.check(seen.entry)
+    return events
+
+
+def _below(branch: BranchState) -> tuple[object, ...]:
+    """Where everything else comes from than from the newest inline changes."""
+    return branch.incarnation, branch.head, branch.layers.runs
+
+
+def _newest_inline(layers: Layers, path: str) -> Change | None:
+    """What lies above every run is the newest; what lies below one may be hidden by it, and does not count."""
+    for layer in reversed(layers.layers):
+        if not isinstance(layer, Inline):
+            return None
+        found = layer.get(path)
+        if found is not None:
+            return found
+    return None

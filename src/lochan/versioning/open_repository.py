@@ -11,33 +11,33 @@ from lochan.formats.metarange import EMPTY as NO_TREE
 from lochan.formats.metarange import TreeRef
 from lochan.formats.record import Actor
 from lochan.ids import Ids
-from lochan.journal.group import Request
+from lochan.journal.group import AppendRequest
 from lochan.journal.journal import Journal
-from lochan.staging import over
+from lochan.staging import covering_tree as over
 from lochan.staging.layers import EMPTY, Layers
 from lochan.staging.runs import Runs
 from lochan.staging.view import View
 from lochan.store.protocol import Store
-from lochan.store.verified import Verified
+from lochan.store.verified_files import VerifiedFiles
 from lochan.tree.cache import ArrowCache
 from lochan.tree.cut import POOLS
 from lochan.tree.cut import STANDARD as STANDARD_CUT
 from lochan.tree.tree import Tree
 from lochan.tree.trees import Trees
-from lochan.versioning.bodies.outside import Outside
+from lochan.versioning.bodies.address import STANDARD, BodySettings
+from lochan.versioning.bodies.outside_files import OutsideFiles
 from lochan.versioning.bodies.read import BodyReader
-from lochan.versioning.bodies.settings import STANDARD, BodySettings
-from lochan.versioning.bodies.token_key import TokenKey
+from lochan.versioning.bodies.tokens import TokenKey
 from lochan.versioning.bodies.write import Bodies
-from lochan.versioning.joins import Joins
-from lochan.versioning.refs import Refs
+from lochan.versioning.history_join import HistoryJoins
 from lochan.versioning.repositories import POOL, Repository
-from lochan.versioning.resolve import Resolved, resolve
-from lochan.versioning.state.workspaces import Workspace
-from lochan.versioning.workspaces.folder import Folder
+from lochan.versioning.resolve import ResolvedRef, resolve
+from lochan.versioning.state.refs import Refs
+from lochan.versioning.state.workspaces import WorkspaceState
+from lochan.versioning.workspaces.folder import WorkspaceFolder
 
 if TYPE_CHECKING:  # only servers pack
-    from lochan.versioning.bodies.packing import Packing
+    from lochan.versioning.bodies.pack import Packing
 
 Decide = Callable[[Refs], Sequence[Event]]
 
@@ -52,10 +52,10 @@ class OpenRepository:
         ids: Ids,
         *,
         writer: str,
-        outside: Outside | None,
+        outside: OutsideFiles | None,
         settings: BodySettings = STANDARD,
         cache: ArrowCache | None = None,
-        verified: Verified | None = None,
+        verified: VerifiedFiles | None = None,
     ) -> None:
         id = repository.id
         self.repository = repository
@@ -77,14 +77,14 @@ class OpenRepository:
         self.token_key = TokenKey(store, clock, ids)
         self.outside = outside
         self.reader = BodyReader(store, outside, verified=verified)
-        self.joins: Joins | None = None  # how trees are joined, if not path by path
+        self.joins: HistoryJoins | None = None  # how trees are joined, if not path by path
         self.staged: Callable[[str], None] = lambda branch: None  # told of every branch that was written to
         self.closing: Callable[[], Awaitable[None]] | None = None
 
     @cached_property
     def packing(self) -> "Packing":
         """Small bodies that come at the same time share a file."""
-        from lochan.versioning.bodies.packing import Packing
+        from lochan.versioning.bodies.pack import Packing
 
         return Packing(self.bodies, self.journal)
 
@@ -99,20 +99,20 @@ class OpenRepository:
         return self.journal.tail.state.of(Refs)
 
     async def submit(self, actor: Actor, *events: Event, key: str = "", fingerprint: bytes = b"") -> Any:
-        return await self.journal.submit(Request(actor, lambda state: events, key, fingerprint))
+        return await self.journal.submit(AppendRequest(actor, lambda state: events, key, fingerprint))
 
     async def submit_decided(self, actor: Actor, decide: Decide, *, key: str = "", fingerprint: bytes = b"") -> Any:
         """For an event that depends on the very state it is added to; asked again after a lost race."""
-        return await self.journal.submit(Request(actor, lambda state: decide(state.of(Refs)), key, fingerprint))
+        return await self.journal.submit(AppendRequest(actor, lambda state: decide(state.of(Refs)), key, fingerprint))
 
-    async def resolve(self, ref: str, *, workspaces: bool = False) -> Resolved:
+    async def resolve(self, ref: str, *, workspaces: bool = False) -> ResolvedRef:
         refs, _ = await self.refs()
         return resolve(refs, ref, workspaces=workspaces, now=self.clock.wall())
 
     async def tree(self, commit: Commit) -> Tree:
         return await self.trees.open(TreeRef(commit.tree, commit.tree_file))
 
-    async def view(self, resolved: Resolved) -> View:
+    async def view(self, resolved: ResolvedRef) -> View:
         """What a reader of that ref sees; of a branch, with what is staged on it unless told otherwise."""
         if resolved.workspace is not None:
             return await self.view_in(resolved.workspace, resolved.commit)
@@ -125,18 +125,18 @@ class OpenRepository:
         base = await self.tree(commit)
         return View(layers, base, self.runs, await over.opened(layers, base, self.trees))
 
-    async def view_in(self, workspace: Workspace, fork: Commit) -> View:
+    async def view_in(self, workspace: WorkspaceState, fork: Commit) -> View:
         """A file, where there is one that is not hidden; else what is staged in the workspace; else the commit that it
         was opened on."""
         return View(workspace.layers, await self.tree(fork), self.runs, above=self.shown_folder(workspace))
 
-    def folder(self, workspace: str) -> Folder:
+    def folder(self, workspace: str) -> WorkspaceFolder:
         """All its files, hidden or not."""
-        return Folder(self.store, self.repository.id, workspace)
+        return WorkspaceFolder(self.store, self.repository.id, workspace)
 
-    def shown_folder(self, workspace: Workspace) -> Folder:
+    def shown_folder(self, workspace: WorkspaceState) -> WorkspaceFolder:
         """The files that a reader of the workspace sees at that moment."""
-        return Folder(self.store, self.repository.id, workspace.id, workspace.hidden)
+        return WorkspaceFolder(self.store, self.repository.id, workspace.id, workspace.hidden)
 
     async def close(self) -> None:
         if self.closing is not None:

@@ -20,19 +20,19 @@ import pyarrow as pa
 from lochan.errors import NothingToDo, SameRef
 from lochan.formats.commit import Commit
 from lochan.formats.record import Actor
-from lochan.formats.refs_events import Moved
+from lochan.formats.repository_events import Moved
 from lochan.journal.request_key import CarriedOut
-from lochan.tree.merge import Merged, conflicts, merge
+from lochan.tree.merge import MergeResult, conflicts, merge
 from lochan.versioning.graph import LookUp, only_left, topological
-from lochan.versioning.joins import Joined, On
-from lochan.versioning.landing import Prepared, land
-from lochan.versioning.moving import PathConflicts
-from lochan.versioning.once import once
+from lochan.versioning.head_moves import PathConflicts
+from lochan.versioning.history_join import JoinResult, MoveBase
+from lochan.versioning.idempotency import once
+from lochan.versioning.land import PreparedMove, land
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.state.branch import dirty
 
 
-class Rebased(NamedTuple):
+class RebaseResult(NamedTuple):
     head: str
     replayed: int | None  # None: it was done before, under the same key, and nobody counted
     dropped: int | None  # changed nothing any more
@@ -41,26 +41,28 @@ class Rebased(NamedTuple):
 class ReplayConflicts(PathConflicts):
     """A commit of the branch changed paths that `onto` changed as well, and not alike."""
 
-    def __init__(self, id: str, commit: Commit, merged: Merged, every: Callable[[], AsyncIterator[pa.Table]]) -> None:
+    def __init__(
+        self, id: str, commit: Commit, merged: MergeResult, every: Callable[[], AsyncIterator[pa.Table]]
+    ) -> None:
         title = commit.message.partition("\n")[0]
         hint = "nothing was moved; merge instead, or settle these paths on the branch first"
         super().__init__(f"replaying commit {id[:12]} ({title})", merged, every, hint)
 
 
-async def _rebased_first(repository: OpenRepository, before: CarriedOut) -> Rebased:
-    return Rebased(before.result, None, None)
+async def _rebased_first(repository: OpenRepository, before: CarriedOut) -> RebaseResult:
+    return RebaseResult(before.result, None, None)
 
 
 @once(_rebased_first)
-async def rebase(repository: OpenRepository, branch: str, onto: str, *, actor: Actor) -> Rebased:
+async def rebase(repository: OpenRepository, branch: str, onto: str, *, actor: Actor) -> RebaseResult:
     """Raises ReplayConflicts, Dirty if something is staged on the branch, NothingToDo, SameRef. Where the branch was
     moved meanwhile every commit is replayed anew, on the same commit that `onto` named at first."""
     target = await repository.resolve(onto)
     if target.branch is not None and target.branch.name == branch:
         raise SameRef(f"branch {branch!r} cannot be rebased onto itself", hint="name another ref")
-    done = Rebased("", 0, 0)
+    done = RebaseResult("", 0, 0)
 
-    async def prepare(turn: str) -> Prepared:
+    async def prepare(turn: str) -> PreparedMove:
         nonlocal done
         refs, mint = await repository.refs()
         found = refs.branch(branch)
@@ -71,9 +73,9 @@ async def rebase(repository: OpenRepository, branch: str, onto: str, *, actor: A
             raise NothingToDo(f"branch {branch!r} is on top of {onto!r} already")
         new, least = await _replayed(repository, refs.commit, chosen, (target.commit_id, found.head), mint, actor)
         head = new[-1].id if new else target.commit_id
-        done = Rebased(head, len(new), len(chosen) - len(new))
+        done = RebaseResult(head, len(new), len(chosen) - len(new))
         move = Moved(branch, found.incarnation, found.head, head, "rebase", tuple(new), read_at=mint, turn=turn)
-        return Prepared(msgspec.structs.replace(move, mint=least))
+        return PreparedMove(msgspec.structs.replace(move, mint=least))
 
     head = await land(repository, branch, prepare, actor=actor)
     return done._replace(head=head)
@@ -106,7 +108,7 @@ async def _replayed(
         if not commit.parents:
             continue  # a first commit holds nothing
         before = look_up(commit.parents[0])
-        joined = await _replay(repository, On(tip_id, tip, look_up, mint), id, commit, since)
+        joined = await _replay(repository, MoveBase(tip_id, tip, look_up, mint), id, commit, since)
         ref = joined.tree.ref
         if joined.new is not None:
             least = min(least or joined.new.mint, joined.new.mint)
@@ -125,7 +127,9 @@ async def _replayed(
     return new, least
 
 
-async def _replay(repository: OpenRepository, on: On, id: str, commit: Commit, since: tuple[str, str]) -> Joined:
+async def _replay(
+    repository: OpenRepository, on: MoveBase, id: str, commit: Commit, since: tuple[str, str]
+) -> JoinResult:
     if repository.joins is not None:
         return await repository.joins.replay(on, commit.parents[0], id, since)
     before = on.look_up(commit.parents[0])
@@ -133,4 +137,4 @@ async def _replay(repository: OpenRepository, on: On, id: str, commit: Commit, s
     merged = await merge(repository.trees, *sides, mint=on.mint)
     if merged.tree is None:
         raise ReplayConflicts(id, commit, merged, partial(conflicts, repository.trees, *sides))
-    return Joined(merged.tree)
+    return JoinResult(merged.tree)

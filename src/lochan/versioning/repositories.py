@@ -9,8 +9,8 @@ from lochan.errors import AlreadyExists, Invalid, NotFound
 from lochan.formats.events import Event
 from lochan.formats.lake_events import RepositoryCreated, RepositoryDeleted, RepositoryRenamed
 from lochan.formats.pool_settings import PoolSettings
-from lochan.journal.state import At, Part
-from lochan.journal.table import Table
+from lochan.journal.state import EventPosition, StatePart
+from lochan.journal.table import FoldTable
 from lochan.versioning.names import check_pool_name, check_ref_name, check_repository_name
 
 FILES, POOL = "files", "pool"
@@ -30,13 +30,13 @@ class Repository(msgspec.Struct, frozen=True, array_like=True):
     pool: PoolSettings | None = None
 
 
-class Repositories(Part):
+class Repositories(StatePart):
     name: ClassVar[str] = "repositories"
     events: ClassVar[tuple[type[Event], ...]] = (RepositoryCreated, RepositoryDeleted, RepositoryRenamed)
 
     def __init__(self) -> None:
-        self._by_name: Table[str, Repository] = Table()
-        self._name_of: Table[str, str] = Table()
+        self._by_name: FoldTable[str, Repository] = FoldTable()
+        self._name_of: FoldTable[str, str] = FoldTable()
 
     def find(self, name: str) -> Repository | None:
         return self._by_name.get(name)
@@ -54,7 +54,7 @@ class Repositories(Part):
     def all(self) -> list[Repository]:
         return sorted((repository for _, repository in self._by_name.items()), key=lambda r: r.name)
 
-    def apply(self, event: RepositoryCreated | RepositoryDeleted | RepositoryRenamed, at: At) -> Any:
+    def apply(self, event: RepositoryCreated | RepositoryDeleted | RepositoryRenamed, at: EventPosition) -> Any:
         match event:
             case RepositoryCreated():
                 return self._created(event, at)
@@ -62,7 +62,7 @@ class Repositories(Part):
                 return self._renamed(event)
         return self._deleted(event)
 
-    def _created(self, event: RepositoryCreated, at: At) -> str:
+    def _created(self, event: RepositoryCreated, at: EventPosition) -> str:
         self.check_free(event.name)
         if event.id in self._name_of:
             raise AlreadyExists(f"there is a repository with id {event.id} already")

@@ -7,23 +7,23 @@ from typing import NamedTuple
 from lochan.errors import Ambiguous, Invalid, NotFound
 from lochan.formats.commit import Commit
 from lochan.versioning.expression import Expression, parse
-from lochan.versioning.refs import Refs
-from lochan.versioning.state.branch import Branch
-from lochan.versioning.state.workspaces import Workspace
+from lochan.versioning.state.branch import BranchState
+from lochan.versioning.state.refs import Refs
+from lochan.versioning.state.workspaces import WorkspaceState
 
 _PREFIX_MIN = 4
 
 
-class Resolved(NamedTuple):
+class ResolvedRef(NamedTuple):
     commit_id: str
     commit: Commit
-    branch: Branch | None  # if it names a branch itself, and not something behind it
+    branch: BranchState | None  # if it names a branch itself, and not something behind it
     committed_only: bool = False
-    workspace: Workspace | None = None  # if it names one; the commit is then the one that it was opened on
+    workspace: WorkspaceState | None = None  # if it names one; the commit is then the one that it was opened on
     staged_only: bool = False
 
 
-def resolve(refs: Refs, text: str, *, workspaces: bool = False, now: int | None = None) -> Resolved:
+def resolve(refs: Refs, text: str, *, workspaces: bool = False, now: int | None = None) -> ResolvedRef:
     """Raises NotFound for what is not there, Invalid for what is no ref or names several commits. A workspace is a
     place to read and write, and no commit: it is Invalid too, unless `workspaces` are asked for. `now`, in microseconds
     since 1970, is what "2 hours ago" is counted from."""
@@ -33,7 +33,7 @@ def resolve(refs: Refs, text: str, *, workspaces: bool = False, now: int | None 
     time = _time(expression, text, now)
     if time is not None:
         id = _stepped(refs, _at(refs, expression.name, time, text), expression.steps, text)
-        return Resolved(id, refs.commit(id), None)
+        return ResolvedRef(id, refs.commit(id), None)
     branch = refs.find_branch(expression.name)
     id = branch.head if branch else refs.find_tag(expression.name) or _by_prefix(refs, expression.name)
     if expression.only and branch is None:
@@ -41,16 +41,16 @@ def resolve(refs: Refs, text: str, *, workspaces: bool = False, now: int | None 
     id = _stepped(refs, id, expression.steps, text)
     plain = branch is not None and not expression.steps
     only = expression.only
-    return Resolved(id, refs.commit(id), branch if plain else None, only == "@", staged_only=only == "$")
+    return ResolvedRef(id, refs.commit(id), branch if plain else None, only == "@", staged_only=only == "$")
 
 
-def _workspace(refs: Refs, expression: Expression, text: str, wanted: bool) -> Resolved:
+def _workspace(refs: Refs, expression: Expression, text: str, wanted: bool) -> ResolvedRef:
     if not wanted:
         raise Invalid(f"{text!r} is a workspace, and a commit is wanted here", hint="commit the workspace first")
     found = refs.workspaces.get(expression.workspace)
     if found.branch != expression.name:
         raise Invalid(f"{text!r}: this is a workspace of branch {found.branch!r}", hint=f"write {found.ref}")
-    return Resolved(found.fork, refs.commit(found.fork), None, workspace=found)
+    return ResolvedRef(found.fork, refs.commit(found.fork), None, workspace=found)
 
 
 def _by_prefix(refs: Refs, name: str) -> str:

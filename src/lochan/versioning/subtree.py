@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lochan.formats.entry import RUN_SCHEMA
-from lochan.formats.entry_table import Rows, as_batch
+from lochan.formats.entry_table import EntryRows, as_batch
 from lochan.tree.diff import ADDED, CHANGED, REMOVED
 from lochan.tree.rows import locate, same_content, taken
 from lochan.tree.tree import Tree
@@ -23,7 +23,7 @@ Mask = npt.NDArray[np.bool_]
 Same = Callable[[pa.RecordBatch, pa.RecordBatch], Mask]  # row by row, of entries at the same paths
 
 
-class Part(NamedTuple):
+class SubtreeChanges(NamedTuple):
     """Some of the changes, in path order."""
 
     changes: pa.Table  # RUN_SCHEMA
@@ -31,7 +31,7 @@ class Part(NamedTuple):
     before: pa.Array  # sizes in the tree; null for what was added
 
 
-class Wish(NamedTuple):
+class SubtreeRequest(NamedTuple):
     prefix: str  # of all the paths
     same: Same = same_content
     remove: bool = False  # what the tree has under the prefix and the listing has not
@@ -49,12 +49,12 @@ def common_prefix(prefixes: list[str]) -> str:
     return commonprefix(prefixes)  # noqa: RUF071 - letter by letter is what is meant
 
 
-async def compare(tree: Tree, files: pa.Table, wish: Wish) -> AsyncIterator[Part]:
+async def compare(tree: Tree, files: pa.Table, wish: SubtreeRequest) -> AsyncIterator[SubtreeChanges]:
     """`files` is ENTRY_SCHEMA in path order. No part is empty."""
     done = 0
     paths = files["path"]
     async for batch in tree.scan(wish.prefix):
-        end = done + _count_to(paths.slice(done), Rows(batch).path(batch.num_rows - 1))
+        end = done + _count_to(paths.slice(done), EntryRows(batch).path(batch.num_rows - 1))
         part = _part(batch, as_batch(files.slice(done, end - done)), wish)
         done = end
         if len(part.changes):
@@ -82,7 +82,7 @@ def _count_to(paths: pa.ChunkedArray, last: bytes) -> int:
     return count
 
 
-def _part(here: pa.RecordBatch, there: pa.RecordBatch, wish: Wish) -> Part:
+def _part(here: pa.RecordBatch, there: pa.RecordBatch, wish: SubtreeRequest) -> SubtreeChanges:
     at, found = locate(here.column("path"), there.column("path"))
     both = np.flatnonzero(found)
     same = wish.same(taken(here, at[both]), taken(there, both))
@@ -103,9 +103,9 @@ def _part(here: pa.RecordBatch, there: pa.RecordBatch, wish: Wish) -> Part:
     before = np.concatenate([np.where(found[rows], sizes[np.minimum(at[rows], len(sizes) - 1)], -1), sizes[gone]])
     order = pc.sort_indices(changes["path"])
     known = pa.array(before, pa.int64(), mask=before < 0)
-    return Part(changes.take(order), pa.array(kinds, pa.string()).take(order), known.take(order))
+    return SubtreeChanges(changes.take(order), pa.array(kinds, pa.string()).take(order), known.take(order))
 
 
-def _added(entries: pa.Table) -> Part:
+def _added(entries: pa.Table) -> SubtreeChanges:
     kinds = pa.repeat(pa.scalar(ADDED), len(entries))
-    return Part(bulk.puts(entries).cast(RUN_SCHEMA), kinds, pa.nulls(len(entries), pa.int64()))
+    return SubtreeChanges(bulk.puts(entries).cast(RUN_SCHEMA), kinds, pa.nulls(len(entries), pa.int64()))

@@ -17,13 +17,13 @@ from lochan.formats.entry_table import entries_of
 from lochan.formats.record import Actor
 from lochan.journal.request_key import CarriedOut, without_key
 from lochan.versioning import objects
-from lochan.versioning.bodies.batch import Batch
-from lochan.versioning.bodies.paths import check_key
-from lochan.versioning.copying import SAME, Count, Told, present_copy, retold
-from lochan.versioning.once import check_first, count_first, entry_first
+from lochan.versioning.bodies.write import Batch
+from lochan.versioning.bulk import scan
+from lochan.versioning.copy import SAME, CopyOptions, CopyResult, present_copy, retold
+from lochan.versioning.idempotency import check_first, count_first, entry_first
+from lochan.versioning.names import check_key
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.visible import scan
-from lochan.versioning.workspaces.writing import named
+from lochan.versioning.workspaces.write import named
 
 T = TypeVar("T")
 
@@ -47,7 +47,7 @@ async def transfer(
     to: str,
     *,
     actor: Actor,
-    told: Told = SAME,
+    told: CopyOptions = SAME,
     advance: Advance = silent,
 ) -> Entry:
     """Raises NotFound, Gone for bytes that have vanished."""
@@ -71,14 +71,14 @@ async def transfer_folder(
     *,
     actor: Actor,
     advance: Advance = silent,
-) -> Count:
+) -> CopyResult:
     """Every object under the prefix, as of one moment. Staged in batches: broken off, the first of them are there. With
     an idempotency key, the last batch enters it: asked again before that, all of them are copied again."""
     try:
         await check_first(target, actor)
         return await _transfer_folder(source, source_ref, prefix, target, branch, to, actor, advance)
     except CarriedOut as before:
-        return Count(*await count_first(target, before))
+        return CopyResult(*await count_first(target, before))
 
 
 async def _transfer_folder(
@@ -90,7 +90,7 @@ async def _transfer_folder(
     to: str,
     actor: Actor,
     advance: Advance,
-) -> Count:
+) -> CopyResult:
     resolved = await source.resolve(source_ref, workspaces=True)
     count, size = 0, 0
     async for batch, is_last in with_last(_batches(scan(source, resolved, prefix))):
@@ -100,7 +100,7 @@ async def _transfer_folder(
             count, size = count + 1, size + entry.size
     if not count:
         raise NotFound(f"no objects in {prefix or '/'!r} at {source_ref}")
-    return Count(count, size)
+    return CopyResult(count, size)
 
 
 async def _batch(
@@ -109,7 +109,7 @@ async def _batch(
     branch: str,
     pairs: Sequence[tuple[Entry, str]],
     actor: Actor,
-    told: Told,
+    told: CopyOptions,
     advance: Advance,
 ) -> list[Entry]:
     for _, to in pairs:

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING
 from lochan.errors import Conflict, Gone, LochanError, NotFound, Refused
 from lochan.failpoints import fp
 from lochan.formats.record import Actor
-from lochan.formats.refs_events import Compacted
+from lochan.formats.repository_events import Compacted
 from lochan.formats.run import RunRef
-from lochan.staging import compaction, over
-from lochan.staging.compaction import LIMITS, Limits
+from lochan.staging import compaction
+from lochan.staging import covering_tree as over
+from lochan.staging.compaction import LIMITS, CompactionLimits
 from lochan.staging.layers import Layers
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.state.branch import Branch
+from lochan.versioning.state.branch import BranchState
 
 if TYPE_CHECKING:
     import asyncio  # a command that only reads spares itself the event loop
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 SELF = Actor("lochan", "upkeep", "")
 
 
-async def compact(repository: OpenRepository, branch: str, limits: Limits = LIMITS) -> bool:
+async def compact(repository: OpenRepository, branch: str, limits: CompactionLimits = LIMITS) -> bool:
     """One step; False: there is nothing to do, or somebody was quicker."""
     refs, mint = await repository.refs()
     found = refs.find_branch(branch)
@@ -46,7 +47,7 @@ async def compact(repository: OpenRepository, branch: str, limits: Limits = LIMI
     return landed
 
 
-async def cover(repository: OpenRepository, branch: str, limits: Limits = LIMITS) -> bool:
+async def cover(repository: OpenRepository, branch: str, limits: CompactionLimits = LIMITS) -> bool:
     """Makes the tree over the lowest runs, where a reader needs one; False: it is there, or somebody was quicker."""
     refs, mint = await repository.refs()
     found = refs.find_branch(branch)
@@ -71,14 +72,14 @@ async def _landed(repository: OpenRepository, event: Compacted) -> bool:
     return True
 
 
-class Upkeep:
+class StagingUpkeep:
     """Compacts in the background what `touched` names, one branch at a time."""
 
-    def __init__(self, repository: OpenRepository, limits: Limits = LIMITS) -> None:
+    def __init__(self, repository: OpenRepository, limits: CompactionLimits = LIMITS) -> None:
         self._repository = repository
         self._limits = limits
         self._due: set[str] = set()
-        self._looked_at: Branch | None = None
+        self._looked_at: BranchState | None = None
         self._task: asyncio.Task[None] | None = None
 
     def touched(self, branch: str) -> None:
@@ -119,6 +120,6 @@ class Upkeep:
 
 def attach(repository: OpenRepository) -> OpenRepository:
     """From now on its staging is kept small; `close` waits for what is under way."""
-    upkeep = Upkeep(repository)
+    upkeep = StagingUpkeep(repository)
     repository.staged, repository.closing = upkeep.touched, upkeep.close
     return repository

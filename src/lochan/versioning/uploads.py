@@ -11,19 +11,18 @@ from typing import NamedTuple
 import msgspec
 
 from lochan.errors import BadPart, BadPartOrder, Invalid, NotFound, PartTooSmall
-from lochan.formats.entry import Entry
+from lochan.formats.entry import Block, Entry
 from lochan.formats.events import Event
 from lochan.formats.record import Actor
-from lochan.formats.refs_events import Staged
+from lochan.formats.repository_events import Staged
 from lochan.formats.upload_events import PartPut, UploadAborted, UploadOpened
 from lochan.formats.workspace_events import WorkspaceStaged
-from lochan.versioning.bodies.paths import check_key
-from lochan.versioning.bodies.slices import sliced
-from lochan.versioning.conditional import Check, submit_if
+from lochan.versioning.names import check_key
+from lochan.versioning.objects import Check, submit_if
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.refs import Refs
-from lochan.versioning.state.uploads import Part, Upload
-from lochan.versioning.workspaces.writing import check_hidden
+from lochan.versioning.state.refs import Refs
+from lochan.versioning.state.uploads import OpenUpload, UploadPart
+from lochan.versioning.workspaces.write import check_hidden
 
 PARTS_MAX = 10_000
 PART_BYTES_MIN = 5 << 20  # of every part but the last
@@ -32,7 +31,7 @@ OBJECT_BYTES_MAX = 5 << 40
 _NONE: Mapping[str, str] = {}
 
 
-class Wanted(NamedTuple):
+class PartRequest(NamedTuple):
     """A part as the completing request names it."""
 
     number: int
@@ -73,7 +72,7 @@ async def put_part(
     checksums: Mapping[str, str | None] = _NONE,
     verify: Callable[[Mapping[str, str]], None] = lambda found: None,
     whole: Callable[[bytes], None] | None = None,
-) -> Part:
+) -> UploadPart:
     """`verify` is given the checksums that were found, `whole` the SHA-256, before anything is known of the part."""
     _check_number(number)
     refs, mint = await repository.refs()
@@ -97,7 +96,7 @@ async def copy_part(
     read_at: int,
     actor: Actor,
     checksums: Mapping[str, str] = _NONE,
-) -> Part:
+) -> UploadPart:
     """A span of an object of the same repository, by reference. `etag` and `checksums` are of those bytes; `read_at` is
     the number of the state that the object was found in (G4)."""
     _check_number(number)
@@ -109,7 +108,7 @@ async def copy_part(
 async def complete(
     repository: OpenRepository,
     id: str,
-    wanted: Sequence[Wanted],
+    wanted: Sequence[PartRequest],
     *,
     actor: Actor,
     check: Check | None = None,
@@ -143,10 +142,10 @@ async def complete(
 
 async def _into_workspace(
     repository: OpenRepository,
-    upload: Upload,
+    upload: OpenUpload,
     entry: Entry,
     read_at: int,
-    wanted: Sequence[Wanted],
+    wanted: Sequence[PartRequest],
     unchanged: Callable[[Refs], None],
     actor: Actor,
 ) -> Entry:
@@ -169,7 +168,7 @@ async def abort(repository: OpenRepository, id: str, *, actor: Actor) -> None:
     await repository.submit(actor, UploadAborted(id))
 
 
-async def uploads(repository: OpenRepository) -> list[Upload]:
+async def uploads(repository: OpenRepository) -> list[OpenUpload]:
     refs, _ = await repository.refs()
     return refs.uploads.all()
 
@@ -180,7 +179,7 @@ def multipart_etag(etags: Sequence[str]) -> str:
     return f"{hashlib.md5(digests, usedforsecurity=False).hexdigest()}-{len(etags)}"
 
 
-async def _put(repository: OpenRepository, event: PartPut, actor: Actor) -> Part:
+async def _put(repository: OpenRepository, event: PartPut, actor: Actor) -> UploadPart:
     await repository.submit(actor, event)
     put = repository.folded().uploads.part(event.upload, event.number)
     if put is None:  # completed or aborted by another, in the instant since
@@ -188,7 +187,7 @@ async def _put(repository: OpenRepository, event: PartPut, actor: Actor) -> Part
     return put
 
 
-async def _completed_before(repository: OpenRepository, id: str, wanted: Sequence[Wanted], actor: Actor) -> Entry:
+async def _completed_before(repository: OpenRepository, id: str, wanted: Sequence[PartRequest], actor: Actor) -> Entry:
     """The journal knows by the key whether this very request was carried out. Raises NotFound if it was not."""
 
     def decide(refs: Refs) -> Sequence[Event]:
@@ -199,7 +198,7 @@ async def _completed_before(repository: OpenRepository, id: str, wanted: Sequenc
     return Entry("", (), 0, "", multipart_etag([part.etag for part in wanted]), 0)
 
 
-def _unchanged(id: str, parts: Sequence[Part]) -> Callable[[Refs], None]:
+def _unchanged(id: str, parts: Sequence[UploadPart]) -> Callable[[Refs], None]:
     """That no part was put anew between the look at them and the append."""
 
     def check(refs: Refs) -> None:
@@ -210,7 +209,7 @@ def _unchanged(id: str, parts: Sequence[Part]) -> Callable[[Refs], None]:
     return check
 
 
-def _chosen(refs: Refs, id: str, wanted: Sequence[Wanted]) -> list[Part]:
+def _chosen(refs: Refs, id: str, wanted: Sequence[PartRequest]) -> list[UploadPart]:
     if not wanted:
         raise BadPart("no part was named")
     parts = []
@@ -229,7 +228,7 @@ def _chosen(refs: Refs, id: str, wanted: Sequence[Wanted]) -> list[Part]:
     return parts
 
 
-def _entry(upload: Upload, parts: Sequence[Part], now: int) -> Entry:
+def _entry(upload: OpenUpload, parts: Sequence[UploadPart], now: int) -> Entry:
     opened = upload.opened
     size = sum(part.size for part in parts)
     if size > OBJECT_BYTES_MAX:
@@ -248,7 +247,7 @@ def _entry(upload: Upload, parts: Sequence[Part], now: int) -> Entry:
     )
 
 
-def _fingerprint(wanted: Sequence[Wanted]) -> bytes:
+def _fingerprint(wanted: Sequence[PartRequest]) -> bytes:
     text = ",".join(f"{part.number}:{part.etag}" for part in wanted)
     return hashlib.sha256(text.encode()).digest()
 
@@ -256,3 +255,21 @@ def _fingerprint(wanted: Sequence[Wanted]) -> bytes:
 def _check_number(number: int) -> None:
     if not 1 <= number <= PARTS_MAX:
         raise Invalid(f"part number {number} is not between 1 and {PARTS_MAX:,}")
+
+
+def sliced(blocks: Sequence[Block], start: int, stop: int) -> tuple[Block, ...]:
+    """Bytes start to stop, exclusive, as blocks of their own: the same bytes, by reference. A block that is cut loses
+    its SHA-256, which was of the whole."""
+    size = sum(block.size for block in blocks)
+    if not 0 <= start <= stop <= size:
+        raise Invalid(f"bytes {start} to {stop} are not in a body of {size} bytes")
+    found = []
+    at = 0
+    for block in blocks:
+        low, high = max(start, at), min(stop, at + block.size)
+        if low < high:
+            whole = high - low == block.size
+            sha256 = block.sha256 if whole else b""
+            found.append(Block(block.address, block.offset + low - at, high - low, sha256))
+        at += block.size
+    return tuple(found)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from lochan.access import keys, policies, users
-from lochan.formats.access_events import Statement
+from lochan.formats.lake_events import Statement
 from lochan.formats.record import Actor
 from lochan.lake import Lake
 from lochan.store.local import LocalStore

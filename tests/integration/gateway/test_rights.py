@@ -8,7 +8,7 @@ import pytest
 
 from lochan.access import keys, policies, users
 from lochan.access.keys import Credentials
-from lochan.formats.access_events import Statement
+from lochan.formats.lake_events import Statement
 from lochan.formats.record import Actor
 from lochan.lake import Lake
 from lochan.server.gateway.routes import ROUTES, Route

@@ -12,7 +12,7 @@ from hypothesis import note
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
-from lochan.store.faultplan import Fault
+from lochan.store.faults import StoreFault
 from lochan.store.threads import Threads
 from tests.model.versioned.dictionaries import State
 from tests.model.versioned.explaining import Asked, explains, foretold, works
@@ -28,7 +28,7 @@ _storm = st.builds(
     st.integers(0, 3),
     st.booleans(),
     st.sampled_from([1, 2, 4, 1_000]),
-    st.sampled_from([fault for fault in Fault if fault not in (Fault.BROKEN, Fault.SHOWN)]),
+    st.sampled_from([fault for fault in StoreFault if fault not in (StoreFault.BROKEN, StoreFault.SHOWN)]),
 )
 _lakes = st.lists(_lake, min_size=2, max_size=3)
 _seed = st.integers(0, 1 << 32)  # of what is asked for

@@ -12,12 +12,12 @@ from lochan.clock import SystemClock
 from lochan.errors import NothingToDo
 from lochan.ids import Ids
 from lochan.lake import Lake
-from lochan.store.open import open_store
-from lochan.store.stack import stack
-from lochan.versioning import branching, copying, moving, objects, stashing, upkeep
-from lochan.versioning.commit import Wish, commit
+from lochan.store.open import open_store, stack
+from lochan.versioning import branches, copy, head_moves, objects, stash, upkeep
+from lochan.versioning.commit import CommitRequest, commit
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.workspaces import committing, opening, writing
+from lochan.versioning.workspaces import commit as committing
+from lochan.versioning.workspaces import registry, write
 from tests.model.versioned.verbs import ANN, TINY, once
 
 _CHOICE = ("put", "put", "put", "delete", "move", "commit", "commit", "merge", "merge", "workspace", "stash", "compact")
@@ -46,7 +46,7 @@ class Neighbour:
         self._count = 0
 
     async def work(self, steps: int) -> Left:
-        await branching.create_branch(self._at, self._who, "main", actor=ANN)
+        await branches.create_branch(self._at, self._who, "main", actor=ANN)
         for _ in range(steps):
             self._count += 1
             await getattr(self, f"_{self._random.choice(_CHOICE)}")()
@@ -67,12 +67,12 @@ class Neighbour:
         mine = sorted(path for path in self._left.files if "/main/" in path)
         target = f"{self._who}/main/moved"
         if mine and mine[0] != target:
-            await copying.move(self._at, "main", mine[0], target, actor=ANN)
+            await copy.move(self._at, "main", mine[0], target, actor=ANN)
             self._left.files[target] = self._left.files.pop(mine[0])
 
     async def _commit(self) -> None:
         try:
-            id, _ = await commit(self._at, "main", Wish(f"{self._who} {self._count}"), actor=ANN)
+            id, _ = await commit(self._at, "main", CommitRequest(f"{self._who} {self._count}"), actor=ANN)
         except NothingToDo:
             return  # somebody else has just committed it
         self._left.commits.append(id)
@@ -80,24 +80,24 @@ class Neighbour:
     async def _merge(self) -> None:
         path, data = self._path("branch"), self._data()
         await objects.put(self._at, self._who, path, once(data), actor=ANN)
-        await commit(self._at, self._who, Wish("mine"), actor=ANN)
+        await commit(self._at, self._who, CommitRequest("mine"), actor=ANN)
         self._own[path] = data
-        first = Wish(f"before {self._who} {self._count}", allow_empty=True)
-        self._left.commits.append(await moving.merge(self._at, self._who, "main", actor=ANN, commit_first=first))
+        first = CommitRequest(f"before {self._who} {self._count}", allow_empty=True)
+        self._left.commits.append(await head_moves.merge(self._at, self._who, "main", actor=ANN, commit_first=first))
         self._left.files.update(self._own)
 
     async def _workspace(self) -> None:
         path, data = self._path("workspace"), self._data()
-        opened = await opening.open_workspace(self._at, "main", actor=ANN)
-        await writing.put(self._at, opened.id, path, once(data), actor=ANN)
-        id, _ = await committing.commit(self._at, opened.id, Wish("workspace"), actor=ANN, everything=True)
+        opened = await registry.open_workspace(self._at, "main", actor=ANN)
+        await write.put(self._at, opened.id, path, once(data), actor=ANN)
+        id, _ = await committing.commit(self._at, opened.id, CommitRequest("workspace"), actor=ANN, everything=True)
         self._left.commits.append(id)
         self._left.files[path] = data
 
     async def _stash(self) -> None:
         await objects.put(self._at, self._who, "aside", once(self._data()), actor=ANN)
-        await stashing.push(self._at, self._who, actor=ANN)
-        await stashing.drop(self._at, self._who, actor=ANN)
+        await stash.push(self._at, self._who, actor=ANN)
+        await stash.drop(self._at, self._who, actor=ANN)
 
     async def _compact(self) -> None:
         await upkeep.compact(self._at, "main", TINY)

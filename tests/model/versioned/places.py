@@ -12,15 +12,15 @@ from lochan.formats import lake_file
 from lochan.ids import Ids
 from lochan.journal.journal import Settings
 from lochan.journal.open import Journals
-from lochan.lake import LAKE_JOURNAL, Lake, World
-from lochan.store.faultplan import FITTING, Fault
+from lochan.lake import LAKE_JOURNAL, Lake, LakeOptions
+from lochan.store.faults import FITTING, StoreFault
 from lochan.store.memory import MemoryStore
+from lochan.store.open import stack
 from lochan.store.protocol import Store
-from lochan.store.stack import stack
 from lochan.store.threads import Threads
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.repositories import Repositories
-from lochan.versioning.upkeep import Upkeep
+from lochan.versioning.upkeep import StagingUpkeep
 from tests.model.versioned.verbs import ANN, TINY, play
 from tests.model.versioned.wishes import FOLDERS, Wish
 
@@ -66,11 +66,11 @@ class Storm(NamedTuple):
     wait: int  # calls that are still answered
     appends: bool  # only those count that create something: the storm begins when a record is on its way
     length: int
-    fault: Fault
+    fault: StoreFault
 
 
-_OF_READS = (Fault.SHORT, Fault.CORRUPT, Fault.HIDDEN)
-CALM = Storm(0, False, 0, Fault.UNAVAILABLE)
+_OF_READS = (StoreFault.SHORT, StoreFault.CORRUPT, StoreFault.HIDDEN)
+CALM = Storm(0, False, 0, StoreFault.UNAVAILABLE)
 
 
 class Weather:
@@ -79,7 +79,7 @@ class Weather:
     def __init__(self) -> None:
         self.storm = CALM
 
-    def choose(self, verb: str, path: str) -> Fault | None:
+    def choose(self, verb: str, path: str) -> StoreFault | None:
         wait, appends, left, fault = self.storm
         counts = not appends or verb == "put_if_absent"
         if not left or not counts:
@@ -88,13 +88,13 @@ class Weather:
             self.storm = self.storm._replace(wait=wait - 1)
             return None
         self.storm = self.storm._replace(appends=False, length=left - 1)
-        if fault is Fault.HIDDEN and verb != "list":
+        if fault is StoreFault.HIDDEN and verb != "list":
             return None  # whoever asks for a file by its name finds it: that much a store must promise
-        if fault is Fault.CORRUPT and ("/data/" in path or "/workspaces/" in path):
+        if fault is StoreFault.CORRUPT and ("/data/" in path or "/workspaces/" in path):
             return None  # of bytes that others wrote there is nothing yet to compare them with
         if fault in FITTING[verb]:
             return fault
-        return None if fault in _OF_READS else Fault.UNAVAILABLE
+        return None if fault in _OF_READS else StoreFault.UNAVAILABLE
 
 
 class Place:
@@ -129,7 +129,7 @@ class Place:
         self._lakes[number] = await self._opened(number)
         opened = await self._lakes[number].open_repository("demo-repo")
         if upkeep:  # which compacts behind every write
-            behind = Upkeep(opened, TINY)
+            behind = StagingUpkeep(opened, TINY)
             opened.staged, opened.closing = behind.touched, behind.close
         self.repositories[number] = opened
 
@@ -159,7 +159,7 @@ class Place:
         file = lake_file.decode(await store.get(lake_file.PATH), store.url)
         journals = Journals(store, file, "", self.clock, self._ids, _SETTINGS, self._alarm, group=_GROUP)
         own = await journals.open(LAKE_JOURNAL, (Repositories, Access))
-        return Lake(store, file, journals, own, self.clock, self._ids, World(lambda url: self._outside))
+        return Lake(store, file, journals, own, self.clock, self._ids, LakeOptions(lambda url: self._outside))
 
 
 async def _begin(repository: OpenRepository) -> None:

@@ -6,11 +6,11 @@ from lochan.errors import NotFound
 from lochan.formats.entry import Entry
 from lochan.formats.run import changes_of
 from lochan.staging.layers import Layers
-from lochan.versioning import differing, objects
+from lochan.versioning import diff, objects
 from lochan.versioning.graph import log
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.refs import Refs
 from lochan.versioning.state import workspaces
+from lochan.versioning.state.refs import Refs
 from tests.model.versioned.dictionaries import (
     Branch,
     Changes,
@@ -37,7 +37,7 @@ class Reading:
     async def state(self, at: OpenRepository) -> tuple[State, int]:
         refs, number = await at.refs()
         branches = {each.name: each for each in refs.branches()}
-        deleted = {name: refs.deleted(name) for name in {name for (name, _), _ in refs._deleted.items()}}
+        deleted = {name: refs.deleted(name) for name in {name for (name, _), _ in refs.deleted_table.items()}}
         stashes, tags = refs.stashes.all(), dict(refs.tags())
         rules = {rule.pattern: rule.blocked for rule in refs.guard.rules}
         read_only, opened = refs.guard.read_only, refs.workspaces.all()
@@ -60,7 +60,7 @@ class Reading:
             read_only,
         ), number
 
-    async def _workspace(self, at: OpenRepository, refs: Refs, found: workspaces.Workspace) -> Workspace:
+    async def _workspace(self, at: OpenRepository, refs: Refs, found: workspaces.WorkspaceState) -> Workspace:
         folder = at.shown_folder(found)
         files = {stat.path[len(folder.root) :]: stat.path async for stats in folder.stats() for stat in stats}
         staged = await self._staged(at, refs, found.fork, found.layers)
@@ -127,14 +127,14 @@ async def check_readers(at: OpenRepository, reading: Reading, state: State, ref:
     for path in ("a", "a/b", "nowhere"):
         assert (await _there(at, ref, path)) == (path in files)
     left, right = state.files(state.resolve(ref)), state.files(state.resolve(other))
-    found = {each.path: each.kind async for each in differing.diff(at, ref, other, prefix=prefix)}
+    found = {each.path: each.kind async for each in diff.diff(at, ref, other, prefix=prefix)}
     assert found == _kinds(left, right, prefix)
     refs, _ = await at.refs()
     seen = [await reading.name(at, refs, id) for id, _ in log(refs.commit, (await at.resolve(ref)).commit_id)]
     assert len(set(seen)) == len(seen)
     assert set(seen) == _history(state, state.resolve(ref))
     if ref in state.branches:
-        staged = {each.path: each.kind for each in await differing.staged(at, ref, prefix=prefix)}
+        staged = {each.path: each.kind for each in await diff.staged(at, ref, prefix=prefix)}
         assert staged == _staged_kinds(left, state.branches[ref].staged, prefix)
 
 

@@ -6,22 +6,24 @@ from typing import NamedTuple
 from lochan.errors import Corrupt, LochanError, NotFound, Retry
 from lochan.formats.entry import Entry, Tombstone
 from lochan.formats.record import Actor
-from lochan.formats.refs_events import RunsStaged
+from lochan.formats.repository_events import RunsStaged
 from lochan.formats.run import changes_table
-from lochan.staging.compaction import Limits
-from lochan.tree.strategy import Strategy
-from lochan.versioning import branching, copying, guarding, importing, linking, moving, objects, stashing, upkeep
-from lochan.versioning.commit import Wish as CommitWish
+from lochan.staging.compaction import CompactionLimits
+from lochan.tree.merge import Strategy
+from lochan.versioning import branch_protection, branches, copy, head_moves, import_, links, objects, upkeep
+from lochan.versioning import stash as stashing
+from lochan.versioning.commit import CommitRequest as CommitWish
 from lochan.versioning.commit import commit
-from lochan.versioning.gathering import Source
-from lochan.versioning.moving import Said
+from lochan.versioning.head_moves import CommitMessage
+from lochan.versioning.import_ import ImportSource
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.rebase import rebase
-from lochan.versioning.workspaces import committing, opening, writing
+from lochan.versioning.workspaces import commit as committing
+from lochan.versioning.workspaces import registry, write
 from tests.model.versioned.wishes import DEFAULT, Wish
 
 ANN = Actor("ann", "test", "here")
-TINY = Limits(inline_count=1, runs=1, ratio=4, tombstones=1)
+TINY = CompactionLimits(inline_count=1, runs=1, ratio=4, tombstones=1)
 NOT_DONE = "not done"  # it failed, and says that nothing has happened
 UNKNOWN = "unknown"  # it failed, and nobody can tell
 
@@ -70,9 +72,9 @@ async def _put_many(at: OpenRepository, name: str, branch: str, puts: Mapping[st
 
 async def _link(at: OpenRepository, name: str, branch: str, path: str, data: str) -> str:
     """The client puts the bytes to the store by itself."""
-    given = await linking.physical_address(at, branch, path, actor=ANN)
+    given = await links.physical_address(at, branch, path, actor=ANN)
     await at.store.put(given.address, data.encode())
-    await linking.link(at, branch, path, given.token, actor=ANN)
+    await links.link(at, branch, path, given.token, actor=ANN)
     return ""
 
 
@@ -96,25 +98,25 @@ async def _delete(at: OpenRepository, name: str, branch: str, paths: tuple[str, 
 
 
 async def _delete_folder(at: OpenRepository, name: str, branch: str, prefix: str) -> int:
-    return (await copying.delete_folder(at, branch, prefix, actor=ANN)).objects
+    return (await copy.delete_folder(at, branch, prefix, actor=ANN)).objects
 
 
 async def _copy(at: OpenRepository, name: str, ref: str, source: str, branch: str, target: str) -> str:
-    await copying.copy(at, ref, source, branch, target, actor=ANN)
+    await copy.copy(at, ref, source, branch, target, actor=ANN)
     return ""
 
 
 async def _copy_folder(at: OpenRepository, name: str, ref: str, prefix: str, branch: str, to: str) -> int:
-    return (await copying.copy_folder(at, ref, prefix, branch, to, actor=ANN)).objects
+    return (await copy.copy_folder(at, ref, prefix, branch, to, actor=ANN)).objects
 
 
 async def _move(at: OpenRepository, name: str, branch: str, source: str, target: str) -> str:
-    await copying.move(at, branch, source, target, actor=ANN)
+    await copy.move(at, branch, source, target, actor=ANN)
     return ""
 
 
 async def _move_folder(at: OpenRepository, name: str, branch: str, prefix: str, to: str) -> int:
-    return (await copying.move_folder(at, branch, prefix, to, actor=ANN)).objects
+    return (await copy.move_folder(at, branch, prefix, to, actor=ANN)).objects
 
 
 async def _compact(at: OpenRepository, name: str, branch: str) -> str:
@@ -140,11 +142,11 @@ async def _merge(
     first: tuple[str, ...] | None,
 ) -> str:
     return NewCommit(
-        await moving.merge(
+        await head_moves.merge(
             at,
             ref,
             branch,
-            Said(name),
+            CommitMessage(name),
             actor=ANN,
             strategy=Strategy(strategy),
             squash=squash,
@@ -155,11 +157,15 @@ async def _merge(
 
 
 async def _revert(at: OpenRepository, name: str, branch: str, ref: str, first: tuple[str, ...] | None) -> str:
-    return NewCommit(await moving.revert(at, branch, ref, Said(name), actor=ANN, commit_first=_first(first, name)))
+    return NewCommit(
+        await head_moves.revert(at, branch, ref, CommitMessage(name), actor=ANN, commit_first=_first(first, name))
+    )
 
 
 async def _cherry_pick(at: OpenRepository, name: str, branch: str, ref: str, first: tuple[str, ...] | None) -> str:
-    return NewCommit(await moving.cherry_pick(at, branch, ref, Said(name), actor=ANN, commit_first=_first(first, name)))
+    return NewCommit(
+        await head_moves.cherry_pick(at, branch, ref, CommitMessage(name), actor=ANN, commit_first=_first(first, name))
+    )
 
 
 def _first(patterns: tuple[str, ...] | None, name: str) -> CommitWish | None:
@@ -167,9 +173,9 @@ def _first(patterns: tuple[str, ...] | None, name: str) -> CommitWish | None:
 
 
 async def _bring_in(at: OpenRepository, name: str, branch: str, url: str, to: str, whole: bool) -> str:
-    source = Source(url, to)
-    gathered = await (importing.for_ingest(at, source) if whole else importing.for_import(at, [source]))
-    return NewCommit((await importing.bring_in(at, branch, gathered, Said(name), actor=ANN)).commit)
+    source = ImportSource(url, to)
+    gathered = await (import_.for_ingest(at, source) if whole else import_.for_import(at, [source]))
+    return NewCommit((await import_.bring_in(at, branch, gathered, CommitMessage(name), actor=ANN)).commit)
 
 
 async def _rebase(at: OpenRepository, name: str, branch: str, ref: str) -> str:
@@ -177,61 +183,61 @@ async def _rebase(at: OpenRepository, name: str, branch: str, ref: str) -> str:
 
 
 async def _hard_reset(at: OpenRepository, name: str, branch: str, ref: str) -> str:
-    return NewCommit(await branching.hard_reset(at, branch, ref, actor=ANN))
+    return NewCommit(await branches.hard_reset(at, branch, ref, actor=ANN))
 
 
 async def _reset_staged(at: OpenRepository, name: str, branch: str) -> str:
-    await branching.reset_staged(at, branch, actor=ANN)
+    await branches.reset_staged(at, branch, actor=ANN)
     return ""
 
 
 # --- branches and tags -----------------------------------------------------------------------------------------------
 async def _create_branch(at: OpenRepository, name: str, branch: str, ref: str) -> str:
-    return NewCommit(await branching.create_branch(at, branch, ref, actor=ANN))
+    return NewCommit(await branches.create_branch(at, branch, ref, actor=ANN))
 
 
 async def _delete_branch(at: OpenRepository, name: str, branch: str) -> str:
-    await branching.delete_branch(at, branch, DEFAULT, actor=ANN)
+    await branches.delete_branch(at, branch, DEFAULT, actor=ANN)
     return ""
 
 
 async def _restore_branch(at: OpenRepository, name: str, branch: str) -> str:
-    return NewCommit(await branching.restore_branch(at, branch, actor=ANN))
+    return NewCommit(await branches.restore_branch(at, branch, actor=ANN))
 
 
 async def _rename_branch(at: OpenRepository, name: str, branch: str, to: str) -> str:
-    return NewCommit(await branching.rename_branch(at, branch, to, DEFAULT, actor=ANN))
+    return NewCommit(await branches.rename_branch(at, branch, to, DEFAULT, actor=ANN))
 
 
 async def _create_tag(at: OpenRepository, name: str, tag: str, ref: str) -> str:
-    return NewCommit(await branching.create_tag(at, tag, ref, actor=ANN))
+    return NewCommit(await branches.create_tag(at, tag, ref, actor=ANN))
 
 
 async def _delete_tag(at: OpenRepository, name: str, tag: str) -> str:
-    await branching.delete_tag(at, tag, actor=ANN)
+    await branches.delete_tag(at, tag, actor=ANN)
     return ""
 
 
 # --- workspaces ------------------------------------------------------------------------------------------------------
 async def _open_workspace(at: OpenRepository, name: str, branch: str) -> str:
-    await opening.open_workspace(at, branch, name, actor=ANN)
+    await registry.open_workspace(at, branch, name, actor=ANN)
     return ""
 
 
 async def _newest(at: OpenRepository) -> str:
-    opened = await opening.opened(at)
+    opened = await registry.opened(at)
     if not opened:
         raise NotFound("no workspace is open")
     return opened[-1].id
 
 
 async def _put_workspace(at: OpenRepository, name: str, path: str, data: str) -> str:
-    await writing.put(at, await _newest(at), path, once(data), actor=ANN)
+    await write.put(at, await _newest(at), path, once(data), actor=ANN)
     return ""
 
 
 async def _delete_workspace(at: OpenRepository, name: str, path: str) -> tuple[str, ...]:
-    return tuple(await writing.delete(at, await _newest(at), [path], actor=ANN))
+    return tuple(await write.delete(at, await _newest(at), [path], actor=ANN))
 
 
 async def _commit_workspace(at: OpenRepository, name: str) -> str:
@@ -240,7 +246,7 @@ async def _commit_workspace(at: OpenRepository, name: str) -> str:
 
 
 async def _drop_workspace(at: OpenRepository, name: str) -> str:
-    await opening.drop(at, await _newest(at), actor=ANN)
+    await registry.drop(at, await _newest(at), actor=ANN)
     return ""
 
 
@@ -268,17 +274,17 @@ async def _drop(at: OpenRepository, name: str, branch: str) -> str:
 
 
 async def _protect(at: OpenRepository, name: str, pattern: str, blocked: tuple[str, ...]) -> str:
-    await guarding.protect(at, pattern, blocked, actor=ANN)
+    await branch_protection.protect(at, pattern, blocked, actor=ANN)
     return ""
 
 
 async def _unprotect(at: OpenRepository, name: str, pattern: str) -> str:
-    await guarding.unprotect(at, pattern, actor=ANN)
+    await branch_protection.unprotect(at, pattern, actor=ANN)
     return ""
 
 
 async def _set_read_only(at: OpenRepository, name: str, on: bool) -> str:
-    await guarding.set_read_only(at, on, actor=ANN)
+    await branch_protection.set_read_only(at, on, actor=ANN)
     return ""
 
 

@@ -11,9 +11,9 @@ from math import inf
 from lochan.access import freshness
 from lochan.access.state import Access
 from lochan.errors import LochanError, Transient
-from lochan.formats.access_events import AdminCreated, KeyCreated, KeyRevoked, UserCreated
+from lochan.formats.lake_events import AdminCreated, KeyCreated, KeyRevoked, UserCreated
 from lochan.formats.record import Actor
-from lochan.journal.group import Request
+from lochan.journal.group import AppendRequest
 from lochan.journal.journal import Journal, Settings
 from lochan.journal.slots import ObjectSlots
 from lochan.journal.state import Schema
@@ -66,7 +66,7 @@ class Server:
 
     async def revoke(self) -> None:
         try:
-            await self.journal.submit(Request(_ACTOR, lambda state: [KeyRevoked(KEY)]))
+            await self.journal.submit(AppendRequest(_ACTOR, lambda state: [KeyRevoked(KEY)]))
         except LochanError:
             return
         await self.freshness.before_answer()
@@ -122,7 +122,7 @@ def _play(scene: Scene, chooser: Chooser, plant: Plant) -> None:
 async def _begin(gate: Gate, machine: Machine) -> None:
     journal = await gate.open(machine)
     events = [AdminCreated("root", "Admin", "ROOT", b"-"), UserCreated("ann"), KeyCreated("ann", KEY, b"-")]
-    await journal.submit(Request(_ACTOR, lambda state: events))
+    await journal.submit(AppendRequest(_ACTOR, lambda state: events))
     await journal.close()
 
 

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 from lochan.errors import LochanError
 from lochan.formats.collection_events import Aliased, Expired
 from lochan.formats.record import Actor
-from lochan.versioning import copying, objects
-from lochan.versioning.workspaces import selection, writing
+from lochan.versioning import copy as copying
+from lochan.versioning import objects
+from lochan.versioning.workspaces import selection
+from lochan.versioning.workspaces import write as writing
 from tests.sim.files.collector import collect
 from tests.sim.files.truth import FilesTruth, FileWrite
 from tests.sim.versioning.client import Client

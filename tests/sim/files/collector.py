@@ -10,8 +10,8 @@ from lochan.errors import LochanError
 from lochan.formats.collection_events import PlanEnded, Planned
 from lochan.formats.record import Actor
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.refs import Refs
 from lochan.versioning.state.collection import Stale, mint_of
+from lochan.versioning.state.refs import Refs
 from tests.sim.files.truth import named_entries
 from tests.sim.store import SimStore
 

@@ -10,22 +10,20 @@ from lochan.errors import AlreadyExists, Invalid, Refused, Transient
 from lochan.formats.entry import Block, Entry
 from lochan.formats.record import Actor
 from lochan.formats.workspace_events import WorkspaceReverted, WorkspaceStaged
-from lochan.versioning.bodies.body import Body
-from lochan.versioning.bodies.cut import Cutter
+from lochan.versioning.bodies.body import Cutter, IncomingBody
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.refs import Refs
-from lochan.versioning.rules import Rules
 from lochan.versioning.state.collection import Collection
-from lochan.versioning.state.hidden_files import HiddenFiles
-from lochan.versioning.state.workspaces import Workspace
-from lochan.versioning.workspaces import selection, writing
+from lochan.versioning.state.refs import Refs
+from lochan.versioning.state.rules import RefsRules
+from lochan.versioning.state.workspaces import HiddenFiles, WorkspaceState
+from lochan.versioning.workspaces import selection, write
 from tests.sim.files import collector
 from tests.sim.plants import Plant, ShortDay
 
 
 def _without(*names: str) -> Plant:
     """All rules but these."""
-    planted = type("Planted", (Rules,), {name: lambda self: False for name in names})()
+    planted = type("Planted", (RefsRules,), {name: lambda self: False for name in names})()
     return Plant(ShortDay(), ((Refs, "rules", planted),))
 
 
@@ -35,7 +33,7 @@ def _changed(*patches: tuple[Any, str, Any]) -> Plant:
 
 # --- S8 --------------------------------------------------------------------------------------------------------------
 async def _put_over(
-    repository: OpenRepository, workspace: Workspace, body: Body, cutter: Cutter, mint: int
+    repository: OpenRepository, workspace: WorkspaceState, body: IncomingBody, cutter: Cutter, mint: int
 ) -> Entry | None:
     """Onto the workspace's own path, whatever lies there."""
     data = await cutter.take(1 << 20)
@@ -73,7 +71,7 @@ async def _revert(repository: OpenRepository, workspace: str, patterns: Sequence
     return len(files)
 
 
-async def _put_small(repository: OpenRepository, file: str, data: bytes, body: Body, feed: Any) -> bool:
+async def _put_small(repository: OpenRepository, file: str, data: bytes, body: IncomingBody, feed: Any) -> bool:
     """Where nobody answers it is written under another name, and so perhaps twice."""
     await feed.add(data)
     await feed.done()
@@ -94,8 +92,8 @@ _plain_dead = collector._dead
 
 
 # --- G7 --------------------------------------------------------------------------------------------------------------
-def _alias_where(refuses: Callable[[Collection, Any], bool]) -> Callable[[Collection, Rules, Any], None]:
-    def add_alias(self: Collection, rules: Rules, event: Any) -> None:
+def _alias_where(refuses: Callable[[Collection, Any], bool]) -> Callable[[Collection, RefsRules, Any], None]:
+    def add_alias(self: Collection, rules: RefsRules, event: Any) -> None:
         if refuses(self, event):
             raise Refused("an alias leads straight to where the bytes are")
         self._aliases.put(event.address, event.target)
@@ -110,15 +108,15 @@ _alias_to_an_alias = _alias_where(lambda self, event: event.address in self._tar
 
 
 PLANTS: dict[str, Plant] = {
-    "S8: a put overwrites a file": _changed((writing, "_put_file", _put_over)),
-    "S8: a slow put overwrites a file": _changed((writing, "_put_file", _put_over)),
-    "S8: a delete removes a file": _changed((writing, "_delete", _delete)),
+    "S8: a put overwrites a file": _changed((write, "_put_file", _put_over)),
+    "S8: a slow put overwrites a file": _changed((write, "_put_file", _put_over)),
+    "S8: a delete removes a file": _changed((write, "_delete", _delete)),
     "S8: a revert removes files": _changed((selection, "revert", _revert)),
     "S8: what is staged does not hide the file": _changed((HiddenFiles, "hides", lambda self, path, stamp: False)),
     "S8: what is hidden stays so when others write": _changed(
         (HiddenFiles, "hides", lambda self, path, stamp: self.get(path) is not None)
     ),
-    "S8: a put without an answer is written elsewhere": _changed((writing, "_put_small", _put_small)),
+    "S8: a put without an answer is written elsewhere": _changed((write, "_put_small", _put_small)),
     "S8: files of an open workspace are collected": _changed((collector, "_dead", _dead)),
     "G3: a first reference to any file": _without("first_references_are_young"),
     "G4: what was read before a plan lands after it": _without("derived_events_are_fresh"),

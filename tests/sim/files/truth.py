@@ -23,7 +23,7 @@ from lochan.formats.metarange import TreeRef
 from lochan.formats.run import RunRef
 from lochan.staging.inline import Inline
 from lochan.staging.layers import Layers
-from lochan.versioning.refs import Refs
+from lochan.versioning.state.refs import Refs
 from tests.sim.store import SimStore
 from tests.sim.versioning.model import Model
 from tests.sim.versioning.pieces import Branch
@@ -122,7 +122,7 @@ def named_entries(refs: Refs, store: SimStore, prefix: str) -> Iterator[tuple[st
     """All that a reader can come to, and where: by branches, tags, stashes, workspaces and what they descend from."""
     staged: list[tuple[str, Layers]] = [(branch.name, branch.layers) for branch in refs.branches()]
     heads = [branch.head for branch in refs.branches()] + [commit for _, commit in refs.tags()]
-    for _, branch in refs._deleted.items():
+    for _, branch in refs.deleted_table.items():
         staged.append((branch.name, branch.layers))
         heads.append(branch.head)
     for workspace in refs.workspaces.all():

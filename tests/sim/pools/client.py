@@ -8,8 +8,8 @@ from lochan.formats.record import Actor
 from lochan.pools.commit_objects import Swap, add_objects, change_objects, replace_objects
 from lochan.pools.objects import entries
 from lochan.tree.tree import Tree
-from lochan.versioning import branching, moving, objects
-from lochan.versioning.joins import On
+from lochan.versioning import branches, head_moves, objects
+from lochan.versioning.history_join import MoveBase
 from tests.sim.pools.place import PoolPlace
 from tests.sim.pools.rows import rows_of
 from tests.sim.versioning.asking import Asking
@@ -38,7 +38,7 @@ class PoolClient(Asking):
     async def delete(self, branch: str, prefix: str) -> bool | None:
         """Rows that begin so, wherever they lie."""
 
-        async def decide(on: On, tree: Tree) -> Swap:
+        async def decide(on: MoveBase, tree: Tree) -> Swap:
             hit = [each for each in await self._objects(tree) if any(row.startswith(prefix) for row in rows_of([each]))]
             rows = [row for row in rows_of(hit) if not row.startswith(prefix)]
             return Swap(hit, [self.place.object(rows)] if rows else [])
@@ -51,26 +51,26 @@ class PoolClient(Asking):
     async def merge(self, source: str, branch: str) -> bool | None:
         return await self.ask(
             Wish("merge", branch, source=source),
-            lambda actor: moving.merge(self.repository, source, branch, actor=actor),
+            lambda actor: head_moves.merge(self.repository, source, branch, actor=actor),
         )
 
     async def pick(self, branch: str, ref: str) -> bool | None:
         id = (await self.repository.resolve(ref)).commit_id
         return await self.ask(
             Wish("cherry-pick", branch, commit=id),
-            lambda actor: moving.cherry_pick(self.repository, branch, id, actor=actor),
+            lambda actor: head_moves.cherry_pick(self.repository, branch, id, actor=actor),
         )
 
     async def revert(self, branch: str, ref: str) -> bool | None:
         id = (await self.repository.resolve(ref)).commit_id
         return await self.ask(
-            Wish("revert", branch, commit=id), lambda actor: moving.revert(self.repository, branch, id, actor=actor)
+            Wish("revert", branch, commit=id), lambda actor: head_moves.revert(self.repository, branch, id, actor=actor)
         )
 
     async def create(self, branch: str) -> bool | None:
         return await self.ask(
             Wish("create", branch),
-            lambda actor: branching.create_branch(self.repository, branch, "main", actor=actor),
+            lambda actor: branches.create_branch(self.repository, branch, "main", actor=actor),
         )
 
     async def put(self, branch: str) -> bool | None:

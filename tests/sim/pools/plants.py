@@ -7,11 +7,10 @@ from typing import Any
 from lochan.pools import commit_objects as landing
 from lochan.pools import merge as joining
 from lochan.pools.merge import PoolJoins
-from lochan.tree.merge import merge
-from lochan.tree.strategy import SOURCE, Strategy
+from lochan.tree.merge import SOURCE, Strategy, merge
 from lochan.tree.tree import Tree
-from lochan.versioning import moving
-from lochan.versioning.joins import Joined, On
+from lochan.versioning import head_moves
+from lochan.versioning.history_join import JoinResult, MoveBase
 from lochan.versioning.merge_base import base_tree
 from tests.sim.plants import Plant
 from tests.sim.versioning.plants import _changed, _land_again, _without
@@ -21,26 +20,26 @@ async def _there_or_not(*_: Any) -> None:
     """Whether what a compaction read is still there is nobody's concern."""
 
 
-async def _by_name(joins: Any, on: On, base: Tree, theirs: Tree) -> Joined:
+async def _by_name(joins: Any, on: MoveBase, base: Tree, theirs: Tree) -> JoinResult:
     """As if objects were paths."""
     repository = joins._repository
     ours = await repository.tree(on.head)
     merged = await merge(repository.trees, base, ours, theirs, mint=on.mint, strategy=Strategy(SOURCE))
     assert merged.tree is not None
-    return Joined(merged.tree)
+    return JoinResult(merged.tree)
 
 
-async def _merge(self: Any, on: On, theirs: str, strategy: Any) -> Joined:
+async def _merge(self: Any, on: MoveBase, theirs: str, strategy: Any) -> JoinResult:
     base = await base_tree(self._repository, on.look_up, on.id, theirs, on.mint)
     return await _by_name(self, on, base, await self._repository.tree(on.look_up(theirs)))
 
 
-async def _pick(self: Any, on: On, before: str, after: str) -> Joined:
+async def _pick(self: Any, on: MoveBase, before: str, after: str) -> JoinResult:
     trees = [await self._repository.tree(on.look_up(id)) for id in (before, after)]
     return await _by_name(self, on, trees[0], trees[1])
 
 
-async def _revert(self: Any, on: On, before: str, after: str) -> Joined:
+async def _revert(self: Any, on: MoveBase, before: str, after: str) -> JoinResult:
     return await _pick(self, on, after, before)
 
 
@@ -51,7 +50,7 @@ def _nothing_is_shared(self: Any, *lines: Any) -> bool:
 PLANTS: dict[str, Plant] = {
     "S5: a pool takes files": _without("pools_have_no_staging"),
     "S6: a move lands on any head": _without("moves_need_their_head"),
-    "S6: a difference is applied again": _changed((moving, "land", _land_again)),
+    "S6: a difference is applied again": _changed((head_moves, "land", _land_again)),
     "S6: a compaction lands without its inputs": _changed((landing, "check_there", _there_or_not)),
     "S7: a merge adds both replacements": _changed((PoolJoins, "merge", _merge)),
     "S7: a merge brings back what was there": _changed((joining._Joining, "_mixed", _nothing_is_shared)),

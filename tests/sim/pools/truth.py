@@ -11,11 +11,10 @@ from collections.abc import Callable
 from lochan.errors import Corrupt, LochanError
 from lochan.formats import record as records
 from lochan.formats.commit import Commit
-from lochan.formats.refs_events import BranchCreated, Moved, Turned, TurnOver
-from lochan.formats.repository_events import RepositoryOpened
+from lochan.formats.repository_events import BranchCreated, Moved, RepositoryOpened, Turned, TurnOver
 from lochan.journal.state import Schema
 from lochan.versioning.graph import log, merge_bases, only_left
-from lochan.versioning.refs import Refs
+from lochan.versioning.state.refs import Refs
 from tests.sim.store import SimStore
 from tests.sim.versioning.files import Files, Missing
 from tests.sim.versioning.wish import Wish

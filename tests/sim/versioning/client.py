@@ -7,22 +7,13 @@ from typing import Any
 from lochan.errors import Corrupt, DiskFull, Transient, Unknown
 from lochan.formats.entry import ENTRY_SCHEMA, Tombstone
 from lochan.formats.record import Actor
-from lochan.formats.refs_events import RunsStaged
+from lochan.formats.repository_events import RunsStaged
 from lochan.formats.run import changes_table
-from lochan.staging.compaction import Limits
-from lochan.tree.strategy import Strategy
-from lochan.versioning import (
-    branching,
-    commit,
-    importing,
-    moving,
-    objects,
-    rebase,
-    stashing,
-    subtree,
-    upkeep,
-)
-from lochan.versioning.workspaces import committing, opening, writing
+from lochan.staging.compaction import CompactionLimits
+from lochan.tree.merge import Strategy
+from lochan.versioning import branches, commit, head_moves, import_, objects, rebase, stash, subtree, upkeep
+from lochan.versioning.workspaces import commit as committing
+from lochan.versioning.workspaces import registry, write
 from tests.sim.versioning.place import EAGER
 from tests.sim.versioning.reading import Reading, absent
 from tests.sim.versioning.wish import FILE, Wish
@@ -62,7 +53,7 @@ class Client(Reading):
         return await self.ask(Wish("delete", branch), remove)
 
     async def commit(self, branch: str, *paths: str) -> bool | None:
-        wish = commit.Wish("c", paths=paths)
+        wish = commit.CommitRequest("c", paths=paths)
         return await self.ask(
             Wish("commit", branch, paths=paths),
             lambda actor: commit.commit(self.repository, branch, wish, actor=actor),
@@ -72,26 +63,26 @@ class Client(Reading):
     async def merge(self, source: str, branch: str, strategy: str = ASK) -> bool | None:
         return await self.ask(
             Wish("merge", branch, source=source, strategy=strategy),
-            lambda actor: moving.merge(self.repository, source, branch, actor=actor, strategy=Strategy(strategy)),
+            lambda actor: head_moves.merge(self.repository, source, branch, actor=actor, strategy=Strategy(strategy)),
         )
 
     async def revert(self, branch: str, id: str) -> bool | None:
         return await self.ask(
-            Wish("revert", branch, commit=id), lambda actor: moving.revert(self.repository, branch, id, actor=actor)
+            Wish("revert", branch, commit=id), lambda actor: head_moves.revert(self.repository, branch, id, actor=actor)
         )
 
     async def cherry_pick(self, branch: str, id: str) -> bool | None:
         return await self.ask(
             Wish("cherry-pick", branch, commit=id),
-            lambda actor: moving.cherry_pick(self.repository, branch, id, actor=actor),
+            lambda actor: head_moves.cherry_pick(self.repository, branch, id, actor=actor),
         )
 
     async def merge_committing(self, source: str, branch: str, strategy: str = ASK) -> bool | None:
         """What is staged on the branch is committed first, in the same event."""
-        first = commit.Wish("first")
+        first = commit.CommitRequest("first")
         return await self.ask(
             Wish("merge", branch, source=source, strategy=strategy, commits_first=True),
-            lambda actor: moving.merge(
+            lambda actor: head_moves.merge(
                 self.repository,
                 source,
                 branch,
@@ -112,37 +103,39 @@ class Client(Reading):
         """An import, with made-up files."""
         entries = [self.entry(path) for path in paths]
         files = changes_table(entries).select(ENTRY_SCHEMA.names)
-        gathered = importing.Gathered("import", (), files, subtree.Wish(""))
+        gathered = import_.ImportPlan("import", (), files, subtree.SubtreeRequest(""))
         return await self.ask(
             Wish("import", branch, puts={entry.path: entry.checksum for entry in entries}),
-            lambda actor: importing.bring_in(self.repository, branch, gathered, moving.Said("import"), actor=actor),
+            lambda actor: import_.bring_in(
+                self.repository, branch, gathered, head_moves.CommitMessage("import"), actor=actor
+            ),
         )
 
     async def reset(self, branch: str) -> bool | None:
         return await self.ask(
-            Wish("reset", branch), lambda actor: branching.reset_staged(self.repository, branch, actor=actor)
+            Wish("reset", branch), lambda actor: branches.reset_staged(self.repository, branch, actor=actor)
         )
 
     async def hard_reset(self, branch: str, target: str) -> bool | None:
         return await self.ask(
             Wish("hard reset", branch),
-            lambda actor: branching.hard_reset(self.repository, branch, target, actor=actor),
+            lambda actor: branches.hard_reset(self.repository, branch, target, actor=actor),
         )
 
     # --- stashes -----------------------------------------------------------------------------------------------------
     async def push(self, branch: str) -> bool | None:
-        return await self.ask(Wish("push", branch), lambda actor: stashing.push(self.repository, branch, actor=actor))
+        return await self.ask(Wish("push", branch), lambda actor: stash.push(self.repository, branch, actor=actor))
 
     async def pop(self, branch: str) -> bool | None:
-        return await self.ask(Wish("pop", branch), lambda actor: stashing.pop(self.repository, branch, actor=actor))
+        return await self.ask(Wish("pop", branch), lambda actor: stash.pop(self.repository, branch, actor=actor))
 
     async def forget(self, branch: str) -> bool | None:
-        return await self.ask(Wish("forget", branch), lambda actor: stashing.drop(self.repository, branch, actor=actor))
+        return await self.ask(Wish("forget", branch), lambda actor: stash.drop(self.repository, branch, actor=actor))
 
     # --- workspaces --------------------------------------------------------------------------------------------------
     async def open_workspace(self, branch: str) -> bool | None:
         async def open_one(actor: Actor) -> None:
-            opened = await opening.open_workspace(self.repository, branch, actor=actor)
+            opened = await registry.open_workspace(self.repository, branch, actor=actor)
             self.place.workspaces.append(opened.id)
 
         return await self.ask(Wish("open", branch), open_one)
@@ -151,7 +144,7 @@ class Client(Reading):
         entries = [self.entry(path) for path in paths]
         return await self.ask(
             Wish("put in", workspace=workspace),
-            lambda actor: writing.stage(self.repository, workspace, entries, actor=actor),
+            lambda actor: write.stage(self.repository, workspace, entries, actor=actor),
         )
 
     async def put_file(self, workspace: str) -> bool | None:
@@ -160,18 +153,18 @@ class Client(Reading):
         path = f"f/{body.decode()}"
         return await self.ask(
             Wish(FILE, workspace=workspace, puts={path: md5(body, usedforsecurity=False).hexdigest()}),
-            lambda actor: writing.put(self.repository, workspace, path, _once(body), actor=actor),
+            lambda actor: write.put(self.repository, workspace, path, _once(body), actor=actor),
         )
 
     async def delete_in(self, workspace: str, *paths: str) -> bool | None:
         async def remove(actor: Actor) -> int:
-            gone = await writing.delete(self.repository, workspace, paths, actor=actor)
+            gone = await write.delete(self.repository, workspace, paths, actor=actor)
             return 1 if gone else 0
 
         return await self.ask(Wish("delete in", workspace=workspace), remove)
 
     async def commit_workspace(self, workspace: str) -> bool | None:
-        wish = commit.Wish("w")
+        wish = commit.CommitRequest("w")
         return await self.ask(
             Wish("workspace", workspace=workspace),
             lambda actor: committing.commit(self.repository, workspace, wish, actor=actor, everything=True),
@@ -180,35 +173,35 @@ class Client(Reading):
     async def drop_workspace(self, workspace: str) -> bool | None:
         return await self.ask(
             Wish("drop workspace", workspace=workspace),
-            lambda actor: opening.drop(self.repository, workspace, actor=actor),
+            lambda actor: registry.drop(self.repository, workspace, actor=actor),
         )
 
     # --- branches ----------------------------------------------------------------------------------------------------
     async def create(self, branch: str, source: str) -> bool | None:
         return await self.ask(
             Wish("create", branch, source=source),
-            lambda actor: branching.create_branch(self.repository, branch, source, actor=actor),
+            lambda actor: branches.create_branch(self.repository, branch, source, actor=actor),
         )
 
     async def drop(self, branch: str) -> bool | None:
         return await self.ask(
             Wish("drop", branch),
-            lambda actor: branching.delete_branch(self.repository, branch, "nobody-s", actor=actor),
+            lambda actor: branches.delete_branch(self.repository, branch, "nobody-s", actor=actor),
         )
 
     async def restore(self, branch: str) -> bool | None:
         return await self.ask(
-            Wish("restore", branch), lambda actor: branching.restore_branch(self.repository, branch, actor=actor)
+            Wish("restore", branch), lambda actor: branches.restore_branch(self.repository, branch, actor=actor)
         )
 
     async def rename(self, branch: str, to: str) -> bool | None:
         return await self.ask(
             Wish("rename", branch, to=to),
-            lambda actor: branching.rename_branch(self.repository, branch, to, "nobody-s", actor=actor),
+            lambda actor: branches.rename_branch(self.repository, branch, to, "nobody-s", actor=actor),
         )
 
     # --- upkeep ------------------------------------------------------------------------------------------------------
-    async def compact(self, branch: str, limits: Limits = EAGER) -> bool:
+    async def compact(self, branch: str, limits: CompactionLimits = EAGER) -> bool:
         """One step; False: nothing was done."""
         try:
             done = await upkeep.compact(self.repository, branch, limits)

@@ -9,9 +9,9 @@ import random
 from collections.abc import Iterable, Sequence
 
 from lochan.formats.record import Actor
-from lochan.formats.refs_events import TurnOver
+from lochan.formats.repository_events import TurnOver
 from lochan.versioning import branch_queue
-from lochan.versioning.branch_queue import Queue
+from lochan.versioning.branch_queue import BranchQueue
 from lochan.versioning.state.branch import Turn
 from tests.sim.chooser import WALK_RATES, Chooser
 from tests.sim.explore import Result, Run, walk
@@ -97,7 +97,7 @@ class DeadQueue:
     async def _queue(self, machine: Machine, requests: int) -> None:
         repository = await self.place.open(machine)
         for _ in range(requests):
-            await Queue(repository, "main", Actor("user", "sim", "on the way"))._enter()
+            await BranchQueue(repository, "main", Actor("user", "sim", "on the way"))._enter()
         await machine.clock.sleep(1_000)
 
     async def _reap(self, reaper: Machine, dead: list[Machine]) -> None:
@@ -126,18 +126,18 @@ def live_with_dead_queues(seeds: range, plant: Plant = NONE) -> Result:
 
 
 # --- planted bugs ----------------------------------------------------------------------------------------------------
-def _first_alone(self: Queue, turns: Sequence[Turn], ahead: Sequence[Turn], now: float) -> Iterable[TurnOver]:
+def _first_alone(self: BranchQueue, turns: Sequence[Turn], ahead: Sequence[Turn], now: float) -> Iterable[TurnOver]:
     """Only the first in the queue ages, from when it came to be the first."""
     if self._ages.at_front_s(now) > branch_queue.SILENT_S:
         yield TurnOver(self._branch, ahead[0].request)
 
 
-def _by_the_wall(self: Queue) -> float:
+def _by_the_wall(self: BranchQueue) -> float:
     return self._repository.clock.wall() / 1e6
 
 
 PLANTS: dict[str, Plant] = {
-    "S1: only the first in the queue ages": Plant(ShortDay(), ((Queue, "_over", _first_alone),)),
+    "S1: only the first in the queue ages": Plant(ShortDay(), ((BranchQueue, "_over", _first_alone),)),
     "S1: nobody in the queue renews": Plant(ShortDay(), ((branch_queue, "RENEW_S", 1e6),)),
-    "S1: ages in the queue are judged by wall clocks": Plant(ShortDay(), ((Queue, "_now", _by_the_wall),)),
+    "S1: ages in the queue are judged by wall clocks": Plant(ShortDay(), ((BranchQueue, "_now", _by_the_wall),)),
 }

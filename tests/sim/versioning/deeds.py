@@ -3,7 +3,7 @@
 import random
 from collections.abc import Sequence
 
-from lochan.staging.compaction import Limits
+from lochan.staging.compaction import CompactionLimits
 from tests.sim.versioning.client import Client
 
 # What a client does next, and how likely; a life draws its own temper from these.
@@ -65,7 +65,9 @@ THEMES = (
 
 
 class Deeds:
-    def __init__(self, draw: random.Random, paths: Sequence[str], branches: Sequence[str], limits: Limits) -> None:
+    def __init__(
+        self, draw: random.Random, paths: Sequence[str], branches: Sequence[str], limits: CompactionLimits
+    ) -> None:
         self.random = draw
         self.paths = paths
         self.branches = branches

@@ -6,9 +6,9 @@ and how long they think, how eager compaction is, and how often a checkpoint is 
 
 import random
 
-from lochan.staging.compaction import Limits
-from lochan.versioning import refs
-from lochan.versioning.upkeep import Upkeep
+from lochan.staging.compaction import CompactionLimits
+from lochan.versioning.state import refs_fold
+from lochan.versioning.upkeep import StagingUpkeep
 from tests.sim.chooser import WALK_BUDGETS, WALK_RATES, Chooser
 from tests.sim.machine import Machine
 from tests.sim.plants import Plant
@@ -36,10 +36,12 @@ class Life:
         truth = Truth(self.world, self.store, "repo")
         self.place = Place(truth, aged=draw.random() < 0.7, checkpoint_every=draw.choice((4, 9, 1_000)))
         self.theme = draw.choice(THEMES) if draw.random() < 0.5 else ()
-        self.seals = Plant(self.plant.rules, ((refs, "SEALS_MAX", draw.choice((1, 2, 8))),))
+        self.seals = Plant(self.plant.rules, ((refs_fold, "SEALS_MAX", draw.choice((1, 2, 8))),))
         self.paths = PATHS[: draw.choice((2, 2, 3) if self.theme else (2, 3, 5))]
         self.branches = ("main", "dev", "dev", "dev") if self.theme else BRANCHES[: draw.choice((2, 3, 3, 4))]
-        self.limits = draw.choice((EAGER, *(Limits(inline_count=1, runs=runs, tombstones=1) for runs in (0, 0, 1, 2))))
+        self.limits = draw.choice(
+            (EAGER, *(CompactionLimits(inline_count=1, runs=runs, tombstones=1) for runs in (0, 0, 1, 2)))
+        )
         self.deeds = {deed: weight * draw.choice((0, 1, 1, 3)) for deed, weight in DEEDS.items()}
         self.patience = draw.choice((3, 10, 30))  # how often compaction finds nothing to do before it goes home
         self.doer = Deeds(draw, self.paths, self.branches, self.limits)
@@ -90,7 +92,7 @@ class Life:
     async def _serve(self, machine: Machine) -> None:
         repository = await self.place.open(machine, self._slow_s(0.3))
         if self.random.random() < 0.3:
-            upkeep = Upkeep(repository, self.limits)
+            upkeep = StagingUpkeep(repository, self.limits)
             repository.staged, repository.closing = upkeep.touched, upkeep.close
         clients = [Client(self.place, machine, repository, f"{machine.name}.{i}") for i in range(2)]
         for task in [machine.spawn(self._use(client)) for client in clients]:

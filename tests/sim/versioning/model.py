@@ -10,20 +10,22 @@ from dataclasses import replace
 from typing import Any
 
 from lochan.formats.commit import Commit
-from lochan.formats.refs_events import (
+from lochan.formats.repository_events import (
     BranchCreated,
     BranchDeleted,
     BranchRenamed,
     BranchRestored,
     Committed,
     Moved,
+    Popped,
+    RepositoryOpened,
     RunsStaged,
     Sealed,
     Staged,
+    StashDropped,
+    Stashed,
 )
-from lochan.formats.repository_events import RepositoryOpened
 from lochan.formats.run import RunRef
-from lochan.formats.stash_events import Popped, StashDropped, Stashed
 from lochan.formats.workspace_events import WorkspaceDropped, WorkspaceOpened, WorkspaceStaged
 from tests.sim.versioning import moves
 from tests.sim.versioning.pieces import Branch, Broken, Content, Stash, Workspace, Write

@@ -10,27 +10,27 @@ from lochan.formats.repository_events import RepositoryOpened
 from lochan.journal.journal import Journal, Settings
 from lochan.journal.slots import ObjectSlots
 from lochan.journal.state import Schema
-from lochan.staging.compaction import Limits
+from lochan.staging.compaction import CompactionLimits
 from lochan.staging.runs import Runs
 from lochan.store.latency import LatencyStore
 from lochan.store.protocol import Store
 from lochan.store.retry import RetryStore
 from lochan.store.threads import Threads
-from lochan.tree.cut import Cut
+from lochan.tree.cut import RangeCut
 from lochan.tree.trees import Trees
 from lochan.versioning.catalog import _first_commit
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.refs import Refs
 from lochan.versioning.repositories import Repository
+from lochan.versioning.state.refs import Refs
 from tests.sim.machine import Machine
 from tests.sim.request import Request
 from tests.sim.versioning.truth import Truth
 from tests.sim.view import View
 
 ID = "repo"
-SMALL = Cut(2, 2, 4)  # so that a few paths make several ranges
-WHOLE = Cut(50, 50, 100)  # and here one, which is quicker
-EAGER = Limits(inline_count=2, runs=1, tombstones=1)  # so that a few writes go through every level
+SMALL = RangeCut(2, 2, 4)  # so that a few paths make several ranges
+WHOLE = RangeCut(50, 50, 100)  # and here one, which is quicker
+EAGER = CompactionLimits(inline_count=2, runs=1, tombstones=1)  # so that a few writes go through every level
 _FILE = "a file"
 T = TypeVar("T")
 
@@ -44,7 +44,7 @@ class Place:
     checkpoint_every: int = 1_000
     patience_s: float = 30.0
     instant: bool = False  # files take no time and no turn: only what the journal is asked for can be reordered
-    cut: Cut = SMALL
+    cut: RangeCut = SMALL
     workspaces: list[str] = field(default_factory=list)  # ids of those that were opened
     asked: int = 0
     written: int = 0

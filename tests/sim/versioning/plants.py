@@ -1,6 +1,6 @@
 """Planted bugs of versioning: each takes one rule away from the shipped code. The simulator must catch every one.
 
-Most are a decision of `lochan.versioning.rules`; what is no decision there is a method with a line changed.
+Most are a decision of `lochan.versioning.state.rules`; what is no decision there is a method with a line changed.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ import numpy as np
 from lochan.errors import ConcurrentCommit, NotFound
 from lochan.formats.metarange import TreeRef
 from lochan.formats.record import Actor
-from lochan.formats.refs_events import Moved
-from lochan.staging import compaction, over
+from lochan.formats.repository_events import Moved
+from lochan.staging import compaction
+from lochan.staging import covering_tree as over
 from lochan.staging.inline import Inline
 from lochan.staging.layers import Inputs, Layer, Layers, Seal
-from lochan.tree.merge import merge
-from lochan.tree.strategy import SOURCE, Strategy
-from lochan.versioning import moving
+from lochan.tree.merge import SOURCE, Strategy, merge
+from lochan.versioning import head_moves
+from lochan.versioning.land import PathTest
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.path_test import PathTest
-from lochan.versioning.refs import Refs
-from lochan.versioning.rules import Rules
-from lochan.versioning.workspaces import writing
+from lochan.versioning.state.refs import Refs
+from lochan.versioning.state.rules import RefsRules
+from lochan.versioning.workspaces import write
 from tests.sim.plants import Plant, ShortDay
 
 
 def _without(*names: str, more: tuple[tuple[Any, str, Any], ...] = ()) -> Plant:
     """All rules but these."""
-    planted = type("Planted", (Rules,), {name: lambda self: False for name in names})()
+    planted = type("Planted", (RefsRules,), {name: lambda self: False for name in names})()
     return Plant(ShortDay(), ((Refs, "rules", planted), *more))
 
 
@@ -180,9 +180,9 @@ PLANTS: dict[str, Plant] = {
     "S5: staged paths are not looked at again": _without("moves_spare_staged_paths"),
     "S5: a merge lands on uncommitted changes": _without("merges_need_a_clean_branch"),
     "S6: a move lands on any head": _without("moves_need_their_head"),
-    "S6: a difference is applied again": _changed((moving, "land", _land_again)),
+    "S6: a difference is applied again": _changed((head_moves, "land", _land_again)),
     "S8: a workspace's last write is not waited for": _without("workspace_commits_need_its_last_event"),
-    "S8: a file is put while a commit looks": _changed((writing, "_check_in_time", _in_any_case)),
+    "S8: a file is put while a commit looks": _changed((write, "_check_in_time", _in_any_case)),
     "S8: a commit leaves the workspace open": _without("workspace_commits_close_it"),
     "S8: a workspace lands on a branch made again": _without("workspace_commits_need_the_incarnation"),
     "S8: a workspace is compared with the head": _without("workspaces_merge_against_their_fork"),

@@ -6,7 +6,7 @@ and write to it, for as long as the commit is under way. Without turns each of i
 
 import random
 
-from lochan.versioning import refs
+from lochan.versioning.state import refs_fold
 from tests.sim.chooser import WALK_BUDGETS, WALK_RATES, Chooser
 from tests.sim.explore import Result, Run, walk
 from tests.sim.machine import Machine
@@ -32,7 +32,7 @@ class Steady:
         self.place = Place(self.truth, instant=True, cut=WHOLE)
         self.movers = self.random.choice((1, 2, 3))
         # So few seals that committers are in each other's way: to evict the oldest would let them do so for ever.
-        self.seals = Plant(plant.rules, ((refs, "SEALS_MAX", self.random.choice((1, 2, 8))),))
+        self.seals = Plant(plant.rules, ((refs_fold, "SEALS_MAX", self.random.choice((1, 2, 8))),))
         self.landed = False
 
     def run(self) -> None:

@@ -16,12 +16,12 @@ from collections.abc import Mapping
 
 from lochan.errors import Corrupt, LochanError
 from lochan.formats import record as records
-from lochan.formats.record import Sealed as SealedRecord
-from lochan.formats.refs_events import Sealed, Turned, TurnOver
+from lochan.formats.record import SealedRecord
+from lochan.formats.repository_events import Sealed, Turned, TurnOver
 from lochan.formats.workspace_events import WorkspaceSealed
 from lochan.journal.state import Schema
-from lochan.versioning.refs import Refs
-from lochan.versioning.state.branch import Branch
+from lochan.versioning.state.branch import BranchState
+from lochan.versioning.state.refs import Refs
 from tests.sim.store import SimStore
 from tests.sim.versioning import honest
 from tests.sim.versioning.files import Files, Missing
@@ -53,7 +53,7 @@ class Truth:
         self._never: set[str] = set()
         self._files_put: list[Wish] = []  # in workspaces, acknowledged; they leave no event
         self._digests: list[bytes] = [bytes(32)]
-        self._compared: dict[str, Branch] = {}
+        self._compared: dict[str, BranchState] = {}
         self._read = 0  # of the store's history
 
     # --- what the code under test tells ------------------------------------------------------------------------------
@@ -170,7 +170,7 @@ class Truth:
                 self._compare_branch(refs, branch)
         self._compared = branches
 
-    def _compare_branch(self, refs: Refs, branch: Branch) -> None:
+    def _compare_branch(self, refs: Refs, branch: BranchState) -> None:
         meant = self.model.branches[branch.name]
         if (branch.incarnation, branch.head) != (meant.incarnation, meant.head):
             raise Broken(f"REFS: {branch.name} is at {branch.head[:8]}, it should be at {meant.head[:8]}")

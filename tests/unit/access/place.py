@@ -4,17 +4,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lochan.access.state import Access
-from lochan.formats.access_events import PolicyAttached, PolicyPut, Statement, UserCreated
 from lochan.formats.events import Event
+from lochan.formats.lake_events import PolicyAttached, PolicyPut, Statement, UserCreated
 from lochan.formats.record import Actor
-from lochan.journal.state import At
+from lochan.journal.state import EventPosition
 
 ACTOR = Actor("ada", "test/1", "127.0.0.1")
 
 
 def apply(access: Access, *events: Event, number: int = 1) -> Any:
     """What the last of them gave."""
-    results = [access.apply(event, At(number, 1_000_000 * number, "ada")) for event in events]
+    results = [access.apply(event, EventPosition(number, 1_000_000 * number, "ada")) for event in events]
     return results[-1]
 
 

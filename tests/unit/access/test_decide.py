@@ -11,7 +11,7 @@ from lochan.access.actions import ACTIONS
 from lochan.access.decide import allowed, explain, visible
 from lochan.access.state import Access
 from lochan.errors import Invalid, NotFound
-from lochan.formats.access_events import PolicyAttached, PolicyDetached, Statement, UserCreated
+from lochan.formats.lake_events import PolicyAttached, PolicyDetached, Statement, UserCreated
 from lochan.versioning.repositories import Repository
 from tests.unit.access.place import access_with, allow, apply, deny
 

@@ -18,7 +18,7 @@ from lochan.access.policies import attach, detach
 from lochan.access.users import create_user, delete_user
 from lochan.errors import LochanError, NotFound, Transient
 from lochan.lake import Lake
-from lochan.store.counting import CountingStore, Counts
+from lochan.store.counts import CountingStore, RequestCounts
 from lochan.store.local import LocalStore
 from lochan.store.memory import MemoryStore
 from lochan.store.protocol import Store
@@ -186,7 +186,7 @@ def test_so_is_the_deletion_of_a_repository() -> None:
 
 def test_a_probe_serves_everybody_for_a_second() -> None:
     async def work() -> None:
-        time, counts = Time(), Counts()
+        time, counts = Time(), RequestCounts()
         store = CountingStore(MemoryStore(), counts)
         clock = Machine(time)
         access = (await Lake.create(store, clock=clock)).open_access()
@@ -232,7 +232,7 @@ def test_on_a_disk_every_request_probes_and_nothing_waits(tmp_path: Path) -> Non
     async def work() -> None:
         LocalStore(str(tmp_path), create=True)
         clock = Machine(Time())  # stands still: whoever slept would sleep for ever
-        counts = Counts()
+        counts = RequestCounts()
         admin = (await Lake.create(LocalStore(str(tmp_path)), clock=clock)).open_access()
         await _user_with_key(admin)
         server = (await Lake.open(CountingStore(LocalStore(str(tmp_path)), counts), clock=clock)).open_access()

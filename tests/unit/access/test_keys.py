@@ -14,7 +14,7 @@ from lochan.access.users import create_user, delete_user, ensure_admin
 from lochan.clock import SystemClock
 from lochan.errors import AlreadyExists, Corrupt, FutureFormat, Invalid, KeyReused, NotFound, Refused
 from lochan.ids import Ids
-from lochan.lake import Lake, World
+from lochan.lake import Lake, LakeOptions
 from lochan.store.memory import MemoryStore
 from tests.run import run
 from tests.unit.access.place import ACTOR
@@ -24,8 +24,8 @@ SECRET = "a-secret-of-some-length"
 CANARY = "canary-0123456789abcdef"
 
 
-async def new_lake(store: MemoryStore | None = None, world: World | None = None) -> Lake:
-    return await Lake.create(store or MemoryStore(), clock=StillClock(), world=world or World())
+async def new_lake(store: MemoryStore | None = None, world: LakeOptions | None = None) -> Lake:
+    return await Lake.create(store or MemoryStore(), clock=StillClock(), world=world or LakeOptions())
 
 
 async def with_bob(store: MemoryStore | None = None) -> OpenAccess:
@@ -135,7 +135,7 @@ def test_a_sealed_secret_is_good_for_one_key_of_one_user() -> None:
 def test_a_key_of_the_configuration_opens_what_it_has_sealed() -> None:
     async def work() -> None:
         store = MemoryStore()
-        ours = World(secret=lambda: b"a long enough key file")
+        ours = LakeOptions(secret=lambda: b"a long enough key file")
         access = (await new_lake(store, ours)).open_access()
         await check_encryption(access)
         await create_user(access, "bob", actor=ACTOR)
@@ -144,7 +144,7 @@ def test_a_key_of_the_configuration_opens_what_it_has_sealed() -> None:
         again = (await Lake.open(store, world=ours)).open_access()
         assert await check_encryption(again) == []
         assert await again.find_key("abc", again.clock.boot()) == ("bob", SECRET)
-        for other in (World(secret=lambda: b"another long key file"), World()):
+        for other in (LakeOptions(secret=lambda: b"another long key file"), LakeOptions()):
             wrong = (await Lake.open(store, world=other)).open_access()
             with pytest.raises(Refused, match="cannot be decrypted"):
                 await check_encryption(wrong)
@@ -153,7 +153,7 @@ def test_a_key_of_the_configuration_opens_what_it_has_sealed() -> None:
         assert await check_encryption(both) == ["abc"]
         with pytest.raises(Refused, match="'abc'"):
             await both.find_key("abc", both.clock.boot())
-        short = (await Lake.open(store, world=World(secret=lambda: b"short"))).open_access()
+        short = (await Lake.open(store, world=LakeOptions(secret=lambda: b"short"))).open_access()
         with pytest.raises(Invalid, match="16 is the least"):
             await check_encryption(short)
 

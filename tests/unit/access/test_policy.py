@@ -9,7 +9,7 @@ from lochan.access.names import check_key_id, check_policy_name, check_secret, c
 from lochan.access.policies import parse_statements, statement_rows
 from lochan.access.policy import BUILT_IN, PATTERNS_MAX, STATEMENTS_MAX, check_statements
 from lochan.errors import Invalid
-from lochan.formats.access_events import Statement
+from lochan.formats.lake_events import Statement
 from tests.unit.access.place import allow, deny
 
 PAGE = Path(__file__).parents[3] / "docs" / "operations" / "access.md"

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from lochan.access.rights import Rights
 from lochan.access.state import AccessPolicy
-from lochan.formats.access_events import Statement
+from lochan.formats.lake_events import Statement
 
 READ = "fs:ReadObject"
 PIECES = st.sampled_from(

@@ -5,7 +5,8 @@ import pytest
 
 from lochan.access.state import Access
 from lochan.errors import AlreadyExists, LochanError, NotFound, Refused
-from lochan.formats.access_events import (
+from lochan.formats.events import Event
+from lochan.formats.lake_events import (
     AdminCreated,
     KeyCreated,
     KeyRevoked,
@@ -16,7 +17,6 @@ from lochan.formats.access_events import (
     UserCreated,
     UserDeleted,
 )
-from lochan.formats.events import Event
 from tests.unit.access.place import allow, apply
 
 READ = PolicyPut("Read", (allow("fs:Read*", "repository/*"),))

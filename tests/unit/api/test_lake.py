@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import lochan
-from lochan.config.system_user import system_user
+from lochan.config.find import system_user
 from lochan.errors import (
     AlreadyExists,
     ConcurrentCommit,

@@ -4,13 +4,12 @@ import asyncio
 from collections.abc import AsyncIterator
 
 from lochan.ids import Ids
-from lochan.store.counting import CountingStore, Counts
+from lochan.store.counts import CountingStore, RequestCounts
 from lochan.store.memory import MemoryStore
-from lochan.versioning.bodies import batch as batches
-from lochan.versioning.bodies.batch import Batch
+from lochan.versioning.bodies import write as batches
 from lochan.versioning.bodies.body import PACKED_BYTES_MAX
 from lochan.versioning.bodies.read import BodyReader
-from lochan.versioning.bodies.write import Bodies
+from lochan.versioning.bodies.write import Batch, Bodies
 from tests.run import run
 from tests.unit.store.clocks import StillClock
 
@@ -22,7 +21,7 @@ async def in_chunks(data: bytes, size: int = 100_000) -> AsyncIterator[bytes]:
 
 def test_small_bodies_share_files_and_large_ones_do_not() -> None:
     async def play() -> None:
-        counts = Counts()
+        counts = RequestCounts()
         store = CountingStore(MemoryStore(), counts)
         batch = Batch(Bodies(store, prefix="r", clock=StillClock(), ids=Ids(), writer="w"), 7)
         sizes = (0, 1, PACKED_BYTES_MAX - 1, PACKED_BYTES_MAX, PACKED_BYTES_MAX + 1, 3 * PACKED_BYTES_MAX)
@@ -46,7 +45,7 @@ def test_small_bodies_share_files_and_large_ones_do_not() -> None:
 
 def test_a_pack_has_its_limit() -> None:
     async def play() -> None:
-        counts = Counts()
+        counts = RequestCounts()
         store = CountingStore(MemoryStore(), counts)
         batch = Batch(Bodies(store, prefix="r", clock=StillClock(), ids=Ids(), writer="w"), 7)
         count = 2 * batches._PACK_BYTES // PACKED_BYTES_MAX + 1
@@ -61,7 +60,7 @@ def test_a_pack_has_its_limit() -> None:
 
 def test_nothing_costs_nothing() -> None:
     async def play() -> None:
-        counts = Counts()
+        counts = RequestCounts()
         store = CountingStore(MemoryStore(), counts)
         assert await Batch(Bodies(store, prefix="r", clock=StillClock(), ids=Ids(), writer="w"), 7).finish() == []
         assert counts.put.requests == 0

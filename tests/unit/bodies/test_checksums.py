@@ -5,7 +5,7 @@ from base64 import b64encode
 import pytest
 
 from lochan.errors import BadDigest, Invalid
-from lochan.versioning.bodies.checksums import ALGORITHMS, Declared
+from lochan.versioning.bodies.checksums import ALGORITHMS, DeclaredChecksums
 
 CHECK = b"123456789"  # of which the catalogues of checksums tell the values
 MD5 = "25f9e794323b453885f5181f1b624d0b"
@@ -34,37 +34,37 @@ def test_every_algorithm_has_a_known_value() -> None:
 
 @pytest.mark.parametrize("name", KNOWN)
 def test_as_declared(name: str) -> None:
-    assert _verified(Declared(MD5, {name: KNOWN[name]})) == {name: KNOWN[name]}
+    assert _verified(DeclaredChecksums(MD5, {name: KNOWN[name]})) == {name: KNOWN[name]}
 
 
 @pytest.mark.parametrize("name", KNOWN)
 def test_not_as_declared(name: str) -> None:
     with pytest.raises(BadDigest, match=rf"'a/b': the body's {name} is .*, but AAAA was declared"):
-        _verified(Declared(None, {name: "AAAA"}))
+        _verified(DeclaredChecksums(None, {name: "AAAA"}))
 
 
 def test_another_md5() -> None:
     with pytest.raises(BadDigest, match=f"MD5 is {MD5}, but {'0' * 32} was declared"):
-        _verified(Declared("0" * 32, {}))
+        _verified(DeclaredChecksums("0" * 32, {}))
 
 
 def test_a_value_that_is_only_wanted() -> None:
-    declared = Declared(None, {"CRC32": None, "SHA1": None})
+    declared = DeclaredChecksums(None, {"CRC32": None, "SHA1": None})
     assert _verified(declared) == {name: KNOWN[name] for name in ("CRC32", "SHA1")}
 
 
 def test_what_is_not_known_is_refused_by_name() -> None:
     with pytest.raises(Invalid, match=r"CRC16 is not known .known are CRC32, CRC32C, CRC64NVME, SHA1, SHA256"):
-        Declared(None, {"CRC16": "AAAA"})
+        DeclaredChecksums(None, {"CRC16": "AAAA"})
 
 
 @pytest.mark.parametrize("md5", ["", MD5[:-1], MD5.upper(), "JfnnlDI7RTiF9RgfG2JNCw=="])
 def test_an_md5_that_is_none(md5: str) -> None:
     with pytest.raises(BadDigest, match="is not an MD5"):
-        Declared(md5, {})
+        DeclaredChecksums(md5, {})
 
 
-def _verified(declared: Declared) -> dict[str, str]:
+def _verified(declared: DeclaredChecksums) -> dict[str, str]:
     hashers = declared.hashers()
     for hasher in hashers.values():
         hasher.update(CHECK[:4])

@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lochan.versioning.bodies.cut import Cutter
+from lochan.versioning.bodies.body import Cutter
 from tests.run import run
 from tests.unit.bodies.making import sent
 

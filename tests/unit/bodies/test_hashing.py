@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lochan.versioning.bodies.hashing import INLINE_BYTES_MAX, Feed, Hashing
+from lochan.versioning.bodies.digests import INLINE_BYTES_MAX, Feed, Hashing
 from tests.run import run
 
 MIB = 1 << 20

@@ -10,12 +10,12 @@ import pytest
 from lochan.errors import Conflict, Gone, Invalid, NotFound, Refused
 from lochan.formats.entry import Block, Entry
 from lochan.formats.entry_table import entries_of
-from lochan.store.counting import CountingStore, Counts
+from lochan.store.counts import CountingStore, RequestCounts
 from lochan.store.memory import MemoryStore
 from lochan.store.open import open_store
 from lochan.store.protocol import Stat, Store
 from lochan.store.wrapper import Wrapper
-from lochan.versioning.bodies.outside import Outside
+from lochan.versioning.bodies.outside_files import OutsideFiles
 from lochan.versioning.bodies.read import BodyReader
 from tests.run import run
 from tests.store_contract import joined
@@ -55,7 +55,7 @@ def test_import_of_a_prefix() -> None:
             await bucket.put(key, b"1234")
         bucket.etags["a/sub/y"] = '"0123456789abcdef0123456789abcdef-3"'
         for url in ("s3://data/a", "s3://data/a/"):
-            [batch] = await _batches(Outside(bucket.open), url, "in/")
+            [batch] = await _batches(OutsideFiles(bucket.open), url, "in/")
             assert [(entry.path, entry.blocks[0].address) for entry in batch] == [
                 ("in/sub/y", "s3://data/a/sub/y"),
                 ("in/x", "s3://data/a/x"),
@@ -70,7 +70,7 @@ def test_import_of_a_prefix() -> None:
             mtime=1_700_000_000_000_000,
         )
         assert (batch[0].checksum, batch[0].etag) == ("", "0123456789abcdef0123456789abcdef-3")
-        outside = Outside(bucket.open)
+        outside = OutsideFiles(bucket.open)
         assert [await BodyReader(MemoryStore(), outside).read_all(entry) for entry in batch] == [b"1234"] * 3
 
     run(play())
@@ -82,7 +82,7 @@ def test_import_of_a_whole_bucket_in_batches() -> None:
         bucket = Bucket()
         for number in range(25_000):
             await bucket.put(f"{number:05d}", b"")
-        batches = await _batches(Outside(bucket.open), "gs://data", "")
+        batches = await _batches(OutsideFiles(bucket.open), "gs://data", "")
         assert [len(batch) for batch in batches] == [10_000, 10_000, 5_000]
         assert [entry.path for batch in batches for entry in batch] == [f"{number:05d}" for number in range(25_000)]
         assert bucket.opened == ["gs://data"]
@@ -96,7 +96,7 @@ def test_markers_of_folders_are_no_objects() -> None:
         for key in ("a/folder", "a/folder/x", "a/empty"):
             await bucket.put(key, b"")
         bucket.markers.add("a/folder")
-        [batch] = await _batches(Outside(bucket.open), "s3://data/a", "")
+        [batch] = await _batches(OutsideFiles(bucket.open), "s3://data/a", "")
         assert [entry.path for entry in batch] == ["empty", "folder/x"]
 
     run(play())
@@ -104,21 +104,21 @@ def test_markers_of_folders_are_no_objects() -> None:
 
 def test_nothing_to_import_is_an_error() -> None:
     with pytest.raises(NotFound, match="nothing to import under s3://data/typo"):
-        run(_batches(Outside(Bucket().open), "s3://data/typo", ""))
+        run(_batches(OutsideFiles(Bucket().open), "s3://data/typo", ""))
 
 
 def test_a_path_too_long_for_us_is_refused() -> None:
     bucket = Bucket()
     run(bucket.put("a/" + "x" * 500, b""))
     with pytest.raises(Invalid, match="too long"):
-        run(_batches(Outside(bucket.open), "s3://data/a", "y" * 600))
+        run(_batches(OutsideFiles(bucket.open), "s3://data/a", "y" * 600))
 
 
 def test_link_asks_for_the_file_once() -> None:
     async def play() -> None:
-        bucket, counts = Bucket(), Counts()
+        bucket, counts = Bucket(), RequestCounts()
         await bucket.put("deep/in/x", b"1234")
-        outside = Outside(lambda url: CountingStore(bucket, counts))
+        outside = OutsideFiles(lambda url: CountingStore(bucket, counts))
         entry = await outside.link("my/x", "s3://data/deep/in/x")
         assert (entry.path, entry.size, entry.checksum) == ("my/x", 4, MD5)
         assert entry.blocks == (Block("s3://data/deep/in/x", 0, 4, b""),)
@@ -140,7 +140,7 @@ def test_a_lakes_own_files_are_refused(lake: str, url: str) -> None:
         bucket = Bucket()
         await bucket.put(lake, b"{}")
         await bucket.put("a/lake/repo/data/x", b"1234")
-        outside = Outside(bucket.open)
+        outside = OutsideFiles(bucket.open)
         with pytest.raises(Refused, match=f"s3://data/{lake} is there.*copy the objects instead"):
             await _batches(outside, url, "")
         with pytest.raises(Refused, match=f"s3://data/{lake} is there"):
@@ -154,7 +154,7 @@ def test_a_lake_below_the_source_is_refused_when_it_is_met() -> None:
     for path in ("a/0", "a/sub/0repo/data/x", "a/sub/lake.json"):
         run(bucket.put(path, b""))
     with pytest.raises(Refused, match=r"s3://data/a/sub/lake\.json is there"):
-        run(_batches(Outside(bucket.open), "s3://data/a", ""))
+        run(_batches(OutsideFiles(bucket.open), "s3://data/a", ""))
 
 
 def test_where_a_lake_cannot_be_looked_for_there_may_be_one() -> None:
@@ -163,7 +163,7 @@ def test_where_a_lake_cannot_be_looked_for_there_may_be_one() -> None:
             raise Refused("AccessDenied")
 
     with pytest.raises(Refused, match=r"could not be seen: AccessDenied .*look for s3://data/lake.json"):
-        run(Outside(Closed().open).link("x", "s3://data/a/x"))
+        run(OutsideFiles(Closed().open).link("x", "s3://data/a/x"))
 
 
 @pytest.fixture
@@ -177,7 +177,7 @@ def folder(tmp_path: Path) -> Path:
 
 def test_import_of_a_folder(folder: Path) -> None:
     async def play() -> None:
-        outside = Outside(open_store)
+        outside = OutsideFiles(open_store)
         url = f"file://{folder}".replace("%", "%25")
         [batch] = await _batches(outside, url, "in/")
         assert [entry.path for entry in batch] == ["in/sub/y%41", "in/x"]
@@ -200,7 +200,7 @@ def test_symbolic_links_lead_nowhere(folder: Path, tmp_path: Path) -> None:
         (folder / "to-file").symlink_to(secret / "key")
         (folder / "to-folder").symlink_to(secret)
         (folder / "loop").symlink_to(folder)
-        outside = Outside(open_store)
+        outside = OutsideFiles(open_store)
         [batch] = await _batches(outside, f"file://{folder}".replace("%", "%25"), "")
         assert [entry.path for entry in batch] == ["sub/y%41", "x"]
         (folder / "x").unlink()
@@ -214,7 +214,7 @@ def test_symbolic_links_lead_nowhere(folder: Path, tmp_path: Path) -> None:
 def test_a_link_shows_where_it_leads(folder: Path, tmp_path: Path) -> None:
     """So that whoever allows only some folders sees the real one."""
     (tmp_path / "shortcut").symlink_to(folder)
-    entry = run(Outside(open_store).link("l", f"file://{tmp_path}/shortcut/x"))
+    entry = run(OutsideFiles(open_store).link("l", f"file://{tmp_path}/shortcut/x"))
     assert entry.blocks[0].address == f"file://{folder}/x".replace("%", "%25")
 
 
@@ -223,18 +223,18 @@ def test_a_lake_behind_a_symbolic_link_is_still_a_lake(folder: Path, tmp_path: P
     (tmp_path / "shortcut").symlink_to(folder / "sub")
     for url in (f"file://{tmp_path}/shortcut", f"file://{tmp_path}/./shortcut/../sub"):
         with pytest.raises(Refused, match=r"lake.json is there"):
-            run(_batches(Outside(open_store), url, ""))
+            run(_batches(OutsideFiles(open_store), url, ""))
 
 
 def test_a_name_that_no_store_could_read_again_is_refused(folder: Path) -> None:
     (folder / "line\nbreak").write_bytes(b"")
     with pytest.raises(Invalid, match="cannot be stored"):
-        run(_batches(Outside(open_store), f"file://{folder}".replace("%", "%25"), ""))
+        run(_batches(OutsideFiles(open_store), f"file://{folder}".replace("%", "%25"), ""))
 
 
 def test_a_file_that_changed_is_a_conflict(folder: Path) -> None:
     async def play() -> None:
-        outside = Outside(open_store)
+        outside = OutsideFiles(open_store)
         file = folder / "x"
         entry = await outside.link("x", f"file://{folder}/x".replace("100%", "100%25"))
         reader = BodyReader(MemoryStore(), outside, piece_bytes=3)
@@ -257,7 +257,7 @@ def test_a_file_that_changes_while_it_is_read() -> None:
     async def play() -> None:
         bucket = Bucket()
         await bucket.put("x", b"1234")
-        outside = Outside(bucket.open)
+        outside = OutsideFiles(bucket.open)
         entry = await outside.link("x", "s3://data/x")
         pieces = BodyReader(MemoryStore(), outside, piece_bytes=2).read(entry)
         assert await anext(pieces) == b"12"
@@ -277,5 +277,5 @@ def test_what_nobody_can_open(folder: Path) -> None:
     run(play())
 
 
-async def _batches(outside: Outside, url: str, to: str) -> list[list[Entry]]:
+async def _batches(outside: OutsideFiles, url: str, to: str) -> list[list[Entry]]:
     return [entries_of(table) async for table in outside.files(url, to)]

@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lochan.errors import Invalid
-from lochan.store.paths import check_path
+from lochan.store.protocol import check_path
 from lochan.versioning.bodies.address import ADDRESS_BYTES_MAX, SEGMENT_BYTES_MAX, Addresses, is_outside, with_path
-from lochan.versioning.bodies.paths import KEY_BYTES_MAX, check_key
-from lochan.versioning.bodies.tags import TAGS_MAX, VALUE_LENGTH_MAX, path_tags
+from lochan.versioning.bodies.write import TAGS_MAX, VALUE_LENGTH_MAX, path_tags
+from lochan.versioning.names import KEY_BYTES_MAX, check_key
 from tests.unit.store.clocks import StillClock, counting_ids
 
 ANY_KEY = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=300)

@@ -16,13 +16,12 @@ from lochan.clock import SystemClock
 from lochan.errors import Corrupt, Gone, Invalid, Transient
 from lochan.formats.entry import Block, Entry
 from lochan.store.cache import CacheStore
-from lochan.store.counting import CountingStore, Counts
-from lochan.store.faultplan import Fault
-from lochan.store.faults import FaultStore
+from lochan.store.counts import CountingStore, RequestCounts
+from lochan.store.faults import FaultStore, StoreFault
 from lochan.store.local import LocalStore
 from lochan.store.memory import MemoryStore
+from lochan.store.open import stack
 from lochan.store.protocol import Store
-from lochan.store.stack import stack
 from lochan.store.wrapper import Wrapper
 from lochan.versioning.bodies.read import BodyReader
 from tests.run import run
@@ -64,7 +63,7 @@ def test_a_span_that_is_none(start: int, stop: int | None) -> None:
 
 def test_what_a_read_costs() -> None:
     async def play() -> None:
-        store, counts = MemoryStore(), Counts()
+        store, counts = MemoryStore(), RequestCounts()
         entry = await in_blocks(store, [b"01234", b"56789", b"abcde"])
         reader = BodyReader(CountingStore(store, counts), piece_bytes=5)
         assert await joined(reader.read(entry, 6, 9)) == b"678"
@@ -161,7 +160,7 @@ def test_damage_on_the_way_is_read_again_or_told(damaged: int) -> None:
     async def play() -> None:
         store = MemoryStore()
         entry = await in_blocks(store, [b"0123456789abcdef"])
-        choose = _once(damaged, Fault.CORRUPT)
+        choose = _once(damaged, StoreFault.CORRUPT)
         reader = BodyReader(FaultStore(store, StillClock(), choose), piece_bytes=4)
         if damaged == 3:
             assert await joined(reader.read(entry)) == b"0123456789abcdef"
@@ -176,7 +175,7 @@ def test_a_damaged_copy_in_the_cache_is_fetched_again(tmp_path: Path) -> None:
     async def play() -> None:
         store = MemoryStore()
         entry = await in_blocks(store, [b"0123456789abcdef"])
-        faulty = FaultStore(store, StillClock(), _once(0, Fault.CORRUPT))
+        faulty = FaultStore(store, StillClock(), _once(0, StoreFault.CORRUPT))
         cache = CacheStore(faulty, str(tmp_path), 1 << 20, SystemClock(), lambda path: True)
         assert await BodyReader(cache).read_all(entry) == b"0123456789abcdef"
         assert await BodyReader(cache).read_all(entry) == b"0123456789abcdef"
@@ -187,8 +186,12 @@ def test_a_damaged_copy_in_the_cache_is_fetched_again(tmp_path: Path) -> None:
 
 @pytest.mark.thorough
 @settings(deadline=None)
-@given(st.lists(st.sampled_from([None, None, Fault.UNAVAILABLE, Fault.TIMEOUT, Fault.CORRUPT, Fault.SLOW])))
-def test_never_wrong_bytes(faults: list[Fault | None]) -> None:
+@given(
+    st.lists(
+        st.sampled_from([None, None, StoreFault.UNAVAILABLE, StoreFault.TIMEOUT, StoreFault.CORRUPT, StoreFault.SLOW])
+    )
+)
+def test_never_wrong_bytes(faults: list[StoreFault | None]) -> None:
     """Whatever comes between: a body read to its end is right, or there is an error."""
 
     async def play() -> None:
@@ -202,7 +205,7 @@ def test_never_wrong_bytes(faults: list[Fault | None]) -> None:
         try:
             assert await BodyReader(store, piece_bytes=7).read_all(entry) == body
         except (Transient, Corrupt):
-            assert {Fault.UNAVAILABLE, Fault.TIMEOUT, Fault.CORRUPT} & set(faults)
+            assert {StoreFault.UNAVAILABLE, StoreFault.TIMEOUT, StoreFault.CORRUPT} & set(faults)
 
     run(play())
 
@@ -210,7 +213,7 @@ def test_never_wrong_bytes(faults: list[Fault | None]) -> None:
 def test_a_body_is_right_after_lost_answers_and_retries() -> None:
     async def play() -> None:
         inner = MemoryStore()
-        faults = [Fault.LOST, Fault.UNAVAILABLE, Fault.TIMEOUT, None]
+        faults = [StoreFault.LOST, StoreFault.UNAVAILABLE, StoreFault.TIMEOUT, None]
         store = stack(
             inner, clock=StillClock(), ids=counting_ids(), choose=lambda verb, path: faults.pop(0) if faults else None
         )
@@ -221,10 +224,10 @@ def test_a_body_is_right_after_lost_answers_and_retries() -> None:
     run(play())
 
 
-def _once(number: int, fault: Fault) -> Callable[[str, str], Fault | None]:
+def _once(number: int, fault: StoreFault) -> Callable[[str, str], StoreFault | None]:
     asked: list[str] = []
 
-    def choose(verb: str, path: str) -> Fault | None:
+    def choose(verb: str, path: str) -> StoreFault | None:
         asked.append(path)
         return fault if len(asked) - 1 == number else None
 

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from copy import copy
 from pathlib import Path
 
-from lochan.store.counting import Counts
+from lochan.store.counts import RequestCounts
 from lochan.store.memory import MemoryStore
+from lochan.store.open import stack
 from lochan.store.protocol import Store
-from lochan.store.stack import stack
 from lochan.store.wrapper import Wrapper
 from lochan.versioning.bodies.body import ready
 from tests.run import run
@@ -39,7 +39,7 @@ class Tagged(Wrapper):
 
 
 def test_each_file_carries_its_own_path(tmp_path: Path) -> None:
-    store, counts = Tagged(MemoryStore()), Counts()
+    store, counts = Tagged(MemoryStore()), RequestCounts()
     whole = stack(
         store,
         clock=StillClock(),

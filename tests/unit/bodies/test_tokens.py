@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from lochan.errors import Invalid, Refused
-from lochan.versioning.bodies.tokens import Token, check, issue
+from lochan.versioning.bodies.tokens import AddressToken, check, issue
 
 KEY = bytes(range(32))
-TOKEN = Token("id1", "repo", "main", "a/é\n", "repo/data/1-w/x", 1_000)
+TOKEN = AddressToken("id1", "repo", "main", "a/é\n", "repo/data/1-w/x", 1_000)
 
 
 def test_a_token_gives_back_what_it_was_issued_for() -> None:
@@ -65,7 +65,7 @@ def test_a_short_key_is_not_taken() -> None:
         issue(b"short", TOKEN)
 
 
-def _check(token: str, **asked: object) -> Token:
+def _check(token: str, **asked: object) -> AddressToken:
     values: dict[str, object] = {"key": KEY, "repository": "repo", "branch": "main", "path": TOKEN.path, "now": 999}
     values |= asked
     return check(values.pop("key"), token, **values)  # type: ignore[arg-type]

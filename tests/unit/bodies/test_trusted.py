@@ -15,7 +15,7 @@ from lochan.formats.entry import Entry
 from lochan.store.local import LocalStore
 from lochan.store.memory import MemoryStore
 from lochan.store.protocol import Store
-from lochan.store.verified import Verified
+from lochan.store.verified_files import VerifiedFiles
 from lochan.store.wrapper import Wrapper
 from lochan.versioning.bodies.read import BodyReader
 from tests.run import run
@@ -206,11 +206,11 @@ def test_large_blocks_are_hashed_once_by_all_processes_together(tmp_path: Path, 
         store = LocalStore(str(tmp_path / "lake"), create=True, clock=Later())
         entry = await in_blocks(store, [bytes(2 << 20)])
         for _ in range(2):
-            verified = Verified(store.url, Later(), str(tmp_path / "marks"))
+            verified = VerifiedFiles(store.url, Later(), str(tmp_path / "marks"))
             assert await joined(BodyReader(store, verified=verified).read(entry, 5, 10)) == bytes(5)
             assert sum(hashed) == 2 << 20
         _flip(tmp_path / "lake" / "file0", 1_000_000)
-        verified = Verified(store.url, Later(), str(tmp_path / "marks"))
+        verified = VerifiedFiles(store.url, Later(), str(tmp_path / "marks"))
         with pytest.raises(Corrupt, match="is damaged"):
             await joined(BodyReader(store, verified=verified).read(entry, 5, 10))
 
@@ -234,6 +234,9 @@ def test_a_part_that_came_damaged_once_is_read_again(tmp_path: Path) -> None:
         at = 0
 
         def stamp(self, path: str) -> None:
+            return None
+
+        def identity(self, path: str) -> None:
             return None
 
         async def get_range(self, path: str, start: int, stop: int) -> bytes:

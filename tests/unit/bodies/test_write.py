@@ -10,9 +10,8 @@ from msgspec.structs import replace
 from lochan import failpoints
 from lochan.errors import BadDigest, DiskFull, Invalid, Transient
 from lochan.formats.entry import Block, Entry
-from lochan.store.counting import CountingStore, Counts
-from lochan.store.faultplan import Fault
-from lochan.store.faults import FaultStore
+from lochan.store.counts import CountingStore, RequestCounts
+from lochan.store.faults import FaultStore, StoreFault
 from lochan.store.local import LocalStore
 from lochan.store.memory import MemoryStore
 from lochan.store.protocol import Store
@@ -33,7 +32,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
 
 def test_a_small_body_is_one_put(store: Store) -> None:
     async def play() -> None:
-        counts = Counts()
+        counts = RequestCounts()
         entry = await bodies(CountingStore(store, counts)).write(
             "a//../b\n",
             sent(b"he", b"", b"llo"),
@@ -210,12 +209,12 @@ def test_a_sender_who_breaks_off_leaves_nothing(store: Store, size: int) -> None
 @pytest.mark.parametrize(
     "fault, error, left",
     [
-        pytest.param(Fault.UNAVAILABLE, Transient, 0, id="a 5xx"),
-        pytest.param(Fault.LOST, Transient, 1, id="a lost answer leaves a file without an entry"),
-        pytest.param(Fault.FULL, DiskFull, 0, id="no room"),
+        pytest.param(StoreFault.UNAVAILABLE, Transient, 0, id="a 5xx"),
+        pytest.param(StoreFault.LOST, Transient, 1, id="a lost answer leaves a file without an entry"),
+        pytest.param(StoreFault.FULL, DiskFull, 0, id="no room"),
     ],
 )
-def test_a_store_that_fails(store: Store, size: int, fault: Fault, error: type[Exception], left: int) -> None:
+def test_a_store_that_fails(store: Store, size: int, fault: StoreFault, error: type[Exception], left: int) -> None:
     async def play() -> None:
         failing = FaultStore(store, StillClock(), lambda verb, path: fault)
         with pytest.raises(error):
@@ -251,7 +250,7 @@ def test_a_path_in_the_address(store: Store) -> None:
 
 def test_a_pack_to_the_byte() -> None:
     async def play() -> None:
-        store, counts = MemoryStore(), Counts()
+        store, counts = MemoryStore(), RequestCounts()
         entries = await bodies(CountingStore(store, counts)).write_pack(
             [
                 ready("b", b"first", content_type="text/plain"),
@@ -307,7 +306,7 @@ def test_with_paths_in_addresses_there_are_no_packs(store: Store) -> None:
 @pytest.mark.parametrize("style", ["id", "path"])
 def test_a_pack_is_written_whole_or_not_at_all(style: str) -> None:
     async def play() -> None:
-        faults = [None, None, Fault.UNAVAILABLE] if style == "path" else [Fault.UNAVAILABLE]
+        faults = [None, None, StoreFault.UNAVAILABLE] if style == "path" else [StoreFault.UNAVAILABLE]
         failing = FaultStore(MemoryStore(), StillClock(), lambda verb, path: faults.pop(0) if faults else None)
         with pytest.raises(Transient):
             await bodies(failing, style=style).write_pack([ready(f"{n}", b"x") for n in range(5)], mint=7)  # type: ignore[arg-type]

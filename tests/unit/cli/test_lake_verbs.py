@@ -7,7 +7,7 @@ import pytest
 
 from lochan import __version__
 from lochan.cli import repo_create
-from lochan.config.system_user import system_user
+from lochan.config.find import system_user
 from lochan.formats.event_types import EVENT_TYPES
 from lochan.formats.record import Actor
 from lochan.journal import event_text

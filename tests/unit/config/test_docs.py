@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from lochan.config.names import OTHER_VARIABLES
-from lochan.config.settings import SETTINGS, Setting
+from lochan.config.settings import OTHER_VARIABLES, SETTINGS, Setting
 
 PAGE = Path(__file__).parents[3] / "docs" / "operations" / "configuration.md"
 

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from lochan.config.find import Found, cache_folder, find_lake, nearest_folder
+from lochan.config.find import LakeLocation, cache_folder, find_lake, nearest_folder
 from lochan.config.load import Flag, load
 from lochan.errors import Invalid, Refused
 
 HOME = Path("/home/ada")
 
 
-def find(cwd: Path, *flags: Flag, text: str = "", env: dict[str, str] | None = None) -> Found:
+def find(cwd: Path, *flags: Flag, text: str = "", env: dict[str, str] | None = None) -> LakeLocation:
     (cwd / "l.yaml").write_text(text)
     config = load(file=Path("l.yaml"), env=env or {}, flags=flags, cwd=cwd, home=HOME)
     return find_lake(config, cwd=cwd, env=env or {}, home=HOME)
@@ -22,9 +22,9 @@ def find(cwd: Path, *flags: Flag, text: str = "", env: dict[str, str] | None = N
 
 def test_the_flag_then_the_variable_then_the_file(tmp_path: Path) -> None:
     env, flag, text = {"LOCHAN_LAKE": "/by-env"}, Flag("--lake", "lake", "/by-flag"), "lake: /by-file"
-    assert find(tmp_path, flag, text=text, env=env) == Found("/by-flag", "--lake")
-    assert find(tmp_path, text=text, env=env) == Found("/by-env", "LOCHAN_LAKE")
-    assert find(tmp_path, text=text) == Found("/by-file", "l.yaml, line 1")
+    assert find(tmp_path, flag, text=text, env=env) == LakeLocation("/by-flag", "--lake")
+    assert find(tmp_path, text=text, env=env) == LakeLocation("/by-env", "LOCHAN_LAKE")
+    assert find(tmp_path, text=text) == LakeLocation("/by-file", "l.yaml, line 1")
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_a_block_store(text: str, url: str, tmp_path: Path) -> None:
 
 def test_a_path_given_later_than_the_lake_wins(tmp_path: Path) -> None:
     found = find(tmp_path, text="lake: /lake", env={"LOCHAN_BLOCKSTORE__LOCAL__PATH": "/data"})
-    assert found == Found("/data", "LOCHAN_BLOCKSTORE__LOCAL__PATH")
+    assert found == LakeLocation("/data", "LOCHAN_BLOCKSTORE__LOCAL__PATH")
 
 
 def test_a_store_without_a_bucket_is_refused(tmp_path: Path) -> None:
@@ -64,13 +64,13 @@ def test_the_nearest_folder_that_is_a_lake(tmp_path: Path) -> None:
     lake = tmp_path / ".lochan"
     lake.mkdir()
     (lake / "lake.json").write_text("{}")
-    assert find(deep) == Found(str(lake), "the nearest .lochan folder")
+    assert find(deep) == LakeLocation(str(lake), "the nearest .lochan folder")
     (deep / ".lochan" / "lake.json").write_text("{}")
     assert find(deep).url == str(deep / ".lochan")
 
 
 def test_at_last_the_users_own(tmp_path: Path) -> None:
-    assert find(tmp_path) == Found("/home/ada/.local/share/lochan", "the user's data folder", by_default=True)
+    assert find(tmp_path) == LakeLocation("/home/ada/.local/share/lochan", "the user's data folder", by_default=True)
     assert find(tmp_path, env={"XDG_DATA_HOME": "/data"}).url == "/data/lochan"
     assert find(tmp_path, env={"XDG_DATA_HOME": "relative"}).url == "/home/ada/.local/share/lochan"
 

@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from lochan.config.load import Flag, load
-from lochan.config.names import OTHER_VARIABLES, variable
-from lochan.config.settings import SETTINGS
-from lochan.config.values import Config, Layer
+from lochan.config.settings import OTHER_VARIABLES, SETTINGS, variable
+from lochan.config.values import Config, ConfigLayer
 from lochan.errors import Invalid, LochanError, NotFound, Refused
 
 HOME = Path("/home/ada")
@@ -100,7 +99,7 @@ def test_the_later_wins(tmp_path: Path) -> None:
     assert merged.source("logging.format").text == "lochan.yaml, line 3"
     assert merged.source("logging.level").text == "LOCHAN_LOGGING__LEVEL"
     assert merged.source("api.listen").text == "--set api.listen"
-    assert merged.source("api.listen").layer is Layer.FLAG
+    assert merged.source("api.listen").layer is ConfigLayer.FLAG
     assert merged.is_set("logging.level")
     assert not merged.is_set("logging.output")
 

@@ -16,15 +16,14 @@ from lochan.engines.duckdb.delete import delete_where
 from lochan.engines.row_diff.sides import RowDiffRequest
 from lochan.errors import Transient
 from lochan.ids import Ids
-from lochan.lake import Cache, Lake, World
-from lochan.store.faultplan import Fault, by_odds
-from lochan.store.faults import FaultStore
+from lochan.lake import CacheFolder, Lake, LakeOptions
+from lochan.store.faults import FaultStore, StoreFault, by_odds
 from lochan.store.memory import MemoryStore
 from lochan.store.retry import RetryStore
-from lochan.versioning.branching import create_branch
-from lochan.versioning.commit import Wish as Commit
+from lochan.versioning.branches import create_branch
+from lochan.versioning.commit import CommitRequest as Commit
 from lochan.versioning.commit import commit
-from lochan.versioning.moving import merge
+from lochan.versioning.head_moves import merge
 from lochan.versioning.objects import delete, put
 from lochan.versioning.open_repository import OpenRepository
 from tests.run import run
@@ -39,9 +38,9 @@ def _fractions(seed: int) -> Callable[[], float]:
 
 def _faulty(memory: MemoryStore, seed: int, share: float) -> FaultStore:
     odds = {
-        "get": {Fault.CORRUPT: share * 0.8, Fault.SHORT: share * 0.2},
-        "get_range": {Fault.CORRUPT: share},
-        "get_stream": {Fault.CORRUPT: share * 0.8, Fault.SHORT: share * 0.2},
+        "get": {StoreFault.CORRUPT: share * 0.8, StoreFault.SHORT: share * 0.2},
+        "get_range": {StoreFault.CORRUPT: share},
+        "get_stream": {StoreFault.CORRUPT: share * 0.8, StoreFault.SHORT: share * 0.2},
     }
     return FaultStore(memory, SystemClock(), by_odds(odds, _fractions(seed)))
 
@@ -106,7 +105,7 @@ def test_all_that_is_done_succeeds(tmp_path: Path, seed: int, share: float) -> N
     async def play() -> None:
         memory = MemoryStore()
         store = _faulty(memory, seed, share)
-        world: dict[str, Any] = {"world": World(cache=Cache(str(tmp_path), 1 << 30))}
+        world: dict[str, Any] = {"world": LakeOptions(cache=CacheFolder(str(tmp_path), 1 << 30))}
         lake = await Lake.create(RetryStore(store, SystemClock(), Ids()), **world)
         await _files(lake)
         await _rows(lake)

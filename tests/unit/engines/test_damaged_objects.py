@@ -20,14 +20,14 @@ from lochan.engines.duckdb.delete import delete_where
 from lochan.engines.duckdb.files import files_of
 from lochan.engines.row_diff.sides import RowDiffRequest
 from lochan.errors import Corrupt
-from lochan.lake import Cache, Lake, World
+from lochan.lake import CacheFolder, Lake, LakeOptions
 from lochan.pools.snapshot import DataObject
-from lochan.store.counting import CountingStore, Counts
+from lochan.store.counts import CountingStore, RequestCounts
 from lochan.store.local import LocalStore
 from lochan.store.memory import MemoryStore
-from lochan.store.verified import Verified
-from lochan.versioning.branching import create_branch
-from lochan.versioning.moving import merge
+from lochan.store.verified_files import VerifiedFiles
+from lochan.versioning.branches import create_branch
+from lochan.versioning.head_moves import merge
 from tests.run import run
 from tests.unit.engines.lake import ANN, QueryLake
 
@@ -45,7 +45,7 @@ class Later(SystemClock):
 async def damaged_lake(folder: Path, **world: Any) -> AsyncIterator[QueryLake]:
     """Whose pool `logs` has two objects."""
     store = LocalStore(str(folder / "lake"), create=True, clock=Later())
-    lake = await Lake.create(store, clock=Later(), world=World(**world))
+    lake = await Lake.create(store, clock=Later(), world=LakeOptions(**world))
     told = QueryLake(lake)
     try:
         await told.pool("logs", ROWS[:200], ROWS[200:])
@@ -237,7 +237,7 @@ def test_a_file_is_read_once_for_each_stamp_by_all_processes_together(tmp_path: 
             await _query(told)
             assert len(hashed) == 3
         store = LocalStore(str(tmp_path / "lake"), clock=Later())
-        another = await Lake.open(store, clock=Later(), world=World(verified=str(tmp_path / "marks")))
+        another = await Lake.open(store, clock=Later(), world=LakeOptions(verified=str(tmp_path / "marks")))
         await _query(QueryLake(another))
         await another.close()
         assert len(hashed) == 3
@@ -340,7 +340,7 @@ def test_what_an_engine_says_of_a_damaged_file_is_told_as_damage(
         async with damaged_lake(tmp_path) as told:
             await _query(told)
             [file, other] = await told.files("logs")
-            monkeypatch.setattr(Verified, "has", lambda *_: True)
+            monkeypatch.setattr(VerifiedFiles, "has", lambda *_: True)
             size = file.stat().st_size
             file.write_bytes(bytes(size))
             with pytest.raises(Corrupt, match=rf"is damaged, at \S+{file.name}"):
@@ -356,9 +356,11 @@ def _copies(tmp_path: Path) -> list[Path]:
 
 def test_a_copy_of_another_store_that_is_damaged_is_made_anew(tmp_path: Path) -> None:
     async def play() -> None:
-        counts = Counts()
+        counts = RequestCounts()
         store = CountingStore(MemoryStore(clock=Later()), counts)
-        lake = await Lake.create(store, clock=Later(), world=World(cache=Cache(str(tmp_path / "cache"), 1 << 30)))
+        lake = await Lake.create(
+            store, clock=Later(), world=LakeOptions(cache=CacheFolder(str(tmp_path / "cache"), 1 << 30))
+        )
         told = QueryLake(lake)
         await told.pool("logs", ROWS)
         wanted = [{"sum": sum(row["x"] for row in ROWS)}]

@@ -26,8 +26,8 @@ from lochan.engines.row_diff.sides import RowDiffRequest, sides_of
 from lochan.errors import Gone, Invalid, NotFound
 from lochan.formats.pool_settings import PoolKey, PoolSettings
 from lochan.pools.faults import FAIL, Faults
-from lochan.versioning.branching import create_branch
-from lochan.versioning.commit import Wish as Commit
+from lochan.versioning.branches import create_branch
+from lochan.versioning.commit import CommitRequest as Commit
 from lochan.versioning.commit import commit
 from lochan.versioning.objects import delete, put
 from tests.run import run

@@ -14,12 +14,12 @@ from lochan.errors import Corrupt
 from lochan.formats import job
 from lochan.formats.entry_table import table_of
 from lochan.jobs.job_list import job as job_record
-from lochan.journal.trim import Trimmed
+from lochan.journal.trim import TrimResult
 from lochan.lake import Lake
 from lochan.store.memory import MemoryStore
-from lochan.versioning.bodies.batch import Batch
+from lochan.versioning.bodies.write import Batch
 from lochan.versioning.bulk import puts, stage
-from lochan.versioning.commit import Wish as Commit
+from lochan.versioning.commit import CommitRequest as Commit
 from lochan.versioning.commit import commit
 from lochan.versioning.objects import put
 from tests.run import run
@@ -111,7 +111,7 @@ async def _made() -> Place:
         await batch.write(f"staged/{number:03}", once(b"staged %d" % number))
     changes = puts(table_of(sorted(await batch.finish(), key=lambda entry: entry.path)))
     await stage(files, "main", changes, actor=ANN, read_at=mint)
-    assert isinstance(await files.journal.trim(), Trimmed)
+    assert isinstance(await files.journal.trim(), TrimResult)
     told = QueryLake(lake)
     await told.pool("logs", [{"k": 1, "x": 1}], [{"k": 2, "x": 2}])
     await store.put(job.path_of(JOB.id), job.encode(JOB))

@@ -16,9 +16,9 @@ from lochan.pools.commit_objects import add_objects
 from lochan.pools.merge import RowMerge
 from lochan.pools.objects import entries
 from lochan.pools.settings import settings_of
-from lochan.tree.strategy import Strategy
-from lochan.versioning import moving
-from lochan.versioning.branching import create_branch
+from lochan.tree.merge import Strategy
+from lochan.versioning import head_moves
+from lochan.versioning.branches import create_branch
 from tests.run import run
 from tests.unit.engines.lake import ANN, BY_K, QueryLake, query_lake
 
@@ -150,9 +150,9 @@ def test_a_merge_of_two_deletes_and_its_revert(tmp_path: Path) -> None:
             files = told.lake.queries().files
             await delete_where(repository, "dev", "k < 10", files, actor=ANN)
             deleted = await delete_where(repository, "main", "host == 'h1'", files, actor=ANN)
-            await moving.merge(repository, "dev", "main", actor=ANN)
+            await head_moves.merge(repository, "dev", "main", actor=ANN)
             assert [row["k"] for row in await told.rows("from logs")] == [k for k in range(10, 30) if k % 3 != 1]
-            await moving.revert(repository, "main", deleted.head, actor=ANN)
+            await head_moves.revert(repository, "main", deleted.head, actor=ANN)
             assert [row["k"] for row in await told.rows("from logs | sort k")] == sorted(
                 [*range(10, 30)] + [k for k in range(10) if k % 3 == 1]
             )

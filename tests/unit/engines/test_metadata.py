@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from lochan.formats.pool_settings import PoolKey, PoolSettings
-from lochan.versioning.branching import create_branch, create_tag
+from lochan.versioning.branches import create_branch, create_tag
 from lochan.versioning.objects import put
 from tests.run import run
 from tests.unit.engines.lake import ANN, QueryLake, query_lake
@@ -129,13 +129,13 @@ def test_metadata(answers: dict[str, Any], text: str, expected: list[Any]) -> No
 
 @pytest.mark.thorough
 def test_rows_of_files_after_a_commit(tmp_path: Path) -> None:
-    from lochan.versioning.commit import Wish, commit
+    from lochan.versioning.commit import CommitRequest, commit
 
     async def asked() -> None:
         async with query_lake(tmp_path) as lake:
             await filled(lake)
             files = await lake.lake.open_repository("files")
-            await commit(files, "main", Wish("first"), actor=ANN)
+            await commit(files, "main", CommitRequest("first"), actor=ANN)
             await files.close()
             [entry] = await lake.rows("from files:entries")
             assert (entry["path"], entry["size"], entry["blocks"], entry["metadata"]) == ("a/x.csv", 3, 1, {})

@@ -12,7 +12,7 @@ import pytest
 
 from lochan.formats.pool_settings import PoolKey, PoolSettings
 from lochan.pools import snapshot
-from lochan.tree.cut import Cut
+from lochan.tree.cut import RangeCut
 from lochan.versioning import open_repository
 from tests.run import run
 from tests.unit.engines.lake import BY_K, query_lake
@@ -47,7 +47,7 @@ def test_nothing_is_lost(
 ) -> None:
     chance = random.Random(7)
     if many_ranges:
-        monkeypatch.setattr(open_repository, "POOLS", Cut(1, 1, 2))
+        monkeypatch.setattr(open_repository, "POOLS", RangeCut(1, 1, 2))
         monkeypatch.setattr(snapshot, "_KEPT", 0)  # each query opens anew what it needs
 
     def value(narrow: list[Any]) -> Any:
@@ -216,7 +216,7 @@ def test_objects_that_are_opened(tmp_path: Path) -> None:
 @pytest.mark.thorough
 def test_fields_of_what_is_not_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A field that only rows have which need not be read is known; of one that none has there is a warning."""
-    monkeypatch.setattr(open_repository, "POOLS", Cut(1, 1, 1))  # a range for each object
+    monkeypatch.setattr(open_repository, "POOLS", RangeCut(1, 1, 1))  # a range for each object
 
     async def play() -> None:
         async with query_lake(tmp_path) as lake:

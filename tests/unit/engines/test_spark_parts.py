@@ -27,10 +27,10 @@ from lochan.engines.spark.sizes import FEW_ROWS, sizes_for
 from lochan.errors import Refused
 from lochan.pools.snapshot import DataObject
 from lochan.store.local import LocalStore
+from lochan.store.location import StoreLocation
 from lochan.store.memory import MemoryStore
-from lochan.store.place import StorePlace
 from lochan.store.protocol import Store
-from lochan.store.verified import Verified
+from lochan.store.verified_files import VerifiedFiles
 from tests.run import run
 
 GIB = 1 << 30
@@ -68,7 +68,7 @@ def test_of_other_masters_nothing_is_known(master: str) -> None:
 
 def test_s3a_is_told_what_our_own_client_was_told() -> None:
     options = {"region": "r", "endpoint": "http://h:9", "access_key_id": "a", "secret_access_key": "s"}
-    assert s3a.options_of(StorePlace("s3://bucket/a lake", options)) == {
+    assert s3a.options_of(StoreLocation("s3://bucket/a lake", options)) == {
         "fs.s3a.bucket.bucket.endpoint": "http://h:9",
         "fs.s3a.bucket.bucket.connection.ssl.enabled": "false",
         "fs.s3a.bucket.bucket.endpoint.region": "r",
@@ -77,16 +77,16 @@ def test_s3a_is_told_what_our_own_client_was_told() -> None:
         "fs.s3a.bucket.bucket.secret.key": "s",
         "fs.s3a.bucket.bucket.aws.credentials.provider": "org.apache.hadoop.fs.s3a.SimpleAWSCredentialsProvider",
     }
-    plain = s3a.options_of(StorePlace("s3://bucket", {"region": "r"}))
+    plain = s3a.options_of(StoreLocation("s3://bucket", {"region": "r"}))
     assert plain == {"fs.s3a.bucket.bucket.endpoint.region": "r", "fs.s3a.bucket.bucket.path.style.access": "false"}
-    for_a_while = s3a.options_of(StorePlace("s3://bucket", {**options, "session_token": "t"}))
+    for_a_while = s3a.options_of(StoreLocation("s3://bucket", {**options, "session_token": "t"}))
     assert for_a_while["fs.s3a.bucket.bucket.session.token"] == "t"
     assert for_a_while["fs.s3a.bucket.bucket.aws.credentials.provider"].endswith("TemporaryAWSCredentialsProvider")
 
 
 def test_the_path_of_an_object() -> None:
-    assert s3a.path_of(StorePlace("s3://bucket/a lake"), "repo/data/x") == "s3a://bucket/a lake/repo/data/x"
-    assert s3a.path_of(StorePlace("s3://bucket"), "repo/data/x") == "s3a://bucket/repo/data/x"
+    assert s3a.path_of(StoreLocation("s3://bucket/a lake"), "repo/data/x") == "s3a://bucket/a lake/repo/data/x"
+    assert s3a.path_of(StoreLocation("s3://bucket"), "repo/data/x") == "s3a://bucket/repo/data/x"
 
 
 def test_the_package_is_of_the_hadoop_that_is_here() -> None:
@@ -192,8 +192,8 @@ def test_objects_of_a_bucket_are_read_where_they_lie(tmp_path: Path) -> None:
 
 
 def _bucket(store: Store) -> Bucket:
-    place = StorePlace("s3://bucket/lake")
-    return Bucket(place, BucketCheck(place, store, Verified(store.url, SystemClock())))
+    place = StoreLocation("s3://bucket/lake")
+    return Bucket(place, BucketCheck(place, store, VerifiedFiles(store.url, SystemClock())))
 
 
 @pytest.mark.parametrize(
@@ -212,9 +212,9 @@ def test_what_a_cluster_reaches(lake: str, folders: list[str], made: list[str], 
     work = Workplace()
     work.folders = made
     cluster = SparkPlace("spark://h:1")
-    check_reach(files, work, SparkPlace(), StorePlace(lake))
+    check_reach(files, work, SparkPlace(), StoreLocation(lake))
     if reaches:
-        check_reach(files, work, cluster, StorePlace(lake))
+        check_reach(files, work, cluster, StoreLocation(lake))
         return
     with pytest.raises(Refused, match="Spark on spark://h:1 cannot read"):
-        check_reach(files, work, cluster, StorePlace(lake))
+        check_reach(files, work, cluster, StoreLocation(lake))

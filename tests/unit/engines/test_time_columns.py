@@ -28,8 +28,8 @@ from lochan.pools import times
 from lochan.pools.merge import RowMerge
 from lochan.pools.objects import entries
 from lochan.pools.settings import parse
-from lochan.tree.strategy import Strategy
-from lochan.versioning.branching import create_branch
+from lochan.tree.merge import Strategy
+from lochan.versioning.branches import create_branch
 from tests.run import run
 from tests.unit.engines.lake import ANN, QueryLake, query_lake
 from tests.unit.engines.time_layouts import earlier_version

@@ -16,7 +16,7 @@ from lochan.ids import Ids
 from lochan.pools.commit_objects import delete_objects, replace_objects
 from lochan.pools.upkeep import Rule, Upkeep
 from lochan.server.maintenance import keep_compacting
-from lochan.versioning.branching import create_branch
+from lochan.versioning.branches import create_branch
 from tests.run import run
 from tests.unit.engines.lake import ANN, QueryLake, query_lake
 

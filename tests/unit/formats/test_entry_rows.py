@@ -7,15 +7,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lochan.formats import folder_names
-from lochan.formats.entry_table import Rows
+from lochan.formats import entry_table
+from lochan.formats.entry_table import EntryRows
 
 # Few letters, so that paths name folders of others in their middle.
 PATHS = st.lists(st.text("ab/é", min_size=1, max_size=7), min_size=1, max_size=40, unique=True)
 
 
-def rows_of(paths: list[str]) -> Rows:
-    return Rows(pa.record_batch([pa.array(sorted(paths, key=str.encode))], ["path"]))
+def rows_of(paths: list[str]) -> EntryRows:
+    return EntryRows(pa.record_batch([pa.array(sorted(paths, key=str.encode))], ["path"]))
 
 
 @pytest.mark.thorough
@@ -41,7 +41,7 @@ def test_folders_are_those_of_the_paths(
     stop: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(folder_names, "NAMES_MAX", remembered)
+    monkeypatch.setattr(entry_table, "NAMES_MAX", remembered)
     rows, mark = rows_of(paths), delimiter.encode()
     keys = [rows.path(row) for row in range(rows.count)]
 

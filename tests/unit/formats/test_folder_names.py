@@ -2,8 +2,8 @@
 
 import pytest
 
-from lochan.formats import folder_names
-from lochan.formats.folder_names import FolderNames
+from lochan.formats import entry_table
+from lochan.formats.entry_table import FolderNames
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def test_what_is_read(
 
 
 def test_the_older_half_goes_where_there_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(folder_names, "NAMES_MAX", 4)
+    monkeypatch.setattr(entry_table, "NAMES_MAX", 4)
     stretch = FolderNames(0)
     for number in range(7):
         stretch.add(f"{number}/", 10 * (number + 1))

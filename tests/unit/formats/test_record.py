@@ -6,9 +6,9 @@ from lochan.formats import events, frame, lake_file
 from lochan.formats import record as records
 from lochan.formats.events import Vocabulary
 from lochan.formats.lake_events import RepositoryCreated, RepositoryDeleted
-from lochan.formats.record import GENESIS, Actor, Change, Entry, Record
+from lochan.formats.record import GENESIS, Actor, Record, RecordChange, RecordEntry
 
-ENTRY = Entry(Actor("ann", "cli/1", "host"), "", b"", (events.change(RepositoryDeleted("id")),))
+ENTRY = RecordEntry(Actor("ann", "cli/1", "host"), "", b"", (events.change(RepositoryDeleted("id")),))
 RECORD = Record(1, b"p" * 16, "writer", 1_700_000_000_000_000, "_lake", GENESIS, (ENTRY,))
 
 
@@ -44,11 +44,11 @@ def test_a_sound_frame_round_nonsense_is_corrupt() -> None:
 def test_events_that_are_too_new_are_refused() -> None:
     known = Vocabulary((RepositoryCreated, RepositoryDeleted))
     payload = msgspec.Raw(msgspec.msgpack.encode({"id": "x"}))
-    assert known.decode(Change("repository-deleted", 1, payload), "_lake", 5) == RepositoryDeleted("x")
+    assert known.decode(RecordChange("repository-deleted", 1, payload), "_lake", 5) == RepositoryDeleted("x")
     with pytest.raises(FutureFormat, match=r"record 5 of _lake holds event repository-deleted version 2; .*version 1"):
-        known.decode(Change("repository-deleted", 2, payload), "_lake", 5)
+        known.decode(RecordChange("repository-deleted", 2, payload), "_lake", 5)
     with pytest.raises(FutureFormat, match=r"record 5 of _lake holds event wormhole-opened .*no event of that type"):
-        known.decode(Change("wormhole-opened", 1, payload), "_lake", 5)
+        known.decode(RecordChange("wormhole-opened", 1, payload), "_lake", 5)
 
 
 def test_lake_json_is_read_back_and_a_newer_one_refused() -> None:

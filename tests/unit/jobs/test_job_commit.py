@@ -10,8 +10,8 @@ from lochan.formats.commit import Commit
 from lochan.jobs import job_commit as landing
 from lochan.jobs.job_commit import BatchName, found_again, landed_before
 from lochan.jobs.messages import TaskMessage
-from lochan.versioning.branching import create_branch
-from lochan.versioning.moving import Said, merge
+from lochan.versioning.branches import create_branch
+from lochan.versioning.head_moves import CommitMessage, merge
 from tests.run import run
 from tests.unit.engines.lake import ANN
 from tests.unit.jobs.place import JobPool, job_pool
@@ -153,7 +153,7 @@ def test_in_place_of_all_that_is_there(tmp_path: Path) -> None:
         async with job_pool(tmp_path) as pool:
             await pool.lake.load("logs", [{"k": 1}, {"k": 2}])
             before = await pool.head()
-            await pool.land(await pool.write([{"k": 9}]), replace=True, said=Said("all new"))
+            await pool.land(await pool.write([{"k": 9}]), replace=True, said=CommitMessage("all new"))
             assert await keys(pool) == [9]
             commit = (await pool.repository.resolve("main")).commit
             assert (commit.parents, commit.message) == ((before,), "all new")

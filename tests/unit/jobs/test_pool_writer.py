@@ -21,7 +21,7 @@ from lochan.jobs.messages import TaskFailed, TaskMessage, error_of, together
 from lochan.jobs.pool_writer import joined, write_lines, write_rows
 from lochan.jobs.target import pool_target
 from lochan.pools.facts import from_metadata
-from lochan.store.place import StorePlace
+from lochan.store.location import StoreLocation
 from lochan.versioning.state.collection import mint_of
 from tests.run import run
 from tests.unit.engines.lake import ANN, query_lake
@@ -156,7 +156,7 @@ def test_what_no_task_could_do_is_said_before(tmp_path: Path) -> None:
 
     run(play())
     with pytest.raises(Refused, match="in one process alone"):
-        StorePlace("memory://").for_others()
+        StoreLocation("memory://").for_others()
 
 
 def test_an_executor_without_the_folder_says_so(tmp_path: Path) -> None:
@@ -176,7 +176,7 @@ def test_an_executor_without_the_folder_says_so(tmp_path: Path) -> None:
 def test_secrets_are_sent_and_never_shown(tmp_path: Path) -> None:
     credentials = tmp_path / "credentials"
     credentials.write_text("[lab]\naws_access_key_id = ID\naws_secret_access_key = HIDDEN\n")
-    place = StorePlace("s3://bucket/lake", {"profile": "lab", "credentials_file": str(credentials), "region": "eu"})
+    place = StoreLocation("s3://bucket/lake", {"profile": "lab", "credentials_file": str(credentials), "region": "eu"})
     sent = place.for_others()
     assert sent.options == {"region": "eu", "access_key_id": "ID", "secret_access_key": "HIDDEN"}
     assert "HIDDEN" not in repr(sent)

@@ -18,7 +18,7 @@ from lochan.ids import Ids
 from lochan.jobs import record
 from lochan.jobs.job_list import LOST_S, job, jobs
 from lochan.jobs.record import JobReporter, recorded
-from lochan.store.counting import CountingStore, Counts
+from lochan.store.counts import CountingStore, RequestCounts
 from lochan.store.local import LocalStore
 from lochan.store.protocol import Store
 from tests.run import run
@@ -58,7 +58,7 @@ def test_a_job_from_its_start_to_its_end(place: Place) -> None:
 
 def test_what_is_put_to_the_store_is_counted(place: Place) -> None:
     """Here, where the store counts it, and by tasks, as they say; but for the last word of the record itself."""
-    store = CountingStore(place.store, Counts())
+    store = CountingStore(place.store, RequestCounts())
     run(store.put("before", bytes(50)))
     place.store = store
     with recorded(place, "load", "logs@main", actor=ANN) as job_run:

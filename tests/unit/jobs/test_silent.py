@@ -15,7 +15,7 @@ from lochan.jobs import record as records
 from lochan.jobs.job_commit import LandResult
 from lochan.jobs.job_list import LOST_S, SILENT_S, jobs
 from lochan.jobs.record import add_silent_batch, begin_silent, end_silent
-from lochan.store.counting import CountingStore, Counts
+from lochan.store.counts import CountingStore, RequestCounts
 from lochan.store.local import LocalStore
 from tests.run import run
 
@@ -27,7 +27,7 @@ class Place:
     """As each process of a job opens it."""
 
     def __init__(self, folder: Path) -> None:
-        self.store = CountingStore(LocalStore(str(folder), create=True), Counts())
+        self.store = CountingStore(LocalStore(str(folder), create=True), RequestCounts())
         self.clock = SystemClock()
         self.ids = Ids()
 

@@ -12,18 +12,17 @@ from typing import NamedTuple
 import pytest
 
 from lochan.formats.record import Actor
-from lochan.formats.refs_events import Staged, TagCreated, TagDeleted
-from lochan.formats.repository_events import RepositoryOpened
+from lochan.formats.repository_events import RepositoryOpened, Staged, TagCreated, TagDeleted
 from lochan.ids import Ids
-from lochan.journal.group import Request
+from lochan.journal.group import AppendRequest
 from lochan.journal.journal import CHECKPOINT_EVERY, Journal, Settings
 from lochan.journal.slots import GROUP, ObjectSlots
 from lochan.journal.state import Schema
 from lochan.lake import LAKE_JOURNAL, Lake
-from lochan.store.counting import CountingStore, Counts
+from lochan.store.counts import CountingStore, RequestCounts
 from lochan.store.local import LocalStore
 from lochan.store.memory import MemoryStore
-from lochan.versioning.refs import Refs
+from lochan.versioning.state.refs import Refs
 from tests.run import run
 from tests.unit.versioning.story import FIRST
 
@@ -75,11 +74,11 @@ async def open_journal(store: MemoryStore, clock: Clock, *, aged: bool, group: i
 async def append(journal: Journal, number: int) -> None:
     """A record with something that goes again: the state stays as large as it is, the history grows."""
     name = f"tag-{number}"
-    await journal.submit(Request(ANN, lambda state: [TagCreated(name, FIRST.id), TagDeleted(name)]))
+    await journal.submit(AppendRequest(ANN, lambda state: [TagCreated(name, FIRST.id), TagDeleted(name)]))
 
 
 async def steady(journal: Journal, clock: Clock, count: int, pause_s: float) -> AsyncIterator[int]:
-    await journal.submit(Request(ANN, lambda state: [RepositoryOpened("files", "main", FIRST)]))
+    await journal.submit(AppendRequest(ANN, lambda state: [RepositoryOpened("files", "main", FIRST)]))
     for number in range(count):
         clock.now += pause_s
         await append(journal, number)
@@ -152,7 +151,7 @@ def test_a_cold_start_after_trimming_reads_one_checkpoint_and_what_came_since() 
         journal = await open_journal(store, clock, aged=False)
         async for _ in steady(journal, clock, 1_500, 1.0):
             pass
-        counts = Counts()
+        counts = RequestCounts()
         cold = await open_journal(CountingStore(store, counts), clock, aged=False)  # type: ignore[arg-type]
         assert (await cold.fresh()).checkpoint() == journal.tail.state.checkpoint()
         since = 1_501 % CHECKPOINT_EVERY
@@ -210,7 +209,7 @@ def test_commands_that_append_one_record_each_trim_too(tmp_path: Path) -> None:
         for number in range(2 * GROUP + 20):
             lake = await Lake.open(LocalStore(str(tmp_path)))
             journal = await lake.journal(id)
-            await journal.submit(Request(ANN, _stage(number)))
+            await journal.submit(AppendRequest(ANN, _stage(number)))
             await journal.close()
             await lake.close()
         slots = [path for path in (tmp_path / id / "journal").iterdir() if path.name.isdigit()]
@@ -228,14 +227,14 @@ def test_what_nobody_trimmed_is_trimmed_for_the_whole_lake() -> None:
     """As a server and `lochan manage` do it; and where there is nothing to do, nothing is folded."""
 
     async def play() -> None:
-        clock, counts = Clock(), Counts()
+        clock, counts = Clock(), RequestCounts()
         store = MemoryStore(clock=clock)
         lake = await Lake.create(CountingStore(store, counts), clock=clock)
         await lake.create_repository("demo-repo", actor=ANN)
         journal = await lake.journal((await lake.repository("demo-repo")).id)
         journal._settings = Settings("test", checkpoint_every=10_000)
         for number in range(GROUP + 5):
-            await journal.submit(Request(ANN, _stage(number)))
+            await journal.submit(AppendRequest(ANN, _stage(number)))
         await journal.checkpoint()
         first = [(each.name, *each.trimmed, each.error) async for each in lake.trim()]
         clock.now += 2 * DAY

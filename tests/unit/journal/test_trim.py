@@ -1,19 +1,19 @@
 """Which checkpoints nobody needs any more."""
 
-from lochan.journal.checkpoints import Found
+from lochan.journal.checkpoints import FoundCheckpoint
 from lochan.journal.trim import superfluous
 
 HOUR = 3_600.0
 
 
 def test_on_a_disk_the_newest_four_stay() -> None:
-    assert superfluous([Found(n, 0.0) for n in range(1, 8)], None) == [1, 2, 3]
-    assert superfluous([Found(1, 0.0)], None) == []
+    assert superfluous([FoundCheckpoint(n, 0.0) for n in range(1, 8)], None) == [1, 2, 3]
+    assert superfluous([FoundCheckpoint(1, 0.0)], None) == []
 
 
 def test_in_a_bucket_one_an_hour_stays_for_two_days() -> None:
     """Or, under steady writing, none past a group would ever be a day old, and no slot could go."""
-    every_ten_minutes = [Found(n, n * HOUR / 6) for n in range(72 * 6)]
+    every_ten_minutes = [FoundCheckpoint(n, n * HOUR / 6) for n in range(72 * 6)]
     now = 72 * HOUR
     dropped = set(superfluous(every_ten_minutes, now))
     kept = [found for found in every_ten_minutes if found.number not in dropped]

@@ -4,13 +4,13 @@ import asyncio
 
 import pytest
 
-from lochan.journal.turns import Turns
+from lochan.journal.tail import SharedProbe
 from tests.run import run
 
 
 def test_those_who_wait_share_the_next_one() -> None:
     async def play() -> list[int]:
-        turns = Turns()
+        turns = SharedProbe()
         begun: list[int] = []
 
         async def probe() -> None:
@@ -27,7 +27,7 @@ def test_those_who_wait_share_the_next_one() -> None:
 
 def test_a_failed_probe_serves_nobody() -> None:
     async def play() -> tuple[int, list[object]]:
-        turns, begun = Turns(), 0
+        turns, begun = SharedProbe(), 0
 
         async def probe() -> None:
             nonlocal begun
@@ -51,4 +51,4 @@ def test_alone_it_needs_no_event_loop() -> None:
     async def nothing() -> None: ...
 
     with pytest.raises(StopIteration):
-        Turns().share(nothing).send(None)
+        SharedProbe().share(nothing).send(None)

@@ -16,9 +16,9 @@ from lochan.pools.object_upload import ObjectWriter
 from lochan.pools.objects import object_id
 from lochan.pools.shape import Object
 from lochan.store.memory import MemoryStore
-from lochan.versioning import moving
-from lochan.versioning.branching import create_branch
-from lochan.versioning.moving import Said
+from lochan.versioning import head_moves
+from lochan.versioning.branches import create_branch
+from lochan.versioning.head_moves import CommitMessage
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.rebase import rebase
 
@@ -46,7 +46,7 @@ class Pool:
     async def load(self, branch: str, *objects: str) -> list[str]:
         """One commit with these objects, each with the rows of a text. Returns their ids."""
         entries = [await self.write(rows.split()) for rows in objects]
-        await add_objects(self.repository, branch, entries, Said(f"load {' '.join(objects)}"), actor=ANN)
+        await add_objects(self.repository, branch, entries, CommitMessage(f"load {' '.join(objects)}"), actor=ANN)
         return [object_id(entry.path) for entry in entries]
 
     async def compact(self, branch: str, *ids: str) -> str:
@@ -68,13 +68,13 @@ class Pool:
         await replace_objects(self.repository, branch, swap, actor=ANN, why="delete")
 
     async def merge(self, source: str, branch: str = "main", **how: Any) -> str:
-        return await moving.merge(self.repository, source, branch, actor=ANN, **how)
+        return await head_moves.merge(self.repository, source, branch, actor=ANN, **how)
 
     async def pick(self, ref: str, branch: str = "main") -> str:
-        return await moving.cherry_pick(self.repository, branch, ref, actor=ANN)
+        return await head_moves.cherry_pick(self.repository, branch, ref, actor=ANN)
 
     async def revert(self, ref: str, branch: str = "main") -> str:
-        return await moving.revert(self.repository, branch, ref, actor=ANN)
+        return await head_moves.revert(self.repository, branch, ref, actor=ANN)
 
     async def rebase(self, branch: str, onto: str = "main") -> str:
         return (await rebase(self.repository, branch, onto, actor=ANN)).head

@@ -11,16 +11,14 @@ from lochan.formats.commit import Commit
 from lochan.formats.events import Event
 from lochan.formats.lake_events import RepositoryCreated, RepositoryDeleted, RepositoryRenamed
 from lochan.formats.pool_settings import PoolKey, PoolSettings
-from lochan.formats.refs_events import Moved, RunsStaged, Sealed, Staged
-from lochan.formats.repository_events import RepositoryOpened
-from lochan.formats.stash_events import Stashed
+from lochan.formats.repository_events import Moved, RepositoryOpened, RunsStaged, Sealed, Staged, Stashed
 from lochan.formats.upload_events import UploadOpened
 from lochan.formats.workspace_events import WorkspaceOpened
-from lochan.journal.state import At
+from lochan.journal.state import EventPosition
 from lochan.lake import Lake
 from lochan.store.memory import MemoryStore
-from lochan.versioning.refs import Refs
 from lochan.versioning.repositories import Repositories
+from lochan.versioning.state.refs import Refs
 from tests.run import run
 from tests.unit.pools.place import ANN
 from tests.unit.versioning.story import FIRST, after, entry
@@ -36,7 +34,7 @@ class PoolStory:
 
     def tell(self, event: Event) -> int:
         self.number += 1
-        self.refs.apply(event, At(self.number, 0, "ann"))
+        self.refs.apply(event, EventPosition(self.number, 0, "ann"))
         return self.number
 
     def move(self, to: Commit, why: str, mint: int = 0, closes: tuple[str, ...] = ()) -> Moved:
@@ -47,7 +45,7 @@ class PoolStory:
 def folded(*events: Event) -> Repositories:
     part = Repositories()
     for number, event in enumerate(events, start=1):
-        part.apply(event, At(number, number, "ann"))  # type: ignore[arg-type]
+        part.apply(event, EventPosition(number, number, "ann"))  # type: ignore[arg-type]
     return part
 
 
@@ -66,7 +64,7 @@ def test_settings_are_kept_in_checkpoints_and_by_a_new_name() -> None:
     for each in (part, again(part)):
         assert each.get("events").pool == SETTINGS
         assert each.find("logs") is None
-        each.apply(RepositoryDeleted("id1"), At(9, 9, "ann"))
+        each.apply(RepositoryDeleted("id1"), EventPosition(9, 9, "ann"))
         assert each.all() == []
 
 
@@ -82,7 +80,7 @@ def test_an_event_from_before_there_were_pools_is_read() -> None:
 def test_a_name_is_given_once(event: RepositoryRenamed, kind: type[Exception]) -> None:
     part = folded(MADE, RepositoryCreated("id2", "taken", "files", "main"))
     with pytest.raises(kind):
-        part.apply(event, At(3, 3, "ann"))
+        part.apply(event, EventPosition(3, 3, "ann"))
 
 
 def test_two_rename_at_once_and_one_is_told_that_the_name_is_gone() -> None:
@@ -124,7 +122,7 @@ def test_nothing_is_staged_on_a_pool(event: Event) -> None:
     kept = Refs()
     kept.load(msgspec.Raw(msgspec.msgpack.encode(story.refs.dump())))
     with pytest.raises(Refused, match="a pool holds rows"):
-        kept.apply(event, At(9, 0, "ann"))
+        kept.apply(event, EventPosition(9, 0, "ann"))
 
 
 def test_commits_that_brought_objects_in_are_remembered() -> None:

@@ -6,12 +6,13 @@ import pytest
 
 from lochan.errors import Ambiguous, ConcurrentCommit, Gone, Invalid, NotFound, NothingToDo, Refused
 from lochan.formats.collection_events import Opened, PlanEnded, Planned
-from lochan.formats.refs_events import Staged
+from lochan.formats.repository_events import Staged
 from lochan.pools.commit_objects import Swap, add_objects, change_objects, replace_objects
 from lochan.pools.objects import object_id
 from lochan.tree.tree import Tree
-from lochan.versioning.guarding import protect
-from lochan.versioning.moving import On, Said
+from lochan.versioning.branch_protection import protect
+from lochan.versioning.head_moves import CommitMessage
+from lochan.versioning.history_join import MoveBase
 from tests.run import run
 from tests.unit.pools.place import ANN, Pool, once, pool
 
@@ -26,7 +27,9 @@ def test_a_load_is_one_commit_that_says_what_it_was_told() -> None:
     async def play() -> None:
         logs = await pool()
         entries = [await logs.write("ab"), await logs.write("c")]
-        head = await add_objects(logs.repository, "main", entries, Said("new", {"run": "1"}, "bob", 7), actor=ANN)
+        head = await add_objects(
+            logs.repository, "main", entries, CommitMessage("new", {"run": "1"}, "bob", 7), actor=ANN
+        )
         commit = (await logs.repository.resolve("main")).commit
         assert (await logs.head(), commit.message, commit.author, commit.date) == (head, "new", "bob", 7)
         assert commit.metadata == {"run": "1"}
@@ -44,7 +47,7 @@ def test_a_protected_branch_takes_no_loads_and_no_deletes() -> None:
         await add_objects(logs.repository, "main", entries, actor=ANN)
         await protect(logs.repository, "main", actor=ANN)
 
-        async def decide(on: On, tree: Tree) -> Swap:
+        async def decide(on: MoveBase, tree: Tree) -> Swap:
             return Swap(entries, [])
 
         for why in ("load", "delete"):
@@ -89,7 +92,7 @@ def test_what_depends_on_rows_is_decided_anew_after_a_lost_race() -> None:
         await logs.load("main", "a b")
         tries = 0
 
-        async def without_b(on: On, tree: Tree) -> Swap:
+        async def without_b(on: MoveBase, tree: Tree) -> Swap:
             nonlocal tries
             tries += 1
             if tries == 1:
@@ -129,7 +132,7 @@ def test_a_change_that_changes_nothing_is_none() -> None:
         logs = await pool()
         await logs.load("main", "a")
 
-        async def nothing(on: On, tree: Tree) -> Swap:
+        async def nothing(on: MoveBase, tree: Tree) -> Swap:
             return Swap()
 
         with pytest.raises(NothingToDo):

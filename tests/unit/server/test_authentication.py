@@ -17,7 +17,7 @@ from lochan.server.gateway.request import S3Request
 from lochan.server.gateway.wire.authenticate import claimed
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.settings import ClientLimits
-from lochan.store.counting import CountingStore, Counts
+from lochan.store.counts import CountingStore, RequestCounts
 from lochan.store.memory import MemoryStore
 from tests.run import run
 from tests.unit.access.hand_clock import Machine, Time
@@ -31,7 +31,7 @@ class Servers:
     """An administrator's process and a server's, on a store where a probe is trusted for a second."""
 
     async def begin(self) -> "Servers":
-        store, self.counts, self.time = MemoryStore(), Counts(), Time()
+        store, self.counts, self.time = MemoryStore(), RequestCounts(), Time()
         self.clock = Machine(self.time)
         self.admin = (await Lake.create(store, clock=self.clock)).open_access()
         self.server = (await Lake.open(CountingStore(store, self.counts), clock=self.clock)).open_access()

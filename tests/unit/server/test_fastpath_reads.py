@@ -14,10 +14,10 @@ from lochan.access.users import create_user
 from lochan.lake import Lake
 from lochan.store.local import LocalStore
 from lochan.versioning import objects
-from lochan.versioning.branching import delete_branch
-from lochan.versioning.commit import Wish, commit
-from lochan.versioning.workspaces import writing
-from lochan.versioning.workspaces.opening import open_workspace
+from lochan.versioning.branches import delete_branch
+from lochan.versioning.commit import CommitRequest, commit
+from lochan.versioning.workspaces import write
+from lochan.versioning.workspaces.registry import open_workspace
 from tests.run import run
 from tests.unit.server.gateway_place import ACTOR, Answer, Asked, signed
 from tests.unit.server.two_ways import People, World, chunks, opened
@@ -118,7 +118,7 @@ async def _what_others_change(folder: Path) -> None:
         assert (await get(reader, "main/small")).body == b"body of small"
     await objects.put(repository, "main", "small", chunks(b"another"), actor=ACTOR)
     assert (await get(reader, "main/small")).body == b"another"
-    await commit(repository, "main", Wish("all"), actor=ACTOR)
+    await commit(repository, "main", CommitRequest("all"), actor=ACTOR)
     assert (await get(reader, "main/small")).body == b"another"
     await objects.delete(repository, "main", ["small"], actor=ACTOR)
     assert (await get(reader, "main/small")).status == 404
@@ -199,11 +199,11 @@ async def _lists(folder: Path) -> None:
     assert {200, 400, 403} == set(before)
     assert await both_say() == before
     await objects.put(repository, "main", "one more", chunks(b"x"), actor=ACTOR)
-    await writing.put(repository, workspace.id, "in the workspace", chunks(b"x"), actor=ACTOR)
+    await write.put(repository, workspace.id, "in the workspace", chunks(b"x"), actor=ACTOR)
     listed = await world.both(signed(world.people.admin, "GET", "/bucket", queries[0]))
     assert b"<Key>main/one more</Key>" in listed.body
     assert await both_say() == before
-    await commit(repository, "main", Wish("one more"), actor=ACTOR)
+    await commit(repository, "main", CommitRequest("one more"), actor=ACTOR)
     assert await both_say() == before
 
 

@@ -20,8 +20,8 @@ from lochan.formats.pool_settings import PoolSettings
 from lochan.lake import Lake
 from lochan.store.local import LocalStore
 from lochan.versioning.bodies.body import PACKED_BYTES_MAX
-from lochan.versioning.branching import create_branch, delete_branch
-from lochan.versioning.guarding import protect, set_read_only, unprotect
+from lochan.versioning.branch_protection import protect, set_read_only, unprotect
+from lochan.versioning.branches import create_branch, delete_branch
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.resolve import resolve
 from tests.run import run

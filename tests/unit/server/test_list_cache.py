@@ -7,8 +7,8 @@ from lochan.access.rights import Rights
 from lochan.formats.entry import Entry
 from lochan.server.gateway.list_cache import BYTES_MAX, ListCache
 from lochan.staging.layers import EMPTY, Layers
-from lochan.versioning.resolve import Resolved
-from lochan.versioning.state.branch import Branch
+from lochan.versioning.resolve import ResolvedRef
+from lochan.versioning.state.branch import BranchState
 
 HERE, THERE = cast("Any", object()), cast("Any", object())  # repositories
 CHANGED = EMPTY.put(Entry("a", (), 0, "", "", 0))
@@ -21,18 +21,18 @@ class Asked:
     user: str = "ada"
 
 
-def at(commit: str = "c1", layers: Layers = EMPTY, **told: Any) -> Resolved:
-    return Resolved(commit, cast("Any", None), Branch("main", 1, commit, layers), **told)
+def at(commit: str = "c1", layers: Layers = EMPTY, **told: Any) -> ResolvedRef:
+    return ResolvedRef(commit, cast("Any", None), BranchState("main", 1, commit, layers), **told)
 
 
 def find(
-    pages: ListCache, asked: Asked, resolved: Resolved, repository: Any = HERE, rights: Rights | None = None
+    pages: ListCache, asked: Asked, resolved: ResolvedRef, repository: Any = HERE, rights: Rights | None = None
 ) -> bytes | None:
     return pages.find(repository, resolved, cast("Any", asked), rights)
 
 
 def keep(
-    pages: ListCache, asked: Asked, resolved: Resolved, body: bytes = b"page", rights: Rights | None = None
+    pages: ListCache, asked: Asked, resolved: ResolvedRef, body: bytes = b"page", rights: Rights | None = None
 ) -> None:
     pages.keep(HERE, resolved, cast("Any", asked), body, rights)
 

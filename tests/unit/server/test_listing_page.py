@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from lochan.access.rights import Rights, VisibleObjects
 from lochan.access.state import AccessPolicy
-from lochan.formats.access_events import Statement
 from lochan.formats.entry_table import entries_of
+from lochan.formats.lake_events import Statement
 from lochan.formats.record import Actor
 from lochan.lake import Lake
 from lochan.server.gateway import listing_page as visible_page

@@ -7,7 +7,7 @@ from lochan.formats.record import Actor
 from lochan.lake import Lake
 from lochan.server.maintenance import DAY, expire
 from lochan.store.memory import MemoryStore
-from lochan.versioning.uploads import Wanted, complete, open_upload, put_part, uploads
+from lochan.versioning.uploads import PartRequest, complete, open_upload, put_part, uploads
 from tests.run import run
 
 ANN = Actor("ann", "test", "here")
@@ -47,7 +47,7 @@ def test_old_uploads_are_aborted_in_every_repository() -> None:
             [left] = await uploads(repository)
             assert left.id == ids[name][1]
             part = await put_part(repository, left.id, 1, once(b"x"), actor=ANN)
-            assert (await complete(repository, left.id, [Wanted(1, part.etag)], actor=ANN)).size == 1
+            assert (await complete(repository, left.id, [PartRequest(1, part.etag)], actor=ANN)).size == 1
             await repository.close()
         await lake.close()
 

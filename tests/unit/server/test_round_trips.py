@@ -6,9 +6,9 @@ from lochan.access.keys import Credentials
 from lochan.access.users import ensure_admin
 from lochan.lake import Lake
 from lochan.server.settings import S3Settings
-from lochan.store.counting import CountingStore, Counts
+from lochan.store.counts import CountingStore, RequestCounts
 from lochan.store.memory import MemoryStore
-from lochan.versioning.branching import create_branch, delete_branch
+from lochan.versioning.branches import create_branch, delete_branch
 from tests.run import run
 from tests.unit.server.gateway_place import ACTOR, Place, signed
 
@@ -17,7 +17,7 @@ class Far:
     """A served lake on a store whose requests are counted, and another process on it."""
 
     async def begin(self) -> "Far":
-        store, self.counts = MemoryStore(), Counts()
+        store, self.counts = MemoryStore(), RequestCounts()
         self.other = await Lake.create(store)
         made = await ensure_admin(self.other.open_access(), actor=ACTOR)
         assert made is not None

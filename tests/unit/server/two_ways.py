@@ -13,8 +13,8 @@ from lochan.lake import Lake
 from lochan.server.settings import S3Settings
 from lochan.store.local import LocalStore
 from lochan.versioning import objects
-from lochan.versioning.branching import create_branch, create_tag
-from lochan.versioning.commit import Wish, commit
+from lochan.versioning.branches import create_branch, create_tag
+from lochan.versioning.commit import CommitRequest, commit
 from tests.unit.access.place import allow, deny
 from tests.unit.server.gateway_place import ACTOR, Answer, Asked, Place
 
@@ -82,7 +82,7 @@ async def _fill(lake: Lake) -> None:
     _, mint = await repository.refs()
     summed = await repository.bodies.write("sum", chunks(b"body of sum"), mint=mint, checksums={"CRC32": None})
     await objects.put_many(repository, "main", [summed], actor=ACTOR)
-    await commit(repository, "main", Wish("first"), actor=ACTOR)
+    await commit(repository, "main", CommitRequest("first"), actor=ACTOR)
     await create_branch(repository, "other", "main", actor=ACTOR)
     await create_tag(repository, "v1", "main", actor=ACTOR)
     await objects.put(repository, "main", "staged", chunks(b"body of staged"), actor=ACTOR)

@@ -13,7 +13,7 @@ from lochan.spark import lakes
 from lochan.spark.frame_origin import Origin
 from lochan.spark.job import Replace, begin
 from lochan.spark.lakes import LakePlace, found_lake, on_lake
-from lochan.versioning.moving import Said
+from lochan.versioning.head_moves import CommitMessage
 from lochan.versioning.uri import prefix_uri
 from tests.run import run
 from tests.unit.engines.lake import ANN, QueryLake, query_lake
@@ -42,14 +42,14 @@ def asked(place: LakePlace, text: str) -> list[Any]:
 def test_what_is_landed_twice_is_there_once(place: LakePlace, uri: str, table: str, replace: bool) -> None:
     """As after a commit whose answer was lost: by another process, with nothing but what the first had."""
     before = 1 if uri == "pool" and not replace else 0
-    job = pickle.loads(pickle.dumps(begin(place, prefix_uri(uri), Said("once"), replace=replace)))
+    job = pickle.loads(pickle.dumps(begin(place, prefix_uri(uri), CommitMessage("once"), replace=replace)))
     messages = [*job.write([BATCH]), *job.write([BATCH])]
     first = job.land(messages)
     again = pickle.loads(pickle.dumps(job)).land(messages)
     assert (first.rows, first.again) == (6, False)
     assert (again.commit, again.again) == (first.commit, True)
     assert asked(place, f"from {table} | count()") == [{"count": 6 + before}]
-    other = begin(place, prefix_uri(uri), Said(), replace=False)
+    other = begin(place, prefix_uri(uri), CommitMessage(), replace=False)
     assert not other.land(other.write([BATCH])).again
     assert asked(place, f"from {table} | count()") == [{"count": 9 + before}]
 
@@ -68,7 +68,7 @@ def origin(place: LakePlace, ref: str) -> Origin:
 
 
 def append(place: LakePlace, uri: str, message: str) -> None:
-    job = begin(place, prefix_uri(uri), Said(message))
+    job = begin(place, prefix_uri(uri), CommitMessage(message))
     job.land(job.write([BATCH]))
 
 
@@ -78,19 +78,22 @@ def test_an_overwrite_drops_nothing_that_came_since_its_rows_were_read(place: La
     """Before its tasks, or while they run: then its commit is what finds it."""
     append(place, uri, "first")
     read = origin(place, uri)
-    job = begin(place, prefix_uri(uri), Said(), replace=Replace([read]))
+    job = begin(place, prefix_uri(uri), CommitMessage(), replace=Replace([read]))
     messages = list(job.write([BATCH]))
     append(place, uri, "late news")
     count = asked(place, f"from {table} | count()")
-    for late in (lambda: job.land(messages), lambda: begin(place, prefix_uri(uri), Said(), replace=Replace([read]))):
+    for late in (
+        lambda: job.land(messages),
+        lambda: begin(place, prefix_uri(uri), CommitMessage(), replace=Replace([read])),
+    ):
         with pytest.raises(PreconditionFailed, match="would drop what came since: 'late news'") as refused:
             late()
         head = origin(place, uri).commit
         assert f"expect={head[:12]!r}" in refused.value.hint
     assert asked(place, f"from {table} | count()") == count
     with pytest.raises(PreconditionFailed, match="is not at"):
-        begin(place, prefix_uri(uri), Said(), replace=Replace([read], expect=read.commit))
-    named = begin(place, prefix_uri(uri), Said(), replace=Replace([read], expect=head[:12]))
+        begin(place, prefix_uri(uri), CommitMessage(), replace=Replace([read], expect=read.commit))
+    named = begin(place, prefix_uri(uri), CommitMessage(), replace=Replace([read], expect=head[:12]))
     landed = named.land(named.write([BATCH]))
     assert asked(place, f"from {table} | count()") == [{"count": 3}]
     assert named.land([]).commit == landed.commit  # again, though the head is its own commit now
@@ -99,10 +102,10 @@ def test_an_overwrite_drops_nothing_that_came_since_its_rows_were_read(place: La
 def test_an_overwrite_by_rows_of_elsewhere_replaces_all(place: LakePlace) -> None:
     read = origin(place, "files")
     append(place, "pool", "late news")
-    job = begin(place, prefix_uri("pool"), Said(), replace=Replace([read]))
+    job = begin(place, prefix_uri("pool"), CommitMessage(), replace=Replace([read]))
     job.land(job.write([BATCH]))
     assert asked(place, "from pool | count()") == [{"count": 3}]
-    back = begin(place, prefix_uri("pool"), Said(), replace=Replace([origin(place, "pool")]))
+    back = begin(place, prefix_uri("pool"), CommitMessage(), replace=Replace([origin(place, "pool")]))
     back.land(back.write([BATCH]))
 
 
@@ -111,7 +114,7 @@ def test_what_came_to_other_files_is_in_nobodys_way(place: LakePlace) -> None:
     append(place, "files@main/t/", "first")
     read = origin(place, "files")
     append(place, "files@main/other/", "elsewhere")
-    job = begin(place, prefix_uri("files@main/t/"), Said(), replace=Replace([read]))
+    job = begin(place, prefix_uri("files@main/t/"), CommitMessage(), replace=Replace([read]))
     append(place, "files@main/other/", "elsewhere")
     job.land(job.write([BATCH]))
     assert asked(place, "from files@main/t/* | count()") == [{"count": 3}]
@@ -119,7 +122,7 @@ def test_what_came_to_other_files_is_in_nobodys_way(place: LakePlace) -> None:
 
 
 def test_a_store_that_does_not_answer_is_asked_again(place: LakePlace, monkeypatch: pytest.MonkeyPatch) -> None:
-    job = begin(place, prefix_uri("pool"), Said(), replace=False)
+    job = begin(place, prefix_uri("pool"), CommitMessage(), replace=False)
     messages = list(job.write([BATCH]))
     real, tries = lakes.on_lake, 0
 
@@ -147,7 +150,7 @@ def test_what_cannot_be_written_to(place: LakePlace) -> None:
         ("files@nowhere/t/", NotFound),
     ):
         with pytest.raises(error):
-            begin(place, prefix_uri(uri), Said(), replace=False)
+            begin(place, prefix_uri(uri), CommitMessage(), replace=False)
 
     async def stage(lake: Any) -> None:
         from lochan.versioning.objects import put
@@ -159,7 +162,7 @@ def test_what_cannot_be_written_to(place: LakePlace) -> None:
 
     on_lake(place, stage)
     with pytest.raises(Dirty):
-        begin(place, prefix_uri("files@main/t/"), Said(), replace=False)
+        begin(place, prefix_uri("files@main/t/"), CommitMessage(), replace=False)
 
 
 def test_which_lake_is_meant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from lochan.formats.entry_table import as_batch, table_of
 from lochan.formats.run import RunRef, changes_table
 from lochan.ids import Ids
 from lochan.staging.runs import OpenRuns, Runs
-from lochan.store.counting import CountingStore, Counts
+from lochan.store.counts import CountingStore, RequestCounts
 from lochan.store.memory import MemoryStore
 
 
@@ -58,8 +58,8 @@ def table(*changes: Change) -> pa.Table:
     return changes_table(changes)
 
 
-def new_runs(open_bytes_max: int = 1 << 30) -> tuple[Runs, Counts]:
-    counts, numbers = Counts(), count(1)
+def new_runs(open_bytes_max: int = 1 << 30) -> tuple[Runs, RequestCounts]:
+    counts, numbers = RequestCounts(), count(1)
     ids = Ids(lambda size: next(numbers).to_bytes(size, "big"))
     store = CountingStore(MemoryStore(), counts)
     return Runs(store, "repo", FixedClock(), ids, held=OpenRuns(open_bytes_max)), counts

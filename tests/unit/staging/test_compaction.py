@@ -7,14 +7,14 @@ import pytest
 
 from lochan.formats.entry import Change
 from lochan.formats.run import changes_of, empty
-from lochan.staging.compaction import Compacted, Limits, Plan, compact, plan
+from lochan.staging.compaction import CompactionLimits, CompactionPlan, CompactionResult, compact, plan
 from lochan.staging.inline import Inline
 from lochan.staging.layers import EMPTY, Layers
 from lochan.staging.runs import Runs
 from tests.run import run
 from tests.unit.staging.fakes import entry, gone, new_runs, ref, table
 
-LIMITS = Limits(inline_count=3, inline_bytes=1 << 20, runs=2, ratio=4)
+LIMITS = CompactionLimits(inline_count=3, inline_bytes=1 << 20, runs=2, ratio=4)
 
 
 def puts(layers: Layers, count: int) -> Layers:
@@ -92,7 +92,7 @@ async def head_has(paths: pa.StringArray) -> npt.NDArray[np.bool_]:
     return np.array([path in HEAD for path in paths.to_pylist()], np.bool_)
 
 
-def changes_in(done: Compacted) -> pa.Table:
+def changes_in(done: CompactionResult) -> pa.Table:
     async def gathered() -> pa.Table:
         return pa.concat_tables([empty(), *[table async for table in done.changes()]])
 
@@ -106,7 +106,7 @@ def append(layers: Layers, runs: Runs, *changes: Change) -> Layers:
 def test_newest_wins() -> None:
     runs, _ = new_runs()
     layers = append(append(EMPTY, runs, entry("a", 1), entry("b", 1)), runs, entry("a", 2), gone("b")).put(gone("a"))
-    done = compact(Plan(layers.layers, 2), layers, runs)
+    done = compact(CompactionPlan(layers.layers, 2), layers, runs)
     assert changes_of(changes_in(done)) == [gone("a"), gone("b")]
     assert not done.dropped
 
@@ -116,7 +116,7 @@ def test_tombstones_go_where_nothing_lies_below() -> None:
     runs, _ = new_runs()
     layers = append(EMPTY, runs, entry("r"), gone("t")).seal(1)
     layers = layers.put(gone("h"), gone("r"), gone("t"), gone("x"), entry("y"))
-    done = compact(Plan(layers.layers[1:], 1), layers, runs, head_has)
+    done = compact(CompactionPlan(layers.layers[1:], 1), layers, runs, head_has)
     assert changes_of(changes_in(done)) == [gone("h"), gone("r"), gone("t"), entry("y")]
     assert done.dropped
 
@@ -124,14 +124,14 @@ def test_tombstones_go_where_nothing_lies_below() -> None:
 def test_without_the_head_every_tombstone_stays() -> None:
     runs, _ = new_runs()
     layers = EMPTY.put(gone("x"))
-    done = compact(Plan(layers.layers, 1), layers, runs)
+    done = compact(CompactionPlan(layers.layers, 1), layers, runs)
     assert changes_of(changes_in(done)) == [gone("x")] and not done.dropped
 
 
 def test_nothing_may_be_left() -> None:
     runs, _ = new_runs()
     layers = EMPTY.put(entry("x")).put(gone("x"))
-    done = compact(Plan(layers.layers, 1), layers, runs, head_has)
+    done = compact(CompactionPlan(layers.layers, 1), layers, runs, head_has)
     outputs = run(runs.write_cut(done.changes(), done.level, 1))
     assert done.dropped and outputs == ()
     assert layers.replace(done.inputs, outputs).empty
@@ -140,6 +140,6 @@ def test_nothing_may_be_left() -> None:
 def test_compacting_twice_is_compacting_once() -> None:
     runs, _ = new_runs()
     layers = append(EMPTY.put(entry("a"), gone("b")), runs, entry("c"))
-    chosen = Plan(layers.layers, 2)
+    chosen = CompactionPlan(layers.layers, 2)
     one, two = (compact(chosen, layers, runs, head_has) for _ in range(2))
     assert one.inputs == two.inputs and changes_in(one).equals(changes_in(two))

@@ -9,7 +9,7 @@ import pytest
 from lochan.errors import LochanError, NotFound, Refused
 from lochan.formats.entry import Change
 from lochan.staging.inline import Inline
-from lochan.staging.layers import EMPTY, Dumped, Inputs, Layers, inputs_of, load
+from lochan.staging.layers import EMPTY, DumpedLayers, Inputs, Layers, inputs_of, load
 from tests.unit.staging.fakes import entry, gone, ref
 
 
@@ -198,7 +198,7 @@ def test_a_compaction_is_refused_after_a_commit_took_its_inputs() -> None:
 # --- checkpoints ----------------------------------------------------------------------------------------------------
 def test_a_checkpoint_brings_back_the_same_layers() -> None:
     layers = BEFORE.put(gone("z"), entry("c", 2))
-    again = load(msgspec.msgpack.decode(msgspec.msgpack.encode(layers.dump()), type=Dumped))
+    again = load(msgspec.msgpack.decode(msgspec.msgpack.encode(layers.dump()), type=DumpedLayers))
     assert shape(again) == shape(layers)
     assert again.dump() == layers.dump()
     assert inline(again) == inline(layers)

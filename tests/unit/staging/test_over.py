@@ -8,21 +8,21 @@ import pytest
 from lochan.errors import Refused
 from lochan.formats.entry import Change, Entry
 from lochan.formats.entry_table import table_of
-from lochan.formats.over import Over
 from lochan.formats.range import RangeRef
-from lochan.staging import over
-from lochan.staging.compaction import Limits
-from lochan.staging.layers import EMPTY, Dumped, Inputs, Layers, inputs_of, load
+from lochan.formats.repository_events import CoveringTree
+from lochan.staging import covering_tree as over
+from lochan.staging.compaction import CompactionLimits
+from lochan.staging.layers import EMPTY, DumpedLayers, Inputs, Layers, inputs_of, load
 from lochan.staging.runs import Runs
 from lochan.staging.view import View
 from lochan.store.memory import MemoryStore
-from lochan.tree.cut import Cut
+from lochan.tree.cut import RangeCut
 from lochan.tree.tree import Tree
 from lochan.tree.trees import Trees
 from tests.run import run
 from tests.unit.staging.fakes import entry, gone, new_runs, ref, table
 
-LIMITS = Limits(tombstones=3)
+LIMITS = CompactionLimits(tombstones=3)
 BASE = "metaranges/base"
 
 
@@ -30,8 +30,8 @@ def buried(id: str, tombstones: int) -> Layers:
     return EMPTY.append(msgspec.structs.replace(ref(id), tombstones=tombstones))
 
 
-def made(*ids: str, base: str = BASE) -> Over:
-    return Over(base, ids, "tree", "metaranges/tree")
+def made(*ids: str, base: str = BASE) -> CoveringTree:
+    return CoveringTree(base, ids, "tree", "metaranges/tree")
 
 
 # --- when it is made -------------------------------------------------------------------------------------------------
@@ -110,7 +110,7 @@ def test_it_comes_with_a_compaction_or_alone() -> None:
 
 def test_a_checkpoint_from_before_there_was_such_a_tree() -> None:
     dumped = msgspec.msgpack.decode(msgspec.msgpack.encode(THREE.dump()))
-    old = msgspec.msgpack.decode(msgspec.msgpack.encode(dumped[:2]), type=Dumped)
+    old = msgspec.msgpack.decode(msgspec.msgpack.encode(dumped[:2]), type=DumpedLayers)
     assert load(old).dump() == THREE.dump()
 
 
@@ -118,7 +118,7 @@ def test_a_checkpoint_from_before_there_was_such_a_tree() -> None:
 class Branch:
     def __init__(self, *paths: str, size: int = 4) -> None:
         self.opened: list[RangeRef] = []
-        self.trees = Trees(MemoryStore(), "repo", cut=Cut(size, 2, 2 * size), width=1, seen=self._saw)
+        self.trees = Trees(MemoryStore(), "repo", cut=RangeCut(size, 2, 2 * size), width=1, seen=self._saw)
         self.runs: Runs = new_runs()[0]
         self.base: Tree = run(self.trees.build(table_of(map(entry, paths)), 1))
         self.layers = EMPTY
@@ -126,8 +126,8 @@ class Branch:
     def stage(self, *changes: Change) -> None:
         self.layers = self.layers.append(*run(self.runs.write_cut(table(*changes), 1, 1)))
 
-    def cover(self) -> Over:
-        chosen = over.plan(self.layers, self.base.ref.file, Limits(tombstones=0))
+    def cover(self) -> CoveringTree:
+        chosen = over.plan(self.layers, self.base.ref.file, CompactionLimits(tombstones=0))
         assert chosen is not None
         found = run(over.make(chosen, self.base, self.trees, self.runs, 2))
         self.layers = self.layers.covered(found)

@@ -78,7 +78,7 @@ def test_the_footer_alone_tells_what_is_in_it(changes: list[Change]) -> None:
     summary = run.head(end, "it")
     paths = sorted(change.path for change in changes)
     tombstones = sum(not isinstance(change, Entry) for change in changes)
-    assert summary.head == run.Head(run.VERSION, len(changes), tombstones, paths[0], paths[-1])
+    assert summary.head == run.RunHead(run.VERSION, len(changes), tombstones, paths[0], paths[-1])
     assert all(summary.may_hold(path, bloom.hash_one(path)) for path in paths)
 
 

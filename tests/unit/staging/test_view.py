@@ -10,10 +10,10 @@ from lochan.formats.entry import Change
 from lochan.formats.run import changes_of, entries_of
 from lochan.staging import merge
 from lochan.staging import runs as runs_module
-from lochan.staging.base import Nothing
 from lochan.staging.layers import EMPTY, Layers
-from lochan.staging.listing import Page
+from lochan.staging.listing import ViewPage
 from lochan.staging.runs import Runs
+from lochan.staging.sources import EmptyBase
 from lochan.staging.view import View
 from tests.run import run
 from tests.unit.staging.fakes import MemoryBase, entry, gone, new_runs, table
@@ -28,7 +28,7 @@ def staged(runs: Runs, *layers: Sequence[Change]) -> Layers:
     return result
 
 
-def names(page: Page) -> list[str]:
+def names(page: ViewPage) -> list[str]:
     return sorted([each.path for each in page.entries] + page.prefixes)
 
 
@@ -38,7 +38,7 @@ def test_newest_wins_and_tombstones_hide() -> None:
     base = MemoryBase(["a", "b", "c", "d"])
     layers = staged(runs, [entry("b", 2), gone("c"), entry("e", 2)], [gone("e"), entry("c", 3)]).put(gone("a"))
     view = View(layers, base, runs)
-    assert run(view.list()) == Page([entry("b", 2), entry("c", 3), entry("d", 0)], [], None)
+    assert run(view.list()) == ViewPage([entry("b", 2), entry("c", 3), entry("d", 0)], [], None)
     found = {path: run(view.get(path)) for path in "abcdef"}
     assert found == {"a": None, "b": entry("b", 2), "c": entry("c", 3), "d": entry("d", 0), "e": None, "f": None}
 
@@ -49,7 +49,7 @@ def test_all_that_is_staged_is_one_table() -> None:
     view = View(layers, MemoryBase(["p/a"]), runs)
     assert changes_of(run(view.changes())) == [entry("p/b", 2), gone("p/c"), gone("q"), entry("z")]
     assert changes_of(run(view.changes("p/"))) == [entry("p/b", 2), gone("p/c")]
-    assert len(run(View(EMPTY, Nothing(), runs).changes())) == 0
+    assert len(run(View(EMPTY, EmptyBase(), runs).changes())) == 0
 
 
 def test_all_that_is_staged_comes_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,7 +57,7 @@ def test_all_that_is_staged_comes_in_pieces(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(merge, "_STRIDE", 1)
     runs, _ = new_runs()
     layers = staged(runs, [entry(path, 1) for path in "acegikm"], [entry(path, 2) for path in "abcdefg"]).put(gone("e"))
-    pieces = run(gathered(View(layers, Nothing(), runs).scan_changes()))
+    pieces = run(gathered(View(layers, EmptyBase(), runs).scan_changes()))
     newest = [*(entry(path, 2) for path in "abcd"), gone("e"), *(entry(path, 2) for path in "fg")]
     assert [each for piece in pieces for each in changes_of(piece)] == [*newest, *(entry(path, 1) for path in "ikm")]
     assert len(pieces) > 2 and all(1 <= len(piece) <= 4 for piece in pieces)
@@ -70,7 +70,7 @@ def test_a_run_is_opened_when_its_paths_come(monkeypatch: pytest.MonkeyPatch) ->
     layers = staged(runs, *([entry(letter + digit) for digit in "1234"] for letter in "cadb"))
 
     async def opened() -> list[tuple[str, int]]:
-        changes = View(layers, Nothing(), runs).scan_changes()
+        changes = View(layers, EmptyBase(), runs).scan_changes()
         return [(piece["path"][-1].as_py(), runs.opened) async for piece in changes]
 
     assert run(opened()) == [("a3", 1), ("b2", 2), ("c1", 3), ("c4", 3), ("d3", 4), ("d4", 4)]
@@ -100,7 +100,7 @@ def test_staged_paths_are_found_in_every_kind_of_layer() -> None:
 @pytest.mark.parametrize("limit", [0, -1])
 def test_no_page_of_nothing(limit: int) -> None:
     runs, _ = new_runs()
-    assert run(View(EMPTY.put(entry("a")), Nothing(), runs).list(limit=limit)) == Page([], [], None)
+    assert run(View(EMPTY.put(entry("a")), EmptyBase(), runs).list(limit=limit)) == ViewPage([], [], None)
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_listings(query: dict[str, object], seen: list[str], after: str | None) 
 def test_a_view_keeps_its_moment() -> None:
     runs, _ = new_runs()
     layers = EMPTY.put(entry("a"))
-    view = View(layers, Nothing(), runs)
+    view = View(layers, EmptyBase(), runs)
     layers.put(entry("b"))
     assert names(run(view.list())) == ["a"]
 
@@ -167,7 +167,7 @@ def test_folders_are_jumped_over() -> None:
 
 def test_a_folder_of_files_is_not_walked_one_by_one() -> None:
     runs, _ = new_runs()
-    view = View(staged(runs, [entry(f"d/{path}") for path in many(3_000)]), Nothing(), runs)
+    view = View(staged(runs, [entry(f"d/{path}") for path in many(3_000)]), EmptyBase(), runs)
     page = run(view.list("d/", delimiter="/", limit=1_000))
     assert len(page.entries) == 1_000 and page.next == "d/00999"
     assert view.cost.rows < 8_000
@@ -177,7 +177,7 @@ def test_a_folder_of_files_is_not_walked_one_by_one() -> None:
 def test_tombstones_over_nothing_cost_nothing(delimiter: str) -> None:
     runs, _ = new_runs()
     layers = staged(runs, [*map(gone, many(30_000)), entry("z")])
-    view = View(layers, Nothing(), runs)
+    view = View(layers, EmptyBase(), runs)
     assert names(run(view.list(delimiter=delimiter))) == ["z"]
     assert view.cost.rows < 10
 
@@ -188,7 +188,7 @@ def test_tombstones_over_entries_are_compared_by_the_block(delimiter: str) -> No
     runs, _ = new_runs()
     paths = many(30_000, "d/{:05d}")
     layers = staged(runs, [entry(path) for path in [*paths, "z"]], [gone(path) for path in paths])
-    view = View(layers, Nothing(), runs)
+    view = View(layers, EmptyBase(), runs)
     assert names(run(view.list(delimiter=delimiter))) == ["z"]
     assert view.cost.rows <= 2 * 30_000 + 20  # each once on either side, whole columns at a time
 
@@ -196,7 +196,7 @@ def test_tombstones_over_entries_are_compared_by_the_block(delimiter: str) -> No
 def test_few_entries_under_many_tombstones_are_searched_for() -> None:
     runs, _ = new_runs()
     layers = staged(runs, [entry("00000"), entry("20000")], [gone(path) for path in many(30_000)])
-    view = View(layers, Nothing(), runs)
+    view = View(layers, EmptyBase(), runs)
     assert run(view.list()).entries == []
     assert view.cost.rows < 10
 
@@ -204,7 +204,7 @@ def test_few_entries_under_many_tombstones_are_searched_for() -> None:
 def test_only_runs_that_can_matter_are_opened() -> None:
     runs, counts = new_runs()
     layers = staged(runs, [entry("a"), entry("b")], [entry("b"), entry("c")], [entry("x"), entry("z")])
-    view = View(layers, Nothing(), runs)
+    view = View(layers, EmptyBase(), runs)
     run(view.list("b"))
     run(view.get("b"))
     run(view.get("m"))
@@ -217,7 +217,7 @@ def test_a_head_move_is_tested_without_opening_runs(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(runs_module, "INLINE_BYTES_MAX", 0)
     runs, _ = new_runs()
     layers = staged(runs, [entry("a"), entry("m"), entry("z")], [entry("b"), entry("y")])
-    view = View(layers, Nothing(), runs)
+    view = View(layers, EmptyBase(), runs)
     assert run(view.paths_staged(pa.array(["c", "e", "m"]))).to_pylist() == ["m"]
     assert (runs.heads, runs.opened) == (2, 1)
 

@@ -8,7 +8,7 @@ import pytest
 
 from lochan.errors import Corrupt, NotFound
 from lochan.store.cache import CacheStore
-from lochan.store.counting import CountingStore, Counts
+from lochan.store.counts import CountingStore, RequestCounts
 from lochan.store.memory import MemoryStore
 from tests.run import run
 from tests.store_contract import MIB
@@ -21,7 +21,7 @@ class Rig:
         self.bytes_max = bytes_max
         self.clock = StillClock()
         self.memory = MemoryStore()
-        self.counts = Counts()
+        self.counts = RequestCounts()
         self.store = self.opened()
 
     def opened(self) -> CacheStore:

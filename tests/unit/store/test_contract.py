@@ -7,14 +7,14 @@ import pytest
 from lochan.clock import SystemClock
 from lochan.ids import Ids
 from lochan.store.cache import CacheStore
-from lochan.store.counting import CountingStore, Counts
+from lochan.store.counts import CountingStore, RequestCounts
 from lochan.store.faults import FaultStore
 from lochan.store.latency import LatencyStore
 from lochan.store.local import LocalStore
 from lochan.store.memory import MemoryStore
+from lochan.store.open import stack
 from lochan.store.protocol import Store
 from lochan.store.retry import RetryStore
-from lochan.store.stack import stack
 from tests.store_contract import MIB, StoreContract
 
 
@@ -45,7 +45,7 @@ class TestRetry(OverMemory):
 
 class TestCounting(OverMemory):
     def make_store(self) -> Store:
-        return CountingStore(MemoryStore(), Counts())
+        return CountingStore(MemoryStore(), RequestCounts())
 
 
 class TestLatency(OverMemory):
@@ -82,7 +82,7 @@ class TestTheWholeStack(StoreContract):
             clock=SystemClock(),
             ids=Ids(),
             immutable=lambda path: True,
-            counts=Counts(),
+            counts=RequestCounts(),
             choose=lambda verb, path: None,
             delay=lambda verb: 0,
             cache_folder=str(self.root / "cache"),

@@ -14,9 +14,9 @@ from lochan.clock import SystemClock
 from lochan.config.load import load
 from lochan.errors import NotFound
 from lochan.lake import Lake
-from lochan.store.cachefiles import CacheFiles
+from lochan.store.cache import CacheFiles
 from lochan.store.local import LocalStore
-from lochan.store.private import make_private_folder
+from lochan.store.permissions import make_private_folder
 from tests.run import run
 from tests.store_contract import chunks
 

@@ -8,8 +8,7 @@ import pytest
 from lochan.clock import SystemClock
 from lochan.errors import AlreadyExists, NotFound, Refused, Transient
 from lochan.ids import Ids
-from lochan.store.faultplan import Fault, by_odds
-from lochan.store.faults import FaultStore
+from lochan.store.faults import FaultStore, StoreFault, by_odds
 from lochan.store.local import LocalStore
 from lochan.store.memory import MemoryStore
 from lochan.store.probe import ProbeReport, probe
@@ -105,8 +104,8 @@ def test_faults_do_not_make_it_refuse() -> None:
     for _ in range(30):
         clock, ids = StillClock(), Ids()
         odds = {
-            "put_if_absent": {Fault.LOST: 0.1, Fault.UNAVAILABLE: 0.1, Fault.CONFLICT: 0.1},
-            "get": {Fault.UNAVAILABLE: 0.1},
+            "put_if_absent": {StoreFault.LOST: 0.1, StoreFault.UNAVAILABLE: 0.1, StoreFault.CONFLICT: 0.1},
+            "get": {StoreFault.UNAVAILABLE: 0.1},
         }
         failing = FaultStore(MemoryStore(), clock, by_odds(odds, ids.fraction))
         run(probe(RetryStore(failing, clock, ids), ids, clock))
@@ -115,7 +114,7 @@ def test_faults_do_not_make_it_refuse() -> None:
 def test_a_store_that_never_answers_is_not_called_broken() -> None:
     clock = StillClock()
     store = FaultStore(
-        MemoryStore(), clock, lambda verb, path: Fault.LOST if "race" in path and verb == "put_if_absent" else None
+        MemoryStore(), clock, lambda verb, path: StoreFault.LOST if "race" in path and verb == "put_if_absent" else None
     )
     with pytest.raises(Transient, match="no creator got a clear answer"):
         run(probe(store, counting_ids(), clock))

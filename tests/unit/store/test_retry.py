@@ -5,9 +5,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 import pytest
 
 from lochan.errors import AlreadyExists, DiskFull, NotFound, Transient
-from lochan.store.counting import CountingStore, Counts
-from lochan.store.faultplan import Fault, by_odds
-from lochan.store.faults import FaultStore
+from lochan.store.counts import CountingStore, RequestCounts
+from lochan.store.faults import FaultStore, StoreFault, by_odds
 from lochan.store.memory import MemoryStore
 from lochan.store.protocol import Store
 from lochan.store.retry import RetryStore
@@ -32,11 +31,11 @@ REPEATED = [verb for verb in CALLS if verb not in ("put_if_absent", "put_stream"
 class Rig:
     """A store that gives the next fault of a list to the next call."""
 
-    def __init__(self, *faults: Fault, immutable: bool = False, deadline_s: float = 20) -> None:
+    def __init__(self, *faults: StoreFault, immutable: bool = False, deadline_s: float = 20) -> None:
         self.clock = StillClock()
         self.faults = list(faults)
         self.memory = MemoryStore()
-        self.counts = Counts()
+        self.counts = RequestCounts()
         failing = FaultStore(self.memory, self.clock, lambda verb, path: self.faults.pop(0) if self.faults else None)
         counting = CountingStore(failing, self.counts)
         self.store = RetryStore(
@@ -47,15 +46,15 @@ class Rig:
 
 @pytest.mark.parametrize("verb", REPEATED)
 def test_these_are_repeated_until_they_succeed(verb: str) -> None:
-    rig = Rig(*[Fault.UNAVAILABLE] * 3)
+    rig = Rig(*[StoreFault.UNAVAILABLE] * 3)
     run(awaited(CALLS[verb](rig.store)))
     assert rig.counts.verbs[verb].requests == 4
     assert len(rig.clock.sleeps) == 3
 
 
 @pytest.mark.parametrize("verb", ["put_if_absent", "put_stream"])
-@pytest.mark.parametrize("fault", [Fault.UNAVAILABLE, Fault.TIMEOUT, Fault.LOST])
-def test_these_are_never_repeated(verb: str, fault: Fault) -> None:
+@pytest.mark.parametrize("fault", [StoreFault.UNAVAILABLE, StoreFault.TIMEOUT, StoreFault.LOST])
+def test_these_are_never_repeated(verb: str, fault: StoreFault) -> None:
     rig = Rig(fault)
     with pytest.raises(Transient):
         run(awaited(CALLS[verb](rig.store)))
@@ -63,7 +62,7 @@ def test_these_are_never_repeated(verb: str, fault: Fault) -> None:
 
 
 def test_a_lost_answer_to_a_create_goes_to_the_caller_as_it_is() -> None:
-    rig = Rig(Fault.LOST)
+    rig = Rig(StoreFault.LOST)
     with pytest.raises(Transient):
         run(rig.store.put_if_absent("new", b"1"))
     assert run(rig.memory.get("new")) == b"1"
@@ -71,7 +70,7 @@ def test_a_lost_answer_to_a_create_goes_to_the_caller_as_it_is() -> None:
 
 @pytest.mark.parametrize("verb", REPEATED)
 def test_a_store_that_is_down_is_given_up_at_the_deadline(verb: str) -> None:
-    rig = Rig(*[Fault.UNAVAILABLE] * 1000, deadline_s=10)
+    rig = Rig(*[StoreFault.UNAVAILABLE] * 1000, deadline_s=10)
     with pytest.raises(Transient):
         run(awaited(CALLS[verb](rig.store)))
     assert 5 < rig.clock.now < 10
@@ -79,7 +78,7 @@ def test_a_store_that_is_down_is_given_up_at_the_deadline(verb: str) -> None:
 
 
 def test_waits_grow_and_are_jittered() -> None:
-    rig = Rig(*[Fault.UNAVAILABLE] * 12)
+    rig = Rig(*[StoreFault.UNAVAILABLE] * 12)
     run(rig.store.get("k"))
     longest = [min(2.0, 0.05 * 2**attempt) for attempt in range(12)]
     assert all(0 <= wait < limit for wait, limit in zip(rig.clock.sleeps, longest, strict=True))
@@ -87,7 +86,7 @@ def test_waits_grow_and_are_jittered() -> None:
 
 
 def test_only_transient_is_repeated() -> None:
-    rig = Rig(Fault.FULL)
+    rig = Rig(StoreFault.FULL)
     with pytest.raises(DiskFull):
         run(rig.store.put("k", b"1"))
     with pytest.raises(NotFound):
@@ -98,7 +97,7 @@ def test_only_transient_is_repeated() -> None:
 
 
 def test_a_list_goes_on_after_the_last_path() -> None:
-    rig = Rig(*[Fault.BROKEN] * 5)
+    rig = Rig(*[StoreFault.BROKEN] * 5)
     names = ["k", *(f"n{number}" for number in range(9))]
     for name in names:
         run(rig.memory.put(name, b""))
@@ -107,7 +106,7 @@ def test_a_list_goes_on_after_the_last_path() -> None:
 
 
 def test_a_broken_stream_is_resumed_where_objects_never_change() -> None:
-    rig = Rig(Fault.UNAVAILABLE, Fault.BROKEN, Fault.UNAVAILABLE, Fault.UNAVAILABLE, immutable=True)
+    rig = Rig(StoreFault.UNAVAILABLE, StoreFault.BROKEN, StoreFault.UNAVAILABLE, StoreFault.UNAVAILABLE, immutable=True)
     whole = run(joined(chunks(20, MIB)))
     run(rig.memory.put("k", whole))
     assert run(joined(rig.store.get_stream("k"))) == whole
@@ -116,7 +115,7 @@ def test_a_broken_stream_is_resumed_where_objects_never_change() -> None:
 
 
 def test_a_broken_stream_is_not_resumed_where_objects_may_change() -> None:
-    rig = Rig(Fault.BROKEN)
+    rig = Rig(StoreFault.BROKEN)
     run(rig.memory.put("k", bytes(20 * MIB)))
     with pytest.raises(Transient, match="broke"):
         run(joined(rig.store.get_stream("k")))
@@ -131,7 +130,7 @@ def test_the_chunks_of_a_failed_upload_are_asked_for_once() -> None:
         asked += 1
         yield b"1"
 
-    rig = Rig(Fault.LOST)
+    rig = Rig(StoreFault.LOST)
     with pytest.raises(Transient):
         run(rig.store.put_stream("k", source()))
     assert asked == 1
@@ -142,7 +141,7 @@ def test_few_failures_reach_the_caller(share: float) -> None:
     clock, ids = StillClock(), counting_ids()
     memory = MemoryStore()
     run(memory.put("k", b"1"))
-    failing = FaultStore(memory, clock, by_odds({"get": {Fault.UNAVAILABLE: share}}, ids.fraction))
+    failing = FaultStore(memory, clock, by_odds({"get": {StoreFault.UNAVAILABLE: share}}, ids.fraction))
     store = RetryStore(failing, clock, ids)
 
     async def play() -> int:

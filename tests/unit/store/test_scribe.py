@@ -17,9 +17,9 @@ from pathlib import Path
 import pytest
 
 from lochan.errors import AlreadyExists, LochanError, Refused, Unknown
-from lochan.formats.access_events import UserCreated
+from lochan.formats.lake_events import UserCreated
 from lochan.formats.record import Actor
-from lochan.journal.group import Request
+from lochan.journal.group import AppendRequest
 from lochan.lake import Lake
 from lochan.store import scribe as scribe_module
 from lochan.store.local import SCRIBE_BYTES_MAX, LocalStore
@@ -182,7 +182,7 @@ def test_a_record_is_appended_once_whatever_the_one_that_stands_still_had_done(r
 
 async def _create_user(lake: Lake, name: str) -> None:
     journal = await lake.journal()
-    await journal.submit(Request(Actor("ann", "test", ""), lambda state: [UserCreated(name)]))
+    await journal.submit(AppendRequest(Actor("ann", "test", ""), lambda state: [UserCreated(name)]))
 
 
 def test_of_one_that_cannot_be_killed_nobody_knows_what_it_will_do(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

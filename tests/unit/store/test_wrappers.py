@@ -5,18 +5,18 @@ from pathlib import Path
 import pytest
 
 from lochan.errors import NotFound
-from lochan.store.counting import CountingStore, Counts, Tally
-from lochan.store.faultplan import Fault
+from lochan.store.counts import CountingStore, RequestCounts, Tally
+from lochan.store.faults import StoreFault
 from lochan.store.latency import LatencyStore
 from lochan.store.memory import MemoryStore
-from lochan.store.stack import stack
+from lochan.store.open import stack
 from tests.run import run
 from tests.store_contract import MIB, chunks, joined, paths
 from tests.unit.store.clocks import StillClock, counting_ids
 
 
 def test_counts_by_verb() -> None:
-    counts = Counts()
+    counts = RequestCounts()
     store = CountingStore(MemoryStore(), counts)
 
     async def play() -> None:
@@ -58,8 +58,8 @@ def test_latency_by_verb() -> None:
 
 
 def test_each_attempt_is_counted_and_the_cache_asks_nobody(tmp_path: Path) -> None:
-    clock, counts = StillClock(), Counts()
-    faults = [None, Fault.UNAVAILABLE, Fault.UNAVAILABLE]
+    clock, counts = StillClock(), RequestCounts()
+    faults = [None, StoreFault.UNAVAILABLE, StoreFault.UNAVAILABLE]
     store = stack(
         MemoryStore(),
         clock=clock,

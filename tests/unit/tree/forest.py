@@ -12,7 +12,7 @@ from lochan.formats.range import RangeRef
 from lochan.formats.run import changes_table
 from lochan.store.memory import MemoryStore
 from lochan.store.protocol import Store
-from lochan.tree.cut import Cut
+from lochan.tree.cut import RangeCut
 from lochan.tree.tree import Tree
 from lochan.tree.trees import Trees
 
@@ -33,7 +33,7 @@ async def gathered(items: AsyncIterator[T]) -> list[T]:
     return [item async for item in items]
 
 
-class Marked(Cut):
+class Marked(RangeCut):
     """A range ends after a path that ends with an exclamation mark: a test says itself where."""
 
     def first(self, paths: pa.StringArray) -> int:

@@ -13,7 +13,7 @@ from lochan.formats.metarange import EMPTY
 from lochan.formats.run import changes_table
 from lochan.store.memory import MemoryStore
 from lochan.tree import edit, trees
-from lochan.tree.cut import Cut
+from lochan.tree.cut import RangeCut
 from lochan.tree.rows import Edited, with_changes
 from lochan.tree.trees import Trees
 from tests.unit.tree.forest import Forest, change, entry, gathered, paths, run
@@ -208,7 +208,7 @@ def test_many_at_once_make_the_same_tree_as_one_after_the_other() -> None:
     changes = changes_table(entry(f"{number:05d}=2") for number in range(0, 3000, 50))
 
     async def ids(width: int) -> tuple[str, str, list[str]]:
-        trees = Trees(MemoryStore(), "repo", cut=Cut(20, 20, 120), width=width)
+        trees = Trees(MemoryStore(), "repo", cut=RangeCut(20, 20, 120), width=width)
         base = await trees.build(table, 1)
         after = await trees.apply(base, changes, 2)
         return base.ref.file, after.ref.file, paths(await gathered(after.scan()))
@@ -220,7 +220,7 @@ def test_many_at_once_make_the_same_tree_as_one_after_the_other() -> None:
 def test_a_single_change_rewrites_about_one_range() -> None:
     """By the real rule, made small: ranges of twelve on the average."""
     seen: list[str] = []
-    trees = Trees(MemoryStore(), "repo", cut=Cut(6, 6, 36), width=1, seen=lambda what, ref: seen.append(what))
+    trees = Trees(MemoryStore(), "repo", cut=RangeCut(6, 6, 36), width=1, seen=lambda what, ref: seen.append(what))
     base = run(trees.build(table_of(entry(f"{number:05d}") for number in range(0, 6000, 10)), 1))
     assert 40 < len(base.ranges) < 60
     seen.clear()

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
+from lochan.concurrency import abandon, plain
 from lochan.errors import Corrupt, Transient
 from lochan.formats.entry_table import table_of
 from lochan.formats.run import changes_table
 from lochan.store.memory import MemoryStore
 from lochan.store.wrapper import Wrapper
-from lochan.tree.ahead import abandon, plain
-from lochan.tree.cut import Cut
+from lochan.tree.cut import RangeCut
 from lochan.tree.diff import diff
 from lochan.tree.merge import merge
 from lochan.tree.tree import Tree
@@ -57,10 +57,10 @@ class Failing(Wrapper):
 
 async def _scene() -> tuple[Failing, Trees, Tree, Tree, Tree]:
     store = Failing(MemoryStore())
-    maker = Trees(store, "repo", cut=Cut(10, 10, 60), width=8)
+    maker = Trees(store, "repo", cut=RangeCut(10, 10, 60), width=8)
     base = await maker.build(table_of(LEFT), 1)
     theirs, ours = [await maker.apply(base, changes_table(changes), 2) for changes in (RIGHT, OURS)]
-    return store, Trees(store, "repo", cut=Cut(10, 10, 60), width=8), base, ours, theirs
+    return store, Trees(store, "repo", cut=RangeCut(10, 10, 60), width=8), base, ours, theirs
 
 
 def quietly(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
@@ -114,7 +114,7 @@ def test_a_store_that_takes_nothing() -> None:
 def test_a_tree_is_there_when_all_its_ranges_are() -> None:
     async def work() -> None:
         store = Slow(MemoryStore())
-        tree = await Trees(store, "repo", cut=Cut(10, 10, 60), width=8).build(table_of(LEFT), 1)
+        tree = await Trees(store, "repo", cut=RangeCut(10, 10, 60), width=8).build(table_of(LEFT), 1)
         files = [tree.ref.file, *(ref.file for ref in tree.ranges)]
         assert sorted(store.arrived) == sorted(f"repo/{file}" for file in files)
 

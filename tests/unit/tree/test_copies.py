@@ -9,7 +9,7 @@ import pytest
 
 from lochan.clock import SystemClock
 from lochan.formats.entry_table import table_of
-from lochan.store.counting import CountingStore, Counts
+from lochan.store.counts import CountingStore, RequestCounts
 from lochan.store.memory import MemoryStore
 from lochan.tree import copies
 from lochan.tree.cache import ArrowCache
@@ -32,7 +32,7 @@ class SlowCache(ArrowCache):
 
 
 def test_the_answer_does_not_wait_for_the_copy_and_a_reader_does(tmp_path: Path) -> None:
-    cache, counts = SlowCache(tmp_path), Counts()
+    cache, counts = SlowCache(tmp_path), RequestCounts()
     trees = Trees(CountingStore(MemoryStore(), counts), "repo", cache=cache)
 
     async def play() -> None:
@@ -87,7 +87,7 @@ def test_none_is_made_while_a_tree_is_put_together(tmp_path: Path) -> None:
 
 def test_a_copy_made_of_the_file_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(copies, "_TABLES_BYTES_MAX", 0)
-    counts = Counts()
+    counts = RequestCounts()
     cache = ArrowCache(str(tmp_path), 1 << 30, SystemClock())
     trees = Trees(CountingStore(MemoryStore(), counts), "repo", cache=cache)
 
@@ -126,7 +126,7 @@ def test_a_copy_that_fails_costs_a_reader_a_read(tmp_path: Path) -> None:
                 raise MemoryError("not the first time")
             super().keep(name, batch)
 
-    counts = Counts()
+    counts = RequestCounts()
     store = CountingStore(MemoryStore(), counts)
     trees = Trees(store, "repo", cache=Broken(str(tmp_path), 1 << 30, SystemClock()))
 

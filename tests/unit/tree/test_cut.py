@@ -6,14 +6,14 @@ import pyarrow as pa
 import pytest
 
 from lochan.tree.assemble import Assembler
-from lochan.tree.cut import STANDARD, Cut
+from lochan.tree.cut import STANDARD, RangeCut
 from lochan.tree.rows import Stretch
 from tests.unit.tree.forest import run
 
 PATHS = pa.array([f"warehouse/events/part-{number:07d}.parquet" for number in range(300_000)])
 
 
-def sizes(cut: Cut, paths: pa.StringArray) -> list[int]:
+def sizes(cut: RangeCut, paths: pa.StringArray) -> list[int]:
     """By the rule itself, with nothing of what makes trees."""
     found, start = [], 0
     while start < len(paths):
@@ -30,7 +30,7 @@ def test_the_cuts_of_the_standard_are_these() -> None:
 
 
 def test_a_slice_is_cut_as_the_same_paths_alone() -> None:
-    cut = Cut(1, 1_000, 10_000)
+    cut = RangeCut(1, 1_000, 10_000)
     alone = pa.array(PATHS[100_000:120_000].to_pylist())
     assert cut.first(PATHS[100_000:120_000]) == cut.first(alone) >= 0
 
@@ -38,7 +38,7 @@ def test_a_slice_is_cut_as_the_same_paths_alone() -> None:
 @pytest.mark.parametrize("path", ["a", "é" * 100, "warehouse/\n🐟", "x" * 1024])
 def test_a_range_closes_where_the_rule_cuts_it(path: str) -> None:
     for modulus in range(1, 40):
-        cut = Cut(5, modulus, 9)
+        cut = RangeCut(5, modulus, 9)
         divides = cut.first(pa.array([path])) == 0
         assert [cut.closes(path, count) for count in (4, 5, 8, 9)] == [False, divides, divides, True]
 
@@ -48,13 +48,13 @@ def test_no_path_no_cut() -> None:
 
 
 def test_rows_may_come_in_pieces() -> None:
-    cut = Cut(3, 5, 12)
+    cut = RangeCut(3, 5, 12)
     paths = PATHS[:500]
     for piece in (1, 2, 7, 100, 500):
         assert run(_assembled(cut, paths, piece)) == sizes(cut, paths)
 
 
-async def _assembled(cut: Cut, paths: pa.StringArray, piece: int) -> list[int]:
+async def _assembled(cut: RangeCut, paths: pa.StringArray, piece: int) -> list[int]:
     from lochan.formats.range import RangeRef
     from lochan.store.threads import Threads
 

@@ -7,7 +7,7 @@ import pytest
 
 from lochan.formats.entry import Block, Entry
 from lochan.formats.entry_table import table_of
-from lochan.tree.diff import DIFF_SCHEMA, Counts, count, diff, differences_of
+from lochan.tree.diff import DIFF_SCHEMA, DiffCounts, count, diff, differences_of
 from tests.unit.tree.forest import Forest, gathered, run
 
 CASES = [
@@ -38,14 +38,18 @@ def test_which_ranges_are_opened(left: str, right: str, changes: str, opened: st
 @pytest.mark.parametrize(
     ("left", "right", "prefix", "counts", "opened"),
     [
-        pytest.param("a b! e", "a b! c d! e", "", Counts(2, 0, 0, 2, 0), "", id="a range that came is not opened"),
-        pytest.param("a b! c d! e", "a b! e", "", Counts(0, 2, 0, 0, 2), "", id="nor one that went"),
-        pytest.param("a c=22 d!", "a c=333 d!", "", Counts(0, 0, 1, 3, 2), "a c=22 d!|a c=333 d!", id="a change is"),
-        pytest.param("x", "x ya yb!", "ya", Counts(1, 0, 0, 1, 0), "x ya yb!", id="a prefix counts what is under it"),
-        pytest.param("pa pb! qa", "pa=2 pb! qa=2", "q", Counts(0, 0, 1, 1, 1), "qa|qa=2", id="and opens no more"),
+        pytest.param("a b! e", "a b! c d! e", "", DiffCounts(2, 0, 0, 2, 0), "", id="a range that came is not opened"),
+        pytest.param("a b! c d! e", "a b! e", "", DiffCounts(0, 2, 0, 0, 2), "", id="nor one that went"),
+        pytest.param(
+            "a c=22 d!", "a c=333 d!", "", DiffCounts(0, 0, 1, 3, 2), "a c=22 d!|a c=333 d!", id="a change is"
+        ),
+        pytest.param(
+            "x", "x ya yb!", "ya", DiffCounts(1, 0, 0, 1, 0), "x ya yb!", id="a prefix counts what is under it"
+        ),
+        pytest.param("pa pb! qa", "pa=2 pb! qa=2", "q", DiffCounts(0, 0, 1, 1, 1), "qa|qa=2", id="and opens no more"),
     ],
 )
-def test_counts(left: str, right: str, prefix: str, counts: Counts, opened: str) -> None:
+def test_counts(left: str, right: str, prefix: str, counts: DiffCounts, opened: str) -> None:
     forest = Forest()
     assert run(count(forest.trees, forest.build(left), forest.build(right), prefix)) == counts
     assert forest.ranges("open") == opened

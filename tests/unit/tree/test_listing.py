@@ -2,13 +2,13 @@
 
 import pytest
 
-from lochan.tree.listing import Page
+from lochan.tree.listing import TreePage
 from tests.unit.tree.forest import Forest, gathered, paths, run
 
 TREE = "a/1! a/2! a/3! b! c/1 c/2! c/3! d! e/1! e/2"
 
 
-def shown(page: Page) -> str:
+def shown(page: TreePage) -> str:
     return " ".join(sorted([*page.entries["path"].to_pylist(), *(f"[{name}]" for name in page.prefixes)]))
 
 

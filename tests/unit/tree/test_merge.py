@@ -10,10 +10,9 @@ from lochan.formats.entry_table import table_of
 from lochan.formats.run import changes_table
 from lochan.store.memory import MemoryStore
 from lochan.tree import merge as merge_module
-from lochan.tree.cut import Cut
-from lochan.tree.merge import conflicts, conflicts_of, merge
-from lochan.tree.strategy import BASE as BASE_WINS
-from lochan.tree.strategy import DEST, SOURCE, Strategy
+from lochan.tree.cut import RangeCut
+from lochan.tree.merge import BASE as BASE_WINS
+from lochan.tree.merge import DEST, SOURCE, Strategy, conflicts, conflicts_of, merge
 from lochan.tree.trees import Trees
 from tests.unit.tree.forest import Forest, change, entry, gathered, run
 
@@ -166,7 +165,7 @@ def test_windows_that_are_mixed_in_halves_give_the_same(
     other += [f"{name}=theirs" for name in names[::7]] if both else []
 
     async def merged(width: int) -> tuple[str | None, list[str]]:
-        trees = Trees(MemoryStore(), "repo", cut=Cut(20, 20, 120), width=width)
+        trees = Trees(MemoryStore(), "repo", cut=RangeCut(20, 20, 120), width=width)
         base = await trees.build(table_of(map(entry, names)), 1)
         ours, theirs = [await trees.apply(base, changes_table(map(change, each)), 2) for each in (mine, other)]
         made = await merge(trees, base, ours, theirs, mint=4, strategy=Strategy(strategy))

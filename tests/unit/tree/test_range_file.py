@@ -18,10 +18,9 @@ from lochan.errors import Corrupt, FutureFormat, Invalid
 from lochan.formats import metarange
 from lochan.formats import range as ranges
 from lochan.formats.entry import ENTRY_SCHEMA, Block, Entry
-from lochan.formats.entry_table import Rows, as_batch, canonical, entries_of, entry_at, table_of
-from lochan.formats.key_span import KeySpan
+from lochan.formats.entry_table import EntryRows, as_batch, canonical, entries_of, entry_at, table_of
 from lochan.formats.metarange import EMPTY, TreeRef
-from lochan.formats.range import RangeRef
+from lochan.formats.range import KeySpan, RangeRef
 
 # Everything a path may be, and every column with something and with nothing in it.
 ENTRIES = [
@@ -272,7 +271,7 @@ def test_everybody_sorts_paths_by_their_bytes() -> None:
 # --- rows -----------------------------------------------------------------------------------------------------------
 def test_single_rows() -> None:
     for batch in (BATCH, BATCH.slice(2, 5), BATCH.slice(3)):
-        rows = Rows(batch)
+        rows = EntryRows(batch)
         entries = entries_of(pa.Table.from_batches([batch]))
         assert [rows.entry(row) for row, _ in enumerate(entries)] == entries
         assert [entry_at(batch, row) for row, _ in enumerate(entries)] == entries

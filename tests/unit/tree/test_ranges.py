@@ -8,7 +8,7 @@ import pytest
 from lochan.clock import SystemClock
 from lochan.errors import Corrupt, NotFound
 from lochan.formats.entry_table import table_of
-from lochan.store.counting import CountingStore, Counts
+from lochan.store.counts import CountingStore, RequestCounts
 from lochan.store.memory import MemoryStore
 from lochan.store.protocol import Store
 from lochan.store.wrapper import Wrapper
@@ -83,7 +83,7 @@ def test_a_missing_file_is_missing() -> None:
 
 
 def test_many_who_ask_at_once_fetch_it_once() -> None:
-    counts = Counts()
+    counts = RequestCounts()
     store = CountingStore(MemoryStore(), counts)
     ref = made(store).ref
 
@@ -111,7 +111,7 @@ def test_a_waiter_who_goes_away_leaves_the_others_waiting() -> None:
 
 
 def test_what_was_fetched_or_written_is_on_the_disk(tmp_path: Path) -> None:
-    counts = Counts()
+    counts = RequestCounts()
     store = CountingStore(MemoryStore(), counts)
     ref = made(store).ref
 

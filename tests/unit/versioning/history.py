@@ -9,8 +9,8 @@ from lochan.formats.record import Actor
 from lochan.lake import Lake
 from lochan.store.memory import MemoryStore
 from lochan.tree.tree import Tree
-from lochan.versioning import branching, moving, objects
-from lochan.versioning.commit import Wish, commit
+from lochan.versioning import branches, head_moves, objects
+from lochan.versioning.commit import CommitRequest, commit
 from lochan.versioning.open_repository import OpenRepository
 
 ANN = Actor("ann", "test", "here")
@@ -33,7 +33,7 @@ class History:
     async def write(self, branch: str, changes: str, message: str = "") -> str:
         """`a=1 b=2 -c`, committed; returns the commit."""
         await self.stage(branch, changes)
-        id, _ = await commit(self.repository, branch, Wish(message or changes), actor=ANN)
+        id, _ = await commit(self.repository, branch, CommitRequest(message or changes), actor=ANN)
         return id
 
     async def stage(self, branch: str, changes: str) -> None:
@@ -45,10 +45,10 @@ class History:
                 await objects.put(self.repository, branch, path, _once(text.encode()), actor=ANN)
 
     async def branch(self, name: str, source: str = "main") -> None:
-        await branching.create_branch(self.repository, name, source, actor=ANN)
+        await branches.create_branch(self.repository, name, source, actor=ANN)
 
     async def merge(self, source: str, branch: str) -> str:
-        return await moving.merge(self.repository, source, branch, actor=ANN)
+        return await head_moves.merge(self.repository, source, branch, actor=ANN)
 
     async def read(self, ref: str) -> str:
         """`a=1 b=2`: all that is there."""

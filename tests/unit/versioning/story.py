@@ -9,11 +9,10 @@ from lochan.errors import LochanError
 from lochan.formats.commit import Commit
 from lochan.formats.entry import Entry
 from lochan.formats.events import Event
-from lochan.formats.refs_events import Moved
-from lochan.formats.repository_events import RepositoryOpened
+from lochan.formats.repository_events import Moved, RepositoryOpened
 from lochan.formats.run import RunRef
-from lochan.journal.state import At
-from lochan.versioning.refs import Refs
+from lochan.journal.state import EventPosition
+from lochan.versioning.state.refs import Refs
 
 FIRST = Commit((), "", "", "first", 0, {}, "empty", "", 0)
 
@@ -47,7 +46,7 @@ class Story:
     def told(self, event: Event) -> Any:
         """Returns what the request is answered."""
         self.number += 1
-        return self.refs.apply(event, At(self.number, 0, "ann"))
+        return self.refs.apply(event, EventPosition(self.number, 0, "ann"))
 
     def refuses(self, event: Event, kind: type[LochanError]) -> None:
         """And nothing of it stays."""

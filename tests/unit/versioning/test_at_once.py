@@ -9,8 +9,8 @@ from lochan.errors import Conflict, Invalid, NothingToDo, Refused, SameRef
 from lochan.formats.record import Actor
 from lochan.lake import Lake
 from lochan.store.memory import MemoryStore
-from lochan.versioning import branching, moving, objects
-from lochan.versioning.commit import Wish, commit
+from lochan.versioning import branches, head_moves, objects
+from lochan.versioning.commit import CommitRequest, commit
 from lochan.versioning.graph import log
 from lochan.versioning.open_repository import OpenRepository
 from tests.run import run
@@ -46,7 +46,7 @@ def test_commits_under_a_steady_stream_of_writes() -> None:
             landed = 0
             for number in range(8):
                 try:
-                    await commit(repository, "main", Wish(f"c{number}"), actor=ANN)
+                    await commit(repository, "main", CommitRequest(f"c{number}"), actor=ANN)
                     landed += 1
                 except Invalid:  # nothing staged just now
                     await asyncio.sleep(0)
@@ -59,7 +59,7 @@ def test_commits_under_a_steady_stream_of_writes() -> None:
         assert await paths(one, "main") == await paths(other, "main") == expected
         refs, _ = await one.refs()
         if not refs.branch("main").layers.empty:
-            await commit(one, "main", Wish("the rest"), actor=ANN)
+            await commit(one, "main", CommitRequest("the rest"), actor=ANN)
             landed += 1
         assert await paths(other, "main@") == expected
         refs, _ = await one.refs()
@@ -73,12 +73,12 @@ def test_merges_that_race_all_land() -> None:
         one, other = await two_servers()
         for number in range(6):
             name = f"b{number}"
-            await branching.create_branch(one, name, "main", actor=ANN)
+            await branches.create_branch(one, name, "main", actor=ANN)
             await objects.put(one, name, f"file-{number}", once(b"x"), actor=ANN)
-            await commit(one, name, Wish("change"), actor=ANN)
+            await commit(one, name, CommitRequest("change"), actor=ANN)
         servers = (one, other)
         await asyncio.gather(
-            *(moving.merge(servers[number % 2], f"b{number}", "main", actor=ANN) for number in range(6))
+            *(head_moves.merge(servers[number % 2], f"b{number}", "main", actor=ANN) for number in range(6))
         )
         assert await paths(one, "main@") == [f"file-{number}" for number in range(6)]
 
@@ -94,14 +94,14 @@ def test_a_reset_beside_a_commit_leaves_no_dead_writes() -> None:
             for _ in range(delay):
                 await asyncio.sleep(0)
             try:
-                await branching.reset_staged(other, "main", actor=ANN)
+                await branches.reset_staged(other, "main", actor=ANN)
             except Invalid:
                 return False
             return True
 
         async def commit_it() -> bool:
             try:
-                await commit(one, "main", Wish("c"), actor=ANN)
+                await commit(one, "main", CommitRequest("c"), actor=ANN)
             except Invalid:
                 return False
             return True
@@ -117,19 +117,19 @@ def test_a_reset_beside_a_commit_leaves_no_dead_writes() -> None:
 def test_a_merge_is_refused_where_something_is_staged() -> None:
     async def play() -> None:
         one, _ = await two_servers()
-        await branching.create_branch(one, "dev", "main", actor=ANN)
+        await branches.create_branch(one, "dev", "main", actor=ANN)
         await objects.put(one, "dev", "a", once(b"x"), actor=ANN)
         with pytest.raises(Refused, match="uncommitted"):
-            await moving.merge(one, "dev", "main", actor=ANN)
-        await commit(one, "dev", Wish("c"), actor=ANN)
+            await head_moves.merge(one, "dev", "main", actor=ANN)
+        await commit(one, "dev", CommitRequest("c"), actor=ANN)
         await objects.put(one, "main", "b", once(b"x"), actor=ANN)
         with pytest.raises(Refused, match="uncommitted"):
-            await moving.merge(one, "dev", "main", actor=ANN)
-        await commit(one, "main", Wish("c"), actor=ANN)
+            await head_moves.merge(one, "dev", "main", actor=ANN)
+        await commit(one, "main", CommitRequest("c"), actor=ANN)
         with pytest.raises(SameRef, match="itself"):
-            await moving.merge(one, "main", "main", actor=ANN)
+            await head_moves.merge(one, "main", "main", actor=ANN)
         with pytest.raises(NothingToDo, match="nothing to merge"):
-            await moving.merge(one, "main~1", "main", actor=ANN)
+            await head_moves.merge(one, "main~1", "main", actor=ANN)
 
     run(play())
 
@@ -138,14 +138,14 @@ def test_conflicts_are_listed_with_all_three_sides() -> None:
     async def play() -> None:
         one, _ = await two_servers()
         await objects.put(one, "main", "a", once(b"base"), actor=ANN)
-        await commit(one, "main", Wish("base"), actor=ANN)
-        await branching.create_branch(one, "dev", "main", actor=ANN)
+        await commit(one, "main", CommitRequest("base"), actor=ANN)
+        await branches.create_branch(one, "dev", "main", actor=ANN)
         for branch, data in (("main", b"ours!"), ("dev", b"theirs")):
             await objects.put(one, branch, "a", once(data), actor=ANN)
-            await commit(one, branch, Wish(branch), actor=ANN)
+            await commit(one, branch, CommitRequest(branch), actor=ANN)
         with pytest.raises(Conflict) as caught:
-            await moving.merge(one, "dev", "main", actor=ANN)
-        assert isinstance(caught.value, moving.PathConflicts)
+            await head_moves.merge(one, "dev", "main", actor=ANN)
+        assert isinstance(caught.value, head_moves.PathConflicts)
         assert caught.value.merged.conflicts == 1
         row = caught.value.merged.first.to_pylist()[0]
         assert (row["path"], *(row[side]["size"] for side in ("base", "ours", "theirs"))) == ("a", 4, 5, 6)
@@ -158,7 +158,8 @@ def test_commits_that_begin_in_one_record_share_the_seal() -> None:
         one, _ = await two_servers()
         await objects.put(one, "main", "a", once(b"x"), actor=ANN)
         results = await asyncio.gather(
-            *(commit(one, "main", Wish(f"c{number}"), actor=ANN) for number in range(5)), return_exceptions=True
+            *(commit(one, "main", CommitRequest(f"c{number}"), actor=ANN) for number in range(5)),
+            return_exceptions=True,
         )
         assert sum(not isinstance(result, BaseException) for result in results) == 1
         assert all(isinstance(result, Invalid) for result in results if isinstance(result, BaseException))
@@ -172,7 +173,7 @@ def test_what_is_committed_and_what_is_staged_are_read_apart() -> None:
         one, other = await two_servers()
         for path in ("a", "b"):
             await objects.put(one, "main", path, once(b"x"), actor=ANN)
-        await commit(one, "main", Wish("c"), actor=ANN)
+        await commit(one, "main", CommitRequest("c"), actor=ANN)
         await objects.put(one, "main", "c", once(b"x"), actor=ANN)
         await objects.delete(one, "main", ["a"], actor=ANN)
         assert await paths(other, "main") == ["b", "c"]

@@ -6,20 +6,20 @@ from hypothesis import strategies as st
 
 from lochan.errors import Invalid
 from lochan.formats.commit import Commit
-from lochan.versioning.bisect import Marks, rounds, step
+from lochan.versioning.bisect import BisectMarks, rounds, step
 from lochan.versioning.graph import is_ancestor, log
 from tests.unit.versioning.history import graph
 
 
-def marks(bad: str, *good: str, skipped: tuple[str, ...] = ()) -> Marks:
-    return Marks(bad, frozenset(good), frozenset(skipped))
+def marks(bad: str, *good: str, skipped: tuple[str, ...] = ()) -> BisectMarks:
+    return BisectMarks(bad, frozenset(good), frozenset(skipped))
 
 
 def chain(count: int) -> dict[str, Commit]:
     return graph("c0", *(f"c{n} c{n - 1}" for n in range(1, count)))
 
 
-def search(commits: dict[str, Commit], start: Marks, first_bad: str) -> tuple[str, int]:
+def search(commits: dict[str, Commit], start: BisectMarks, first_bad: str) -> tuple[str, int]:
     """What is found when everything made of `first_bad` is bad, and after how many tests."""
     known, tests = start, 0
     while (now := step(commits.__getitem__, known)).test:

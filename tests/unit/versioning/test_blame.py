@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 
 from lochan.errors import NotFound, NothingToDo
 from lochan.formats.commit import Commit
-from lochan.tree.strategy import SOURCE, Strategy
+from lochan.tree.merge import SOURCE, Strategy
 from lochan.versioning.blame import blame, blame_under
-from lochan.versioning.branching import reset_staged
-from lochan.versioning.moving import cherry_pick, merge, revert
+from lochan.versioning.branches import reset_staged
+from lochan.versioning.head_moves import cherry_pick, merge, revert
 from tests.run import run
 from tests.unit.versioning.history import ANN, History, history
 

@@ -8,13 +8,13 @@ import pytest
 
 from lochan.errors import Conflict
 from lochan.formats.events import Vocabulary
-from lochan.formats.record import Change
-from lochan.formats.refs_events import Turned, TurnOver
+from lochan.formats.record import RecordChange
+from lochan.formats.repository_events import Turned, TurnOver
 from lochan.versioning import branch_queue
-from lochan.versioning.branch_queue import Queue
-from lochan.versioning.commit import Wish, commit
-from lochan.versioning.refs import Refs
-from lochan.versioning.state.branch import Branch, Turn
+from lochan.versioning.branch_queue import BranchQueue
+from lochan.versioning.commit import CommitRequest, commit
+from lochan.versioning.state.branch import BranchState, Turn
+from lochan.versioning.state.refs import Refs
 from tests.run import run
 from tests.unit.versioning.story import Story
 from tests.unit.versioning.test_at_once import ANN, two_servers
@@ -55,10 +55,10 @@ def test_entries_and_events_of_older_journals_mean_what_they_meant() -> None:
     old = msgspec.msgpack.encode({"branch": "main", "request": "1"})
     known = Vocabulary(Refs.events)
     story = Story()
-    story.tell(known.decode(Change("turned", 1, msgspec.Raw(old)), "repo", 2))
+    story.tell(known.decode(RecordChange("turned", 1, msgspec.Raw(old)), "repo", 2))
     story.tell(Turned("main", "2"))
     assert queue(story) == ["1", "2"]
-    story.tell(known.decode(Change("turn-over", 1, msgspec.Raw(old)), "repo", 4))
+    story.tell(known.decode(RecordChange("turn-over", 1, msgspec.Raw(old)), "repo", 4))
     assert queue(story) == ["2"]
     assert msgspec.msgpack.decode(msgspec.msgpack.encode(["2", 1]), type=Turn) == Turn("2", 1)
 
@@ -80,7 +80,7 @@ def test_who_waits_for_the_dead_is_told_and_lands(
             await one.submit(ANN, Turned("main", f"other {number}", writer=f"killed {number}"))
         await one.submit(ANN, Turned("main", "of an older version"))
         async with asyncio.timeout(60):
-            await commit(one, "main", Wish("after them"), actor=ANN)
+            await commit(one, "main", CommitRequest("after them"), actor=ANN)
         assert (await one.refs())[0].branch("main").turns == ()
 
     run(play())
@@ -92,7 +92,7 @@ def test_who_waits_for_the_dead_is_told_and_lands(
 def test_a_request_that_has_left_does_not_come_back_by_showing_itself() -> None:
     async def play() -> None:
         one, _ = await two_servers()
-        left = Queue(one, "main", ANN)
+        left = BranchQueue(one, "main", ANN)
         await left._enter()
         await one.submit(ANN, Turned("main", "somebody else", writer="b"))
         refs, _ = await one.refs()
@@ -120,7 +120,7 @@ def test_an_entry_left_by_a_living_writer_is_dropped_too(monkeypatch: pytest.Mon
         async with asyncio.timeout(60):
             while len((await one.refs())[0].branch("main").turns) < 2:  # noqa: ASYNC110 - told by the journal only
                 await asyncio.sleep(0.01)
-            await commit(one, "main", Wish("behind both"), actor=ANN)
+            await commit(one, "main", CommitRequest("behind both"), actor=ANN)
             await alive
 
     run(play())
@@ -128,7 +128,7 @@ def test_an_entry_left_by_a_living_writer_is_dropped_too(monkeypatch: pytest.Mon
 
 async def _stay(repository: object) -> None:
     """In the queue, alive, for longer than anybody may be silent."""
-    queue = Queue(repository, "main", ANN)  # type: ignore[arg-type]
+    queue = BranchQueue(repository, "main", ANN)  # type: ignore[arg-type]
     await queue._enter()
     await asyncio.sleep(1)
     await queue.leave()
@@ -139,5 +139,5 @@ def test_the_queue_is_kept_in_checkpoints() -> None:
     story.tell(Turned("main", "1", 2, "a"))
     again = Refs()
     again.load(msgspec.Raw(msgspec.msgpack.encode(story.refs.dump())))
-    kept: Branch = again.branch("main")
+    kept: BranchState = again.branch("main")
     assert kept.turns == (Turn("1", 2, "a", story.number, "ann"),)

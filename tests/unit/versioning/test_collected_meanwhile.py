@@ -7,11 +7,11 @@ import pytest
 from lochan.errors import Gone
 from lochan.formats.collection_events import PlanEnded, Planned
 from lochan.formats.record import Actor
-from lochan.lake import Lake, World
+from lochan.lake import Lake, LakeOptions
 from lochan.store.memory import MemoryStore
-from lochan.versioning import bulk, copying, importing, linking, objects
-from lochan.versioning.commit import Wish, commit
-from lochan.versioning.gathering import Source
+from lochan.versioning import bulk, copy, import_, links, objects
+from lochan.versioning.commit import CommitRequest, commit
+from lochan.versioning.import_ import ImportSource
 from lochan.versioning.open_repository import OpenRepository
 from tests.run import run
 
@@ -24,7 +24,7 @@ async def once(data: bytes) -> AsyncIterator[bytes]:
 
 async def opened() -> tuple[OpenRepository, MemoryStore]:
     outside = MemoryStore()
-    lake = await Lake.create(MemoryStore(), world=World(lambda url: outside))
+    lake = await Lake.create(MemoryStore(), world=LakeOptions(lambda url: outside))
     await lake.create_repository("demo-repo", actor=ANN)
     return await lake.open_repository("demo-repo"), outside
 
@@ -39,14 +39,14 @@ async def collect(repository: OpenRepository) -> None:
 def test_a_token_outlives_collections() -> None:
     async def play() -> None:
         repository, _ = await opened()
-        given = await linking.physical_address(repository, "main", "a", actor=ANN)
+        given = await links.physical_address(repository, "main", "a", actor=ANN)
         late = await repository.bodies.write("b", once(b"x"), mint=(await repository.refs())[1])
         await repository.store.put(given.address, b"1234")
         await collect(repository)
         await collect(repository)
         with pytest.raises(Gone, match="before the last garbage collection"):
             await objects.put_many(repository, "main", [late], actor=ANN)
-        entry = await linking.link(repository, "main", "a", given.token, actor=ANN)
+        entry = await links.link(repository, "main", "a", given.token, actor=ANN)
         assert await repository.reader.read_all(entry) == b"1234"
         await repository.close()
 
@@ -63,7 +63,7 @@ def test_what_was_read_before_a_collection_is_read_again(
     async def play() -> None:
         repository, _ = await opened()
         await objects.put(repository, "main", "a/1", once(b"x"), actor=ANN)
-        await commit(repository, "main", Wish("c"), actor=ANN)
+        await commit(repository, "main", CommitRequest("c"), actor=ANN)
         original, tries = bulk._event, 0
 
         async def slow(*given: object) -> object:
@@ -76,15 +76,15 @@ def test_what_was_read_before_a_collection_is_read_again(
         monkeypatch.setattr(bulk, "_event", slow)
         match verb:
             case "copy":
-                await copying.copy(repository, "main", "a/1", "main", "b/1", actor=ANN)
+                await copy.copy(repository, "main", "a/1", "main", "b/1", actor=ANN)
             case "copy_folder":
-                await copying.copy_folder(repository, "main", "a/", "main", "b/", actor=ANN)
+                await copy.copy_folder(repository, "main", "a/", "main", "b/", actor=ANN)
             case "move":
-                await copying.move(repository, "main", "a/1", "b/1", actor=ANN)
+                await copy.move(repository, "main", "a/1", "b/1", actor=ANN)
             case "move_folder":
-                await copying.move_folder(repository, "main", "a/", "b/", actor=ANN)
+                await copy.move_folder(repository, "main", "a/", "b/", actor=ANN)
             case "delete_folder":
-                await copying.delete_folder(repository, "main", "a/", actor=ANN)
+                await copy.delete_folder(repository, "main", "a/", actor=ANN)
         assert tries == 2
         expected = {"copy": ["a/1", "b/1"], "move": ["b/1"], "delete": []}[verb.partition("_")[0]]
         assert [entry.path for entry in (await objects.list_objects(repository, "main")).entries] == expected
@@ -97,7 +97,7 @@ def test_an_import_is_computed_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     async def play() -> None:
         repository, outside = await opened()
         await outside.put("x", b"1234")
-        original, tries = importing._test, 0
+        original, tries = import_._test, 0
 
         async def slow(*given: object) -> object:
             nonlocal tries
@@ -106,13 +106,13 @@ def test_an_import_is_computed_anew(monkeypatch: pytest.MonkeyPatch) -> None:
                 await collect(repository)
             return await original(*given)  # type: ignore[arg-type]
 
-        monkeypatch.setattr(importing, "_test", slow)
-        gathered = await importing.for_import(repository, [Source("s3://b", "")])
-        await importing.bring_in(repository, "main", gathered, actor=ANN)
+        monkeypatch.setattr(import_, "_test", slow)
+        gathered = await import_.for_import(repository, [ImportSource("s3://b", "")])
+        await import_.bring_in(repository, "main", gathered, actor=ANN)
         assert tries == 2
         await collect(repository)
         await collect(repository)
-        await linking.stage(repository, "main", "y", "s3://b/x", actor=ANN)  # outside nothing is ever too old
+        await links.stage(repository, "main", "y", "s3://b/x", actor=ANN)  # outside nothing is ever too old
         assert [entry.path for entry in (await objects.list_objects(repository, "main")).entries] == ["x", "y"]
         await repository.close()
 

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lochan.formats.commit import Commit
-from lochan.versioning import commits as module
-from lochan.versioning.commits import Columns, Commits, Packed
+from lochan.versioning.state import commits as module
+from lochan.versioning.state.commits import CommitColumns, Commits, Packed
 
 
 def commit(number: int, file: str = "file") -> Commit:
@@ -16,7 +16,7 @@ def commit(number: int, file: str = "file") -> Commit:
 
 def loaded(table: Commits) -> Commits:
     again = Commits()
-    again.load(msgspec.msgpack.decode(msgspec.msgpack.encode(table.dump()), type=Columns | list[Commit]))
+    again.load(msgspec.msgpack.decode(msgspec.msgpack.encode(table.dump()), type=CommitColumns | list[Commit]))
     return again
 
 
@@ -96,7 +96,7 @@ def test_one_of_the_same_id_takes_its_place() -> None:
 def test_a_checkpoint_from_before_there_were_columns() -> None:
     old = msgspec.msgpack.encode([commit(1), commit(2)])
     table = Commits()
-    table.load(msgspec.msgpack.decode(old, type=Columns | list[Commit]))
+    table.load(msgspec.msgpack.decode(old, type=CommitColumns | list[Commit]))
     assert table.get(commit(2).id) == commit(2)
     assert loaded(table).get(commit(1).id) == commit(1)
 

@@ -7,16 +7,16 @@ import pytest
 
 from lochan.errors import NothingToDo
 from lochan.formats.entry import Change
-from lochan.formats.refs_events import RunsStaged
+from lochan.formats.repository_events import RunsStaged
 from lochan.formats.run import changes_of
 from lochan.lake import Lake
 from lochan.staging import merge
 from lochan.staging.compaction import LIMITS
 from lochan.store.memory import MemoryStore
 from lochan.tree import trees
-from lochan.tree.cut import Cut
+from lochan.tree.cut import RangeCut
 from lochan.tree.trees import Trees
-from lochan.versioning.commit import Wish, commit
+from lochan.versioning.commit import CommitRequest, commit
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.upkeep import compact
 from tests.run import run
@@ -49,9 +49,9 @@ async def opened(runs: list[list[Change]]) -> OpenRepository:
     await lake.create_repository("demo-repo", actor=ANN)
     repository = await lake.open_repository("demo-repo")
     repository.staged = lambda branch: None
-    repository.trees = Trees(repository.store, repository.repository.id, cut=Cut(10, 10, 60))
+    repository.trees = Trees(repository.store, repository.repository.id, cut=RangeCut(10, 10, 60))
     await stage(repository, *COMMITTED)
-    await commit(repository, "main", Wish("before"), actor=ANN)
+    await commit(repository, "main", CommitRequest("before"), actor=ANN)
     for changes in runs:
         await stage(repository, *changes)
     return repository
@@ -62,7 +62,9 @@ async def stage(repository: OpenRepository, *changes: Change) -> None:
     await repository.submit(ANN, RunsStaged("main", await repository.runs.adopt(table(*changes), mint)))
 
 
-async def story(runs: list[list[Change]], wish: Wish, *, compacted: bool) -> tuple[str, list[str], list[Change]]:
+async def story(
+    runs: list[list[Change]], wish: CommitRequest, *, compacted: bool
+) -> tuple[str, list[str], list[Change]]:
     """The tree, its ranges but for their mint numbers, and what is left."""
     repository = await opened(runs)
     if compacted:
@@ -84,7 +86,7 @@ def test_the_same_commit(
     paths: tuple[str, ...],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    wish = Wish("changes", paths=paths)
+    wish = CommitRequest("changes", paths=paths)
     plain = run(story(as_one(STAGED), wish, compacted=False))
     for module, name, value in SMALL:
         monkeypatch.setattr(module, name, value)
@@ -104,7 +106,7 @@ def test_a_pattern_that_nothing_matches_is_nothing_to_do() -> None:
     async def play() -> None:
         repository = await opened(interleaved(STAGED))
         with pytest.raises(NothingToDo, match=r"matches x\*"):
-            await commit(repository, "main", Wish("none", paths=["x*"]), actor=ANN)
+            await commit(repository, "main", CommitRequest("none", paths=["x*"]), actor=ANN)
         staged: pa.Table = await (await repository.view(await repository.resolve("main"))).changes()
         assert changes_of(staged) == STAGED
         await repository.close()

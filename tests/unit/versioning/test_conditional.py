@@ -6,10 +6,10 @@ import pytest
 
 from lochan.errors import PreconditionFailed
 from lochan.formats.entry import Entry
-from lochan.formats.refs_events import Staged
+from lochan.formats.repository_events import Staged
 from lochan.versioning import objects
-from lochan.versioning.commit import Wish, commit
-from lochan.versioning.conditional import submit_if
+from lochan.versioning.commit import CommitRequest, commit
+from lochan.versioning.objects import submit_if
 from lochan.versioning.open_repository import OpenRepository
 from tests.run import run
 from tests.unit.versioning.story import entry
@@ -52,7 +52,7 @@ def test_what_is_there_is_seen_wherever_it_lies(where: str) -> None:
         one, other = await two_servers()
         there = await objects.put(one, "main", "key", once(b"first"), actor=ANN)
         if where == "committed":
-            await commit(one, "main", Wish("c"), actor=ANN)
+            await commit(one, "main", CommitRequest("c"), actor=ANN)
         if where == "in a run":
             from lochan.staging.compaction import LIMITS
             from lochan.versioning.upkeep import compact
@@ -87,7 +87,7 @@ def test_the_branch_may_change_between_the_look_and_the_append() -> None:
         async def slow(*given: object) -> object:
             view = await view_of(*given)  # type: ignore[arg-type]
             if not looks:
-                await commit(other, "main", Wish("meanwhile"), actor=ANN)
+                await commit(other, "main", CommitRequest("meanwhile"), actor=ANN)
                 await one.refs()
             return view
 

@@ -8,12 +8,12 @@ import pytest
 from lochan.errors import Gone, Invalid, NotFound
 from lochan.formats.record import Actor
 from lochan.lake import Lake
-from lochan.store.counting import CountingStore, Counts
+from lochan.store.counts import CountingStore, RequestCounts
 from lochan.store.memory import MemoryStore
-from lochan.versioning import bulk, copying, objects
+from lochan.versioning import bulk, copy, objects
 from lochan.versioning.bodies.body import ready
-from lochan.versioning.commit import Wish, commit
-from lochan.versioning.copying import Count, Told
+from lochan.versioning.commit import CommitRequest, commit
+from lochan.versioning.copy import CopyOptions, CopyResult
 from lochan.versioning.open_repository import OpenRepository
 from tests.run import run
 
@@ -24,7 +24,7 @@ async def once(data: bytes) -> AsyncIterator[bytes]:
     yield data
 
 
-async def opened(counts: Counts | None = None) -> OpenRepository:
+async def opened(counts: RequestCounts | None = None) -> OpenRepository:
     store = MemoryStore()
     lake = await Lake.create(CountingStore(store, counts) if counts else store)
     await lake.create_repository("demo-repo", actor=ANN)
@@ -47,14 +47,14 @@ async def journal_number(repository: OpenRepository) -> int:
 
 def test_a_folder_is_copied_by_one_event_and_no_byte(monkeypatch: pytest.MonkeyPatch) -> None:
     async def play() -> None:
-        counts = Counts()
+        counts = RequestCounts()
         repository = await opened(counts)
         await put(repository, "a/1", "a/2", "a/é/3", "ab")
-        await commit(repository, "main", Wish("c"), actor=ANN)
+        await commit(repository, "main", CommitRequest("c"), actor=ANN)
         await put(repository, "a/2.5")
         await objects.delete(repository, "main", ["a/1"], actor=ANN)
         before, puts = await journal_number(repository), counts.put.requests
-        assert await copying.copy_folder(repository, "main", "a/", "main", "b/c/", actor=ANN) == Count(3, 3 + 5 + 6)
+        assert await copy.copy_folder(repository, "main", "a/", "main", "b/c/", actor=ANN) == CopyResult(3, 3 + 5 + 6)
         assert await journal_number(repository) == before + 1
         assert counts.put.requests == puts
         assert await there(repository) == {
@@ -79,13 +79,13 @@ def test_many_are_copied_moved_and_removed_as_runs(monkeypatch: pytest.MonkeyPat
         repository = await opened()
         await put(repository, *(f"a/{number}" for number in range(5)))
         before = await journal_number(repository)
-        await copying.copy_folder(repository, "main", "a/", "main", "b/", actor=ANN)
+        await copy.copy_folder(repository, "main", "a/", "main", "b/", actor=ANN)
         assert len(repository.folded().branch("main").layers.runs) == 1
-        await copying.move_folder(repository, "main", "a/", "a/b/", actor=ANN)
-        await copying.delete_folder(repository, "main", "b/", actor=ANN)
+        await copy.move_folder(repository, "main", "a/", "a/b/", actor=ANN)
+        await copy.delete_folder(repository, "main", "b/", actor=ANN)
         assert await journal_number(repository) == before + 3
         assert await there(repository) == {f"a/b/{number}": b"a/%d" % number for number in range(5)}
-        await commit(repository, "main", Wish("c"), actor=ANN)
+        await commit(repository, "main", CommitRequest("c"), actor=ANN)
         assert len(await there(repository, "main@")) == 5
         await repository.close()
 
@@ -96,9 +96,9 @@ def test_a_folder_is_moved_into_itself() -> None:
     async def play() -> None:
         repository = await opened()
         await put(repository, "a/x", "a/b/x", "a/b/b/x")
-        await copying.move_folder(repository, "main", "a/", "a/b/", actor=ANN)
+        await copy.move_folder(repository, "main", "a/", "a/b/", actor=ANN)
         assert await there(repository) == {"a/b/x": b"a/x", "a/b/b/x": b"a/b/x", "a/b/b/b/x": b"a/b/b/x"}
-        await copying.move_folder(repository, "main", "a/b/", "", actor=ANN)
+        await copy.move_folder(repository, "main", "a/b/", "", actor=ANN)
         assert await there(repository) == {"x": b"a/x", "b/x": b"a/b/x", "b/b/x": b"a/b/b/x"}
         await repository.close()
 
@@ -110,9 +110,9 @@ def test_a_copy_onto_itself_has_other_notes() -> None:
         repository = await opened()
         await put(repository, "a")
         with pytest.raises(Invalid, match="are the same"):
-            await copying.copy(repository, "main", "a", "main", "a", actor=ANN)
-        told = Told("text/csv", {"cache-control": "no-store"}, {"k": "v"})
-        entry = await copying.copy(repository, "main", "a", "main", "a", actor=ANN, told=told)
+            await copy.copy(repository, "main", "a", "main", "a", actor=ANN)
+        told = CopyOptions("text/csv", {"cache-control": "no-store"}, {"k": "v"})
+        entry = await copy.copy(repository, "main", "a", "main", "a", actor=ANN, told=told)
         assert (entry.content_type, entry.headers, entry.metadata) == (
             "text/csv",
             {"cache-control": "no-store"},
@@ -120,7 +120,7 @@ def test_a_copy_onto_itself_has_other_notes() -> None:
         )
         assert await objects.stat(repository, "main", "a") == entry
         assert await there(repository) == {"a": b"a"}
-        again = await copying.copy(repository, "main", "a", "main", "b", actor=ANN, told=Told(metadata={}))
+        again = await copy.copy(repository, "main", "a", "main", "b", actor=ANN, told=CopyOptions(metadata={}))
         assert (again.content_type, again.metadata) == ("text/csv", {})
         await repository.close()
 
@@ -134,12 +134,12 @@ def test_bytes_that_vanished_are_not_named_once_more() -> None:
         entry = await objects.stat(repository, "main", "a/2")
         await repository.store.delete(entry.blocks[0].address)
         for call in (
-            copying.copy(repository, "main", "a/2", "main", "b", actor=ANN),
-            copying.copy_folder(repository, "main", "a/", "main", "b/", actor=ANN),
+            copy.copy(repository, "main", "a/2", "main", "b", actor=ANN),
+            copy.copy_folder(repository, "main", "a/", "main", "b/", actor=ANN),
         ):
             with pytest.raises(Gone, match=r"'a/2': its bytes at .* are gone"):
                 await call
-        await copying.copy(repository, "main", "a/1", "main", "b", actor=ANN)
+        await copy.copy(repository, "main", "a/1", "main", "b", actor=ANN)
         assert [entry.path for entry in (await objects.list_objects(repository, "main")).entries] == ["a/1", "a/2", "b"]
         await repository.close()
 
@@ -148,14 +148,14 @@ def test_bytes_that_vanished_are_not_named_once_more() -> None:
 
 def test_a_pack_is_asked_for_once() -> None:
     async def play() -> None:
-        counts = Counts()
+        counts = RequestCounts()
         repository = await opened(counts)
         _, mint = await repository.refs()
         bodies = [ready(f"a/{number}", b"%d" % number) for number in range(50)]
         entries = await repository.bodies.write_pack(bodies, mint=mint)
         await objects.put_many(repository, "main", entries, actor=ANN)
         heads = counts.head.requests
-        await copying.copy_folder(repository, "main", "a/", "main", "b/", actor=ANN)
+        await copy.copy_folder(repository, "main", "a/", "main", "b/", actor=ANN)
         assert counts.head.requests == heads + 1
         await repository.close()
 
@@ -176,11 +176,11 @@ def test_what_is_put_to_the_source_meanwhile_is_moved_and_not_lost(monkeypatch: 
             return await original(*given)  # type: ignore[arg-type]
 
         monkeypatch.setattr(bulk, "_event", slow)
-        await copying.move_folder(repository, "main", "a/", "b/", actor=ANN)
+        await copy.move_folder(repository, "main", "a/", "b/", actor=ANN)
         assert await there(repository) == {"b/1": b"new", "b/2": b"too", "other/1": b"other/1"}
         stalled.clear()
         await put(repository, "a/1")
-        await copying.move(repository, "main", "a/1", "c", actor=ANN)
+        await copy.move(repository, "main", "a/1", "c", actor=ANN)
         assert (await there(repository))["c"] == b"new"
         await repository.close()
 
@@ -202,8 +202,8 @@ def test_what_cannot_be_copied_or_moved(prefix: str, to: str, error: type[Except
         await put(repository, "a/1")
         before = await journal_number(repository)
         for call in (
-            copying.copy_folder(repository, "main", prefix, "main", to, actor=ANN),
-            copying.move_folder(repository, "main", prefix, to, actor=ANN),
+            copy.copy_folder(repository, "main", prefix, "main", to, actor=ANN),
+            copy.move_folder(repository, "main", prefix, to, actor=ANN),
         ):
             with pytest.raises(error, match=said):
                 await call

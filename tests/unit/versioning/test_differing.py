@@ -3,10 +3,10 @@
 import pytest
 
 from lochan.errors import Invalid
-from lochan.tree.diff import Counts
-from lochan.versioning import differing
-from lochan.versioning.differing import RollUp
-from lochan.versioning.history import LogWish
+from lochan.tree.diff import DiffCounts
+from lochan.versioning import diff
+from lochan.versioning.diff import RollUp
+from lochan.versioning.history import LogRequest
 from lochan.versioning.history import history as log_of
 from tests.run import run
 from tests.unit.versioning.history import History, history
@@ -24,10 +24,10 @@ async def parted() -> History:
 def test_two_dots_and_three() -> None:
     async def play() -> None:
         told = await parted()
-        two = await differing.count(told.repository, "main", "dev")
-        three = await differing.count(told.repository, "main", "dev", three_dot=True)
-        assert (two, three) == (Counts(2, 2, 1, 6, 3), Counts(2, 1, 1, 6, 2))
-        found = {each.path: each.kind async for each in differing.diff(told.repository, "main", "dev", three_dot=True)}
+        two = await diff.count(told.repository, "main", "dev")
+        three = await diff.count(told.repository, "main", "dev", three_dot=True)
+        assert (two, three) == (DiffCounts(2, 2, 1, 6, 3), DiffCounts(2, 1, 1, 6, 2))
+        found = {each.path: each.kind async for each in diff.diff(told.repository, "main", "dev", three_dot=True)}
         assert found == {"a/x/1": "changed", "a/x/3": "added", "b": "removed", "c/z/1": "added"}
 
     run(play())
@@ -36,26 +36,34 @@ def test_two_dots_and_three() -> None:
 @pytest.mark.parametrize(
     ("by", "prefix", "expected"),
     [
-        (RollUp(), "", {"a/": Counts(1, 0, 1, 5, 1), "b": Counts(0, 1, 0, 0, 1), "c/": Counts(1, 0, 0, 1, 0)}),
+        (
+            RollUp(),
+            "",
+            {"a/": DiffCounts(1, 0, 1, 5, 1), "b": DiffCounts(0, 1, 0, 0, 1), "c/": DiffCounts(1, 0, 0, 1, 0)},
+        ),
         (
             RollUp(depth=2),
             "",
-            {"a/x/": Counts(1, 0, 1, 5, 1), "b": Counts(0, 1, 0, 0, 1), "c/z/": Counts(1, 0, 0, 1, 0)},
+            {"a/x/": DiffCounts(1, 0, 1, 5, 1), "b": DiffCounts(0, 1, 0, 0, 1), "c/z/": DiffCounts(1, 0, 0, 1, 0)},
         ),
-        (RollUp(depth=9), "c", {"c/z/1": Counts(1, 0, 0, 1, 0)}),
-        (RollUp(), "a/", {"a/x/": Counts(1, 0, 1, 5, 1)}),
-        (RollUp("x/"), "", {"a/x/": Counts(1, 0, 1, 5, 1), "b": Counts(0, 1, 0, 0, 1), "c/z/1": Counts(1, 0, 0, 1, 0)}),
+        (RollUp(depth=9), "c", {"c/z/1": DiffCounts(1, 0, 0, 1, 0)}),
+        (RollUp(), "a/", {"a/x/": DiffCounts(1, 0, 1, 5, 1)}),
+        (
+            RollUp("x/"),
+            "",
+            {"a/x/": DiffCounts(1, 0, 1, 5, 1), "b": DiffCounts(0, 1, 0, 0, 1), "c/z/1": DiffCounts(1, 0, 0, 1, 0)},
+        ),
     ],
     ids=["folders", "two deep", "deeper than there is", "under a prefix", "another delimiter"],
 )
-def test_rolled_up(by: RollUp, prefix: str, expected: dict[str, Counts]) -> None:
+def test_rolled_up(by: RollUp, prefix: str, expected: dict[str, DiffCounts]) -> None:
     async def play() -> None:
         told = await parted()
-        rolled = await differing.roll_up(told.repository, "main", "dev", by, prefix=prefix, three_dot=True)
+        rolled = await diff.roll_up(told.repository, "main", "dev", by, prefix=prefix, three_dot=True)
         assert rolled == expected
         await told.branch("again", "main~1")
         await told.stage("again", "a/x/1=22 a/x/3=333 -b c/z/1=1")
-        assert await differing.roll_up_staged(told.repository, "again", by, prefix=prefix) == expected
+        assert await diff.roll_up_staged(told.repository, "again", by, prefix=prefix) == expected
 
     run(play())
 
@@ -64,10 +72,10 @@ def test_what_is_staged_is_counted_with_what_goes() -> None:
     async def play() -> None:
         told = await parted()
         await told.stage("main", "a/x/1=22 new=1 -b")
-        assert await differing.count_staged(told.repository, "main") == Counts(1, 1, 1, 3, 2)
-        assert await differing.count_staged(told.repository, "main", prefix="nothing/") == Counts()
-        assert await differing.roll_up_staged(told.repository, "main", RollUp(), prefix="nothing/") == {}
-        assert [tuple(each) for each in await differing.staged(told.repository, "main")] == [
+        assert await diff.count_staged(told.repository, "main") == DiffCounts(1, 1, 1, 3, 2)
+        assert await diff.count_staged(told.repository, "main", prefix="nothing/") == DiffCounts()
+        assert await diff.roll_up_staged(told.repository, "main", RollUp(), prefix="nothing/") == {}
+        assert [tuple(each) for each in await diff.staged(told.repository, "main")] == [
             ("a/x/1", "changed", 2),
             ("b", "removed", 0),
             ("new", "added", 1),
@@ -80,9 +88,9 @@ def test_a_roll_up_needs_a_delimiter() -> None:
     async def play() -> None:
         told = await parted()
         with pytest.raises(Invalid, match="delimiter"):
-            await differing.roll_up(told.repository, "main", "dev", RollUp(""))
+            await diff.roll_up(told.repository, "main", "dev", RollUp(""))
         with pytest.raises(Invalid, match="depth"):
-            await differing.roll_up(told.repository, "main", "dev", RollUp(depth=0))
+            await diff.roll_up(told.repository, "main", "dev", RollUp(depth=0))
 
     run(play())
 
@@ -97,17 +105,17 @@ def test_a_log_by_what_was_touched() -> None:
         await told.write("main", "q=1", "elsewhere")
         await told.merge("dev", "main")
 
-        async def messages(wish: LogWish) -> list[str]:
+        async def messages(wish: LogRequest) -> list[str]:
             return [commit.message async for _, commit in log_of(told.repository, "main", wish)]
 
-        assert await messages(LogWish(paths=("a",))) == ["on dev", "first"]
-        assert await messages(LogWish(prefixes=("p/",))) == ["on main", "first"]
-        both = await messages(LogWish(paths=("a",), prefixes=("p/",)))
+        assert await messages(LogRequest(paths=("a",))) == ["on dev", "first"]
+        assert await messages(LogRequest(prefixes=("p/",))) == ["on main", "first"]
+        both = await messages(LogRequest(paths=("a",), prefixes=("p/",)))
         assert both[0] == "Merge 'dev' into 'main'", "all of it together is as in neither parent"
         assert set(both[1:]) == {"on dev", "on main", "first"}
-        by_first = await messages(LogWish(paths=("a",), first_parent=True))
+        by_first = await messages(LogRequest(paths=("a",), first_parent=True))
         assert by_first == ["Merge 'dev' into 'main'", "first"], "along this line, the merge brought it"
-        lines = await messages(LogWish(by_line=True))
+        lines = await messages(LogRequest(by_line=True))
         assert lines[1:] == ["on dev", "elsewhere", "on main", "first", "Repository created"]
 
     run(play())

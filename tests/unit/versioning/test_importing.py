@@ -8,15 +8,15 @@ import pytest
 
 from lochan.errors import Gone, Invalid, NotFound, NothingToDo, PathsInTheWay, Refused
 from lochan.formats.record import Actor
-from lochan.lake import Lake, World
+from lochan.lake import Lake, LakeOptions
 from lochan.store.memory import MemoryStore
 from lochan.store.protocol import Store
-from lochan.versioning import gathering, importing, objects
-from lochan.versioning.commit import Wish, commit
-from lochan.versioning.differing import staged
-from lochan.versioning.gathering import Source
-from lochan.versioning.importing import Counts, Gathered, bring_in, for_import, for_ingest
-from lochan.versioning.moving import Said
+from lochan.versioning import import_, objects
+from lochan.versioning import import_ as gathering
+from lochan.versioning.commit import CommitRequest, commit
+from lochan.versioning.diff import staged
+from lochan.versioning.head_moves import CommitMessage
+from lochan.versioning.import_ import ImportCounts, ImportPlan, ImportSource, bring_in, for_import, for_ingest
 from lochan.versioning.open_repository import OpenRepository
 from tests.run import run
 
@@ -48,7 +48,7 @@ async def once(data: bytes) -> AsyncIterator[bytes]:
 
 
 async def opened(buckets: Buckets, may_name: object = None) -> OpenRepository:
-    lake = await Lake.create(MemoryStore(), world=World(buckets.open, may_name))  # type: ignore[arg-type]
+    lake = await Lake.create(MemoryStore(), world=LakeOptions(buckets.open, may_name))  # type: ignore[arg-type]
     await lake.create_repository("demo-repo", actor=ANN)
     return await lake.open_repository("demo-repo")
 
@@ -58,13 +58,13 @@ async def there(repository: OpenRepository, ref: str = "main@") -> dict[str, byt
     return {entry.path: await repository.reader.read_all(entry) for entry in found}
 
 
-async def imported(repository: OpenRepository, *sources: Source) -> importing.Landed:
+async def imported(repository: OpenRepository, *sources: ImportSource) -> import_.ImportResult:
     return await bring_in(repository, "main", await for_import(repository, sources), actor=ANN)
 
 
-async def ingested(repository: OpenRepository, url: str, to: str, keep_removed: bool = False) -> importing.Landed:
-    gathered = await for_ingest(repository, Source(url, to), keep_removed=keep_removed)
-    return await bring_in(repository, "main", gathered, Said("i"), actor=ANN)
+async def ingested(repository: OpenRepository, url: str, to: str, keep_removed: bool = False) -> import_.ImportResult:
+    gathered = await for_ingest(repository, ImportSource(url, to), keep_removed=keep_removed)
+    return await bring_in(repository, "main", gathered, CommitMessage("i"), actor=ANN)
 
 
 async def log(repository: OpenRepository) -> list[str]:
@@ -84,10 +84,10 @@ def test_an_import_is_one_commit_that_leaves_the_rest_alone() -> None:
         repository = await opened(buckets)
         for path in ("a/x", "a/own", "b"):
             await objects.put(repository, "main", path, once(b"ours"), actor=ANN)
-        await commit(repository, "main", Wish("c"), actor=ANN)
+        await commit(repository, "main", CommitRequest("c"), actor=ANN)
         await objects.put(repository, "main", "a/staged", once(b"ours"), actor=ANN)
-        landed = await imported(repository, Source("s3://data/in", "a/"))
-        assert landed.counts == Counts(2, 1, 0, sum(len(f"s3://data/in/{key}") for key in ("x", "sub/y", "z")))
+        landed = await imported(repository, ImportSource("s3://data/in", "a/"))
+        assert landed.counts == ImportCounts(2, 1, 0, sum(len(f"s3://data/in/{key}") for key in ("x", "sub/y", "z")))
         assert await there(repository) == {
             "a/own": b"ours",
             "a/sub/y": b"s3://data/in/sub/y",
@@ -100,7 +100,7 @@ def test_an_import_is_one_commit_that_leaves_the_rest_alone() -> None:
         entry = await objects.stat(repository, "main", "a/x")
         assert entry.blocks[0].address == "s3://data/in/x"
         with pytest.raises(NothingToDo, match="has all of it already"):
-            await imported(repository, Source("s3://data/in/", "a/"))
+            await imported(repository, ImportSource("s3://data/in/", "a/"))
         await repository.close()
 
     run(play())
@@ -112,7 +112,7 @@ def test_several_sources_come_in_together() -> None:
         for url in ("s3://one/k/1", "s3://one/k/3", "gs://two/2", "az://three/4"):
             await buckets.put(url)
         repository = await opened(buckets)
-        sources = [Source("s3://one/k", "in/"), Source("gs://two", "in/"), Source("az://three", "")]
+        sources = [ImportSource("s3://one/k", "in/"), ImportSource("gs://two", "in/"), ImportSource("az://three", "")]
         await imported(repository, *sources)
         assert list(await there(repository)) == ["4", "in/1", "in/2", "in/3"]
         await buckets.put("gs://two/1")
@@ -134,7 +134,7 @@ def test_many_are_kept_in_a_file_and_not_in_memory(monkeypatch: pytest.MonkeyPat
             await buckets.put(f"s3://data/{number:05d}", b"x")
         repository = await opened(buckets)
         seen: list[int] = []
-        gathered = await for_import(repository, [Source("s3://data", "")], seen.append)
+        gathered = await for_import(repository, [ImportSource("s3://data", "")], seen.append)
         assert sum(seen) == 25_000
         await bring_in(repository, "main", gathered, actor=ANN)
         assert (await repository.tree((await repository.resolve("main")).commit)).count == 25_000
@@ -152,11 +152,11 @@ def test_a_staged_path_is_in_the_way(deleted: bool) -> None:
         repository = await opened(buckets)
         await objects.put(repository, "main", "x", once(b"ours"), actor=ANN)
         if deleted:
-            await commit(repository, "main", Wish("c"), actor=ANN)
+            await commit(repository, "main", CommitRequest("c"), actor=ANN)
             await objects.delete(repository, "main", ["x"], actor=ANN)
         before = await log(repository)
         with pytest.raises(PathsInTheWay, match="have uncommitted changes: 'x'") as refused:
-            await imported(repository, Source("s3://data", ""))
+            await imported(repository, ImportSource("s3://data", ""))
         assert refused.value.paths == ("x",)
         assert await log(repository) == before
         await repository.close()
@@ -169,16 +169,16 @@ def test_what_is_staged_between_look_and_append_is_in_the_way_too(monkeypatch: p
         buckets = Buckets()
         await buckets.put("s3://data/x")
         repository = await opened(buckets)
-        original = importing._test
+        original = import_._test
 
         async def slow(of: OpenRepository, branch: str, changed: pa.StringArray) -> object:
             test = await original(of, branch, changed)
             await objects.put(repository, "main", "x", once(b"ours"), actor=ANN)
             return test
 
-        monkeypatch.setattr(importing, "_test", slow)
+        monkeypatch.setattr(import_, "_test", slow)
         with pytest.raises(PathsInTheWay):
-            await imported(repository, Source("s3://data", ""))
+            await imported(repository, ImportSource("s3://data", ""))
         await repository.close()
 
     run(play())
@@ -196,9 +196,11 @@ def test_an_import_lands_beside_writers_commits_and_other_imports() -> None:
             for number in range(30):
                 await objects.put(repository, "main", f"w/{number:02d}", once(b"w"), actor=ANN)
                 if number % 10 == 9:
-                    await commit(repository, "main", Wish(f"w{number}"), actor=ANN)
+                    await commit(repository, "main", CommitRequest(f"w{number}"), actor=ANN)
 
-        await asyncio.gather(write(), *(imported(repository, Source(f"s3://{name}", f"{name}/")) for name in "abc"))
+        await asyncio.gather(
+            write(), *(imported(repository, ImportSource(f"s3://{name}", f"{name}/")) for name in "abc")
+        )
         assert len(await there(repository)) == 90
         assert sorted(await log(repository)) == sorted(
             ["Repository created", "w9", "w19", "w29", "Import s3://a", "Import s3://b", "Import s3://c"]
@@ -216,20 +218,20 @@ def test_an_ingest_makes_the_tree_what_the_source_is() -> None:
         repository = await opened(buckets)
         await objects.put(repository, "main", "in", once(b"beside"), actor=ANN)
         await objects.put(repository, "main", "in2/own", once(b"beside"), actor=ANN)
-        await commit(repository, "main", Wish("c"), actor=ANN)
+        await commit(repository, "main", CommitRequest("c"), actor=ANN)
         assert (await ingested(repository, "s3://data", "in/")).counts[:3] == (3, 0, 0)
         with pytest.raises(NothingToDo):
             await ingested(repository, "s3://data", "in/")
         await buckets.put("s3://data/0", b"new")
         await buckets.put("s3://data/2", b"another")
         await buckets.delete("s3://data/3")
-        gathered = await for_ingest(repository, Source("s3://data", "in/"))
+        gathered = await for_ingest(repository, ImportSource("s3://data", "in/"))
         assert await changes(repository, gathered) == {
             "in/0": ("added", None),
             "in/2": ("changed", len("s3://data/2")),
             "in/3": ("removed", len("s3://data/3")),
         }
-        assert (await ingested(repository, "s3://data", "in/")).counts == Counts(1, 1, 1, 3 + 7)
+        assert (await ingested(repository, "s3://data", "in/")).counts == ImportCounts(1, 1, 1, 3 + 7)
         assert await there(repository) == {
             "in": b"beside",
             "in/0": b"new",
@@ -262,9 +264,9 @@ def test_an_ingest_may_keep_what_was_removed() -> None:
     run(play())
 
 
-async def changes(repository: OpenRepository, gathered: Gathered) -> dict[str, tuple[str, int | None]]:
+async def changes(repository: OpenRepository, gathered: ImportPlan) -> dict[str, tuple[str, int | None]]:
     found: dict[str, tuple[str, int | None]] = {}
-    async for part in importing.differences(repository, "main", gathered):
+    async for part in import_.differences(repository, "main", gathered):
         rows = zip(part.changes["path"].to_pylist(), part.kinds.to_pylist(), part.before.to_pylist(), strict=True)
         found |= {path: (kind, before) for path, kind, before in rows}
     return found
@@ -282,10 +284,10 @@ def test_only_places_that_may_be_named_are() -> None:
             return url.startswith("s3://open/")
 
         repository = await opened(buckets, may_name)
-        await imported(repository, Source("s3://open/in/", ""))
+        await imported(repository, ImportSource("s3://open/in/", ""))
         assert asked == ["s3://open/in"]
         with pytest.raises(Refused, match="s3://closed is not a place"):
-            await imported(repository, Source("s3://closed", ""))
+            await imported(repository, ImportSource("s3://closed", ""))
         with pytest.raises(Refused, match="s3://closed/x is not a place"):
             assert repository.outside is not None
             await repository.outside.link("y", "s3://closed/x")

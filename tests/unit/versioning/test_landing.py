@@ -7,13 +7,13 @@ import pytest
 
 from lochan.clock import SystemClock
 from lochan.errors import Dirty, PathsInTheWay
-from lochan.formats.refs_events import Moved, Turned, TurnOver
+from lochan.formats.repository_events import Moved, Turned, TurnOver
 from lochan.lake import Lake
 from lochan.store.memory import MemoryStore
-from lochan.versioning import branching, differing, moving, objects
-from lochan.versioning.commit import Wish, commit
+from lochan.versioning import branches, diff, head_moves, objects
+from lochan.versioning.commit import CommitRequest, commit
 from lochan.versioning.graph import log
-from lochan.versioning.landing import Prepared, land
+from lochan.versioning.land import PreparedMove, land
 from lochan.versioning.open_repository import OpenRepository
 from tests.run import run
 from tests.unit.versioning.test_at_once import ANN, once, paths, two_servers
@@ -26,12 +26,12 @@ async def write(repository: OpenRepository, branch: str, path: str, data: bytes 
 async def drift(repository: OpenRepository, branch: str) -> None:
     """A head move that changes no path, so nothing staged is in its way."""
 
-    async def prepare(turn: str) -> Prepared:
+    async def prepare(turn: str) -> PreparedMove:
         refs, mint = await repository.refs()
         found = refs.branch(branch)
         head = refs.commit(found.head)
         next = msgspec.structs.replace(head, parents=(found.head,), generation=head.generation + 1, date=mint)
-        return Prepared(
+        return PreparedMove(
             Moved(branch, found.incarnation, found.head, next.id, "import", (next,), read_at=mint, turn=turn)
         )
 
@@ -53,7 +53,7 @@ def test_a_commit_lands_under_a_steady_stream_of_head_moves() -> None:
         async def commit_some() -> None:
             for number in range(5):
                 await write(one, "main", f"file-{number}")
-                await commit(one, "main", Wish(f"commit {number}"), actor=ANN)
+                await commit(one, "main", CommitRequest(f"commit {number}"), actor=ANN)
             landed.set()
 
         async with asyncio.timeout(60):
@@ -81,7 +81,7 @@ def test_a_request_that_died_at_the_front_is_sent_away() -> None:
         await write(one, "main", "a")
         await one.submit(ANN, Turned("main", "somebody who died"))
         async with asyncio.timeout(20):
-            await commit(one, "main", Wish("after them"), actor=ANN)
+            await commit(one, "main", CommitRequest("after them"), actor=ANN)
         refs, _ = await one.refs()
         assert refs.branch("main").turns == ()
         assert await paths(one, "main@") == ["a"]
@@ -92,14 +92,14 @@ def test_a_request_that_died_at_the_front_is_sent_away() -> None:
 def test_a_request_that_fails_leaves_the_queue() -> None:
     async def play() -> None:
         one, other = await two_servers()
-        await branching.create_branch(one, "dev", "main", actor=ANN)
+        await branches.create_branch(one, "dev", "main", actor=ANN)
         await write(one, "dev", "a")
-        await commit(one, "dev", Wish("a"), actor=ANN)
+        await commit(one, "dev", CommitRequest("a"), actor=ANN)
         await one.submit(ANN, Turned("main", "first"))
 
         async def blocked() -> None:
             with pytest.raises(Dirty):
-                await moving.merge(other, "dev", "main", actor=ANN)
+                await head_moves.merge(other, "dev", "main", actor=ANN)
 
         task = asyncio.create_task(blocked())
         async with asyncio.timeout(20):
@@ -117,13 +117,13 @@ def test_a_request_that_fails_leaves_the_queue() -> None:
 def test_what_is_staged_can_be_committed_in_the_same_event_as_the_merge() -> None:
     async def play() -> None:
         one, other = await two_servers()
-        await branching.create_branch(one, "dev", "main", actor=ANN)
+        await branches.create_branch(one, "dev", "main", actor=ANN)
         await write(one, "dev", "theirs")
-        await commit(one, "dev", Wish("theirs"), actor=ANN)
+        await commit(one, "dev", CommitRequest("theirs"), actor=ANN)
         await write(one, "main", "ours")
         with pytest.raises(Dirty):
-            await moving.merge(one, "dev", "main", actor=ANN)
-        head = await moving.merge(one, "dev", "main", actor=ANN, commit_first=Wish("ours first"))
+            await head_moves.merge(one, "dev", "main", actor=ANN)
+        head = await head_moves.merge(one, "dev", "main", actor=ANN, commit_first=CommitRequest("ours first"))
         assert await paths(other, "main@") == ["ours", "theirs"]
         refs, _ = await other.refs()
         merged = refs.commit(head)
@@ -139,22 +139,22 @@ def test_a_path_staged_after_the_seal_stops_the_merge_that_changes_it(monkeypatc
 
     async def play() -> None:
         one, other = await two_servers()
-        await branching.create_branch(one, "dev", "main", actor=ANN)
+        await branches.create_branch(one, "dev", "main", actor=ANN)
         await write(one, "dev", "both")
-        await commit(one, "dev", Wish("theirs"), actor=ANN)
+        await commit(one, "dev", CommitRequest("theirs"), actor=ANN)
         await write(one, "main", "ours")
-        looked = moving._test
+        looked = head_moves._test
 
         async def then_somebody_writes(*arguments: object) -> object:
             test = await looked(*arguments)  # type: ignore[arg-type]
             await write(other, "main", "both", b"staged late")
             return test
 
-        monkeypatch.setattr(moving, "_test", then_somebody_writes)
+        monkeypatch.setattr(head_moves, "_test", then_somebody_writes)
         with pytest.raises(PathsInTheWay) as caught:
-            await moving.merge(one, "dev", "main", actor=ANN, commit_first=Wish("ours first"))
+            await head_moves.merge(one, "dev", "main", actor=ANN, commit_first=CommitRequest("ours first"))
         assert caught.value.paths == ("both",)
-        assert [each.path for each in await differing.staged(one, "main")] == ["both", "ours"]
+        assert [each.path for each in await diff.staged(one, "main")] == ["both", "ours"]
         assert await paths(one, "main@") == []
 
     run(play())

@@ -10,14 +10,14 @@ from lochan.errors import BadDigest, Conflict, Corrupt, Invalid, LochanError, No
 from lochan.formats import key_file
 from lochan.formats.record import Actor
 from lochan.ids import Ids
-from lochan.lake import Lake, World
+from lochan.lake import Lake, LakeOptions
 from lochan.store.memory import MemoryStore
 from lochan.store.protocol import Store
-from lochan.versioning import linking, objects
-from lochan.versioning.bodies import token_key
-from lochan.versioning.branching import create_branch
-from lochan.versioning.copying import Told
-from lochan.versioning.linking import Declared
+from lochan.versioning import links, objects
+from lochan.versioning.bodies import tokens as token_key
+from lochan.versioning.branches import create_branch
+from lochan.versioning.copy import CopyOptions
+from lochan.versioning.links import LinkOptions
 from lochan.versioning.open_repository import OpenRepository
 from tests.run import run
 from tests.unit.store.clocks import StillClock
@@ -36,12 +36,12 @@ class Place:
         self.others = {"s3://data": MemoryStore()}
 
     async def opened(self) -> OpenRepository:
-        lake = await Lake.create(self.store, clock=self.clock, world=World(self.open))
+        lake = await Lake.create(self.store, clock=self.clock, world=LakeOptions(self.open))
         await lake.create_repository("demo-repo", actor=ANN)
         return await lake.open_repository("demo-repo")
 
     async def again(self) -> OpenRepository:
-        lake = await Lake.open(self.store, clock=self.clock, world=World(self.open))
+        lake = await Lake.open(self.store, clock=self.clock, world=LakeOptions(self.open))
         return await lake.open_repository("demo-repo")
 
     def open(self, url: str) -> Store:
@@ -52,22 +52,22 @@ def test_bytes_are_put_by_the_client_and_linked_once() -> None:
     async def play() -> None:
         place = Place()
         repository = await place.opened()
-        given = await linking.physical_address(repository, "main", "a/b", actor=ANN)
+        given = await links.physical_address(repository, "main", "a/b", actor=ANN)
         assert given.address.startswith(f"{repository.repository.id}/data/")
         assert given.url == f"{place.store.url}/{given.address}"
         with pytest.raises(NotFound, match="put the bytes there first"):
-            await linking.link(repository, "main", "a/b", given.token, actor=ANN)
+            await links.link(repository, "main", "a/b", given.token, actor=ANN)
         await place.store.put(given.address, b"1234")
         other = await place.again()  # another process, which has to know the key
-        told = Told("text/csv", None, {"k": "v"})
-        entry = await linking.link(other, "main", "a/b", given.token, actor=ANN, told=told)
+        told = CopyOptions("text/csv", None, {"k": "v"})
+        entry = await links.link(other, "main", "a/b", given.token, actor=ANN, told=told)
         assert (entry.size, entry.checksum) == (4, hashlib.md5(b"1234").hexdigest())
         assert (entry.content_type, entry.metadata) == ("text/csv", {"k": "v"})
         assert await objects.stat(repository, "main", "a/b") == entry
         assert await repository.reader.read_all(entry) == b"1234"
         for each in (repository, other):
             with pytest.raises(Refused, match="was used already"):
-                await linking.link(each, "main", "a/b", given.token, actor=ANN)
+                await links.link(each, "main", "a/b", given.token, actor=ANN)
         await place.store.put(given.address, b"abcd")
         with pytest.raises(Corrupt):
             await repository.reader.read_all(entry)
@@ -80,10 +80,10 @@ def test_of_two_links_at_once_one_is_refused() -> None:
     async def play() -> None:
         place = Place()
         repository = await place.opened()
-        given = await linking.physical_address(repository, "main", "a", actor=ANN)
+        given = await links.physical_address(repository, "main", "a", actor=ANN)
         await place.store.put(given.address, b"1234")
         answers = await asyncio.gather(
-            *(linking.link(repository, "main", "a", given.token, actor=ANN) for _ in range(4)), return_exceptions=True
+            *(links.link(repository, "main", "a", given.token, actor=ANN) for _ in range(4)), return_exceptions=True
         )
         refused = [answer for answer in answers if isinstance(answer, LochanError)]
         assert len(refused) == 3
@@ -97,12 +97,12 @@ def test_the_address_is_held_open_until_it_is_linked() -> None:
     async def play() -> None:
         place = Place()
         repository = await place.opened()
-        given = await linking.physical_address(repository, "main", "a", actor=ANN)
+        given = await links.physical_address(repository, "main", "a", actor=ANN)
         refs, _ = await (await place.again()).refs()
         [(_, held)] = refs.collection.all_held()
         assert (held.kind, held.address, held.branch, held.path) == ("link", given.address, "main", "a")
         await place.store.put(given.address, b"")
-        await linking.link(repository, "main", "a", given.token, actor=ANN)
+        await links.link(repository, "main", "a", given.token, actor=ANN)
         refs, _ = await (await place.again()).refs()
         assert refs.collection.all_held() == []
         await repository.close()
@@ -115,7 +115,7 @@ def test_a_token_is_good_for_one_thing_only() -> None:
         place = Place()
         repository = await place.opened()
         await create_branch(repository, "dev", "main", actor=ANN)
-        given = await linking.physical_address(repository, "main", "a", actor=ANN, expires_s=60)
+        given = await links.physical_address(repository, "main", "a", actor=ANN, expires_s=60)
         await place.store.put(given.address, b"1234")
         for branch, path, token, said in (
             ("dev", "a", given.token, "for the branch 'main'"),
@@ -124,12 +124,12 @@ def test_a_token_is_good_for_one_thing_only() -> None:
             ("main", "a", "nonsense", "not one of ours"),
         ):
             with pytest.raises(Refused, match=said):
-                await linking.link(repository, branch, path, token, actor=ANN)
+                await links.link(repository, branch, path, token, actor=ANN)
         place.clock.now += 61
         with pytest.raises(Refused, match="has expired"):
-            await linking.link(repository, "main", "a", given.token, actor=ANN)
+            await links.link(repository, "main", "a", given.token, actor=ANN)
         with pytest.raises(NotFound, match="no branch 'none'"):
-            await linking.physical_address(repository, "none", "a", actor=ANN)
+            await links.physical_address(repository, "none", "a", actor=ANN)
         await repository.close()
 
     run(play())
@@ -138,25 +138,25 @@ def test_a_token_is_good_for_one_thing_only() -> None:
 @pytest.mark.parametrize(
     "declared, error",
     [
-        (Declared(3), Invalid),
-        (Declared(4, "0" * 32), BadDigest),
-        (Declared(None, hashlib.md5(b"123").hexdigest()), BadDigest),
-        (Declared(4, hashlib.md5(b"1234").hexdigest().upper()), None),
+        (LinkOptions(3), Invalid),
+        (LinkOptions(4, "0" * 32), BadDigest),
+        (LinkOptions(None, hashlib.md5(b"123").hexdigest()), BadDigest),
+        (LinkOptions(4, hashlib.md5(b"1234").hexdigest().upper()), None),
     ],
 )
-def test_what_is_declared_must_be_true(declared: Declared, error: type[Exception] | None) -> None:
+def test_what_is_declared_must_be_true(declared: LinkOptions, error: type[Exception] | None) -> None:
     async def play() -> None:
         place = Place()
         repository = await place.opened()
-        given = await linking.physical_address(repository, "main", "a", actor=ANN)
+        given = await links.physical_address(repository, "main", "a", actor=ANN)
         await place.store.put(given.address, b"1234")
         if error is not None:
             with pytest.raises(error):
-                await linking.link(repository, "main", "a", given.token, actor=ANN, declared=declared)
-            declared_right = Declared(4)  # the token is still good
-            await linking.link(repository, "main", "a", given.token, actor=ANN, declared=declared_right)
+                await links.link(repository, "main", "a", given.token, actor=ANN, declared=declared)
+            declared_right = LinkOptions(4)  # the token is still good
+            await links.link(repository, "main", "a", given.token, actor=ANN, declared=declared_right)
         else:
-            await linking.link(repository, "main", "a", given.token, actor=ANN, declared=declared)
+            await links.link(repository, "main", "a", given.token, actor=ANN, declared=declared)
         assert [entry.path for entry in (await objects.list_objects(repository, "main")).entries] == ["a"]
         await repository.close()
 
@@ -179,16 +179,16 @@ def test_a_file_outside_is_linked_where_it_lies() -> None:
         place = Place()
         await place.others["s3://data"].put("x", b"1234")
         repository = await place.opened()
-        entry = await linking.stage(repository, "main", "a", "s3://data/x", actor=ANN, told=Told("text/csv"))
+        entry = await links.stage(repository, "main", "a", "s3://data/x", actor=ANN, told=CopyOptions("text/csv"))
         assert (entry.blocks[0].address, entry.content_type) == ("s3://data/x", "text/csv")
         assert await repository.reader.read_all(await objects.stat(repository, "main", "a")) == b"1234"
         await place.others["s3://data"].put("x", b"abcd")
         with pytest.raises(Conflict, match="has changed since"):
             await repository.reader.read_all(entry)
         with pytest.raises(NotFound):
-            await linking.stage(repository, "main", "a", "s3://data/none", actor=ANN)
+            await links.stage(repository, "main", "a", "s3://data/none", actor=ANN)
         with pytest.raises(Invalid, match="names no file"):
-            await linking.stage(repository, "main", "a", "s3://data", actor=ANN)
+            await links.stage(repository, "main", "a", "s3://data", actor=ANN)
         await repository.close()
 
     run(play())
@@ -202,12 +202,12 @@ def test_an_address_in_the_lake_is_linked_by_its_token_only() -> None:
         address = entry.blocks[0].address
         place.others["memory://"] = place.store
         with pytest.raises(Refused, match="is in this lake"):
-            await linking.stage(repository, "main", "b", f"{place.store.url}/{address}", actor=ANN)
+            await links.stage(repository, "main", "b", f"{place.store.url}/{address}", actor=ANN)
         with pytest.raises(Invalid, match="is not a URL"):
-            await linking.stage(repository, "main", "b", address, actor=ANN)
+            await links.stage(repository, "main", "b", address, actor=ANN)
         place.others["s3://alias"] = place.store  # the same bucket by another name
         with pytest.raises(Refused, match=r"lake\.json is there"):
-            await linking.stage(repository, "main", "b", f"s3://alias/{address}", actor=ANN)
+            await links.stage(repository, "main", "b", f"s3://alias/{address}", actor=ANN)
         await repository.close()
 
     run(play())

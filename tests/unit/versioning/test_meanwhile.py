@@ -8,14 +8,14 @@ import pytest
 from lochan.errors import NotFound, PathsInTheWay, PreconditionFailed
 from lochan.formats.entry import Entry
 from lochan.formats.record import Actor
-from lochan.formats.refs_events import Staged
+from lochan.formats.repository_events import Staged
 from lochan.lake import Lake
 from lochan.store.memory import MemoryStore
-from lochan.tree.strategy import Strategy
-from lochan.versioning import branching, copying, moving, objects, stashing
-from lochan.versioning.commit import Wish, commit
-from lochan.versioning.conditional import submit_if
-from lochan.versioning.differing import staged
+from lochan.tree.merge import Strategy
+from lochan.versioning import branches, copy, head_moves, objects, stash
+from lochan.versioning.commit import CommitRequest, commit
+from lochan.versioning.diff import staged
+from lochan.versioning.objects import submit_if
 from lochan.versioning.open_repository import OpenRepository
 from tests.run import run
 
@@ -27,9 +27,9 @@ async def opened() -> OpenRepository:
     lake = await Lake.create(MemoryStore())
     await lake.create_repository("demo-repo", actor=ANN)
     repository = await lake.open_repository("demo-repo")
-    await branching.create_branch(repository, "dev", "main", actor=ANN)
+    await branches.create_branch(repository, "dev", "main", actor=ANN)
     await put(repository, "dev", "b")
-    await commit(repository, "dev", Wish("b"), actor=ANN)
+    await commit(repository, "dev", CommitRequest("b"), actor=ANN)
     return repository
 
 
@@ -67,10 +67,12 @@ def test_what_a_partial_commit_leaves_staged_is_not_hidden_under_by_the_merge_af
         await put(repository, "main", "b", b"mine")
         await put(repository, "main", "z")
         with pytest.raises(PathsInTheWay) as refused:
-            await moving.merge(repository, "dev", "main", actor=ANN, commit_first=Wish("z", paths=["z"]))
+            await head_moves.merge(repository, "dev", "main", actor=ANN, commit_first=CommitRequest("z", paths=["z"]))
         assert refused.value.paths == ("b",)
         assert await uncommitted(repository, "main") == ["b", "z"]
-        await moving.merge(repository, "dev", "main", actor=ANN, commit_first=Wish("b"), strategy=Strategy("dest-wins"))
+        await head_moves.merge(
+            repository, "dev", "main", actor=ANN, commit_first=CommitRequest("b"), strategy=Strategy("dest-wins")
+        )
         assert await shown(repository, "main@") == ["b", "z"]
 
     run(play())
@@ -80,7 +82,7 @@ def test_what_comes_to_a_clean_branch_is_committed_first_too() -> None:
     async def play() -> None:
         repository = await opened()
         before(repository, "submit_decided", lambda: put(repository, "main", "z"))
-        await moving.merge(repository, "dev", "main", actor=ANN, commit_first=Wish("z"))
+        await head_moves.merge(repository, "dev", "main", actor=ANN, commit_first=CommitRequest("z"))
         assert await shown(repository, "main@") == ["b", "z"]
         assert await uncommitted(repository, "main") == []
 
@@ -91,10 +93,10 @@ def test_what_was_to_be_committed_first_is_stashed_meanwhile() -> None:
     async def play() -> None:
         repository = await opened()
         await put(repository, "main", "z")
-        before(repository, "submit", lambda: stashing.push(repository, "main", actor=ANN))
-        await moving.merge(repository, "dev", "main", actor=ANN, commit_first=Wish("z"))
+        before(repository, "submit", lambda: stash.push(repository, "main", actor=ANN))
+        await head_moves.merge(repository, "dev", "main", actor=ANN, commit_first=CommitRequest("z"))
         assert await shown(repository, "main") == ["b"]
-        assert len(await stashing.stashed(repository)) == 1
+        assert len(await stash.stashed(repository)) == 1
 
     run(play())
 
@@ -103,16 +105,16 @@ def test_what_was_to_be_committed_first_is_stashed_meanwhile() -> None:
 def test_a_move_does_not_bring_back_what_was_put_aside(how: str) -> None:
     async def aside(repository: OpenRepository) -> None:
         if how == "reset":
-            await branching.reset_staged(repository, "main", actor=ANN)
+            await branches.reset_staged(repository, "main", actor=ANN)
         else:
-            await stashing.push(repository, "main", actor=ANN)
+            await stash.push(repository, "main", actor=ANN)
 
     async def play() -> None:
         repository = await opened()
         await put(repository, "main", "z")
         before(repository, "submit_decided", lambda: aside(repository))
         with pytest.raises(NotFound):
-            await copying.move(repository, "main", "z", "y", actor=ANN)
+            await copy.move(repository, "main", "z", "y", actor=ANN)
         assert await uncommitted(repository, "main") == []
 
     run(play())
@@ -122,7 +124,7 @@ def test_a_condition_is_tested_anew_where_what_it_saw_was_reset() -> None:
     async def play() -> None:
         repository = await opened()
         entry = await put(repository, "main", "z")
-        before(repository, "submit_decided", lambda: branching.reset_staged(repository, "main", actor=ANN))
+        before(repository, "submit_decided", lambda: branches.reset_staged(repository, "main", actor=ANN))
 
         def is_it(found: Entry | None) -> None:
             if found is None or found.etag != entry.etag:

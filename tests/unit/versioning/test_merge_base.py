@@ -4,13 +4,12 @@ import pytest
 
 from lochan.errors import Invalid
 from lochan.formats.commit import Commit
-from lochan.tree.merge import merge
-from lochan.tree.strategy import DEST, Strategy
+from lochan.tree.merge import DEST, Strategy, merge
 from lochan.tree.tree import Tree
 from lochan.versioning import merge_base
 from lochan.versioning.graph import merge_bases
+from lochan.versioning.head_moves import merge as merge_branches
 from lochan.versioning.merge_base import base_tree
-from lochan.versioning.moving import merge as merge_branches
 from tests.run import run
 from tests.unit.versioning.history import ANN, History, history
 

@@ -13,10 +13,10 @@ from lochan.journal.request_key import KeyedActor, keyed, part_of, without_key
 from lochan.lake import Lake
 from lochan.store.memory import MemoryStore
 from lochan.versioning import objects
-from lochan.versioning.branching import create_branch, create_tag, delete_branch
-from lochan.versioning.commit import Wish, commit
-from lochan.versioning.moving import merge
-from lochan.versioning.once import hold_key
+from lochan.versioning.branches import create_branch, create_tag, delete_branch
+from lochan.versioning.commit import CommitRequest, commit
+from lochan.versioning.head_moves import merge
+from lochan.versioning.idempotency import hold_key
 from lochan.versioning.open_repository import OpenRepository
 from tests.lost_answer import lost_answer
 from tests.run import run
@@ -43,7 +43,7 @@ def test_two_at_once_are_one() -> None:
     async def play() -> None:
         _, repository = await opened()
         await put(repository, "a")
-        asked = [commit(repository, "main", Wish("twice"), actor=keyed(ANN, "k", "commit")) for _ in range(3)]
+        asked = [commit(repository, "main", CommitRequest("twice"), actor=keyed(ANN, "k", "commit")) for _ in range(3)]
         made = await asyncio.gather(*asked)
         assert len({id for id, _ in made}) == 1
         assert (await repository.resolve("main~1")).commit.generation == 0, "one commit on top of the first"
@@ -73,11 +73,11 @@ def test_what_came_since_is_not_done_again() -> None:
         _, repository = await opened()
         await put(repository, "a")
         actor = keyed(ANN, "k", "commit")
-        first, _ = await commit(repository, "main", Wish("one"), actor=actor)
+        first, _ = await commit(repository, "main", CommitRequest("one"), actor=actor)
         await put(repository, "b")
-        assert (await commit(repository, "main", Wish("one"), actor=actor))[0] == first
+        assert (await commit(repository, "main", CommitRequest("one"), actor=actor))[0] == first
         assert (await objects.list_objects(repository, "main$")).entries, "what was staged since is staged"
-        await commit(repository, "main", Wish("two"), actor=ANN)
+        await commit(repository, "main", CommitRequest("two"), actor=ANN)
         create = keyed(ANN, "b", "create")
         await create_branch(repository, "dev", "main", actor=create)
         await delete_branch(repository, "dev", "main", actor=ANN)
@@ -94,7 +94,7 @@ def test_a_merge_that_could_not_even_begin_again_gives_its_result() -> None:
         _, repository = await opened()
         await create_branch(repository, "dev", "main", actor=ANN)
         await objects.put(repository, "dev", "d", once(b"x"), actor=ANN)
-        await commit(repository, "dev", Wish("dev"), actor=ANN)
+        await commit(repository, "dev", CommitRequest("dev"), actor=ANN)
         actor = keyed(ANN, "k", "merge")
         head = await merge(repository, "dev", "main", actor=actor)
         await delete_branch(repository, "dev", "main", actor=ANN)

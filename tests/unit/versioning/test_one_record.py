@@ -8,15 +8,14 @@ import pytest
 from lochan.errors import ConcurrentCommit, NotFound
 from lochan.formats.entry import Entry
 from lochan.formats.events import Event
-from lochan.formats.refs_events import BranchCreated, BranchDeleted, BranchRestored, Staged
-from lochan.formats.stash_events import StashDropped, Stashed
+from lochan.formats.repository_events import BranchCreated, BranchDeleted, BranchRestored, Staged, StashDropped, Stashed
 from lochan.formats.workspace_events import WorkspaceOpened, WorkspaceSealed, WorkspaceStaged
-from lochan.journal.state import At
-from lochan.versioning import branching, objects, stashing
-from lochan.versioning.refs import Refs
-from lochan.versioning.state.record_names import AGAIN, record_of
-from lochan.versioning.state.workspaces import Workspace
-from lochan.versioning.workspaces import committing
+from lochan.journal.state import EventPosition
+from lochan.versioning import branches, objects, stash
+from lochan.versioning.state.branch import AGAIN, record_of
+from lochan.versioning.state.refs import Refs
+from lochan.versioning.state.workspaces import WorkspaceState
+from lochan.versioning.workspaces import commit
 from tests.run import run
 from tests.unit.versioning.story import FIRST, Story, entry
 from tests.unit.versioning.workspace_place import ANN, commit_all, once, opened, read, repository_with
@@ -24,7 +23,7 @@ from tests.unit.versioning.workspace_place import ANN, commit_all, once, opened,
 
 def in_one_record(story: Story, *events: Event, version: int = 2) -> list[object]:
     story.number += 1
-    return [story.refs.apply(event, At(story.number, 0, "ann", version)) for event in events]
+    return [story.refs.apply(event, EventPosition(story.number, 0, "ann", version)) for event in events]
 
 
 def test_a_branch_made_again_in_the_same_record_is_another() -> None:
@@ -32,10 +31,10 @@ def test_a_branch_made_again_in_the_same_record_is_another() -> None:
         repository = await repository_with(a="1")
         _, before = await repository.refs()
         await asyncio.gather(
-            branching.create_branch(repository, "dev", "main", actor=ANN),
+            branches.create_branch(repository, "dev", "main", actor=ANN),
             objects.put(repository, "dev", "staged on the first", once(b"x"), actor=ANN),
-            branching.delete_branch(repository, "dev", "main", actor=ANN),
-            branching.create_branch(repository, "dev", "main", actor=ANN),
+            branches.delete_branch(repository, "dev", "main", actor=ANN),
+            branches.create_branch(repository, "dev", "main", actor=ANN),
             return_exceptions=True,
         )
         refs, after = await repository.refs()
@@ -45,7 +44,7 @@ def test_a_branch_made_again_in_the_same_record_is_another() -> None:
         assert made.incarnation != deleted.incarnation
         with pytest.raises(ConcurrentCommit):
             await repository.submit(ANN, BranchDeleted("dev", deleted.incarnation))
-        await branching.delete_branch(repository, "dev", "main", actor=ANN)
+        await branches.delete_branch(repository, "dev", "main", actor=ANN)
         refs, _ = await repository.refs()
         assert [branch.incarnation for branch in refs.deleted("dev")] == [made.incarnation, deleted.incarnation]
 
@@ -84,8 +83,8 @@ def test_events_of_older_journals_fold_to_what_they_folded_to() -> None:
 def test_the_next_record_counts_anew_and_a_fork_that_is_given_up_counts_nothing() -> None:
     story = Story()
     given_up = story.refs.fork()
-    given_up.apply(BranchCreated("dev", FIRST.id), At(2, 0, "ann", 2))
-    given_up.apply(BranchDeleted("dev", 2), At(2, 0, "ann", 2))
+    given_up.apply(BranchCreated("dev", FIRST.id), EventPosition(2, 0, "ann", 2))
+    given_up.apply(BranchDeleted("dev", 2), EventPosition(2, 0, "ann", 2))
     in_one_record(story, BranchCreated("dev", FIRST.id))
     in_one_record(story, BranchDeleted("dev", 2))
     in_one_record(story, BranchCreated("dev", FIRST.id))
@@ -103,15 +102,15 @@ def test_the_id_of_a_stash_is_given_once() -> None:
         await objects.put(repository, "main", "b", once(b"first"), actor=ANN)
         put = repository.submit(ANN, Staged("main", (Entry("c", (), 0, "", "", 0),)))
         first, _, _, second = await asyncio.gather(
-            stashing.push(repository, "main", actor=ANN),
-            stashing.drop(repository, "main", actor=ANN),
+            stash.push(repository, "main", actor=ANN),
+            stash.drop(repository, "main", actor=ANN),
             put,
-            stashing.push(repository, "main", actor=ANN),
+            stash.push(repository, "main", actor=ANN),
         )
         assert first.partition(".")[0] == second.partition(".")[0], "they share a record, or this shows nothing"
         assert first != second
         with pytest.raises(NotFound):
-            await stashing.drop(repository, "main", first, actor=ANN)
+            await stash.drop(repository, "main", first, actor=ANN)
 
     run(play())
 
@@ -130,10 +129,10 @@ def test_a_write_in_the_record_of_a_commit_s_last_look_is_not_lost(monkeypatch: 
 
         await repository.submit(ANN, WorkspaceStaged(workspace.id, (await _entry("b"),)))
         late_entry = await _entry("late")
-        seal = committing._Commit._seal
+        seal = commit._Commit._seal
         shared: list[int] = []
 
-        async def seal_and_somebody_writes(self: committing._Commit, found: Workspace) -> int:
+        async def seal_and_somebody_writes(self: commit._Commit, found: WorkspaceState) -> int:
             before = (await repository.refs())[1]
             sealing = asyncio.create_task(seal(self, found))
             if not shared:
@@ -142,7 +141,7 @@ def test_a_write_in_the_record_of_a_commit_s_last_look_is_not_lost(monkeypatch: 
             shared.append((await repository.refs())[1] - before)
             return upto
 
-        monkeypatch.setattr(committing._Commit, "_seal", seal_and_somebody_writes)
+        monkeypatch.setattr(commit._Commit, "_seal", seal_and_somebody_writes)
         await commit_all(repository, workspace)
         assert shared[0] == 1, "they share a record, or this shows nothing"
         assert set(await read(repository, "main@")) == {"a", "b", "late"}

@@ -9,11 +9,10 @@ from lochan.errors import NotFound, Transient
 from lochan.formats.entry import Entry
 from lochan.formats.record import Actor
 from lochan.lake import Lake
-from lochan.store.faultplan import Fault
-from lochan.store.faults import FaultStore
+from lochan.store.faults import FaultStore, StoreFault
 from lochan.store.memory import MemoryStore
 from lochan.versioning.bodies.body import ready
-from lochan.versioning.bodies.packing import Packing
+from lochan.versioning.bodies.pack import Packing
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.resolve import resolve
 from tests.run import run
@@ -61,10 +60,10 @@ def test_a_pack_that_cannot_be_written(bug: bool) -> None:
     async def play() -> None:
         broken = False
 
-        def choose(verb: str, path: str) -> Fault | None:
+        def choose(verb: str, path: str) -> StoreFault | None:
             if broken and bug and "/data/" in path:
                 raise RuntimeError("a bug")
-            return Fault.UNAVAILABLE if broken and "/data/" in path else None
+            return StoreFault.UNAVAILABLE if broken and "/data/" in path else None
 
         repository = await _repository(FaultStore(MemoryStore(), StillClock(0), choose))
         packing = Packing(repository.bodies, repository.journal)

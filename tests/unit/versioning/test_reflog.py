@@ -4,7 +4,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lochan.versioning.reflog import Moves, RefLog
+from lochan.versioning.state.reflog import Moves, RefLog
 
 A, B, C = (digit * 64 for digit in "abc")
 

@@ -7,7 +7,7 @@ import pytest
 
 from lochan.errors import AlreadyExists, Conflict, Invalid, NotFound, Refused
 from lochan.formats.commit import Commit
-from lochan.formats.refs_events import (
+from lochan.formats.repository_events import (
     BranchCreated,
     BranchDeleted,
     BranchRestored,
@@ -20,7 +20,8 @@ from lochan.formats.refs_events import (
     TagCreated,
 )
 from lochan.staging.layers import Inputs
-from lochan.versioning.refs import SEALS_MAX, Refs
+from lochan.versioning.state.refs import Refs
+from lochan.versioning.state.refs_fold import SEALS_MAX
 from tests.unit.versioning.story import FIRST, Story, after, entry, run
 
 

@@ -6,7 +6,7 @@ import pytest
 from lochan.errors import AlreadyExists, Gone, Invalid, NotFound, Refused
 from lochan.formats.collection_events import Abandoned, Aliased, Expired, Opened, PlanEnded, Planned
 from lochan.formats.entry import Block, Entry
-from lochan.formats.refs_events import (
+from lochan.formats.repository_events import (
     BranchCreated,
     BranchDeleted,
     BranchRestored,
@@ -17,8 +17,8 @@ from lochan.formats.refs_events import (
     TagCreated,
 )
 from lochan.formats.run import RunRef
-from lochan.versioning.refs import Refs
 from lochan.versioning.state.collection import Stale, mint_of
+from lochan.versioning.state.refs import Refs
 from tests.unit.versioning.story import FIRST, Story, after, entry
 
 

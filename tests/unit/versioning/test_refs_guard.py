@@ -15,21 +15,25 @@ from lochan.errors import (
     ReadOnly,
 )
 from lochan.formats.events import Event
-from lochan.formats.guard_events import Protection, ProtectionSet, ReadOnlySet
-from lochan.formats.refs_events import (
+from lochan.formats.repository_events import (
     BranchCreated,
     BranchDeleted,
     BranchRenamed,
     Committed,
     Compacted,
     Moved,
+    Popped,
+    Protection,
+    ProtectionSet,
+    ReadOnlySet,
     RunsStaged,
     Sealed,
     Staged,
+    StashDropped,
+    Stashed,
     TagCreated,
 )
-from lochan.formats.stash_events import Popped, StashDropped, Stashed
-from lochan.versioning.refs import Refs
+from lochan.versioning.state.refs import Refs
 from tests.unit.versioning.story import FIRST, Story, after, entry, run
 
 

@@ -3,8 +3,9 @@
 import msgspec
 
 from lochan.errors import Conflict, Invalid
-from lochan.formats.refs_events import Committed, Moved, Sealed, Staged, Turned, TurnOver
-from lochan.versioning.refs import SEALS_MAX, Busy, NotYourTurn
+from lochan.formats.repository_events import Committed, Moved, Sealed, Staged, Turned, TurnOver
+from lochan.versioning.state.refs_fold import SEALS_MAX
+from lochan.versioning.state.refs_state import Busy, NotYourTurn
 from tests.unit.versioning.story import FIRST, Story, after, entry
 
 

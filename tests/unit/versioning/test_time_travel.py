@@ -6,7 +6,7 @@ from lochan.errors import Gone, Invalid, NotFound
 from lochan.formats.collection_events import Expired
 from lochan.lake import Lake
 from lochan.store.memory import MemoryStore
-from lochan.versioning import branching, differing
+from lochan.versioning import branches, diff
 from lochan.versioning.history import history as log_of
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.rebase import rebase
@@ -92,7 +92,7 @@ def test_before_after_and_never() -> None:
         await story.later()
         await story.branch("dev")
         await story.later()
-        await branching.delete_branch(story.repository, "dev", "main", actor=ANN)
+        await branches.delete_branch(story.repository, "dev", "main", actor=ANN)
         await story.later()
         resolve = story.repository.resolve
         with pytest.raises(NotFound, match=r"was made later, at 2026-11-01T13:00:00\.000000Z"):
@@ -102,10 +102,10 @@ def test_before_after_and_never() -> None:
             await resolve("dev@{2026-11-01T14:00Z}")
         with pytest.raises(NotFound, match="never was a branch 'other'"):
             await resolve("other@{now}")
-        await branching.create_tag(story.repository, "v1", "main", actor=ANN)
+        await branches.create_tag(story.repository, "v1", "main", actor=ANN)
         with pytest.raises(Invalid, match="'v1' is a tag"):
             await resolve("v1@{now}")
-        await branching.restore_branch(story.repository, "dev", actor=ANN)
+        await branches.restore_branch(story.repository, "dev", actor=ANN)
         assert await story.read("dev@{now}") == ""
         with pytest.raises(NotFound, match="had been deleted"):
             await resolve("dev@{1 hours ago}")
@@ -127,7 +127,7 @@ def test_everything_that_moves_a_branch_is_in_its_history() -> None:
         await moved()
         await story.write("dev", "b=1")
         await moved()
-        await branching.hard_reset(story.repository, "dev", "dev~1", actor=ANN)
+        await branches.hard_reset(story.repository, "dev", "dev~1", actor=ANN)
         await moved()
         await story.write("dev", "c=1")
         await moved()
@@ -137,7 +137,7 @@ def test_everything_that_moves_a_branch_is_in_its_history() -> None:
         await story.write("main", "m=2")
         await rebase(story.repository, "dev", "main", actor=ANN)
         await moved()
-        await branching.rename_branch(story.repository, "dev", "other", "main", actor=ANN)
+        await branches.rename_branch(story.repository, "dev", "other", "main", actor=ANN)
         for hour, id in enumerate(expected):
             moment = f"2026-11-01T{12 + hour}:30Z"
             assert (await story.repository.resolve(f"dev@{{{moment}}}")).commit_id == id
@@ -168,11 +168,11 @@ def test_it_is_a_ref_like_any_other() -> None:
         await story.write("main", "a=1 b=1")
         await story.later()
         await story.write("main", "a=2")
-        await branching.create_branch(story.repository, "old", "main@{30 minutes ago}", actor=ANN)
+        await branches.create_branch(story.repository, "old", "main@{30 minutes ago}", actor=ANN)
         assert await story.read("old") == "a=1 b=1"
-        found = [each.path async for each in differing.diff(story.repository, "main@{30 minutes ago}", "main")]
+        found = [each.path async for each in diff.diff(story.repository, "main@{30 minutes ago}", "main")]
         assert found == ["a"]
-        await branching.hard_reset(story.repository, "main", "main@{1 hours ago}", actor=ANN)
+        await branches.hard_reset(story.repository, "main", "main@{1 hours ago}", actor=ANN)
         assert await story.read("main") == "a=1 b=1"
 
     run(play())

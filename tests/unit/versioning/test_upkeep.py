@@ -7,22 +7,21 @@ import msgspec
 import pytest
 
 from lochan.errors import Refused
-from lochan.formats.over import Over
 from lochan.formats.record import Actor
-from lochan.formats.refs_events import Compacted, Moved
+from lochan.formats.repository_events import Compacted, CoveringTree, Moved
 from lochan.formats.run import changes_table
 from lochan.lake import Lake
-from lochan.staging.compaction import Limits
+from lochan.staging.compaction import CompactionLimits
 from lochan.store.memory import MemoryStore
-from lochan.versioning import branching, objects
-from lochan.versioning.commit import Wish, commit
+from lochan.versioning import branches, objects
+from lochan.versioning.commit import CommitRequest, commit
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.upkeep import Upkeep, compact, cover
+from lochan.versioning.upkeep import StagingUpkeep, compact, cover
 from tests.run import run
 from tests.unit.staging.fakes import entry
 
 ANN = Actor("ann", "test", "here")
-SMALL = Limits(inline_count=8, inline_bytes=1 << 20, runs=3)
+SMALL = CompactionLimits(inline_count=8, inline_bytes=1 << 20, runs=3)
 
 
 async def once(data: bytes) -> AsyncIterator[bytes]:
@@ -53,7 +52,7 @@ def test_what_is_staged_looks_the_same_after_every_step() -> None:
         assert layers.inline_count == 0
         assert len(layers.runs) <= 4
         assert sum(run.tombstones for run in layers.runs) == 0, "nothing lies below them"
-        await commit(repository, "main", Wish("c"), actor=ANN)
+        await commit(repository, "main", CommitRequest("c"), actor=ANN)
         assert await paths(repository, "main@") == before
         await repository.close()
 
@@ -71,8 +70,8 @@ def test_runs_that_were_compacted_are_not_kept_in_memory() -> None:
                 pass
             await objects.stat(repository, "main", "0-0")  # which opens what there is
             there = {f"{repository.repository.id}/{run.file}" for run in repository.folded().branch("main").layers.runs}
-            assert set(held._runs) <= there, "and nothing that is gone"
-            assert held.bytes == sum(weight for _, weight in held._runs.values())
+            assert set(held._runs._items) <= there, "and nothing that is gone"
+            assert held.bytes == sum(weight for _, weight in held._runs._items.values())
         assert repository.runs.opened > len(there)
         await repository.close()
 
@@ -83,7 +82,7 @@ def test_a_tombstone_over_a_committed_path_stays() -> None:
     async def play() -> None:
         repository = await opened()
         await objects.put(repository, "main", "kept", once(b"x"), actor=ANN)
-        await commit(repository, "main", Wish("c"), actor=ANN)
+        await commit(repository, "main", CommitRequest("c"), actor=ANN)
         await objects.delete(repository, "main", ["kept"], actor=ANN)
         for number in range(8):
             await objects.put(repository, "main", f"more-{number}", once(b"x"), actor=ANN)
@@ -97,7 +96,7 @@ def test_a_tombstone_over_a_committed_path_stays() -> None:
 def test_in_the_background_beside_writers_commits_and_a_reset() -> None:
     async def play() -> None:
         repository = await opened()
-        upkeep = Upkeep(repository, SMALL)
+        upkeep = StagingUpkeep(repository, SMALL)
 
         async def write(name: str) -> None:
             for number in range(40):
@@ -109,12 +108,12 @@ def test_in_the_background_beside_writers_commits_and_a_reset() -> None:
                 for _ in range(40):
                     await asyncio.sleep(0)
                 if not repository.folded().branch("main").layers.empty:
-                    await commit(repository, "main", Wish(f"c{number}"), actor=ANN)
+                    await commit(repository, "main", CommitRequest(f"c{number}"), actor=ANN)
 
         await asyncio.gather(write("a"), write("b"), commit_now_and_then())
         await upkeep.close()
         assert await paths(repository) == [f"{name}/{number:02d}" for name in "ab" for number in range(40)]
-        await branching.hard_reset(repository, "main", "main", actor=ANN)
+        await branches.hard_reset(repository, "main", "main", actor=ANN)
         upkeep.touched("main")
         await upkeep.close()
         assert await paths(repository) == await paths(repository, "main@")
@@ -124,7 +123,7 @@ def test_in_the_background_beside_writers_commits_and_a_reset() -> None:
 
 
 # --- the tree over many tombstones -----------------------------------------------------------------------------------
-BURYING = Limits(inline_count=8, inline_bytes=1 << 20, runs=3, tombstones=8)
+BURYING = CompactionLimits(inline_count=8, inline_bytes=1 << 20, runs=3, tombstones=8)
 TWENTY = [f"{number:02d}" for number in range(20)]
 
 
@@ -132,12 +131,12 @@ async def buried(repository: OpenRepository) -> None:
     """Twenty committed, and the first fifteen of them deleted since, in a run."""
     for path in TWENTY:
         await objects.put(repository, "main", path, once(b"x"), actor=ANN)
-    await commit(repository, "main", Wish("twenty"), actor=ANN)
+    await commit(repository, "main", CommitRequest("twenty"), actor=ANN)
     await objects.delete(repository, "main", TWENTY[:15], actor=ANN)
     assert await compact(repository, "main", BURYING)
 
 
-def over_main(repository: OpenRepository) -> Over | None:
+def over_main(repository: OpenRepository) -> CoveringTree | None:
     return repository.folded().branch("main").layers.over
 
 
@@ -152,7 +151,7 @@ def test_many_tombstones_get_a_tree_and_nobody_sees_a_difference() -> None:
         assert await paths(repository) == before == TWENTY[15:]
         await objects.put(repository, "main", "05", once(b"y"), actor=ANN)
         assert await paths(repository) == ["05", *TWENTY[15:]]
-        await commit(repository, "main", Wish("fewer"), actor=ANN)
+        await commit(repository, "main", CommitRequest("fewer"), actor=ANN)
         assert await paths(repository, "main@") == ["05", *TWENTY[15:]]
         assert over_main(repository) is None
         await repository.close()
@@ -166,7 +165,7 @@ def test_a_commit_of_just_these_runs_takes_the_tree_as_it_is() -> None:
         await buried(repository)
         assert await cover(repository, "main", BURYING)
         made = over_main(repository)
-        _, committed = await commit(repository, "main", Wish("fewer"), actor=ANN)
+        _, committed = await commit(repository, "main", CommitRequest("fewer"), actor=ANN)
         assert made is not None and (committed.tree, committed.tree_file) == (made.tree, made.file)
         assert await paths(repository) == await paths(repository, "main@") == TWENTY[15:]
         await repository.close()
@@ -179,7 +178,7 @@ def test_a_commit_of_some_of_it_makes_its_own() -> None:
         repository = await opened()
         await buried(repository)
         assert await cover(repository, "main", BURYING)
-        await commit(repository, "main", Wish("two", paths=["03", "04"]), actor=ANN)
+        await commit(repository, "main", CommitRequest("two", paths=["03", "04"]), actor=ANN)
         assert await paths(repository, "main@") == [path for path in TWENTY if path not in ("03", "04")]
         assert await paths(repository) == TWENTY[15:]
         assert over_main(repository) is None
@@ -234,7 +233,7 @@ def test_a_tree_for_runs_that_are_gone_is_refused() -> None:
         late = repository.folded().branch("main")
         assert await cover(repository, "main", BURYING)
         made = over_main(repository)
-        await branching.reset_staged(repository, "main", actor=ANN)
+        await branches.reset_staged(repository, "main", actor=ANN)
         with pytest.raises(Refused):
             await repository.submit(
                 ANN, Compacted("main", late.incarnation, (), (), (), late.head, read_at=10**6, over=made)
@@ -248,7 +247,7 @@ def test_a_tree_for_runs_that_are_gone_is_refused() -> None:
 def test_upkeep_makes_the_tree_by_itself() -> None:
     async def play() -> None:
         repository = await opened()
-        upkeep = Upkeep(repository, BURYING)
+        upkeep = StagingUpkeep(repository, BURYING)
         await buried(repository)
         upkeep.touched("main")
         await upkeep.close()

@@ -9,17 +9,17 @@ from lochan.errors import BadPart, BadPartOrder, KeyReused, NotFound, PartTooSma
 from lochan.formats.entry import Entry
 from lochan.versioning import objects, uploads
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.uploads import Wanted
+from lochan.versioning.uploads import PartRequest
 from tests.run import run
 from tests.unit.versioning.test_at_once import ANN, once, paths, two_servers
 
 BIG = bytes(range(256)) * (5 << 12)  # 5 MiB
 
 
-async def part(repository: OpenRepository, upload: str, number: int, data: bytes) -> Wanted:
+async def part(repository: OpenRepository, upload: str, number: int, data: bytes) -> PartRequest:
     made = await uploads.put_part(repository, upload, number, once(data), actor=ANN)
     assert made.etag == hashlib.md5(data).hexdigest()
-    return Wanted(number, made.etag)
+    return PartRequest(number, made.etag)
 
 
 async def body(repository: OpenRepository, ref: str, path: str) -> bytes:
@@ -68,7 +68,7 @@ def test_whoever_asks_again_gets_the_same_answer() -> None:
         assert again.etag == entry.etag
         assert await body(one, "main", "big") == b"later", "what came later stays"
         with pytest.raises(KeyReused):
-            await uploads.complete(other, id, [Wanted(1, "0" * 32)], actor=ANN)
+            await uploads.complete(other, id, [PartRequest(1, "0" * 32)], actor=ANN)
 
     run(play())
 
@@ -105,7 +105,7 @@ def test_what_cannot_be_completed(wanted: list[tuple[int, str]], kind: type[Exce
             await part(one, id, number, data)
         etags = {"big": hashlib.md5(BIG).hexdigest(), "small": hashlib.md5(b"small").hexdigest(), "other": "0" * 32}
         with pytest.raises(kind):
-            await uploads.complete(one, id, [Wanted(number, etags[which]) for number, which in wanted], actor=ANN)
+            await uploads.complete(one, id, [PartRequest(number, etags[which]) for number, which in wanted], actor=ANN)
         assert await paths(one, "main") == []
         assert len(await uploads.uploads(one)) == 1, "it can still be completed"
 
@@ -160,7 +160,7 @@ def test_a_part_copied_from_an_object_is_a_reference() -> None:
         etag = hashlib.md5(b"3456").hexdigest()
         _, read_at = await one.refs()
         made = await uploads.copy_part(one, id, 1, entry, 3, 7, etag, read_at=read_at, actor=ANN)
-        await uploads.complete(other, id, [Wanted(1, made.etag)], actor=ANN)
+        await uploads.complete(other, id, [PartRequest(1, made.etag)], actor=ANN)
         copied = await objects.stat(other, "main", "copy")
         assert {block.address for block in copied.blocks} == {block.address for block in entry.blocks}
         assert await body(other, "main", "copy") == b"3456"

@@ -6,14 +6,14 @@ import msgspec
 
 from lochan.formats.entry import Block
 from lochan.formats.upload_events import PartPut, UploadOpened
-from lochan.journal.state import At
+from lochan.journal.state import EventPosition
 from lochan.versioning.state.uploads import KeptUpload, Uploads
 
 MANY = 10_000
 
 
-def at(number: int) -> At:
-    return At(number, number, "ann")
+def at(number: int) -> EventPosition:
+    return EventPosition(number, number, "ann")
 
 
 def put(number: int, etag: str = "") -> PartPut:

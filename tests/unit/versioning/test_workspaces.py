@@ -4,8 +4,9 @@ import pytest
 
 from lochan.errors import BadDigest, Invalid, NotFound, NothingToDo, Refused
 from lochan.versioning import objects
-from lochan.versioning.commit import Wish
-from lochan.versioning.workspaces import committing, differing, opening, selection, writing
+from lochan.versioning.commit import CommitRequest
+from lochan.versioning.workspaces import commit, registry, selection, write
+from lochan.versioning.workspaces import selection as diff
 from tests.run import run
 from tests.unit.versioning.workspace_place import (
     ANN,
@@ -52,8 +53,8 @@ def test_the_id_is_the_number_of_the_opening_event_and_a_tail() -> None:
         assert workspace.ref == f"main+{workspace.id}"
         with pytest.raises(NotFound, match="no branch 'other'"):
             await opened(repository, "other")
-        assert [each.id for each in await opening.opened(repository)] == [workspace.id]
-        assert await opening.opened(repository, "dev") == []
+        assert [each.id for each in await registry.opened(repository)] == [workspace.id]
+        assert await registry.opened(repository, "dev") == []
 
     run(play())
 
@@ -63,7 +64,7 @@ def test_a_put_is_a_plain_file_and_no_event() -> None:
         repository = await repository_with(a="1")
         workspace = await opened(repository)
         _, before = await repository.refs()
-        entry = await writing.put(repository, workspace.id, "x/y", once(b"hello"), actor=ANN)
+        entry = await write.put(repository, workspace.id, "x/y", once(b"hello"), actor=ANN)
         assert (entry.size, entry.checksum) == (5, "5d41402abc4b2a76b9719d911017c592")
         seen = await objects.stat(repository, workspace.ref, entry.path)
         [listed] = (await objects.list_objects(repository, workspace.ref, entry.path)).entries
@@ -71,7 +72,7 @@ def test_a_put_is_a_plain_file_and_no_event() -> None:
         assert (await repository.refs())[1] == before
         assert await repository.store.get(f"{repository.repository.id}/workspaces/{workspace.id}/x/y") == b"hello"
         with pytest.raises(BadDigest):
-            await writing.put(repository, workspace.id, "x/z", once(b"hello"), actor=ANN, expected_md5="0" * 32)
+            await write.put(repository, workspace.id, "x/z", once(b"hello"), actor=ANN, expected_md5="0" * 32)
         assert await read(repository, workspace.ref) == {"a": "1", "x/y": "hello"}
 
     run(play())
@@ -82,7 +83,7 @@ def test_what_a_file_cannot_say_is_staged_and_replaces_the_file() -> None:
         repository = await repository_with(a="1")
         workspace = await opened(repository)
         await write_file(repository, workspace, "a", "a file")
-        await writing.put(repository, workspace.id, "a", once(b"noted"), actor=ANN, metadata={"owner": "ann"})
+        await write.put(repository, workspace.id, "a", once(b"noted"), actor=ANN, metadata={"owner": "ann"})
         assert await read(repository, workspace.ref) == {"a": "noted"}
         await commit_all(repository, workspace)
         entry = await objects.stat(repository, "main", "a")
@@ -96,11 +97,11 @@ def test_a_file_wins_over_what_is_staged_and_that_over_the_commit() -> None:
     async def play() -> None:
         repository = await repository_with(a="1")
         workspace = await opened(repository)
-        await writing.put(repository, workspace.id, "a", once(b"staged"), actor=ANN, content_type="text/plain")
+        await write.put(repository, workspace.id, "a", once(b"staged"), actor=ANN, content_type="text/plain")
         assert await read(repository, workspace.ref) == {"a": "staged"}
         await write_file(repository, workspace, "a", "file")
         assert await read(repository, workspace.ref) == {"a": "file"}
-        assert await writing.delete(repository, workspace.id, ["a", "nothing"], actor=ANN) == ["a"]
+        assert await write.delete(repository, workspace.id, ["a", "nothing"], actor=ANN) == ["a"]
         assert await read(repository, workspace.ref) == {}
         await write_file(repository, workspace, "a", "again")
         assert await read(repository, workspace.ref) == {"a": "again"}
@@ -113,7 +114,7 @@ def test_deletes_are_committed() -> None:
         repository = await repository_with(a="1", b="2")
         workspace = await opened(repository)
         await write_file(repository, workspace, "only/here", "x")
-        assert await writing.delete(repository, workspace.id, ["a", "only/here", "none"], actor=ANN) == [
+        assert await write.delete(repository, workspace.id, ["a", "only/here", "none"], actor=ANN) == [
             "a",
             "only/here",
         ]
@@ -132,14 +133,14 @@ def test_what_a_commit_would_change() -> None:
         workspace = await opened(repository)
         await write_file(repository, workspace, "b", "longer")
         await write_file(repository, workspace, "data/new.csv", "12345")
-        await writing.delete(repository, workspace.id, ["c"], actor=ANN)
+        await write.delete(repository, workspace.id, ["c"], actor=ANN)
         await selection.add(repository, workspace.id, ["data/*"], actor=ANN)
-        assert await differing.diff(repository, workspace.id) == [
+        assert await diff.diff(repository, workspace.id) == [
             ("b", "changed", 2, 6, False),
             ("c", "removed", 3, None, False),
             ("data/new.csv", "added", None, 5, True),
         ]
-        assert [each.path for each in await differing.diff(repository, workspace.id, "data/")] == ["data/new.csv"]
+        assert [each.path for each in await diff.diff(repository, workspace.id, "data/")] == ["data/new.csv"]
 
     run(play())
 
@@ -150,16 +151,16 @@ def test_only_what_was_added_is_committed() -> None:
         workspace = await opened(repository)
         for path in ("t/part-0.parquet", "t/part-1.parquet", "t/_SUCCESS", "t/log.txt"):
             await write_file(repository, workspace, path, path)
-        await writing.delete(repository, workspace.id, ["old"], actor=ANN)
-        wish = Wish("some")
+        await write.delete(repository, workspace.id, ["old"], actor=ANN)
+        wish = CommitRequest("some")
         with pytest.raises(NothingToDo, match="nothing was added") as error:
-            await committing.commit(repository, workspace.id, wish, actor=ANN)
+            await commit.commit(repository, workspace.id, wish, actor=ANN)
         assert "--all" in error.value.hint
         await selection.add(repository, workspace.id, ["nowhere/*"], actor=ANN)
         with pytest.raises(NothingToDo, match="nothing fits"):
-            await committing.commit(repository, workspace.id, wish, actor=ANN)
+            await commit.commit(repository, workspace.id, wish, actor=ANN)
         await selection.add(repository, workspace.id, ["**/*.parquet", "t/_SUCCESS"], actor=ANN)
-        await committing.commit(repository, workspace.id, wish, actor=ANN)
+        await commit.commit(repository, workspace.id, wish, actor=ANN)
         assert sorted(await read(repository, "main")) == [
             "a",
             "old",
@@ -190,13 +191,13 @@ def test_parts_are_reverted_and_then_everything() -> None:
         workspace = await opened(repository)
         for path in ("a", "x/1", "x/2", "y"):
             await write_file(repository, workspace, path, "new")
-        await writing.delete(repository, workspace.id, ["b"], actor=ANN)
+        await write.delete(repository, workspace.id, ["b"], actor=ANN)
         await selection.add(repository, workspace.id, ["x/*"], actor=ANN)
         assert await selection.revert(repository, workspace.id, ["x/*", "b"], actor=ANN) == 3
         assert await read(repository, workspace.ref) == {"a": "new", "b": "2", "y": "new"}
         assert await selection.revert(repository, workspace.id, actor=ANN) == 2
         assert await read(repository, workspace.ref) == {"a": "1", "b": "2"}
-        assert await differing.diff(repository, workspace.id) == []
+        assert await diff.diff(repository, workspace.id) == []
         with pytest.raises(NothingToDo, match="nothing was written"):
             await commit_all(repository, workspace)
 
@@ -208,21 +209,21 @@ def test_a_dropped_workspace_is_closed_and_its_files_are_left() -> None:
         repository = await repository_with(a="1")
         workspace = await opened(repository)
         await write_file(repository, workspace, "x", "1")
-        await opening.drop(repository, workspace.id, actor=ANN)
+        await registry.drop(repository, workspace.id, actor=ANN)
         for work in (
-            opening.drop(repository, workspace.id, actor=ANN),
+            registry.drop(repository, workspace.id, actor=ANN),
             commit_all(repository, workspace),
             objects.stat(repository, workspace.ref, "x"),
-            writing.put(repository, workspace.id, "y", once(b""), actor=ANN),
-            writing.delete(repository, workspace.id, ["x"], actor=ANN),
+            write.put(repository, workspace.id, "y", once(b""), actor=ANN),
+            write.delete(repository, workspace.id, ["x"], actor=ANN),
             selection.add(repository, workspace.id, ["**"], actor=ANN),
             selection.revert(repository, workspace.id, actor=ANN),
-            differing.diff(repository, workspace.id),
+            diff.diff(repository, workspace.id),
         ):
             with pytest.raises(Refused, match="was dropped"):
                 await work
         assert await repository.store.get(f"{repository.repository.id}/workspaces/{workspace.id}/x") == b"1"
-        assert await opening.opened(repository) == []
+        assert await registry.opened(repository) == []
 
     run(play())
 
@@ -248,7 +249,7 @@ def test_names_that_no_file_can_have_are_refused(path: str) -> None:
         repository = await repository_with(a="1")
         workspace = await opened(repository)
         with pytest.raises(Invalid):
-            await writing.put(repository, workspace.id, path, once(b"x"), actor=ANN)
+            await write.put(repository, workspace.id, path, once(b"x"), actor=ANN)
         assert await read(repository, workspace.ref) == {"a": "1"}
 
     run(play())
@@ -260,7 +261,7 @@ def test_paths_of_the_commit_below_that_no_file_can_have_are_read_and_deleted() 
         await change(repository, {"a//b": "1", "../up": "2", "dir/": "3"})
         workspace = await opened(repository)
         assert await read(repository, workspace.ref) == {"a//b": "1", "../up": "2", "dir/": "3"}
-        assert await writing.delete(repository, workspace.id, ["a//b", "dir/"], actor=ANN) == ["a//b", "dir/"]
+        assert await write.delete(repository, workspace.id, ["a//b", "dir/"], actor=ANN) == ["a//b", "dir/"]
         await commit_all(repository, workspace)
         assert await read(repository, "main") == {"../up": "2"}
 

@@ -12,14 +12,14 @@ from lochan.lake import Lake
 from lochan.store.memory import MemoryStore
 from lochan.store.protocol import Stat
 from lochan.store.wrapper import Wrapper
-from lochan.versioning import branching, moving, objects
-from lochan.versioning.commit import Wish
-from lochan.versioning.landing import Final
+from lochan.versioning import branches, head_moves, objects
+from lochan.versioning.commit import CommitRequest
+from lochan.versioning.land import FinalConflict
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.state.collection import REMOVAL
-from lochan.versioning.state.workspaces import Workspace
-from lochan.versioning.workspaces import committing, opening, selection, writing
-from lochan.versioning.workspaces.committing import BothChanged
+from lochan.versioning.state.workspaces import WorkspaceState
+from lochan.versioning.workspaces import commit, registry, selection, write
+from lochan.versioning.workspaces.commit import BothChanged
 from tests.run import run
 from tests.unit.versioning.workspace_place import (
     ANN,
@@ -119,7 +119,7 @@ def test_what_is_staged_on_the_branch_stays_and_refuses_only_its_own_paths() -> 
         await objects.put(repository, "main", "a", once(b"staged"), actor=BOB)
         with pytest.raises(PathsInTheWay, match="'a'"):
             await commit_all(repository, workspace)
-        await branching.reset_staged(repository, "main", actor=BOB)
+        await branches.reset_staged(repository, "main", actor=BOB)
         await objects.put(repository, "main", "elsewhere", once(b"staged"), actor=BOB)
         await commit_all(repository, workspace)
         assert await read(repository, "main@") == {"a": "mine"}
@@ -131,17 +131,17 @@ def test_what_is_staged_on_the_branch_stays_and_refuses_only_its_own_paths() -> 
 def test_a_branch_that_was_made_again_is_another() -> None:
     async def play() -> None:
         repository = await repository_with(a="1")
-        await branching.create_branch(repository, "dev", "main", actor=ANN)
+        await branches.create_branch(repository, "dev", "main", actor=ANN)
         workspace = await opened(repository, "dev")
         await write_file(repository, workspace, "x", "1")
-        await branching.delete_branch(repository, "dev", "main", actor=ANN)
-        with pytest.raises(Final, match="was deleted since"):
+        await branches.delete_branch(repository, "dev", "main", actor=ANN)
+        with pytest.raises(FinalConflict, match="was deleted since"):
             await commit_all(repository, workspace)
-        await branching.create_branch(repository, "dev", "main", actor=ANN)
-        with pytest.raises(Final, match="deleted and made again"):
+        await branches.create_branch(repository, "dev", "main", actor=ANN)
+        with pytest.raises(FinalConflict, match="deleted and made again"):
             await commit_all(repository, workspace)
         assert await read(repository, "dev") == {"a": "1"}
-        assert (await opening.find(repository, workspace.id)).id == workspace.id
+        assert (await registry.find(repository, workspace.id)).id == workspace.id
 
     run(play())
 
@@ -152,7 +152,7 @@ def test_a_branch_that_was_reset_does_not_take_a_workspace_twice() -> None:
         workspace = await opened(repository)
         await write_file(repository, workspace, "x", "1")
         id = await commit_all(repository, workspace)
-        await branching.hard_reset(repository, "main", workspace.fork, actor=ANN)
+        await branches.hard_reset(repository, "main", workspace.fork, actor=ANN)
         with pytest.raises(Refused, match=f"was committed as {id[:12]}"):
             await commit_all(repository, workspace)
         assert await read(repository, "main") == {"a": "1"}
@@ -223,7 +223,7 @@ def test_a_file_that_goes_while_it_is_read_is_not_in_it() -> None:
 
         async def meanwhile(listing: int) -> None:
             if listing == 2:
-                await writing.delete(other, workspace.id, ["a"], actor=BOB)
+                await write.delete(other, workspace.id, ["a"], actor=BOB)
 
         store.meanwhile = meanwhile
         await commit_all(one, workspace)
@@ -241,7 +241,7 @@ def test_a_folder_that_never_rests_is_not_committed() -> None:
             await write_file(one, workspace, f"f{listing}", "x")
 
         store.meanwhile = meanwhile
-        with pytest.raises(Final, match="still being written to"):
+        with pytest.raises(FinalConflict, match="still being written to"):
             await commit_all(one, workspace)
         store.meanwhile = None
         assert await read(one, "main") == {}
@@ -290,7 +290,7 @@ def test_what_is_staged_in_the_workspace_while_it_is_computed_is_in_it() -> None
 
         async def meanwhile(listing: int) -> None:
             if listing == 2:
-                await writing.put(other, workspace.id, "b", once(b"2"), actor=BOB, metadata={"k": "v"})
+                await write.put(other, workspace.id, "b", once(b"2"), actor=BOB, metadata={"k": "v"})
 
         store.meanwhile = meanwhile
         await commit_all(one, workspace)
@@ -316,7 +316,7 @@ def test_a_put_is_in_the_commit_or_refused(at: int) -> None:
                 if "/workspaces/" in prefix:
                     store.listings += 1
                     if store.listings == at:
-                        await writing.put(other, workspace.id, "b", once(b"2"), actor=BOB)
+                        await write.put(other, workspace.id, "b", once(b"2"), actor=BOB)
                 for stat in found:
                     yield stat
 
@@ -338,7 +338,7 @@ def test_a_put_that_is_too_late_says_so() -> None:
             await commit_all(repository, workspace)
 
         with pytest.raises(Refused, match=r"'y' was written too late: .* was committed as"):
-            await writing.put(repository, workspace.id, "y", slow(), actor=ANN)
+            await write.put(repository, workspace.id, "y", slow(), actor=ANN)
         assert await read(repository, "main") == {"a": "1", "x": "1"}
 
     run(play())
@@ -362,7 +362,7 @@ def test_a_removal_that_an_older_version_left_is_given_up() -> None:
 
 
 # --- after the commit ------------------------------------------------------------------------------------------------
-async def committed(text: str = "0123456789") -> tuple[OpenRepository, Workspace]:
+async def committed(text: str = "0123456789") -> tuple[OpenRepository, WorkspaceState]:
     repository = await repository_with(a="1")
     workspace = await opened(repository)
     await write_file(repository, workspace, "x", text)
@@ -412,9 +412,9 @@ def test_a_file_that_is_deleted_by_hand_is_gone() -> None:
 def test_a_copy_of_a_committed_file_is_watched_too() -> None:
     async def play() -> None:
         repository, workspace = await committed()
-        await branching.create_branch(repository, "dev", "main", actor=ANN)
+        await branches.create_branch(repository, "dev", "main", actor=ANN)
         await change(repository, {"other": "1"}, "dev")
-        await moving.merge(repository, "dev", "main", actor=ANN)
+        await head_moves.merge(repository, "dev", "main", actor=ANN)
         assert (await read(repository, "main"))["x"] == "0123456789"
         await write_file(repository, workspace, "x", "9876543210")
         with pytest.raises(Conflict, match="overwritten"):
@@ -442,8 +442,8 @@ def test_committing_says_what_the_wish_says() -> None:
         repository = await repository_with(a="1")
         workspace = await opened(repository)
         await write_file(repository, workspace, "x", "1")
-        wish = Wish("m", {"k": "v"}, "carol", 12)
-        _, made = await committing.commit(repository, workspace.id, wish, actor=ANN, everything=True)
+        wish = CommitRequest("m", {"k": "v"}, "carol", 12)
+        _, made = await commit.commit(repository, workspace.id, wish, actor=ANN, everything=True)
         assert (made.metadata, made.author, made.committer, made.date) == ({"k": "v"}, "carol", "ann", 12)
 
     run(play())

@@ -14,8 +14,8 @@ from lochan.store.protocol import Store
 from lochan.store.wrapper import Wrapper
 from lochan.versioning import objects
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.state.workspaces import Workspace
-from lochan.versioning.workspaces import selection, writing
+from lochan.versioning.state.workspaces import WorkspaceState
+from lochan.versioning.workspaces import selection, write
 from tests.run import run
 from tests.unit.versioning.workspace_place import ANN, BOB, commit_all, once, opened, read, write_file
 
@@ -32,11 +32,11 @@ class Skewed(SystemClock):
 class Stalled(Wrapper):
     """While a request for a file of a workspace is on its way, somebody else commits the workspace."""
 
-    def __init__(self, inner: Store, verb: str, repository: OpenRepository, workspace: Workspace) -> None:
+    def __init__(self, inner: Store, verb: str, repository: OpenRepository, workspace: WorkspaceState) -> None:
         super().__init__(inner)
         self._verb = verb
         self._repository = repository
-        self._workspace: Workspace | None = workspace
+        self._workspace: WorkspaceState | None = workspace
 
     async def delete(self, path: str) -> None:
         await self._meanwhile("delete", path)
@@ -74,7 +74,7 @@ def test_an_upload_that_is_under_way_while_the_workspace_is_committed(store: Sto
     async def play() -> None:
         one, other = await two_processes(store)
         workspace = await opened(one)
-        await writing.put(one, workspace.id, "x", once(b"committed"), actor=ANN)
+        await write.put(one, workspace.id, "x", once(b"committed"), actor=ANN)
 
         async def slow() -> AsyncIterator[bytes]:
             yield b"l" * (size // 2)
@@ -82,7 +82,7 @@ def test_an_upload_that_is_under_way_while_the_workspace_is_committed(store: Sto
             yield b"l" * (size // 2)
 
         with pytest.raises(Refused, match="was committed as"):
-            await writing.put(other, workspace.id, "x", slow(), actor=BOB)
+            await write.put(other, workspace.id, "x", slow(), actor=BOB)
         assert await read(one, "main") == {"x": "committed"}
 
     run(play())
@@ -98,7 +98,7 @@ def test_a_verb_that_stalls_while_the_workspace_is_committed(store: Store, what:
         one, other = await two_processes(store)
         workspace = await opened(one)
         await write_file(one, workspace, "x", "committed")
-        await writing.put(one, workspace.id, "y", once(b"too"), actor=ANN)
+        await write.put(one, workspace.id, "y", once(b"too"), actor=ANN)
         other.store = other.bodies._store = Stalled(store, verb, one, workspace)
         try:
             await _do(other, workspace, what)
@@ -114,24 +114,24 @@ def test_a_verb_that_stalls_while_the_workspace_is_committed(store: Store, what:
     run(play())
 
 
-async def _do(repository: OpenRepository, workspace: Workspace, what: str) -> None:
+async def _do(repository: OpenRepository, workspace: WorkspaceState, what: str) -> None:
     id, ref = workspace.id, workspace.ref
     match what:
         case "delete":
-            await writing.delete(repository, id, ["x"], actor=BOB)
+            await write.delete(repository, id, ["x"], actor=BOB)
         case "revert":
             await selection.revert(repository, id, actor=BOB)
-            await writing.put(repository, id, "z", once(b"more"), actor=BOB)
+            await write.put(repository, id, "z", once(b"more"), actor=BOB)
         case "put":
-            await writing.put(repository, id, "x", once(b"another"), actor=BOB)
+            await write.put(repository, id, "x", once(b"another"), actor=BOB)
         case "stage":
-            await writing.put(repository, id, "x", once(b"another"), actor=BOB, metadata={"k": "v"})
+            await write.put(repository, id, "x", once(b"another"), actor=BOB, metadata={"k": "v"})
         case "copy":
-            from lochan.versioning.copying import copy
+            from lochan.versioning.copy import copy
 
             await copy(repository, ref, "x", ref, "y", actor=BOB)
         case "move":
-            from lochan.versioning.copying import move
+            from lochan.versioning.copy import move
 
             await move(repository, ref, "x", "y", actor=BOB)
 
@@ -141,18 +141,18 @@ def test_a_file_is_never_overwritten_nor_deleted_by_us(store: Store) -> None:
         one, _ = await two_processes(store)
         workspace = await opened(one)
         root = one.folder(workspace.id).root
-        await writing.put(one, workspace.id, "x", once(b"1"), actor=ANN)
-        await writing.put(one, workspace.id, "x", once(b"2"), actor=ANN)
+        await write.put(one, workspace.id, "x", once(b"1"), actor=ANN)
+        await write.put(one, workspace.id, "x", once(b"2"), actor=ANN)
         assert await read(one, workspace.ref) == {"x": "2"}
-        assert await writing.delete(one, workspace.id, ["x"], actor=ANN) == ["x"]
-        assert await writing.delete(one, workspace.id, ["x"], actor=ANN) == []
+        assert await write.delete(one, workspace.id, ["x"], actor=ANN) == ["x"]
+        assert await write.delete(one, workspace.id, ["x"], actor=ANN) == []
         assert await read(one, workspace.ref) == {}
-        await writing.put(one, workspace.id, "x", once(b"3"), actor=ANN)
+        await write.put(one, workspace.id, "x", once(b"3"), actor=ANN)
         assert await read(one, workspace.ref) == {"x": "3"}
         assert await selection.revert(one, workspace.id, actor=ANN) == 1
         assert await read(one, workspace.ref) == {}
         assert await store.get(f"{root}x") == b"1"
-        await writing.put(one, workspace.id, "x", once(b"4"), actor=ANN, content_type="text/plain")
+        await write.put(one, workspace.id, "x", once(b"4"), actor=ANN, content_type="text/plain")
         await commit_all(one, workspace)
         assert await read(one, "main") == {"x": "4"}
         assert "/data/" in (await objects.stat(one, "main", "x")).blocks[0].address

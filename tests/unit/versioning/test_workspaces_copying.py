@@ -3,10 +3,10 @@
 import pytest
 
 from lochan.errors import Invalid, NotFound
-from lochan.versioning import copying, objects
-from lochan.versioning.copying import Count, Told
+from lochan.versioning import copy, objects
+from lochan.versioning.copy import CopyOptions, CopyResult
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.state.workspaces import Workspace
+from lochan.versioning.state.workspaces import WorkspaceState
 from lochan.versioning.transfer import transfer, transfer_folder
 from tests.run import run
 from tests.unit.versioning.workspace_place import (
@@ -20,7 +20,7 @@ from tests.unit.versioning.workspace_place import (
 )
 
 
-async def place() -> tuple[OpenRepository, Workspace]:
+async def place() -> tuple[OpenRepository, WorkspaceState]:
     """`a` and `dir/b` are committed, `f` and `new/g` are files of the workspace."""
     repository = await repository_with(a="1", dir_b="2")
     workspace = await opened(repository)
@@ -36,7 +36,7 @@ async def address(repository: OpenRepository, ref: str, path: str) -> str:
 def test_what_is_committed_is_named_once_more_in_the_workspace() -> None:
     async def play() -> None:
         repository, workspace = await place()
-        made = await copying.copy(repository, "main", "a", workspace.ref, "f", actor=ANN)
+        made = await copy.copy(repository, "main", "a", workspace.ref, "f", actor=ANN)
         assert made.path == "f"
         assert await address(repository, workspace.ref, "f") == await address(repository, "main", "a")
         assert (await read(repository, workspace.ref))["f"] == "1"  # the file that was there has gone
@@ -47,8 +47,8 @@ def test_what_is_committed_is_named_once_more_in_the_workspace() -> None:
 def test_a_file_is_copied_with_its_bytes() -> None:
     async def play() -> None:
         repository, workspace = await place()
-        await copying.copy(repository, workspace.ref, "f", "main", "kept", actor=ANN)
-        await copying.copy(repository, workspace.ref, "f", workspace.ref, "again", actor=ANN)
+        await copy.copy(repository, workspace.ref, "f", "main", "kept", actor=ANN)
+        await copy.copy(repository, workspace.ref, "f", workspace.ref, "again", actor=ANN)
         await write_file(repository, workspace, "f", "changed")
         assert (await read(repository, "main"))["kept"] == "file"
         assert (await read(repository, workspace.ref))["again"] == "file"
@@ -61,9 +61,9 @@ def test_a_copy_onto_itself_with_other_notes() -> None:
     async def play() -> None:
         repository, workspace = await place()
         with pytest.raises(Invalid, match="the same"):
-            await copying.copy(repository, workspace.ref, "f", workspace.ref, "f", actor=ANN)
-        told = Told("text/plain", None, {"k": "v"})
-        made = await copying.copy(repository, workspace.ref, "f", workspace.ref, "f", actor=ANN, told=told)
+            await copy.copy(repository, workspace.ref, "f", workspace.ref, "f", actor=ANN)
+        told = CopyOptions("text/plain", None, {"k": "v"})
+        made = await copy.copy(repository, workspace.ref, "f", workspace.ref, "f", actor=ANN, told=told)
         assert (made.content_type, made.metadata) == ("text/plain", {"k": "v"})
         assert (await read(repository, workspace.ref))["f"] == "file"
 
@@ -73,8 +73,8 @@ def test_a_copy_onto_itself_with_other_notes() -> None:
 def test_moves_of_files_and_of_what_is_committed() -> None:
     async def play() -> None:
         repository, workspace = await place()
-        await copying.move(repository, workspace.ref, "f", "moved/f", actor=ANN)
-        await copying.move(repository, workspace.ref, "a", "moved/a", actor=ANN)
+        await copy.move(repository, workspace.ref, "f", "moved/f", actor=ANN)
+        await copy.move(repository, workspace.ref, "a", "moved/a", actor=ANN)
         expected = {"dir/b": "2", "moved/a": "1", "moved/f": "file", "new/g": "grown"}
         assert await read(repository, workspace.ref) == expected
         await commit_all(repository, workspace)
@@ -88,17 +88,17 @@ def test_folders() -> None:
     async def play() -> None:
         repository, workspace = await place()
         ref = workspace.ref
-        assert await copying.copy_folder(repository, "main", "dir/", ref, "new/", actor=ANN) == Count(1, 1)
-        assert await copying.move_folder(repository, ref, "new/", "other/", actor=ANN) == Count(2, 6)
+        assert await copy.copy_folder(repository, "main", "dir/", ref, "new/", actor=ANN) == CopyResult(1, 1)
+        assert await copy.move_folder(repository, ref, "new/", "other/", actor=ANN) == CopyResult(2, 6)
         assert await read(repository, ref) == {"a": "1", "dir/b": "2", "f": "file", "other/b": "2", "other/g": "grown"}
-        assert await copying.delete_folder(repository, ref, "dir/", actor=ANN) == Count(1, 1)
-        assert await copying.delete_folder(repository, ref, "nothing/", actor=ANN) == Count(0, 0)
-        assert await copying.copy_folder(repository, ref, "other/", "main", "got/", actor=ANN) == Count(2, 6)
+        assert await copy.delete_folder(repository, ref, "dir/", actor=ANN) == CopyResult(1, 1)
+        assert await copy.delete_folder(repository, ref, "nothing/", actor=ANN) == CopyResult(0, 0)
+        assert await copy.copy_folder(repository, ref, "other/", "main", "got/", actor=ANN) == CopyResult(2, 6)
         assert await read(repository, "main") == {"a": "1", "dir/b": "2", "got/b": "2", "got/g": "grown"}
         with pytest.raises(Invalid, match="lies in the other"):
-            await copying.move_folder(repository, ref, "other/", "other/deep/", actor=ANN)
+            await copy.move_folder(repository, ref, "other/", "other/deep/", actor=ANN)
         with pytest.raises(NotFound):
-            await copying.copy_folder(repository, ref, "nothing/", ref, "x/", actor=ANN)
+            await copy.copy_folder(repository, ref, "nothing/", ref, "x/", actor=ANN)
 
     run(play())
 

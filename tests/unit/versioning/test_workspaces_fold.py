@@ -6,14 +6,14 @@ import pytest
 from lochan.errors import ConcurrentCommit, Refused
 from lochan.formats.collection_events import Abandoned, Opened
 from lochan.formats.commit import Commit
-from lochan.formats.refs_events import Moved
+from lochan.formats.repository_events import Moved
 from lochan.formats.workspace_events import WorkspaceAdded
 from lochan.lake import Lake
 from lochan.store.memory import MemoryStore
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.state.collection import REMOVAL
-from lochan.versioning.state.workspaces import Workspace
-from lochan.versioning.workspaces import opening, selection, writing
+from lochan.versioning.state.workspaces import WorkspaceState
+from lochan.versioning.workspaces import registry, selection, write
 from tests.run import run
 from tests.unit.versioning.workspace_place import (
     ANN,
@@ -33,24 +33,24 @@ def test_a_checkpoint_keeps_open_and_closed_ones() -> None:
         await lake.create_repository("demo-repo", actor=ANN)
         repository = await lake.open_repository("demo-repo")
         spaces = [await opened(repository) for _ in range(3)]
-        await writing.put(repository, spaces[0].id, "a", once(b"1"), actor=ANN, metadata={"k": "v"})
+        await write.put(repository, spaces[0].id, "a", once(b"1"), actor=ANN, metadata={"k": "v"})
         await selection.add(repository, spaces[0].id, ["a*"], actor=ANN)
         await write_file(repository, spaces[1], "b", "2")
         id = await commit_all(repository, spaces[1])
-        await opening.drop(repository, spaces[2].id, actor=ANN)
+        await registry.drop(repository, spaces[2].id, actor=ANN)
         await repository.journal.checkpoint()
-        before = await opening.find(repository, spaces[0].id)
+        before = await registry.find(repository, spaces[0].id)
 
         again = await (await Lake.open(store)).open_repository("demo-repo")
-        after = await opening.find(again, spaces[0].id)
+        after = await registry.find(again, spaces[0].id)
         assert after.layers.dump() == before.layers.dump()
         assert msgspec.structs.replace(after, layers=before.layers) == before
         assert after.added == ("a*",)
         assert await read(again, spaces[0].ref) == {"a": "1"}
         with pytest.raises(Refused, match=f"was committed as {id[:12]}"):
-            await opening.find(again, spaces[1].id)
+            await registry.find(again, spaces[1].id)
         with pytest.raises(Refused, match="was dropped"):
-            await opening.find(again, spaces[2].id)
+            await registry.find(again, spaces[2].id)
         refs, _ = await again.refs()
         assert refs.workspaces.committed_as(spaces[1].id) == id
         assert refs.workspaces.committed_as(spaces[2].id) is None
@@ -58,7 +58,7 @@ def test_a_checkpoint_keeps_open_and_closed_ones() -> None:
     run(play())
 
 
-async def event(repository: OpenRepository, workspace: Workspace) -> Moved:
+async def event(repository: OpenRepository, workspace: WorkspaceState) -> Moved:
     """A commit of the workspace that is valid just now."""
     refs, number = await repository.refs()
     branch = refs.branch("main")
@@ -115,7 +115,7 @@ def test_deleting_and_reverting_very_many() -> None:
         for number in range(1_100):
             await write_file(repository, workspace, f"{number:04d}", "x")
         some = [f"{number:04d}" for number in range(600)]
-        assert await writing.delete(repository, workspace.id, some, actor=ANN) == some
+        assert await write.delete(repository, workspace.id, some, actor=ANN) == some
         assert len(await read(repository, workspace.ref)) == 500
         assert await selection.revert(repository, workspace.id, actor=ANN) == 500
         assert await read(repository, workspace.ref) == {}
@@ -129,8 +129,8 @@ def test_a_pattern_of_many_stars_is_folded_at_once() -> None:
     async def play() -> None:
         repository = await repository_with()
         workspace = await opened(repository)
-        await writing.put(repository, workspace.id, "a" * 200, once(b"1"), actor=ANN, metadata={"k": "v"})
-        await writing.put(repository, workspace.id, "b", once(b"2"), actor=ANN)
+        await write.put(repository, workspace.id, "a" * 200, once(b"1"), actor=ANN, metadata={"k": "v"})
+        await write.put(repository, workspace.id, "b", once(b"2"), actor=ANN)
         assert await selection.revert(repository, workspace.id, ["*a" * 40 + "c", "**/b"], actor=ANN) == 1
         assert await read(repository, workspace.ref) == {"a" * 200: "1"}
 

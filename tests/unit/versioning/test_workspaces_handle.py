@@ -4,15 +4,15 @@ import pytest
 
 from lochan.errors import Invalid, NotFound, Refused
 from lochan.ids import Ids
-from lochan.versioning import branching, moving, objects
+from lochan.versioning import branches, head_moves, objects
 from lochan.versioning.expression import parse
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.workspaces.handle import Handle, handle_of, open_handle
+from lochan.versioning.workspaces.handle import WorkspaceHandle, handle_of, open_handle
 from tests.run import run
 from tests.unit.versioning.workspace_place import ANN, BOB, once, read, repository_with
 
 
-async def with_handle() -> tuple[OpenRepository, Handle]:
+async def with_handle() -> tuple[OpenRepository, WorkspaceHandle]:
     repository = await repository_with(my_collection="1")
     return repository, await open_handle(repository, "main", "a job", actor=ANN)
 
@@ -142,16 +142,16 @@ def test_a_workspace_is_read_by_its_ref_and_is_no_commit() -> None:
         repository, ws = await with_handle()
         await ws.put("x", once(b"1"))
         assert (await objects.stat(repository, ws.ref, "x")).size == 1
-        await branching.create_branch(repository, "dev", "main", actor=ANN)
+        await branches.create_branch(repository, "dev", "main", actor=ANN)
         with pytest.raises(Invalid, match="workspace of branch 'main'"):
             await objects.stat(repository, f"dev+{ws.id}", "x")
         with pytest.raises(NotFound, match="no workspace"):
             await objects.stat(repository, "main+1-00000000", "x")
         for work in (
-            branching.create_branch(repository, "new", ws.ref, actor=ANN),
-            branching.create_tag(repository, "v1", ws.ref, actor=ANN),
-            moving.merge(repository, ws.ref, "dev", actor=ANN),
-            moving.revert(repository, "main", ws.ref, actor=ANN),
+            branches.create_branch(repository, "new", ws.ref, actor=ANN),
+            branches.create_tag(repository, "v1", ws.ref, actor=ANN),
+            head_moves.merge(repository, ws.ref, "dev", actor=ANN),
+            head_moves.revert(repository, "main", ws.ref, actor=ANN),
         ):
             with pytest.raises(Invalid, match="is a workspace, and a commit is wanted"):
                 await work

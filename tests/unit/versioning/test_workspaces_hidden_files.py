@@ -9,7 +9,7 @@ import pytest
 
 from lochan.errors import Refused, Transient, Unknown
 from lochan.formats.events import Vocabulary, change
-from lochan.formats.record import Change
+from lochan.formats.record import RecordChange
 from lochan.formats.workspace_events import WorkspaceReverted, WorkspaceStaged
 from lochan.journal.state import Schema
 from lochan.lake import Lake
@@ -19,10 +19,11 @@ from lochan.store.protocol import Stat, Store
 from lochan.store.wrapper import Wrapper
 from lochan.versioning import objects
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.refs import Refs
-from lochan.versioning.state.hidden_files import NO_FILES
-from lochan.versioning.workspaces import differing, selection, writing
-from lochan.versioning.workspaces.opening import find
+from lochan.versioning.state.refs import Refs
+from lochan.versioning.state.workspaces import NO_FILES
+from lochan.versioning.workspaces import selection, write
+from lochan.versioning.workspaces import selection as diff
+from lochan.versioning.workspaces.registry import find
 from tests.run import run
 from tests.unit.versioning.workspace_place import (
     ANN,
@@ -81,11 +82,11 @@ def test_what_another_program_writes_afterwards_is_seen_and_committed(store: Sto
         await write_file(repository, workspace, "a", "file")
         match verb:
             case "delete":
-                await writing.delete(repository, workspace.id, ["a"], actor=ANN)
+                await write.delete(repository, workspace.id, ["a"], actor=ANN)
                 meant = {"b": "2"}
             case "put" | "stage":
                 notes = {"k": "v"} if verb == "stage" else {}
-                await writing.put(repository, workspace.id, "a", once(b"ours"), actor=ANN, metadata=notes)
+                await write.put(repository, workspace.id, "a", once(b"ours"), actor=ANN, metadata=notes)
                 meant = {"a": "ours", "b": "2"}
             case _:
                 await selection.revert(repository, workspace.id, ["a"], actor=ANN)
@@ -108,7 +109,7 @@ def test_what_is_hidden_is_in_no_list_diff_or_commit(store: Store) -> None:
         for path in ("a", "x/1", "x/2"):
             await write_file(repository, workspace, path, "file")
         assert await selection.revert(repository, workspace.id, ["a", "x/1"], actor=ANN) == 2
-        assert [each.path for each in await differing.diff(repository, workspace.id)] == ["x/2"]
+        assert [each.path for each in await diff.diff(repository, workspace.id)] == ["x/2"]
         page = await objects.list_objects(repository, workspace.ref, delimiter="/")
         assert ([each.path for each in page.entries], page.prefixes) == (["a", "b"], ["x/"])
         assert await selection.revert(repository, workspace.id, ["x/1"], actor=ANN) == 0
@@ -123,7 +124,7 @@ def test_who_opens_the_lake_anew_sees_the_same(store: Store) -> None:
         repository = await repository_on(store)
         workspace = await opened(repository)
         await write_file(repository, workspace, "a", "file")
-        await writing.delete(repository, workspace.id, ["a"], actor=ANN)
+        await write.delete(repository, workspace.id, ["a"], actor=ANN)
         again = await (await Lake.open(store)).open_repository("demo-repo")
         assert await read(again, workspace.ref) == {"b": "2"}
         before = repository.folded()
@@ -155,12 +156,12 @@ def test_too_many_hidden_files_are_refused(monkeypatch: pytest.MonkeyPatch) -> N
         workspace = await opened(repository)
         for path in ("x", "y", "z"):
             await write_file(repository, workspace, path, "x")
-        monkeypatch.setattr(writing, "_HIDDEN_MAX", 2)
+        monkeypatch.setattr(write, "_HIDDEN_MAX", 2)
         with pytest.raises(Refused, match="at most 2 files") as error:
             await selection.revert(repository, workspace.id, actor=ANN)
         assert "drop the workspace" in error.value.hint
         with pytest.raises(Refused, match="at most 2 files"):
-            await writing.delete(repository, workspace.id, ["x", "y", "z"], actor=ANN)
+            await write.delete(repository, workspace.id, ["x", "y", "z"], actor=ANN)
         assert len(await read(repository, workspace.ref)) == 4
 
     run(play())
@@ -172,10 +173,10 @@ def test_a_path_below_a_file_that_was_deleted_can_be_put_on_a_disk(tmp_path: Pat
     async def play() -> None:
         repository = await repository_on(LocalStore(str(tmp_path / "lake"), create=True))
         workspace = await opened(repository)
-        await writing.put(repository, workspace.id, "x", once(b"file"), actor=ANN)
-        await writing.delete(repository, workspace.id, ["x"], actor=ANN)
-        await writing.put(repository, workspace.id, "x/y", once(b"below"), actor=ANN)
-        await writing.put(repository, workspace.id, "x/large", once(bytes(9 << 20)), actor=ANN)
+        await write.put(repository, workspace.id, "x", once(b"file"), actor=ANN)
+        await write.delete(repository, workspace.id, ["x"], actor=ANN)
+        await write.put(repository, workspace.id, "x/y", once(b"below"), actor=ANN)
+        await write.put(repository, workspace.id, "x/large", once(bytes(9 << 20)), actor=ANN)
         shown = await read(repository, workspace.ref)
         assert (sorted(shown), shown["x/y"], len(shown["x/large"])) == (["a", "b", "x/large", "x/y"], "below", 9 << 20)
         await commit_all(repository, workspace)
@@ -190,12 +191,12 @@ def test_a_large_body_is_a_plain_file_on_a_disk_and_staged_on_a_bucket(store: St
     async def play() -> None:
         repository = await repository_on(store)
         workspace = await opened(repository)
-        entry = await writing.put(repository, workspace.id, "x", _pieces(size), actor=ANN)
+        entry = await write.put(repository, workspace.id, "x", _pieces(size), actor=ANN)
         assert entry.size == size
         in_folder = entry.blocks[0].address == f"{repository.folder(workspace.id).root}x"
         assert in_folder == isinstance(store, LocalStore)
         assert entry.etag == (await objects.stat(repository, workspace.ref, "x")).etag
-        again = await writing.put(repository, workspace.id, "x", _pieces(size), actor=ANN)
+        again = await write.put(repository, workspace.id, "x", _pieces(size), actor=ANN)
         assert "/data/" in again.blocks[0].address
         md5 = hashlib.md5(bytes(size), usedforsecurity=False).hexdigest()
         assert again.etag == again.checksum == entry.checksum == md5
@@ -227,7 +228,7 @@ def test_a_put_that_the_commit_saw_is_not_refused() -> None:
                     await commit_all(repository, workspace)
 
         other.store = Slow(store)
-        await writing.put(other, workspace.id, "x", once(b"seen"), actor=BOB)
+        await write.put(other, workspace.id, "x", once(b"seen"), actor=BOB)
         assert (await read(repository, "main"))["x"] == "seen"
 
     run(play())
@@ -247,8 +248,8 @@ def test_a_put_without_an_answer_is_unknown_and_can_be_repeated() -> None:
 
         repository.store = Lost(store)
         with pytest.raises(Unknown, match="whether 'x' was written is not known"):
-            await writing.put(repository, workspace.id, "x", once(b"1"), actor=ANN)
-        await writing.put(repository, workspace.id, "x", once(b"1"), actor=ANN)
+            await write.put(repository, workspace.id, "x", once(b"1"), actor=ANN)
+        await write.put(repository, workspace.id, "x", once(b"1"), actor=ANN)
         assert (await read(repository, workspace.ref))["x"] == "1"
 
     run(play())
@@ -257,10 +258,10 @@ def test_a_put_without_an_answer_is_unknown_and_can_be_repeated() -> None:
 def test_events_of_the_version_before_keep_their_meaning() -> None:
     words = Vocabulary([WorkspaceStaged, WorkspaceReverted])
     old = msgspec.msgpack.encode({"workspace": "1-00000000", "deletes": ["a"]})
-    staged = words.decode(Change("workspace-staged", 1, msgspec.Raw(old)), "repo", 1)
+    staged = words.decode(RecordChange("workspace-staged", 1, msgspec.Raw(old)), "repo", 1)
     assert (staged.deletes, staged.hides) == (("a",), {})
     old = msgspec.msgpack.encode({"workspace": "1-00000000", "patterns": ["**"]})
-    assert words.decode(Change("workspace-reverted", 1, msgspec.Raw(old)), "repo", 1).hides == {}
+    assert words.decode(RecordChange("workspace-reverted", 1, msgspec.Raw(old)), "repo", 1).hides == {}
     assert change(WorkspaceStaged("1-00000000", hides={"a": "1:2:e"})).version == 2
 
 

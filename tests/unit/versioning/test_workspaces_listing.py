@@ -12,8 +12,8 @@ from lochan.store.protocol import Stat
 from lochan.store.wrapper import Wrapper
 from lochan.versioning import objects
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.state.workspaces import Workspace
-from lochan.versioning.workspaces import writing
+from lochan.versioning.state.workspaces import WorkspaceState
+from lochan.versioning.workspaces import write
 from tests.run import run
 from tests.unit.versioning.workspace_place import ANN, change, once, opened, repository_with, write_file
 
@@ -50,24 +50,24 @@ def test_pages_are_as_those_of_a_dict(
 
 
 async def _write(
-    repository: OpenRepository, workspace: Workspace, model: dict[str, str], writes: list[tuple[str, str]]
+    repository: OpenRepository, workspace: WorkspaceState, model: dict[str, str], writes: list[tuple[str, str]]
 ) -> dict[str, str]:
     for how, path in writes:
         if how == "deleted":
-            gone = await writing.delete(repository, workspace.id, [path], actor=ANN)
+            gone = await write.delete(repository, workspace.id, [path], actor=ANN)
             assert gone == ([path] if path in model else [])
             model.pop(path, None)
             continue
         if how == "file":
             await write_file(repository, workspace, path, how)
         else:
-            await writing.put(repository, workspace.id, path, once(how.encode()), actor=ANN, content_type="a/b")
+            await write.put(repository, workspace.id, path, once(how.encode()), actor=ANN, content_type="a/b")
         model[path] = how
     return model
 
 
 async def _pages(
-    repository: OpenRepository, workspace: Workspace, prefix: str, after: str, delimiter: str, limit: int
+    repository: OpenRepository, workspace: WorkspaceState, prefix: str, after: str, delimiter: str, limit: int
 ) -> list[tuple[str, int]]:
     found: list[tuple[str, int]] = []
     next: str | None = after

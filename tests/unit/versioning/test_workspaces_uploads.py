@@ -9,8 +9,8 @@ from lochan.store.protocol import Stat
 from lochan.store.wrapper import Wrapper
 from lochan.versioning import uploads
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.state.workspaces import Workspace
-from lochan.versioning.uploads import Wanted
+from lochan.versioning.state.workspaces import WorkspaceState
+from lochan.versioning.uploads import PartRequest
 from tests.run import run
 from tests.unit.versioning.workspace_place import (
     ANN,
@@ -23,10 +23,12 @@ from tests.unit.versioning.workspace_place import (
 )
 
 
-async def upload(repository: OpenRepository, workspace: Workspace, path: str, text: str) -> tuple[str, list[Wanted]]:
+async def upload(
+    repository: OpenRepository, workspace: WorkspaceState, path: str, text: str
+) -> tuple[str, list[PartRequest]]:
     id = await uploads.open_upload(repository, "main", path, actor=ANN, workspace=workspace.id)
     part = await uploads.put_part(repository, id, 1, once(text.encode()), actor=ANN)
-    return id, [Wanted(1, part.etag)]
+    return id, [PartRequest(1, part.etag)]
 
 
 def test_it_hides_the_file_and_leaves_it() -> None:

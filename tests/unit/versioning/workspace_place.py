@@ -6,10 +6,11 @@ from lochan.formats.record import Actor
 from lochan.lake import Lake
 from lochan.store.memory import MemoryStore
 from lochan.versioning import objects
-from lochan.versioning.commit import Wish, commit
+from lochan.versioning.commit import CommitRequest, commit
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.state.workspaces import Workspace
-from lochan.versioning.workspaces import committing, opening
+from lochan.versioning.state.workspaces import WorkspaceState
+from lochan.versioning.workspaces import commit as committing
+from lochan.versioning.workspaces import registry
 
 ANN = Actor("ann", "test", "here")
 BOB = Actor("bob", "test", "there")
@@ -36,21 +37,23 @@ async def change(repository: OpenRepository, files: Mapping[str, str | None], br
             await objects.delete(repository, branch, [path], actor=ANN)
         else:
             await objects.put(repository, branch, path, once(text.encode()), actor=ANN)
-    id, _ = await commit(repository, branch, Wish("a change"), actor=ANN)
+    id, _ = await commit(repository, branch, CommitRequest("a change"), actor=ANN)
     return id
 
 
-async def opened(repository: OpenRepository, branch: str = "main") -> Workspace:
-    return await opening.open_workspace(repository, branch, actor=ANN)
+async def opened(repository: OpenRepository, branch: str = "main") -> WorkspaceState:
+    return await registry.open_workspace(repository, branch, actor=ANN)
 
 
-async def write_file(repository: OpenRepository, workspace: Workspace, path: str, text: str) -> None:
+async def write_file(repository: OpenRepository, workspace: WorkspaceState, path: str, text: str) -> None:
     """As another program would, which knows the store alone."""
     await repository.store.put(f"{repository.repository.id}/workspaces/{workspace.id}/{path}", text.encode())
 
 
-async def commit_all(repository: OpenRepository, workspace: Workspace, message: str = "all", **said: str) -> str:
-    id, _ = await committing.commit(repository, workspace.id, Wish(message), actor=ANN, everything=True, **said)
+async def commit_all(repository: OpenRepository, workspace: WorkspaceState, message: str = "all", **said: str) -> str:
+    id, _ = await committing.commit(
+        repository, workspace.id, CommitRequest(message), actor=ANN, everything=True, **said
+    )
     return id
 
 

@@ -8,7 +8,7 @@ from lochan.cli.checks.check import FAIL, OK, WARN, Check, failed
 from lochan.cli.checks.disk import nearest_existing
 from lochan.cli.session import no_lake, open_lake, open_store, reach
 from lochan.clock import SystemClock
-from lochan.config.find import Found
+from lochan.config.find import LakeLocation
 from lochan.config.values import Config
 from lochan.errors import AlreadyExists, LochanError, NotFound
 from lochan.ids import Ids
@@ -18,11 +18,11 @@ _SKEW_WARN_S = 60.0
 _SKEW_FAIL_S = 15 * 60.0  # S3 refuses a request that was signed this far from its own time
 
 
-async def check_lake(config: Config, found: Found) -> list[Check]:
+async def check_lake(config: Config, found: LakeLocation) -> list[Check]:
     return [*await _store(config, found), await _lake(config, found)]
 
 
-async def _store(config: Config, found: Found) -> list[Check]:
+async def _store(config: Config, found: LakeLocation) -> list[Check]:
     try:
         with _place(found) as place:
             store = open_store(config, place)
@@ -35,13 +35,13 @@ async def _store(config: Config, found: Found) -> list[Check]:
 
 
 @contextmanager
-def _place(found: Found) -> Iterator[Found]:
+def _place(found: LakeLocation) -> Iterator[LakeLocation]:
     """A folder that is not there yet is tested beside where it will be, and is still not there afterwards."""
     if found.folder is None or found.folder.exists():
         yield found
         return
     with tempfile.TemporaryDirectory(prefix=".lochan-doctor-", dir=nearest_existing(found.folder)) as beside:
-        yield Found(beside, found.how)
+        yield LakeLocation(beside, found.how)
 
 
 def _race(report: ProbeReport) -> Check:
@@ -59,7 +59,7 @@ def _clock(report: ProbeReport) -> Check:
     return Check("clock", OK, "this machine's clock and the store's agree" if skew < 1 else found)
 
 
-async def _lake(config: Config, found: Found) -> Check:
+async def _lake(config: Config, found: LakeLocation) -> Check:
     try:
         async with open_lake(config) as lake:
             number = (await (await lake.journal()).fresh()).number

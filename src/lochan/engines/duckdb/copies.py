@@ -18,11 +18,11 @@ from itertools import count
 from lochan.engines.duckdb.object_check import ObjectCheck, PlacedObject, damaged
 from lochan.errors import Corrupt, LochanError, NotFound
 from lochan.pools.snapshot import DataObject
-from lochan.store.private import FILE_MODE, make_private_folder
+from lochan.store.checked_reads import ReadDoubt
+from lochan.store.permissions import FILE_MODE, make_private_folder
 from lochan.store.protocol import Store
-from lochan.store.reread import Doubt
 from lochan.store.threads import Threads
-from lochan.store.verified import YOUNG_NS, Stamp, Verified
+from lochan.store.verified_files import YOUNG_NS, Stamp, VerifiedFiles
 
 _AT_ONCE = 8
 _numbers = count()
@@ -31,7 +31,7 @@ _numbers = count()
 class CopiedFiles:
     folders: list[str] = []  # noqa: RUF012  each query has its own links
 
-    def __init__(self, store: Store, folder: str | None, bytes_max: int, verified: Verified) -> None:
+    def __init__(self, store: Store, folder: str | None, bytes_max: int, verified: VerifiedFiles) -> None:
         self._store = store
         self._folder = folder
         self._bytes_max = bytes_max
@@ -89,7 +89,7 @@ class CopiedFiles:
         """False: it is gone."""
         part = f"{to}.{os.getpid()}-{next(_numbers)}"
         try:
-            doubt = Doubt()
+            doubt = ReadDoubt()
             while (digest := await self._written(self._store.get_stream(each.address), part)) != each.sha256:
                 if not doubt.again(digest):
                     raise damaged(each, "its SHA-256 is not the one it was written with")

@@ -25,9 +25,9 @@ from lochan.query.sources.row_test import row_test
 from lochan.query.sources.scans import Scans
 from lochan.query.syntax.parse import parse_expression
 from lochan.tree.tree import Tree
-from lochan.versioning.joins import On
-from lochan.versioning.moving import NOTHING, Said
-from lochan.versioning.once import once
+from lochan.versioning.head_moves import NOTHING, CommitMessage
+from lochan.versioning.history_join import MoveBase
+from lochan.versioning.idempotency import once
 from lochan.versioning.open_repository import OpenRepository
 
 
@@ -48,7 +48,7 @@ async def delete_where(
     branch: str,
     where: str,
     files: Files,
-    said: Said = NOTHING,
+    said: CommitMessage = NOTHING,
     *,
     actor: Actor,
     limits: Limits = STANDARD,
@@ -57,7 +57,7 @@ async def delete_where(
     test = parse_expression(where)
     last = (0, 0)
 
-    async def decide(on: On, tree: Tree) -> Swap:
+    async def decide(on: MoveBase, tree: Tree) -> Swap:
         nonlocal last
         swap, rows = await _decided(repository, on, tree, test, where, files, limits)
         last = rows, len(swap.removed)
@@ -68,7 +68,7 @@ async def delete_where(
 
 
 async def _decided(
-    repository: OpenRepository, on: On, tree: Tree, test: ast.Expr, text: str, files: Files, limits: Limits
+    repository: OpenRepository, on: MoveBase, tree: Tree, test: ast.Expr, text: str, files: Files, limits: Limits
 ) -> tuple[Swap, int]:
     snapshot = await snapshot_of(repository, on.id, tree)
     now = repository.clock.wall()

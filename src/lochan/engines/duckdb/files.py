@@ -17,7 +17,7 @@ from lochan.engines.duckdb.object_check import gone as gone
 from lochan.errors import LochanError
 from lochan.pools.snapshot import DataObject
 from lochan.store.protocol import Store
-from lochan.store.verified import Verified
+from lochan.store.verified_files import VerifiedFiles
 
 
 class Files(Protocol):
@@ -35,7 +35,9 @@ class Files(Protocol):
         thread. None: nothing is wrong with them."""
 
 
-def files_of(store: Store, cache: str | None = None, bytes_max: int = 0, *, verified: Verified | None = None) -> Files:
+def files_of(
+    store: Store, cache: str | None = None, bytes_max: int = 0, *, verified: VerifiedFiles | None = None
+) -> Files:
     """Without a cache, copies are made for each query. Without `verified`, this process alone knows what it has
     checked."""
     verified = verified or _verified_here(store.url)
@@ -47,12 +49,12 @@ def files_of(store: Store, cache: str | None = None, bytes_max: int = 0, *, veri
 
 
 @cache
-def _verified_here(url: str) -> Verified:
-    return Verified(url, SystemClock())
+def _verified_here(url: str) -> VerifiedFiles:
+    return VerifiedFiles(url, SystemClock())
 
 
 class LocalFiles:
-    def __init__(self, root: str, verified: Verified) -> None:
+    def __init__(self, root: str, verified: VerifiedFiles) -> None:
         self._root = root
         self._check = ObjectCheck(verified)
 

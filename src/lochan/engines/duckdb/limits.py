@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from typing import NamedTuple
 
 from lochan.errors import Refused
-from lochan.store.threads import running_loop
+from lochan.runtime import running_loop
 
 MEMORY_BYTES = 1 << 30
 

@@ -45,7 +45,7 @@ from lochan.pools.snapshot import Owner, Snapshot
 from lochan.query.compile import moments
 from lochan.query.dialects import render
 from lochan.query.sources.knowledge import Knowledge
-from lochan.tree.strategy import DEST, SOURCE, Strategy
+from lochan.tree.merge import DEST, SOURCE, Strategy
 from lochan.versioning.open_repository import OpenRepository
 
 # Names that no column of a layout can have.

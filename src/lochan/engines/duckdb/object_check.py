@@ -1,7 +1,8 @@
 """Files of data objects on this machine: each has the size and the SHA-256 that its entry tells, before a row of it is
 believed.
 
-A file is read for that once for each stamp (`store/verified.py`); before rows are copied into new files, each time.
+A file is read for that once for each stamp (`store/verified_files.py`); before rows are copied into new files, each
+time.
 """
 
 # ruff: noqa: PTH116, PTH123
@@ -13,10 +14,11 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from lochan.errors import Corrupt, Gone, LochanError
-from lochan.store.oserrors import translate
-from lochan.store.reread import Doubt
-from lochan.store.threads import for_tables, running_loop
-from lochan.store.verified import Stamp, Verified, stamp_of
+from lochan.runtime import running_loop
+from lochan.store.checked_reads import ReadDoubt
+from lochan.store.os_errors import translate
+from lochan.store.threads import for_tables
+from lochan.store.verified_files import Stamp, VerifiedFiles, stamp_of
 
 _INLINE_BYTES_MAX = 16 << 20  # takes some 50 ms, as long as to import asyncio
 _LOT_BYTES = 16 << 20  # of small files that one turn through a thread checks
@@ -41,7 +43,7 @@ class PlacedObject(NamedTuple):
 
 
 class ObjectCheck:
-    def __init__(self, verified: Verified) -> None:
+    def __init__(self, verified: VerifiedFiles) -> None:
         self._verified = verified
 
     async def check(self, placed: Sequence[PlacedObject], *, recheck: bool = False) -> list[str]:
@@ -78,7 +80,7 @@ class ObjectCheck:
             stat = os.stat(path)
         if stat.st_size != object.size:
             raise damaged(object, f"it has {stat.st_size} bytes instead of {object.size}")
-        doubt = Doubt()
+        doubt = ReadDoubt()
         while (digest := _digest(path)) != object.sha256:
             if not doubt.again(digest):
                 raise damaged(object, "its SHA-256 is not the one it was written with")

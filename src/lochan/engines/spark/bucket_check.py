@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Coroutine, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -20,11 +19,12 @@ from lochan.engines.duckdb.object_check import StoredObject, damaged, gone
 from lochan.engines.spark.package import ship
 from lochan.errors import LochanError, NotFound
 from lochan.ids import Ids
-from lochan.store.place import StorePlace
+from lochan.runtime import run_in_thread
+from lochan.store.checked_reads import ReadDoubt
+from lochan.store.location import StoreLocation
 from lochan.store.protocol import Stat, Store
-from lochan.store.reread import Doubt
 from lochan.store.threads import for_tables
-from lochan.store.verified import Verified
+from lochan.store.verified_files import VerifiedFiles
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -48,7 +48,9 @@ class _Seen(NamedTuple):
 class BucketCheck:
     """`tasks`: the session whose tasks read what must be read; None: this process does."""
 
-    def __init__(self, place: StorePlace, store: Store, verified: Verified, tasks: SparkSession | None = None) -> None:
+    def __init__(
+        self, place: StoreLocation, store: Store, verified: VerifiedFiles, tasks: SparkSession | None = None
+    ) -> None:
         self._place = place
         self._store = store
         self._verified = verified
@@ -84,12 +86,11 @@ class BucketCheck:
                 return gone(next(each for each in objects if each.address in lost))
             return damaged(wrong[0], "its SHA-256 is not the one it was written with") if wrong else None
 
-        with ThreadPoolExecutor(1, "lochan") as threads:
-            return threads.submit(lambda: asyncio.run(read())).result()
+        return run_in_thread(read)
 
     async def _wrong(self, objects: Sequence[StoredObject], lost: set[str]) -> list[StoredObject]:
         """Those that are not as they were written: the same wrong bytes came twice."""
-        doubts = {each.address: Doubt() for each in objects}
+        doubts = {each.address: ReadDoubt() for each in objects}
         wrong: list[StoredObject] = []
         left = objects
         while left:
@@ -134,7 +135,7 @@ async def _digest(store: Store, address: str) -> _Seen:
     return _Seen(after.etag if before.etag == after.etag else "", hashed.digest())
 
 
-def _by_tasks(spark: SparkSession, place: StorePlace, objects: Sequence[StoredObject]) -> list[_Seen]:
+def _by_tasks(spark: SparkSession, place: StoreLocation, objects: Sequence[StoredObject]) -> list[_Seen]:
     ship(spark)
     lots = max(1, min(len(objects), sum(each.size for each in objects) // _TASK_BYTES + 1))
     table = pa.table(
@@ -149,7 +150,7 @@ def _by_tasks(spark: SparkSession, place: StorePlace, objects: Sequence[StoredOb
     return [_Seen(each["etag"], each["digest"]) for each in found.to_pylist()]
 
 
-def _digests(place: StorePlace, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _digests(place: StoreLocation, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """On an executor."""
     store = place.open(clock=SystemClock(), ids=Ids())
     for batch in batches:

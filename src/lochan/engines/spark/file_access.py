@@ -13,9 +13,9 @@ from lochan.engines.spark.bucket_check import BucketCheck
 from lochan.engines.spark.place import SparkPlace
 from lochan.errors import LochanError, Refused
 from lochan.pools.snapshot import DataObject
-from lochan.store.place import StorePlace
+from lochan.store.location import StoreLocation
 from lochan.store.protocol import Store
-from lochan.store.verified import Verified
+from lochan.store.verified_files import VerifiedFiles
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -26,7 +26,7 @@ class Bucket:
 
     folders: list[str] = []  # noqa: RUF012
 
-    def __init__(self, place: StorePlace, check: BucketCheck) -> None:
+    def __init__(self, place: StoreLocation, check: BucketCheck) -> None:
         self._place = place
         self._check = check
         self.options = s3a.options_of(place)
@@ -40,7 +40,7 @@ class Bucket:
         return self._check.failure([each.object for each in placed])
 
 
-def check_reach(files: Files, work: Workplace, spark: SparkPlace, lake: StorePlace) -> None:
+def check_reach(files: Files, work: Workplace, spark: SparkPlace, lake: StoreLocation) -> None:
     """Before a JVM is started. Raises Refused for what would have to be copied to machines that are not this one."""
     if spark.is_here or (not work.folders and (files.folders or s3a.is_bucket(lake))):
         return
@@ -52,7 +52,7 @@ def check_reach(files: Files, work: Workplace, spark: SparkPlace, lake: StorePla
 
 
 def files_for(
-    spark: SparkSession, files: Files, where: SparkPlace, lake: StorePlace, store: Store, verified: Verified
+    spark: SparkSession, files: Files, where: SparkPlace, lake: StoreLocation, store: Store, verified: VerifiedFiles
 ) -> Files:
     """Copies, where Spark runs here and has no S3A."""
     if files.folders or not s3a.is_bucket(lake):

@@ -28,10 +28,10 @@ from lochan.errors import LochanError
 from lochan.pools.snapshot import DataObject
 from lochan.query.dialects import render
 from lochan.query.prepare import Prepared
-from lochan.store.place import StorePlace
+from lochan.store.location import StoreLocation
 from lochan.store.protocol import Store
 from lochan.store.scratch import make_folder
-from lochan.store.verified import Verified
+from lochan.store.verified_files import VerifiedFiles
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -41,9 +41,9 @@ class LakeLocation(NamedTuple):
     """Where the lake lies."""
 
     files: Files
-    place: StorePlace
+    place: StoreLocation
     store: Store
-    verified: Verified
+    verified: VerifiedFiles
 
 
 @dataclass

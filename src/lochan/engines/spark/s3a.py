@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lochan.engines.spark.progress import context_of
-from lochan.store.place import StorePlace
+from lochan.store.location import StoreLocation
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -17,15 +17,15 @@ _HADOOP = "hadoop-client-api-"
 _PROVIDERS = "org.apache.hadoop.fs.s3a"
 
 
-def is_bucket(place: StorePlace) -> bool:
+def is_bucket(place: StoreLocation) -> bool:
     return place.url.startswith("s3://")
 
 
-def path_of(place: StorePlace, address: str) -> str:
+def path_of(place: StoreLocation, address: str) -> str:
     return f"s3a{place.url.removeprefix('s3').rstrip('/')}/{address}"
 
 
-def options_of(place: StorePlace) -> dict[str, str]:
+def options_of(place: StoreLocation) -> dict[str, str]:
     """Hadoop's settings for this bucket alone. Without keys in the place, S3A looks for its own."""
     bucket = place.url.removeprefix("s3://").partition("/")[0]
     given = place.for_others().options

@@ -26,7 +26,7 @@ from lochan.ids import Ids
 from lochan.ingest.input_format import CSV, JSON, LINES, NDJSON, TSV
 from lochan.ingest.streams import Input
 from lochan.pools.faults import SHOWN, SKIP, Fault, Faults
-from lochan.store.place import StorePlace
+from lochan.store.location import StoreLocation
 
 _BUFFER_BYTES = 1 << 20
 _TEXTS = (NDJSON, JSON, CSV, TSV, LINES)
@@ -45,7 +45,7 @@ class File:
     path: str  # on a disk that all machines see, or in its store
     size: int
     stamp: str  # is another when the file is
-    place: StorePlace | None = None  # the store; None: a disk
+    place: StoreLocation | None = None  # the store; None: a disk
 
     def open(self) -> IO[bytes]:
         """At its beginning; any place in it can be read. Raises Refused where this machine does not see it."""

@@ -25,9 +25,9 @@ from lochan.jobs.messages import TaskMessage
 from lochan.jobs.target import PoolTarget, pool_target
 from lochan.jobs.tasks import on_spark, run_tasks
 from lochan.pools.faults import Faults
-from lochan.store.place import StorePlace
-from lochan.versioning.moving import NOTHING, Said
-from lochan.versioning.once import hold_key, once
+from lochan.store.location import StoreLocation
+from lochan.versioning.head_moves import NOTHING, CommitMessage
+from lochan.versioning.idempotency import hold_key, once
 from lochan.versioning.open_repository import OpenRepository
 
 if TYPE_CHECKING:
@@ -66,10 +66,10 @@ DEFAULT_SIZES = LoadSizes()
 @once(loaded_first)
 async def load_files(
     repository: OpenRepository,
-    place: StorePlace,
+    place: StoreLocation,
     branch: str,
     files: Sequence[File],
-    said: Said = NOTHING,
+    said: CommitMessage = NOTHING,
     *,
     actor: Actor,
     where: LoadContext,

@@ -23,8 +23,8 @@ from lochan.jobs.streams.compaction import CompactionSchedule, compact_stream
 from lochan.jobs.streams.kafka import OFFSETS, Partition, StreamPosition, TopicChunk, Topics, encode_offsets, newest
 from lochan.jobs.target import PoolTarget, pool_target
 from lochan.pools.faults import FAIL
-from lochan.store.place import StorePlace
-from lochan.versioning.moving import NOTHING, Said
+from lochan.store.location import StoreLocation
+from lochan.versioning.head_moves import NOTHING, CommitMessage
 from lochan.versioning.open_repository import OpenRepository
 
 _PAUSE_S = 0.2  # how long somebody who wants it to stop may wait
@@ -37,7 +37,7 @@ class FollowOptions(NamedTuple):
     every_s: float = 10.0  # from one commit to the next, at least
     once: bool = False  # all that is there when it starts, and no more
     on_error: str = FAIL
-    said: Said = NOTHING
+    said: CommitMessage = NOTHING
     memory_bytes: int = 512 << 20
     compact: bool = True
     size_bytes: int = 0  # of objects that a compaction makes; 0: the pool's own
@@ -46,7 +46,7 @@ class FollowOptions(NamedTuple):
 @dataclass(frozen=True)
 class FollowTarget:
     at: QueryContext
-    place: StorePlace  # where the lake is
+    place: StoreLocation  # where the lake is
     repository: OpenRepository
     branch: str
     actor: Actor
@@ -140,7 +140,7 @@ class _Following:
             self._position = StreamPosition(once.batch, offsets)
         return landed
 
-    async def _land(self, messages: list[TaskMessage], said: Said, once: BatchName) -> LandResult:
+    async def _land(self, messages: list[TaskMessage], said: CommitMessage, once: BatchName) -> LandResult:
         """Again, where the store does not answer for a while: whether the last try landed is found by the next."""
         into = self._into
         for pause_s in _PAUSES_S:

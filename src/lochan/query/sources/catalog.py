@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from lochan.journal.journal import Journal
-from lochan.journal.state import Part
+from lochan.journal.state import StatePart
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.repositories import Repository
 
 
 class Catalog(Protocol):
     @property
-    def parts(self) -> tuple[type[Part], ...]:
+    def parts(self) -> tuple[type[StatePart], ...]:
         """Of the state of the lake's own journal."""
 
     async def repositories(self) -> list[Repository]: ...

@@ -30,7 +30,7 @@ from lochan.query.sources.scans import Scans
 from lochan.versioning.globs import regex
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.repositories import POOL, Repository
-from lochan.versioning.resolve import Resolved
+from lochan.versioning.resolve import ResolvedRef
 
 # Reads files of a repository, by a ref and a glob, into data objects of this query alone; shows their paths first.
 CheckPaths = Callable[[Sequence[str]], Awaitable[None]]
@@ -62,7 +62,7 @@ class Opening:
         self._text = text
         self._opened: dict[str, OpenRepository] = {}
         self._sources: dict[int, Source] = {}
-        self._reached: dict[PoolSource, tuple[OpenRepository, Resolved]] = {}  # of which not everything was opened
+        self._reached: dict[PoolSource, tuple[OpenRepository, ResolvedRef]] = {}  # of which not everything was opened
 
     async def open(self, pipe: ast.Pipe) -> Callable[[ast.Source], Source]:
         """Raises QueryError for what is not there. What is returned knows the sources of this pipe alone."""
@@ -175,7 +175,7 @@ class Opening:
     async def _snapshot(self, repository: OpenRepository, ref: str) -> Snapshot:
         return await self._snapshots.at(repository, await self._resolved(repository, at(repository, ref)))
 
-    async def _resolved(self, repository: OpenRepository, ref: str) -> Resolved:
+    async def _resolved(self, repository: OpenRepository, ref: str) -> ResolvedRef:
         """Raises NotFound, with a name that is near; but only to who may see all names."""
         try:
             return await repository.resolve(ref)

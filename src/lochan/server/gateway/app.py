@@ -34,6 +34,7 @@ from lochan.server.gateway.wire.xml_out import error as error_body
 from lochan.server.memory import arrow_without_pandas, keep_memory_trimmed
 from lochan.server.request_log import RequestLog
 from lochan.server.settings import Listener
+from lochan.store.capabilities import WriterProcess, capability
 from lochan.store.protocol import Store
 
 Open = Callable[[], Awaitable[Gateway]]
@@ -243,9 +244,9 @@ def gateway_app(listener: Listener) -> App:
 
 def _write_beside(store: Store) -> None:
     """On a disk. It ends with this process."""
-    begin = getattr(store, "write_beside", None)
-    if begin is not None:
-        begin()
+    writer = capability(store, WriterProcess)
+    if writer is not None:
+        writer.write_beside()
 
 
 def _rarely_collect() -> None:

@@ -16,9 +16,9 @@ from lochan.server.gateway.request import S3Request
 from lochan.server.gateway.wire.conditions import Current
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.refs import Refs
 from lochan.versioning.repositories import POOL
-from lochan.versioning.resolve import Resolved, resolve
+from lochan.versioning.resolve import ResolvedRef, resolve
+from lochan.versioning.state.refs import Refs
 
 _SECOND = 1_000_000
 
@@ -27,7 +27,7 @@ class ObjectAddress(NamedTuple):
     repository: OpenRepository
     ref: str
     path: str
-    resolved: Resolved | None  # as of a moment after the request arrived; None: there is no such ref
+    resolved: ResolvedRef | None  # as of a moment after the request arrived; None: there is no such ref
     number: int = 0  # of the state that it was resolved in; what is made from it must say so (G4)
 
     @property
@@ -100,12 +100,12 @@ async def resolve_address(
         known = repository.folded()
         branch = known.find_branch(ref)
         if branch is not None:
-            return ObjectAddress(repository, ref, path, Resolved(branch.head, known.commit(branch.head), branch))
+            return ObjectAddress(repository, ref, path, ResolvedRef(branch.head, known.commit(branch.head), branch))
     refs, number = await repository.refs()
     return ObjectAddress(repository, ref, path, _resolved(refs, ref), number)
 
 
-def _resolved(refs: Refs, ref: str) -> Resolved | None:
+def _resolved(refs: Refs, ref: str) -> ResolvedRef | None:
     try:
         return resolve(refs, ref, workspaces=True)
     except (NotFound, Invalid):

@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 from lochan.access.rights import Rights
 from lochan.server.gateway.request import S3Request
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.resolve import Resolved
+from lochan.versioning.resolve import ResolvedRef
 
 BYTES_MAX: Final = 32 << 20
 
@@ -21,7 +21,7 @@ class _Page(NamedTuple):
     rights: Rights | None  # that decided what is shown, and are another object once they change; None: all is shown
     body: bytes
 
-    def is_of(self, repository: OpenRepository, resolved: Resolved, rights: Rights | None) -> bool:
+    def is_of(self, repository: OpenRepository, resolved: ResolvedRef, rights: Rights | None) -> bool:
         at = self.repository is repository and self.commit == resolved.commit_id
         return at and self.layers is _layers(resolved) and self.rights is rights
 
@@ -32,14 +32,14 @@ class ListCache:
         self._bytes = 0
 
     def find(
-        self, repository: OpenRepository, resolved: Resolved, request: S3Request, rights: Rights | None
+        self, repository: OpenRepository, resolved: ResolvedRef, request: S3Request, rights: Rights | None
     ) -> bytes | None:
         """Of exactly this query, by this user, who is named in it; where the ref is as it was, and what is shown."""
         page = self._pages.get(_asked(request))
         return page.body if page is not None and page.is_of(repository, resolved, rights) else None
 
     def keep(
-        self, repository: OpenRepository, resolved: Resolved, request: S3Request, body: bytes, rights: Rights | None
+        self, repository: OpenRepository, resolved: ResolvedRef, request: S3Request, body: bytes, rights: Rights | None
     ) -> None:
         """One that was made of that. Files of a workspace come and go without a word, and are not kept."""
         if resolved.workspace is not None or len(body) > BYTES_MAX // 4:
@@ -61,5 +61,5 @@ def _asked(request: S3Request) -> _Asked:
     return request.bucket, request.raw_query, request.user
 
 
-def _layers(resolved: Resolved) -> object:
+def _layers(resolved: ResolvedRef) -> object:
     return None if resolved.branch is None else resolved.branch.layers

@@ -18,8 +18,8 @@ from lochan.server.gateway.wire.xml_listings import Content, ListingColumns
 from lochan.staging.listing import ColumnPage
 from lochan.staging.view import View
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.refs import Refs
-from lochan.versioning.resolve import Resolved
+from lochan.versioning.resolve import ResolvedRef
+from lochan.versioning.state.refs import Refs
 
 _COLUMNS = ("path", "mtime", "etag", "size")
 _CHUNK = 1_000  # entries that are looked at together
@@ -113,7 +113,7 @@ def _behind(root: str, after: str) -> str | None:
 
 async def _view(repository: OpenRepository, refs: Refs, name: str) -> View:
     branch = refs.branch(name)
-    return await repository.view(Resolved(branch.head, refs.commit(branch.head), branch))
+    return await repository.view(ResolvedRef(branch.head, refs.commit(branch.head), branch))
 
 
 class _Joined:

@@ -8,7 +8,7 @@ that no store is led astray by it, and shortened where it would not fit; nothing
 """
 
 import re
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from lochan.clock import Clock
 from lochan.errors import Invalid
@@ -82,3 +82,13 @@ def _safe(segment: str) -> str:
     if len(cut) == SEGMENT_BYTES_MAX:
         cut = _HALF_ESCAPE.sub(b"", cut)
     return cut.decode(errors="ignore")  # the cut may have gone through a letter
+
+
+class BodySettings(NamedTuple):
+    """How the files of bodies are named and marked: set by the lake's configuration, the same for all who write."""
+
+    address_style: Style = "id"
+    tag_paths: bool = False  # each file is tagged with its logical path, on stores that have tags
+
+
+STANDARD = BodySettings()

@@ -1,4 +1,11 @@
-"""Parts of blocks on a disk: a part is handed out when all of its block was read and had its SHA-256, at the stamp that
+"""Which blocks on a disk need not be hashed again, and parts of blocks.
+
+A block that was read a short while ago and was right is believed while its file's stamp stays as it was: to hash it
+takes longer than to send it. Every now and then it is hashed all the same, for a disk can lose what it keeps without a
+trace. A store that sends bytes over a network has no stamps: there every read of a whole block is checked, and one of a
+part of it is not.
+
+A part is handed out when all of its block was read and had its SHA-256, at the stamp that
 the file has still. Whoever comes while a block is being hashed waits for that, and does not hash it too."""
 
 import hashlib
@@ -6,27 +13,99 @@ from typing import TYPE_CHECKING
 
 from lochan.errors import Corrupt
 from lochan.formats.entry import Block
+from lochan.runtime import running_loop
+from lochan.store.capabilities import FileStamp, Stamps
+from lochan.store.checked_reads import ReadDoubt
 from lochan.store.protocol import Store
-from lochan.store.reread import Doubt
-from lochan.store.threads import running_loop
-from lochan.versioning.bodies.hashing import Feed, Hashing
-from lochan.versioning.bodies.trusted import Stamp, Trusted
+from lochan.store.verified_files import VerifiedFiles
+from lochan.versioning.bodies.digests import Feed, Hashing
 
 if TYPE_CHECKING:
     from asyncio import Future
 
+
+_TIMES = 15  # so many times its own size is believed of a block after it was checked
+_HELD_MAX = 4_096
+_LARGE_BYTES = 1 << 20  # blocks that other processes are told of: to hash a smaller one takes no longer than to ask
 _Key = tuple[str, int]
 
 
+class TrustedBlocks:
+    """`verified` is what other processes have found out; without it each process hashes blocks itself."""
+
+    def __init__(
+        self,
+        stamps: Stamps | None,
+        verified: VerifiedFiles | None = None,
+    ) -> None:
+        self._stamps = stamps
+        self._verified = verified
+        self._left: dict[tuple[str, int, FileStamp], int] = {}  # bytes that are believed
+
+    @property
+    def has_stamps(self) -> bool:
+        return self._stamps is not None
+
+    def stamp(self, block: Block) -> FileStamp | None:
+        """To be asked before it is read, and after."""
+        return None if self._stamps is None else self._stamps.stamp(block.address)
+
+    def identity(self, block: Block) -> FileStamp | None:
+        """As the stamp, also of a file that is new: for who reads it piece by piece and has just hashed it all."""
+        return None if self._stamps is None else self._stamps.identity(block.address)
+
+    def believes(self, block: Block, stamp: FileStamp | None, size: int | None = None) -> bool:
+        """Whether a read of so many bytes of it (all of them, where nothing is said) need not be checked. They are
+        counted."""
+        if stamp is None:
+            return False
+        key = block.address, block.offset, stamp
+        left = self._left.get(key)
+        if left is None and self._is_verified(block, stamp):
+            left = self._keep(key, block)
+        if not left:
+            return False
+        self._left[key] = max(0, left - (block.size if size is None else size))
+        return True
+
+    def was_right(self, block: Block, stamp: FileStamp | None) -> None:
+        if stamp is None:
+            return
+        self._keep((block.address, block.offset, stamp), block)
+        if self._verified is not None and block.size >= _LARGE_BYTES:
+            self._verified.add(_name(block), stamp, block.sha256)
+            self._verified.save()
+
+    def _keep(self, key: tuple[str, int, FileStamp], block: Block) -> int:
+        self._left.pop(key, None)
+        self._left[key] = _TIMES * block.size
+        if len(self._left) > _HELD_MAX:
+            del self._left[next(iter(self._left))]
+        return self._left[key]
+
+    def _is_verified(self, block: Block, stamp: FileStamp) -> bool:
+        large = self._verified is not None and block.size >= _LARGE_BYTES
+        return large and self._verified is not None and self._verified.has(_name(block), stamp, block.sha256)
+
+
+def _name(block: Block) -> str:
+    return f"{block.address}\0{block.offset}\0{block.size}"
+
+
+NOBODY = TrustedBlocks(None)
+
+
 class BlockCheck:
-    def __init__(self, store: Store, hashing: Hashing, trusted: Trusted, piece_bytes: int) -> None:
+    def __init__(self, store: Store, hashing: Hashing, trusted: TrustedBlocks, piece_bytes: int) -> None:
         self._store = store
         self._hashing = hashing
         self._trusted = trusted
         self._piece_bytes = piece_bytes
         self._under_way: dict[_Key, Future[None]] = {}
 
-    async def part(self, block: Block, start: int, data: bytes, seen: Stamp | None) -> tuple[bytes, Stamp | None]:
+    async def part(
+        self, block: Block, start: int, data: bytes, seen: FileStamp | None
+    ) -> tuple[bytes, FileStamp | None]:
         """`data` was read at `start` of the block just now; the bytes that are returned are right. With them comes what
         their reader hands in as `seen` with his next part of the same block. Raises Corrupt where the block is damaged,
         after a second reading; what the store raises."""
@@ -57,7 +136,7 @@ class BlockCheck:
             done.set_result(None)
 
     async def _checked(self, block: Block, start: int, stop: int) -> bytes:
-        doubt = Doubt()
+        doubt = ReadDoubt()
         while True:
             stamp = self._trusted.stamp(block)
             part, digest = await self._hashed(block, start, stop)

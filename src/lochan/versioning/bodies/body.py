@@ -1,21 +1,22 @@
-"""What is told of a body besides its bytes, and what is found out while they pass."""
+"""What is told of a body besides its bytes, what is found out while they pass, and a sender's chunks cut anew."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections import deque
+from collections.abc import AsyncIterable, Mapping, Sequence
 
 import msgspec
 
 from lochan.errors import Invalid
 from lochan.formats.entry import Block, Entry
-from lochan.versioning.bodies.checksums import Declared, Hasher
-from lochan.versioning.bodies.paths import check_key
+from lochan.versioning.bodies.checksums import DeclaredChecksums, Hasher
+from lochan.versioning.names import check_key
 
 PACKED_BYTES_MAX = 256 << 10  # a pack saves a sync for each body; above this the sync is the smaller part
 
 _NONE: Mapping[str, str] = {}
 
 
-class Body:
+class IncomingBody:
     """One body being written. Raises Invalid for a path or a checksum that cannot be taken."""
 
     def __init__(
@@ -32,7 +33,7 @@ class Body:
         self._content_type = content_type
         self._headers = dict(headers)
         self._metadata = dict(metadata)
-        self._declared = Declared(expected_md5, checksums)
+        self._declared = DeclaredChecksums(expected_md5, checksums)
         self._md5 = hashlib.md5(usedforsecurity=False)
         self._others = self._declared.hashers()
 
@@ -63,7 +64,7 @@ class Body:
         )
 
 
-class Ready(msgspec.Struct, frozen=True):
+class HashedBody(msgspec.Struct, frozen=True):
     """A small body, hashed and found to be as declared, that can go into a pack with others."""
 
     data: bytes
@@ -81,7 +82,7 @@ def ready(
     expected_md5: str | None = None,
     checksums: Mapping[str, str | None] = _NONE,
     sha256: bytes | None = None,
-) -> Ready:
+) -> HashedBody:
     """Raises what `Bodies.write` would raise before its put: a body that is refused fails alone, not its pack. `sha256`
     is that of `data`, where somebody knows it already."""
     if len(data) > PACKED_BYTES_MAX:
@@ -89,10 +90,60 @@ def ready(
     check_key(path)
     md5, found = hashlib.md5(data, usedforsecurity=False).hexdigest(), {}
     if checksums or expected_md5 is not None:
-        declared = Declared(expected_md5, checksums)
+        declared = DeclaredChecksums(expected_md5, checksums)
         others = declared.hashers()
         for hasher in others.values():
             hasher.update(data)
         found = declared.verified(path, md5, others)
     entry = Entry(path, (), len(data), md5, md5, 0, content_type, found, (), dict(headers), dict(metadata))
-    return Ready(data, sha256 or hashlib.sha256(data).digest(), entry)
+    return HashedBody(data, sha256 or hashlib.sha256(data).digest(), entry)
+
+
+class Cutter:
+    """A sender's chunks, of whatever sizes, cut anew."""
+
+    def __init__(self, chunks: AsyncIterable[bytes]) -> None:
+        self._chunks = aiter(chunks)
+        self._held: deque[bytes | memoryview] = deque()  # what has come and is not taken yet
+        self._held_bytes = 0
+
+    async def more(self, than: int = 0) -> bool:
+        """Whether there is anything left to take, or more than so many bytes."""
+        while self._held_bytes <= than:
+            chunk = await anext(self._chunks, None)
+            if chunk is None:
+                return False
+            if chunk:
+                self._held.append(chunk)
+                self._held_bytes += len(chunk)
+        return True
+
+    async def take(self, size: int) -> bytes:
+        """The next `size` bytes; fewer only at the end, and then none."""
+        return await self.take_some(size, size)
+
+    async def take_some(self, least: int, most: int) -> bytes:
+        """The next bytes, not copied where they came in one chunk; fewer than `least` only at the end, then none."""
+        taken: list[bytes | memoryview] = []
+        size = 0
+        while size < min(least, most) and await self.more():
+            taken.append(self._cut(most - size))
+            size += len(taken[-1])
+        if len(taken) == 1 and isinstance(taken[0], bytes):
+            return taken[0]
+        return b"".join(taken)
+
+    def put_back(self, data: bytes | memoryview) -> None:
+        """It is the next to be taken."""
+        if data:
+            self._held.appendleft(data)
+            self._held_bytes += len(data)
+
+    def _cut(self, size: int) -> bytes | memoryview:
+        chunk = self._held.popleft()
+        self._held_bytes -= len(chunk)
+        if len(chunk) <= size:
+            return chunk
+        view = memoryview(chunk)
+        self.put_back(view[size:])
+        return view[:size]

@@ -1,16 +1,127 @@
-"""What a sender may declare of a body, and whether it holds: an MD5, and S3's additional checksums."""
+"""What a sender may declare of a body, and whether it holds: an MD5, and S3's additional checksums.
+
+CRC32C, CRC64NVME and the xxHash family come from the `awscrt` wheel of the `server` extra: in plain Python they would
+be a thousand times slower than the network. It is imported when first needed, for it takes a tenth of a second.
+"""
 
 import hashlib
 import re
+import zlib
 from base64 import b64encode
 from collections.abc import Callable, Mapping
-from typing import Protocol
+from functools import cache
+from typing import Any, ClassVar, Protocol
 
-from lochan.errors import BadDigest, Invalid
-from lochan.versioning.bodies.crc import Crc32, Crc32c, Crc64Nvme
-from lochan.versioning.bodies.xxhash import XxHash3, XxHash64, XxHash128
+from lochan.errors import BadDigest, Invalid, Refused
 
 _MD5 = re.compile(r"[0-9a-f]{32}")
+
+
+class XxHash:
+    """A digest ends the native state, so it is kept: a second one is the same."""
+
+    maker = ""
+
+    def __init__(self) -> None:
+        self._state: Any = getattr(awscrt().XXHash, self.maker)()
+        self._digest: bytes | None = None
+
+    def update(self, data: bytes, /) -> None:
+        self._state.update(data)
+
+    def digest(self) -> bytes:
+        if self._digest is None:
+            self._digest = self._state.finalize()
+        return self._digest
+
+
+class XxHash64(XxHash):
+    maker = "new_xxhash64"
+
+
+class XxHash3(XxHash):
+    maker = "new_xxhash3_64"
+
+
+class XxHash128(XxHash):
+    maker = "new_xxhash3_128"
+
+
+class Crc:
+    """Big-endian, as S3 writes it."""
+
+    width_bytes: ClassVar[int]
+
+    def __init__(self) -> None:
+        self._value = 0
+        self._step = self.step()
+
+    def update(self, data: bytes, /) -> None:
+        self._value = self._step(data, self._value)
+
+    def digest(self) -> bytes:
+        return self._value.to_bytes(self.width_bytes, "big")
+
+    @classmethod
+    def step(cls) -> Callable[[bytes, int], int]:
+        raise NotImplementedError
+
+    @classmethod
+    def join(cls, left: bytes, right: bytes, right_length: int) -> bytes:
+        """The digest of two bodies one behind the other, from theirs, without reading them again."""
+        joined: int = cls._joiner()(int.from_bytes(left, "big"), int.from_bytes(right, "big"), right_length)
+        return joined.to_bytes(cls.width_bytes, "big")
+
+    @classmethod
+    def _joiner(cls) -> Callable[[int, int, int], int]:
+        raise NotImplementedError
+
+
+class Crc32(Crc):
+    width_bytes = 4
+
+    @classmethod
+    def step(cls) -> Callable[[bytes, int], int]:
+        return zlib.crc32
+
+    @classmethod
+    def _joiner(cls) -> Callable[[int, int, int], int]:
+        return awscrt().combine_crc32  # type: ignore[no-any-return]
+
+
+class Crc32c(Crc):
+    width_bytes = 4
+
+    @classmethod
+    def step(cls) -> Callable[[bytes, int], int]:
+        return awscrt().crc32c  # type: ignore[no-any-return]
+
+    @classmethod
+    def _joiner(cls) -> Callable[[int, int, int], int]:
+        return awscrt().combine_crc32c  # type: ignore[no-any-return]
+
+
+class Crc64Nvme(Crc):
+    width_bytes = 8
+
+    @classmethod
+    def step(cls) -> Callable[[bytes, int], int]:
+        return awscrt().crc64nvme  # type: ignore[no-any-return]
+
+    @classmethod
+    def _joiner(cls) -> Callable[[int, int, int], int]:
+        return awscrt().combine_crc64nvme  # type: ignore[no-any-return]
+
+
+@cache
+def awscrt() -> Any:
+    try:
+        from awscrt import checksums
+    except ImportError:
+        raise Refused(
+            "CRC32C, CRC64NVME and xxHash need the awscrt package", hint="pip install 'lochan[server]' brings it"
+        ) from None
+    return checksums
 
 
 class Hasher(Protocol):
@@ -33,7 +144,7 @@ ALGORITHMS: Mapping[str, Callable[[], Hasher]] = {
 }
 
 
-class Declared:
+class DeclaredChecksums:
     """`md5` is 32 hex digits. `checksums` are in base64 by the names of S3, None where the value is only wanted: a
     trailer tells it after the body, and is compared with what was found."""
 

@@ -1,6 +1,6 @@
 """Bodies read back: any span of bytes across the blocks of an entry, in bounded memory, one piece ahead.
 
-A block that is read as a whole is checked against its SHA-256, unless it was a short while ago (`trusted.py`). When
+A block that is read as a whole is checked against its SHA-256, unless it was a short while ago (`block_check.py`). When
 that fails it is read again; what then agrees is handed out, and otherwise nothing more is. The last piece of a
 block is held back until the check is passed, so a body that was read to its end without an error is right.
 
@@ -13,19 +13,17 @@ from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing
 from typing import NamedTuple
 
+from lochan.concurrency import read_ahead
 from lochan.errors import Conflict, Corrupt, Gone, Invalid, LochanError, NotFound, Transient
 from lochan.formats.entry import STORE_ETAG, Block, Entry
-from lochan.store.paths import check_span
-from lochan.store.protocol import Stat, Store
-from lochan.store.reread import Doubt
-from lochan.store.verified import Verified
+from lochan.store.capabilities import FileStamp, Forgetting, SmallReads, Stamps, capability
+from lochan.store.checked_reads import ReadDoubt
+from lochan.store.protocol import Stat, Store, check_span
+from lochan.store.verified_files import VerifiedFiles
 from lochan.versioning.bodies.address import is_outside, is_workspace_file
-from lochan.versioning.bodies.ahead import one_ahead
-from lochan.versioning.bodies.block_check import BlockCheck
-from lochan.versioning.bodies.hashing import Feed, Hashing
-from lochan.versioning.bodies.listed import plain_etag
-from lochan.versioning.bodies.outside import Outside
-from lochan.versioning.bodies.trusted import NOBODY, Stamp, Trusted
+from lochan.versioning.bodies.block_check import NOBODY, BlockCheck, TrustedBlocks
+from lochan.versioning.bodies.digests import Feed, Hashing
+from lochan.versioning.bodies.outside_files import OutsideFiles, plain_etag
 
 _PIECE_BYTES = 4 << 20
 _SMALL_BYTES = 64 << 10  # hashed at once: a thread would cost more
@@ -60,18 +58,20 @@ class BodyReader:
     def __init__(
         self,
         store: Store,
-        outside: Outside | None = None,
+        outside: OutsideFiles | None = None,
         *,
         piece_bytes: int = _PIECE_BYTES,
-        verified: Verified | None = None,
+        verified: VerifiedFiles | None = None,
     ) -> None:
         self._store = store
         self._outside = outside
         self._piece_bytes = piece_bytes
         self._hashing = Hashing()
-        self._trusted = Trusted(getattr(store, "stamp", None), verified, getattr(store, "identity", None))
+        self._trusted = TrustedBlocks(capability(store, Stamps), verified)
         self._blocks = BlockCheck(store, self._hashing, self._trusted, piece_bytes)
-        self._now: Callable[[str, int, int], bytes] | None = getattr(store, "get_range_now", None)  # of a disk
+        small_reads = capability(store, SmallReads)
+        self._now = None if small_reads is None else small_reads.get_range_now
+        self._cache = capability(store, Forgetting)
 
     async def read(
         self, entry: Entry, start: int = 0, stop: int | None = None, *, piece_bytes: Callable[[], int] | None = None
@@ -83,8 +83,8 @@ class BodyReader:
         size = piece_bytes or (lambda: self._piece_bytes)
         pieces = (piece for span in spans for piece in _pieces(span, span.stop, size))
         check = _Check(self._hashing)
-        seen: Stamp | None = None  # of a block that is read in part
-        async with aclosing(one_ahead(self._fetch(entry, piece) for piece in pieces)) as fetched:
+        seen: FileStamp | None = None  # of a block that is read in part
+        async with aclosing(read_ahead(self._fetch(entry, piece) for piece in pieces)) as fetched:
             async for piece, data in fetched:
                 if piece.is_first:
                     check = _Check(self._hashing, self._trusted, piece.span)
@@ -152,7 +152,9 @@ class BodyReader:
             bool(block.sha256) and not _is_checked(span) and self._trusted.has_stamps and not is_outside(block.address)
         )
 
-    async def _part(self, entry: Entry, piece: _Piece, data: bytes, seen: Stamp | None) -> tuple[bytes, Stamp | None]:
+    async def _part(
+        self, entry: Entry, piece: _Piece, data: bytes, seen: FileStamp | None
+    ) -> tuple[bytes, FileStamp | None]:
         """The bytes of a piece, when all of its block is known to be right."""
         block = piece.span.block
         try:
@@ -180,7 +182,7 @@ class BodyReader:
             check.passed()
             return data
         await self._check_unchanged(entry, piece.span)
-        doubt = Doubt()
+        doubt = ReadDoubt()
         while doubt.again(digest):
             data, digest = await self._once_more(entry, piece, before)
             if digest == piece.span.block.sha256:
@@ -190,9 +192,8 @@ class BodyReader:
     async def _once_more(self, entry: Entry, last: _Piece, before: bytes) -> tuple[bytes, bytes]:
         """The last piece and the digest of the whole block, which was read again. `before` is the digest of all that
         was handed out of it. Raises Transient where that was damaged, and the block is right now."""
-        forget = getattr(self._store, "forget", None)
-        if forget is not None:  # a cache, which may have kept the damaged bytes
-            forget(last.span.block.address)
+        if self._cache is not None:  # it may have kept the damaged bytes
+            self._cache.forget(last.span.block.address)
         check = _Check(self._hashing)
         agreed = True
         data = b""
@@ -239,7 +240,7 @@ class BodyReader:
 class _Check:
     """The digest of a block, as far as it has come; or none, if the block is trusted."""
 
-    def __init__(self, hashing: Hashing, trusted: Trusted = NOBODY, span: _Span | None = None) -> None:
+    def __init__(self, hashing: Hashing, trusted: TrustedBlocks = NOBODY, span: _Span | None = None) -> None:
         self._sha256 = hashlib.sha256()
         self._feed = Feed(hashing, [self._sha256])
         self._trusted = trusted

@@ -12,14 +12,22 @@ from hashlib import sha256
 
 import msgspec
 
-from lochan.errors import Invalid, Refused
+from lochan.clock import Clock
+from lochan.errors import Invalid, NotFound, Refused
+from lochan.formats import key_file
+from lochan.ids import Ids
+from lochan.store.checked_reads import get_decoded
+from lochan.store.conditional_put import settle
+from lochan.store.protocol import Store
 
 KEY_BYTES_MIN = 32
 
 _PURPOSE = b"lochan address token 1\0"  # the same key may sign other things, which must not pass for a token
+PATH = "_lake/keys/address-tokens"
+_PATIENCE_S = 30.0
 
 
-class Token(msgspec.Struct, frozen=True, array_like=True):
+class AddressToken(msgspec.Struct, frozen=True, array_like=True):
     id: str
     repository: str
     branch: str
@@ -28,17 +36,17 @@ class Token(msgspec.Struct, frozen=True, array_like=True):
     expires: int  # microseconds since 1970
 
 
-def issue(key: bytes, token: Token) -> str:
+def issue(key: bytes, token: AddressToken) -> str:
     text = urlsafe_b64encode(msgspec.msgpack.encode(token)).rstrip(b"=")
     return b".".join((text, _signature(key, text))).decode()
 
 
-def check(key: bytes, given: str, *, repository: str, branch: str, path: str, now: int) -> Token:
+def check(key: bytes, given: str, *, repository: str, branch: str, path: str, now: int) -> AddressToken:
     """The token, whose address may be linked to this path. Raises Refused and says why."""
     text, _, signature = given.encode(errors="replace").rpartition(b".")
     if not hmac.compare_digest(signature, _signature(key, text)):
         raise Refused("the address token is not one of ours, or was changed", hint=_AGAIN)
-    token = msgspec.msgpack.decode(urlsafe_b64decode(text + b"=" * (-len(text) % 4)), type=Token)
+    token = msgspec.msgpack.decode(urlsafe_b64decode(text + b"=" * (-len(text) % 4)), type=AddressToken)
     for what, issued, asked in (
         ("repository", token.repository, repository),
         ("branch", token.branch, branch),
@@ -58,3 +66,31 @@ def _signature(key: bytes, text: bytes) -> bytes:
 
 
 _AGAIN = "ask for a new address"
+
+
+class TokenKey:
+    """The key that address tokens are signed with. It lies in the lake, made by whoever needs it first, so that a token
+    which one process has given is taken by every other. No verb shows it; whoever may read the lake's bucket can."""
+
+    def __init__(self, store: Store, clock: Clock, ids: Ids) -> None:
+        self._store = store
+        self._clock = clock
+        self._ids = ids
+        self._key = b""
+
+    async def get(self) -> bytes:
+        """Asked of the store once."""
+        if not self._key:
+            self._key = await self._read_or_make()
+        return self._key
+
+    async def _read_or_make(self) -> bytes:
+        def decode(data: bytes) -> bytes:
+            return key_file.decode(data, f"{PATH} in {self._store.url}")
+
+        try:
+            return await get_decoded(self._store, PATH, decode)
+        except NotFound:
+            deadline = self._clock.boot() + _PATIENCE_S
+            made = key_file.encode(self._ids.signing_key())
+            return decode(await settle(self._store, PATH, made, self._clock, self._ids, deadline))

@@ -11,6 +11,7 @@ removes them like all such files.
 
 import hashlib
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping, Sequence
+from string import ascii_letters, digits
 
 from msgspec.structs import replace
 
@@ -19,13 +20,11 @@ from lochan.errors import LochanError
 from lochan.failpoints import fp
 from lochan.formats.entry import Block, Entry
 from lochan.ids import Ids
+from lochan.store.capabilities import tagged
 from lochan.store.protocol import Store
-from lochan.store.tags import tagged
 from lochan.versioning.bodies.address import Addresses, Style
-from lochan.versioning.bodies.body import Body, Ready
-from lochan.versioning.bodies.cut import Cutter
-from lochan.versioning.bodies.hashing import Feed, Hashing
-from lochan.versioning.bodies.tags import path_tags
+from lochan.versioning.bodies.body import PACKED_BYTES_MAX, Cutter, HashedBody, IncomingBody, ready
+from lochan.versioning.bodies.digests import Feed, Hashing
 
 BLOCK_BYTES = 64 << 20
 _WHOLE_BYTES_MAX = 8 << 20
@@ -36,6 +35,13 @@ _PUTS_AT_ONCE = 32
 _NONE: Mapping[str, str] = {}
 
 Shown = Callable[[bytes], None]  # what a digest is shown to
+TAGS_MAX = 10
+VALUE_LENGTH_MAX = 256
+
+# A byte that is not allowed is written as `/` and two hex digits: `/` is allowed, and a segment has none.
+_LETTERS = [chr(byte) if chr(byte) in f"{ascii_letters}{digits} +-.:=_" else f"/{byte:02X}" for byte in range(256)]
+_PACK_BYTES = 8 << 20
+_PIECE_BYTES = 2 << 20
 
 
 class Bodies:
@@ -81,7 +87,7 @@ class Bodies:
         and whatever the store or the chunks raise. `Declared` tells how checksums are written. `whole` is shown the
         SHA-256 of all of it, which costs nothing where that is one block, and may raise. `size` is what the sender
         says: a body that will be streamed is so from its first byte, and not from when too many have come."""
-        body = Body(path, content_type, headers, metadata, expected_md5, checksums)
+        body = IncomingBody(path, content_type, headers, metadata, expected_md5, checksums)
         cutter = Cutter(chunks)
         whole_bytes_max = min(_WHOLE_BYTES_MAX, self._block_bytes)
         if await cutter.more(whole_bytes_max if size <= whole_bytes_max else 0):
@@ -94,7 +100,7 @@ class Bodies:
         """A new one, for somebody who will put the bytes there himself."""
         return self._addresses.new(path, mint)
 
-    async def write_pack(self, bodies: Sequence[Ready], *, mint: int) -> list[Entry]:
+    async def write_pack(self, bodies: Sequence[HashedBody], *, mint: int) -> list[Entry]:
         """All of them or none, with one put. Where files carry their logical path, each still gets its own."""
         if self._tag_paths or self._addresses.style == "path":
             blocks = await self._apart(bodies, mint)
@@ -103,7 +109,7 @@ class Bodies:
         now = self._clock.wall()
         return [replace(ready.entry, blocks=(block,), mtime=now) for ready, block in zip(bodies, blocks, strict=True)]
 
-    async def _whole(self, body: Body, mint: int, data: bytes, whole: Shown | None) -> Block:
+    async def _whole(self, body: IncomingBody, mint: int, data: bytes, whole: Shown | None) -> Block:
         sha256 = hashlib.sha256()
         feed = Feed(self._hashing, [*body.hashers, sha256])
         await feed.add(data)
@@ -115,7 +121,7 @@ class Bodies:
             _check(body, sha256.digest(), whole)
         return Block(address, 0, len(data), sha256.digest())
 
-    async def _streamed(self, body: Body, mint: int, cutter: Cutter, whole: Shown | None) -> list[Block]:
+    async def _streamed(self, body: IncomingBody, mint: int, cutter: Cutter, whole: Shown | None) -> list[Block]:
         blocks: list[Block] = []
         of_all = sha256 = hashlib.sha256()
         while await cutter.more():
@@ -141,20 +147,20 @@ class Bodies:
             await feed.add(piece)
             yield piece
 
-    async def _together(self, bodies: Sequence[Ready], mint: int) -> list[Block]:
+    async def _together(self, bodies: Sequence[HashedBody], mint: int) -> list[Block]:
         if not bodies:
             return []
-        address = await self._put("", mint, b"".join(ready.data for ready in bodies))
+        address = await self._put("", mint, b"".join(body.data for body in bodies))
         blocks, offset = [], 0
-        for ready in bodies:
-            blocks.append(Block(address, offset, len(ready.data), ready.sha256))
-            offset += len(ready.data)
+        for body in bodies:
+            blocks.append(Block(address, offset, len(body.data), body.sha256))
+            offset += len(body.data)
         return blocks
 
-    async def _apart(self, bodies: Sequence[Ready], mint: int) -> list[Block]:
+    async def _apart(self, bodies: Sequence[HashedBody], mint: int) -> list[Block]:
         from asyncio import gather
 
-        async def put(ready: Ready) -> Block | LochanError:
+        async def put(ready: HashedBody) -> Block | LochanError:
             try:
                 address = await self._put(ready.entry.path, mint, ready.data)
             except LochanError as error:
@@ -180,7 +186,80 @@ class Bodies:
         return tagged(self._store, path_tags(path)) if self._tag_paths else self._store
 
 
-def _check(body: Body, sha256: bytes, whole: Shown | None) -> None:
+def _check(body: IncomingBody, sha256: bytes, whole: Shown | None) -> None:
     if whole is not None:
         whole(sha256)
     body.verify()
+
+
+def path_tags(path: str) -> dict[str, str]:
+    """A logical path as object tags, `path.0=foo`, `path.1=bar` …, so that lifecycle rules of a bucket can match it:
+    the first ten segments. S3 and Azure take ten tags of up to 256 characters, and each store another set of
+    characters; those kept here are allowed by all. No store takes brackets, so the tags are not called `path[0]`."""
+    segments = path.split("/")[:TAGS_MAX]
+    return {f"path.{number}": _value(segment) for number, segment in enumerate(segments)}
+
+
+def _value(segment: str) -> str:
+    """What is too long is cut and ends with a lone `/`, so that a rule for a shorter name never matches it."""
+    letters = [_LETTERS[byte] for byte in segment.encode()]
+    length = sum(map(len, letters))
+    if length <= VALUE_LENGTH_MAX:
+        return "".join(letters)
+    while length >= VALUE_LENGTH_MAX:
+        length -= len(letters.pop())
+    return f"{''.join(letters)}/"
+
+
+class Batch:
+    """Bodies that will be staged together: the small ones share files, so that a thousand of them cost a few syncs.
+    Several may write to it at once."""
+
+    def __init__(self, bodies: Bodies, mint: int) -> None:
+        self._bodies = bodies
+        self._mint = mint
+        self._waiting: list[HashedBody] = []
+        self._waiting_bytes = 0
+        self._entries: list[Entry] = []
+
+    async def write(
+        self,
+        path: str,
+        chunks: AsyncIterable[bytes],
+        *,
+        content_type: str = "",
+        headers: Mapping[str, str] = _NONE,
+        metadata: Mapping[str, str] = _NONE,
+    ) -> None:
+        cutter = Cutter(chunks)
+        data = await cutter.take(PACKED_BYTES_MAX + 1)
+        if len(data) > PACKED_BYTES_MAX:
+            cutter.put_back(data)
+            written = await self._bodies.write(
+                path,
+                _rest(cutter),
+                mint=self._mint,
+                content_type=content_type,
+                headers=headers,
+                metadata=metadata,
+            )
+            self._entries.append(written)
+            return
+        self._waiting.append(ready(path, data, content_type=content_type, headers=headers, metadata=metadata))
+        self._waiting_bytes += len(data)
+        if self._waiting_bytes >= _PACK_BYTES:
+            await self._pack()
+
+    async def finish(self) -> list[Entry]:
+        """All of them, in no order. Their bytes are durable."""
+        await self._pack()
+        return self._entries
+
+    async def _pack(self) -> None:
+        bodies, self._waiting, self._waiting_bytes = self._waiting, [], 0
+        self._entries += await self._bodies.write_pack(bodies, mint=self._mint)
+
+
+async def _rest(cutter: Cutter) -> AsyncIterator[bytes]:
+    while piece := await cutter.take(_PIECE_BYTES):
+        yield piece

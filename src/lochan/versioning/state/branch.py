@@ -1,9 +1,18 @@
 """A branch: a name for a head that moves, what is staged over it, and who waits to move it."""
 
+from typing import Final
+
 import msgspec
 
 from lochan.errors import ConcurrentCommit, Dirty
-from lochan.staging.layers import EMPTY, Dumped, Layers, load
+from lochan.journal.table import FoldTable
+from lochan.staging.layers import EMPTY, DumpedLayers, Layers, load
+
+AGAIN: Final = 1 << 48
+"""In a number that has to be unique: the record's number, plus this for each earlier one of the same record. The first
+one of a record is its plain number. On somebody's disk."""
+
+_NUMBER = ""  # under this name: of the record that the counts are of
 
 
 class Turn(msgspec.Struct, frozen=True, array_like=True):
@@ -16,18 +25,18 @@ class Turn(msgspec.Struct, frozen=True, array_like=True):
     user: str = ""
 
 
-class Branch(msgspec.Struct, frozen=True):
+class BranchState(msgspec.Struct, frozen=True):
     name: str
     incarnation: int  # number of the record that made it, plus AGAIN for each of that name that it made before this one
     head: str
     layers: Layers = EMPTY
     turns: tuple[Turn, ...] = ()
 
-    def without_turn(self, request: str) -> "Branch":
+    def without_turn(self, request: str) -> "BranchState":
         left = tuple(turn for turn in self.turns if turn.request != request)
         return msgspec.structs.replace(self, turns=left)
 
-    def without_writer(self, writer: str) -> "Branch":
+    def without_writer(self, writer: str) -> "BranchState":
         return msgspec.structs.replace(self, turns=tuple(turn for turn in self.turns if turn.writer != writer))
 
     def is_front(self, request: str) -> bool:
@@ -43,12 +52,12 @@ class DumpedBranch(msgspec.Struct, frozen=True, array_like=True):
     name: str
     incarnation: int
     head: str
-    layers: Dumped
+    layers: DumpedLayers
     turns: tuple[Turn, ...] = ()
 
 
-def loaded(branch: DumpedBranch) -> Branch:
-    return Branch(branch.name, branch.incarnation, branch.head, load(branch.layers), branch.turns)
+def loaded(branch: DumpedBranch) -> BranchState:
+    return BranchState(branch.name, branch.incarnation, branch.head, load(branch.layers), branch.turns)
 
 
 def moved_underneath(branch: str) -> ConcurrentCommit:
@@ -59,3 +68,34 @@ def moved_underneath(branch: str) -> ConcurrentCommit:
 
 def dirty(branch: str) -> Dirty:
     return Dirty(f"branch {branch!r} has uncommitted changes", hint="commit them or reset them first")
+
+
+class RecordNames:
+    """What one record has made so far, by name: all events of a record have its number, so the number alone names
+    nothing that a record can make twice, such as a branch that is made, deleted and made again."""
+
+    def __init__(self) -> None:
+        self._made: FoldTable[str, int] = FoldTable()  # of one record only: the next one starts anew
+
+    def count(self, name: str, number: int) -> int:
+        """How many of that name record `number` has made before this one, which counts from now on."""
+        if self._made.get(_NUMBER) != number:
+            for old in [old for old, _ in self._made.items()]:
+                self._made.drop(old)
+            self._made.put(_NUMBER, number)
+        before = self._made.get(name) or 0
+        self._made.put(name, before + 1)
+        return before
+
+    def fork(self) -> "RecordNames":
+        fork = RecordNames()
+        fork._made = self._made.fork()
+        return fork
+
+    def join(self) -> None:
+        self._made.join()
+
+
+def record_of(unique: int) -> int:
+    """The number of the record."""
+    return unique % AGAIN

@@ -12,9 +12,9 @@ from lochan.errors import AlreadyExists, ConcurrentCommit, Gone, Invalid, NotFou
 from lochan.formats.collection_events import Abandoned, Aliased, Opened, PlanEnded, Planned
 from lochan.formats.entry import Entry
 from lochan.formats.run import RunRef
-from lochan.journal.state import At
-from lochan.journal.table import Table
-from lochan.versioning.rules import Rules
+from lochan.journal.state import EventPosition
+from lochan.journal.table import FoldTable
+from lochan.versioning.state.rules import RefsRules
 
 _CUT, _PLAN, _RUNNING, _LAST = "cut", "plan", "running", "last"
 _HOW = ("reported", "abandoned")
@@ -26,7 +26,7 @@ class Stale(ConcurrentCommit):
     """Garbage was collected since the state that this was made from; made anew it will do."""
 
 
-class Held(msgspec.Struct, frozen=True, array_like=True):
+class HeldFile(msgspec.Struct, frozen=True, array_like=True):
     """On somebody's disk, in checkpoints: fields are only ever added at the end."""
 
     number: int
@@ -41,18 +41,18 @@ class DumpedCollection(msgspec.Struct, frozen=True, array_like=True):
     """On somebody's disk, in checkpoints: fields are only ever added at the end."""
 
     numbers: dict[str, int] = {}
-    held: dict[str, Held] = {}
+    held: dict[str, HeldFile] = {}
     aliases: dict[str, str] = {}
     expired: list[str] = []
 
 
 class Collection:
     def __init__(self) -> None:
-        self._numbers: Table[str, int] = Table()
-        self._held: Table[str, Held] = Table()
-        self._aliases: Table[str, str] = Table()
-        self._targets: Table[str, str] = Table()
-        self._expired: Table[str, bool] = Table()
+        self._numbers: FoldTable[str, int] = FoldTable()
+        self._held: FoldTable[str, HeldFile] = FoldTable()
+        self._aliases: FoldTable[str, str] = FoldTable()
+        self._targets: FoldTable[str, str] = FoldTable()
+        self._expired: FoldTable[str, bool] = FoldTable()
 
     # --- reading -----------------------------------------------------------------------------------------------------
     @property
@@ -65,13 +65,13 @@ class Collection:
         """The number of the newest plan."""
         return self._numbers.get(_PLAN) or 0
 
-    def held(self, id: str) -> Held | None:
+    def held(self, id: str) -> HeldFile | None:
         return self._held.get(id)
 
-    def all_held(self) -> list[tuple[str, Held]]:
+    def all_held(self) -> list[tuple[str, HeldFile]]:
         return sorted(self._held.items())
 
-    def removals(self, workspace: str) -> list[tuple[str, Held]]:
+    def removals(self, workspace: str) -> list[tuple[str, HeldFile]]:
         """Deletions of files of that workspace that are under way."""
         held = ((id, each) for id, each in self._held.items() if each.kind == REMOVAL)
         return [(id, each) for id, each in held if each.address.endswith(f"/{workspace}/")]
@@ -84,25 +84,27 @@ class Collection:
         return commit in self._expired
 
     # --- checks on others' events ------------------------------------------------------------------------------------
-    def check_first(self, rules: Rules, mints: Iterable[int]) -> None:
+    def check_first(self, rules: RefsRules, mints: Iterable[int]) -> None:
         """G3."""
         cut = self.cut
         if cut and rules.first_references_are_young() and any(mint < cut for mint in mints):
             raise Gone("these bytes were written before the last garbage collection", hint="write them again")
 
-    def check_derived(self, rules: Rules, read_at: int, checked: int) -> None:
+    def check_derived(self, rules: RefsRules, read_at: int, checked: int) -> None:
         """G4."""
         plan = self.plan
         if plan and read_at < plan and checked != plan and rules.derived_events_are_fresh():
             raise Stale("garbage was collected meanwhile", hint="try again")
 
-    def check_entries(self, rules: Rules, entries: tuple[Entry, ...], read_at: int, checked: int, closes: int) -> None:
+    def check_entries(
+        self, rules: RefsRules, entries: tuple[Entry, ...], read_at: int, checked: int, closes: int
+    ) -> None:
         if read_at:
             self.check_derived(rules, read_at, checked)
         elif self.cut and not closes:
             self.check_first(rules, (mint_of(block.address) for entry in entries for block in entry.blocks))
 
-    def check_runs(self, rules: Rules, runs: Iterable[RunRef]) -> None:
+    def check_runs(self, rules: RefsRules, runs: Iterable[RunRef]) -> None:
         self.check_first(rules, (run.mint for run in runs))
 
     def check_closes(self, ids: tuple[str, ...]) -> None:
@@ -114,10 +116,12 @@ class Collection:
     def saw(self, number: int) -> None:
         self._numbers.put(_LAST, number)
 
-    def open(self, event: Opened, at: At) -> str:
+    def open(self, event: Opened, at: EventPosition) -> str:
         if event.id in self._held:
             raise AlreadyExists(f"{event.id} is open already")
-        self._held.put(event.id, Held(at.number, event.kind, event.address, event.branch, event.path, event.expires))
+        self._held.put(
+            event.id, HeldFile(at.number, event.kind, event.address, event.branch, event.path, event.expires)
+        )
         return event.id
 
     def close(self, ids: tuple[str, ...]) -> None:
@@ -128,7 +132,7 @@ class Collection:
         self.check_closes(event.ids)
         self.close(event.ids)
 
-    def draw(self, event: Planned, at: At) -> int:
+    def draw(self, event: Planned, at: EventPosition) -> int:
         """G2, G8."""
         if self._numbers.get(_RUNNING):
             raise Refused("another garbage collection is under way", hint="wait for its report, or abandon it")
@@ -147,7 +151,7 @@ class Collection:
             raise NotFound(f"no garbage collection {event.plan} is under way")
         self._numbers.put(_RUNNING, 0)
 
-    def add_alias(self, rules: Rules, event: Aliased) -> None:
+    def add_alias(self, rules: RefsRules, event: Aliased) -> None:
         """G7. That the target is live is known by its maker, and kept true by G4."""
         self.check_derived(rules, event.read_at, event.checked)
         if event.address == event.target:

@@ -6,8 +6,8 @@ from fnmatch import fnmatchcase
 import msgspec
 
 from lochan.errors import Invalid, Protected, ReadOnly
-from lochan.formats.guard_events import Protection, ProtectionSet, ReadOnlySet
-from lochan.journal.table import Table
+from lochan.formats.repository_events import Protection, ProtectionSet, ReadOnlySet
+from lochan.journal.table import FoldTable
 
 STAGE = "stage"  # put, delete
 COMMIT = "commit"  # of what is staged
@@ -26,8 +26,8 @@ class DumpedGuard(msgspec.Struct, frozen=True, array_like=True):
 
 class Guard:
     def __init__(self) -> None:
-        self._rules: Table[str, tuple[Protection, ...]] = Table()
-        self._read_only: Table[str, bool] = Table()
+        self._rules: FoldTable[str, tuple[Protection, ...]] = FoldTable()
+        self._read_only: FoldTable[str, bool] = FoldTable()
 
     @property
     def rules(self) -> tuple[Protection, ...]:

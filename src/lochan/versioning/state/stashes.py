@@ -3,7 +3,7 @@
 import msgspec
 
 from lochan.errors import NotFound
-from lochan.journal.table import Table
+from lochan.journal.table import FoldTable
 from lochan.staging import layers as staging
 from lochan.staging.layers import Layers
 
@@ -24,7 +24,7 @@ class DumpedStash(msgspec.Struct, frozen=True, array_like=True):
     id: str
     branch: str
     head: str
-    layers: staging.Dumped
+    layers: staging.DumpedLayers
     message: str
     user: str
     time: int
@@ -42,7 +42,7 @@ def _place(stash: Stash) -> tuple[int, int]:
 
 class Stashes:
     def __init__(self) -> None:
-        self._by_id: Table[str, Stash] = Table()
+        self._by_id: FoldTable[str, Stash] = FoldTable()
 
     def get(self, id: str) -> Stash:
         found = self._by_id.get(id)

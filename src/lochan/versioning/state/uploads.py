@@ -5,11 +5,11 @@ import msgspec
 from lochan.errors import AlreadyExists, NotFound
 from lochan.formats.entry import Block
 from lochan.formats.upload_events import PartPut, UploadOpened
-from lochan.journal.state import At
-from lochan.journal.table import Table
+from lochan.journal.state import EventPosition
+from lochan.journal.table import FoldTable
 
 
-class Part(msgspec.Struct, frozen=True, array_like=True):
+class UploadPart(msgspec.Struct, frozen=True, array_like=True):
     """On somebody's disk, in checkpoints: fields are only ever added at the end."""
 
     number: int
@@ -20,7 +20,7 @@ class Part(msgspec.Struct, frozen=True, array_like=True):
     time: int
 
 
-class Upload(msgspec.Struct, frozen=True):
+class OpenUpload(msgspec.Struct, frozen=True):
     """Without its parts, of which there may be 10,000: those are asked for by their numbers."""
 
     opened: UploadOpened
@@ -38,48 +38,48 @@ class KeptUpload(msgspec.Struct, frozen=True, array_like=True):
     opened: UploadOpened
     user: str
     time: int
-    parts: dict[int, Part] = {}
+    parts: dict[int, UploadPart] = {}
 
 
 class Uploads:
     """To put a part costs the same whatever was put before, so that an upload of many is folded in linear time."""
 
     def __init__(self) -> None:
-        self._by_id: Table[str, Upload] = Table()
-        self._parts: Table[tuple[str, int], Part] = Table()
-        self._numbers: Table[str, int] = Table()  # of an upload's parts: the bits that are set
+        self._by_id: FoldTable[str, OpenUpload] = FoldTable()
+        self._parts: FoldTable[tuple[str, int], UploadPart] = FoldTable()
+        self._numbers: FoldTable[str, int] = FoldTable()  # of an upload's parts: the bits that are set
 
-    def get(self, id: str) -> Upload:
+    def get(self, id: str) -> OpenUpload:
         found = self._by_id.get(id)
         if found is None:
             raise NotFound(f"no upload {id!r} is open", hint="it was completed or aborted, or never begun")
         return found
 
-    def find(self, id: str) -> Upload | None:
+    def find(self, id: str) -> OpenUpload | None:
         return self._by_id.get(id)
 
-    def part(self, id: str, number: int) -> Part | None:
+    def part(self, id: str, number: int) -> UploadPart | None:
         return self._parts.get((id, number))
 
-    def parts(self, id: str) -> list[Part]:
+    def parts(self, id: str) -> list[UploadPart]:
         """By number."""
         found = (self._parts.get((id, number)) for number in _set_bits(self._numbers.get(id) or 0))
         return [part for part in found if part is not None]
 
-    def all(self) -> list[Upload]:
+    def all(self) -> list[OpenUpload]:
         """By path, and then as they were opened: as S3 lists them."""
         found = (upload for _, upload in self._by_id.items())
         return sorted(found, key=lambda each: (each.opened.path.encode(), each.time, each.id))
 
-    def open(self, event: UploadOpened, at: At) -> str:
+    def open(self, event: UploadOpened, at: EventPosition) -> str:
         if event.id in self._by_id:
             raise AlreadyExists(f"upload {event.id!r} is open already")
-        self._by_id.put(event.id, Upload(event, at.user, at.time))
+        self._by_id.put(event.id, OpenUpload(event, at.user, at.time))
         return event.id
 
-    def put(self, event: PartPut, at: At) -> str:
+    def put(self, event: PartPut, at: EventPosition) -> str:
         upload = self.get(event.upload)
-        self._put(upload.id, Part(event.number, event.blocks, event.size, event.etag, event.checksums, at.time))
+        self._put(upload.id, UploadPart(event.number, event.blocks, event.size, event.etag, event.checksums, at.time))
         return event.etag
 
     def close(self, id: str) -> None:
@@ -106,12 +106,12 @@ class Uploads:
 
     def load(self, dumped: list[KeptUpload]) -> None:
         for kept in dumped:
-            upload = Upload(kept.opened, kept.user, kept.time)
+            upload = OpenUpload(kept.opened, kept.user, kept.time)
             self._by_id.put(upload.id, upload)
             for part in kept.parts.values():
                 self._put(upload.id, part)
 
-    def _put(self, id: str, part: Part) -> None:
+    def _put(self, id: str, part: UploadPart) -> None:
         self._parts.put((id, part.number), part)
         self._numbers.put(id, (self._numbers.get(id) or 0) | 1 << part.number)
 

@@ -1,20 +1,80 @@
 """Workspaces: open ones with what is staged in them, closed ones with what became of them (S8)."""
 
+from collections.abc import Iterator, Mapping
+
 import msgspec
 
 from lochan.errors import Invalid, NotFound, Refused
 from lochan.formats.entry import Tombstone
 from lochan.formats.workspace_events import WorkspaceAdded, WorkspaceReverted, WorkspaceSealed, WorkspaceStaged
-from lochan.journal.state import At
-from lochan.journal.table import Table
+from lochan.journal.state import EventPosition
+from lochan.journal.table import FoldTable
 from lochan.staging import layers as staging
 from lochan.staging.layers import EMPTY, Layers
+from lochan.store.protocol import Stat
 from lochan.versioning.globs import fitting_paths
-from lochan.versioning.state.hidden_files import NO_FILES, HiddenFiles
-from lochan.versioning.state.record_names import AGAIN, record_of
+from lochan.versioning.state.branch import AGAIN, record_of
+
+_RATIO = (
+    2  # between neighbouring pieces, as in `staging.inline`: each path is copied a few times, however many there are
+)
 
 
-class Workspace(msgspec.Struct, frozen=True):
+class HiddenFiles(msgspec.Struct, frozen=True, eq=False):
+    """Plain files of a workspace that something newer hides: by path, the stamp of the file that is hidden.
+
+        delete, overwrite or revert of a path with a file ──▶ hidden[path] = the file's stamp
+
+    The file itself stays, because a commit may name it by the time a delete would arrive (S8). Only the file with that
+    stamp is hidden: what another program writes at the same path later has another stamp, and is seen. Never changes:
+    `with_files` makes a new one that shares the large pieces."""
+
+    pieces: tuple[dict[str, str], ...] = ()  # the oldest first, each more than twice the size of the next
+
+    def get(self, path: str) -> str | None:
+        """The stamp of the file that is hidden at this path, if one is."""
+        for piece in reversed(self.pieces):
+            found = piece.get(path)
+            if found is not None:
+                return found
+        return None
+
+    def hides(self, path: str, stamp: str) -> bool:
+        return bool(self.pieces) and self.get(path) == stamp
+
+    def with_files(self, stamps: Mapping[str, str]) -> "HiddenFiles":
+        if not stamps:
+            return self
+        keep, newest = len(self.pieces), dict(stamps)
+        while keep and len(self.pieces[keep - 1]) <= _RATIO * len(newest):
+            keep -= 1
+            newest = self.pieces[keep] | newest
+        return HiddenFiles((*self.pieces[:keep], newest))
+
+    def merged(self) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for piece in self.pieces:
+            found |= piece
+        return found
+
+    def __len__(self) -> int:
+        """At least the paths there are: one that stands in several pieces counts in each."""
+        return sum(map(len, self.pieces))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.merged())
+
+
+NO_FILES = HiddenFiles()
+
+
+def file_stamp(stat: Stat) -> str:
+    """What tells one file at a path from the next. The time is part of it, because on a bucket a file that is written
+    again with the same bytes keeps its ETag. Stamps are on somebody's disk, in events and checkpoints."""
+    return f"{int(stat.modified * 1e6)}:{stat.size}:{stat.etag.removeprefix('W/').strip(chr(34))}"
+
+
+class WorkspaceState(msgspec.Struct, frozen=True):
     id: str
     branch: str
     incarnation: int  # of the branch
@@ -45,7 +105,7 @@ class DumpedWorkspace(msgspec.Struct, frozen=True, array_like=True):
     user: str
     time: int
     note: str
-    layers: staging.Dumped
+    layers: staging.DumpedLayers
     added: tuple[str, ...]
     sealed: bool = False
     hidden: dict[str, str] = {}  # by path, the stamp of a plain file
@@ -58,11 +118,11 @@ class DumpedWorkspaces(msgspec.Struct, frozen=True, array_like=True):
 
 class Workspaces:
     def __init__(self) -> None:
-        self._open: Table[str, Workspace] = Table()
-        self._closed: Table[str, str] = Table()  # the commit, or DROPPED
+        self._open: FoldTable[str, WorkspaceState] = FoldTable()
+        self._closed: FoldTable[str, str] = FoldTable()  # the commit, or DROPPED
 
     # --- reading -----------------------------------------------------------------------------------------------------
-    def get(self, id: str) -> Workspace:
+    def get(self, id: str) -> WorkspaceState:
         """Raises Refused for a closed one, NotFound for one that never was."""
         found = self._open.get(id)
         if found is not None:
@@ -76,7 +136,7 @@ class Workspaces:
         became = "was dropped" if closed == DROPPED else f"was committed as {closed[:12]}"
         raise Refused(f"workspace {id!r} {became}", hint="open a new one")
 
-    def all(self) -> list[Workspace]:
+    def all(self) -> list[WorkspaceState]:
         return sorted((each for _, each in self._open.items()), key=lambda each: (each.time, each.id))
 
     def committed_as(self, id: str) -> str | None:
@@ -84,13 +144,13 @@ class Workspaces:
         return None if closed == DROPPED else closed
 
     # --- folding -----------------------------------------------------------------------------------------------------
-    def open(self, workspace: Workspace) -> str:
+    def open(self, workspace: WorkspaceState) -> str:
         if workspace.id in self._open or workspace.id in self._closed:
             raise Refused(f"workspace {workspace.id!r} was opened before")
         self._open.put(workspace.id, workspace)
         return workspace.id
 
-    def stage(self, event: WorkspaceStaged, at: At) -> int:
+    def stage(self, event: WorkspaceStaged, at: EventPosition) -> int:
         found = self.get(event.workspace)
         paths = [*(entry.path for entry in event.puts), *event.deletes]
         if len(set(paths)) != len(paths):
@@ -99,13 +159,13 @@ class Workspaces:
         self._put(found, at, layers=layers, hidden=found.hidden.with_files(event.hides))
         return at.number
 
-    def add(self, event: WorkspaceAdded, at: At) -> int:
+    def add(self, event: WorkspaceAdded, at: EventPosition) -> int:
         found = self.get(event.workspace)
         added = (*found.added, *(pattern for pattern in event.patterns if pattern not in found.added))
         self._put(found, at, added=added)
         return at.number
 
-    def revert(self, event: WorkspaceReverted, at: At) -> int:
+    def revert(self, event: WorkspaceReverted, at: EventPosition) -> int:
         found = self.get(event.workspace)
         changes = [change for layer in found.layers.layers for _, change in layer.by_position()]  # type: ignore[union-attr]
         gone = fitting_paths([change.path for change in changes], event.patterns)
@@ -116,14 +176,14 @@ class Workspaces:
         self._put(found, at, layers=found.layers.cleared().put(*kept), added=added, hidden=hidden)
         return at.number
 
-    def seal(self, event: WorkspaceSealed, at: At) -> int:
+    def seal(self, event: WorkspaceSealed, at: EventPosition) -> int:
         return self._put(self.get(event.workspace), at, sealed=True)
 
     def close(self, id: str, became: str) -> None:
         self._open.drop(id)
         self._closed.put(id, became)
 
-    def _put(self, found: Workspace, at: At, sealed: bool = False, **changed: object) -> int:
+    def _put(self, found: WorkspaceState, at: EventPosition, sealed: bool = False, **changed: object) -> int:
         """Returns what is its last event now. A write that came after a commit's last look, in the very record of that
         look, has another than the look (version 1 of these events had not, and lost such a write)."""
         same_record = record_of(found.last) == at.number
@@ -148,7 +208,7 @@ class Workspaces:
         for each in dumped.open:
             hidden = NO_FILES.with_files(each.hidden)
             fields = {**msgspec.structs.asdict(each), "layers": staging.load(each.layers), "hidden": hidden}
-            self._open.put(each.id, Workspace(**fields))
+            self._open.put(each.id, WorkspaceState(**fields))
         for id, became in dumped.closed.items():
             self._closed.put(id, became)
 
@@ -156,7 +216,7 @@ class Workspaces:
 DROPPED = "dropped"
 
 
-def _dumped(one: Workspace) -> DumpedWorkspace:
+def _dumped(one: WorkspaceState) -> DumpedWorkspace:
     return DumpedWorkspace(
         one.id,
         one.branch,

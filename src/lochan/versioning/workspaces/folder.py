@@ -4,33 +4,45 @@
     <repository>/workspaces/_committed/<id>          the lock: the commit that the workspace became
 
 Nothing here asks the journal. The folder is a base as views read them; of a file it knows what the listing tells. Files
-that the workspace's events have hidden are not shown, and never deleted.
+that the workspace's events have hidden are not shown, and never deleted. For a commit the files are made into entries:
+each is read once, and the bytes stay where they are.
 """
 
+import hashlib
+import os
+import re
 from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote
 
 import pyarrow as pa
 
-from lochan.errors import Invalid, NotFound
-from lochan.formats.entry import Entry
+from lochan.concurrency import map_concurrently
+from lochan.errors import ConcurrentCommit, Invalid, NotFound, Transient
+from lochan.formats.entry import STORE_ETAG, Block, Entry
 from lochan.formats.entry_table import as_batch
-from lochan.store.paths import check_path
-from lochan.store.protocol import Stat, Store
-from lochan.versioning.bodies.listed import entries_table, entry_of
-from lochan.versioning.bodies.outside import without_markers
-from lochan.versioning.bodies.paths import check_key
-from lochan.versioning.state.hidden_files import NO_FILES, HiddenFiles, file_stamp
-from lochan.versioning.workspaces.several import several
+from lochan.store.os_errors import translated
+from lochan.store.protocol import Stat, Store, check_path
+from lochan.store.threads import Threads
+from lochan.versioning.bodies.digests import Feed, Hashing
+from lochan.versioning.bodies.outside_files import entries_table, entry_of, plain_etag, without_markers
+from lochan.versioning.names import check_key
+from lochan.versioning.state.workspaces import NO_FILES, HiddenFiles, file_stamp
+
+if TYPE_CHECKING:
+    from lochan.versioning.open_repository import OpenRepository  # which has the folders of its workspaces
 
 FOLDER = "workspaces"
 _LOCKS = "_committed"
 _BATCH = 1_000  # files that are listed together: what a store gives with one request
 _HEADS_AT_ONCE = 32
 _LAST = "\U0010ffff"  # no character is greater
+_WIDTH = 8
+_MD5 = re.compile("[0-9a-f]{32}")
 
 
-class Folder:
+class WorkspaceFolder:
     def __init__(self, store: Store, repository: str, workspace: str, hidden: HiddenFiles = NO_FILES) -> None:
         self._store = store
         self._hidden = hidden
@@ -72,7 +84,7 @@ class Folder:
             stat = await self._find(path)
             return "" if stat is None else await self._stamp(path, stat)
 
-        found = await several(stamp, paths, _HEADS_AT_ONCE)
+        found = await map_concurrently(stamp, paths, _HEADS_AT_ONCE)
         return {path: stamp for path, stamp in zip(paths, found, strict=True) if stamp}
 
     async def _find(self, path: str) -> Stat | None:
@@ -125,3 +137,107 @@ class Folder:
 def _shortened(after: str) -> str:
     """Who jumps over a folder says so with a great many of the last character: too many for the name of a file."""
     return after.rstrip(_LAST) + _LAST if after.endswith(_LAST) else after
+
+
+class FileVanished(ConcurrentCommit):
+    """A file that was listed is not there any more, or is another; the folder is to be listed again."""
+
+
+class WorkspaceFiles:
+    def __init__(self, repository: "OpenRepository", folder: WorkspaceFolder) -> None:
+        self._store = repository.store
+        self._folder = folder
+        self._hashing = Hashing()
+        self._threads = Threads()
+        self._disk: _Disk | None = None
+        self._known: dict[tuple[str, str, int], Entry] = {}
+
+    async def entries(self, stats: Sequence[Stat]) -> list[Entry]:
+        """In the same order. Raises Vanished."""
+        # From the folder of all workspaces on: above it lies what the lake itself has made durable.
+        self._disk = _Disk(os.path.dirname(self._folder.place().rstrip("/"))) if self._folder.is_local else None  # noqa: PTH120
+        return await map_concurrently(self._entry, stats, _WIDTH)
+
+    async def _entry(self, stat: Stat) -> Entry:
+        key = (stat.path, stat.etag, stat.size)
+        if key not in self._known:
+            self._known[key] = await self._read(stat)
+        return self._known[key]
+
+    async def _read(self, stat: Stat) -> Entry:
+        path = stat.path[len(self._folder.root) :]
+        check_key(path)
+        try:
+            if self._disk is not None:
+                await self._threads.run(self._disk.make_durable, self._folder.place(path))
+            found = await self._agreed(stat, path)
+        except NotFound as error:
+            raise FileVanished(f"{path!r} is gone since the workspace was listed") from error
+        return Entry(
+            path=path,
+            blocks=(Block(stat.path, 0, stat.size, found.sha256),),
+            size=stat.size,
+            checksum=found.md5,
+            etag=found.md5,
+            mtime=int(stat.modified * 1e6),
+            checksums={STORE_ETAG: plain_etag(stat.etag)},
+        )
+
+    async def _agreed(self, stat: Stat, path: str) -> "_Digests":
+        """What came damaged over the network would be committed with the digest of the damage, and be unreadable for
+        ever. An ETag that looks like an MD5 and is another one says that it may be so; or that the bucket encrypts, and
+        then all reads agree with each other."""
+        found = await self._digests(stat, path)
+        etag = plain_etag(stat.etag)
+        if not _MD5.fullmatch(etag) or found.md5 == etag:
+            return found
+        again = await self._digests(stat, path)
+        if again.md5 == etag or again == found:
+            return again
+        raise Transient(f"{path!r} is not read the same twice", hint="try again")
+
+    async def _digests(self, stat: Stat, path: str) -> "_Digests":
+        md5, sha256, size = hashlib.md5(usedforsecurity=False), hashlib.sha256(), 0
+        feed = Feed(self._hashing, [md5, sha256])
+        async with aclosing(self._store.get_stream(stat.path)) as pieces:  # type: ignore[type-var]
+            async for piece in pieces:
+                await feed.add(piece)
+                size += len(piece)
+        await feed.done()
+        if size != stat.size:
+            raise FileVanished(f"{path!r} has changed since the workspace was listed")
+        return _Digests(md5.hexdigest(), sha256.digest())
+
+
+class _Digests(NamedTuple):
+    md5: str
+    sha256: bytes
+
+
+class _Disk:
+    """Whoever wrote a file need not have synced it; a commit may only name what a power cut will not take. A folder is
+    synced once, when all the names that count were in it already."""
+
+    def __init__(self, root: str) -> None:
+        self._root = root
+        self._synced: set[str] = set()
+
+    def make_durable(self, file: str) -> None:
+        with translated(file):
+            try:
+                _sync(file)
+                folder = os.path.dirname(file)  # noqa: PTH120
+                while folder not in self._synced and len(folder) >= len(self._root):
+                    _sync(folder)
+                    self._synced.add(folder)
+                    folder = os.path.dirname(folder)  # noqa: PTH120
+            except FileNotFoundError:
+                raise NotFound(f"{file} is gone") from None
+
+
+def _sync(name: str) -> None:
+    descriptor = os.open(name, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

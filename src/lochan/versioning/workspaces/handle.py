@@ -17,29 +17,31 @@ from lochan.errors import Refused
 from lochan.formats.commit import Commit
 from lochan.formats.entry import Entry
 from lochan.formats.record import Actor
-from lochan.staging.listing import Page
+from lochan.staging.listing import ViewPage
 from lochan.versioning import objects
-from lochan.versioning.commit import Wish
+from lochan.versioning.commit import CommitRequest
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.state.workspaces import Workspace
-from lochan.versioning.workspaces import committing, differing, opening, selection, writing
-from lochan.versioning.workspaces.differing import Change
+from lochan.versioning.state.workspaces import WorkspaceState
+from lochan.versioning.workspaces import commit as committing
+from lochan.versioning.workspaces import registry, selection, write
+from lochan.versioning.workspaces import selection as differing
+from lochan.versioning.workspaces.selection import WorkspaceChange
 
 Paths = list[str]
-Changes = list[Change]
+Changes = list[WorkspaceChange]
 
 
-async def open_handle(repository: OpenRepository, branch: str, note: str = "", *, actor: Actor) -> "Handle":
-    return Handle(repository, await opening.open_workspace(repository, branch, note, actor=actor), actor)
+async def open_handle(repository: OpenRepository, branch: str, note: str = "", *, actor: Actor) -> "WorkspaceHandle":
+    return WorkspaceHandle(repository, await registry.open_workspace(repository, branch, note, actor=actor), actor)
 
 
-async def handle_of(repository: OpenRepository, id: str, *, actor: Actor) -> "Handle":
+async def handle_of(repository: OpenRepository, id: str, *, actor: Actor) -> "WorkspaceHandle":
     """Of a workspace that somebody else has opened. Raises NotFound, Refused."""
-    return Handle(repository, await opening.find(repository, id), actor)
+    return WorkspaceHandle(repository, await registry.find(repository, id), actor)
 
 
-class Handle:
-    def __init__(self, repository: OpenRepository, workspace: Workspace, actor: Actor) -> None:
+class WorkspaceHandle:
+    def __init__(self, repository: OpenRepository, workspace: WorkspaceState, actor: Actor) -> None:
         self.id = workspace.id
         self.branch = workspace.branch
         self.ref = workspace.ref
@@ -56,7 +58,7 @@ class Handle:
     # --- objects -----------------------------------------------------------------------------------------------------
     async def put(self, path: str, chunks: AsyncIterable[bytes], **told: Any) -> Entry:
         self._check_open()
-        return await writing.put(self._repository, self.id, path, chunks, actor=self._actor, **told)
+        return await write.put(self._repository, self.id, path, chunks, actor=self._actor, **told)
 
     async def get(self, path: str) -> Entry:
         """Raises NotFound."""
@@ -69,34 +71,34 @@ class Handle:
             async for piece in pieces:
                 yield piece
 
-    async def list(self, prefix: str = "", after: str = "", delimiter: str = "", limit: int = 1_000) -> Page:
+    async def list(self, prefix: str = "", after: str = "", delimiter: str = "", limit: int = 1_000) -> ViewPage:
         self._check_open()
         return await objects.list_objects(self._repository, self.ref, prefix, after, delimiter, limit)
 
     async def delete(self, *paths: str) -> Paths:
         self._check_open()
-        return await writing.delete(self._repository, self.id, paths, actor=self._actor)
+        return await write.delete(self._repository, self.id, paths, actor=self._actor)
 
     async def diff(self, prefix: str = "") -> Changes:
         self._check_open()
         return await differing.diff(self._repository, self.id, prefix)
 
     # --- what becomes of it ------------------------------------------------------------------------------------------
-    def all(self) -> "Selection":
+    def all(self) -> "WorkspaceSelection":
         self._check_open()
-        return Selection(self, ())
+        return WorkspaceSelection(self, ())
 
-    def add(self, *patterns: str) -> "Selection":
+    def add(self, *patterns: str) -> "WorkspaceSelection":
         """To be committed, or awaited: then it is remembered for a later commit, by anybody."""
         self._check_open()
         selection.check(patterns)
-        return Selection(self, patterns)
+        return WorkspaceSelection(self, patterns)
 
     async def commit(self, message: str, *, everything: bool = False, key: str = "", **said: Any) -> tuple[str, Commit]:
-        """What was added; the commit's id, and the commit. `said` is what else a `Wish` can say."""
+        """What was added; the commit's id, and the commit. `said` is what else a `CommitRequest` can say."""
         self._check_open()
         made = await committing.commit(
-            self._repository, self.id, Wish(message, **said), actor=self._actor, everything=everything, key=key
+            self._repository, self.id, CommitRequest(message, **said), actor=self._actor, everything=everything, key=key
         )
         self._became = f"was committed as {made[0][:12]}"
         return made
@@ -111,7 +113,7 @@ class Handle:
 
     async def drop(self) -> None:
         self._check_open()
-        await opening.drop(self._repository, self.id, actor=self._actor)
+        await registry.drop(self._repository, self.id, actor=self._actor)
         self._became = "was dropped"
 
     async def remember(self, patterns: tuple[str, ...]) -> None:
@@ -123,10 +125,10 @@ class Handle:
             raise Refused(f"workspace {self.id!r} {self._became}", hint="open a new one")
 
 
-class Selection:
+class WorkspaceSelection:
     """What of a workspace is to be committed: these patterns and those added before, or, without any, everything."""
 
-    def __init__(self, handle: Handle, patterns: tuple[str, ...]) -> None:
+    def __init__(self, handle: WorkspaceHandle, patterns: tuple[str, ...]) -> None:
         self._handle = handle
         self._patterns = patterns
 
@@ -138,10 +140,10 @@ class Selection:
                 raise
         return await self._handle.commit(message, everything=not self._patterns, key=key, **said)
 
-    def __await__(self) -> Generator[Any, None, Handle]:
+    def __await__(self) -> Generator[Any, None, WorkspaceHandle]:
         return self._remember().__await__()
 
-    async def _remember(self) -> Handle:
+    async def _remember(self) -> WorkspaceHandle:
         if self._patterns:
             await self._handle.remember(self._patterns)
         return self._handle

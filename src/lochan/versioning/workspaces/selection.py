@@ -1,7 +1,9 @@
-"""What of a workspace is to be committed, and what is to go: said by patterns, as `globs` reads them."""
+"""What of a workspace is to be committed, and what is to go: said by patterns, as `globs` reads them; and what a commit
+would change, against the commit that the workspace was opened on."""
 
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -11,11 +13,14 @@ from lochan.formats.record import Actor
 from lochan.formats.run import column
 from lochan.formats.workspace_events import WorkspaceAdded, WorkspaceReverted, WorkspaceStaged
 from lochan.journal.request_key import CarriedOut, without_key
+from lochan.tree.diff import ADDED, REMOVED
+from lochan.versioning.diff import staged_table
 from lochan.versioning.globs import regex
-from lochan.versioning.once import nothing, once
+from lochan.versioning.idempotency import nothing, once
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.state.hidden_files import file_stamp
-from lochan.versioning.workspaces.writing import check_hidden
+from lochan.versioning.state.workspaces import file_stamp
+from lochan.versioning.workspaces.registry import find
+from lochan.versioning.workspaces.write import check_hidden
 
 EVERYTHING = ("**",)
 _HIDDEN_AT_ONCE = 500  # files in one event
@@ -80,3 +85,35 @@ def check(patterns: Sequence[str]) -> None:
             fits(pa.array([""]), [pattern])
         except (re.error, pa.ArrowInvalid, UnicodeEncodeError) as error:
             raise Invalid(f"{pattern!r} is no pattern: {error}", hint="*, ?, ** and [a-z] are known") from None
+
+
+class WorkspaceChange(NamedTuple):
+    """What a commit of a workspace would change, against the commit that it was opened on."""
+
+    path: str
+    kind: str  # added, changed, removed
+    before: int | None  # the size; None: it is not there
+    after: int | None
+    selected: bool  # by a pattern that was added
+
+
+async def diff(repository: OpenRepository, workspace: str, prefix: str = "") -> list[WorkspaceChange]:
+    """In path order. Files are not read for it: one at a path that is there already counts as changed, though the
+    commit may find that it is the same."""
+    table = await diff_columns(repository, workspace, prefix)
+    return [WorkspaceChange(*row) for row in zip(*(column.to_pylist() for column in table.columns), strict=True)]
+
+
+async def diff_columns(repository: OpenRepository, workspace: str, prefix: str = "") -> pa.Table:
+    """The same as a table."""
+    found = await find(repository, workspace)
+    table = await staged_table(repository, found.ref, prefix)
+    nothing = pa.scalar(None)
+    columns = [
+        table["path"],
+        table["kind"],
+        pc.if_else(pc.not_equal(table["kind"], ADDED), table["left"], nothing),
+        pc.if_else(pc.not_equal(table["kind"], REMOVED), table["right"], nothing),
+        fits(table["path"], found.added),
+    ]
+    return pa.table(columns, names=list(WorkspaceChange._fields))

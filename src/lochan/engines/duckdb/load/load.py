@@ -28,8 +28,8 @@ from lochan.pools.object_upload import ObjectWriter
 from lochan.pools.repeated_result import landed_first
 from lochan.pools.settings import settings_of
 from lochan.pools.unparsed_times import unparsed_times
-from lochan.versioning.moving import NOTHING, Said
-from lochan.versioning.once import once
+from lochan.versioning.head_moves import NOTHING, CommitMessage
+from lochan.versioning.idempotency import once
 from lochan.versioning.open_repository import OpenRepository
 
 MEMORY_BYTES = 1 << 30  # of the engine; with the rest, a load stays below 1.5 GiB
@@ -87,7 +87,7 @@ async def load(
     repository: OpenRepository,
     branch: str,
     inputs: Sequence[Input],
-    said: Said = NOTHING,
+    said: CommitMessage = NOTHING,
     *,
     actor: Actor,
     how: LoadOptions = STANDARD,
@@ -103,7 +103,7 @@ async def load_rows(
     repository: OpenRepository,
     branch: str,
     rows: Any,
-    said: Said = NOTHING,
+    said: CommitMessage = NOTHING,
     *,
     actor: Actor,
     how: LoadOptions = STANDARD,
@@ -148,7 +148,9 @@ class Staged:
     async def take_rows(self, rows: Any) -> None:
         await self._apart(lambda: self._loader.take_rows(rows))
 
-    async def land(self, repository: OpenRepository, branch: str, said: Said = NOTHING, *, actor: Actor) -> Loaded:
+    async def land(
+        self, repository: OpenRepository, branch: str, said: CommitMessage = NOTHING, *, actor: Actor
+    ) -> Loaded:
         refs, mint = await repository.refs()
         refs.branch(branch)  # before anything is written
         writer = ObjectWriter.of(repository, mint)

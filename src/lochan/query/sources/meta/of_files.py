@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from lochan.query.sources.in_memory import MOMENT
 from lochan.query.sources.meta.rows import MetaRows
 from lochan.tree.tree import Tree
-from lochan.versioning.differing import staged_table
+from lochan.versioning.diff import staged_table
 from lochan.versioning.open_repository import OpenRepository
 
 _ENTRY_FIELDS = ("path", "size", "checksum", "etag", "mtime", "content_type", "metadata", "address", "blocks")

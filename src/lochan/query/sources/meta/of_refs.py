@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from lochan.journal.feed import EventLine, lines
 from lochan.journal.journal import Journal
-from lochan.journal.lines import EventLine, lines
 from lochan.pools.keys import Instant
 from lochan.query.sources.meta.past import state_at
 from lochan.query.sources.meta.rows import MetaRows
-from lochan.versioning.refs import Refs
+from lochan.versioning.state.refs import Refs
 
 BRANCH_FIELDS = ("name", "commit", "date", "author", "message", "staged")
 TAG_FIELDS = ("name", "commit", "date", "author", "message")

@@ -21,7 +21,7 @@ from lochan.query.sources.scans import Scans
 from lochan.versioning.expression import parse
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.repositories import POOL
-from lochan.versioning.resolve import Resolved
+from lochan.versioning.resolve import ResolvedRef
 
 _OF_POOLS = ("settings", "indexrules", "objects", "partitions", "indexes")
 _OF_NO_COMMIT = ("branches", "tags", "branchlog", "journal", "settings", "indexrules")
@@ -95,7 +95,7 @@ def _readable(repository: OpenRepository, ref: str, permits: Permits) -> of_hist
     return partial(permits.readable, repository, ref)
 
 
-async def _ranges(repository: OpenRepository, ref: str, resolved: Resolved, permits: Permits) -> MetaRows:
+async def _ranges(repository: OpenRepository, ref: str, resolved: ResolvedRef, permits: Permits) -> MetaRows:
     """Those whose ends may be read: they are named."""
     found = of_files.range_rows(await repository.tree(resolved.commit))
     if permits is EVERYTHING or not found.rows:

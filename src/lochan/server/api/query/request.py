@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from lochan.config.kinds import LENGTH, SIZE, Kind, Place
+from lochan.config.kinds import LENGTH, SIZE, SettingKind, ValueContext
 from lochan.engines.duckdb.limits import shown
 from lochan.errors import Invalid
 from lochan.query.language import is_sql
@@ -16,7 +16,7 @@ from lochan.server.settings import QuerySettings
 from lochan.versioning.expression import parse as parse_ref
 
 BODY_BYTES_MAX = 1 << 20
-_NOWHERE = Place(Path("/"), Path("/"))
+_NOWHERE = ValueContext(Path("/"), Path("/"))
 NDJSON = "application/x-ndjson"
 # By what a result calls them; the first is for who does not say.
 FORMS = {
@@ -74,7 +74,7 @@ def _check_language(body: _Body) -> None:
         raise HttpError(400, "query: this is not SQL: it must begin with select or with")
 
 
-def _within(name: str, given: float | str | None, kind: Kind, most: float, most_shown: str) -> float:
+def _within(name: str, given: float | str | None, kind: SettingKind, most: float, most_shown: str) -> float:
     if given is None:
         return most
     try:

@@ -14,8 +14,8 @@ from lochan.server.gateway.request import Headers
 from lochan.staging.layers import Layers
 from lochan.staging.view import View
 from lochan.versioning.open_repository import OpenRepository
-from lochan.versioning.resolve import Resolved
-from lochan.versioning.state.branch import Branch
+from lochan.versioning.resolve import ResolvedRef
+from lochan.versioning.state.branch import BranchState
 
 _BRANCHES_MAX = 256
 _OBJECTS_MAX = 10_000  # in all of them: some 25 MB
@@ -35,13 +35,13 @@ class CachedBranch:
 
     __slots__ = ("_head", "_layers", "_view", "objects")
 
-    def __init__(self, branch: Branch, view: View) -> None:
+    def __init__(self, branch: BranchState, view: View) -> None:
         self._layers: Layers = branch.layers
         self._head = branch.head
         self._view = view
         self.objects: dict[str, CachedObject] = {}
 
-    def is_of(self, branch: Branch) -> bool:
+    def is_of(self, branch: BranchState) -> bool:
         return self._layers is branch.layers and self._head == branch.head
 
     async def look_up(self, path: str) -> CachedObject | None:
@@ -60,7 +60,7 @@ class ObjectCache:
         self._branches: dict[tuple[str, str], CachedBranch] = {}
         self._objects = 0  # at most so many
 
-    async def object(self, repository: OpenRepository, branch: Branch, path: str) -> CachedObject | None:
+    async def object(self, repository: OpenRepository, branch: BranchState, path: str) -> CachedObject | None:
         """None: there is none. `branch` as of the moment that the answer is to be of."""
         at = repository.repository.id, branch.name
         known = self._branches.get(at)
@@ -74,11 +74,11 @@ class ObjectCache:
                 self._keep(known, path, found)
         return found
 
-    async def _opened(self, repository: OpenRepository, branch: Branch) -> CachedBranch:
+    async def _opened(self, repository: OpenRepository, branch: BranchState) -> CachedBranch:
         if len(self._branches) >= _BRANCHES_MAX:
             self._forget()
         commit = repository.folded().commit(branch.head)
-        return CachedBranch(branch, await repository.view(Resolved(branch.head, commit, branch)))
+        return CachedBranch(branch, await repository.view(ResolvedRef(branch.head, commit, branch)))
 
     def _keep(self, known: CachedBranch, path: str, found: CachedObject) -> None:
         if self._objects >= _OBJECTS_MAX:

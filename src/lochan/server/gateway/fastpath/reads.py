@@ -13,6 +13,7 @@ from lochan.server.gateway.gateway import Gateway
 from lochan.server.gateway.object_headers import asks_for_checksums
 from lochan.server.gateway.wire.addressing import KEY_BYTES_MAX, host_bucket
 from lochan.server.gateway.wire.signed_request import canonical_path
+from lochan.store.capabilities import SmallReads, capability
 from lochan.versioning.open_repository import OpenRepository
 
 OPERATIONS: Final = {"HEAD": "HeadObject", "GET": "GetObject"}
@@ -57,7 +58,7 @@ class FastReads:
     @classmethod
     def suit(cls, gateway: Gateway) -> bool:
         """On a disk. Elsewhere a request waits for the network, and what it takes here does not matter."""
-        return hasattr(gateway.lake.store, "get_range_now")
+        return capability(gateway.lake.store, SmallReads) is not None
 
     async def answered(self, scope: Any, protocol: Any, arrived: float) -> bool:
         """False: it is not so plain, and nothing has been done."""

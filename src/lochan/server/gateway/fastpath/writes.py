@@ -31,7 +31,7 @@ from lochan.server.gateway.wire.addressing import host_bucket
 from lochan.server.gateway.wire.checksums import content_md5, declared_checksum
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.signed_request import canonical_path
-from lochan.versioning.bodies.body import PACKED_BYTES_MAX, Ready, ready
+from lochan.versioning.bodies.body import PACKED_BYTES_MAX, HashedBody, ready
 
 OPERATION = "PutObject"
 SERVER = ("server", "Lochan")
@@ -180,7 +180,7 @@ def _declared(headers: Mapping[str, str]) -> tuple[str | None, Mapping[str, str 
     return None if md5 is None else md5.hex(), {} if checksum is None else {checksum.algorithm: checksum.value}
 
 
-def _checked(write: PlainWrite, path: str, data: bytes) -> Ready | None:
+def _checked(write: PlainWrite, path: str, data: bytes) -> HashedBody | None:
     """None: the body is not what was signed or declared."""
     digest = sha256(data).digest()
     if len(data) != write.length or (write.payload != _UNSIGNED and digest.hex() != write.payload):

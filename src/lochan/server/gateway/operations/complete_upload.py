@@ -12,8 +12,8 @@ from lochan.server.gateway.wire.conditions import NONE, conditions
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.xml_in import parse_complete
 from lochan.server.gateway.wire.xml_uploads import completed
-from lochan.versioning.state.uploads import Part, Upload
-from lochan.versioning.uploads import Wanted, complete
+from lochan.versioning.state.uploads import OpenUpload, UploadPart
+from lochan.versioning.uploads import PartRequest, complete
 
 _BODY_BYTES_MAX = 4 << 20
 
@@ -41,7 +41,7 @@ async def complete_multipart_upload(gateway: Gateway, request: S3Request) -> Res
         entry = await complete(
             address.repository,
             id,
-            [Wanted(part.number, part.etag, part.checksums) for part in parts],
+            [PartRequest(part.number, part.etag, part.checksums) for part in parts],
             actor=gateway.actor(request),
             check=lambda there: check(wanted, there),
             checksums=sums,
@@ -62,7 +62,7 @@ async def _known_checksums(address: ObjectAddress, etag: str) -> dict[str, str]:
     return {name: value for name, value in there.checksums.items() if name in HASHERS}
 
 
-def _check_size(parts: list[Part | None], request: S3Request) -> None:
+def _check_size(parts: list[UploadPart | None], request: S3Request) -> None:
     """Raises InvalidRequest where the client expects another size than its parts have together."""
     expected = request.headers.get("x-amz-mp-object-size")
     if expected is None:
@@ -75,7 +75,7 @@ def _check_size(parts: list[Part | None], request: S3Request) -> None:
         )
 
 
-def _checksums(upload: Upload, parts: list[Part | None], request: S3Request) -> dict[str, str]:
+def _checksums(upload: OpenUpload, parts: list[UploadPart | None], request: S3Request) -> dict[str, str]:
     """Of the whole object, from those of its parts. Raises BadDigest where the client has another."""
     name = upload.opened.checksum
     checksum = declared_checksum(request.headers, whole=True)

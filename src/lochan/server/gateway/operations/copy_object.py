@@ -22,8 +22,8 @@ from lochan.server.gateway.wire.checksums import HASHERS
 from lochan.server.gateway.wire.conditions import COPY_PREFIX, conditions
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.xml_uploads import copied
-from lochan.versioning.bodies.hashing import digests
-from lochan.versioning.copying import retry_race
+from lochan.versioning.bodies.digests import digests
+from lochan.versioning.copy import retry_race
 from lochan.versioning.transfer import copied_entry
 
 

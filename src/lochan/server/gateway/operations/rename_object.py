@@ -9,7 +9,7 @@ from lochan.server.gateway.request import Response, S3Request
 from lochan.server.gateway.wire.addressing import copy_source
 from lochan.server.gateway.wire.conditions import conditions
 from lochan.server.gateway.wire.errors import S3Error
-from lochan.versioning.copying import move
+from lochan.versioning.copy import move
 
 SOURCE = "x-amz-rename-source"
 

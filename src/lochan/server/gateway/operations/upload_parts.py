@@ -14,12 +14,12 @@ from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.ranges import ByteSpan, copied_span
 from lochan.server.gateway.wire.xml_listings import S3Owner
 from lochan.server.gateway.wire.xml_uploads import PartListing, UploadedPart, copied
-from lochan.versioning.bodies.hashing import digests
-from lochan.versioning.state.uploads import Upload
+from lochan.versioning.bodies.digests import digests
+from lochan.versioning.state.uploads import OpenUpload
 from lochan.versioning.uploads import copy_part, put_part
 
 
-def found_upload(address: ObjectAddress, request: S3Request, *, to_abort: bool = False) -> Upload:
+def found_upload(address: ObjectAddress, request: S3Request, *, to_abort: bool = False) -> OpenUpload:
     """Raises NoSuchUpload, also for one of another object, and of a branch that is gone, unless it is to be aborted.
     The refs are of this request's moment."""
     id = request.query["uploadId"]
@@ -29,13 +29,13 @@ def found_upload(address: ObjectAddress, request: S3Request, *, to_abort: bool =
     return upload
 
 
-def is_of(upload: Upload, address: ObjectAddress) -> bool:
+def is_of(upload: OpenUpload, address: ObjectAddress) -> bool:
     opened = upload.opened
     return (opened.branch, opened.workspace, opened.path) == (address.branch, address.workspace, address.path)
 
 
 @contextmanager
-def still_open(upload: Upload) -> Iterator[None]:
+def still_open(upload: OpenUpload) -> Iterator[None]:
     """Raises NoSuchUpload for one that another has completed or aborted meanwhile."""
     try:
         yield

@@ -13,8 +13,7 @@ from typing import Final, NamedTuple
 
 from lochan.server.gateway.wire.errors import S3Error
 from lochan.server.gateway.wire.signature_v4 import same
-from lochan.versioning.bodies.checksums import ALGORITHMS
-from lochan.versioning.bodies.crc import Crc, Crc32, Crc32c, Crc64Nvme
+from lochan.versioning.bodies.checksums import ALGORITHMS, Crc, Crc32, Crc32c, Crc64Nvme
 
 COMPOSITE: Final = "COMPOSITE"
 FULL_OBJECT: Final = "FULL_OBJECT"

@@ -1,0 +1,44 @@
+"""A cache in memory with a bound: what was used last stays, up to a weight."""
+
+from collections import OrderedDict
+from typing import Generic, TypeVar
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class BoundedCache(Generic[K, V]):
+    """An item weighs 1 unless its weight is given. With `keep_newest` the item that came last stays, however heavy it
+    is; otherwise one that is heavier than the bound is not kept at all. Not for several threads at once."""
+
+    def __init__(self, weight_max: int, *, keep_newest: bool = False) -> None:
+        self._items: OrderedDict[K, tuple[V, int]] = OrderedDict()
+        self._weight_max = weight_max
+        self._least = 1 if keep_newest else 0
+        self.weight = 0
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def get(self, key: K) -> V | None:
+        """It counts as used."""
+        found = self._items.get(key)
+        if found is None:
+            return None
+        self._items.move_to_end(key)
+        return found[0]
+
+    def put(self, key: K, item: V, weight: int = 1) -> V:
+        """Replaces what was there, and drops what was used longest ago until the rest is light enough."""
+        self.drop(key)
+        self._items[key] = item, weight
+        self.weight += weight
+        while self.weight > self._weight_max and len(self._items) > self._least:
+            self.weight -= self._items.popitem(last=False)[1][1]
+        return item
+
+    def drop(self, key: K) -> None:
+        """Absent is fine."""
+        found = self._items.pop(key, None)
+        if found is not None:
+            self.weight -= found[1]

@@ -1,0 +1,95 @@
+"""What some stores can do beyond the nine verbs, as small protocols, and the one function that asks for it.
+
+A caller asks once, when it gets its store, and does without where the answer is None. A wrapper changes what a store
+does, so it hides what the store inside can do; it names in `passes_on` what it leaves as it is.
+
+    local disk     PrivateRoot, SmallReads, Stamps, AbsenceTest, StreamIfAbsent, WriterProcess
+    S3, Azure      Tagging
+    a cache        Forgetting
+"""
+
+from collections.abc import AsyncIterable, Callable, Mapping
+from typing import Any, Protocol, TypeVar, runtime_checkable
+
+from lochan.store.protocol import Store
+
+FileStamp = tuple[int, ...]
+C = TypeVar("C")
+
+
+def capability(store: Store, kind: type[C]) -> C | None:
+    """The store, or the one inside it, as something that can do this; None where nobody can."""
+    if isinstance(store, kind):
+        return store
+    if isinstance(store, _PassingOn) and kind in store.passes_on:
+        return capability(store.inner, kind)
+    return None
+
+
+def tagged(store: Store, tags: Mapping[str, str]) -> Store:
+    """The same store, whose `put` and `put_stream` mark the objects with these tags, if it can."""
+    tagging = capability(store, Tagging)
+    return store if tagging is None else tagging.tagged(tags)
+
+
+@runtime_checkable
+class Tagging(Protocol):
+    """A store that can mark objects with tags, or a wrapper that may have one inside. Ask through `tagged`. Local disk,
+    memory and Google Cloud Storage go without."""
+
+    def tagged(self, tags: Mapping[str, str]) -> Store:
+        """The same store; but objects that are put through what is returned here (`put`, `put_stream`) carry tags."""
+
+
+@runtime_checkable
+class Forgetting(Protocol):
+    def forget(self, path: str) -> None:
+        """The next read asks the store again: what was kept of this object turned out to be wrong."""
+
+
+@runtime_checkable
+class SmallReads(Protocol):
+    def get_range_now(self, path: str, start: int, stop: int) -> bytes:
+        """As `get_range`, for a span so small that it holds up nobody."""
+
+
+@runtime_checkable
+class Stamps(Protocol):
+    def stamp(self, path: str) -> FileStamp | None:
+        """What changes when somebody writes to the file or puts another in its place. None: there is no file, or it is
+        so new that what is written to it now could leave the same stamp."""
+
+    def identity(self, path: str) -> FileStamp | None:
+        """As `stamp`, also of a file that is new."""
+
+
+@runtime_checkable
+class AbsenceTest(Protocol):
+    def absence(self, *paths: str) -> Callable[[], bool]:
+        """A question to be asked often: is none of them there, looked for in order? Much cheaper than a `get` of each.
+        False says nothing."""
+
+
+@runtime_checkable
+class StreamIfAbsent(Protocol):
+    async def put_stream_if_absent(self, path: str, otherwise: str, chunks: AsyncIterable[bytes]) -> tuple[str, int]:
+        """At `path`, if nothing is there and no file or folder is in the way; else at `otherwise`, a name that nobody
+        else uses. Returns which of the two, and the size. The stream is read once."""
+
+
+@runtime_checkable
+class PrivateRoot(Protocol):
+    def keep_private(self) -> None:
+        """Keeps other users of the machine out of the store's folder."""
+
+
+@runtime_checkable
+class WriterProcess(Protocol):
+    def write_beside(self) -> Callable[[], None]:
+        """From now on a process of its own writes small files for the running event loop; returns what ends that."""
+
+
+@runtime_checkable
+class _PassingOn(Protocol):
+    inner: Store
+    passes_on: tuple[Any, ...]  # protocols of this module

@@ -1,0 +1,117 @@
+"""Branches and tags: made, deleted, restored, renamed, reset."""
+
+from collections.abc import Sequence
+
+from lochan.errors import NotFound, NothingToDo, Refused
+from lochan.formats.events import Event
+from lochan.formats.record import Actor
+from lochan.formats.repository_events import (
+    BranchCreated,
+    BranchDeleted,
+    BranchRenamed,
+    BranchRestored,
+    Moved,
+    TagCreated,
+    TagDeleted,
+)
+from lochan.versioning.idempotency import nothing, once, same
+from lochan.versioning.land import PreparedMove, land
+from lochan.versioning.names import check_ref_name
+from lochan.versioning.open_repository import OpenRepository
+from lochan.versioning.resolve import resolve
+from lochan.versioning.state.refs import Refs
+
+
+@once(same)
+async def create_branch(repository: OpenRepository, name: str, source: str, *, actor: Actor) -> str:
+    """From any ref; what is staged on a source branch stays there. Returns the commit."""
+    check_ref_name(name)
+
+    def decide(refs: Refs) -> Sequence[Event]:
+        return [BranchCreated(name, resolve(refs, source, now=repository.clock.wall()).commit_id)]
+
+    id: str = await repository.submit_decided(actor, decide)
+    return id
+
+
+@once(nothing)
+async def delete_branch(repository: OpenRepository, name: str, default: str, *, actor: Actor) -> None:
+    """It can be restored, with what was staged on it."""
+    if name == default:
+        raise Refused(f"{name!r} is the default branch", hint="a repository always has one")
+
+    def decide(refs: Refs) -> Sequence[Event]:
+        return [BranchDeleted(name, refs.branch(name).incarnation)]
+
+    await repository.submit_decided(actor, decide)
+
+
+@once(same)
+async def restore_branch(repository: OpenRepository, name: str, *, actor: Actor) -> str:
+    """The one of that name that was deleted last."""
+
+    def decide(refs: Refs) -> Sequence[Event]:
+        deleted = refs.deleted(name)
+        if not deleted:
+            raise NotFound(f"no deleted branch {name!r} is kept").named(name, refs.deleted_names)
+        return [BranchRestored(name, deleted[0].incarnation)]
+
+    id: str = await repository.submit_decided(actor, decide)
+    return id
+
+
+@once(same)
+async def rename_branch(repository: OpenRepository, name: str, to: str, default: str, *, actor: Actor) -> str:
+    """What is staged goes along. Commits of it that are under way start over, and find no such branch."""
+    check_ref_name(to)
+    if name == default:
+        raise Refused(f"{name!r} is the default branch", hint="make another branch from it instead")
+
+    def decide(refs: Refs) -> Sequence[Event]:
+        return [BranchRenamed(name, refs.branch(name).incarnation, to)]
+
+    id: str = await repository.submit_decided(actor, decide)
+    return id
+
+
+@once(same)
+async def hard_reset(repository: OpenRepository, name: str, target: str, *, actor: Actor) -> str:
+    """The branch goes to that commit, and what was staged on it is gone, in one event."""
+
+    async def prepare(turn: str) -> PreparedMove:
+        refs, _ = await repository.refs()
+        branch = refs.branch(name)
+        id = resolve(refs, target, now=repository.clock.wall()).commit_id
+        return PreparedMove(Moved(name, branch.incarnation, branch.head, id, "reset", discard=True, turn=turn))
+
+    id: str = await land(repository, name, prepare, actor=actor)
+    return id
+
+
+@once(nothing)
+async def reset_staged(repository: OpenRepository, name: str, *, actor: Actor) -> None:
+    """All that is staged is dropped; the head stays."""
+
+    def decide(refs: Refs) -> Sequence[Event]:
+        branch = refs.branch(name)
+        if branch.layers.empty:
+            raise NothingToDo(f"nothing is staged on branch {name!r}")
+        return [Moved(name, branch.incarnation, branch.head, branch.head, "reset", discard=True)]
+
+    await repository.submit_decided(actor, decide)
+
+
+@once(same)
+async def create_tag(repository: OpenRepository, name: str, source: str, *, actor: Actor) -> str:
+    check_ref_name(name)
+
+    def decide(refs: Refs) -> Sequence[Event]:
+        return [TagCreated(name, resolve(refs, source, now=repository.clock.wall()).commit_id)]
+
+    id: str = await repository.submit_decided(actor, decide)
+    return id
+
+
+@once(nothing)
+async def delete_tag(repository: OpenRepository, name: str, *, actor: Actor) -> None:
+    await repository.submit(actor, TagDeleted(name))

@@ -1,0 +1,293 @@
+"""Copies, moves and removals, of one object or of a whole folder, within one repository: only metadata move.
+
+However many objects there are, they come and go in one event: nobody sees half of it. The event says from which state
+its entries were taken (rule G4), and bytes that are not there any more are not named once more.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import NamedTuple, TypeVar
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lochan.errors import ConcurrentCommit, Invalid, NotFound
+from lochan.formats.entry import ENTRY_SCHEMA, Entry
+from lochan.formats.entry_table import table_of
+from lochan.formats.events import Event
+from lochan.formats.record import Actor
+from lochan.formats.run import RunRef
+from lochan.journal.request_key import CarriedOut
+from lochan.staging.layers import Fresh, Layers
+from lochan.tree.path_span import PathSpan, encoded, span
+from lochan.versioning import bulk
+from lochan.versioning.bulk import Seen, check_present, silent, visible
+from lochan.versioning.idempotency import count_first, entry_first, once, staged_first
+from lochan.versioning.names import KEY_BYTES_MAX, check_key
+from lochan.versioning.open_repository import Decide, OpenRepository
+from lochan.versioning.resolve import ResolvedRef, resolve
+from lochan.versioning.state.branch import BranchState, moved_underneath
+from lochan.versioning.state.refs import Refs
+
+T = TypeVar("T")
+CheckMove = Callable[[Entry | None, Entry | None], None]  # of the source and of the target, as they are
+
+_ATTEMPTS = 10
+
+
+class CopyOptions(NamedTuple):
+    """What a copy is to say otherwise than its source; None: the same."""
+
+    content_type: str | None = None
+    headers: Mapping[str, str] | None = None
+    metadata: Mapping[str, str] | None = None
+
+
+SAME = CopyOptions()
+
+
+class CopyResult(NamedTuple):
+    objects: int
+    bytes: int
+
+
+async def _count_first(repository: OpenRepository, before: CarriedOut) -> CopyResult:
+    return CopyResult(*await count_first(repository, before))
+
+
+async def _count_deleted_first(repository: OpenRepository, before: CarriedOut) -> CopyResult:
+    return CopyResult(len((await staged_first(repository, before)).deleted), 0)
+
+
+@once(entry_first)
+async def copy(
+    repository: OpenRepository,
+    source_ref: str,
+    source: str,
+    branch: str,
+    target: str,
+    *,
+    actor: Actor,
+    told: CopyOptions = SAME,
+) -> Entry:
+    """Raises NotFound, Gone for bytes that have vanished, Invalid for a copy onto itself that changes nothing."""
+    check_key(target)
+    if _is_workspace(source_ref, branch):
+        from lochan.versioning.workspaces import copy as copying
+
+        return await copying.copy(copying.CopyTarget(repository, branch, actor), source_ref, source, target, told)
+
+    async def once() -> Entry:
+        read_at, found, entry = await _read_one(repository, source_ref, source)
+        if (found.branch and found.branch.name, source) == (branch, target) and told == SAME:
+            raise Invalid("source and target are the same", hint="a copy onto itself can have other notes")
+        copied = retold(await present_copy(repository, entry, target), told)
+        await bulk.stage(repository, branch, bulk.puts(table_of([copied])), actor=actor, read_at=read_at)
+        return copied
+
+    return await retry_race(once)
+
+
+@once(entry_first)
+async def move(
+    repository: OpenRepository, branch: str, source: str, target: str, *, actor: Actor, check: CheckMove | None = None
+) -> Entry:
+    """Copy and delete in one event: nobody sees both, or neither. What somebody puts to the source meanwhile is not
+    lost, but moved instead. `check` may refuse what stands at the two paths, as it is at that very moment."""
+    check_key(target)
+    if _is_workspace(branch):
+        from lochan.versioning.workspaces import copy as copying
+
+        if check is not None:  # a workspace is one writer's: what they look at is what is there
+            view = await repository.view(await repository.resolve(branch, workspaces=True))
+            check(await view.get(source), await view.get(target))
+        return await copying.move(copying.CopyTarget(repository, branch, actor), source, target)
+    if source == target:
+        raise Invalid("source and target are the same")
+
+    async def once() -> Entry:
+        read_at, found, entry = await _read_one(repository, branch, source)
+        here = _writable(found, branch)
+        watched = [source]
+        if check is not None:
+            check(entry, await (await repository.view(found)).get(target))
+            watched.append(target)
+        moved = msgspec.structs.replace(entry, path=target, mtime=repository.clock.wall())
+        changes = bulk.together(table_of([moved]), pa.array([source]))
+        still = _untouched(here, *(PathSpan(encoded(path), encoded(path) + b"\0") for path in watched))
+        await bulk.stage(repository, branch, changes, actor=actor, read_at=read_at, still=still)
+        return moved
+
+    return await retry_race(once)
+
+
+@once(_count_first)
+async def copy_folder(
+    repository: OpenRepository,
+    source_ref: str,
+    prefix: str,
+    branch: str,
+    to: str,
+    *,
+    actor: Actor,
+    seen: Seen = silent,
+) -> CopyResult:
+    """Every object whose path begins with `prefix`, with `to` in its place. Raises NotFound if there is none, Gone."""
+    if _is_workspace(source_ref, branch):
+        from lochan.versioning.workspaces import copy as copying
+
+        return await copying.copy_folder(copying.CopyTarget(repository, branch, actor), source_ref, prefix, to)
+
+    async def once() -> CopyResult:
+        read_at, found, entries = await _read_folder(repository, source_ref, prefix)
+        if (found.branch and found.branch.name, prefix) == (branch, to):
+            raise Invalid("source and target are the same")
+        await check_present(repository.reader.head, entries, seen)
+        copied = _retargeted(entries, prefix, to, repository.clock.wall())
+        await bulk.stage(repository, branch, bulk.puts(copied), actor=actor, read_at=read_at)
+        return _count(copied)
+
+    return await retry_race(once)
+
+
+@once(_count_first)
+async def move_folder(repository: OpenRepository, branch: str, prefix: str, to: str, *, actor: Actor) -> CopyResult:
+    if prefix == to:
+        raise Invalid("source and target are the same")
+    if _is_workspace(branch):
+        from lochan.versioning.workspaces import copy as copying
+
+        return await copying.move_folder(copying.CopyTarget(repository, branch, actor), prefix, to)
+
+    async def once() -> CopyResult:
+        read_at, found, entries = await _read_folder(repository, branch, prefix)
+        here = _writable(found, branch)
+        moved = _retargeted(entries, prefix, to, repository.clock.wall())
+        changes = bulk.together(moved, entries["path"].combine_chunks())
+        await bulk.stage(
+            repository, branch, changes, actor=actor, read_at=read_at, still=_untouched(here, span(prefix))
+        )
+        return _count(moved)
+
+    return await retry_race(once)
+
+
+@once(_count_deleted_first)
+async def delete_folder(repository: OpenRepository, branch: str, prefix: str, *, actor: Actor) -> CopyResult:
+    """Perhaps of nothing. What somebody puts meanwhile to another path stays."""
+    if _is_workspace(branch):
+        from lochan.versioning.workspaces import copy as copying
+
+        return await copying.delete_folder(copying.CopyTarget(repository, branch, actor), prefix)
+
+    async def once() -> CopyResult:
+        refs, read_at = await repository.refs()
+        found = resolve(refs, branch)
+        _writable(found, branch)
+        entries = await visible(repository, found, prefix)
+        if not len(entries):
+            return CopyResult(0, 0)
+        gone = bulk.tombstones(entries["path"].combine_chunks())
+        await bulk.stage(repository, branch, gone, actor=actor, read_at=read_at)
+        return _count(entries)
+
+    return await retry_race(once)
+
+
+def _is_workspace(*refs: str) -> bool:
+    """No other ref has a plus in it. Such work is done elsewhere: a workspace has files of its own."""
+    return any("+" in ref for ref in refs)
+
+
+async def present_copy(repository: OpenRepository, entry: Entry, path: str) -> Entry:
+    """The entry of a copy within the repository, whose bytes stay where they are. Raises Gone if they have vanished."""
+    await check_present(repository.reader.head, table_of([entry]))
+    return msgspec.structs.replace(entry, path=path, mtime=repository.clock.wall())
+
+
+def retold(entry: Entry, told: CopyOptions) -> Entry:
+    changed = {name: value for name, value in told._asdict().items() if value is not None}
+    return msgspec.structs.replace(
+        entry, **{name: dict(value) if isinstance(value, Mapping) else value for name, value in changed.items()}
+    )
+
+
+async def retry_race(once: Callable[[], Awaitable[T]]) -> T:
+    """From the start where the state it was read from has passed: garbage was collected, or the source changed."""
+    for _ in range(_ATTEMPTS - 1):
+        try:
+            return await once()
+        except ConcurrentCommit:
+            continue
+    return await once()
+
+
+async def _read_one(repository: OpenRepository, ref: str, path: str) -> tuple[int, ResolvedRef, Entry]:
+    check_key(path)
+    refs, read_at = await repository.refs()
+    found = resolve(refs, ref)
+    entry = await (await repository.view(found)).get(path)
+    if entry is None:
+        raise NotFound(f"no object {path!r} at {ref}").named(path)
+    return read_at, found, entry
+
+
+async def _read_folder(repository: OpenRepository, ref: str, prefix: str) -> tuple[int, ResolvedRef, pa.Table]:
+    refs, read_at = await repository.refs()
+    found = resolve(refs, ref)
+    entries = await visible(repository, found, prefix)
+    if not len(entries):
+        raise NotFound(f"no objects in {prefix or '/'!r} at {ref}")
+    return read_at, found, entries
+
+
+def _writable(found: ResolvedRef, branch: str) -> BranchState:
+    if found.branch is None:
+        raise Invalid(f"{branch!r} is no branch, and only branches can be written to")
+    return found.branch
+
+
+def _untouched(then: BranchState, *within: PathSpan) -> Decide:
+    """Refuses where somebody has written there since it was read: to delete a source that has changed would be to lose
+    the change."""
+
+    def still(refs: Refs) -> Sequence[Event]:
+        now = refs.branch(then.name)
+        same = (now.incarnation, now.head) == (then.incarnation, then.head)
+        fresh = now.layers.fresh_since(then.layers)
+        if not same or _cleared(now.layers, then.layers) or any(_touches(fresh, each) for each in within):
+            raise moved_underneath(then.name)
+        return ()
+
+    return still
+
+
+def _cleared(now: Layers, then: Layers) -> bool:
+    """Whether what was staged has been reset or stashed: to move that would bring it back. Then nothing of it is left,
+    as after a compaction of all of it, which is looked at anew for nothing."""
+    known = {run.id for run in then.runs}
+    kept = (item.id in known if isinstance(item, RunRef) else item.first < then.next for item in now.layers)
+    return not then.empty and not any(kept)
+
+
+def _touches(fresh: Fresh, within: PathSpan) -> bool:
+    if any(within.low <= encoded(change.path) < within.high for change in fresh.changes):
+        return True
+    return any(encoded(run.max_path) >= within.low and encoded(run.min_path) < within.high for run in fresh.runs)
+
+
+def _retargeted(entries: pa.Table, prefix: str, to: str, now: int) -> pa.Table:
+    rest = pc.utf8_slice_codeunits(entries["path"], start=len(prefix))
+    paths = pc.binary_join_element_wise(to, rest, "")
+    lengths = pc.binary_length(paths)
+    if not 0 < pc.min(lengths).as_py() <= pc.max(lengths).as_py() <= KEY_BYTES_MAX:
+        for worst in (pc.min(lengths), pc.max(lengths)):
+            check_key(paths[pc.index(lengths, worst).as_py()].as_py())
+    times = pa.repeat(pa.scalar(now, pa.int64()), len(entries))
+    at = ENTRY_SCHEMA.get_field_index
+    entries = entries.set_column(at("path"), ENTRY_SCHEMA.field("path"), paths)
+    return entries.set_column(at("mtime"), ENTRY_SCHEMA.field("mtime"), times)
+
+
+def _count(entries: pa.Table) -> CopyResult:
+    return CopyResult(len(entries), pc.sum(entries["size"]).as_py() or 0)

@@ -1,0 +1,331 @@
+"""Head moves that are computed from trees: merge, revert, cherry-pick (rules S5, S6).
+
+A move is one event, valid only while the head is the one it was computed on. Whoever loses that race computes anew on
+the new head, never re-applies a difference. Nothing of it is ever staged, so it cannot commit a neighbour's writes.
+
+What is staged on the branch refuses it, unless it is told to commit that first: then both commits land in one event,
+`committed … then`, since as two they need never succeed under steady writes.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import NamedTuple
+
+import msgspec
+import pyarrow as pa
+
+from lochan.errors import Invalid, NothingToDo, PathsInTheWay, SameRef
+from lochan.failpoints import fp
+from lochan.formats.commit import Commit
+from lochan.formats.record import Actor
+from lochan.formats.repository_events import Committed, Moved
+from lochan.staging.layers import EMPTY, Layers
+from lochan.tree import merge as trees_merge
+from lochan.tree.diff import diff
+from lochan.tree.merge import MergeResult, Strategy
+from lochan.tree.tree import Tree
+from lochan.versioning.commit import CommitRequest
+from lochan.versioning.commit import prepare as prepare_commit
+from lochan.versioning.graph import is_ancestor
+from lochan.versioning.history_join import JoinResult, NewObjects
+from lochan.versioning.history_join import MoveBase as On
+from lochan.versioning.idempotency import once, same
+from lochan.versioning.land import LookAgain, PathTest, PreparedMove, land
+from lochan.versioning.merge_base import base_tree
+from lochan.versioning.open_repository import OpenRepository
+from lochan.versioning.resolve import ResolvedRef, resolve
+from lochan.versioning.state.branch import dirty
+from lochan.versioning.state.rules import RefsRules
+
+ASK = Strategy()
+
+
+# What can be done where both sides changed a path, by what was to be done.
+_RESOLVE = {
+    "merge": "change them on the source to what they are to be, or choose --strategy source-wins or dest-wins",
+    "revert": "they were changed since: revert the later commits first, or write what they are to be and commit that",
+    "cherry-pick": "pick the commits before it first, or write what they are to be and commit that",
+}
+
+
+class PathConflicts(PathsInTheWay):
+    """Both sides changed the same paths, and not alike."""
+
+    def __init__(
+        self, what: str, merged: MergeResult, every: Callable[[], AsyncIterator[pa.Table]], hint: str = ""
+    ) -> None:
+        count = merged.conflicts
+        super().__init__(
+            f"{what}: {count} path{'s were' if count > 1 else ' was'} changed on both sides",
+            paths=merged.first["path"].to_pylist(),
+            count=count,
+            hint=hint or _RESOLVE[what],
+        )
+        self.merged = merged
+        self.every = every  # conflict, also those that the merge did not list: as tables, while the repository is open
+
+
+class CommitMessage(NamedTuple):
+    """What the new commit is to say; what is left out is said by the verb."""
+
+    message: str = ""
+    metadata: Mapping[str, str] = {}
+    author: str = ""
+    date: int | None = None
+
+
+NOTHING = CommitMessage()
+
+
+class MovePlan(NamedTuple):
+    tree: Tree
+    parents: tuple[str, ...]
+    message: str
+    author: str = ""
+    new: NewObjects | None = None  # files that the tree is the first to name
+
+
+Compute = Callable[[On], Awaitable[MovePlan]]
+
+
+@once(same)
+async def merge(
+    repository: OpenRepository,
+    source: str,
+    branch: str,
+    said: CommitMessage = NOTHING,
+    *,
+    actor: Actor,
+    strategy: Strategy = ASK,
+    squash: bool = False,
+    staged_source: bool = False,
+    commit_first: CommitRequest | None = None,
+) -> str:
+    """Returns the new head. Raises PathConflicts, Dirty for uncommitted changes on the branch (unless they are to be
+    committed first) or on the source (unless `staged_source`), NothingToDo, SameRef."""
+    theirs = await _source(repository, source, branch, staged_source)
+
+    async def compute(on: On) -> MovePlan:
+        joined = await _merged(repository, on, theirs, source, strategy)
+        parents = (on.id,) if squash else (on.id, theirs.commit_id)
+        return MovePlan(joined.tree, parents, f"Merge {source!r} into {branch!r}", new=joined.new)
+
+    return await move(repository, branch, "merge", compute, said, actor=actor, commit_first=commit_first)
+
+
+async def rehearse_merge(
+    repository: OpenRepository, source: str, branch: str, *, strategy: Strategy = ASK, staged_source: bool = False
+) -> tuple[Tree, Tree]:
+    """What the merge would make: the head's tree and the merged one. Raises as `merge` does; nothing is moved."""
+    theirs = await _source(repository, source, branch, staged_source)
+    refs, mint = await repository.refs()
+    found = refs.branch(branch)
+    if not found.layers.empty:
+        raise dirty(branch)
+    head = refs.commit(found.head)
+    joined = await _merged(repository, On(found.head, head, refs.commit, mint), theirs, source, strategy)
+    return await repository.tree(head), joined.tree
+
+
+@once(same)
+async def revert(
+    repository: OpenRepository,
+    branch: str,
+    ref: str,
+    said: CommitMessage = NOTHING,
+    *,
+    actor: Actor,
+    parent: int = 1,
+    commit_first: CommitRequest | None = None,
+) -> str:
+    """Takes back what that commit changed against its parent. Raises PathConflicts where something else changed the
+    same paths since."""
+    undone = await repository.resolve(ref)
+    title = undone.commit.message.partition("\n")[0]
+
+    async def compute(on: On) -> MovePlan:
+        before = parent_of(undone, parent)
+        if repository.joins is not None:
+            joined = await repository.joins.revert(on, before, undone.commit_id)
+        else:
+            trees = await repository.tree(undone.commit), await repository.tree(on.look_up(before))
+            joined = JoinResult(await three_way(repository, trees[0], on, trees[1], "revert"))
+        return MovePlan(joined.tree, (on.id,), f"Revert {title!r} ({undone.commit_id[:12]})", new=joined.new)
+
+    return await move(repository, branch, "revert", compute, said, actor=actor, commit_first=commit_first)
+
+
+@once(same)
+async def cherry_pick(
+    repository: OpenRepository,
+    branch: str,
+    ref: str,
+    said: CommitMessage = NOTHING,
+    *,
+    actor: Actor,
+    parent: int = 1,
+    commit_first: CommitRequest | None = None,
+) -> str:
+    """Puts what that commit changed against its parent on top of the branch."""
+    picked = await repository.resolve(ref)
+
+    async def compute(on: On) -> MovePlan:
+        before = parent_of(picked, parent)
+        if repository.joins is not None:
+            joined = await repository.joins.pick(on, before, picked.commit_id)
+        else:
+            trees = await repository.tree(on.look_up(before)), await repository.tree(picked.commit)
+            joined = JoinResult(await three_way(repository, trees[0], on, trees[1], "cherry-pick"))
+        return MovePlan(joined.tree, (on.id,), picked.commit.message, picked.commit.author, joined.new)
+
+    return await move(repository, branch, "cherry-pick", compute, said, actor=actor, commit_first=commit_first)
+
+
+async def move(
+    repository: OpenRepository,
+    name: str,
+    why: str,
+    compute: Compute,
+    said: CommitMessage,
+    *,
+    actor: Actor,
+    commit_first: CommitRequest | None = None,
+) -> str:
+    """Land what `compute` makes of the head, as one new commit on a branch that has nothing staged."""
+
+    async def prepare(turn: str) -> PreparedMove | None:
+        refs, mint = await repository.refs()
+        branch = refs.branch(name)
+        if not branch.layers.empty:
+            if commit_first is None:
+                raise dirty(name)
+            return await _after_commit(repository, name, why, compute, said, commit_first, turn, actor)
+        on = On(branch.head, refs.commit(branch.head), refs.commit, mint)
+        commit, new = await _computed(repository, name, why, compute, said, on, actor)
+        event = Moved(name, branch.incarnation, on.id, commit.id, why, (commit,), read_at=mint, turn=turn)
+        return PreparedMove(
+            event if new is None else msgspec.structs.replace(event, mint=new.mint, closes=new.closes),
+            None if commit_first is None else _StillClean(name, pa.array([], pa.string())),
+        )
+
+    id: str = await land(repository, name, prepare, actor=actor)
+    fp("move.landed")
+    return id
+
+
+class _StillClean(PathTest):
+    """For a move before which all that is staged is to be committed: of what came to a clean branch meanwhile, too."""
+
+    def check(self, layers: Layers, rules: RefsRules) -> None:
+        if not layers.empty:
+            raise LookAgain(f"something was staged on branch {self._branch!r} meanwhile", hint="try again")
+
+
+async def _after_commit(
+    repository: OpenRepository,
+    name: str,
+    why: str,
+    compute: Compute,
+    said: CommitMessage,
+    wish: CommitRequest,
+    turn: str,
+    actor: Actor,
+) -> PreparedMove | None:
+    """S5: what is staged is committed first, and the move is computed on top of that."""
+    try:
+        committed = await prepare_commit(repository, name, wish, turn, actor)
+    except NothingToDo:
+        refs, _ = await repository.refs()
+        if refs.branch(name).layers.empty:
+            return None  # it was reset or stashed meanwhile, and the branch is clean
+        raise
+    if committed is None:
+        return None
+    refs, mint = await repository.refs()
+    first = committed.commit
+    on = On(first.id, first, lambda id: first if id == first.id else refs.commit(id), mint)
+    then, _ = await _computed(repository, name, why, compute, said, on, actor)
+    test = await _test(repository, refs.branch(name).layers, committed, then)
+    if test is None:
+        return None
+    return PreparedMove(msgspec.structs.replace(committed, then=then), test, above=committed.seal)
+
+
+async def _test(repository: OpenRepository, layers: Layers, committed: Committed, then: Commit) -> PathTest | None:
+    """That nothing left over by the commit, or staged after its seal, is on a path that the move changes; None: the
+    seal has fallen."""
+    if committed.seal not in layers.seals:
+        return None
+    changed = await changed_paths(repository, await repository.tree(committed.commit), await repository.tree(then))
+    test = PathTest(committed.branch, changed)
+    left = EMPTY.append(*committed.leftovers)
+    await test.look(await repository.view_of(committed.commit, left), left)
+    above = layers.after(committed.seal)
+    await test.look(await repository.view_of(committed.commit, above), above)
+    return test
+
+
+async def changed_paths(repository: OpenRepository, left: Tree, right: Tree) -> pa.StringArray:
+    """In order."""
+    columns = [table["path"] async for table in diff(repository.trees, left, right)]
+    chunks = [chunk for column in columns for chunk in column.chunks]
+    return pa.concat_arrays(chunks) if chunks else pa.array([], pa.string())
+
+
+async def _computed(
+    repository: OpenRepository, name: str, why: str, compute: Compute, said: CommitMessage, on: On, actor: Actor
+) -> tuple[Commit, NewObjects | None]:
+    plan = await compute(on)
+    if plan.tree.ref.id == on.head.tree and len(plan.parents) == 1:
+        raise NothingToDo(f"the {why} would change nothing on branch {name!r}")
+    fp("move.computed")
+    commit = Commit(
+        parents=plan.parents,
+        author=said.author or plan.author or actor.name,
+        committer=actor.user,
+        message=said.message or plan.message,
+        date=repository.clock.wall() if said.date is None else said.date,
+        metadata=dict(said.metadata),
+        tree=plan.tree.ref.id,
+        tree_file=plan.tree.ref.file,
+        generation=1 + max(on.look_up(parent).generation for parent in plan.parents),
+    )
+    return commit, plan.new
+
+
+async def _source(repository: OpenRepository, source: str, branch: str, staged_source: bool) -> ResolvedRef:
+    refs, _ = await repository.refs()
+    theirs = resolve(refs, source, now=repository.clock.wall())
+    if theirs.branch is not None and theirs.branch.name == branch:
+        raise SameRef(f"branch {branch!r} cannot be merged into itself", hint="name another source")
+    if theirs.branch is not None and not theirs.branch.layers.empty and not staged_source:
+        raise dirty(theirs.branch.name)
+    return theirs
+
+
+async def _merged(
+    repository: OpenRepository, on: On, theirs: ResolvedRef, source: str, strategy: Strategy
+) -> JoinResult:
+    if is_ancestor(on.look_up, theirs.commit_id, on.id):
+        raise NothingToDo(f"everything in {source!r} is there already", hint="there is nothing to merge")
+    if repository.joins is not None:
+        return await repository.joins.merge(on, theirs.commit_id, strategy)
+    base = await base_tree(repository, on.look_up, on.id, theirs.commit_id, on.mint)
+    return JoinResult(await three_way(repository, base, on, await repository.tree(theirs.commit), "merge", strategy))
+
+
+def parent_of(of: ResolvedRef, number: int) -> str:
+    parents = of.commit.parents
+    if not 1 <= number <= len(parents):
+        raise Invalid(f"commit {of.commit_id[:12]} has {len(parents)} parents, and no number {number}")
+    return parents[number - 1]
+
+
+async def three_way(
+    repository: OpenRepository, base: Tree, on: On, theirs: Tree, what: str, strategy: Strategy = ASK
+) -> Tree:
+    ours = await repository.tree(on.head)
+    merged = await trees_merge.merge(repository.trees, base, ours, theirs, mint=on.mint, strategy=strategy)
+    if merged.tree is None:
+        sides = base, ours, theirs
+        raise PathConflicts(what, merged, lambda: trees_merge.conflicts(repository.trees, *sides, strategy=strategy))
+    return merged.tree

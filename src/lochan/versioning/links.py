@@ -1,0 +1,169 @@
+"""Bytes that somebody else has put in their place: at an address that we gave, or outside the lake.
+
+    address ──▶ the client puts the bytes there by itself ──▶ link, once, by the token that came with the address
+
+Between the two the journal holds the address open, so that garbage collection leaves the bytes alone; the event that
+links them closes it, and with it the token (rule G3). An address in the lake is linked in no other way.
+"""
+
+import hashlib
+import re
+from typing import NamedTuple
+
+from lochan.errors import BadDigest, Gone, Invalid, NotFound, Refused, Transient
+from lochan.failpoints import fp
+from lochan.formats.collection_events import Opened
+from lochan.formats.entry import Block, Entry
+from lochan.formats.record import Actor
+from lochan.formats.repository_events import Staged
+from lochan.journal.request_key import CarriedOut
+from lochan.store.protocol import Stat
+from lochan.versioning.bodies import tokens
+from lochan.versioning.bodies.outside_files import plain_etag
+from lochan.versioning.bodies.tokens import AddressToken
+from lochan.versioning.copy import SAME, CopyOptions, retold
+from lochan.versioning.idempotency import entry_first, once
+from lochan.versioning.names import check_key
+from lochan.versioning.open_repository import OpenRepository
+from lochan.versioning.state.collection import LINK
+
+EXPIRES_S = 24 * 3600.0
+_HASHED_BYTES_MAX = 64 << 20  # a larger file is read only to see whether it is as declared
+_MD5 = re.compile(r"[0-9a-f]{32}")
+
+
+class PhysicalAddress(NamedTuple):
+    token: str
+    address: str  # in the lake
+    url: str  # where the bytes are to be put
+    expires: int  # microseconds since 1970
+
+
+class LinkOptions(NamedTuple):
+    """What the client says that it has put there."""
+
+    size: int | None = None
+    checksum: str | None = None  # MD5, in hex
+
+
+NOTHING = LinkOptions()
+
+
+async def _address_first(repository: OpenRepository, before: CarriedOut) -> PhysicalAddress:
+    held = repository.folded().collection.held(before.result)
+    if held is None:
+        raise Gone("the address that this key was used for has been linked or has expired", hint="ask for a new one")
+    return await _issued(repository, before.result, held.branch, held.path, held.address, held.expires)
+
+
+@once(_address_first)
+async def physical_address(
+    repository: OpenRepository, branch: str, path: str, *, actor: Actor, expires_s: float = EXPIRES_S
+) -> PhysicalAddress:
+    """An address of which nobody else knows, for bytes that the client itself will put there."""
+    check_key(path)
+    refs, mint = await repository.refs()
+    refs.branch(branch)
+    now = repository.clock.wall()
+    id = repository.ids.ksuid(now)
+    address, expires = repository.bodies.address(path, mint), now + int(expires_s * 1e6)
+    await repository.token_key.get()  # while nothing is held open yet
+    await repository.submit(actor, Opened(id, LINK, address, branch, path, expires))
+    fp("link.opened")
+    return await _issued(repository, id, branch, path, address, expires)
+
+
+async def _issued(
+    repository: OpenRepository, id: str, branch: str, path: str, address: str, expires: int
+) -> PhysicalAddress:
+    token = AddressToken(id, repository.repository.id, branch, path, address, expires)
+    return PhysicalAddress(
+        tokens.issue(await repository.token_key.get(), token), address, _url(repository, address), expires
+    )
+
+
+@once(entry_first)
+async def link(
+    repository: OpenRepository,
+    branch: str,
+    path: str,
+    token: str,
+    *,
+    actor: Actor,
+    declared: LinkOptions = NOTHING,
+    told: CopyOptions = SAME,
+) -> Entry:
+    """What was put at the token's address becomes the object at the path. Raises Refused for a token that is not good
+    for this or was used already, NotFound while nothing is there, Invalid for bytes that are not as declared."""
+    key, now = await repository.token_key.get(), repository.clock.wall()
+    given = tokens.check(key, token, repository=repository.repository.id, branch=branch, path=path, now=now)
+    refs, _ = await repository.refs()
+    if refs.collection.held(given.id) is None:
+        raise Refused(f"the address token for {path!r} was used already, or given up", hint="ask for a new address")
+    try:
+        stat = await repository.store.head(given.address)
+    except NotFound as error:
+        where = _url(repository, given.address)
+        raise NotFound(f"there is nothing at {where}", hint="put the bytes there first") from error
+    entry = retold(await _entry(repository, path, stat, declared), told)
+    await repository.submit(actor, Staged(branch, puts=(entry,), closes=(given.id,)))
+    fp("link.landed")
+    repository.staged(branch)
+    return entry
+
+
+@once(entry_first)
+async def stage(
+    repository: OpenRepository, branch: str, path: str, url: str, *, actor: Actor, told: CopyOptions = SAME
+) -> Entry:
+    """The file at a URL outside the lake becomes the object at the path, without a copy. Raises NotFound, and Refused
+    for a file of this lake or another one."""
+    check_key(path)
+    if repository.outside is None:
+        raise Invalid("files outside the lake cannot be reached from here", hint="nobody told how to open them")
+    if f"{url.rstrip('/')}/".startswith(f"{repository.store.url}/"):
+        raise Refused(f"{url} is in this lake", hint="ask for an address, put the bytes there, and link its token")
+    refs, _ = await repository.refs()
+    refs.branch(branch)
+    entry = retold(await repository.outside.link(path, url), told)
+    await repository.submit(actor, Staged(branch, puts=(entry,)))
+    repository.staged(branch)
+    return entry
+
+
+async def _entry(repository: OpenRepository, path: str, stat: Stat, declared: LinkOptions) -> Entry:
+    if declared.size not in (None, stat.size):
+        raise Invalid(f"{path!r}: {stat.size} bytes were put there, not {declared.size}", hint="put them again")
+    etag, sha256 = plain_etag(stat.etag), b""
+    checksum = etag if _MD5.fullmatch(etag) else ""
+    if not checksum and (declared.checksum is not None or stat.size <= _HASHED_BYTES_MAX):
+        checksum, sha256 = await _hashed(repository, stat)
+        etag = checksum
+    if declared.checksum is not None and declared.checksum.lower() != checksum:
+        raise BadDigest(f"{path!r}: the MD5 of what was put there is {checksum}, not {declared.checksum}")
+    return Entry(
+        path=path,
+        blocks=(Block(stat.path, 0, stat.size, sha256),),
+        size=stat.size,
+        checksum=checksum,
+        etag=etag,
+        mtime=repository.clock.wall(),
+    )
+
+
+async def _hashed(repository: OpenRepository, stat: Stat) -> tuple[str, bytes]:
+    """A local disk has no ETag that tells anything of the bytes. Raises Transient unless all of them were read: hashes
+    of less would make the object damaged for ever."""
+    md5, sha256, size = hashlib.md5(usedforsecurity=False), hashlib.sha256(), 0
+    async for piece in repository.store.get_stream(stat.path):
+        md5.update(piece)
+        sha256.update(piece)
+        size += len(piece)
+    if size != stat.size:
+        raise Transient(f"{size} of the {stat.size} bytes at {stat.path} were read", hint="try again")
+    return md5.hexdigest(), sha256.digest()
+
+
+def _url(repository: OpenRepository, address: str) -> str:
+    root = repository.store.url
+    return f"{root}/{address.replace('%', '%25') if root.startswith('file://') else address}"

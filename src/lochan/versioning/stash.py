@@ -1,0 +1,98 @@
+"""Stashes: what is staged on a branch is put aside, and taken up again later, there or elsewhere (S9)."""
+
+from collections.abc import Sequence
+
+from lochan.errors import ConcurrentCommit, NotFound, PathsInTheWay
+from lochan.failpoints import fp
+from lochan.formats.events import Event
+from lochan.formats.record import Actor
+from lochan.formats.repository_events import Popped, StashDropped, Stashed
+from lochan.journal.request_key import CarriedOut
+from lochan.staging.layers import EMPTY
+from lochan.versioning.head_moves import changed_paths
+from lochan.versioning.idempotency import once, same
+from lochan.versioning.open_repository import OpenRepository
+from lochan.versioning.state.branch import dirty
+from lochan.versioning.state.refs import Refs
+from lochan.versioning.state.stashes import Stash
+
+_LISTED = 1_000
+_TRIES = 10
+
+
+@once(same)
+async def push(repository: OpenRepository, branch: str, message: str = "", *, actor: Actor) -> str:
+    """All that is staged when the event is appended; returns the stash's id. Raises NothingToDo."""
+    id: str = await repository.submit(actor, Stashed(branch, message))
+    fp("stash.pushed")
+    return id
+
+
+async def _popped_first(repository: OpenRepository, before: CarriedOut) -> Stash:
+    """Its id is all that is kept of a stash that was popped."""
+    return Stash(before.result, "", "", EMPTY, "", "", 0)
+
+
+@once(_popped_first)
+async def pop(repository: OpenRepository, branch: str, stash: str = "", *, actor: Actor) -> Stash:
+    """Onto a branch with nothing staged; by default the newest stash of that branch. Raises Dirty, and PathsInTheWay
+    where the branch has another version of a stashed path than the stash was made over."""
+    for _ in range(_TRIES):
+        refs, _ = await repository.refs()
+        found, one = refs.branch(branch), _named(refs, branch, stash)
+        if not found.layers.empty:
+            raise dirty(branch)
+        await _check_paths(repository, refs, found.head, one, branch)
+        fp("stash.checked")
+        try:
+            await repository.submit(actor, Popped(branch, one.id, found.head))
+        except ConcurrentCommit:
+            continue  # another head: to be looked at anew
+        fp("stash.popped")
+        repository.staged(branch)
+        return one
+    raise ConcurrentCommit(f"branch {branch!r} was moved {_TRIES} times meanwhile", hint="try again")
+
+
+@once(same)
+async def drop(repository: OpenRepository, branch: str, stash: str = "", *, actor: Actor) -> str:
+    """What it holds is gone for good."""
+    dropped = ""
+
+    def decide(refs: Refs) -> Sequence[Event]:
+        nonlocal dropped
+        dropped = _named(refs, branch, stash).id
+        return [StashDropped(dropped)]
+
+    await repository.submit_decided(actor, decide)
+    return dropped
+
+
+async def stashed(repository: OpenRepository, branch: str = "") -> list[Stash]:
+    refs, _ = await repository.refs()
+    return refs.stashes.all(branch)
+
+
+def _named(refs: Refs, branch: str, stash: str) -> Stash:
+    if stash:
+        return refs.stashes.get(stash)
+    kept = refs.stashes.all(branch)
+    if not kept:
+        raise NotFound(f"nothing was stashed on branch {branch!r}", hint="`lochan stash list REPO` shows all stashes")
+    return kept[0]
+
+
+async def _check_paths(repository: OpenRepository, refs: Refs, head: str, stash: Stash, branch: str) -> None:
+    """Refuses where the head has changed a stashed path since the push."""
+    if head == stash.head:
+        return
+    before, now = refs.commit(stash.head), refs.commit(head)
+    changed = await changed_paths(repository, await repository.tree(before), await repository.tree(now))
+    hit = await (await repository.view_of(before, stash.layers)).paths_staged(changed)
+    if len(hit):
+        raise PathsInTheWay(
+            f"{len(hit)} of the stashed paths were changed on branch {branch!r} since",
+            paths=hit.slice(0, _LISTED).to_pylist(),
+            count=len(hit),
+            hint="pop the stash on a branch made from where it was pushed, and merge that",
+        )

@@ -1,0 +1,210 @@
+"""The commits of a repository: an index sorted by id over their encoded bytes, and the few that came since.
+
+    rows      id 32 | start 8 | size 4    one for each commit, ascending by id        (big-endian)
+    commits   the commits one behind the other, packed, in the order in which they came
+
+Both are on somebody's disk, in checkpoints, and are used just as they lie there: to load a hundred thousand commits is
+to look at two spans of bytes, and one is decoded when somebody asks for it.
+"""
+
+import re
+import struct
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Mapping
+from typing import Self
+
+import msgspec
+
+from lochan.formats.commit import Commit
+
+
+class CommitColumns(msgspec.Struct, frozen=True):
+    """A map on disk, which tells it from the list of commits that checkpoints held at first."""
+
+    rows: memoryview
+    commits: memoryview
+
+    def __len__(self) -> int:
+        return len(self.rows) // _ROW_BYTES
+
+    def find(self, id: bytes) -> Commit | None:
+        at = self.seek(id)
+        if at == len(self) or self.id(at) != id:
+            return None
+        start, size = _SPAN.unpack_from(self.rows, at * _ROW_BYTES + _ID_BYTES)
+        return _unpacked(_decoder.decode(self.commits[start : start + size]))
+
+    def seek(self, id: bytes) -> int:
+        """The first row whose id is not less."""
+        return bisect_left(range(len(self)), id, key=self.id)
+
+    def with_prefix(self, prefix: str) -> list[str]:
+        low, high = (bytes.fromhex(prefix.ljust(2 * _ID_BYTES, digit)) for digit in "0f")
+        end = bisect_right(range(len(self)), high, key=self.id)
+        return [self.id(at).hex() for at in range(self.seek(low), end)]
+
+    def id(self, at: int) -> bytes:
+        return bytes(self.rows[at * _ROW_BYTES : at * _ROW_BYTES + _ID_BYTES])
+
+
+class Commits:
+    """Like `Table`, with forks; nothing is ever dropped."""
+
+    __slots__ = ("_columns", "_decoded", "_new", "_parent")
+
+    def __init__(self, parent: "Commits | None" = None) -> None:
+        self._parent = parent
+        self._columns = _EMPTY  # of a fork: always empty
+        self._new: dict[str, Commit] = {}
+        self._decoded: dict[str, Commit] = {}  # the last ones: a walk asks for most of them more than once
+
+    def get(self, id: str) -> Commit | None:
+        table: Commits | None = self
+        while table is not None:
+            found = table._new.get(id)
+            if found is not None:
+                return found
+            if table._parent is None:
+                return table._decoded.get(id) or table._decode(id)
+            table = table._parent
+        return None
+
+    def __contains__(self, id: str) -> bool:
+        return self.get(id) is not None
+
+    def __iter__(self) -> Iterator[str]:
+        """The ids, in no particular order."""
+        yield from self._new
+        if self._parent is not None:
+            yield from (id for id in self._parent if id not in self._new)
+            return
+        for at in range(len(self._columns)):
+            id = self._columns.id(at).hex()
+            if id not in self._new:
+                yield id
+
+    def with_prefix(self, prefix: str) -> list[str]:
+        """The ids that begin so, ascending."""
+        if not _PREFIX.fullmatch(prefix):
+            return []
+        below = self._columns.with_prefix(prefix) if self._parent is None else self._parent.with_prefix(prefix)
+        return sorted({*below, *(id for id in self._new if id.startswith(prefix))})
+
+    def put(self, id: str, commit: Commit) -> None:
+        """One that says the same as a commit that is here has its id, and takes its place."""
+        self._new[id] = commit
+
+    def fork(self) -> Self:
+        return type(self)(self)
+
+    def join(self) -> None:
+        assert self._parent is not None, "only a fork can be joined"
+        self._parent._new.update(self._new)
+        self._new = {}
+
+    def dump(self) -> CommitColumns:
+        """What is new is put into the columns, and stays there: no commit is encoded twice."""
+        columns = _with(self._columns if self._parent is None else self._parent.dump(), self._new)
+        if self._parent is None:
+            self._columns, self._new = columns, {}
+            self._decoded.clear()  # some may have been replaced
+        return columns
+
+    def load(self, dumped: "CommitColumns | list[Commit]") -> None:
+        self._decoded.clear()
+        if isinstance(dumped, CommitColumns):
+            self._columns = dumped
+        else:
+            self._new = {commit.id: commit for commit in dumped}
+
+    def _decode(self, id: str) -> Commit | None:
+        found = self._columns.find(bytes.fromhex(id)) if _ID.fullmatch(id) else None
+        if found is not None:
+            if len(self._decoded) == _DECODED_MAX:
+                self._decoded.clear()
+            self._decoded[id] = found
+        return found
+
+
+def _with(columns: CommitColumns, new: Mapping[str, Commit]) -> CommitColumns:
+    if not new:
+        return columns
+    import numpy as np  # for who writes checkpoints; a reader does without
+
+    dtype = np.dtype([("id", f"S{_ID_BYTES}"), ("start", ">u8"), ("size", ">u4")])
+    encoded = {id: _encoder.encode(_packed(commit)) for id, commit in new.items()}
+    sizes = np.fromiter((len(data) for data in encoded.values()), np.uint64, len(new))
+    added = np.empty(len(new), dtype)
+    added["id"] = [bytes.fromhex(id) for id in encoded]
+    added["start"] = len(columns.commits) + np.cumsum(sizes) - sizes
+    added["size"] = sizes
+    added = added[np.argsort(added["id"])]
+    rows = np.frombuffer(columns.rows, dtype)
+    rows = rows[~np.isin(rows["id"], added["id"])]
+    rows = np.insert(rows, np.searchsorted(rows["id"], added["id"]), added)
+    return CommitColumns(memoryview(rows.tobytes()), memoryview(b"".join((columns.commits, *encoded.values()))))
+
+
+class Packed(msgspec.Struct, frozen=True, array_like=True):
+    """A commit with its ids as bytes, and its file without the tree's id, which is in the name: a third less to read
+    and to hash. On somebody's disk; field by field as in Commit."""
+
+    parents: tuple[bytes, ...]
+    author: str
+    committer: str
+    message: str
+    date: int
+    metadata: dict[str, str]
+    tree: bytes
+    tree_file: str
+    generation: int
+
+
+def _packed(commit: Commit) -> Packed:
+    return Packed(
+        tuple(map(_as_bytes, commit.parents)),
+        commit.author,
+        commit.committer,
+        commit.message,
+        commit.date,
+        commit.metadata,
+        _as_bytes(commit.tree),
+        commit.tree_file.replace(commit.tree, _TREE) if commit.tree else commit.tree_file,
+        commit.generation,
+    )
+
+
+def _unpacked(packed: Packed) -> Commit:
+    tree = _as_text(packed.tree)
+    return Commit(
+        tuple(map(_as_text, packed.parents)),
+        packed.author,
+        packed.committer,
+        packed.message,
+        packed.date,
+        packed.metadata,
+        tree,
+        packed.tree_file.replace(_TREE, tree),
+        packed.generation,
+    )
+
+
+def _as_bytes(id: str) -> bytes:
+    """Any other text, if it ever comes to that, stands behind 32 zeros."""
+    return bytes.fromhex(id) if _ID.fullmatch(id) else bytes(_ID_BYTES) + id.encode()
+
+
+def _as_text(id: bytes) -> str:
+    return id.hex() if len(id) == _ID_BYTES and any(id) else id[_ID_BYTES:].decode()
+
+
+_DECODED_MAX = 10_000
+_TREE = "\0"  # in the name of a file: the tree's id; no name holds one
+_ID_BYTES = 32
+_SPAN = struct.Struct(">QI")
+_ROW_BYTES = _ID_BYTES + _SPAN.size
+_ID = re.compile(r"[0-9a-f]{64}")
+_PREFIX = re.compile(r"[0-9a-f]{0,64}")
+_EMPTY = CommitColumns(memoryview(b""), memoryview(b""))
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(Packed)

@@ -1,0 +1,271 @@
+"""What events do to heads: the first commit, commits and moves, turns, branches, tags, stashes, protection.
+
+Every rule of the form "valid only while …" is a test here, made by the writer before the append and again by whoever
+folds the record. What needs the store to be read (does this head move touch a staged path?) is the writer's alone.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from lochan.errors import AlreadyExists, ConcurrentCommit, Conflict, Invalid, NotFound, NothingToDo
+from lochan.formats.events import Event
+from lochan.formats.repository_events import (
+    BranchCreated,
+    BranchDeleted,
+    BranchRenamed,
+    BranchRestored,
+    Committed,
+    Moved,
+    Popped,
+    ProtectionSet,
+    ReadOnlySet,
+    RepositoryOpened,
+    Sealed,
+    StashDropped,
+    Stashed,
+    TagCreated,
+    TagDeleted,
+    Turned,
+    TurnOver,
+)
+from lochan.journal.state import EventPosition
+from lochan.staging.layers import Layers
+from lochan.versioning.repositories import POOL
+from lochan.versioning.state.branch import BranchState, Turn, dirty, moved_underneath
+from lochan.versioning.state.guard import COMMIT, REWRITE, STAGE
+from lochan.versioning.state.refs_state import Busy, RefsState
+from lochan.versioning.state.stashes import Stash, stash_id
+
+SEALS_MAX = 8  # a ninth commit of one branch waits: to evict the oldest would let them evict each other for ever
+CLEAN = ("merge", "revert", "cherry-pick", "rebase")  # refused on a branch with anything staged (S5)
+_COMMITS = ("import", "ingest", "workspace", "load", "delete")  # a compaction changes no row
+_STASH = "stash"  # of what a record can make twice
+_BLOCKED = {"reset": REWRITE, "rebase": REWRITE} | dict.fromkeys(_COMMITS, COMMIT)
+
+
+def _opened(refs: RefsState, event: RepositoryOpened, at: EventPosition) -> str:
+    if any(True for _ in refs.branch_table.items()):
+        raise AlreadyExists("this repository was opened before")
+    id = event.commit.id
+    refs.kind_table.put("", event.kind)
+    refs.commit_table.put(id, event.commit)
+    refs.point(BranchState(event.default_branch, at.number, id), at)
+    return id
+
+
+# --- head moves -------------------------------------------------------------------------------------------------------
+def _sealed(refs: RefsState, event: Sealed, at: EventPosition) -> int:
+    branch = refs.branch(event.branch)
+    refs.guard.check(branch.name, COMMIT)
+    if at.number in branch.layers.seals:
+        return at.number  # two commits began in one record: they share the seal, and one of them will land
+    if len(branch.layers.seals) >= SEALS_MAX and not branch.is_front(event.turn):
+        raise Busy(f"{SEALS_MAX} commits of branch {branch.name!r} are under way", hint="try again in a moment")
+    refs.stage(event.branch, lambda layers: layers.seal(at.number))
+    return at.number
+
+
+def _committed(refs: RefsState, event: Committed, at: EventPosition) -> str:
+    branch = refs.branch(event.branch)
+    refs.guard.check(branch.name, COMMIT)
+    sealed = event.seal in branch.layers.seals
+    follows = event.commit.parents[:1] == (branch.head,)
+    if not sealed and (refs.rules.committed_needs_its_seal() or not follows):
+        raise moved_underneath(branch.name)
+    if not follows:
+        raise Invalid("the commit's first parent is not the head")
+    refs.check_turn(branch, event.turn)
+    refs.collection.check_derived(refs.rules, event.read_at, event.checked)
+    refs.collection.check_runs(refs.rules, event.leftovers)
+    if event.then is not None and event.then.parents[:1] != (event.commit.id,):
+        raise Invalid("what comes then does not follow the commit")
+    last = event.then or event.commit
+    refs.add_commits((event.commit, event.then) if event.then else (event.commit,))
+    layers = _without(refs, branch.layers, event) if sealed else branch.layers
+    refs.move(branch.without_turn(event.turn), last.id, layers, at)
+    return last.id
+
+
+def _without(refs: RefsState, layers: Layers, event: Committed) -> Layers:
+    """S4."""
+    if refs.rules.leftovers_lie_below_later_writes():
+        return layers.drop_below(event.seal, event.leftovers)
+    return layers.drop_below(event.seal).append(*event.leftovers)
+
+
+def _moved(refs: RefsState, event: Moved, at: EventPosition) -> str:
+    branch = refs.branch(event.branch)
+    elsewhere = branch.incarnation != event.incarnation or branch.head != event.source
+    if elsewhere and refs.rules.moves_need_their_head():
+        raise moved_underneath(branch.name)
+    needs_clean = event.why in CLEAN and not event.discard and refs.rules.merges_need_a_clean_branch()
+    if needs_clean and not branch.layers.empty:
+        raise dirty(branch.name)
+    if event.commits and event.commits[-1].id != event.target:
+        raise Invalid("the last of the new commits is not where the branch is to go")
+    if event.target != event.source:
+        refs.check_turn(branch, event.turn)
+        refs.guard.check(branch.name, _BLOCKED.get(event.why, ""))
+    if event.commits:
+        refs.collection.check_derived(refs.rules, event.read_at, event.checked)
+    refs.collection.check_closes(event.closes)
+    if event.mint and not event.closes:
+        refs.collection.check_first(refs.rules, (event.mint,))
+    _check_workspace(refs, event, branch)
+    refs.add_commits(event.commits)
+    if refs.kind == POOL and event.why in CLEAN:
+        for commit in event.commits:
+            if len(commit.parents) == 1:
+                refs.brought_table.put(commit.id, True)
+    refs.commit(event.target)
+    if event.workspace and refs.rules.workspace_commits_close_it():
+        refs.workspaces.close(event.workspace, event.target)
+    refs.collection.close(event.closes)
+    layers = branch.layers.cleared() if event.discard else branch.layers
+    refs.move(branch.without_turn(event.turn), event.target, layers, at)
+    return event.target
+
+
+def _check_workspace(refs: RefsState, event: Moved, branch: BranchState) -> None:
+    """S8."""
+    if not event.workspace:
+        return
+    workspace = refs.workspaces.get(event.workspace)
+    if workspace.branch != branch.name:
+        raise Invalid(f"workspace {workspace.id!r} is one of branch {workspace.branch!r}")
+    if workspace.last != event.upto and refs.rules.workspace_commits_need_its_last_event():
+        raise ConcurrentCommit(
+            f"workspace {workspace.id!r} was written to while it was committed", hint="commit it again"
+        )
+    if refs.collection.removals(workspace.id):
+        raise ConcurrentCommit(f"files of workspace {workspace.id!r} are being removed", hint="commit it again")
+    if workspace.incarnation != branch.incarnation and refs.rules.workspace_commits_need_the_incarnation():
+        raise ConcurrentCommit(
+            f"branch {branch.name!r} was deleted and made again since workspace {workspace.id!r} was opened",
+            hint="open a new workspace",
+        )
+
+
+def _turned(refs: RefsState, event: Turned, at: EventPosition) -> int:
+    """Returns how many are in front."""
+    branch = refs.branch(event.branch)
+    entry = Turn(event.request, event.patience, event.writer, at.number, at.user)
+    place = next((at for at, turn in enumerate(branch.turns) if turn.request == event.request), len(branch.turns))
+    turns = (*branch.turns[:place], entry, *branch.turns[place + 1 :])
+    refs.branch_table.put(branch.name, msgspec.structs.replace(branch, turns=turns))
+    return place
+
+
+def _turn_over(refs: RefsState, event: TurnOver, at: EventPosition) -> None:
+    branch = refs.branch(event.branch)
+    left = branch.without_writer(event.writer) if event.writer else branch.without_turn(event.request)
+    if event.upto and any(turn.renewed > event.upto for turn in branch.turns if turn not in left.turns):
+        raise Conflict(f"those who wait to move branch {branch.name!r} have shown themselves", hint="wait for them")
+    refs.branch_table.put(branch.name, left)
+
+
+# --- branches and tags ------------------------------------------------------------------------------------------------
+def _branch_created(refs: RefsState, event: BranchCreated, at: EventPosition) -> str:
+    refs.check_free(event.name)
+    refs.commit(event.commit)
+    refs.point(BranchState(event.name, refs.next_incarnation(event.name, at), event.commit), at)
+    return event.commit
+
+
+def _branch_deleted(refs: RefsState, event: BranchDeleted, at: EventPosition) -> None:
+    branch = refs.branch_of(event.name, event.incarnation)
+    refs.guard.check(branch.name, REWRITE)
+    refs.branch_table.drop(branch.name)
+    refs.reflog.moved(branch.name, at.time, "")
+    refs.deleted_table.put((branch.name, branch.incarnation), branch)
+
+
+def _branch_restored(refs: RefsState, event: BranchRestored, at: EventPosition) -> str:
+    branch = refs.deleted_table.get((event.name, event.incarnation))
+    if branch is None:
+        raise NotFound(f"no deleted branch {event.name!r} is kept").named(event.name, refs.deleted_names)
+    refs.check_free(event.name)
+    refs.deleted_table.drop((event.name, event.incarnation))
+    again = msgspec.structs.replace(branch, incarnation=refs.next_incarnation(event.name, at), turns=())
+    refs.move(again, branch.head, branch.layers, at)
+    return branch.head
+
+
+def _branch_renamed(refs: RefsState, event: BranchRenamed, at: EventPosition) -> str:
+    branch = refs.branch_of(event.name, event.incarnation)
+    refs.guard.check(branch.name, REWRITE)
+    refs.check_free(event.to)
+    refs.branch_table.drop(branch.name)
+    refs.reflog.moved(branch.name, at.time, "")
+    incarnation = refs.next_incarnation(event.to, at)
+    again = msgspec.structs.replace(branch, name=event.to, incarnation=incarnation, turns=())
+    refs.move(again, branch.head, branch.layers, at)
+    return branch.head
+
+
+def _tag_created(refs: RefsState, event: TagCreated, at: EventPosition) -> str:
+    refs.check_free(event.name)
+    refs.commit(event.commit)
+    refs.tag_table.put(event.name, event.commit)
+    return event.commit
+
+
+def _tag_deleted(refs: RefsState, event: TagDeleted, at: EventPosition) -> None:
+    if event.name not in refs.tag_table:
+        hint = "`lochan tag list REPO` shows those there are"
+        raise NotFound(f"no tag {event.name!r}", hint=hint).named(event.name, refs.tag_names)
+    refs.tag_table.drop(event.name)
+
+
+# --- stashes (S9) -----------------------------------------------------------------------------------------------------
+def _stashed(refs: RefsState, event: Stashed, at: EventPosition) -> str:
+    branch = refs.branch(event.branch)
+    if branch.layers.empty:
+        raise NothingToDo(f"nothing is staged on branch {branch.name!r}", hint="there is nothing to put aside")
+    before = refs.record_names.count(_STASH, at.number)
+    id = stash_id(at.number, before) if at.version > 1 else refs.stashes.old_id(at.number)
+    kept = branch.layers.unsealed()
+    refs.stashes.push(Stash(id, branch.name, branch.head, kept, event.message, at.user, at.time))
+    layers = branch.layers.cleared() if refs.rules.stashes_take_the_staging_along() else branch.layers
+    refs.move(branch, branch.head, layers, at)
+    return id
+
+
+def _popped(refs: RefsState, event: Popped, at: EventPosition) -> str:
+    branch, stash = refs.branch(event.branch), refs.stashes.get(event.stash)
+    refs.guard.check(branch.name, STAGE)
+    if branch.head != event.head and refs.rules.pops_need_their_head():
+        raise moved_underneath(branch.name)
+    if not branch.layers.empty and refs.rules.pops_need_a_clean_branch():
+        raise dirty(branch.name)
+    refs.stashes.drop(stash.id)
+    refs.move(branch, branch.head, branch.layers.restored(stash.layers), at)
+    return stash.id
+
+
+def _stash_dropped(refs: RefsState, event: StashDropped, at: EventPosition) -> str:
+    refs.stashes.drop(refs.stashes.get(event.stash).id)
+    return event.stash
+
+
+HEAD_HANDLERS: dict[type[Event], Callable[[RefsState, Any, EventPosition], Any]] = {
+    RepositoryOpened: _opened,
+    Sealed: _sealed,
+    Committed: _committed,
+    Moved: _moved,
+    Turned: _turned,
+    TurnOver: _turn_over,
+    BranchCreated: _branch_created,
+    BranchDeleted: _branch_deleted,
+    BranchRestored: _branch_restored,
+    BranchRenamed: _branch_renamed,
+    TagCreated: _tag_created,
+    TagDeleted: _tag_deleted,
+    Stashed: _stashed,
+    Popped: _popped,
+    StashDropped: _stash_dropped,
+    ProtectionSet: lambda refs, event, at: refs.guard.set_rules(event),
+    ReadOnlySet: lambda refs, event, at: refs.guard.set_read_only(event),
+}

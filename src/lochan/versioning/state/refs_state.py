@@ -1,0 +1,186 @@
+"""The state of a repository's refs: branches with their staging, tags, the commits they name, and what else its journal
+folds to. What the state is, how it is read, and the few steps that several events share."""
+
+from collections.abc import Callable, Iterable
+from typing import ClassVar, Self
+
+import msgspec
+
+from lochan.errors import AlreadyExists, ConcurrentCommit, Conflict, Gone, Invalid, NotFound
+from lochan.formats.commit import Commit
+from lochan.journal.state import EventPosition
+from lochan.journal.table import FoldTable
+from lochan.staging.layers import Layers
+from lochan.versioning.repositories import FILES
+from lochan.versioning.state.branch import AGAIN, BranchState, RecordNames, moved_underneath, record_of
+from lochan.versioning.state.collection import Collection
+from lochan.versioning.state.commits import Commits
+from lochan.versioning.state.guard import Guard
+from lochan.versioning.state.reflog import RefLog
+from lochan.versioning.state.rules import RULES, RefsRules
+from lochan.versioning.state.stashes import Stashes
+from lochan.versioning.state.uploads import Uploads
+from lochan.versioning.state.workspaces import Workspaces
+
+_BRANCH = "branch "  # of what a record can make twice
+
+
+class NotYourTurn(ConcurrentCommit):
+    """Others wait to move this branch, and were there before."""
+
+
+class Busy(Conflict):
+    """As many commits of this branch are under way as there may be."""
+
+
+class RefsState:
+    rules: ClassVar[RefsRules] = RULES
+
+    def __init__(self) -> None:
+        self.commit_table = Commits()
+        self.branch_table: FoldTable[str, BranchState] = FoldTable()
+        self.tag_table: FoldTable[str, str] = FoldTable()
+        self.deleted_table: FoldTable[tuple[str, int], BranchState] = FoldTable()
+        self.reflog = RefLog()
+        self.guard = Guard()
+        self.collection = Collection()
+        self.stashes = Stashes()
+        self.workspaces = Workspaces()
+        self.uploads = Uploads()
+        self.record_names = RecordNames()
+        self.kind_table: FoldTable[str, str] = FoldTable()  # of the repository, under no name
+        self.brought_table: FoldTable[str, bool] = (
+            FoldTable()
+        )  # of a pool: commits that may hold what other histories hold
+
+    # --- reading -----------------------------------------------------------------------------------------------------
+    def commit(self, id: str) -> Commit:
+        """Raises NotFound, and Gone for one that has expired."""
+        found = self.recorded(id)
+        if self.collection.has_expired(id):
+            raise Gone(f"commit {id[:12]} has expired", hint="its objects are no longer kept")
+        return found
+
+    def recorded(self, id: str) -> Commit:
+        """What is known of it, expired or not: for who walks through history. Raises NotFound."""
+        found = self.commit_table.get(id)
+        if found is None:
+            raise NotFound(f"no commit {id}")
+        return found
+
+    def branch(self, name: str) -> BranchState:
+        found = self.branch_table.get(name)
+        if found is None:
+            hint = "`lochan branch list REPO` shows those there are"
+            raise NotFound(f"no branch {name!r}", hint=hint).named(name, self.branch_names)
+        return found
+
+    def find_branch(self, name: str) -> BranchState | None:
+        return self.branch_table.get(name)
+
+    def find_tag(self, name: str) -> str | None:
+        return self.tag_table.get(name)
+
+    def branches(self) -> list[BranchState]:
+        return sorted((branch for _, branch in self.branch_table.items()), key=lambda b: b.name.encode())
+
+    def tags(self) -> list[tuple[str, str]]:
+        return sorted(self.tag_table.items())
+
+    def names(self) -> list[str]:
+        """Of all branches and tags."""
+        return [*self.branch_names(), *self.tag_names()]
+
+    def branch_names(self) -> list[str]:
+        return [name for name, _ in self.branch_table.items()]
+
+    def tag_names(self) -> list[str]:
+        return [name for name, _ in self.tag_table.items()]
+
+    def deleted_names(self) -> list[str]:
+        """Of branches that can be restored."""
+        return [name for (name, _), _ in self.deleted_table.items()]
+
+    def deleted(self, name: str) -> list[BranchState]:
+        """Deleted branches of that name that can be restored, the last one first."""
+        found = (branch for (of, _), branch in self.deleted_table.items() if of == name)
+        return sorted(found, key=lambda b: (record_of(b.incarnation), b.incarnation), reverse=True)
+
+    @property
+    def kind(self) -> str:
+        return self.kind_table.get("") or FILES
+
+    def has_brought(self, id: str) -> bool:
+        """Of a pool's commit: whether it was made from commits that are not its parents, and so may hold their objects.
+        All others hold what their parents hold, and new objects."""
+        return id in self.brought_table
+
+    def commits_with(self, prefix: str) -> list[str]:
+        return self.commit_table.with_prefix(prefix)
+
+    # --- steps that several events share -----------------------------------------------------------------------------
+    def stage(self, name: str, change: Callable[[Layers], Layers]) -> None:
+        branch = self.branch(name)
+        self.branch_table.put(name, msgspec.structs.replace(branch, layers=change(branch.layers)))
+
+    def move(self, branch: BranchState, head: str, layers: Layers, at: EventPosition) -> None:
+        """S1: any head move, reset, restore, stash push or pop removes the branch's seals."""
+        layers = layers.unsealed() if self.rules.head_moves_remove_seals() else layers
+        self.point(msgspec.structs.replace(branch, head=head, layers=layers), at)
+
+    def point(self, branch: BranchState, at: EventPosition) -> None:
+        before = self.branch_table.get(branch.name)
+        self.branch_table.put(branch.name, branch)
+        if before is None or before.head != branch.head:
+            self.reflog.moved(branch.name, at.time, branch.head)
+
+    def branch_of(self, name: str, incarnation: int) -> BranchState:
+        branch = self.branch(name)
+        if branch.incarnation != incarnation:
+            raise moved_underneath(branch.name)
+        return branch
+
+    def next_incarnation(self, name: str, at: EventPosition) -> int:
+        before = self.record_names.count(f"{_BRANCH}{name}", at.number)
+        return at.number + AGAIN * before if at.version > 1 else at.number
+
+    def check_turn(self, branch: BranchState, request: str) -> None:
+        if branch.turns and not branch.is_front(request) and self.rules.turns_are_kept():
+            raise NotYourTurn(f"others wait to move branch {branch.name!r}", hint="try again in a moment")
+
+    def add_commits(self, commits: Iterable[Commit]) -> None:
+        """New commits, each with its parents here before it. Raises before anything is changed."""
+        new: dict[str, Commit] = {}
+        for commit in commits:
+            known = [new.get(parent) or self.commit(parent) for parent in commit.parents]
+            if commit.generation != 1 + max((parent.generation for parent in known), default=-1):
+                raise Invalid("the commit's generation does not follow from its parents'")
+            new[commit.id] = commit
+        for id, commit in new.items():
+            self.commit_table.put(id, commit)
+
+    def check_free(self, name: str) -> None:
+        if name in self.branch_table:
+            raise AlreadyExists(f"there is a branch {name!r} already")
+        if name in self.tag_table:
+            raise AlreadyExists(f"there is a tag {name!r} already")
+
+    # --- forks -------------------------------------------------------------------------------------------------------
+    def fork(self) -> Self:
+        fork = type(self)()
+        fork.commit_table, fork.branch_table = self.commit_table.fork(), self.branch_table.fork()
+        fork.tag_table, fork.deleted_table = self.tag_table.fork(), self.deleted_table.fork()
+        fork.reflog = self.reflog.fork()
+        fork.guard, fork.collection = self.guard.fork(), self.collection.fork()
+        fork.stashes, fork.workspaces = self.stashes.fork(), self.workspaces.fork()
+        fork.uploads, fork.record_names = self.uploads.fork(), self.record_names.fork()
+        fork.kind_table, fork.brought_table = self.kind_table.fork(), self.brought_table.fork()
+        return fork
+
+    def join(self) -> None:
+        for table in (self.branch_table, self.tag_table, self.deleted_table, self.kind_table, self.brought_table):
+            table.join()
+        self.commit_table.join()
+        self.reflog.join()
+        for piece in (self.guard, self.collection, self.stashes, self.workspaces, self.uploads, self.record_names):
+            piece.join()

@@ -1,0 +1,88 @@
+"""What the fold of a repository and its writers insist on, one method a rule, so that a test can take one away and see
+what it was for. The letters are those of docs/design.
+"""
+
+
+class RefsRules:
+    def committed_needs_its_seal(self) -> bool:
+        """S1. That the head is still the parent is not enough: the branch may have been reset, or made again."""
+        return True
+
+    def head_moves_remove_seals(self) -> bool:
+        """S1. And so do resets, restores, deletions, stash pushes and pops."""
+        return True
+
+    def turns_are_kept(self) -> bool:
+        """S1. Nothing is lost without it; a commit may starve."""
+        return True
+
+    def compaction_needs_its_inputs(self) -> bool:
+        """S2. All of them, side by side, in that incarnation of the branch."""
+        return True
+
+    def compaction_stays_within_seals(self) -> bool:
+        """S2."""
+        return True
+
+    def dropped_tombstones_need_the_head(self) -> bool:
+        """S3. What was not in the old head may be in the new one."""
+        return True
+
+    def leftovers_lie_below_later_writes(self) -> bool:
+        """S4."""
+        return True
+
+    def moves_spare_staged_paths(self) -> bool:
+        """S5. A staged entry or tombstone would hide what the move brought."""
+        return True
+
+    def merges_need_a_clean_branch(self) -> bool:
+        """S5."""
+        return True
+
+    def pools_have_no_staging(self) -> bool:
+        """S5. A pool's objects come by head moves alone; what is staged would hide them."""
+        return True
+
+    def moves_need_their_head(self) -> bool:
+        """S6. And the incarnation."""
+        return True
+
+    def workspace_commits_need_its_last_event(self) -> bool:
+        """S8. A write that came after the commit looked would be lost."""
+        return True
+
+    def workspace_commits_close_it(self) -> bool:
+        """S8."""
+        return True
+
+    def workspace_commits_need_the_incarnation(self) -> bool:
+        """S8. A branch made again under the name is another."""
+        return True
+
+    def workspaces_merge_against_their_fork(self) -> bool:
+        """S8. Against the head, a path that somebody changed since would be overwritten."""
+        return True
+
+    def pops_need_a_clean_branch(self) -> bool:
+        """S9."""
+        return True
+
+    def pops_need_their_head(self) -> bool:
+        """S9. Whether the head changed a stashed path was tested on one head."""
+        return True
+
+    def stashes_take_the_staging_along(self) -> bool:
+        """S9. A change is stashed or staged, never both."""
+        return True
+
+    def first_references_are_young(self) -> bool:
+        """G3."""
+        return True
+
+    def derived_events_are_fresh(self) -> bool:
+        """G4."""
+        return True
+
+
+RULES = RefsRules()

@@ -1,0 +1,273 @@
+"""A workspace becomes one commit of its branch, and is closed by the same event (S8).
+
+    list the folder, read each file once ──▶ fork tree with the changes ──▶ three ways with the branch's head ──▶ moved
+
+The base of the three is the commit that the workspace was opened on, never the head: what somebody changed since is not
+overwritten, but a conflict. On a head that has moved it is computed anew, and where the workspace or its folder changed
+meanwhile, the folder is listed anew.
+"""
+
+import hashlib
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import suppress
+from shlex import quote
+
+import msgspec
+import pyarrow as pa
+
+from lochan.errors import ConcurrentCommit, LochanError, NothingToDo, Refused
+from lochan.failpoints import fp
+from lochan.formats.collection_events import Abandoned
+from lochan.formats.commit import Commit
+from lochan.formats.entry_table import table_of
+from lochan.formats.events import Event
+from lochan.formats.record import Actor
+from lochan.formats.repository_events import Moved
+from lochan.formats.workspace_events import WorkspaceSealed, WorkspaceStaged
+from lochan.journal.request_key import KeyedActor, without_key
+from lochan.staging.merge import merged as newest
+from lochan.store.protocol import Stat
+from lochan.tree import merge as trees_merge
+from lochan.tree.merge import MergeResult
+from lochan.tree.tree import Tree
+from lochan.versioning.bodies.outside_files import check_names
+from lochan.versioning.bulk import puts
+from lochan.versioning.commit import CommitRequest
+from lochan.versioning.head_moves import changed_paths
+from lochan.versioning.land import FinalConflict, PathTest, PreparedMove, land
+from lochan.versioning.open_repository import OpenRepository
+from lochan.versioning.state.branch import BranchState
+from lochan.versioning.state.refs import Refs
+from lochan.versioning.state.workspaces import WorkspaceState
+from lochan.versioning.workspaces.folder import FileVanished, WorkspaceFiles
+from lochan.versioning.workspaces.registry import find
+from lochan.versioning.workspaces.selection import fits
+
+_LISTINGS_MAX = 10  # a folder that has changed so often is still being written to
+
+
+class BothChanged(FinalConflict):
+    """The branch has changed paths since the workspace was opened that the workspace changed too, and not alike."""
+
+    def __init__(
+        self, workspace: WorkspaceState, merged: MergeResult, every: Callable[[], AsyncIterator[pa.Table]]
+    ) -> None:
+        paths = merged.first["path"].to_pylist()
+        shown = ", ".join(map(repr, paths[:3])) + (" …" if merged.conflicts > 3 else "")
+        super().__init__(
+            f"{merged.conflicts} of the paths that workspace {workspace.id!r} changes were changed on branch "
+            f"{workspace.branch!r} since: {shown}",
+            hint=f"nothing was moved; `lochan workspace revert REPO {quote(workspace.id)} PATH` takes one out, and "
+            f"`lochan workspace drop REPO {quote(workspace.id)}` drops the workspace",
+        )
+        self.paths = tuple(paths)  # the first of them
+        self.count = merged.conflicts
+        self.merged = merged
+        self.every = every  # of them, as tables, while the repository is open
+
+
+async def commit(
+    repository: OpenRepository,
+    workspace: str,
+    wish: CommitRequest,
+    *,
+    actor: Actor,
+    everything: bool = False,
+    key: str = "",
+) -> tuple[str, Commit]:
+    """What fits the patterns that were added, or everything. Raises BothChanged, PathsInTheWay for changes that are
+    staged on the branch, NothingToDo, and Refused for a workspace that is closed; but whoever asks again with the same
+    idempotency key gets the first one's commit."""
+    fingerprint = _fingerprint(workspace, wish, everything)
+    if isinstance(actor, KeyedActor) and not key:
+        key, fingerprint = actor.key, actor.fingerprint
+    actor = without_key(actor)
+    made = _Commit(repository, workspace, wish, everything, actor)
+    try:
+        branch = (await find(repository, workspace)).branch
+        id: str = await land(repository, branch, made.prepare, actor=actor, key=key, fingerprint=fingerprint)
+    except Refused as refused:
+        if not key:
+            raise
+        id = await _asked_before(repository, refused, actor, key, fingerprint)
+    fp("workspace.landed")
+    await _lock(repository, workspace, id)
+    return id, repository.folded().commit(id)
+
+
+async def _asked_before(
+    repository: OpenRepository, refused: Refused, actor: Actor, key: str, fingerprint: bytes
+) -> str:
+    """A key is looked up before anything is decided: what was done under it is answered, and all else refused."""
+
+    def decide(refs: Refs) -> Sequence[Event]:
+        raise refused
+
+    id: str = await repository.submit_decided(actor, decide, key=key, fingerprint=fingerprint)
+    return id
+
+
+async def _lock(repository: OpenRepository, workspace: str, commit: str) -> None:
+    """For those who write to the folder by themselves, and care to look. The journal has closed it already."""
+    with suppress(LochanError):
+        await repository.store.put_if_absent(repository.folder(workspace).lock, f"{commit}\n".encode())
+    fp("workspace.locked")
+
+
+def _fingerprint(workspace: str, wish: CommitRequest, everything: bool) -> bytes:
+    asked = ("workspace-commit", workspace, wish.message, sorted(wish.metadata.items()), wish.author, everything)
+    return hashlib.sha256(msgspec.msgpack.encode(asked)).digest()
+
+
+class _Commit:
+    def __init__(
+        self, repository: OpenRepository, workspace: str, wish: CommitRequest, everything: bool, actor: Actor
+    ) -> None:
+        self._repository = repository
+        self._id = workspace
+        self._wish = wish
+        self._everything = everything
+        self._actor = actor
+        self._folder = repository.folder(workspace)
+        self._files = WorkspaceFiles(repository, self._folder)
+
+    async def prepare(self, turn: str) -> PreparedMove:
+        """The event is of a folder that was the same before the files were read and after the trees were written."""
+        for _ in range(_LISTINGS_MAX):
+            refs, mint = await self._refs()
+            workspace = refs.workspaces.get(self._id)
+            branch, fork = _branch(refs, workspace), refs.commit(workspace.fork)
+            head, against_fork = refs.commit(branch.head), refs.rules.workspaces_merge_against_their_fork()
+            files = await self._listing(workspace)
+            fp("workspace.listed")
+            try:
+                theirs = await self._theirs(workspace, fork, files, mint)
+            except FileVanished:
+                continue
+            ours, base = await self._repository.tree(head), await self._repository.tree(fork)
+            tree = await self._merged(workspace, base if against_fork else ours, ours, theirs, mint)
+            test = PathTest(branch.name, await changed_paths(self._repository, ours, tree))
+            await test.look(await self._repository.view_of(head, branch.layers), branch.layers)
+            fp("workspace.computed")
+            upto = await self._seal(workspace)
+            fp("workspace.sealed")
+            if await self._listing(workspace) == files:
+                made = self._record(tree, branch.head, head)
+                return PreparedMove(_event(workspace, branch, made, mint, turn, upto), test)
+        raise FinalConflict(
+            f"the folder of workspace {self._id!r} is still being written to",
+            hint="commit it when all its writers have ended",
+        )
+
+    async def _refs(self) -> tuple[Refs, int]:
+        """As of now. Older versions deleted files of a workspace, and kept it from being committed meanwhile; what they
+        left behind when they were killed is given up here."""
+        refs, number = await self._repository.refs()
+        if refs.collection.removals(self._id):
+            await self._repository.submit_decided(self._actor, self._given_up)
+            refs, number = await self._repository.refs()
+        return refs, number
+
+    def _given_up(self, refs: Refs) -> Sequence[Event]:
+        """The workspace's last event is another then: what was computed before is computed anew."""
+        removals = tuple(id for id, _ in refs.collection.removals(self._id))
+        return [WorkspaceStaged(self._id), *([Abandoned(removals)] if removals else [])]
+
+    async def _seal(self, workspace: WorkspaceState) -> int:
+        """What is put through us from now on asks for another look; what was put before, the last look will see."""
+
+        def decide(refs: Refs) -> Sequence[Event]:
+            if refs.workspaces.get(workspace.id).last != workspace.last:
+                raise ConcurrentCommit(f"workspace {workspace.id!r} was written to while it was committed")
+            return [WorkspaceSealed(workspace.id)]
+
+        number: int = await self._repository.submit_decided(self._actor, decide)
+        return number
+
+    async def _listing(self, workspace: WorkspaceState) -> list[Stat]:
+        """Of the files that are to be committed."""
+        if self._folder.is_local:  # a listing passes over them, and so a commit would lose them
+            await self._repository.trees.threads.run(check_names, self._folder.place().strip("/"))
+        folder = self._repository.shown_folder(workspace)
+        found = [stat async for stats in folder.stats() for stat in stats]
+        if self._everything or not found:
+            return found
+        paths = pa.array([stat.path[len(self._folder.root) :] for stat in found], pa.string())
+        return [stat for stat, fit in zip(found, fits(paths, workspace.added).to_pylist(), strict=True) if fit]
+
+    async def _theirs(self, workspace: WorkspaceState, fork: Commit, files: Sequence[Stat], mint: int) -> Tree:
+        """The fork with all changes. A file that is not hidden wins over what is staged."""
+        staged = await (await self._repository.view_of(fork, workspace.layers)).changes()
+        if not self._everything:
+            staged = staged.filter(fits(staged["path"], workspace.added))
+        if not files and not len(staged):
+            raise self._nothing(workspace)
+        changes = newest([puts(table_of(await self._files.entries(files))), staged])
+        base = await self._repository.tree(fork)
+        tree = await self._repository.trees.apply(base, changes, mint)
+        if tree.ref.id == base.ref.id:
+            raise NothingToDo(f"what is in workspace {workspace.id!r} changes nothing", hint="it can be dropped")
+        return tree
+
+    def _nothing(self, workspace: WorkspaceState) -> NothingToDo:
+        if self._everything:
+            return NothingToDo(f"nothing was written to workspace {workspace.id!r}", hint="there is nothing to commit")
+        what = "nothing fits what was added" if workspace.added else "nothing was added"
+        return NothingToDo(
+            f"{what} to workspace {workspace.id!r}",
+            hint=f"`lochan workspace add REPO {quote(workspace.id)} PATH` adds a path, --all commits all of it",
+        )
+
+    async def _merged(self, workspace: WorkspaceState, base: Tree, ours: Tree, theirs: Tree, mint: int) -> Tree:
+        merged = await trees_merge.merge(self._repository.trees, base, ours, theirs, mint=mint)
+        if merged.tree is None:
+            trees, sides = self._repository.trees, (base, ours, theirs)
+            raise BothChanged(workspace, merged, lambda: trees_merge.conflicts(trees, *sides))
+        if merged.tree.ref.id == ours.ref.id:
+            raise NothingToDo(
+                f"all that workspace {workspace.id!r} changes is on branch {workspace.branch!r} already",
+                hint="it can be dropped",
+            )
+        return merged.tree
+
+    def _record(self, tree: Tree, head: str, parent: Commit) -> Commit:
+        wish = self._wish
+        return Commit(
+            parents=(head,),
+            author=wish.author or self._actor.name,
+            committer=self._actor.user,
+            message=wish.message,
+            date=self._repository.clock.wall() if wish.date is None else wish.date,
+            metadata=dict(wish.metadata),
+            tree=tree.ref.id,
+            tree_file=tree.ref.file,
+            generation=parent.generation + 1,
+        )
+
+
+def _event(workspace: WorkspaceState, branch: BranchState, made: Commit, mint: int, turn: str, upto: int) -> Moved:
+    return Moved(
+        branch.name,
+        branch.incarnation,
+        branch.head,
+        made.id,
+        "workspace",
+        (made,),
+        read_at=mint,
+        turn=turn,
+        workspace=workspace.id,
+        upto=upto,
+    )
+
+
+def _branch(refs: Refs, workspace: WorkspaceState) -> BranchState:
+    """Raises Final for one that is another by now: nothing will make it the old one again."""
+    found = refs.find_branch(workspace.branch)
+    strict = refs.rules.workspace_commits_need_the_incarnation()
+    if found is None or (found.incarnation != workspace.incarnation and strict):
+        became = "deleted" if found is None else "deleted and made again"
+        raise FinalConflict(
+            f"branch {workspace.branch!r} was {became} since workspace {workspace.id!r} was opened",
+            hint="open a new workspace, and write there what is wanted of this one",
+        )
+    return found

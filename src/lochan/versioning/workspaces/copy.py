@@ -1,0 +1,135 @@
+"""Copies, moves and removals of which one end is a workspace.
+
+What is committed or staged is named once more, and no byte is moved. A file of a workspace belongs to that alone: it
+may be overwritten or go with it, so a copy of one moves the bytes. Unlike on a branch, such work is not one event.
+"""
+
+from collections.abc import Sequence
+from contextlib import aclosing
+from typing import NamedTuple
+
+import msgspec
+
+from lochan.concurrency import map_concurrently
+from lochan.errors import Invalid, NotFound
+from lochan.formats.entry import Entry
+from lochan.formats.entry_table import entries_of, table_of
+from lochan.formats.record import Actor
+from lochan.journal.request_key import without_key
+from lochan.versioning import bulk, objects
+from lochan.versioning.bodies.address import is_workspace_file
+from lochan.versioning.bulk import check_present, visible
+from lochan.versioning.copy import SAME, CopyOptions, CopyResult, retold
+from lochan.versioning.names import check_key
+from lochan.versioning.open_repository import OpenRepository
+from lochan.versioning.resolve import resolve
+from lochan.versioning.workspaces import write
+
+_WIDTH = 8  # files whose bytes are moved at a time
+
+
+class CopyTarget(NamedTuple):
+    repository: OpenRepository
+    ref: str  # a branch, or a workspace
+    actor: Actor
+
+
+async def copy(target: CopyTarget, source_ref: str, source: str, to: str, told: CopyOptions = SAME) -> Entry:
+    """Raises NotFound, Gone, Invalid for a copy onto itself that changes nothing."""
+    if (source_ref, source) == (target.ref, to) and told == SAME:
+        raise Invalid("source and target are the same", hint="a copy onto itself can have other notes")
+    _, read_at = await target.repository.refs()
+    entry = await objects.stat(target.repository, source_ref, source)
+    await _place(target, [(entry, to)], read_at, told)
+    return await objects.stat(target.repository, target.ref, to)
+
+
+async def move(target: CopyTarget, source: str, to: str) -> Entry:
+    """Within the target. The copy is there before the source goes."""
+    if source == to:
+        raise Invalid("source and target are the same")
+    made = await copy(target._replace(actor=without_key(target.actor)), target.ref, source, to)
+    await objects.delete(target.repository, target.ref, [source], actor=target.actor)
+    return made
+
+
+async def copy_folder(target: CopyTarget, source_ref: str, prefix: str, to: str) -> CopyResult:
+    entries = await _copy_folder(target, source_ref, prefix, to)
+    return _count(entries)
+
+
+async def move_folder(target: CopyTarget, prefix: str, to: str) -> CopyResult:
+    entries = await _copy_folder(target._replace(actor=without_key(target.actor)), target.ref, prefix, to)
+    made = {to + entry.path[len(prefix) :] for entry in entries}
+    gone = [entry.path for entry in entries if entry.path not in made]
+    await objects.delete(target.repository, target.ref, gone, actor=target.actor)
+    return _count(entries)
+
+
+async def delete_folder(target: CopyTarget, prefix: str) -> CopyResult:
+    """Perhaps of nothing."""
+    _, entries = await _read(target.repository, target.ref, prefix)
+    await objects.delete(target.repository, target.ref, [entry.path for entry in entries], actor=target.actor)
+    return _count(entries)
+
+
+async def _copy_folder(target: CopyTarget, source_ref: str, prefix: str, to: str) -> list[Entry]:
+    if source_ref == target.ref and (prefix.startswith(to) or to.startswith(prefix)):
+        raise Invalid(f"one of {prefix or '/'!r} and {to or '/'!r} lies in the other", hint="name folders apart")
+    read_at, entries = await _read(target.repository, source_ref, prefix)
+    if not entries:
+        raise NotFound(f"no objects in {prefix or '/'!r} at {source_ref}")
+    await _place(target, [(entry, to + entry.path[len(prefix) :]) for entry in entries], read_at, SAME)
+    return entries
+
+
+async def _read(repository: OpenRepository, ref: str, prefix: str) -> tuple[int, list[Entry]]:
+    refs, read_at = await repository.refs()
+    found = await visible(repository, resolve(refs, ref, workspaces=True), prefix)
+    return read_at, entries_of(found)
+
+
+async def _place(target: CopyTarget, pairs: Sequence[tuple[Entry, str]], read_at: int, told: CopyOptions) -> None:
+    for _, to in pairs:
+        check_key(to)
+
+    async def move_bytes(pair: tuple[Entry, str]) -> None:
+        await _move_bytes(target, retold(pair[0], told), pair[1])
+
+    await map_concurrently(move_bytes, [pair for pair in pairs if _is_loose(pair[0])], _WIDTH)
+    now = target.repository.clock.wall()
+    named = [
+        retold(msgspec.structs.replace(entry, path=to, mtime=now), told) for entry, to in pairs if not _is_loose(entry)
+    ]
+    if not named:
+        return
+    await check_present(target.repository.reader.head, table_of(named))
+    workspace = await write.named(target.repository, target.ref)
+    if workspace:
+        await write.stage(target.repository, workspace, named, actor=target.actor, read_at=read_at)
+    else:
+        changes = bulk.puts(table_of(named))
+        await bulk.stage(target.repository, target.ref, changes, actor=target.actor, read_at=read_at)
+
+
+async def _move_bytes(target: CopyTarget, entry: Entry, to: str) -> None:
+    async with aclosing(target.repository.reader.read(entry)) as pieces:
+        await objects.put(
+            target.repository,
+            target.ref,
+            to,
+            pieces,
+            actor=without_key(target.actor),  # the last append decides
+            content_type=entry.content_type,
+            headers=entry.headers,
+            metadata=entry.metadata,
+        )
+
+
+def _is_loose(entry: Entry) -> bool:
+    """A file of a workspace that is not committed: nobody has looked into it yet."""
+    return any(is_workspace_file(block.address) and not block.sha256 for block in entry.blocks)
+
+
+def _count(entries: Sequence[Entry]) -> CopyResult:
+    return CopyResult(len(entries), sum(entry.size for entry in entries))

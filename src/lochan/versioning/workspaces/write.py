@@ -1,0 +1,237 @@
+"""Writing in a workspace, so that nothing is destroyed that a commit of it may name (S8).
+
+    a new path          a plain file in the workspace's folder, by put-if-absent: other programs see it there
+    everything else     a fresh file under `data/`, staged by an event; a file that lies at the path is hidden by it
+    a delete            a tombstone, and the file that lies at the path is hidden
+
+No file is overwritten or deleted here; garbage collection removes what no commit names. What is seen at a path is the
+file there, unless it is hidden; else what is staged; else the commit that the workspace was opened on.
+"""
+
+import hashlib
+from collections.abc import AsyncIterable, AsyncIterator, Mapping, Sequence
+
+from msgspec.structs import replace
+
+from lochan.errors import AlreadyExists, Invalid, LochanError, NotFound, Refused, Transient, Unknown
+from lochan.failpoints import fp
+from lochan.formats.entry import Block, Entry
+from lochan.formats.record import Actor
+from lochan.formats.workspace_events import WorkspaceStaged
+from lochan.journal.request_key import KeyedActor, without_key
+from lochan.store.capabilities import StreamIfAbsent, capability
+from lochan.versioning.bodies.body import Cutter, IncomingBody
+from lochan.versioning.bodies.digests import Feed, Hashing
+from lochan.versioning.bodies.outside_files import plain_etag
+from lochan.versioning.names import check_key
+from lochan.versioning.open_repository import OpenRepository
+from lochan.versioning.state.workspaces import WorkspaceState
+from lochan.versioning.workspaces.registry import find
+
+_NONE: Mapping[str, str] = {}
+_STAGED_AT_ONCE = 500  # entries in one event; with paths of 1 KiB still far from the 4 MiB of a journal's entry
+_STAGED_MAX = 50_000  # they stay in the journal's state until the workspace is closed
+_HIDDEN_MAX = 200_000  # and so do the stamps of hidden files, which are shorter
+_WHOLE_BYTES_MAX = 8 << 20  # what fits one conditional put of any store
+_PIECE_BYTES_MIN, _PIECE_BYTES_MAX = 256 << 10, 2 << 20
+_HASHING = Hashing()  # the threads are shared
+
+
+async def put(
+    repository: OpenRepository,
+    workspace: str,
+    path: str,
+    chunks: AsyncIterable[bytes],
+    *,
+    actor: Actor,
+    content_type: str = "",
+    headers: Mapping[str, str] = _NONE,
+    metadata: Mapping[str, str] = _NONE,
+    expected_md5: str | None = None,
+) -> Entry:
+    """Raises Invalid for a path that no file can have, Refused for a closed workspace, and Unknown where the store did
+    not say whether it took the file: put it again."""
+    refs, mint = await repository.refs()
+    refs.guard.check_writable()  # before the bytes are sent
+    found = refs.workspaces.get(workspace)
+    body = IncomingBody(path, content_type, headers, metadata, expected_md5, {})
+    cutter = Cutter(chunks)
+    entry = None
+    again = isinstance(actor, KeyedActor) and not actor.is_new  # then its key must be in an event, to be known by
+    if not (content_type or headers or metadata or again):
+        entry = await _put_file(repository, found, body, cutter, mint)
+        if entry is not None and _is_in_folder(repository, found, entry):
+            fp("workspace.file_put")
+            await _check_in_time(repository, found, entry, actor)
+            return await _as_seen(repository, entry)
+    if entry is None:
+        entry = await repository.bodies.write(
+            path,
+            _pieces(cutter),
+            mint=mint,
+            content_type=content_type,
+            headers=headers,
+            metadata=metadata,
+            expected_md5=expected_md5,
+        )
+    await stage(repository, workspace, [entry], actor=actor)
+    return entry
+
+
+async def named(repository: OpenRepository, ref: str) -> str:
+    """The id of the workspace that a ref to be written to names; empty for a branch, of which nothing is known yet."""
+    if "+" not in ref:
+        return ""
+    found = (await repository.resolve(ref, workspaces=True)).workspace
+    return "" if found is None else found.id
+
+
+async def delete(repository: OpenRepository, workspace: str, paths: Sequence[str], *, actor: Actor) -> list[str]:
+    """Those of the paths that were there. What lies below is hidden by a tombstone, and a file by its stamp."""
+    for path in paths:
+        check_key(path)
+    paths = list(dict.fromkeys(paths))
+    gone: list[str] = []
+    for start in range(0, max(len(paths), 1), _STAGED_AT_ONCE):
+        by = actor if start + _STAGED_AT_ONCE >= len(paths) else without_key(actor)  # the last append decides
+        gone += await _delete(repository, workspace, paths[start : start + _STAGED_AT_ONCE], by)
+    return gone
+
+
+async def _delete(repository: OpenRepository, workspace: str, paths: Sequence[str], actor: Actor) -> list[str]:
+    refs, _ = await repository.refs()
+    found = refs.workspaces.get(workspace)
+    fork = refs.commit(found.fork)
+    files = await repository.shown_folder(found).stamps(paths)
+    below = await repository.view_of(fork, found.layers)
+    deletes = tuple([path for path in paths if await below.get(path) is not None])
+    if files or deletes:
+        check_hidden(found, len(files))
+        await repository.submit(actor, WorkspaceStaged(workspace, deletes=deletes, hides=files))
+        fp("workspace.deleted")
+    there = {*files, *deletes}
+    return [path for path in paths if path in there]
+
+
+async def stage(
+    repository: OpenRepository, workspace: str, entries: Sequence[Entry], *, actor: Actor, read_at: int = 0
+) -> None:
+    """Entries whose bytes are on the store already: uploads, and copies of the state `read_at`. A file that lies at
+    such a path is hidden by the entry."""
+    found = await find(repository, workspace)
+    if found.layers.count + len(entries) > _STAGED_MAX:
+        raise Refused(
+            f"a workspace holds at most {_STAGED_MAX:,} staged objects besides its files",
+            hint="write files, or copy on a branch",
+        )
+    for start in range(0, len(entries), _STAGED_AT_ONCE):
+        batch = tuple(entries[start : start + _STAGED_AT_ONCE])
+        files = await repository.shown_folder(found).stamps([entry.path for entry in batch])
+        check_hidden(found, len(files))
+        by = actor if start + _STAGED_AT_ONCE >= len(entries) else without_key(actor)  # the last append decides
+        await repository.submit(by, WorkspaceStaged(workspace, batch, read_at=read_at, hides=files))
+
+
+def check_hidden(workspace: WorkspaceState, more: int) -> None:
+    """Raises Refused where so many more hidden files would not fit the journal's state."""
+    if more and len(workspace.hidden) + more > _HIDDEN_MAX:
+        raise Refused(
+            f"at most {_HIDDEN_MAX:,} files of a workspace can be deleted, replaced or reverted",
+            hint="drop the workspace, and open a new one",
+        )
+
+
+# --- a body, on its way to the store ---------------------------------------------------------------------------------
+async def _put_file(
+    repository: OpenRepository, workspace: WorkspaceState, body: IncomingBody, cutter: Cutter, mint: int
+) -> Entry | None:
+    """The entry of a new file: in the workspace's folder, or a fresh one beside it where the path is taken. None, and
+    nothing is taken from the cutter: the store cannot do that with a stream, or the path is taken."""
+    file = repository.folder(workspace.id).address(body.path)
+    sha256 = hashlib.sha256()
+    feed = Feed(_HASHING, [*body.hashers, sha256])
+    if not await cutter.more(_WHOLE_BYTES_MAX):
+        data = await cutter.take(_WHOLE_BYTES_MAX)
+        cutter.put_back(data)
+        if not await _put_small(repository, file, data, body, feed):
+            return None
+        address, size = file, len(data)
+    else:
+        streams = capability(repository.store, StreamIfAbsent)
+        if streams is None:
+            return None
+        fresh = repository.bodies.address(body.path, mint)
+        address, size = await streams.put_stream_if_absent(file, fresh, _verified(_pieces(cutter), feed, body))
+    return body.entry([Block(address, 0, size, sha256.digest())], repository.clock.wall())
+
+
+async def _put_small(repository: OpenRepository, file: str, data: bytes, body: IncomingBody, feed: Feed) -> bool:
+    """False: there is a file already, or a folder in the way. Raises BadDigest before the store has anything."""
+    await feed.add(data)
+    await feed.done()
+    body.verify()
+    try:
+        await repository.store.put_if_absent(file, data)
+    except (AlreadyExists, Invalid):
+        return False
+    except Transient as error:  # the file may still come, so that to write it elsewhere now could do this twice
+        raise Unknown(
+            f"whether {body.path!r} was written is not known: {error.message}", hint="write it again"
+        ) from error
+    return True
+
+
+async def _verified(chunks: AsyncIterable[bytes], feed: Feed, body: IncomingBody) -> AsyncIterator[bytes]:
+    """Raises BadDigest before the store has the whole of it, and so before it has anything."""
+    async for chunk in chunks:
+        await feed.add(chunk)
+        yield chunk
+    await feed.done()
+    body.verify()
+
+
+async def _pieces(cutter: Cutter) -> AsyncIterator[bytes]:
+    while piece := await cutter.take_some(_PIECE_BYTES_MIN, _PIECE_BYTES_MAX):
+        yield piece
+
+
+async def _as_seen(repository: OpenRepository, entry: Entry) -> Entry:
+    """With the ETag that a view of the folder tells: the store's own, for nobody reads files of others for theirs."""
+    try:
+        stat = await repository.store.head(entry.blocks[0].address)
+    except NotFound:  # somebody took it away, and whoever asks finds none
+        return entry
+    return replace(entry, etag=plain_etag(stat.etag))
+
+
+def _is_in_folder(repository: OpenRepository, workspace: WorkspaceState, entry: Entry) -> bool:
+    return entry.blocks[0].address.startswith(repository.folder(workspace.id).root)
+
+
+async def _check_in_time(repository: OpenRepository, workspace: WorkspaceState, entry: Entry, actor: Actor) -> None:
+    """A commit that had its last look before the file was there is made to look again. Raises Refused if it landed
+    without the file."""
+    try:
+        if (await find(repository, workspace.id)).sealed:
+            await repository.submit(actor, WorkspaceStaged(workspace.id))
+    except Refused as error:
+        if await _is_committed(repository, workspace, entry):
+            return
+        raise Refused(
+            f"{entry.path!r} was written too late: {error.message} meanwhile",
+            hint="it is no part of that; open a new workspace, and write it again",
+        ) from error
+
+
+async def _is_committed(repository: OpenRepository, workspace: WorkspaceState, entry: Entry) -> bool:
+    """Whether the commit that closed the workspace saw the very file."""
+    refs = repository.folded()
+    commit = refs.workspaces.committed_as(workspace.id)
+    if commit is None:
+        return False
+    try:
+        tree = await repository.tree(refs.commit(commit))
+    except LochanError:  # expired already: nobody can say that it was in there
+        return False
+    there = await tree.get(entry.path)
+    return there is not None and there.blocks == entry.blocks

@@ -1,0 +1,90 @@
+"""A class name is unique in the project, so that a search for it finds one thing."""
+
+import ast
+from collections import Counter
+from pathlib import Path
+
+SOURCE = Path(__file__).parents[2] / "src" / "lochan"
+
+# Names that more than one class has still. The list only ever gets shorter.
+SHARED = {
+    "Asked",
+    "Block",
+    "Body",
+    "Branch",
+    "Call",
+    "Change",
+    "Column",
+    "Columns",
+    "Commit",
+    "Compacted",
+    "Deleted",
+    "Failure",
+    "Form",
+    "Group",
+    "How",
+    "Job",
+    "Kept",
+    "Known",
+    "Lake",
+    "Landed",
+    "Leaf",
+    "Limits",
+    "Lines",
+    "Made",
+    "Message",
+    "Moment",
+    "Names",
+    "Opened",
+    "Order",
+    "Over",
+    "Owner",
+    "Part",
+    "Parts",
+    "Place",
+    "Plain",
+    "Plan",
+    "Planned",
+    "Policy",
+    "Pool",
+    "Record",
+    "Ref",
+    "Relation",
+    "Repository",
+    "Result",
+    "Rows",
+    "Scope",
+    "Seen",
+    "Session",
+    "Shaped",
+    "Side",
+    "Source",
+    "Span",
+    "Staged",
+    "Table",
+    "Target",
+    "Task",
+    "Told",
+    "Upload",
+    "Wanted",
+    "Where",
+    "Wish",
+    "Words",
+    "Workspace",
+}
+
+
+def _public_classes() -> Counter[str]:
+    trees = (ast.parse(file.read_text()) for file in SOURCE.rglob("*.py"))
+    nodes = (node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+    return Counter(node.name for node in nodes if not node.name.startswith("_"))
+
+
+def test_a_new_class_has_a_name_of_its_own() -> None:
+    found = {name for name, count in _public_classes().items() if count > 1}
+    assert found - SHARED == set(), "another class has this name: take one that says of what"
+
+
+def test_the_list_of_shared_names_gets_shorter() -> None:
+    found = {name for name, count in _public_classes().items() if count > 1}
+    assert SHARED - found == set(), "these are unique now: take them off the list"
