@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lochan.cli.shown import cell, format_option, instant, show_line
+from lochan.cli.output.records import cell, format_option, instant, show_line
 
 if TYPE_CHECKING:
     from lochan.journal.lines import EventLine
@@ -21,7 +21,7 @@ _LAKE = "_lake"
 @click.option("--after", type=click.IntRange(min=0), metavar="N", help="Events of the repository after record N.")
 @click.option("--follow", is_flag=True, help="Wait for new events until interrupted.")
 @format_option
-def command(
+def events_command(
     repository: str | None, limit: int | None, everything: bool, after: int | None, follow: bool, form: str
 ) -> None:
     """Print the last events of REPO or of the whole lake. The newest comes last.

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import click
 
-from lochan.cli.flags import flags
+from lochan.cli.options.global_options import flags
 from lochan.errors import LochanError, NotFound
 
 _NEAR = 0.7  # of 1: more than the usual, as names of files are short
@@ -14,7 +14,7 @@ _META = "lochan.repository"
 _COMMAND = re.compile("`lochan (?!init)([^`]*)`")  # `init` is told the place of the lake itself
 
 
-def speak_of(repository: str) -> None:
+def about_repository(repository: str) -> None:
     """From now on this command is about that repository or pool."""
     ctx = click.get_current_context(silent=True)
     if ctx is not None:

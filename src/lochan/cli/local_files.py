@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from lochan.cli.boundary import say
+from lochan.cli.error_boundary import print_message
 from lochan.cli.hints import near_paths
 from lochan.errors import NotFound
 
@@ -92,7 +92,7 @@ class _Walk:
         for each in (folder / name for name in names):
             why = self._why_not(each, above)
             if why:
-                say(f"left out {each}: {why}", FOLLOW_HINT if why.endswith(_LEADS_OUT) else "")
+                print_message(f"left out {each}: {why}", FOLLOW_HINT if why.endswith(_LEADS_OUT) else "")
             elif each.is_dir():
                 folders.append(each)
             else:

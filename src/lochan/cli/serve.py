@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lochan.cli.manage import policy
+from lochan.cli.pool.manage import policy
 from lochan.cli.session import configuration, open_lake, probe_place, run
 from lochan.config.values import Config
 from lochan.errors import Invalid, Refused
@@ -30,7 +30,7 @@ ADMIN_ID, ADMIN_SECRET = "LOCHAN_ADMIN_ACCESS_KEY_ID", "LOCHAN_ADMIN_SECRET_ACCE
     "--tls-cert", type=click.Path(exists=True, dir_okay=False), help="A certificate, in PEM; or the setting tls.cert."
 )
 @click.option("--tls-key", type=click.Path(exists=True, dir_okay=False), help="Its private key, in PEM; or tls.key.")
-def command(
+def serve_command(
     s3_listen: str | None,
     flat_listen: str | None,
     api_listen: str | None,

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, TypeVar, cast
 import click
 
 from lochan import __version__
-from lochan.cli.flags import Flags, flags
-from lochan.cli.request_key import keyed_actor
+from lochan.cli.options.global_options import Flags, flags
+from lochan.cli.options.request_key import keyed_actor
 from lochan.config.find import FOLDER, MARK, Found, cache_folder, configured_lake, find_lake, state_folder
 from lochan.config.load import Flag, load
 from lochan.config.system_user import system_user
@@ -149,7 +149,7 @@ async def probe_place(config: Config) -> None:
 
 def _world(config: Config, lasting: bool) -> "World":
     """Other stores are opened with the lake's own credentials; who sits here may name whatever those can read."""
-    from lochan.cli.encryption import encryption_secret
+    from lochan.config.encryption import encryption_secret
     from lochan.config.store_options import store_options
     from lochan.lake import Cache, World
     from lochan.versioning.bodies.settings import BodySettings

@@ -1,19 +1,21 @@
 """`lochan shell`: one query after the other, on one open lake."""
 
+import re
 import sys
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from lochan.cli.options.engine_options import QueryOptions, query_options
 from lochan.cli.query import FORMATS
-from lochan.cli.query_options import QueryOptions, query_options
 from lochan.cli.without_pandas import without_pandas
 from lochan.errors import LochanError
 
 if TYPE_CHECKING:
     from lochan.engines.asking import How
     from lochan.lake import Lake
+
 
 _SHOWN = tuple(form for form in FORMATS if form not in ("parquet", "arrow"))
 _HELP = """\
@@ -28,7 +30,7 @@ A query goes on in the next line while a bracket or a quote is open, and behind 
 @click.command("shell")
 @click.option("-f", "--format", "form", type=click.Choice(_SHOWN), help="A table on a terminal, else NDJSON.")
 @query_options
-def command(form: str | None, **options: object) -> None:
+def shell_command(form: str | None, **options: object) -> None:
     """Run queries as they are typed. In a pipe, they come on standard input, one a line.
 
     \\q leaves, \\h shows what else there is. Pools, fields and operators are completed by the tab key.
@@ -71,7 +73,7 @@ class Shell:
 
     def answer(self, text: str) -> bool:
         """False: that was all."""
-        from lochan.cli.boundary import code_of, say
+        from lochan.cli.error_boundary import code_of, print_message
         from lochan.cli.hints import message, pasteable
 
         if text.startswith("\\"):
@@ -79,15 +81,14 @@ class Shell:
         try:
             self._query(text)
         except LochanError as error:
-            say(message(error), pasteable(error, click.get_current_context()), error.place)
+            print_message(message(error), pasteable(error, click.get_current_context()), error.place)
             self.code = code_of(error)
         except KeyboardInterrupt:
-            say("interrupted")
+            print_message("interrupted")
         return True
 
     def complete(self, line: str, word: str) -> list[str]:
         """What the word at the end of the line may become."""
-        from lochan.cli.shell_words import candidates
 
         try:
             return candidates(line, word, self._pools, self._fields_of)
@@ -95,19 +96,19 @@ class Shell:
             return []
 
     def _query(self, text: str) -> None:
-        from lochan.cli.boundary import say
-        from lochan.cli.query_output import show_stats, write_result
+        from lochan.cli.error_boundary import print_message
+        from lochan.cli.output.query_rows import show_stats, write_result
 
         with self._run(self._lake.query(text, self._how)) as result:
             for warning in result.warnings:
-                say(warning)
+                print_message(warning)
             write_result(result, self._form, None)
             sys.stdout.flush()
             if self._stats:
                 show_stats(result.stats)
 
     def _command(self, text: str) -> bool:
-        from lochan.cli.boundary import say
+        from lochan.cli.error_boundary import print_message
 
         word, _, rest = text[1:].partition(" ")
         if word == "h":
@@ -117,7 +118,7 @@ class Shell:
         elif word == "f" and rest in _SHOWN:
             self._form = rest
         elif word != "q":
-            say(f"there is no {text}", "\\h shows what there is")
+            print_message(f"there is no {text}", "\\h shows what there is")
         return word != "q"
 
     def _pools(self) -> list[str]:
@@ -130,3 +131,25 @@ class Shell:
 
             self._fields[pool] = self._run(fields_of(self._lake.queries(), pool))
         return self._fields[pool]
+
+
+_SOURCE = re.compile(r"\bfrom\s+([\w.-]+)")
+
+
+def candidates(line: str, word: str, pools: Callable[[], list[str]], fields: Callable[[str], list[str]]) -> list[str]:
+    """`line` is what stands before the word."""
+    before = line.rstrip()
+    if before.endswith(("from", "from,")) or re.search(r"\bfrom\s[^|]*,$", before):
+        return _beginning(word, pools())
+    from lochan.query.functions import AGGREGATES, FUNCTIONS
+    from lochan.query.syntax.pipes import OPERATORS
+
+    source = _SOURCE.search(line)
+    known = fields(source[1]) if source and source[1] in pools() else []
+    calls = [f"{name}(" for name in (*AGGREGATES, *FUNCTIONS)]
+    first = [*OPERATORS, *calls] if not before or before.endswith(("|", "=>", "(")) else calls
+    return _beginning(word, [*known, *first])
+
+
+def _beginning(word: str, names: list[str]) -> list[str]:
+    return sorted({name for name in names if name.startswith(word)})

@@ -10,7 +10,7 @@ from lochan.versioning.uri import prefix_uri as prefix_uri
 from lochan.versioning.uri import writable as writable
 
 
-def given(parse: Callable[[str], Uri], text: str | None) -> Uri | None:
+def optional_uri(parse: Callable[[str], Uri], text: str | None) -> Uri | None:
     """What may be left out where a pool is in use."""
     return None if text is None else parse(text)
 

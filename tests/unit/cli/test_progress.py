@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from lochan.cli.progress import StageBar
+from lochan.cli.output.progress import StageBar
 from lochan.formats.job import JobStage
 
 
