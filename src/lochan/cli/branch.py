@@ -6,16 +6,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lochan.cli.lazy_group import LazyGroup
-from lochan.cli.open_ref import OpenRef, work_on
 from lochan.cli.options.request_key import request_key
 from lochan.cli.output.commits import SHORT, title
-from lochan.cli.output.records import format_option, instant, printable, show_record, show_records
+from lochan.cli.output.records import format_option, printable, show_record, show_records
+from lochan.cli.target import Target, work_on
 from lochan.cli.uri import named_uri, repository_uri
 
 if TYPE_CHECKING:
-    from lochan.formats.commit import Commit
-    from lochan.formats.guard_events import Protection
-    from lochan.versioning.state.branch import Branch
+    from lochan.api.results import ProtectionRule
 
 
 @click.group("branch", cls=LazyGroup)
@@ -25,7 +23,7 @@ def group() -> None:
 
 @group.command("create")
 @click.argument("branch", metavar="REPO@NAME")
-@click.option("--from", "source", metavar="REF", help="Where it begins; the default branch unless told.")
+@click.option("--from", "source", metavar="REF", help="Where it begins. Default: the default branch.")
 @request_key
 @format_option
 def create_command(branch: str, source: str | None, form: str) -> None:
@@ -37,11 +35,8 @@ def create_command(branch: str, source: str | None, form: str) -> None:
     """
     uri = named_uri(branch)
 
-    async def work(opened: OpenRef) -> str:
-        from lochan.versioning.branching import create_branch
-
-        default = opened.repository.repository.default_branch
-        return await create_branch(opened.repository, uri.ref, source or default, actor=opened.actor)
+    async def work(target: Target) -> str:
+        return (await target.repository.create_branch(uri.ref, source or "")).made_at
 
     head = work_on(uri, work)
     if form == "json":
@@ -64,25 +59,13 @@ def list_command(repository: str, form: str) -> None:
 
 
 def show_branches(repository: str, form: str) -> None:
-    async def work(opened: OpenRef) -> list[dict[str, Any]]:
-        refs, _ = await opened.repository.refs()
-        return [_record(each, refs.commit(each.head), each.name == opened.ref) for each in refs.branches()]
+    async def work(target: Target) -> list[dict[str, Any]]:
+        return [each.as_json() async for each in target.repository.branches()]
 
-    records = work_on(repository_uri(repository), work)
+    records = work_on(repository_uri(repository), work, reads=True)
     if form != "json":
         records = [{**each, "head": each["head"][:SHORT], "message": title(each["message"])} for each in records]
     show_records(records, form, columns=("name", "head", "default", "staged", "date", "message"))
-
-
-def _record(branch: "Branch", head: "Commit", default: bool) -> dict[str, Any]:
-    return {
-        "name": branch.name,
-        "head": branch.head,
-        "default": default,
-        "staged": not branch.layers.empty,
-        "date": instant(head.date),
-        "message": head.message,
-    }
 
 
 @group.command("rename")
@@ -99,11 +82,8 @@ def rename_command(branch: str, to: str, form: str) -> None:
     """
     uri = named_uri(branch)
 
-    async def work(opened: OpenRef) -> str:
-        from lochan.versioning.branching import rename_branch
-
-        default = opened.repository.repository.default_branch
-        return await rename_branch(opened.repository, uri.ref, to, default, actor=opened.actor)
+    async def work(target: Target) -> str:
+        return (await target.branch.rename(to)).made_at
 
     head = work_on(uri, work)
     if form == "json":
@@ -125,11 +105,8 @@ def delete_command(branch: str, form: str) -> None:
     """
     uri = named_uri(branch)
 
-    async def work(opened: OpenRef) -> None:
-        from lochan.versioning.branching import delete_branch
-
-        default = opened.repository.repository.default_branch
-        await delete_branch(opened.repository, uri.ref, default, actor=opened.actor)
+    async def work(target: Target) -> None:
+        await target.repository.delete_branch(uri.ref)
 
     work_on(uri, work)
     if form == "json":
@@ -151,10 +128,8 @@ def restore_command(branch: str, form: str) -> None:
     """
     uri = named_uri(branch)
 
-    async def work(opened: OpenRef) -> str:
-        from lochan.versioning.branching import restore_branch
-
-        return await restore_branch(opened.repository, uri.ref, actor=opened.actor)
+    async def work(target: Target) -> str:
+        return (await target.repository.restore_branch(uri.ref)).made_at
 
     head = work_on(uri, work)
     if form == "json":
@@ -174,7 +149,7 @@ ACTIONS = ("stage", "commit", "rewrite")
     "blocked",
     multiple=True,
     type=click.Choice(ACTIONS),
-    help="What is blocked; may be repeated. All of it unless told.",
+    help="What is blocked; may be repeated. Default: all of it.",
 )
 @request_key
 @format_option
@@ -189,10 +164,8 @@ def protect_command(repository: str, pattern: str, blocked: tuple[str, ...], for
       lochan branch protect demo 'release-*'
     """
 
-    async def work(opened: OpenRef) -> "tuple[Protection, ...]":
-        from lochan.versioning.guarding import protect
-
-        return await protect(opened.repository, pattern, blocked or ACTIONS, actor=opened.actor)
+    async def work(target: Target) -> "list[ProtectionRule]":
+        return await target.repository.protect(pattern, blocked or ACTIONS)
 
     show_rules(work_on(repository_uri(repository), work), form)
 
@@ -210,10 +183,8 @@ def unprotect_command(repository: str, pattern: str, form: str) -> None:
       lochan branch unprotect demo 'release-*'
     """
 
-    async def work(opened: OpenRef) -> "tuple[Protection, ...]":
-        from lochan.versioning.guarding import unprotect
-
-        return await unprotect(opened.repository, pattern, actor=opened.actor)
+    async def work(target: Target) -> "list[ProtectionRule]":
+        return await target.repository.unprotect(pattern)
 
     show_rules(work_on(repository_uri(repository), work), form)
 
@@ -229,16 +200,14 @@ def protection_command(repository: str, form: str) -> None:
       lochan branch protection demo
     """
 
-    async def work(opened: OpenRef) -> "tuple[Protection, ...]":
-        from lochan.versioning.guarding import protections
+    async def work(target: Target) -> "list[ProtectionRule]":
+        return await target.repository.protections()
 
-        return await protections(opened.repository)
-
-    show_rules(work_on(repository_uri(repository), work), form)
+    show_rules(work_on(repository_uri(repository), work, reads=True), form)
 
 
-def show_rules(rules: "Iterable[Protection]", form: str) -> None:
-    records = [{"pattern": rule.pattern, "blocked": list(rule.blocked)} for rule in rules]
+def show_rules(rules: "Iterable[ProtectionRule]", form: str) -> None:
+    records = [rule.as_json() for rule in rules]
     if form != "json":
         records = [{**each, "blocked": ", ".join(each["blocked"])} for each in records]
     show_records(records, form, columns=("pattern", "blocked"))

@@ -4,16 +4,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lochan.cli.open_ref import OpenRef, work_on
 from lochan.cli.options.request_key import request_key
-from lochan.cli.options.values import microseconds, notes
-from lochan.cli.output.commits import SHORT, commit_record, title
+from lochan.cli.options.values import notes, time
+from lochan.cli.output.commits import SHORT, title
 from lochan.cli.output.records import counted, format_option, json_text, printable, show_record, size
 from lochan.cli.prompt import confirm
+from lochan.cli.target import Target, work_on
 from lochan.cli.uri import branch_uri, optional_uri
 
 if TYPE_CHECKING:
     from pyarrow import Table
+
+    from lochan.api.results import PoolSummary
 
 
 @click.command("status")
@@ -27,37 +29,29 @@ def status_command(branch: str | None, form: str) -> None:
       lochan status demo@main
     """
 
-    async def work(opened: OpenRef) -> None:
-        if opened.is_pool:
-            await _show_pool(opened, form)
+    async def work(target: Target) -> None:
+        if await target.is_pool():
+            _show_pool(await target.pool.summary(target.uri.ref), form)
             return
-        from lochan.versioning.differing import staged_columns
-
-        refs, _ = await opened.repository.refs()
-        head = refs.branch(opened.ref).head
-        staged = await staged_columns(opened.repository, opened.ref)
-        (_show_json if form == "json" else _show_table)(opened.ref, head, staged)
+        found = await target.branch.show()
+        staged = await target.branch.status_table()
+        (_show_json if form == "json" else _show_table)(found.name, found.head, staged)
 
     work_on(optional_uri(branch_uri, branch), work)
 
 
-async def _show_pool(opened: OpenRef, form: str) -> None:
+def _show_pool(found: "PoolSummary", form: str) -> None:
     from lochan.cli.output.objects import key_cell
-    from lochan.pools.objects import entries, summed_up
 
-    refs, _ = await opened.repository.refs()
-    head = refs.branch(opened.ref).head
-    found = summed_up(await entries(await opened.repository.tree(refs.commit(head))), opened.pool)
     if form == "json":
-        show_record({"branch": opened.ref, "head": head, **found}, form)
+        show_record(found.as_json(), form)
         return
-    click.echo(f"branch {printable(opened.ref)} at {head[:SHORT]}")
-    objects, rows = counted(found["objects"], "data object"), counted(found["rows"], "row")
-    click.echo(f"{objects}, {rows}, {size(found['bytes'])}")
-    if found["min"] is not None:
-        click.echo(f"keys from {key_cell(found['min'])} to {key_cell(found['max'])}")
-    if found["keyless"]:
-        click.echo(f"{counted(found['keyless'], 'row')} without the key")
+    click.echo(f"branch {printable(found.branch)} at {found.head[:SHORT]}")
+    click.echo(f"{counted(found.objects, 'data object')}, {counted(found.rows, 'row')}, {size(found.bytes)}")
+    if found.min is not None:
+        click.echo(f"keys from {key_cell(found.min)} to {key_cell(found.max)}")
+    if found.keyless:
+        click.echo(f"{counted(found.keyless, 'row')} without the key")
 
 
 def _show_json(branch: str, head: str, staged: "Table") -> None:
@@ -85,7 +79,7 @@ def _show_table(branch: str, head: str, staged: "Table") -> None:
 @click.option("--meta", "--metadata", "metadata", multiple=True, metavar="KEY=VALUE", help="A note; may be repeated.")
 @click.option("--allow-empty", is_flag=True, help="Commit even if nothing changes.")
 @click.option("--author", default="", metavar="NAME", help="Who did it, if not you.")
-@click.option("--date", metavar="TIME", help="When it was done, in ISO 8601; now unless told.")
+@click.option("--date", metavar="TIME", help="When it was done, in ISO 8601. Default: now.")
 @request_key
 @format_option
 def commit_command(
@@ -106,15 +100,13 @@ def commit_command(
     Example:
       lochan commit demo@main -m 'new prices'
     """
+    from lochan.api.options import CommitOptions
+
     uri = branch_uri(branch)
-    said, moment = notes(metadata), microseconds("--date", date)
+    options = CommitOptions(message=message, metadata=notes(metadata), author=author, date=time("--date", date))
 
-    async def work(opened: OpenRef) -> dict[str, Any]:
-        from lochan.versioning.commit import Wish, commit
-
-        opened.needs_files()
-        wish = Wish(message, said, author, moment, allow_empty, paths)
-        return commit_record(*await commit(opened.repository, opened.ref, wish, actor=opened.actor))
+    async def work(target: Target) -> dict[str, Any]:
+        return (await target.branch.commit(options=options, paths=paths, allow_empty=allow_empty)).as_json()
 
     made = work_on(uri, work)
     if form == "json":
@@ -132,7 +124,7 @@ def commit_command(
 def reset_command(branch: str, target: str | None, yes: bool, form: str) -> None:
     """Drop what is staged on a branch. With --hard the branch is moved to REF too.
 
-    On a terminal it asks first; in a script it wants --yes.
+    On a terminal it asks first; a script must give --yes.
 
     \b
     Example:
@@ -143,13 +135,8 @@ def reset_command(branch: str, target: str | None, yes: bool, form: str) -> None
         what = "what is staged on it goes" if target is None else f"it moves to {target}, and what is staged on it goes"
         confirm(f"Reset {uri}: {what}?", f"{uri} was not reset")
 
-    async def work(opened: OpenRef) -> str:
-        from lochan.versioning.branching import hard_reset, reset_staged
-
-        if target is not None:
-            return await hard_reset(opened.repository, opened.ref, target, actor=opened.actor)
-        await reset_staged(opened.repository, opened.ref, actor=opened.actor)
-        return (await opened.repository.resolve(opened.ref)).commit_id
+    async def work(at: Target) -> str:
+        return (await at.branch.reset(target)).id
 
     head = work_on(uri, work)
     if form == "json":

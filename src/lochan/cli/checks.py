@@ -15,10 +15,11 @@ from lochan import __version__
 from lochan.cli import exit_codes
 from lochan.cli.error_boundary import explained
 from lochan.cli.output.records import size
-from lochan.cli.session import no_lake, open_lake, open_store, reach
+from lochan.cli.session import open_engine_lake
 from lochan.clock import Clock, SystemClock
 from lochan.config.find import Found
 from lochan.config.values import Config
+from lochan.connection import no_lake, open_store, reach
 from lochan.engines.spark.said import stderr_kept, why
 from lochan.errors import AlreadyExists, LochanError, NotFound
 from lochan.ids import Ids
@@ -192,7 +193,7 @@ def _clock_check(report: ProbeReport) -> Check:
 
 async def _check_lake_itself(config: Config, found: Found) -> Check:
     try:
-        async with open_lake(config) as lake:
+        async with open_engine_lake(config) as lake:
             number = (await (await lake.journal()).fresh()).number
     except NotFound as error:
         none = no_lake(found)

@@ -44,8 +44,9 @@ def doctor_command(spark: bool, form: str) -> None:
 
 def _checks(config: "Config", *, spark: bool) -> Iterator["Check"]:
     from lochan.cli.checks import check_disk, check_lake, check_versions
-    from lochan.cli.session import cache_place, lake_place, run
+    from lochan.cli.session import run
     from lochan.clock import SystemClock
+    from lochan.connection import cache_place, lake_place
 
     needed = {"java", "pyspark"} if spark else set()
     if config["journal.type"] == "postgres":

@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lochan.cli.lazy_group import LazyGroup
-from lochan.cli.output.records import cell, echo_table, format_option, instant, show_record, show_records, size
+from lochan.cli.output.records import cell, echo_table, format_option, show_record, show_records, size
 
 if TYPE_CHECKING:
-    from lochan.formats.job import JobRecord
+    from lochan.api.jobs import JobInfo
+    from lochan.api.lake import Lake
 
 
 @click.group("jobs", cls=LazyGroup, invoke_without_command=True)
@@ -39,17 +40,12 @@ def list_command(limit: int, form: str) -> None:
 
 
 def list_jobs(limit: int, form: str) -> None:
-    from lochan.cli.session import configuration, open_lake, run
+    from lochan.cli.session import on_lake
 
-    config = configuration()
+    async def work(lake: "Lake") -> list[dict[str, Any]]:
+        return [each.summary() for each in await lake.jobs(limit)]
 
-    async def work() -> list[dict[str, Any]]:
-        from lochan.jobs.listing import jobs
-
-        async with open_lake(config) as lake:
-            return [job_record(each) for each in await jobs(lake.store, lake.clock.wall(), limit)]
-
-    records = run(config, work())
+    records = on_lake(work)
     if form != "json":
         records = [_readable(each) for each in records]
     show_records(records, form, columns=("id", "kind", "about", "state", "progress", "rows", "started", "user"))
@@ -65,68 +61,28 @@ def show_command(id: str, form: str) -> None:
     Example:
       lochan jobs show 2abc
     """
-    from lochan.cli.session import configuration, open_lake, run
+    from lochan.cli.session import on_lake
 
-    config = configuration()
+    async def work(lake: "Lake") -> "JobInfo":
+        return await lake.job(id)
 
-    async def work() -> "JobRecord":
-        from lochan.jobs.listing import job
-
-        async with open_lake(config) as lake:
-            return await job(lake.store, id, lake.clock.wall())
-
-    found = run(config, work())
-    record = job_record(found)
+    found = on_lake(work)
     if form == "json":
-        show_record({**record, **_parts(found)}, form)
+        show_record(found.as_json(), form)
         return
-    show_record(_readable(record), form)
+    show_record(_readable(found.summary()), form)
     _print(found)
 
 
-def _parts(job: "JobRecord") -> dict[str, Any]:
-    return {
-        "stages": [
-            {"id": each.id, "name": each.name, "done": each.done, "total": each.total, "failed": each.failed}
-            for each in job.stages
-        ],
-        "log": [{"time": instant(line.time), "text": line.text} for line in job.lines],
-    }
-
-
-def _print(job: "JobRecord") -> None:
+def _print(job: "JobInfo") -> None:
     if job.stages:
         click.echo()
         rows = [[str(each.id), f"{each.done}/{each.total}", str(each.failed), cell(each.name)] for each in job.stages]
         echo_table(["STAGE", "TASKS", "FAILED", "NAME"], rows)
-    if job.lines:
+    if job.log:
         click.echo()
-        for line in job.lines:
-            click.echo(f"{instant(line.time)}  {cell(line.text)}")
-
-
-def job_record(job: "JobRecord") -> dict[str, Any]:
-    return {
-        "id": job.id,
-        "kind": job.kind,
-        "about": job.about,
-        "state": job.state,
-        "stages_done": sum(each.done == each.total for each in job.stages),
-        "stages_total": len(job.stages),
-        "done": job.done,
-        "total": job.total,
-        "rows": job.rows,
-        "executor_bytes": job.executor_bytes,
-        "driver_bytes": job.driver_bytes,
-        "started": instant(job.started),
-        "heard": instant(job.beat),
-        "ended": instant(job.ended) if job.ended else None,
-        "where": job.where,
-        "user": job.user,
-        "client": job.client,
-        "source": job.source,
-        "error": job.error,
-    }
+        for line in job.log:
+            click.echo(f"{line.as_json()['time']}  {cell(line.text)}")
 
 
 def _readable(record: dict[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """`lochan init`, `ls`, `use` and `config`: a lake, what is in it, and how it is configured."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -10,6 +10,9 @@ from lochan.cli.output.records import format_option, printable, show_record, sho
 from lochan.cli.repo import show_repositories
 from lochan.cli.uri import optional_uri, ref_uri
 from lochan.errors import LochanError
+
+if TYPE_CHECKING:
+    from lochan.api.lake import Lake
 
 
 @click.command("init")
@@ -25,7 +28,8 @@ def init_command(location: str | None, form: str) -> None:
     Example:
       lochan init s3://bucket/lake
     """
-    from lochan.cli.session import configuration, create_lake, new_lake_place, run
+    from lochan.cli.session import configuration, run
+    from lochan.connection import create_lake, new_lake_place
 
     config = configuration(lake=location)
     found = new_lake_place(config)
@@ -48,7 +52,8 @@ def init_command(location: str | None, form: str) -> None:
 
 def _is_found(url: str) -> bool:
     """Whether a command without --lake would come to this lake. What is configured otherwise may name none at all."""
-    from lochan.cli.session import configuration, lake_place
+    from lochan.cli.session import configuration
+    from lochan.connection import lake_place
 
     try:
         return lake_place(configuration()).url == url
@@ -87,32 +92,27 @@ def use_command(pool: str | None, clear: bool, form: str) -> None:
     Example:
       lochan use logs@main
     """
-    from lochan.cli import pool_in_use as current
-    from lochan.cli.session import configuration, open_lake, run
+    from lochan.cli import user_state
+    from lochan.cli.session import configuration, on_lake
 
     if clear and pool is not None:
         raise click.UsageError("--clear takes no pool.")
     uri = optional_uri(ref_uri, pool)
-    config = configuration()
 
-    async def work() -> dict[str, Any]:
-        async with open_lake(config) as lake:
-            if clear:
-                current.forget(lake.id)
-                return {"pool": None, "ref": None}
-            at = uri or current.in_use(config, lake.id)
-            repository = await lake.open_repository(at.repository)
-            about_repository(at.repository)
-            try:
-                ref = at.ref or repository.repository.default_branch
-                await repository.resolve(ref)
-            finally:
-                await repository.close()
-            if uri is not None:
-                current.use(lake.id, uri)
-            return {"pool": at.repository, "ref": ref}
+    async def work(lake: "Lake") -> dict[str, Any]:
+        if clear:
+            user_state.forget(lake.id)
+            return {"pool": None, "ref": None}
+        at = uri or user_state.in_use(configuration(), lake.id)
+        repository = lake.repository(at.repository)
+        ref = at.ref or (await repository.show()).default_branch
+        about_repository(at.repository)
+        await repository.ref(ref).resolve()
+        if uri is not None:
+            user_state.use(lake.id, uri)
+        return {"pool": at.repository, "ref": ref}
 
-    record = run(config, work())
+    record = on_lake(work)
     if form == "json":
         show_record(record, form)
     elif clear:
@@ -137,7 +137,8 @@ def config_show_command(form: str) -> None:
     Example:
       lochan config show
     """
-    from lochan.cli.session import configuration, lake_place
+    from lochan.cli.session import configuration
+    from lochan.connection import lake_place
 
     config = configuration()
     records = [{"key": key, "value": config.shown(key), "source": config.source(key).text} for key in config]

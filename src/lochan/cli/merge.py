@@ -1,22 +1,18 @@
 """`lochan merge`, `rebase`, `cherry-pick` and `revert`: the changes of one ref on another."""
 
-from collections.abc import Awaitable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from lochan.cli.open_ref import OpenRef, work_on
 from lochan.cli.options.request_key import request_key
 from lochan.cli.output.commits import SHORT
 from lochan.cli.output.records import format_option, printable, show_record, size
+from lochan.cli.target import Target, work_on
 from lochan.cli.uri import branch_uri, ref_uri
 from lochan.errors import Invalid
 
 if TYPE_CHECKING:
-    from lochan.formats.record import Actor
-    from lochan.versioning.commit import Wish
-    from lochan.versioning.moving import Said
-    from lochan.versioning.open_repository import OpenRepository
+    pass
 
 
 _parent_option = click.option(
@@ -80,32 +76,26 @@ def merge_command(
         raise Invalid(f"{from_} and {into} are in different repositories", hint="merge within one repository")
     by_prefix = _by_prefix(strategies)
 
-    async def work(opened: OpenRef) -> dict[str, Any]:
+    async def work(target: Target) -> dict[str, Any]:
+        from lochan.api.options import CommitOptions
         from lochan.cli.output.conflicts import listing_conflicts
-        from lochan.tree.strategy import Strategy
-        from lochan.versioning import moving
-        from lochan.versioning.commit import Wish
 
-        repository, theirs = opened.repository, opened.ref_of(from_)
-        decided = Strategy(strategy, by_prefix)
         async with listing_conflicts(form):
             if dry_run:
-                trees = await moving.rehearse_merge(
-                    repository, theirs, opened.ref, strategy=decided, staged_source=leave_staged
+                counts = await target.branch.try_merge(
+                    from_.ref, strategy=strategy, prefixes=by_prefix, leave_staged=leave_staged
                 )
-                return await _counts(opened, *trees)
-            head = await moving.merge(
-                repository,
-                theirs,
-                opened.ref,
-                moving.Said(message),
-                actor=opened.actor,
-                strategy=decided,
+                return counts.as_json()
+            made = await target.branch.merge(
+                from_.ref,
+                CommitOptions(message=message),
+                strategy=strategy,
+                prefixes=by_prefix,
                 squash=squash,
-                staged_source=leave_staged,
-                commit_first=None if commit_staged is None else Wish(commit_staged),
+                leave_staged=leave_staged,
+                commit_staged=commit_staged,
             )
-        return {"head": head}
+        return {"head": made.id}
 
     made = work_on(into, work)
     if form == "json":
@@ -117,14 +107,6 @@ def merge_command(
         )
     else:
         click.echo(f"merged {printable(source)} into {printable(branch)}: {made['head'][:SHORT]}")
-
-
-async def _counts(opened: OpenRef, before: Any, after: Any) -> dict[str, Any]:
-    from dataclasses import asdict
-
-    from lochan.tree.diff import count
-
-    return asdict(await count(opened.repository.trees, before, after))
 
 
 def _by_prefix(given: tuple[str, ...]) -> dict[str, str]:
@@ -160,18 +142,18 @@ def rebase_command(branch: str, onto: str, form: str) -> None:
     if one.repository != other.repository:
         raise Invalid(f"{one} and {other} are in different repositories", hint="a branch stays in its repository")
 
-    async def work(opened: OpenRef) -> None:
+    async def work(target: Target) -> None:
         from lochan.cli.output.conflicts import listing_conflicts
-        from lochan.versioning.rebase import rebase
 
         async with listing_conflicts(form):
-            done = await rebase(opened.repository, opened.ref, opened.ref_of(other), actor=opened.actor)
+            done = await target.branch.rebase(other.ref)
         if form == "json":
-            show_record(done._asdict(), form)
+            show_record(done.as_json(), form)
         else:
+            name = one.ref or (await target.repository.show()).default_branch
             dropped = f", {done.dropped} dropped" if done.dropped else ""
             replayed = "" if done.replayed is None else f": {done.replayed} commits replayed{dropped}"
-            click.echo(f"rebased {printable(opened.ref)}{replayed}: {done.head[:SHORT]}")
+            click.echo(f"rebased {printable(name)}{replayed}: {done.head[:SHORT]}")
 
     work_on(one, work)
 
@@ -212,40 +194,17 @@ def revert_command(branch: str, ref: str, message: str, parent: int, commit_stag
     _replay("reverted", "revert", branch, ref, message, parent, commit_staged, form)
 
 
-class ReplayVerb(Protocol):
-    def __call__(
-        self,
-        repository: "OpenRepository",
-        branch: str,
-        ref: str,
-        said: "Said" = ...,
-        *,
-        actor: "Actor",
-        parent: int = ...,
-        commit_first: "Wish | None" = ...,
-    ) -> Awaitable[str]: ...
-
-
 def _replay(
     done: str, verb: str, branch: str, ref: str, message: str, parent: int, commit_staged: str | None, form: str
 ) -> None:
-    async def work(opened: OpenRef) -> str:
+    async def work(target: Target) -> str:
+        from lochan.api.options import CommitOptions
         from lochan.cli.output.conflicts import listing_conflicts
-        from lochan.versioning import moving
-        from lochan.versioning.commit import Wish
 
-        make: ReplayVerb = getattr(moving, verb)
-        first = None if commit_staged is None else Wish(commit_staged)
+        make = target.branch.revert if verb == "revert" else target.branch.cherry_pick
         async with listing_conflicts(form):
-            return await make(
-                opened.repository,
-                opened.ref,
-                ref,
-                moving.Said(message),
-                actor=opened.actor,
-                parent=parent,
-                commit_first=first,
-            )
+            made = await make(ref, CommitOptions(message=message), parent=parent, commit_staged=commit_staged)
+        return made.id
 
     head = work_on(branch_uri(branch), work)
     if form == "json":

@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lochan.cli.options.engine_options import QueryOptions, query_options
+from lochan.cli.options.engine_options import JobOptions, query_options
 from lochan.cli.options.request_key import changes_nothing, request_key
 from lochan.cli.output.records import counted, format_option, printable, show_record, size
 from lochan.cli.without_pandas import without_pandas
 from lochan.errors import Invalid, NotFound
 
 if TYPE_CHECKING:
-    from lochan.engines.result import Result
+    from lochan.api.lake import Lake
+    from lochan.api.query_result import Result
 
 
 FORMATS = ("table", "json", "ndjson", "csv", "parquet", "arrow", "text")
@@ -39,7 +40,7 @@ def query_command(
       lochan query @report.zql
       lochan query - < report.sql
     """
-    run_query(query_text(text, include), form, output, stats, QueryOptions(**options))  # type: ignore[arg-type]
+    run_query(query_text(text, include), form, output, stats, JobOptions(**options))  # type: ignore[arg-type]
 
 
 def query_text(text: str | None, include: str | None) -> str:
@@ -60,24 +61,25 @@ def query_text(text: str | None, include: str | None) -> str:
         raise NotFound(f"no file {file}") from None
 
 
-def run_query(text: str, form: str | None, output: str | None, stats: bool, options: QueryOptions) -> None:
+def run_query(text: str, form: str | None, output: str | None, stats: bool, options: JobOptions) -> None:
     from lochan.cli.error_boundary import print_message
     from lochan.cli.output.progress import StageBar
     from lochan.cli.output.query_rows import show_stats, write_result
-    from lochan.cli.session import configuration, open_lake, read, run
+    from lochan.cli.session import configuration, on_lake
+    from lochan.cli.user_state import find_in_use
 
-    config = configuration()
+    engine = options.parsed()
     writes = "load" in text  # perhaps: then an event loop is there in time
     if not writes:
         changes_nothing(click.get_current_context())
     if options.engine != "spark":
         without_pandas()
 
-    async def work() -> "Result":
-        async with open_lake(config) as lake:
-            return await lake.query(text, options.how(config, lake, bar.show))
+    async def work(lake: "Lake") -> "Result":
+        pool = str(find_in_use(configuration(), lake.id) or "")
+        return await lake.query(text, engine, pool=pool, progress=bar.show)
 
-    with StageBar("query") as bar, run(config, work()) if writes else read(config, work) as result:
+    with StageBar("query") as bar, on_lake(work, reads=not writes) as result:
         for warning in result.warnings:
             print_message(warning)
         write_result(result, form, output, before=bar.end)
@@ -123,7 +125,7 @@ def sql_command(
     if word and word not in ("select", "with"):
         hint = _VERBS.get(word, "try `lochan query QUERY`")
         raise Invalid("this is no SQL query: it begins with neither select nor with", hint=hint)
-    run_query(query, form, output, stats, QueryOptions(**options))  # type: ignore[arg-type]
+    run_query(query, form, output, stats, JobOptions(**options))  # type: ignore[arg-type]
 
 
 @click.command("explain")
@@ -138,20 +140,17 @@ def explain_command(text: str | None, include: str | None, form: str, **options:
     Example:
       lochan explain 'from logs | status >= 500'
     """
-    from lochan.cli.session import configuration, open_lake, read
+    from lochan.cli.session import configuration, on_lake
+    from lochan.cli.user_state import find_in_use
 
     query = query_text(text, include)
-    wish = QueryOptions(**options)  # type: ignore[arg-type]
-    config = configuration()
+    engine = JobOptions(**options).parsed()  # type: ignore[arg-type]
     without_pandas()
 
-    async def work() -> dict[str, Any]:
-        from lochan.engines.explaining import explain
+    async def work(lake: "Lake") -> dict[str, Any]:
+        return await lake.explain(query, engine, pool=str(find_in_use(configuration(), lake.id) or ""))
 
-        async with open_lake(config) as lake:
-            return await explain(lake.queries(), query, wish.how(config, lake))
-
-    record = read(config, work)
+    record = on_lake(work, reads=True)
     if form == "json":
         show_record(record, form)
     else:

@@ -4,18 +4,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lochan.cli.hints import about_repository
 from lochan.cli.lazy_group import LazyGroup
-from lochan.cli.open_ref import OpenRef, work_on
 from lochan.cli.options.request_key import is_repeated, request_key
 from lochan.cli.options.values import notes
-from lochan.cli.output.records import format_option, instant, printable, show_record, show_records
+from lochan.cli.output.records import format_option, printable, show_record, show_records
 from lochan.cli.prompt import confirm
 from lochan.cli.uri import repository_uri
 
 if TYPE_CHECKING:
-    from lochan.formats.pool_settings import PoolSettings
-    from lochan.versioning.repositories import Repository
+    from lochan.api.lake import Lake
+    from lochan.api.results import RepositoryInfo
+    from lochan.cli.target import Target
 
 
 @click.group("repo", cls=LazyGroup)
@@ -37,22 +36,19 @@ def create_command(name: str, kind: str, default_branch: str, metadata: tuple[st
     Example:
       lochan repo create demo
     """
-    from lochan.cli.session import actor, configuration, open_lake, run
+    from lochan.cli.session import on_lake
 
-    config = configuration()
     said = notes(metadata)
 
-    async def work() -> "Repository":
-        async with open_lake(config) as lake:
-            return await lake.create_repository(
-                name, kind=kind, default_branch=default_branch, metadata=said, actor=actor(config)
-            )
+    async def work(lake: "Lake") -> "RepositoryInfo":
+        create = lake.create_pool if kind == "pool" else lake.create_repository
+        return await (await create(name, default_branch=default_branch, metadata=said)).show()
 
-    repository = run(config, work())
+    made = on_lake(work)
     if form == "json":
-        show_record(repository_record(repository), form)
+        show_record(made.as_json(), form)
     else:
-        click.echo(f"created repository {printable(repository.name)}")
+        click.echo(f"created repository {printable(made.name)}")
 
 
 @group.command("list")
@@ -68,15 +64,12 @@ def list_command(form: str) -> None:
 
 
 def show_repositories(form: str) -> None:
-    from lochan.cli.session import configuration, open_lake, read
+    from lochan.cli.session import on_lake
 
-    config = configuration()
+    async def work(lake: "Lake") -> list[dict[str, Any]]:
+        return [each.as_json() async for each in lake.repositories()]
 
-    async def work() -> "list[Repository]":
-        async with open_lake(config) as lake:
-            return await lake.repositories()
-
-    records = [repository_record(each) for each in read(config, work)]
+    records = on_lake(work, reads=True)
     show_records(records, form, columns=("name", "kind", "default_branch", "created", "created_by"))
 
 
@@ -90,22 +83,13 @@ def show_command(name: str, form: str) -> None:
     Example:
       lochan repo show demo
     """
-    from lochan.cli.session import configuration, open_lake, read
+    from lochan.cli.target import work_on
 
-    config = configuration()
+    async def work(target: "Target") -> dict[str, Any]:
+        shown = (await target.repository.show()).as_json()
+        return {**shown, "read_only": await target.repository.is_read_only()}
 
-    async def work() -> tuple["Repository", bool]:
-        async with open_lake(config) as lake:
-            opened = await lake.open_repository(name)
-            about_repository(name)
-            try:
-                refs, _ = await opened.refs()
-                return opened.repository, refs.guard.read_only
-            finally:
-                await opened.close()
-
-    found, read_only = read(config, work)
-    show_record({**repository_record(found), "read_only": read_only}, form)
+    show_record(work_on(repository_uri(name), work, reads=True), form)
 
 
 @group.command("read-only")
@@ -120,12 +104,12 @@ def read_only_command(name: str, on: bool, form: str) -> None:
     Example:
       lochan repo read-only demo
     """
+    from lochan.cli.target import work_on
+
     uri = repository_uri(name)
 
-    async def work(opened: OpenRef) -> None:
-        from lochan.versioning.guarding import set_read_only
-
-        await set_read_only(opened.repository, on, actor=opened.actor)
+    async def work(target: "Target") -> None:
+        await target.repository.set_read_only(on)
 
     work_on(uri, work)
     if form == "json":
@@ -142,29 +126,25 @@ def read_only_command(name: str, on: bool, form: str) -> None:
 def delete_command(name: str, yes: bool, form: str) -> None:
     """Delete the repository REPO: its branches, tags and history.
 
-    On a terminal it asks first; in a script it wants --yes.
+    On a terminal it asks first; a script must give --yes.
 
     \b
     Example:
       lochan repo delete demo
     """
-    from lochan.cli.session import actor, configuration, open_lake, read, run
+    from lochan.cli.session import on_lake
 
-    config = configuration()
+    async def look(lake: "Lake") -> None:
+        await lake.repository(name).show()
 
-    async def look() -> None:
-        async with open_lake(config) as lake:
-            await lake.repository(name)
-
-    async def delete() -> None:
-        async with open_lake(config) as lake:
-            await lake.delete_repository(name, actor=actor(config))
+    async def delete(lake: "Lake") -> None:
+        await lake.repository(name).delete()
 
     if not yes and not is_repeated(click.get_current_context()):
-        read(config, look)  # so that nobody is asked about a name that is not there
+        on_lake(look, reads=True)  # so that nobody is asked about a name that is not there
     if not yes:
         confirm(f"Delete repository {name} with all its history?", f"repository {name} was not deleted")
-    run(config, delete())
+    on_lake(delete)
     if form == "json":
         show_record({"deleted": name}, form)
     else:
@@ -183,41 +163,13 @@ def rename_command(name: str, to: str, form: str) -> None:
     Example:
       lochan rename logs web-logs
     """
-    from lochan.cli.session import actor, configuration, open_lake, run
+    from lochan.cli.session import on_lake
 
-    config = configuration()
+    async def work(lake: "Lake") -> None:
+        await lake.repository(name).rename(to)
 
-    async def work() -> None:
-        async with open_lake(config) as lake:
-            await lake.rename_repository(name, to, actor=actor(config))
-
-    run(config, work())
+    on_lake(work)
     if form == "json":
         show_record({"name": to, "before": name}, form)
     else:
         click.echo(f"renamed {printable(name)} to {printable(to)}")
-
-
-def repository_record(repository: "Repository") -> dict[str, Any]:
-    record = {
-        "name": repository.name,
-        "id": repository.id,
-        "kind": repository.kind,
-        "default_branch": repository.default_branch,
-        "created": instant(repository.created),
-        "created_by": repository.created_by,
-        "metadata": dict(repository.metadata),
-    }
-    return record if repository.pool is None else {**record, "pool": settings_record(repository.pool)}
-
-
-def settings_record(settings: "PoolSettings") -> dict[str, Any]:
-    from lochan.formats.pool_settings import path_text
-
-    return {
-        "keys": [str(key) for key in settings.keys],
-        "nulls": "first" if settings.nulls_first else "last",
-        "size": settings.size_bytes,
-        "times": [path_text(path) for path in settings.times],
-        "primary_key": [path_text(path) for path in settings.primary_key],
-    }

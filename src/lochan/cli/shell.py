@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lochan.cli.options.engine_options import QueryOptions, query_options
+from lochan.cli.options.engine_options import JobOptions, query_options
 from lochan.cli.query import FORMATS
 from lochan.cli.without_pandas import without_pandas
 from lochan.errors import LochanError
 
 if TYPE_CHECKING:
-    from lochan.engines.asking import How
-    from lochan.lake import Lake
+    from lochan.api.lake import Lake
+    from lochan.api.options import EngineOptions
 
 
 _SHOWN = tuple(form for form in FORMATS if form not in ("parquet", "arrow"))
@@ -41,15 +41,18 @@ def shell_command(form: str | None, **options: object) -> None:
     """
     import asyncio
 
-    from lochan.cli.session import configuration, opened_lake
+    from lochan.cli.session import configuration, lasting_lake
     from lochan.cli.shell_lines import questions
+    from lochan.cli.user_state import find_in_use
 
     without_pandas()
     config = configuration()
+    engine = JobOptions(**options).parsed()  # type: ignore[arg-type]
     with asyncio.Runner() as runner:
-        lake = runner.run(opened_lake(config))
+        lake = runner.run(lasting_lake(config))
         try:
-            shell = Shell(lake, QueryOptions(**options).how(config, lake), runner.run, form)  # type: ignore[arg-type]
+            pool = str(find_in_use(config, lake.id) or "")
+            shell = Shell(lake, engine, pool, runner.run, form)
             for text in questions(shell.complete) if sys.stdin.isatty() else questions(None):
                 if not shell.answer(text):
                     break
@@ -61,10 +64,16 @@ def shell_command(form: str | None, **options: object) -> None:
 
 class Shell:
     def __init__(
-        self, lake: "Lake", how: "How", run: Callable[[Coroutine[Any, Any, Any]], Any], form: str | None
+        self,
+        lake: "Lake",
+        engine: "EngineOptions",
+        pool: str,
+        run: Callable[[Coroutine[Any, Any, Any]], Any],
+        form: str | None,
     ) -> None:
         self._lake = lake
-        self._how = how
+        self._engine = engine
+        self._pool = pool  # that is meant where a query names none
         self._run = run
         self._form = form
         self._stats = False
@@ -99,7 +108,7 @@ class Shell:
         from lochan.cli.error_boundary import print_message
         from lochan.cli.output.query_rows import show_stats, write_result
 
-        with self._run(self._lake.query(text, self._how)) as result:
+        with self._run(self._lake.query(text, self._engine, pool=self._pool)) as result:
             for warning in result.warnings:
                 print_message(warning)
             write_result(result, self._form, None)
@@ -122,14 +131,16 @@ class Shell:
         return word != "q"
 
     def _pools(self) -> list[str]:
-        return [each.name for each in self._run(self._lake.repositories())]
+        async def names() -> list[str]:
+            return [each.name async for each in self._lake.repositories()]
+
+        found: list[str] = self._run(names())
+        return found
 
     def _fields_of(self, pool: str) -> list[str]:
         """As they were when they were first asked for."""
         if pool not in self._fields:
-            from lochan.engines.fields import fields_of
-
-            self._fields[pool] = self._run(fields_of(self._lake.queries(), pool))
+            self._fields[pool] = self._run(self._lake.pool(pool).fields())
         return self._fields[pool]
 
 
@@ -141,13 +152,12 @@ def candidates(line: str, word: str, pools: Callable[[], list[str]], fields: Cal
     before = line.rstrip()
     if before.endswith(("from", "from,")) or re.search(r"\bfrom\s[^|]*,$", before):
         return _beginning(word, pools())
-    from lochan.query.functions import AGGREGATES, FUNCTIONS
-    from lochan.query.syntax.pipes import OPERATORS
+    from lochan.api.query_words import functions, operators
 
     source = _SOURCE.search(line)
     known = fields(source[1]) if source and source[1] in pools() else []
-    calls = [f"{name}(" for name in (*AGGREGATES, *FUNCTIONS)]
-    first = [*OPERATORS, *calls] if not before or before.endswith(("|", "=>", "(")) else calls
+    calls = [f"{name}(" for name in functions()]
+    first = [*operators(), *calls] if not before or before.endswith(("|", "=>", "(")) else calls
     return _beginning(word, [*known, *first])
 
 

@@ -5,11 +5,11 @@ from typing import Any
 import click
 
 from lochan.cli.lazy_group import LazyGroup
-from lochan.cli.open_ref import OpenRef, work_on
 from lochan.cli.options.request_key import request_key
 from lochan.cli.output.commits import SHORT
-from lochan.cli.output.records import format_option, instant, printable, show_record, show_records
+from lochan.cli.output.records import format_option, printable, show_record, show_records
 from lochan.cli.prompt import confirm
+from lochan.cli.target import Target, work_on
 from lochan.cli.uri import branch_uri
 
 
@@ -32,11 +32,8 @@ def push_command(branch: str, message: str, form: str) -> None:
     """
     uri = branch_uri(branch)
 
-    async def work(opened: OpenRef) -> str:
-        from lochan.versioning.stashing import push
-
-        opened.needs_files()
-        return await push(opened.repository, opened.ref, message, actor=opened.actor)
+    async def work(target: Target) -> str:
+        return await target.branch.stash(message)
 
     id = work_on(uri, work)
     if form == "json":
@@ -57,23 +54,10 @@ def list_command(branch: str, form: str) -> None:
     """
     uri = branch_uri(branch)
 
-    async def work(opened: OpenRef) -> list[dict[str, Any]]:
-        from lochan.versioning.stashing import stashed
+    async def work(target: Target) -> list[dict[str, Any]]:
+        return [each.as_json() async for each in target.repository.stashes(uri.ref)]
 
-        return [
-            {
-                "id": each.id,
-                "branch": each.branch,
-                "head": each.head,
-                "changes": each.layers.count,
-                "date": instant(each.time),
-                "user": each.user,
-                "message": each.message,
-            }
-            for each in await stashed(opened.repository, uri.ref)
-        ]
-
-    records = work_on(uri, work)
+    records = work_on(uri, work, reads=True)
     if form != "json":
         records = [{**each, "head": each["head"][:SHORT]} for each in records]
     show_records(records, form, columns=("id", "branch", "head", "changes", "date", "user", "message"))
@@ -95,11 +79,8 @@ def pop_command(branch: str, stash: str, form: str) -> None:
     """
     uri = branch_uri(branch)
 
-    async def work(opened: OpenRef) -> str:
-        from lochan.versioning.stashing import pop
-
-        opened.needs_files()
-        return (await pop(opened.repository, opened.ref, stash, actor=opened.actor)).id
+    async def work(target: Target) -> str:
+        return (await target.branch.pop_stash(stash)).id
 
     id = work_on(uri, work)
     if form == "json":
@@ -117,7 +98,7 @@ def pop_command(branch: str, stash: str, form: str) -> None:
 def drop_command(branch: str, stash: str, yes: bool, form: str) -> None:
     """Drop a stash: the one named, or the branch's newest.
 
-    On a terminal it asks first; in a script it wants --yes.
+    On a terminal it asks first; a script must give --yes.
 
     \b
     Example:
@@ -128,10 +109,8 @@ def drop_command(branch: str, stash: str, yes: bool, form: str) -> None:
         which = f"stash {stash}" if stash else f"the newest stash of {uri}"
         confirm(f"Drop {which}, with all changes in it?", f"{which} was not dropped")
 
-    async def work(opened: OpenRef) -> str:
-        from lochan.versioning.stashing import drop
-
-        return await drop(opened.repository, opened.ref, stash, actor=opened.actor)
+    async def work(target: Target) -> str:
+        return await target.branch.drop_stash(stash)
 
     id = work_on(uri, work)
     if form == "json":

@@ -14,7 +14,7 @@ from click.shell_completion import CompletionItem
 from lochan.cli.output.records import printable
 
 if TYPE_CHECKING:
-    from lochan.lake import Lake
+    from lochan.api.lake import Lake
 
 PART = "part"  # the type of a suggestion behind which the same word goes on
 _PATHS_MAX = 200
@@ -83,7 +83,8 @@ class _Uri(NamedTuple):
                 return await self._paths(lake, where, name, ref, path) if self.paths else []
             if at:
                 return await self._refs(lake, name) if self.refs else []
-            names = [each.name for each in await lake.repositories() if each.kind == "pool" or not self.pools_only]
+            pools = self.pools_only
+            names = [each.name async for each in lake.repositories() if each.kind == "pool" or not pools]
             items = [Item(each, PART if self.refs or self.paths else "plain") for each in names]
             return [*items, *(await self._refs(lake, name) if self.refs and name in names else [])]
 
@@ -113,14 +114,14 @@ def _paths(ctx: click.Context, text: str) -> list[Item]:
 
 def _users(_: click.Context, __: str) -> list[Item]:
     async def find(lake: "Lake") -> list[Item]:
-        return [Item(each.name) for each in (await lake.open_access().state()).users()]
+        return [Item(each.name) async for each in lake.access.users()]
 
     return _asked(find)
 
 
 def _policies(_: click.Context, __: str) -> list[Item]:
     async def find(lake: "Lake") -> list[Item]:
-        return [Item(each.name) for each in (await lake.open_access().state()).policies()]
+        return [Item(each.name) async for each in lake.access.policies()]
 
     return _asked(find)
 
@@ -139,36 +140,29 @@ def _local(_: click.Context, text: str) -> list[Item]:
 async def _at_hand(ctx: click.Context, lake: "Lake") -> tuple[str, str]:
     """The repository and the ref that were named before; else the pool in use. Click has not parsed the words before an
     option whose value is being typed: they are in `ctx.obj`."""
-    from lochan.cli.pool_in_use import in_use
     from lochan.cli.session import configuration
     from lochan.cli.uri import prefix_uri
+    from lochan.cli.user_state import in_use
 
     words = list(ctx.obj)
     for verb in ctx.command_path.split()[1:]:
         words.remove(verb)
-    there = {each.name for each in await lake.repositories()}
+    there = {each.name async for each in lake.repositories()}
     named = [word for word in words if re.split("[@/]", word)[0] in there]
     uri = prefix_uri(named[0]) if named else in_use(configuration(), lake.id)
     return uri.repository, uri.ref
 
 
 async def _names(lake: "Lake", repository: str) -> list[str]:
-    opened = await lake.open_repository(repository)
-    try:
-        return (await opened.refs())[0].names()
-    finally:
-        await opened.close()
+    handle = lake.repository(repository)
+    branches = [each.name async for each in handle.branches()]
+    return [*branches, *[each.name async for each in handle.tags()]]
 
 
 async def _objects(lake: "Lake", repository: str, ref: str, prefix: str) -> list[Item]:
     """The next folders and objects, as in `fs ls`."""
-    opened = await lake.open_repository(repository)
-    try:
-        resolved = await opened.resolve(ref or opened.repository.default_branch, workspaces=True)
-        page = await (await opened.view(resolved)).list(prefix, "", "/", _PATHS_MAX)
-        return [*(Item(each, PART) for each in page.prefixes), *(Item(each.path) for each in page.entries)]
-    finally:
-        await opened.close()
+    page = await lake.repository(repository).ref(ref).list_page(prefix, delimiter="/", limit=_PATHS_MAX)
+    return [*(Item(each, PART) for each in page.prefixes), *(Item(each.path) for each in page.objects)]
 
 
 def _asked(find: Find) -> list[Item]:
@@ -176,18 +170,13 @@ def _asked(find: Find) -> list[Item]:
     import signal
 
     from lochan.cli import session
+    from lochan.connection import lake_place
 
-    config = session.configuration()
-
-    async def work() -> list[Item]:
-        async with session.open_lake(config) as lake:
-            return await find(lake)
-
-    if session.lake_place(config).folder is None:
+    if lake_place(session.configuration()).folder is None:
         # A store that does not answer: the shell gets nothing, and its user the keyboard back.
         signal.signal(signal.SIGALRM, lambda *_: os._exit(0))
         signal.setitimer(signal.ITIMER_REAL, _PATIENCE_S)
     try:
-        return session.read(config, work)
+        return session.on_lake(find, reads=True)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)

@@ -5,10 +5,10 @@ from typing import Any
 import click
 
 from lochan.cli.lazy_group import LazyGroup
-from lochan.cli.open_ref import OpenRef, work_on
 from lochan.cli.options.request_key import request_key
 from lochan.cli.output.commits import SHORT, title
-from lochan.cli.output.records import format_option, instant, printable, show_record, show_records
+from lochan.cli.output.records import format_option, printable, show_record, show_records
+from lochan.cli.target import Target, work_on
 from lochan.cli.uri import named_uri, repository_uri
 
 
@@ -19,7 +19,9 @@ def group() -> None:
 
 @group.command("create")
 @click.argument("tag", metavar="REPO@NAME")
-@click.option("--from", "source", metavar="REF", help="What it names; the head of the default branch unless told.")
+@click.option(
+    "--from", "source", metavar="REF", help="The commit that it names. Default: the head of the default branch."
+)
 @request_key
 @format_option
 def create_command(tag: str, source: str | None, form: str) -> None:
@@ -31,11 +33,8 @@ def create_command(tag: str, source: str | None, form: str) -> None:
     """
     uri = named_uri(tag)
 
-    async def work(opened: OpenRef) -> str:
-        from lochan.versioning.branching import create_tag
-
-        default = opened.repository.repository.default_branch
-        return await create_tag(opened.repository, uri.ref, source or default, actor=opened.actor)
+    async def work(target: Target) -> str:
+        return (await target.repository.create_tag(uri.ref, source or "")).made_at
 
     commit = work_on(uri, work)
     if form == "json":
@@ -55,15 +54,10 @@ def list_command(repository: str, form: str) -> None:
       lochan tag list demo
     """
 
-    async def work(opened: OpenRef) -> list[dict[str, Any]]:
-        refs, _ = await opened.repository.refs()
-        found = [(name, id, refs.commit(id)) for name, id in refs.tags()]
-        return [
-            {"name": name, "commit": id, "date": instant(commit.date), "message": commit.message}
-            for name, id, commit in found
-        ]
+    async def work(target: Target) -> list[dict[str, Any]]:
+        return [each.as_json() async for each in target.repository.tags()]
 
-    records = work_on(repository_uri(repository), work)
+    records = work_on(repository_uri(repository), work, reads=True)
     if form != "json":
         records = [{**each, "commit": each["commit"][:SHORT], "message": title(each["message"])} for each in records]
     show_records(records, form, columns=("name", "commit", "date", "message"))
@@ -82,10 +76,8 @@ def delete_command(tag: str, form: str) -> None:
     """
     uri = named_uri(tag)
 
-    async def work(opened: OpenRef) -> None:
-        from lochan.versioning.branching import delete_tag
-
-        await delete_tag(opened.repository, uri.ref, actor=opened.actor)
+    async def work(target: Target) -> None:
+        await target.repository.delete_tag(uri.ref)
 
     work_on(uri, work)
     if form == "json":

@@ -1,24 +1,19 @@
 """`lochan workspace`: a private layer over a branch, written to as plain files, committed once or dropped."""
 
 from shlex import quote
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from lochan.cli.lazy_group import LazyGroup
-from lochan.cli.open_ref import OpenRef, work_on
 from lochan.cli.options.request_key import request_key
 from lochan.cli.options.values import notes
-from lochan.cli.output.commits import SHORT, commit_record, title
-from lochan.cli.output.records import format_option, instant, printable, show_record, show_records
+from lochan.cli.output.commits import SHORT, title
+from lochan.cli.output.records import format_option, printable, show_record, show_records
 from lochan.cli.prompt import confirm
-from lochan.cli.uri import branch_uri, prefix_uri, repository_uri
+from lochan.cli.target import Target, work_on
+from lochan.cli.uri import Uri, branch_uri, prefix_uri, repository_uri
 from lochan.errors import Invalid
-from lochan.versioning.expression import parse
-
-if TYPE_CHECKING:
-    from lochan.cli.uri import Uri
-    from lochan.versioning.state.workspaces import Workspace
 
 
 @click.group("workspace", cls=LazyGroup)
@@ -33,7 +28,7 @@ def group() -> None:
 @request_key
 @format_option
 def create_command(branch: str, note: str, quiet: bool, form: str) -> None:
-    """Open a workspace on the head of a branch. It is said how it is named, and where its files go.
+    """Open a workspace on the head of a branch. It prints its name, and where its files go.
 
     \b
     Example:
@@ -41,12 +36,10 @@ def create_command(branch: str, note: str, quiet: bool, form: str) -> None:
     """
     uri = branch_uri(branch)
 
-    async def work(opened: OpenRef) -> dict[str, Any]:
-        from lochan.versioning.workspaces.opening import open_workspace
-
-        opened.needs_files()
-        made = await open_workspace(opened.repository, opened.ref, note, actor=opened.actor)
-        return workspace_record(made, opened.repository.folder(made.id).place())
+    async def work(target: Target) -> dict[str, Any]:
+        made = (await target.branch.workspace(note)).opened
+        assert made is not None, "it was just opened"
+        return made.as_json()
 
     record = work_on(uri, work)
     if quiet:
@@ -70,13 +63,8 @@ def list_command(branch: str, form: str) -> None:
     """
     uri = branch_uri(branch)
 
-    async def work(opened: OpenRef) -> list[dict[str, Any]]:
-        from lochan.versioning.workspaces.opening import opened as open_ones
-
-        return [
-            workspace_record(each, opened.repository.folder(each.id).place())
-            for each in await open_ones(opened.repository, uri.ref)
-        ]
+    async def work(target: Target) -> list[dict[str, Any]]:
+        return [each.as_json() async for each in target.repository.workspaces(uri.ref)]
 
     records = work_on(uri, work)
     if form != "json":
@@ -97,15 +85,10 @@ def show_command(repository: str, id: str, form: str) -> None:
     """
     uri, workspace = workspace_uri(repository, id)
 
-    async def work(opened: OpenRef) -> dict[str, Any]:
-        from dataclasses import asdict
-
-        from lochan.versioning.differing import count_staged
-        from lochan.versioning.workspaces.opening import find
-
-        found = await find(opened.repository, workspace)
-        record = workspace_record(found, opened.repository.folder(found.id).place())
-        return {**record, "changes": asdict(await count_staged(opened.repository, found.ref))}
+    async def work(target: Target) -> dict[str, Any]:
+        found = await target.repository.workspace(workspace).show()
+        changes = await target.repository.workspace(found.ref).status_count()
+        return {**found.as_json(), "changes": changes.as_json()}
 
     record = work_on(uri, work)
     if form != "json":
@@ -126,13 +109,11 @@ def path_command(where: str, form: str) -> None:
       lochan workspace path demo@main+17-9f3a6c21/data/a.csv
     """
     uri = prefix_uri(where)
-    if not uri.ref or not parse(uri.ref).workspace:
+    if "+" not in uri.ref:
         raise Invalid(f"{where!r} names no workspace", hint="such as demo@main+17-9f3a6c21/data/a.csv")
 
-    async def work(opened: OpenRef) -> str:
-        found = (await opened.repository.resolve(opened.ref, workspaces=True)).workspace
-        assert found is not None  # the ref says so
-        return opened.repository.folder(found.id).place(uri.path)
+    async def work(target: Target) -> str:
+        return await target.repository.workspace(uri.ref).path(uri.path)
 
     place = work_on(uri, work)
     if form == "json":
@@ -156,12 +137,11 @@ def diff_command(repository: str, id: str, prefix: str, added: bool, form: str) 
     """
     uri, workspace = workspace_uri(repository, id)
 
-    async def work(opened: OpenRef) -> None:
+    async def work(target: Target) -> None:
         from lochan.cli.output.columns import show_columns, size_cells
-        from lochan.versioning.workspaces.differing import diff_columns
 
-        table = await diff_columns(opened.repository, workspace, prefix)
-        table = (table.filter(table["selected"]) if added else table).rename_columns({"selected": "added"})
+        table = await target.repository.workspace(workspace).changes_table(prefix)
+        table = table.filter(table["added"]) if added else table
         cells = {"before": size_cells, "after": size_cells}
         show_columns(table, form, columns=("kind", "before", "after", "added", "path"), cells=cells)
 
@@ -185,12 +165,8 @@ def add_command(repository: str, id: str, globs: tuple[str, ...], form: str) -> 
     """
     uri, workspace = workspace_uri(repository, id)
 
-    async def work(opened: OpenRef) -> list[str]:
-        from lochan.versioning.workspaces.opening import find
-        from lochan.versioning.workspaces.selection import add
-
-        await add(opened.repository, workspace, globs, actor=opened.actor)
-        return list((await find(opened.repository, workspace)).added)
+    async def work(target: Target) -> list[str]:
+        return list(await target.repository.workspace(workspace).add(*globs))
 
     added = work_on(uri, work)
     if form == "json":
@@ -209,7 +185,7 @@ def add_command(repository: str, id: str, globs: tuple[str, ...], form: str) -> 
 def revert_command(repository: str, id: str, globs: tuple[str, ...], yes: bool, form: str) -> None:
     """Take back what fits one of the globs, or everything: files are hidden, deletions forgotten.
 
-    On a terminal it asks first; in a script it wants --yes.
+    On a terminal it asks first; a script must give --yes.
 
     \b
     Example:
@@ -220,10 +196,8 @@ def revert_command(repository: str, id: str, globs: tuple[str, ...], yes: bool, 
         what = _globs_text(globs)
         confirm(f"Revert {what} in workspace {workspace}?", f"workspace {workspace} was not reverted")
 
-    async def work(opened: OpenRef) -> int | None:
-        from lochan.versioning.workspaces.selection import EVERYTHING, revert
-
-        return await revert(opened.repository, workspace, globs or EVERYTHING, actor=opened.actor)
+    async def work(target: Target) -> int | None:
+        return await target.repository.workspace(workspace).revert(*globs)
 
     count = work_on(uri, work)
     if form == "json":
@@ -260,21 +234,14 @@ def commit_command(
     uri, workspace = workspace_uri(repository, id)
     said = notes(metadata)
 
-    async def work(opened: OpenRef) -> dict[str, Any]:
-        from lochan.cli.output.conflicts import listing_conflicts, listing_paths_in_the_way
-        from lochan.versioning.commit import Wish
-        from lochan.versioning.workspaces.committing import BothChanged, commit
+    async def work(target: Target) -> dict[str, Any]:
+        from lochan.api.options import CommitOptions
+        from lochan.cli.output.conflicts import listing_conflicts
 
-        async with listing_conflicts(form, BothChanged):
-            with listing_paths_in_the_way(form):
-                made = await commit(
-                    opened.repository,
-                    workspace,
-                    Wish(message, said),
-                    actor=opened.actor,
-                    everything=everything,
-                )
-        return commit_record(*made)
+        async with listing_conflicts(form):
+            options = CommitOptions(message=message, metadata=said)
+            made = await target.repository.workspace(workspace).commit(options=options, added=not everything)
+        return made.as_json()
 
     made = work_on(uri, work)
     if form == "json":
@@ -292,7 +259,7 @@ def commit_command(
 def drop_command(repository: str, id: str, yes: bool, form: str) -> None:
     """Drop a workspace with all changes in it. Garbage collection removes its files.
 
-    On a terminal it asks first; in a script it wants --yes.
+    On a terminal it asks first; a script must give --yes.
 
     \b
     Example:
@@ -302,10 +269,8 @@ def drop_command(repository: str, id: str, yes: bool, form: str) -> None:
     if not yes:
         confirm(f"Drop workspace {workspace}, with all changes in it?", f"workspace {workspace} was not dropped")
 
-    async def work(opened: OpenRef) -> None:
-        from lochan.versioning.workspaces.opening import drop
-
-        await drop(opened.repository, workspace, actor=opened.actor)
+    async def work(target: Target) -> None:
+        await target.repository.workspace(workspace).drop()
 
     work_on(uri, work)
     if form == "json":
@@ -314,25 +279,12 @@ def drop_command(repository: str, id: str, yes: bool, form: str) -> None:
         click.echo(f"dropped workspace {workspace}")
 
 
-def workspace_record(workspace: "Workspace", place: str) -> dict[str, Any]:
-    return {
-        "id": workspace.id,
-        "branch": workspace.branch,
-        "ref": workspace.ref,
-        "fork": workspace.fork,
-        "user": workspace.user,
-        "date": instant(workspace.time),
-        "note": workspace.note,
-        "added": list(workspace.added),
-        "path": place,
-    }
-
-
-def workspace_uri(repository: str, id: str) -> tuple["Uri", str]:
+def workspace_uri(repository: str, id: str) -> tuple[Uri, str]:
     """The two words by which a workspace is named; the second may be written as in a ref, `main+17-9f3a6c21`."""
-    text = id if "+" in id else f"any+{id}"
+    from lochan.api.workspace import workspace_id
+
     try:
-        return repository_uri(repository), parse(text).workspace
+        return repository_uri(repository), workspace_id(id if "+" in id else f"any+{id}")
     except Invalid as error:
         if error.hint.startswith("a branch, a plus"):
             raise Invalid(

@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from lochan.cli.options.values import microseconds, place_url
+from lochan.api.local_files import place_url
+from lochan.api.results import microseconds
+from lochan.cli.options.values import time
 from lochan.errors import Invalid
 
 
@@ -20,12 +22,13 @@ from lochan.errors import Invalid
     ],
 )
 def test_a_moment(text: str | None, found: int | None) -> None:
-    assert microseconds("--since", text) == found
+    parsed = time("--since", text)
+    assert (None if parsed is None else microseconds(parsed)) == found
 
 
 def test_what_is_no_moment() -> None:
     with pytest.raises(Invalid, match="--since 'soon': this is no time"):
-        microseconds("--since", "soon")
+        time("--since", "soon")
 
 
 @pytest.mark.parametrize("url", ["s3://bucket", "s3://bucket/a=b/c d", "gs://b/k", "az://c/k", "file:///x%25"])

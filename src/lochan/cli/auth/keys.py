@@ -1,19 +1,19 @@
 """`lochan auth keys`: access keys. A secret is shown once."""
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from lochan.cli.auth.records import OpenedAccess, change, key_record, look
 from lochan.cli.lazy_group import LazyGroup
 from lochan.cli.options.request_key import request_key
 from lochan.cli.output.records import format_option, printable, show_record, show_records
 from lochan.cli.prompt import confirm
+from lochan.cli.session import on_lake
 from lochan.errors import Invalid
 
 if TYPE_CHECKING:
-    from lochan.access.keys import Credentials
+    from lochan.api.lake import Lake
 
 
 @click.group("keys", cls=LazyGroup)
@@ -23,12 +23,12 @@ def group() -> None:
 
 @group.command("create")
 @click.argument("user")
-@click.option("--access-key-id", "id", metavar="ID", help="The key's id; drawn unless told.")
+@click.option("--access-key-id", "id", metavar="ID", help="The key's id. Default: a new one.")
 @click.option(
     "--secret-access-key",
     "secret",
     metavar="SECRET",
-    help="Its secret, or - to read it from standard input, which no list of processes shows; drawn unless told.",
+    help="Its secret, or - to read it from standard input, which no list of processes shows. Default: a new one.",
 )
 @request_key
 @format_option
@@ -42,14 +42,10 @@ def create_command(user: str, id: str | None, secret: str | None, form: str) -> 
     id = _given(id, "id")
     secret = _given(sys.stdin.readline().rstrip("\r\n") if secret == "-" else secret, "secret")
 
-    async def work(opened: OpenedAccess) -> "Credentials":
-        from lochan.access.keys import create_key
+    async def work(lake: "Lake") -> dict[str, Any]:
+        return (await lake.access.create_key(user, id=id, secret=secret)).as_json()
 
-        return await create_key(opened.access, user, id=id, secret=secret, actor=opened.actor)
-
-    made = change(work)
-    record = {"user": made.user, "access_key_id": made.access_key_id, "secret_access_key": made.secret_access_key}
-    show_record(record, form)
+    show_record(on_lake(work), form)
     if form != "json":
         click.echo("keep the secret: it is not shown again", err=True)
 
@@ -71,8 +67,11 @@ def list_command(user: str, form: str) -> None:
     Example:
       lochan auth keys list ada
     """
-    records = look(lambda access: [key_record(key) for key in access.keys_of(access.user(user).name)])
-    show_records(records, form, columns=("access_key_id", "created", "created_by"))
+
+    async def work(lake: "Lake") -> list[dict[str, Any]]:
+        return [each.as_json() async for each in lake.access.keys(user)]
+
+    show_records(on_lake(work, reads=True), form, columns=("access_key_id", "created", "created_by"))
 
 
 @group.command("revoke")
@@ -83,21 +82,22 @@ def list_command(user: str, form: str) -> None:
 def revoke_command(id: str, yes: bool, form: str) -> None:
     """Revoke the access key KEY-ID. When this is answered, no server lets it in any more.
 
-    On a terminal it asks first; in a script it wants --yes.
+    On a terminal it asks first; a script must give --yes.
 
     \b
     Example:
       lochan auth keys revoke LKIAAAAAAAAAAAAAAAAA
     """
+
+    async def find_user(lake: "Lake") -> str:
+        return (await lake.access.key(id)).user
+
+    async def work(lake: "Lake") -> None:
+        await lake.access.revoke_key(id)
+
     if not yes:
-        confirm(f"Revoke access key {id} of {look(lambda access: access.need_key(id).user)}?", f"{id} was not revoked")
-
-    async def work(opened: OpenedAccess) -> None:
-        from lochan.access.keys import revoke_key
-
-        await revoke_key(opened.access, id, actor=opened.actor)
-
-    change(work)
+        confirm(f"Revoke access key {id} of {on_lake(find_user, reads=True)}?", f"{id} was not revoked")
+    on_lake(work)
     if form == "json":
         show_record({"access_key_id": id}, form)
     else:

@@ -1,16 +1,16 @@
 """`lochan auth actions` and `can`: what a policy can allow, and whether a user may do something."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from lochan.cli.auth.records import look
 from lochan.cli.exit_codes import REFUSED
 from lochan.cli.output.records import format_option, printable, show_record, show_records
+from lochan.cli.session import on_lake
 
 if TYPE_CHECKING:
-    from lochan.access.decide import Decision
-    from lochan.access.state import Access
+    from lochan.api.access_results import Decision
+    from lochan.api.lake import Lake
 
 
 @click.command("actions")
@@ -22,9 +22,9 @@ def actions_command(form: str) -> None:
     Example:
       lochan auth actions
     """
-    from lochan.access.actions import ACTIONS
+    from lochan.api.access import actions
 
-    records = [{"action": name, "resource": on, "what": what} for name, (on, what) in ACTIONS.items()]
+    records = [each.as_json() for each in actions()]
     show_records(records, form, columns=("action", "resource", "what"))
 
 
@@ -44,36 +44,21 @@ def can_command(ctx: click.Context, user: str, action: str, resource: str, form:
       lochan auth can ada fs:ReadObject repository/demo/branch/main/object/a.csv
     """
 
-    def work(access: "Access") -> "Decision":
-        from lochan.access import resources
-        from lochan.access.decide import explain
+    async def work(lake: "Lake") -> "Decision":
+        return await lake.access.can(user, action, resource)
 
-        resources.check(resource)
-        return explain(access, user, action, resource)
-
-    decision = look(work)
+    decision = on_lake(work, reads=True)
     if form == "json":
-        show_record({"user": user, "action": action, "resource": resource, **_record(decision)}, form)
+        record = {name: value for name, value in decision.as_json().items() if name != "fits"}
+        show_record({"user": user, "action": action, "resource": resource, **record}, form)
     else:
         click.echo(f"{'allowed' if decision.allowed else 'denied'}: {_why(decision)}")
     if not decision.allowed:
         ctx.exit(REFUSED)
 
 
-def _record(decision: "Decision") -> dict[str, Any]:
-    from lochan.access.policy_file import written
-
-    found = decision.statement
-    return {
-        "allowed": decision.allowed,
-        "policy": decision.policy or None,
-        "number": decision.number or None,
-        "statement": None if found is None else written((found,))[0],
-    }
-
-
 def _why(decision: "Decision") -> str:
     if decision.statement is None:
         return "no statement of the user's policies fits"
-    said = f"{decision.statement.effect} {' on '.join(decision.fits)}"
-    return f"statement {decision.number} of policy {printable(decision.policy)}: {printable(said)}"
+    said = f"{decision.statement['effect']} {' on '.join(decision.fits)}"
+    return f"statement {decision.number} of policy {printable(decision.policy or '')}: {printable(said)}"

@@ -2,14 +2,17 @@
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from lochan.cli.auth.records import OpenedAccess, change, look, policy_record, words
 from lochan.cli.lazy_group import LazyGroup
 from lochan.cli.options.request_key import request_key
 from lochan.cli.output.records import echo_table, format_option, printable, show_record, show_records
+from lochan.cli.session import on_lake
+
+if TYPE_CHECKING:
+    from lochan.api.lake import Lake
 
 
 @click.group("policies", cls=LazyGroup)
@@ -31,17 +34,12 @@ def put_command(name: str, file: str, form: str) -> None:
     Example:
       lochan auth policies put readers readers.yaml
     """
-    from lochan.access.policy_file import parse
+    text, source = _read(file)
 
-    statements = parse(*_read(file))
+    async def work(lake: "Lake") -> dict[str, Any]:
+        return (await lake.access.put_policy(name, text, source=source)).as_json()
 
-    async def work(opened: OpenedAccess) -> dict[str, Any]:
-        from lochan.access.policies import put_policy
-
-        await put_policy(opened.access, name, statements, actor=opened.actor)
-        return policy_record(opened.access.folded(), opened.access.folded().policy(name))
-
-    record = change(work)
+    record = on_lake(work)
     if form == "json":
         show_record(record, form)
     else:
@@ -71,7 +69,11 @@ def list_command(form: str) -> None:
     Example:
       lochan auth policies list
     """
-    records = look(lambda access: [policy_record(access, each) for each in access.policies()])
+
+    async def work(lake: "Lake") -> list[dict[str, Any]]:
+        return [each.as_json() async for each in lake.access.policies()]
+
+    records = on_lake(work, reads=True)
     if form != "json":
         counted = ("attached_to", "statements")
         records = [{**each, **{name: len(each[name]) for name in counted}} for each in records]
@@ -88,12 +90,16 @@ def show_command(name: str, form: str) -> None:
     Example:
       lochan auth policies show Admin
     """
-    record = look(lambda access: policy_record(access, access.policy(name)))
+
+    async def work(lake: "Lake") -> dict[str, Any]:
+        return (await lake.access.policy(name)).as_json()
+
+    record = on_lake(work, reads=True)
     if form == "json":
         show_record(record, form)
         return
     statements = record.pop("statements")
-    show_record(words(record, "attached_to"), form)
+    show_record({**record, "attached_to": " ".join(record["attached_to"])}, form)
     click.echo()
     echo_table(
         ["EFFECT", "ACTIONS", "RESOURCES"],
@@ -116,12 +122,10 @@ def delete_command(name: str, form: str) -> None:
       lochan auth policies delete readers
     """
 
-    async def work(opened: OpenedAccess) -> None:
-        from lochan.access.policies import delete_policy
+    async def work(lake: "Lake") -> None:
+        await lake.access.delete_policy(name)
 
-        await delete_policy(opened.access, name, actor=opened.actor)
-
-    change(work)
+    on_lake(work)
     if form == "json":
         show_record({"name": name}, form)
     else:
@@ -141,14 +145,10 @@ def attach_command(user: str, policy: str, form: str) -> None:
       lochan auth attach ada Analyst
     """
 
-    async def work(opened: OpenedAccess) -> list[str]:
-        from lochan.access.policies import attach
-        from lochan.access.state import principal
+    async def work(lake: "Lake") -> list[str]:
+        return list(await lake.access.attach(policy, user))
 
-        await attach(opened.access, policy, principal(user), actor=opened.actor)
-        return list(opened.access.folded().attached_to(principal(user)))
-
-    policies = change(work)
+    policies = on_lake(work)
     if form == "json":
         show_record({"user": user, "policies": policies}, form)
     else:
@@ -168,14 +168,10 @@ def detach_command(user: str, policy: str, form: str) -> None:
       lochan auth detach ada Analyst
     """
 
-    async def work(opened: OpenedAccess) -> list[str]:
-        from lochan.access.policies import detach
-        from lochan.access.state import principal
+    async def work(lake: "Lake") -> list[str]:
+        return list(await lake.access.detach(policy, user))
 
-        await detach(opened.access, policy, principal(user), actor=opened.actor)
-        return list(opened.access.folded().attached_to(principal(user)))
-
-    policies = change(work)
+    policies = on_lake(work)
     if form == "json":
         show_record({"user": user, "policies": policies}, form)
     else:

@@ -1,14 +1,17 @@
 """`lochan auth users`: users."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from lochan.cli.auth.records import OpenedAccess, change, look, user_record, words
 from lochan.cli.lazy_group import LazyGroup
 from lochan.cli.options.request_key import request_key
 from lochan.cli.output.records import format_option, printable, show_record, show_records
 from lochan.cli.prompt import confirm
+from lochan.cli.session import on_lake
+
+if TYPE_CHECKING:
+    from lochan.api.lake import Lake
 
 
 @click.group("users", cls=LazyGroup)
@@ -28,13 +31,10 @@ def create_command(name: str, form: str) -> None:
       lochan auth users create ada
     """
 
-    async def work(opened: OpenedAccess) -> dict[str, Any]:
-        from lochan.access.users import create_user
+    async def work(lake: "Lake") -> dict[str, Any]:
+        return (await lake.access.create_user(name)).as_json()
 
-        user = await create_user(opened.access, name, actor=opened.actor)
-        return user_record(opened.access.folded(), user)
-
-    record = change(work)
+    record = on_lake(work)
     if form == "json":
         show_record(record, form)
     else:
@@ -50,9 +50,13 @@ def list_command(form: str) -> None:
     Example:
       lochan auth users list
     """
-    records = look(lambda access: [user_record(access, user) for user in access.users()])
+
+    async def work(lake: "Lake") -> list[dict[str, Any]]:
+        return [each.as_json() async for each in lake.access.users()]
+
+    records = on_lake(work, reads=True)
     if form != "json":
-        records = [words(each, "policies") | {"keys": len(each["keys"])} for each in records]
+        records = [{**each, "policies": " ".join(each["policies"]), "keys": len(each["keys"])} for each in records]
     show_records(records, form, columns=("name", "policies", "keys", "created", "created_by"))
 
 
@@ -66,8 +70,14 @@ def show_command(name: str, form: str) -> None:
     Example:
       lochan auth users show ada
     """
-    record = look(lambda access: user_record(access, access.user(name)))
-    show_record(record if form == "json" else words(record, "policies", "keys"), form)
+
+    async def work(lake: "Lake") -> dict[str, Any]:
+        return (await lake.access.user(name)).as_json()
+
+    record = on_lake(work, reads=True)
+    if form != "json":
+        record = {**record, **{field: " ".join(record[field]) for field in ("policies", "keys")}}
+    show_record(record, form)
 
 
 @group.command("delete")
@@ -78,22 +88,23 @@ def show_command(name: str, form: str) -> None:
 def delete_command(name: str, yes: bool, form: str) -> None:
     """Delete the user USER and revoke its keys. When this is answered they work nowhere any more.
 
-    On a terminal it asks first; in a script it wants --yes.
+    On a terminal it asks first; a script must give --yes.
 
     \b
     Example:
       lochan auth users delete ada
     """
+
+    async def count_keys(lake: "Lake") -> int:
+        return len((await lake.access.user(name)).keys)
+
+    async def work(lake: "Lake") -> None:
+        await lake.access.delete_user(name)
+
     if not yes:
-        keys = look(lambda access: len(access.keys_of(access.user(name).name)))
+        keys = on_lake(count_keys, reads=True)
         confirm(f"Delete user {name} with {keys} access keys?", f"user {name} was not deleted")
-
-    async def work(opened: OpenedAccess) -> None:
-        from lochan.access.users import delete_user
-
-        await delete_user(opened.access, name, actor=opened.actor)
-
-    change(work)
+    on_lake(work)
     if form == "json":
         show_record({"name": name}, form)
     else:

@@ -1,23 +1,16 @@
 """`lochan fs cp` and `mv`: objects under other paths."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from lochan.cli.fs.listing import folder, last_name
-from lochan.cli.hints import about_repository
-from lochan.cli.open_ref import OpenRef, work_on
 from lochan.cli.options.request_key import request_key
 from lochan.cli.output.objects import object_record
+from lochan.cli.output.progress import counted, progress
 from lochan.cli.output.records import format_option, printable, show_record, size
-from lochan.cli.uri import Uri, object_uri, prefix_uri, writable
+from lochan.cli.target import Target, work_on, writable_at
+from lochan.cli.uri import Uri, folder, last_name, object_uri, prefix_uri, writable
 from lochan.errors import Invalid
-
-if TYPE_CHECKING:
-    from lochan.versioning.copying import Count, Told
-    from lochan.versioning.open_repository import OpenRepository
 
 
 @click.command("cp")
@@ -50,87 +43,22 @@ def cp_command(
     else:
         one, other = object_uri(source), target_uri(source, target)
 
-    async def work(opened: OpenRef) -> dict[str, Any]:
-        from lochan.versioning.copying import Told
-
-        copying = _Copying(opened, one, other, bar=form != "json")
+    async def work(target: Target) -> dict[str, Any]:
+        into = writable_at(target.lake, other)
+        within = one.repository == other.repository
         if recursive:
-            count = await copying.folder()
-            return {"objects": count.objects, "bytes": count.bytes}
-        return await copying.one(Told(content_type, None, said or None))
-
-    show_done("copied", one, other, work_on(one, work), recursive, form)
-
-
-class _Copying:
-    def __init__(self, opened: OpenRef, source: Uri, target: Uri, *, bar: bool) -> None:
-        self._opened = opened
-        self._source = source
-        self._target = target
-        self._bar = bar
-
-    async def one(self, told: "Told") -> dict[str, Any]:
-        from lochan.versioning.copying import copy
-
-        here, source, target = self._opened, self._source, self._target
-        if source.repository == target.repository:
-            branch = here.ref_of(target)
-            made = await copy(here.repository, here.ref, source.path, branch, target.path, actor=here.actor, told=told)
-            return object_record(made)
-        from lochan.cli.output.progress import progress
-        from lochan.versioning.objects import stat
-        from lochan.versioning.transfer import transfer
-
-        total = (await stat(here.repository, here.ref, source.path)).size
-        async with self._other() as there:
-            with progress("copying", total, wanted=self._bar) as advance:
-                made = await transfer(
-                    here.repository,
-                    here.ref,
-                    source.path,
-                    there,
-                    target.ref or there.repository.default_branch,
-                    target.path,
-                    actor=here.actor,
-                    told=told,
-                    advance=advance,
-                )
+            shown = counted("looking for the bytes", "files", wanted=form != "json")
+            with shown if within else progress("copying", None, wanted=form != "json") as advance:
+                return (await into.copy_folder(target.ref, one.path, other.path, progress=advance)).as_json()
+        total = None if within else (await target.ref.stat(one.path)).size
+        about = content_type, said or None
+        with progress("copying", total, wanted=form != "json" and not within) as advance:
+            made = await into.copy(
+                target.ref, one.path, other.path, content_type=about[0], metadata=about[1], progress=advance
+            )
         return object_record(made)
 
-    async def folder(self) -> "Count":
-        from lochan.cli.output.progress import counted, progress
-        from lochan.versioning.copying import copy_folder
-
-        here, source, target = self._opened, self._source, self._target
-        if source.repository == target.repository:
-            branch = here.ref_of(target)
-            with counted("looking for the bytes", "files", wanted=self._bar) as seen:
-                return await copy_folder(
-                    here.repository, here.ref, source.path, branch, target.path, actor=here.actor, seen=seen
-                )
-        from lochan.versioning.transfer import transfer_folder
-
-        async with self._other() as there:
-            with progress("copying", None, wanted=self._bar) as advance:
-                return await transfer_folder(
-                    here.repository,
-                    here.ref,
-                    source.path,
-                    there,
-                    target.ref or there.repository.default_branch,
-                    target.path,
-                    actor=here.actor,
-                    advance=advance,
-                )
-
-    @asynccontextmanager
-    async def _other(self) -> AsyncIterator["OpenRepository"]:
-        there = await self._opened.lake.open_repository(self._target.repository)
-        about_repository(self._target.repository)
-        try:
-            yield there
-        finally:
-            await there.close()
+    show_done("copied", one, other, work_on(one, work), recursive, form)
 
 
 def target_uri(source: str, target: str) -> Uri:
@@ -179,15 +107,12 @@ def mv_command(source: str, target: str, recursive: bool, form: str) -> None:
     writable(one)
     same_repository(one, other)
 
-    async def work(opened: OpenRef) -> dict[str, Any]:
-        from lochan.versioning.copying import move, move_folder
-
-        opened.needs_files()
-        if opened.ref_of(other) != opened.ref:
+    async def work(target: Target) -> dict[str, Any]:
+        default = (await target.repository.show()).default_branch
+        if (one.ref or default) != (other.ref or default):
             raise Invalid(f"{one} and {other} are on different branches", hint="copy it, then remove the source")
         if recursive:
-            done = await move_folder(opened.repository, opened.ref, one.path, other.path, actor=opened.actor)
-            return {"objects": done.objects, "bytes": done.bytes}
-        return object_record(await move(opened.repository, opened.ref, one.path, other.path, actor=opened.actor))
+            return (await target.writable.move_folder(one.path, other.path)).as_json()
+        return object_record(await target.writable.move(one.path, other.path))
 
     show_done("moved", one, other, work_on(one, work), recursive, form)

@@ -1,19 +1,16 @@
 """`lochan fs address` and `link`: bytes that others put somewhere become an object, without a copy."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from lochan.cli.open_ref import OpenRef, work_on
 from lochan.cli.options.request_key import request_key
+from lochan.cli.options.values import notes
 from lochan.cli.output.objects import object_record
-from lochan.cli.output.records import format_option, instant, printable, show_record
-from lochan.cli.uri import Uri, object_uri, on_branch
+from lochan.cli.output.records import format_option, printable, show_record
+from lochan.cli.target import Target, work_on
+from lochan.cli.uri import object_uri, on_branch
 from lochan.errors import Invalid
-
-if TYPE_CHECKING:
-    from lochan.formats.entry import Entry
-    from lochan.versioning.copying import Told
 
 
 @click.command("address")
@@ -39,14 +36,8 @@ def address_command(where: str, expires: float, form: str) -> None:
     """
     uri = on_branch(object_uri(where))
 
-    async def work(opened: OpenRef) -> dict[str, Any]:
-        from lochan.versioning.linking import physical_address
-
-        opened.needs_files()
-        given = await physical_address(
-            opened.repository, opened.ref, uri.path, actor=opened.actor, expires_s=expires * 3600
-        )
-        return {**given._asdict(), "expires": instant(given.expires)}
+    async def work(target: Target) -> dict[str, Any]:
+        return (await target.branch.address(uri.path, expires_s=expires * 3600)).as_json()
 
     show_record(work_on(uri, work), form)
 
@@ -77,7 +68,7 @@ def link_command(
     Example:
       lochan fs link s3://bucket/a.csv demo@main/data/a.csv
     """
-    from lochan.cli.options.values import notes, place_url
+    from lochan.api.local_files import place_url
 
     if len(words) != (1 if token else 2):
         wanted = "the object's path alone" if token else "a URL and the object's path"
@@ -87,31 +78,17 @@ def link_command(
     uri, url = on_branch(object_uri(words[-1])), "" if token else place_url(words[0])
     said = notes(metadata)
 
-    async def work(opened: OpenRef) -> dict[str, Any]:
-        from lochan.versioning.copying import Told
-
-        told = Told(content_type, None, said or None)
+    async def work(target: Target) -> dict[str, Any]:
         if token is None:
-            return object_record(await _outside(opened, uri, url, told))
-        return object_record(await _by_token(opened, uri, token, size, checksum, told))
+            return object_record(await target.branch.link(uri.path, url, content_type=content_type, metadata=said))
+        return object_record(
+            await target.branch.link_address(
+                uri.path, token, size=size, checksum=checksum, content_type=content_type, metadata=said
+            )
+        )
 
     record = work_on(uri, work)
     if form == "json":
         show_record(record, form)
     else:
         click.echo(f"linked {printable(url or 'what was put there')} as {printable(str(uri))}")
-
-
-async def _outside(opened: OpenRef, uri: Uri, url: str, told: "Told") -> "Entry":
-    from lochan.versioning.linking import stage
-
-    return await stage(opened.repository, opened.ref, uri.path, url, actor=opened.actor, told=told)
-
-
-async def _by_token(
-    opened: OpenRef, uri: Uri, token: str, size: int | None, checksum: str | None, told: "Told"
-) -> "Entry":
-    from lochan.versioning.linking import Declared, link
-
-    declared = Declared(size, checksum)
-    return await link(opened.repository, opened.ref, uri.path, token, actor=opened.actor, declared=declared, told=told)

@@ -3,20 +3,18 @@
 import sys
 from collections.abc import AsyncIterator
 from contextlib import aclosing
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
 
 import click
 
-from lochan.cli.fs.listing import pages, view_of
-from lochan.cli.open_ref import OpenRef, work_on
+from lochan.cli.error_boundary import print_message
 from lochan.cli.output.objects import object_record
+from lochan.cli.output.progress import progress
 from lochan.cli.output.records import format_option, printable, show_record, show_records, size, size_cell
+from lochan.cli.target import Target, work_on
 from lochan.cli.uri import object_uri, prefix_uri
 from lochan.errors import Refused
-
-if TYPE_CHECKING:
-    from lochan.staging.view import View
 
 
 @click.command("ls")
@@ -32,18 +30,18 @@ def ls_command(where: str, recursive: bool, form: str) -> None:
     """
     uri = prefix_uri(where)
 
-    async def work(opened: OpenRef) -> None:
+    async def work(target: Target) -> None:
         from lochan.cli.output.record_stream import show_stream
 
-        records = _records(await view_of(opened), uri.path, "" if recursive else "/")
+        records = _records(target, uri.path, "" if recursive else "/")
         await show_stream(records, form, columns=("size", "mtime", "path"), cells={"size": size_cell})
 
     work_on(uri, work)
 
 
-async def _records(view: "View", prefix: str, delimiter: str) -> AsyncIterator[dict[str, Any]]:
-    async for page in pages(view, prefix, delimiter):
-        found = [*map(object_record, page.entries), *map(_prefix_record, page.prefixes)]
+async def _records(target: Target, prefix: str, delimiter: str) -> AsyncIterator[dict[str, Any]]:
+    async for page in target.ref.list_pages(prefix, delimiter=delimiter):
+        found = [*map(object_record, page.objects), *map(_prefix_record, page.prefixes)]
         for record in sorted(found, key=lambda record: record["path"].encode()):
             yield record
 
@@ -65,19 +63,10 @@ def stat_command(where: str, blocks: bool, form: str) -> None:
     """
     uri = object_uri(where)
 
-    async def work(opened: OpenRef) -> dict[str, Any]:
-        from lochan.versioning.objects import stat
-
-        entry = await stat(opened.repository, opened.ref, uri.path)
-        return {
-            **object_record(entry),
-            "headers": dict(entry.headers),
-            "checksums": dict(entry.checksums),
-            "blocks": [
-                {"address": each.address, "offset": each.offset, "size": each.size, "sha256": each.sha256.hex()}
-                for each in entry.blocks
-            ],
-        }
+    async def work(target: Target) -> dict[str, Any]:
+        found = await target.ref.details(uri.path)
+        record = found.as_json()
+        return {**object_record(found.info), **{name: record[name] for name in ("headers", "checksums", "blocks")}}
 
     record = work_on(uri, work)
     if form == "json":
@@ -101,12 +90,9 @@ def cat_command(where: str) -> None:
     """
     uri = object_uri(where)
 
-    async def work(opened: OpenRef) -> None:
-        from lochan.versioning.objects import read, stat
-
-        entry = await stat(opened.repository, opened.ref, uri.path)
+    async def work(target: Target) -> None:
         out = sys.stdout.buffer
-        async with aclosing(read(opened.repository, entry)) as pieces:
+        async with aclosing(target.ref.stream(uri.path)) as pieces:  # type: ignore[type-var]
             async for piece in pieces:
                 out.write(piece)
         out.flush()
@@ -132,12 +118,14 @@ def download_command(where: str, target: str, recursive: bool, force: bool, form
     """
     uri = prefix_uri(where) if recursive else object_uri(where)
 
-    async def work(opened: OpenRef) -> tuple[int, int, int]:
-        from lochan.cli.fs.download_files import Download
+    bar = partial(progress, "downloading", wanted=form != "json")
 
-        download = Download(opened, Path(target), force=force, bar=form != "json")
-        done = await (download.folder(uri.path) if recursive else download.one(uri.path, target))
-        return *done, download.skipped
+    async def work(at: Target) -> tuple[int, int, int]:
+        if not recursive:
+            one = await at.ref.download(uri.path, target, force=force, progress=bar)
+            return one.objects, one.bytes, 0
+        done = await at.ref.download_folder(uri.path, target, force=force, progress=bar, report=print_message)
+        return done.objects, done.bytes, done.skipped
 
     count, written_bytes, skipped = work_on(uri, work)
     if form == "json":

@@ -12,17 +12,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from lochan.cli.lazy_group import LazyGroup
-from lochan.cli.open_ref import OpenRef, work_on
 from lochan.cli.options.global_options import flags
-from lochan.cli.output.commits import SHORT, commit_record, title
+from lochan.cli.output.commits import SHORT, title
 from lochan.cli.output.records import format_option, printable, show_record
+from lochan.cli.target import Target, work_on
 from lochan.cli.uri import Uri, ref_uri, repository_uri
 from lochan.errors import AlreadyExists, Invalid, LochanError, NotFound
-from lochan.store.private import make_private_folder
 
 if TYPE_CHECKING:
-    from lochan.versioning.bisect import Marks, Step
-    from lochan.versioning.graph import LookUp
+    from lochan.api.results import BisectStep
+
+SKIP = 125
+_BAD_MAX = 127  # above are signals: the command was stopped, and has said nothing
 
 
 @click.group("bisect", cls=LazyGroup)
@@ -41,20 +42,16 @@ def start_command(good: str, bad: str, form: str) -> None:
     Example:
       lochan bisect start demo@v1 demo@main
     """
+    one, other = _two_refs(good, bad)
 
-    one, other = two_refs(good, bad)
-
-    async def work(opened: OpenRef) -> None:
-        from lochan.versioning.bisect import Marks
-
-        if under_way(opened):
-            name = opened.repository.repository.name
+    async def work(target: Target) -> None:
+        file = await _file(target)
+        if file.exists():
+            name = one.repository
             raise AlreadyExists(
                 f"a bisection of {name!r} is under way", hint=f"`lochan bisect reset {quote(name)}` ends it first"
             )
-        fine = await opened.repository.resolve(opened.ref_of(one))
-        broken = await opened.repository.resolve(opened.ref_of(other))
-        await go_on(opened, Marks(broken.commit_id, frozenset({fine.commit_id})), form)
+        await _go_on(target, file, await _begun(target, one, other), form)
 
     work_on(one, work)
 
@@ -69,7 +66,6 @@ def good_command(ref: str, form: str) -> None:
     Example:
       lochan bisect good demo
     """
-
     _mark(ref, "good", form)
 
 
@@ -83,7 +79,6 @@ def bad_command(ref: str, form: str) -> None:
     Example:
       lochan bisect bad demo
     """
-
     _mark(ref, "bad", form)
 
 
@@ -97,12 +92,7 @@ def skip_command(ref: str, form: str) -> None:
     Example:
       lochan bisect skip demo
     """
-
     _mark(ref, "skip", form)
-
-
-SKIP = 125
-_BAD_MAX = 127  # above are signals: the command was stopped, and has said nothing
 
 
 @group.command("run")
@@ -120,35 +110,99 @@ def run_command(good: str, bad: str, words: tuple[str, ...], form: str) -> None:
     Example:
       lochan bisect run demo@v1 demo@main -- ./check.sh
     """
+    one, other = _two_refs(good, bad)
 
-    one, other = two_refs(good, bad)
-
-    async def work(opened: OpenRef) -> None:
-        from lochan.versioning.bisect import Marks
-
-        refs, _ = await opened.repository.refs()
-        fine = await opened.repository.resolve(opened.ref_of(one))
-        broken = await opened.repository.resolve(opened.ref_of(other))
-        marks = Marks(broken.commit_id, frozenset({fine.commit_id}))
-        now = await _search(one.repository, refs.commit, marks, words)
-        show_step(one.repository, refs.commit, now, form)
+    async def work(target: Target) -> None:
+        now = await _search(target, await _begun(target, one, other), words)
+        _show_step(one.repository, now, form)
         if len(now.candidates) > 1:
             raise Invalid(f"the first bad commit is one of {len(now.candidates)}, and all between were skipped")
 
     work_on(one, work)
 
 
-async def _search(repository: str, look_up: "LookUp", marks: "Marks", words: tuple[str, ...]) -> "Step":
+@group.command("reset")
+@click.argument("repository", metavar="REPO")
+@format_option
+def reset_command(repository: str, form: str) -> None:
+    """End a bisection, and forget what was said.
+
+    \b
+    Example:
+      lochan bisect reset demo
+    """
+
+    async def work(target: Target) -> bool:
+        file = await _file(target)
+        was = file.exists()
+        file.unlink(missing_ok=True)
+        return was
+
+    was = work_on(repository_uri(repository), work)
+    if form == "json":
+        show_record({"was_under_way": was}, form)
+    else:
+        click.echo(f"no bisection of {printable(repository)} is under way{' any more' if was else ''}")
+
+
+class Marks(NamedTuple):
+    """What is known of commits, by their ids."""
+
+    bad: str
+    good: tuple[str, ...]
+    skipped: tuple[str, ...] = ()
+
+    def marked(self, id: str, what: str) -> "Marks":
+        if what == "bad":
+            return self._replace(bad=id)
+        if what == "good":
+            return self._replace(good=(*self.good, id))
+        return self._replace(skipped=(*self.skipped, id))
+
+    async def step(self, target: Target) -> "BisectStep":
+        """Raises Invalid for marks that contradict each other."""
+        return await target.repository.bisect(self.good, self.bad, self.skipped)
+
+
+def _mark(text: str, what: str, form: str) -> None:
+    """`good`, `bad` or `skip`, of a commit that is named or else of the one under test; shows what comes next."""
+    uri = ref_uri(text)
+
+    async def work(target: Target) -> None:
+        file = await _file(target)
+        marks, test = _load(file, uri.repository)
+        if uri.ref:
+            id = (await target.ref.resolve()).id
+        elif test:
+            id = test
+        else:
+            raise Invalid("nothing is left to be tested", hint=f"`lochan bisect reset {quote(uri.repository)}` ends it")
+        await _go_on(target, file, marks.marked(id, what), form)
+
+    work_on(uri, work)
+
+
+async def _begun(target: Target, good: Uri, bad: Uri) -> Marks:
+    fine = (await target.repository.ref(good.ref).resolve()).id
+    return Marks((await target.repository.ref(bad.ref).resolve()).id, (fine,))
+
+
+async def _go_on(target: Target, file: Path, marks: Marks, form: str) -> None:
+    """Marks that contradict each other are not kept."""
+    now = await marks.step(target)
+    _keep(file, marks, now.test.id if now.test else "")
+    _show_step(target.uri.repository, now, form)
+
+
+async def _search(target: Target, marks: Marks, words: tuple[str, ...]) -> "BisectStep":
     import asyncio
 
-    from lochan.versioning.bisect import step
-
-    given = flags(click.get_current_context()).lake
-    while (now := step(look_up, marks)).test:
-        what = await asyncio.to_thread(_verdict, repository, now.test, words, given)
-        message = printable(title(look_up(now.test).message))
-        click.echo(f"{what:<4}  {now.test[:SHORT]}  {message}", err=True)
-        marks = marked(marks, now.test, what)
+    lake = flags(click.get_current_context()).lake
+    while (now := await marks.step(target)).test is not None:
+        test = now.test
+        what = await asyncio.to_thread(_verdict, target.uri.repository, test.id, words, lake)
+        click.echo(f"{what:<4}  {test.id[:SHORT]}  {printable(title(test.message))}", err=True)
+        marks = marks.marked(test.id, what)
     return now
 
 
@@ -173,107 +227,37 @@ def _verdict(repository: str, id: str, words: tuple[str, ...], lake: str | None)
     return "bad" if code else "good"
 
 
-@group.command("reset")
-@click.argument("repository", metavar="REPO")
-@format_option
-def reset_command(repository: str, form: str) -> None:
-    """End a bisection, and forget what was said.
-
-    \b
-    Example:
-      lochan bisect reset demo
-    """
-
-    async def work(opened: OpenRef) -> bool:
-        was = under_way(opened)
-        forget(opened)
-        return was
-
-    was = work_on(repository_uri(repository), work)
+def _show_step(repository: str, now: "BisectStep", form: str) -> None:
+    first_bad = now.found[0].as_json() if len(now.found) == 1 else None
     if form == "json":
-        show_record({"was_under_way": was}, form)
-    else:
-        click.echo(f"no bisection of {printable(repository)} is under way{' any more' if was else ''}")
-
-
-class BisectState(NamedTuple):
-    marks: "Marks"
-    test: str  # the commit that the user was told to test
-
-
-def _mark(text: str, what: str, form: str) -> None:
-    """`good`, `bad` or `skip`, of a commit that is named or else of the one under test; shows what comes next."""
-    uri = ref_uri(text)
-
-    async def work(opened: OpenRef) -> None:
-        kept = load(opened)
-        if uri.ref:
-            id = (await opened.repository.resolve(uri.ref)).commit_id
-        elif kept.test:
-            id = kept.test
-        else:
-            raise Invalid("nothing is left to be tested", hint=f"`lochan bisect reset {quote(uri.repository)}` ends it")
-        await go_on(opened, marked(kept.marks, id, what), form)
-
-    work_on(uri, work)
-
-
-def marked(marks: "Marks", id: str, what: str) -> "Marks":
-    if what == "bad":
-        return marks._replace(bad=id)
-    if what == "good":
-        return marks._replace(good=marks.good | {id})
-    return marks._replace(skipped=marks.skipped | {id})
-
-
-async def go_on(opened: OpenRef, marks: "Marks", form: str) -> None:
-    """Raises Invalid for marks that contradict each other, which are not kept."""
-    from lochan.versioning.bisect import step
-
-    refs, _ = await opened.repository.refs()
-    now = step(refs.commit, marks)
-    _keep(opened, BisectState(marks, now.test))
-    show_step(opened.repository.repository.name, refs.commit, now, form)
-
-
-def show_step(repository: str, look_up: "LookUp", now: "Step", form: str) -> None:
-    from lochan.versioning.bisect import rounds
-
-    record = {
-        "test": f"{repository}@{now.test}" if now.test else None,
-        "candidates": len(now.candidates),
-        "rounds": rounds(len(now.candidates)) if now.test else 0,
-        "first_bad": commit_record(now.candidates[0], look_up(now.candidates[0])) if len(now.candidates) == 1 else None,
-    }
-    if form == "json":
-        show_record({**record, "among": [] if now.test else list(now.candidates)}, form)
-    elif now.test:
+        record = {
+            "test": f"{repository}@{now.test.id}" if now.test else None,
+            "candidates": len(now.candidates),
+            "rounds": now.rounds,
+            "first_bad": first_bad,
+            "among": [each.id for each in now.found],
+        }
+        show_record(record, form)
+    elif now.test is not None:
         click.echo(
-            f"test {repository}@{now.test[:SHORT]} ({printable(title(look_up(now.test).message))}): "
-            f"{record['candidates']} commits may be it, about {record['rounds']} tests to go"
+            f"test {repository}@{now.test.id[:SHORT]} ({printable(title(now.test.message))}): "
+            f"{len(now.candidates)} commits may be it, about {now.rounds} tests to go"
         )
     else:
-        _echo_found(now.candidates, look_up)
-
-
-def _echo_found(candidates: tuple[str, ...], look_up: "LookUp") -> None:
-    many = len(candidates) > 1
-    click.echo("only skipped commits are left; the first bad one is among" if many else "the first bad commit is")
-    for id in candidates:
-        commit = look_up(id)
-        click.echo(f"  {id[:SHORT]}  {printable(commit.author)}  {printable(title(commit.message))}")
+        many = len(now.found) > 1
+        click.echo("only skipped commits are left; the first bad one is among" if many else "the first bad commit is")
+        for commit in now.found:
+            click.echo(f"  {commit.id[:SHORT]}  {printable(commit.author)}  {printable(title(commit.message))}")
 
 
 # --- the file --------------------------------------------------------------------------------------------------------
-def load(opened: OpenRef) -> BisectState:
-    """Raises NotFound if nothing is under way, Invalid for a file that somebody spoilt."""
-    from lochan.versioning.bisect import Marks
-
-    name, file = opened.repository.repository.name, _file(opened)
+def _load(file: Path, name: str) -> tuple[Marks, str]:
+    """The marks, and the commit that the user was told to test. Raises NotFound if nothing is under way, Invalid for a
+    file that somebody spoilt."""
     try:
         said: dict[str, Any] = json.loads(file.read_bytes())
-        marks = Marks(str(said["bad"]), frozenset(map(str, said["good"])), frozenset(map(str, said["skipped"])))
-        return BisectState(marks, str(said["test"]))
+        marks = Marks(str(said["bad"]), tuple(map(str, said["good"])), tuple(map(str, said["skipped"])))
+        return marks, str(said["test"])
     except FileNotFoundError:
         hint = f"begin with `lochan bisect start {quote(name)}@GOOD {quote(name)}@BAD`"
         raise NotFound(f"no bisection of {name!r} is under way", hint=hint) from None
@@ -282,32 +266,21 @@ def load(opened: OpenRef) -> BisectState:
         raise Invalid(f"{file} is not what `lochan bisect` wrote", hint=hint) from None
 
 
-def forget(opened: OpenRef) -> None:
-    _file(opened).unlink(missing_ok=True)
+def _keep(file: Path, marks: Marks, test: str) -> None:
+    from lochan.cli.user_state import write_file
+
+    said = {"bad": marks.bad, "good": sorted(marks.good), "skipped": sorted(marks.skipped), "test": test}
+    write_file(file, json.dumps(said, indent=2))
 
 
-def under_way(opened: OpenRef) -> bool:
-    return _file(opened).exists()
-
-
-def _keep(opened: OpenRef, kept: BisectState) -> None:
-    file = _file(opened)
-    make_private_folder(str(file.parent))
-    marks = kept.marks
-    said = {"bad": marks.bad, "good": sorted(marks.good), "skipped": sorted(marks.skipped), "test": kept.test}
-    new = file.with_suffix(f".{os.getpid()}")
-    new.write_text(json.dumps(said, indent=2))
-    new.replace(file)
-
-
-def _file(opened: OpenRef) -> Path:
+async def _file(target: Target) -> Path:
     """By the repository's id, which no other has in any lake."""
-    from lochan.cli.session import state_place
+    from lochan.connection import state_place
 
-    return state_place() / "bisect" / f"{opened.repository.repository.id}.json"
+    return state_place() / "bisect" / f"{(await target.repository.show()).id}.json"
 
 
-def two_refs(good: str, bad: str) -> tuple[Uri, Uri]:
+def _two_refs(good: str, bad: str) -> tuple[Uri, Uri]:
     one, other = ref_uri(good), ref_uri(bad)
     if one.repository != other.repository:
         raise Invalid(f"{one} and {other} are in different repositories", hint="a bisection is of one history")

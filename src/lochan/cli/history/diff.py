@@ -5,16 +5,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lochan.cli.open_ref import OpenRef, work_on
 from lochan.cli.options.engine_options import JobOptions, job_options
-from lochan.cli.output.objects import CELLS, COLUMNS, difference_record
+from lochan.cli.output.objects import CELLS, COLUMNS, POOL_CELLS, POOL_COLUMNS, totals
 from lochan.cli.output.records import echo_table, format_option, printable, show_record, size_cell
+from lochan.cli.target import Target, work_on
 from lochan.cli.uri import Uri, prefix_uri, ref_uri, staged_uri
 from lochan.cli.without_pandas import without_pandas
 from lochan.errors import Invalid
 
 if TYPE_CHECKING:
-    from lochan.engines.row_diff.outcome import Change, RowDiff
+    from lochan.api.results import ChangeCount
+    from lochan.api.row_diff import RowChange, RowDiff
 
 
 Records = AsyncIterator[dict[str, Any]]
@@ -28,11 +29,11 @@ Records = AsyncIterator[dict[str, Any]]
 @click.option("--summary", "--stat", "summary", is_flag=True, help="Only how many, and how many bytes.")
 @click.option("--roll-up", is_flag=True, help="The same for each folder below the prefix.")
 @click.option("--depth", type=click.IntRange(min=1), default=None, metavar="N", help="Roll up folders N deep.")
-@click.option("--delimiter", default=None, metavar="TEXT", help="What ends a folder's name when rolled up; a slash.")
+@click.option("--delimiter", default=None, metavar="TEXT", help="What ends a folder's name when rolled up. Default: /.")
 @click.option("--rows", is_flag=True, help="Rows that differ: of a pool, or of the files at REPO@LEFT/PATH.")
 @click.option("--key", "keys", multiple=True, metavar="FIELD,…", help="With --rows: what tells rows apart.")
 @click.option("--no-key", is_flag=True, help="With --rows: compare whole rows, whatever the pool's primary key.")
-@click.option("--limit", type=click.IntRange(min=0), metavar="N", help="With --rows: how many to show, 20 unless told.")
+@click.option("--limit", type=click.IntRange(min=0), metavar="N", help="With --rows: how many to show. Default: 20.")
 @job_options
 @format_option
 def diff_command(
@@ -77,22 +78,23 @@ def diff_command(
     other = None if right is None else _same_repository(one, ref_uri(right))
     rolled = roll_up or depth is not None or delimiter is not None
 
-    async def work(opened: OpenRef) -> None:
-        if opened.is_pool:
-            await _show_objects(opened, other, three_dot, summary, form)
+    async def work(target: Target) -> None:
+        if await target.is_pool():
+            await _show_objects(target, other, three_dot, summary, form)
             return
         if summary and not rolled:
-            show_record(await _count(opened, other, prefix, three_dot), form)
+            show_record((await _count(target, other, prefix, three_dot)).as_json(), form)
             return
         from lochan.cli.output.record_stream import show_stream
 
         if rolled:
-            records = _rolled_up(opened, other, prefix, three_dot, delimiter or "/", depth or 1)
+            records = _rolled_up(target, other, prefix, three_dot, delimiter or "/", depth or 1)
             await show_stream(records, form, columns=_ROLLED, cells=_ROLLED_CELLS)
         elif other is None:
-            await _show_staged(opened, prefix, form)
+            await _show_staged(target, prefix, form)
         else:
-            await show_stream(_differences(opened, other, prefix, three_dot), form, columns=COLUMNS, cells=CELLS)
+            changes = target.ref.diff(other.ref, prefix=prefix, three_dot=three_dot)
+            await show_stream((each.as_json() async for each in changes), form, columns=COLUMNS, cells=CELLS)
 
     work_on(one, work)
 
@@ -101,18 +103,14 @@ def _diff_rows(
     left: str, right: str, key: list[str] | None, three_dot: bool, limit: int | None, job: JobOptions, form: str
 ) -> None:
     from lochan.cli.output.progress import StageBar
-    from lochan.cli.session import configuration
 
-    async def work(opened: OpenRef) -> None:
-        from lochan.engines.row_diff.outcome import SAMPLE
-        from lochan.engines.row_diff.sides import wish_of
-        from lochan.jobs.diffing import How, diff_rows
+    options = job.parsed()
+    sample = {} if limit is None else {"sample": limit}
 
-        _, wish = wish_of(left, right, key, three_dot=three_dot)
-        spark, sample = job.spark(configuration()), SAMPLE if limit is None else limit
-        how = How(job.engine, job.limits(), spark, sample, opened.actor, bar.show)
-        lake = opened.lake
-        with await diff_rows(opened.repository, lake.queries().files, lake.place, wish, how) as found:
+    async def work(target: Target) -> None:
+        rows = target.lake.diff_rows
+        found = await rows(left, right, options, on=key, three_dot=three_dot, progress=bar.show, **sample)
+        with found:
             bar.end()
             _show_rows(found, form)
 
@@ -127,20 +125,17 @@ def _wanted_key(keys: tuple[str, ...], no_key: bool) -> list[str] | None:
     return [] if no_key else list(keys) or None
 
 
-async def _show_objects(opened: OpenRef, other: Uri | None, three_dot: bool, summary: bool, form: str) -> None:
+async def _show_objects(target: Target, other: Uri | None, three_dot: bool, summary: bool, form: str) -> None:
     """Of a pool: data objects, which lie in no folders."""
-    from lochan.cli.output.objects import CELLS, COLUMNS, object_records, totals
     from lochan.cli.output.record_stream import show_stream
-    from lochan.versioning.differing import diff
 
     if other is None:
         raise Invalid("on a pool nothing is ever staged", hint="compare two refs, such as logs@main logs@dev")
-    differences = diff(opened.repository, opened.ref, opened.ref_of(other), three_dot=three_dot)
-    records = object_records(differences, opened.pool)
+    records = target.ref.diff_objects(other.ref, three_dot=three_dot)
     if summary:
         show_record(await totals(records), form)
     else:
-        await show_stream(records, form, columns=COLUMNS, cells=CELLS)
+        await show_stream(records, form, columns=POOL_COLUMNS, cells=POOL_CELLS)
 
 
 def _same_repository(one: Uri, other: Uri) -> Uri:
@@ -149,48 +144,30 @@ def _same_repository(one: Uri, other: Uri) -> Uri:
     return other
 
 
-async def _show_staged(opened: OpenRef, prefix: str, form: str) -> None:
+async def _show_staged(target: Target, prefix: str, form: str) -> None:
     from lochan.cli.output.columns import show_columns, size_cells
-    from lochan.versioning.differing import staged_columns
 
-    staged = await staged_columns(opened.repository, opened.ref, prefix=prefix)
+    staged = await target.writable.status_table(prefix)
     show_columns(staged, form, columns=("kind", "size", "path"), cells={"size": size_cells})
 
 
-async def _differences(opened: OpenRef, other: Uri, prefix: str, three_dot: bool) -> Records:
-    from lochan.versioning.differing import diff
-
-    right = opened.ref_of(other)
-    async for each in diff(opened.repository, opened.ref, right, prefix=prefix, three_dot=three_dot):
-        yield difference_record(each)
-
-
-async def _count(opened: OpenRef, other: Uri | None, prefix: str, three_dot: bool) -> dict[str, int]:
-    from dataclasses import asdict
-
-    from lochan.versioning.differing import count, count_staged
-
+async def _count(target: Target, other: Uri | None, prefix: str, three_dot: bool) -> "ChangeCount":
     if other is None:
-        return asdict(await count_staged(opened.repository, opened.ref, prefix=prefix))
-    right = opened.ref_of(other)
-    return asdict(await count(opened.repository, opened.ref, right, prefix=prefix, three_dot=three_dot))
+        return await target.writable.status_count(prefix)
+    return await target.ref.diff_count(other.ref, prefix=prefix, three_dot=three_dot)
 
 
 async def _rolled_up(
-    opened: OpenRef, other: Uri | None, prefix: str, three_dot: bool, delimiter: str, depth: int
+    target: Target, other: Uri | None, prefix: str, three_dot: bool, delimiter: str, depth: int
 ) -> Records:
-    from dataclasses import asdict
-
-    from lochan.versioning.differing import RollUp, roll_up, roll_up_staged
-
-    by = RollUp(delimiter, depth)
     if other is None:
-        counts = await roll_up_staged(opened.repository, opened.ref, by, prefix=prefix)
+        counts = await target.writable.status_folders(prefix, delimiter=delimiter, depth=depth)
     else:
-        right = opened.ref_of(other)
-        counts = await roll_up(opened.repository, opened.ref, right, by, prefix=prefix, three_dot=three_dot)
+        counts = await target.ref.diff_folders(
+            other.ref, prefix=prefix, three_dot=three_dot, delimiter=delimiter, depth=depth
+        )
     for path, each in counts.items():
-        yield {"path": path, **asdict(each)}
+        yield {"path": path, **each.as_json()}
 
 
 _ROLLED = ("added", "removed", "changed", "bytes_added", "bytes_removed", "path")
@@ -224,7 +201,7 @@ def _show_rows(found: "RowDiff", form: str) -> None:
         click.echo(f"… and {rest:,} more")
 
 
-def _row_lines(each: "Change") -> Iterator[tuple[str, str, str]]:
+def _row_lines(each: "RowChange") -> Iterator[tuple[str, str, str]]:
     """A row that changed on two lines, one under the other."""
     times = f"{each.times}×" if each.times > 1 else ""
     if each.before is not None:

@@ -2,19 +2,20 @@
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import click
 
-from lochan.cli.open_ref import OpenRef, work_on
-from lochan.cli.options.values import microseconds
-from lochan.cli.output.commits import SHORT, commit_record, title
-from lochan.cli.output.records import format_option, instant, printable
+from lochan.cli.options.values import time
+from lochan.cli.output.commits import SHORT, title
+from lochan.cli.output.records import format_option, printable
+from lochan.cli.target import Target, work_on
 from lochan.cli.uri import optional_uri, ref_uri
 
 if TYPE_CHECKING:
-    from lochan.formats.commit import Commit
-    from lochan.versioning.history import LogWish
+    from lochan.api.ref import Ref
+    from lochan.api.results import Commit
 
 
 @click.command("log")
@@ -51,24 +52,31 @@ def log_command(
       lochan log demo@main -n 5 --graph
     """
     uri = optional_uri(ref_uri, ref)
-    times = microseconds("--since", since), microseconds("--until", until)
     if graph and form == "json":
         raise click.UsageError("--graph is a drawing; in JSON each commit names its parents.")
 
-    async def work(opened: OpenRef) -> None:
-        from lochan.cli.output.record_stream import show_lines
-        from lochan.versioning.history import LogWish
+    which: LogOptions = {
+        "path": paths,
+        "prefix": prefixes,
+        "since": time("--since", since),
+        "until": time("--until", until),
+        "author": author,
+        "grep": grep,
+        "first_parent": first_parent,
+    }
 
-        wish = LogWish(paths, prefixes, *times, first_parent, by_line=graph, author=author, grep=grep)
+    async def work(target: Target) -> None:
+        from lochan.cli.output.record_stream import show_lines
+
         if graph:
-            await _draw(opened, wish, limit, _short if oneline else _text)
+            await _draw(target.ref, which, limit, _short if oneline else _text)
             return
         if oneline and form != "json":
-            async for record in _records(opened, wish, limit, both=False):
+            async for record in _records(target.ref, which, limit, both=False):
                 click.echo(f"{record['id'][:SHORT]} {printable(title(record['message']))}".rstrip())
             return
         await show_lines(
-            _records(opened, wish, limit, both=form != "json"),
+            _records(target.ref, which, limit, both=form != "json"),
             form,
             columns=("id", "date", "author", "message"),
             cells={"id": lambda id: id[:SHORT], "message": lambda message: printable(title(message))},
@@ -77,45 +85,54 @@ def log_command(
     work_on(uri, work)
 
 
-async def _records(opened: OpenRef, wish: "LogWish", limit: int | None, *, both: bool) -> AsyncIterator[dict[str, Any]]:
-    """`both`: where the committer is another than the author, the author's column names both."""
-    from lochan.versioning.history import history
+class LogOptions(TypedDict):
+    path: tuple[str, ...]
+    prefix: tuple[str, ...]
+    since: datetime | None
+    until: datetime | None
+    author: str
+    grep: str
+    first_parent: bool
 
+
+async def _records(ref: "Ref", which: LogOptions, limit: int | None, *, both: bool) -> AsyncIterator[dict[str, Any]]:
+    """`both`: where the committer is another than the author, the author's column names both."""
     count = 0
-    async with aclosing(history(opened.repository, opened.ref, wish)) as found:
-        async for id, commit in found:
-            record = commit_record(id, commit)
+    async with aclosing(ref.log(**which)) as found:  # type: ignore[type-var]
+        async for commit in found:
+            record = commit.as_json()
             yield {**record, "author": _who(commit)} if both else record
             count += 1
             if count == limit:
                 return
 
 
-async def _draw(opened: OpenRef, wish: "LogWish", limit: int | None, text: Callable[[str, "Commit"], str]) -> None:
+async def _draw(ref: "Ref", which: LogOptions, limit: int | None, text: Callable[["Commit"], str]) -> None:
     from lochan.cli.output.commit_graph import CommitGraph
-    from lochan.versioning.history import walked
 
     drawing, count = CommitGraph(), 0
-    async with aclosing(walked(opened.repository, opened.ref, wish)) as found:
-        async for id, commit, wished in found:
-            parents = commit.parents[:1] if wish.first_parent else commit.parents
-            if not wished:
-                _echo(*drawing.skip(id, parents))
+    async with aclosing(ref.log_graph(**which)) as found:  # type: ignore[type-var]
+        async for entry in found:
+            commit = entry.commit
+            parents = commit.parents[:1] if which["first_parent"] else commit.parents
+            if not entry.matches:
+                _echo(*drawing.skip(commit.id, parents))
                 continue
-            line, rest = drawing.commit(id, parents)
-            _echo(f"{line}{text(id, commit)}")
+            line, rest = drawing.commit(commit.id, parents)
+            _echo(f"{line}{text(commit)}")
             count += 1
             if count == limit:
                 return
             _echo(*rest)
 
 
-def _text(id: str, commit: "Commit") -> str:
-    return f"{id[:SHORT]}  {instant(commit.date)}  {printable(_who(commit))}  {printable(title(commit.message))}"
+def _text(commit: "Commit") -> str:
+    date = commit.as_json()["date"]
+    return f"{commit.id[:SHORT]}  {date}  {printable(_who(commit))}  {printable(title(commit.message))}"
 
 
-def _short(id: str, commit: "Commit") -> str:
-    return f"{id[:SHORT]} {printable(title(commit.message))}"
+def _short(commit: "Commit") -> str:
+    return f"{commit.id[:SHORT]} {printable(title(commit.message))}"
 
 
 def _who(commit: "Commit") -> str:

@@ -5,16 +5,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lochan.cli.open_ref import OpenRef, work_on
-from lochan.cli.output import objects as pool_difference
-from lochan.cli.output.commits import SHORT, commit_record, title
-from lochan.cli.output.objects import CELLS, COLUMNS, difference_record
-from lochan.cli.output.records import format_option, instant, printable, show_record, show_records
+from lochan.cli.output.commits import SHORT, title
+from lochan.cli.output.objects import CELLS, COLUMNS, POOL_CELLS, POOL_COLUMNS
+from lochan.cli.output.records import format_option, printable, show_record, show_records
+from lochan.cli.target import Target, work_on
 from lochan.cli.uri import optional_uri, prefix_uri, ref_uri
 from lochan.errors import Invalid, NotFound
 
 if TYPE_CHECKING:
-    from lochan.versioning.blame import Blamed
+    from lochan.api.results import Commit
 
 
 @click.command("show")
@@ -28,17 +27,17 @@ def show_command(ref: str | None, form: str) -> None:
       lochan show demo@main
     """
 
-    async def work(opened: OpenRef) -> None:
-        found = await opened.repository.resolve(opened.ref)
-        record = commit_record(found.commit_id, found.commit)
-        differences = _differences(opened, found.commit_id, found.commit.parents)
-        columns, cells = (COLUMNS, CELLS) if not opened.is_pool else (pool_difference.COLUMNS, pool_difference.CELLS)
+    async def work(target: Target) -> None:
+        found = await target.ref.resolve()
+        is_pool = await target.is_pool()
+        differences = _differences(target, found, is_pool)
         if form == "json":
-            show_record({**record, "differences": [each async for each in differences]}, form)
+            show_record({**found.as_json(), "differences": [each async for each in differences]}, form)
             return
         from lochan.cli.output.record_stream import show_stream
 
-        _print({**record, "parents": " ".join(found.commit.parents)})
+        _print({**found.as_json(), "parents": " ".join(found.parents)})
+        columns, cells = (POOL_COLUMNS, POOL_CELLS) if is_pool else (COLUMNS, CELLS)
         await show_stream(differences, form, columns=columns, cells=cells)
 
     work_on(optional_uri(ref_uri, ref), work)
@@ -53,18 +52,16 @@ def _print(record: dict[str, Any]) -> None:
     click.echo()
 
 
-async def _differences(opened: OpenRef, id: str, parents: tuple[str, ...]) -> AsyncIterator[dict[str, Any]]:
-    from lochan.versioning.differing import diff
-
-    if not parents:
+async def _differences(target: Target, commit: "Commit", is_pool: bool) -> AsyncIterator[dict[str, Any]]:
+    if not commit.parents:
         return  # a first commit holds nothing
-    differences = diff(opened.repository, parents[0], id)
-    if opened.is_pool:
-        async for record in pool_difference.object_records(differences, opened.pool):
+    before = target.repository.ref(commit.parents[0])
+    if is_pool:
+        async for record in before.diff_objects(commit.id):
             yield record
         return
-    async for difference in differences:
-        yield difference_record(difference)
+    async for change in before.diff(commit.id):
+        yield change.as_json()
 
 
 _PAGE = 100_000  # each is a walk through history
@@ -82,11 +79,11 @@ def blame_command(uri: str, form: str) -> None:
     """
     found = prefix_uri(uri)
 
-    async def work(opened: OpenRef) -> None:
+    async def work(target: Target) -> None:
         from lochan.cli.output.record_stream import show_stream
 
         await show_stream(
-            _blame_records(opened, found.path),
+            _blame_records(target, found.path),
             form,
             columns=("commit", "date", "author", "path", "message"),
             cells={"commit": lambda id: id[:SHORT], "message": lambda message: printable(title(message))},
@@ -95,30 +92,17 @@ def blame_command(uri: str, form: str) -> None:
     work_on(found, work)
 
 
-async def _blame_records(opened: OpenRef, path: str) -> AsyncIterator[dict[str, Any]]:
-    from lochan.versioning.blame import blame, blame_under
-
+async def _blame_records(target: Target, path: str) -> AsyncIterator[dict[str, Any]]:
     if path and not path.endswith("/"):
-        yield _blame_record(await blame(opened.repository, opened.ref, path))
+        yield _blame_record(path, await target.ref.blame(path))
         return
-    moment = (await opened.repository.resolve(opened.ref)).commit_id  # one for all pages
-    after: str | None = ""
-    while after is not None:
-        page = await blame_under(opened.repository, moment, path, after, _PAGE)
-        for each in page.entries:
-            yield _blame_record(each)
-        after = page.next
+    async for each in target.ref.blame_folder(path):
+        yield _blame_record(each.path, each.commit)
 
 
-def _blame_record(blamed: "Blamed") -> dict[str, Any]:
-    commit = blamed.commit
-    return {
-        "path": blamed.path,
-        "commit": blamed.commit_id,
-        "date": instant(commit.date),
-        "author": commit.author,
-        "message": commit.message,
-    }
+def _blame_record(path: str, commit: "Commit") -> dict[str, Any]:
+    found = commit.as_json()
+    return {"path": path, "commit": commit.id, **{name: found[name] for name in ("date", "author", "message")}}
 
 
 @click.command("merge-base")
@@ -137,15 +121,11 @@ def merge_base_command(left: str, right: str, every: bool, form: str) -> None:
     if one.repository != other.repository:
         raise Invalid(f"{one} and {other} are in different repositories", hint="compare refs of one repository")
 
-    async def work(opened: OpenRef) -> None:
-        from lochan.versioning.graph import merge_bases
-
-        refs, _ = await opened.repository.refs()
-        ids = [(await opened.repository.resolve(opened.ref_of(uri))).commit_id for uri in (one, other)]
-        found = merge_bases(refs.commit, *ids)
+    async def work(target: Target) -> None:
+        found = await target.repository.merge_bases(one.ref, other.ref)
         if not found:
             raise NotFound(f"{one} and {other} have no history in common")
-        records = [commit_record(id, refs.commit(id)) for id in found[: None if every else 1]]
+        records = [each.as_json() for each in found[: None if every else 1]]
         if form != "json":
             records = [
                 {**each, "id": each["id"][:SHORT], "message": printable(title(each["message"]))} for each in records

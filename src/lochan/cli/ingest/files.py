@@ -1,23 +1,23 @@
 """`lochan import`, `ingest commit` and `ingest diff`: files of a bucket or a folder become objects, without a copy."""
 
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from lochan.cli.fs.listing import folder
-from lochan.cli.open_ref import OpenRef, work_on
+from lochan.api.local_files import place_url
 from lochan.cli.options.request_key import request_key
+from lochan.cli.options.values import notes
 from lochan.cli.output.commits import SHORT
+from lochan.cli.output.conflicts import listing_conflicts
+from lochan.cli.output.progress import counted
 from lochan.cli.output.records import format_option, printable, show_record, size, size_cell
-from lochan.cli.uri import Uri, on_branch, prefix_uri
+from lochan.cli.target import Target, work_on
+from lochan.cli.uri import Uri, folder, on_branch, prefix_uri
 from lochan.errors import Invalid
 
 if TYPE_CHECKING:
-    from lochan.cli.open_ref import OpenRef
-    from lochan.versioning.gathering import Source
-    from lochan.versioning.importing import Gathered
-    from lochan.versioning.moving import Said
+    from lochan.api.imports import ImportSource
 
 
 _PLACES = (
@@ -64,38 +64,20 @@ def import_command(
     Example:
       lochan import s3://bucket/data/ demo@main/data/
     """
-    from lochan.cli.options.values import notes
+    from lochan.api.options import CommitOptions
 
     uri = on_branch(prefix_uri(target))
-    said = notes(metadata)
+    options = CommitOptions(message=message, metadata=notes(metadata))
+    sources = list(_import_sources(source, uri, paths))
 
-    async def work(opened: OpenRef) -> dict[str, Any]:
-        from lochan.cli.output.progress import counted
-        from lochan.versioning.importing import for_import
-        from lochan.versioning.moving import Said
-
-        opened.needs_files()
+    async def work(at: Target) -> dict[str, Any]:
         with counted("listing", "files", wanted=form != "json") as seen:
-            gathered = await for_import(opened.repository, list(_import_sources(source, uri, paths)), seen)
-        return await brought_in(opened, gathered, Said(message, said), form, dry_run=dry_run)
+            if dry_run:
+                return (await at.branch.try_import(sources, progress=seen)).as_json()
+            async with listing_conflicts(form):
+                return (await at.branch.import_files(sources, options, progress=seen)).as_json()
 
     show_brought_in("import", work_on(uri, work), form)
-
-
-async def brought_in(
-    opened: OpenRef, gathered: "Gathered", said: "Said", form: str, *, dry_run: bool
-) -> dict[str, Any]:
-    from lochan.cli.output.conflicts import listing_paths_in_the_way
-    from lochan.versioning.importing import Counts, bring_in, differences
-
-    if dry_run:
-        counts = Counts()
-        async for part in differences(opened.repository, opened.ref, gathered):
-            counts = counts.plus(part)
-        return {"commit": None, **counts._asdict()}
-    with listing_paths_in_the_way(form):
-        landed = await bring_in(opened.repository, opened.ref, gathered, said, actor=opened.actor)
-    return {"commit": landed.commit, **landed.counts._asdict()}
 
 
 def show_brought_in(verb: str, record: dict[str, Any], form: str) -> None:
@@ -107,16 +89,15 @@ def show_brought_in(verb: str, record: dict[str, Any], form: str) -> None:
     click.echo(f"{printable(done)}: {counts} ({size(record['bytes'])})")
 
 
-def _import_sources(source: str, uri: Uri, paths: tuple[str, ...]) -> "Iterator[Source]":
-    from lochan.cli.options.values import place_url
-    from lochan.versioning.gathering import Source
+def _import_sources(source: str, uri: Uri, paths: tuple[str, ...]) -> "Iterator[ImportSource]":
+    from lochan.api.imports import ImportSource
 
-    yield Source(place_url(source), folder(uri.path))
+    yield ImportSource(place_url(source), folder(uri.path))
     for text in paths:
         url, found, prefix = text.rpartition("=")
         if not found or not url:
             raise Invalid(f"--path {text!r}: a source is given as URL=PREFIX", hint="such as --path s3://b/logs=logs/")
-        yield Source(place_url(url), folder(prefix))
+        yield ImportSource(place_url(url), folder(prefix))
 
 
 @click.command("commit")
@@ -137,16 +118,17 @@ def commit_command(
     Example:
       lochan ingest commit --from-path s3://bucket/data/ --to-path demo@main/data/ -m daily
     """
-    from lochan.cli.options.values import notes
+    from lochan.api.options import CommitOptions
 
-    uri, said = ingest_uri(target), notes(metadata)
+    uri = ingest_uri(target)
+    options = CommitOptions(message=message, metadata=notes(metadata))
 
-    async def work(opened: OpenRef) -> dict[str, Any]:
-        from lochan.versioning.moving import Said
-
-        opened.needs_files()
-        found = await gathered(opened, source, uri, keep_removed=keep_removed, bar=form != "json")
-        return await brought_in(opened, found, Said(message, said), form, dry_run=False)
+    async def work(at: Target) -> dict[str, Any]:
+        found = ingest_source(source, uri)
+        with counted("listing", "files", wanted=form != "json") as seen:
+            async with listing_conflicts(form):
+                done = await at.branch.ingest(found, options, keep_removed=keep_removed, progress=seen)
+        return done.as_json()
 
     show_brought_in("ingest", work_on(uri, work), form)
 
@@ -163,24 +145,16 @@ def diff_command(source: str, target: str, keep_removed: bool, form: str) -> Non
     """
     uri = ingest_uri(target)
 
-    async def work(opened: OpenRef) -> None:
+    async def work(at: Target) -> None:
         from lochan.cli.output.record_stream import show_stream
 
-        found = await gathered(opened, source, uri, keep_removed=keep_removed, bar=form != "json")
         cells = {"before": size_cell, "after": size_cell}
-        await show_stream(_records(opened, found), form, columns=("kind", "before", "after", "path"), cells=cells)
+        with counted("listing", "files", wanted=form != "json") as seen:
+            changes = at.branch.ingest_diff(ingest_source(source, uri), keep_removed=keep_removed, progress=seen)
+            records = (each.as_json() async for each in changes)
+            await show_stream(records, form, columns=("kind", "before", "after", "path"), cells=cells)
 
     work_on(uri, work)
-
-
-async def _records(opened: OpenRef, found: "Gathered") -> AsyncIterator[dict[str, Any]]:
-    from lochan.tree.diff import REMOVED
-    from lochan.versioning.importing import differences
-
-    async for part in differences(opened.repository, opened.ref, found):
-        columns = (part.changes["path"], part.kinds, part.before, part.changes["size"])
-        for path, kind, before, after in zip(*(column.to_pylist() for column in columns), strict=True):
-            yield {"path": path, "kind": kind, "before": before, "after": None if kind == REMOVED else after}
 
 
 def ingest_uri(target: str) -> Uri:
@@ -188,13 +162,7 @@ def ingest_uri(target: str) -> Uri:
     return uri._replace(path=folder(uri.path))
 
 
-async def gathered(opened: "OpenRef", source: str, uri: Uri, *, keep_removed: bool, bar: bool) -> "Gathered":
-    from lochan.cli.options.values import place_url
-    from lochan.cli.output.progress import counted
-    from lochan.versioning.gathering import Source
-    from lochan.versioning.importing import for_ingest
+def ingest_source(source: str, uri: Uri) -> "ImportSource":
+    from lochan.api.imports import ImportSource
 
-    with counted("listing", "files", wanted=bar) as seen:
-        return await for_ingest(
-            opened.repository, Source(place_url(source), uri.path), keep_removed=keep_removed, seen=seen
-        )
+    return ImportSource(place_url(source), uri.path)

@@ -22,8 +22,8 @@ SOURCES = ("folder", "kafka", "rate", "socket")
 @click.argument("place", required=False, metavar="[DIR|HOST:PORT]")
 @click.option("--from", "source", type=click.Choice(SOURCES), required=True, help="Where rows come from.")
 @click.option("-i", "--input-format", type=click.Choice(FORMATS), help="What files are; else their content tells.")
-@click.option("--brokers", metavar="HOST:PORT,...", help="Of Kafka.")
-@click.option("--topic", "topics", multiple=True, metavar="NAME", help="Of Kafka; may be repeated.")
+@click.option("--brokers", metavar="HOST:PORT,...", help="Kafka's brokers.")
+@click.option("--topic", "topics", multiple=True, metavar="NAME", help="A topic of Kafka; may be repeated.")
 @click.option("--kafka", "settings", multiple=True, metavar="KEY=VALUE", help="A setting of Kafka's client.")
 @click.option("--latest", is_flag=True, help="Of a topic that was never read: only what comes from now on.")
 @click.option("--go-on", is_flag=True, help="Go on where Kafka has dropped messages that were not read.")
@@ -33,7 +33,7 @@ SOURCES = ("folder", "kafka", "rate", "socket")
     "--every", default="10s", show_default=True, metavar="TIME", help="From one commit to the next, at least."
 )
 @click.option("--once", "--available-now", "once", is_flag=True, help="Read all that is there, and end.")
-@click.option("--checkpoint", metavar="DIR", help="Where Spark keeps how far it is; a folder of your own unless told.")
+@click.option("--checkpoint", metavar="DIR", help="Where Spark keeps how far it is. Default: a folder of your own.")
 @click.option(
     "--on-error",
     type=click.Choice(["fail", "skip", "keep"]),
@@ -44,7 +44,7 @@ SOURCES = ("folder", "kafka", "rate", "socket")
 @click.option("--no-compact", is_flag=True, help="Leave small data objects to `lochan manage`.")
 @click.option("-m", "--message", default="", help="What each commit is to say.")
 @click.option("--metadata", multiple=True, metavar="KEY=VALUE", help="A note of each commit; may be repeated.")
-@click.option("--master", metavar="URL", help="Where Spark runs; local[*] unless told or configured.")
+@click.option("--master", metavar="URL", help="Where Spark runs. Default: as configured, else local[*].")
 @click.option("--memory", default="512MiB", show_default=True, metavar="SIZE", help="What one task may use.")
 @format_option
 def stream_command(pool: str, place: str | None, source: str, form: str, **rest: Any) -> None:

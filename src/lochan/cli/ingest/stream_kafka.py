@@ -11,7 +11,7 @@ from lochan.cli.ingest.stream_request import BatchReporter, StreamRequest
 
 
 def follow(request: StreamRequest) -> None:
-    from lochan.cli.session import actor, configuration, open_lake, run
+    from lochan.cli.session import actor, configuration, open_engine_lake, run
     from lochan.jobs.record import recorded
     from lochan.jobs.streams.kafka import Topics
     from lochan.jobs.streams.kafka import Wish as Wanted
@@ -26,7 +26,7 @@ def follow(request: StreamRequest) -> None:
     settings = request.client
 
     async def work() -> None:
-        async with open_lake(config) as lake:
+        async with open_engine_lake(config) as lake:
             repository = await lake.open_repository(request.uri.repository)
             about_repository(request.uri.repository)
             try:

@@ -31,7 +31,7 @@ _FOREVER = "36500d"  # Spark forgets older files, and would leave out those that
 
 def follow(request: StreamRequest) -> None:
     from lochan.cli.session import configuration, run
-    from lochan.cli.spark_place import spark_place
+    from lochan.connection import spark_place
     from lochan.engines.duckdb.limits import STANDARD
     from lochan.engines.spark.package import ship
     from lochan.engines.spark.session import session_at
@@ -131,12 +131,12 @@ class _Into(NamedTuple):
 
 
 async def _into(config: "Config", request: StreamRequest) -> "_Into":
-    from lochan.cli.session import actor, open_lake
+    from lochan.cli.session import actor, open_engine_lake
     from lochan.jobs.target import target_of
     from lochan.spark.batches import Destination
     from lochan.spark.lakes import LakePlace
 
-    async with open_lake(config, counted=True) as lake:
+    async with open_engine_lake(config, counted=True) as lake:
         repository = await lake.open_repository(request.uri.repository)
         about_repository(request.uri.repository)
         try:
@@ -156,7 +156,7 @@ def _checkpoint(request: StreamRequest, into: "_Into", source: str) -> Path:
         return Path(request.checkpoint).resolve()
     from hashlib import sha256
 
-    from lochan.cli.session import state_place
+    from lochan.connection import state_place
 
     name = f"{request.source}-{sha256(source.encode()).hexdigest()[:16]}"
     branch = into.to.branch.replace("/", "%2F")

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from lochan.cli.options.values import microseconds, notes
+from lochan.cli.options.values import notes, time
 from lochan.errors import Invalid
 
 if TYPE_CHECKING:
-    from lochan.versioning.moving import Said
+    from lochan.api.options import CommitOptions
 
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -21,7 +21,7 @@ _OPTIONS = (
     click.option(
         "--meta", multiple=True, metavar="JSON|KEY=VALUE", help="Notes kept with the commit; may be repeated."
     ),
-    click.option("--date", metavar="TIME", help="When it was done, in ISO 8601; now unless told."),
+    click.option("--date", metavar="TIME", help="When it was done, in ISO 8601. Default: now."),
 )
 
 
@@ -32,11 +32,11 @@ def commit_options(command: F) -> F:
     return command
 
 
-def commit_message(message: str, author: str, meta: tuple[str, ...], date: str | None) -> "Said":
+def commit_message(message: str, author: str, meta: tuple[str, ...], date: str | None) -> "CommitOptions":
     """Raises Invalid, naming the option."""
-    from lochan.versioning.moving import Said
+    from lochan.api.options import CommitOptions
 
-    return Said(message, _notes(meta), author, microseconds("--date", date))
+    return CommitOptions(message=message, metadata=_notes(meta), author=author, date=time("--date", date))
 
 
 def _notes(given: tuple[str, ...]) -> dict[str, str]:

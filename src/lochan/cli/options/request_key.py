@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from lochan.formats.record import Actor
+    from lochan.connection import Actor
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -45,7 +45,7 @@ def _option(*names: str) -> Callable[[F], F]:
         metavar="KEY",
         callback=_take,
         expose_value=False,
-        help="An idempotency key: sent again with the same key, this is done once; drawn unless told.",
+        help="An idempotency key: the same request with the same key is done once. Default: a new one.",
     )
 
 
@@ -61,18 +61,16 @@ def is_repeated(ctx: click.Context) -> bool:
     return key is not None and key.is_given
 
 
-def keyed_actor(ctx: click.Context, actor: "Actor") -> "Actor":
+def command_actor(ctx: click.Context, actor: "Actor") -> "Actor":
     """Who asks, with the key of this command."""
     key = key_of(ctx)
     if key is None:
         return actor
-    from lochan.clock import SystemClock
-    from lochan.ids import Ids
-    from lochan.journal.request_key import keyed
+    from lochan.connection import keyed_actor, new_key
 
     if not key.used:
-        key.used = key.given or Ids().idempotency_key(SystemClock().wall())
-    return keyed(actor, key.used, *_request(ctx), is_new=not key.is_given)
+        key.used = key.given or new_key()
+    return keyed_actor(actor, key.used, *_request(ctx), is_new=not key.is_given)
 
 
 def changes_nothing(ctx: click.Context) -> None:
@@ -82,9 +80,9 @@ def changes_nothing(ctx: click.Context) -> None:
 
 def _take(ctx: click.Context, _: click.Parameter, value: str | None) -> None:
     if value is not None:
-        from lochan.journal.request_key import check_key_text
+        from lochan.api.options import check_key
 
-        check_key_text(value)
+        check_key(value)
     ctx.meta[_META] = RequestKey(value or "")
 
 

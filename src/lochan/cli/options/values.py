@@ -1,17 +1,21 @@
 """Texts of options as values: times, lengths of time, sizes, notes, places outside the lake."""
 
-from lochan.clock import SystemClock
+from typing import TYPE_CHECKING
+
 from lochan.errors import Invalid
 
+if TYPE_CHECKING:
+    from datetime import datetime
 
-def microseconds(option: str, text: str | None) -> int | None:
-    """Since 1970. Raises Invalid, naming the option."""
-    from lochan.versioning.expression import moment
+
+def time(option: str, text: str | None) -> "datetime | None":
+    """Raises Invalid, naming the option."""
+    from lochan.api.options import parse_time
 
     if text is None:
         return None
     try:
-        return moment(text, SystemClock().wall())
+        return parse_time(text)
     except Invalid:
         raise Invalid(
             f"{option} {text!r}: this is no time",
@@ -44,23 +48,6 @@ def notes(given: tuple[str, ...]) -> dict[str, str]:
             raise Invalid(f"--metadata {text!r}: {key!r} was already given", hint="keep one of the two")
         found[key] = value
     return found
-
-
-_SCHEMES = ("s3", "gs", "az", "file")
-
-
-def place_url(text: str) -> str:
-    """Raises Invalid for a scheme that nothing is known of."""
-    if not text:
-        raise Invalid("the place outside the lake is empty", hint="give a folder or a URL such as s3://bucket/prefix")
-    scheme, found, rest = text.partition("://")
-    if not found:
-        from pathlib import Path
-
-        return f"file://{str(Path(text).resolve()).replace('%', '%25')}"
-    if scheme not in _SCHEMES or not rest:
-        raise Invalid(f"{text!r} is no place to read from", hint=f"known are {', '.join(_SCHEMES)}, and local paths")
-    return text
 
 
 def seconds(option: str, text: str) -> float:

@@ -1,55 +1,23 @@
 """Objects, and what differs between two commits, as the command line shows them; of a pool, with rows and keys."""
 
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from lochan.cli.output.records import cell, instant, json_text, size_cell
+from lochan.cli.output.records import cell, json_text, size_cell
 
 if TYPE_CHECKING:
-    from lochan.formats.entry import Entry
-    from lochan.formats.pool_settings import PoolSettings
-    from lochan.tree.diff import Difference
-
-
-def object_record(entry: "Entry") -> dict[str, Any]:
-    from lochan.pools.objects import users_metadata
-
-    return {
-        "path": entry.path,
-        "type": "object",
-        "size": entry.size,
-        "mtime": instant(entry.mtime),
-        "checksum": entry.checksum,
-        "etag": entry.etag,
-        "content_type": entry.content_type,
-        "metadata": users_metadata(entry),
-    }
-
-
-def side_record(entry: "Entry | None") -> dict[str, Any] | None:
-    return None if entry is None else {"size": entry.size, "checksum": entry.checksum}
-
+    from lochan.api.results import ObjectInfo
 
 COLUMNS = ("kind", "left", "right", "path")
+POOL_COLUMNS = ("kind", "id", "rows", "bytes", "min", "max")
 
 
-def difference_record(difference: "Difference") -> dict[str, Any]:
-    return {
-        "path": difference.path,
-        "kind": difference.kind,
-        "left": side_record(difference.left),
-        "right": side_record(difference.right),
-    }
+def object_record(found: "ObjectInfo") -> dict[str, Any]:
+    return {"path": found.path, "type": "object", **found.as_json()}
 
 
 def side_cell(side: dict[str, Any] | None) -> str:
     return "" if side is None else size_cell(side["size"])
-
-
-CELLS = {"left": side_cell, "right": side_cell}
-
-
-POOL_COLUMNS = ("kind", "id", "rows", "bytes", "min", "max")
 
 
 def key_cell(key: list[Any] | None) -> str:
@@ -59,18 +27,8 @@ def key_cell(key: list[Any] | None) -> str:
     return ", ".join(cell(part) if isinstance(part, str) else cell(json_text(part, indent=None)) for part in key)
 
 
+CELLS = {"left": side_cell, "right": side_cell}
 POOL_CELLS: Mapping[str, Callable[[Any], str]] = {"bytes": size_cell, "min": key_cell, "max": key_cell}
-
-
-async def object_records(
-    differences: "AsyncIterable[Difference]", settings: "PoolSettings"
-) -> AsyncIterator[dict[str, Any]]:
-    from lochan.pools.objects import described
-
-    async for difference in differences:
-        entry = difference.right or difference.left
-        assert entry is not None, "a difference has a side"
-        yield {"kind": difference.kind, **described(entry, settings)}
 
 
 async def totals(records: AsyncIterable[dict[str, Any]]) -> dict[str, int]:

@@ -4,14 +4,22 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-    from lochan.formats.job import JobStage
-
 Advance = Callable[[int], None]
+
+
+class Stage(Protocol):
+    """Of a job on Spark."""
+
+    @property
+    def done(self) -> int: ...
+
+    @property
+    def total(self) -> int: ...
 
 
 @contextmanager
@@ -50,7 +58,7 @@ class StageBar:
     def __exit__(self, *_: object) -> None:
         self.end()
 
-    def show(self, stages: "Sequence[JobStage]") -> None:
+    def show(self, stages: Sequence["Stage"]) -> None:
         """From any thread."""
         done = sum(stage.done == stage.total for stage in stages)
         tasks, total = sum(stage.done for stage in stages), sum(stage.total for stage in stages)

@@ -13,7 +13,7 @@ from lochan.cli.output.records import counted, printable, size
 from lochan.errors import Invalid
 
 if TYPE_CHECKING:
-    from lochan.engines.result import Result, Stats
+    from lochan.api.query_result import Result, Stats
 
 BINARY = ("parquet", "arrow")
 
@@ -36,11 +36,11 @@ def _write(result: "Result", form: str, sink: IO[bytes]) -> None:
     if form != "table":
         result.write(form, sink)
         return
+    from lochan.api.query_result import table_pages
     from lochan.cli.output.records import echo_table, printable
-    from lochan.query.output.tables import table_pages
 
     begun = False
-    for names, rows in table_pages(result.batches(), result.row):
+    for names, rows in table_pages(result):
         shown = [[printable(cell) for cell in row] for row in rows]
         echo_table([printable(name) for name in names], shown, begun=begun)
         begun = True

@@ -4,19 +4,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lochan.cli.open_ref import OpenRef, work_on
 from lochan.cli.options.commit_options import commit_message, commit_options
 from lochan.cli.options.engine_options import JobOptions, job_options
 from lochan.cli.options.request_key import request_key
-from lochan.cli.options.values import microseconds
+from lochan.cli.options.values import time
 from lochan.cli.output.commits import SHORT
 from lochan.cli.output.records import counted, format_option, show_record, size
+from lochan.cli.target import Target, work_on
 from lochan.cli.uri import branch_uri
 from lochan.cli.without_pandas import without_pandas
 
 if TYPE_CHECKING:
-    from lochan.formats.pool_settings import PoolSettings
-    from lochan.pools.keys import Span
+    from lochan.api.compaction import Key
+    from lochan.api.results import PoolInfo
 
 
 @click.command("compact")
@@ -60,34 +60,24 @@ def compact_command(
       lochan compact logs
     """
     from lochan.cli.output.progress import StageBar
-    from lochan.cli.session import configuration
 
     uri = branch_uri(branch)
     words = commit_message(message, author, meta, date)
-    job = JobOptions(engine, master, memory)
+    options = JobOptions(engine, master, memory).parsed()
+    if dry_run or engine == "duckdb":
+        without_pandas()
 
-    async def work(opened: OpenRef) -> dict[str, Any]:
-        from lochan.engines.compacting import Wish, rehearse
-        from lochan.jobs.compact.compact import How, compact
-        from lochan.pools.upkeep import ALWAYS, UPKEEP
+    async def work(target: Target) -> dict[str, Any]:
+        from lochan.api.compaction import CompactOptions
 
-        wish = Wish(ids, _span(low, high, opened.pool), upto, UPKEEP if upkeep else ALWAYS)
-        repository = opened.repository
-        if dry_run or job.engine == "duckdb":
-            without_pandas()
+        settings = (await target.pool.show()).pool
+        bounds = [_literal(option, text, settings) for option, text in (("--from", low), ("--to", high))]
+        which = CompactOptions(ids=ids, low=bounds[0], high=bounds[1], up_to=upto, upkeep=upkeep)
         if dry_run:
-            groups = await rehearse(repository, opened.ref, wish)
-            return {
-                "groups": [
-                    {"objects": len(each.paths), "rows": each.rows, "bytes": each.bytes, "why": each.why}
-                    for each in groups
-                ]
-            }
-        how = How(job.engine, job.limits(), job.spark(configuration()), bar.show)
-        lake = opened.lake
-        at = lake.queries().files, lake.place
-        done = await compact(repository, opened.ref, *at, wish, words, actor=opened.actor, how=how)
-        return done._asdict()
+            groups = await target.pool.try_compact(which, branch=uri.ref)
+            return {"groups": [each.as_json() for each in groups]}
+        done = await target.pool.compact(which, words, options, branch=uri.ref, progress=bar.show)
+        return done.as_json()
 
     with StageBar("compact") as bar:
         record = work_on(uri, work, counted=True)
@@ -104,27 +94,14 @@ def compact_command(
         )
 
 
-def _span(low: str | None, high: str | None, settings: "PoolSettings") -> "Span | None":
-    from lochan.pools.keys import bounds
-
-    if low is None and high is None:
-        return None
-    first, last = _literal("--from", low, settings), _literal("--to", high, settings)
-    span = bounds(first, last, settings)
-    return span if span.low <= span.high else bounds(last, first, settings)  # either end may be given first
-
-
-def _literal(option: str, text: str | None, settings: "PoolSettings") -> Any:
+def _literal(option: str, text: str | None, settings: "PoolInfo | None") -> "Key | None":
     """As the first field of the key is declared: a time, or else a number or a text, which may stand in quotes."""
     import json
 
-    from lochan.pools.keys import Instant
-
     if text is None:
         return None
-    if settings.keys[0].path in settings.times:
-        moment = microseconds(option, text)
-        return None if moment is None else Instant(moment)
+    if settings is not None and settings.first_key_is_time:
+        return time(option, text)
     try:
         found = json.loads(text)
     except ValueError:

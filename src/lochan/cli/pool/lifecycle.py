@@ -5,19 +5,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lochan.cli.open_ref import OpenRef, work_on
 from lochan.cli.options.commit_options import commit_message, commit_options
 from lochan.cli.options.request_key import is_repeated, request_key, request_key_beside_sort_key
 from lochan.cli.options.values import notes
 from lochan.cli.output.commits import SHORT
 from lochan.cli.output.records import format_option, printable, show_record
 from lochan.cli.prompt import confirm
-from lochan.cli.repo import repository_record
+from lochan.cli.target import Target, work_on
 from lochan.cli.uri import branch_uri
 from lochan.errors import NotFound, Refused
 
 if TYPE_CHECKING:
-    from lochan.versioning.repositories import Repository
+    from lochan.api.lake import Lake
+    from lochan.api.results import RepositoryInfo
 
 
 @click.command("create")
@@ -70,25 +70,29 @@ def create_command(
       lochan create logs --key ts:time
     """
     from lochan.cli.options.values import size_bytes
-    from lochan.cli.session import actor, configuration, open_lake, run
-    from lochan.pools.settings import parse
+    from lochan.cli.session import on_lake
 
-    config = configuration()
-    settings = parse(keys, nulls=nulls, size_bytes=size_bytes("--size", size), times=times, primary_key=primary_key)
-    commit_message = notes(metadata)
+    size_of_objects, said = size_bytes("--size", size), notes(metadata)
 
-    async def work() -> "Repository":
-        async with open_lake(config) as lake:
-            return await lake.create_pool(
-                name, settings, default_branch=default_branch, metadata=commit_message, actor=actor(config)
-            )
+    async def work(lake: "Lake") -> "RepositoryInfo":
+        made = await lake.create_pool(
+            name,
+            key=keys,
+            times=times,
+            primary_key=primary_key,
+            nulls=nulls,
+            size_bytes=size_of_objects,
+            default_branch=default_branch,
+            metadata=said,
+        )
+        return await made.show()
 
-    pool = run(config, work())
+    pool = on_lake(work)
     if form == "json":
-        show_record(repository_record(pool), form)
+        show_record(pool.as_json(), form)
     else:
-        sorted_by = ", ".join(map(str, settings.keys))
-        click.echo(f"created pool {printable(pool.name)}, sorted by {printable(sorted_by)}")
+        assert pool.pool is not None, "it was just made"
+        click.echo(f"created pool {printable(pool.name)}, sorted by {printable(', '.join(pool.pool.keys))}")
 
 
 @click.command("delete")
@@ -122,17 +126,10 @@ def delete_command(
     uri = branch_uri(branch)
     words = commit_message(message, author, meta, date)
 
-    async def work(opened: OpenRef) -> dict[str, Any]:
-        opened.needs_pool()
+    async def work(target: Target) -> dict[str, Any]:
         if where is None:
-            from lochan.pools.landing import delete_objects
-
-            return {"head": await delete_objects(opened.repository, opened.ref, ids, words, actor=opened.actor)}
-        from lochan.engines.duckdb.delete import delete_where
-
-        files = opened.lake.queries().files
-        deleted = await delete_where(opened.repository, opened.ref, where, files, words, actor=opened.actor)
-        return deleted._asdict()
+            return {"head": await target.pool.delete_objects(ids, words, branch=uri.ref)}
+        return (await target.pool.delete_rows(where, words, branch=uri.ref)).as_json()
 
     record = work_on(uri, work)
     if form == "json":
@@ -150,39 +147,33 @@ def delete_command(
 def drop_command(pool: str, yes: bool, form: str) -> None:
     """Drop a pool: its rows, its branches, tags and history.
 
-    On a terminal it asks first; in a script it wants --yes.
+    On a terminal it asks first; a script must give --yes.
 
     \b
     Example:
       lochan drop logs
     """
-    from lochan.cli.session import actor, configuration, open_lake, read, run
+    from lochan.cli.session import on_lake
 
-    config = configuration()
+    async def look(lake: "Lake") -> None:
+        try:
+            there = await lake.repository(pool).show()
+        except NotFound:
+            if is_repeated(click.get_current_context()):
+                return  # the journal knows whether this is the drop that was asked for before
+            raise
+        if there.kind != "pool":
+            raise Refused(
+                f"{pool!r} is no pool", hint=f"`lochan repo delete {quote(pool)}` deletes a repository of files"
+            )
 
-    async def look() -> None:
-        from lochan.versioning.repositories import POOL
+    async def drop(lake: "Lake") -> None:
+        await lake.pool(pool).delete()
 
-        async with open_lake(config) as lake:
-            try:
-                there = await lake.repository(pool)
-            except NotFound:
-                if is_repeated(click.get_current_context()):
-                    return  # the journal knows whether this is the drop that was asked for before
-                raise
-            if there.kind != POOL:
-                raise Refused(
-                    f"{pool!r} is no pool", hint=f"`lochan repo delete {quote(pool)}` deletes a repository of files"
-                )
-
-    async def drop() -> None:
-        async with open_lake(config) as lake:
-            await lake.delete_repository(pool, actor=actor(config))
-
-    read(config, look)  # so that nobody is asked about a name that is not there
+    on_lake(look, reads=True)  # so that nobody is asked about a name that is not there
     if not yes:
         confirm(f"Drop pool {pool} with all its history?", f"pool {pool} was not dropped")
-    run(config, drop())
+    on_lake(drop)
     if form == "json":
         show_record({"dropped": pool}, form)
     else:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lochan.cli.local_files import files_in, matching
+from lochan.api.local_files import files_in, matching
 
 NAMES = ["a.json", "b.csv", "deep/c.json", "deep/er/d.json", ".hidden/e.json", "x[1].json"]
 

@@ -1,13 +1,15 @@
-"""What `lochan load` is to read: files, folders, globs, URLs and standard input, found before the first is opened."""
+"""What is to be loaded: files, folders, globs, URLs and open files, found before the first is opened."""
+
+from __future__ import annotations
 
 import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
+from os import PathLike, fspath
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Union, cast
+from typing import IO, TYPE_CHECKING, BinaryIO, Union, cast
 
-from lochan.cli.local_files import files_in, matching, no_file
-from lochan.cli.options.values import place_url
+from lochan.api.local_files import Report, files_in, ignored, matching, no_file, place_url
 from lochan.errors import Invalid, NotFound
 
 if TYPE_CHECKING:
@@ -16,45 +18,49 @@ if TYPE_CHECKING:
     from lochan.lake import Lake
     from lochan.store.protocol import Stat, Store
 
-STANDARD_INPUT = "-"
 _GLOB = frozenset("*?[")
 _KEPT_BYTES_MAX = 1 << 20
 
 
 class Stream:
-    """Standard input: it can be read here alone, and once."""
+    """An open file, such as standard input: it can be read here alone, and once."""
 
-    name = "standard input"
     size = None
 
-    def as_input(self) -> "Input":
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self.name = "standard input" if stream is sys.stdin.buffer else str(getattr(stream, "name", "an open file"))
+
+    def as_input(self) -> Input:
         from lochan.engines.duckdb.load.streams import Input
 
-        return Input(self.name, Again(sys.stdin.buffer).open)
+        return Input(self.name, Again(self._stream).open)
 
 
-Source = Union["File", Stream]
+LoadSource = Union["File", Stream]
+Given = str | PathLike[str] | BinaryIO
 
 
-async def sources(
-    lake: "Lake", given: Sequence[str], left_out: Path | None, *, follow_links: bool = False
-) -> list[Source]:
-    """`left_out` is the folder of the lake itself. Raises NotFound, Invalid."""
-    if given.count(STANDARD_INPUT) > 1:
+async def find_sources(
+    lake: Lake, given: Sequence[Given], *, follow_links: bool = False, report: Report = ignored
+) -> list[LoadSource]:
+    """The folder of the lake itself is left out. Raises NotFound, Invalid."""
+    if any(given.count(each) > 1 for each in given if not isinstance(each, str | PathLike)):
         raise Invalid("standard input can be read once", hint="give - once")
-    found: list[Source] = []
-    for source in given:
-        if source == STANDARD_INPUT:
-            found.append(Stream())
-        elif "://" in source and not source.startswith("file://"):
-            found += await _stored(lake, place_url(source))
+    left_out = None if lake.folder is None else Path(lake.folder)
+    found: list[LoadSource] = []
+    for each in given:
+        if not isinstance(each, str | PathLike):
+            found.append(Stream(each))
+        elif "://" in fspath(each) and not fspath(each).startswith("file://"):
+            found += await _stored(lake, place_url(fspath(each)))
         else:
-            found += _local(source, left_out, follow_links)
+            found += _local(fspath(each), left_out, follow_links, report)
     return found
 
 
 @asynccontextmanager
-async def inputs(lake: "Lake", found: Sequence[Source]) -> AsyncIterator[list["Input"]]:
+async def inputs(lake: Lake, found: Sequence[LoadSource]) -> AsyncIterator[list[Input]]:
     """Those on other stores are copied to this machine's disk for as long as they are needed."""
     from tempfile import TemporaryDirectory
 
@@ -102,7 +108,7 @@ class _Reading:
         pass
 
 
-def _local(source: str, left_out: Path | None, follow_links: bool) -> list["File"]:
+def _local(source: str, left_out: Path | None, follow_links: bool, report: Report) -> list[File]:
     from lochan.jobs.load.files import local_file
 
     paths = [_path(source)]
@@ -110,7 +116,7 @@ def _local(source: str, left_out: Path | None, follow_links: bool) -> list["File
         paths = matching(paths[0])
         if not paths:
             raise NotFound(f"no file matches {source}")
-    files = [file for path in paths for file in _files(path, left_out, follow_links)]
+    files = [file for path in paths for file in _files(path, left_out, follow_links, report)]
     if not files:
         raise NotFound(f"no files in {source}", hint="nothing was loaded")
     return [local_file(each) for each in files]
@@ -124,16 +130,16 @@ def _path(source: str) -> Path:
     return Path(unquote(source.removeprefix("file://").removeprefix("localhost")))
 
 
-def _files(path: Path, left_out: Path | None, follow_links: bool) -> Iterator[Path]:
+def _files(path: Path, left_out: Path | None, follow_links: bool, report: Report) -> Iterator[Path]:
     if not path.exists():
         raise no_file(path)
     if not path.is_dir():
         yield path
         return
-    yield from files_in(path, lake=left_out, follow_links=follow_links, with_hidden=False)
+    yield from files_in(path, lake=left_out, follow_links=follow_links, with_hidden=False, report=report)
 
 
-async def _stored(lake: "Lake", url: str) -> list["File"]:
+async def _stored(lake: Lake, url: str) -> list[File]:
     from lochan.jobs.load.files import File
     from lochan.store.place import StorePlace
 
@@ -148,7 +154,7 @@ async def _stored(lake: "Lake", url: str) -> list["File"]:
     return found
 
 
-async def _copied(lake: "Lake", file: "File", copy: Path) -> "Input":
+async def _copied(lake: Lake, file: File, copy: Path) -> Input:
     from lochan.engines.duckdb.load.streams import file_input
 
     outside = lake.outside()
@@ -160,7 +166,7 @@ async def _copied(lake: "Lake", file: "File", copy: Path) -> "Input":
     return file_input(copy, file.name)
 
 
-async def _stats(store: "Store", path: str) -> AsyncIterator["Stat"]:
+async def _stats(store: Store, path: str) -> AsyncIterator[Stat]:
     """The object itself, or those of the folder, or those that match."""
     from fnmatch import fnmatchcase
 

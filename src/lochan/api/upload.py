@@ -1,17 +1,14 @@
 """Files on their way into a branch: eight at a time, and staged in batches, so that no upload is one huge event."""
 
-import asyncio
-import sys
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from mimetypes import guess_type
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
-from lochan.cli.fs.listing import folder
-from lochan.cli.local_files import files_in, no_file
-from lochan.cli.output.progress import Advance
+from lochan.api.local_files import Report, files_in, ignored, no_file
 from lochan.errors import Invalid, NotFound
-from lochan.versioning.bodies.paths import check_key
 
 if TYPE_CHECKING:
     from lochan.formats.entry import Entry
@@ -23,19 +20,29 @@ _BATCH = 500  # files that are staged together; with paths of 1 KiB still far fr
 _BATCH_BYTES = 1 << 30  # what an interrupted upload sends again at most, unless a file is larger
 _PIECE_BYTES = 2 << 20
 
+Progress = Callable[[int], None]  # is told of so many more bytes
 
-class Source(NamedTuple):
-    file: Path | None  # None: standard input
+
+class UploadFile(NamedTuple):
+    file: Path | BinaryIO
     path: str  # in the repository
-    size: int
+    size: int  # of an open file nobody knows it: 0
 
 
-def sources(
-    source: str, path: str, *, recursive: bool, lake: Path | None = None, follow_links: bool = False
-) -> list[Source]:
+def upload_files(
+    source: Path | BinaryIO,
+    path: str,
+    *,
+    recursive: bool,
+    lake: Path | None = None,
+    follow_links: bool = False,
+    report: Report = ignored,
+) -> list[UploadFile]:
     """What is to be uploaded, checked before the first byte is sent. The folder of the lake itself is left out, or it
-    would grow while it is read. Raises NotFound, Invalid."""
-    found = list(_sources(source, path, recursive, lake, follow_links))
+    would grow while it is read; `report` is told of that, and of links. Raises NotFound, Invalid."""
+    from lochan.versioning.bodies.paths import check_key
+
+    found = list(_found(source, path, recursive, lake, follow_links, report))
     if not found:
         raise NotFound(f"no files in {source}", hint="nothing was uploaded")
     for each in found:
@@ -43,13 +50,15 @@ def sources(
     return found
 
 
-def _sources(source: str, path: str, recursive: bool, lake: Path | None, follow_links: bool) -> Iterator[Source]:
-    if source == "-":
+def _found(
+    source: Path | BinaryIO, path: str, recursive: bool, lake: Path | None, follow_links: bool, report: Report
+) -> Iterator[UploadFile]:
+    if not isinstance(source, Path):
         if recursive or not path or path.endswith("/"):
             raise Invalid("standard input becomes one object, and its path is missing", hint="such as demo@main/a.csv")
-        yield Source(None, path, 0)
+        yield UploadFile(source, path, 0)
         return
-    file = Path(source)
+    file = source
     if not file.exists():
         raise no_file(file)
     if file.is_dir() != recursive:
@@ -59,30 +68,31 @@ def _sources(source: str, path: str, recursive: bool, lake: Path | None, follow_
         )
     if not recursive:
         named = path if path and not path.endswith("/") else path + file.name
-        yield Source(file, named, file.stat().st_size)
+        yield UploadFile(file, named, file.stat().st_size)
         return
-    for each in files_in(file, lake=lake, follow_links=follow_links):
-        yield Source(each, folder(path) + each.relative_to(file).as_posix(), each.stat().st_size)
+    prefix = path if not path or path.endswith("/") else f"{path}/"
+    for each in files_in(file, lake=lake, follow_links=follow_links, report=report):
+        yield UploadFile(each, prefix + each.relative_to(file).as_posix(), each.stat().st_size)
 
 
 class Upload:
     def __init__(
         self,
-        repository: "OpenRepository",
+        repository: OpenRepository,
         branch: str,
-        actor: "Actor",
+        actor: Actor,
         metadata: Mapping[str, str],
         content_type: str | None,
-        advance: Advance,
+        progress: Progress | None,
     ) -> None:
         self._repository = repository
         self._branch = branch
         self._actor = actor
         self._metadata = metadata
         self._content_type = content_type
-        self._advance = advance
+        self._progress = progress
 
-    async def all(self, files: Sequence[Source]) -> int:
+    async def all(self, files: Sequence[UploadFile]) -> int:
         """How many bytes they had. Asked again with its key when all was staged, nothing is sent."""
         from lochan.journal.request_key import CarriedOut, without_key
         from lochan.versioning.objects import put_many
@@ -106,16 +116,16 @@ class Upload:
             total += sum(entry.size for entry in entries)
         return total
 
-    async def _to_workspace(self, files: Sequence[Source]) -> int:
+    async def _to_workspace(self, files: Sequence[UploadFile]) -> int:
         """Where they are plain files, and nothing is staged, unless there is more to be said of them."""
         from lochan.journal.request_key import without_key
         from lochan.versioning.objects import put
         from lochan.versioning.workspaces.several import several
 
-        async def one(source: Source) -> int:
+        async def one(source: UploadFile) -> int:
             return await each(source, without_key(self._actor))
 
-        async def each(source: Source, by: "Actor") -> int:
+        async def each(source: UploadFile, by: Actor) -> int:
             entry = await put(
                 self._repository,
                 self._branch,
@@ -130,7 +140,9 @@ class Upload:
         first = sum(await several(one, files[:-1], _WIDTH))
         return first + sum([await each(last, self._actor) for last in files[-1:]])  # the last append decides
 
-    async def _write(self, sources: Sequence[Source], mint: int) -> "list[Entry]":
+    async def _write(self, sources: Sequence[UploadFile], mint: int) -> list[Entry]:
+        import asyncio
+
         from lochan.versioning.bodies.batch import Batch
 
         batch = Batch(self._repository.bodies, mint)
@@ -147,18 +159,21 @@ class Upload:
                 group.create_task(worker())
         return await batch.finish()
 
-    async def _pieces(self, file: Path | None) -> AsyncIterator[bytes]:
-        stream = sys.stdin.buffer if file is None else await asyncio.to_thread(file.open, "rb")
+    async def _pieces(self, file: Path | BinaryIO) -> AsyncIterator[bytes]:
+        import asyncio
+
+        stream = await asyncio.to_thread(file.open, "rb") if isinstance(file, Path) else file
         try:
             while piece := await asyncio.to_thread(stream.read, _PIECE_BYTES):
-                self._advance(len(piece))
+                if self._progress is not None:
+                    self._progress(len(piece))
                 yield piece
         finally:
-            if file is not None:
+            if isinstance(file, Path):
                 stream.close()
 
 
-def _batches(files: Sequence[Source]) -> Iterator[Sequence[Source]]:
+def _batches(files: Sequence[UploadFile]) -> Iterator[Sequence[UploadFile]]:
     begin, size_bytes = 0, 0
     for at, file in enumerate(files):
         if at > begin and (at - begin == _BATCH or size_bytes + file.size > _BATCH_BYTES):

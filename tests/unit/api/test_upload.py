@@ -1,13 +1,13 @@
 """What is uploaded, under which path, and how it is cut into batches."""
 
-import sys
+import io
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
-from lochan.cli.fs import upload_files as uploading
-from lochan.cli.fs.upload_files import Source, sources
-from lochan.cli.output.progress import counted, progress
+from lochan.api import upload
+from lochan.api.upload import UploadFile, upload_files
 from lochan.errors import Invalid, NotFound
 
 
@@ -18,6 +18,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "data" / "sub" / "b").write_text("")
     (tmp_path / "none").mkdir()
     monkeypatch.chdir(tmp_path)
+
+
+def _given(source: str) -> Path | BinaryIO:
+    return io.BytesIO(b"typed") if source == "-" else Path(source)
 
 
 @pytest.mark.parametrize(
@@ -33,7 +37,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_paths(source: str, path: str, recursive: bool, paths: list[str], folder: None) -> None:
-    assert [each.path for each in sources(source, path, recursive=recursive)] == paths
+    assert [each.path for each in upload_files(_given(source), path, recursive=recursive)] == paths
 
 
 @pytest.mark.parametrize(
@@ -50,7 +54,7 @@ def test_paths(source: str, path: str, recursive: bool, paths: list[str], folder
 )
 def test_what_cannot_be_uploaded(source: str, path: str, recursive: bool, error: type[Exception], folder: None) -> None:
     with pytest.raises(error):
-        sources(source, path, recursive=recursive)
+        upload_files(_given(source), path, recursive=recursive)
 
 
 @pytest.mark.parametrize(
@@ -63,41 +67,7 @@ def test_what_cannot_be_uploaded(source: str, path: str, recursive: bool, error:
     ],
 )
 def test_batches(sizes: list[int], batches: list[int]) -> None:
-    files = [Source(None, str(number), size) for number, size in enumerate(sizes)]
-    cut = list(uploading._batches(files))
+    files = [UploadFile(Path(str(number)), str(number), size) for number, size in enumerate(sizes)]
+    cut = list(upload._batches(files))
     assert [len(batch) for batch in cut] == batches
     assert [each for batch in cut for each in batch] == files
-
-
-@pytest.mark.parametrize("total", [100, None])
-def test_a_terminal_sees_how_far_it_is(
-    total: int | None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    monkeypatch.setenv("TERM", "xterm")
-    with progress("uploading", total, wanted=True) as advance:
-        advance(100)
-    with progress("silence", total, wanted=False) as advance:
-        advance(100)
-    seen = capsys.readouterr()
-    assert "uploading" in seen.err
-    assert "silence" not in seen.err
-    assert seen.out == ""
-
-
-def test_a_terminal_sees_how_many_there_are(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with counted("nobody looks", "files", wanted=True) as advance:
-        advance(1)
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    monkeypatch.setenv("TERM", "xterm")
-    with counted("listing", "files", wanted=True) as advance:
-        advance(12_345)
-    with counted("silence", "files", wanted=False) as advance:
-        advance(1)
-    seen = capsys.readouterr()
-    assert "listing" in seen.err
-    assert "12,345 files" in seen.err
-    assert not {"nobody", "silence"} & set(seen.err.split())
-    assert seen.out == ""

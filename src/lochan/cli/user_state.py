@@ -1,4 +1,4 @@
-"""The pool in use: what a verb works on when nothing is named. Kept in a file of the user's own, one for each lake."""
+"""What a user is in the middle of, in files of his own: the pool in use, and whatever else a command remembers."""
 
 import os
 from pathlib import Path
@@ -6,15 +6,14 @@ from typing import TYPE_CHECKING
 
 from lochan.cli.uri import Uri, ref_uri
 from lochan.errors import Invalid, NotFound
-from lochan.store.private import make_private_folder
 
 if TYPE_CHECKING:
     from lochan.config.values import Config
 
 
 def in_use(config: "Config", lake_id: str) -> Uri:
-    """By the setting `pool` (LOCHAN_POOL in the environment), or else by `lochan use`. Raises NotFound if there is
-    none, Invalid for what names no pool."""
+    """The pool in use, which a verb works on when nothing is named: by the setting `pool` (LOCHAN_POOL in the
+    environment), or else by `lochan use`. Raises NotFound if there is none, Invalid for what names no pool."""
     configured = config.optional_text("pool")
     if configured is not None:
         where, text = config.source("pool").text, configured
@@ -34,15 +33,25 @@ def find_in_use(config: "Config", lake_id: str) -> Uri | None:
 
 
 def use(lake_id: str, uri: Uri) -> None:
-    file = _file(lake_id)
-    make_private_folder(str(file.parent))
-    new = file.with_suffix(f".{os.getpid()}")
-    new.write_text(f"{uri}\n")
-    new.replace(file)
+    write_file(_file(lake_id), f"{uri}\n")
 
 
 def forget(lake_id: str) -> None:
     _file(lake_id).unlink(missing_ok=True)
+
+
+def write_file(file: Path, text: str) -> None:
+    """Whole or not at all, and for its owner alone."""
+    make_folder(file.parent)
+    new = file.with_suffix(f".{os.getpid()}")
+    new.write_text(text)
+    new.replace(file)
+
+
+def make_folder(folder: Path) -> None:
+    from lochan.store.private import make_private_folder
+
+    make_private_folder(str(folder))
 
 
 def _read(lake_id: str) -> str:
@@ -58,6 +67,6 @@ def _read(lake_id: str) -> str:
 
 
 def _file(lake_id: str) -> Path:
-    from lochan.cli.session import state_place
+    from lochan.connection import state_place
 
     return state_place() / "use" / lake_id

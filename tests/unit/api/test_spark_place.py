@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from lochan.cli.spark_place import spark_place
 from lochan.config.load import Flag, load
 from lochan.config.values import Config
+from lochan.connection import spark_place
 
 HOME = Path("/home/ann")
 
