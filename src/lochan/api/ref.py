@@ -147,8 +147,9 @@ class Ref:
 
         async with self._opened() as (repository, name):
             other = full_name(right, repository)
-            async for difference in diff(repository, name, other, prefix=prefix, three_dot=three_dot):
-                yield Change.of(difference)
+            async with aclosing(diff(repository, name, other, prefix=prefix, three_dot=three_dot)) as differences:
+                async for difference in differences:
+                    yield Change.of(difference)
 
     async def diff_count(self, right: NamedRef | str, *, prefix: str = "", three_dot: bool = False) -> ChangeCount:
         """How much is different there. Raises NotFound."""

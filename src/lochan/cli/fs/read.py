@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import AsyncIterator
-from contextlib import aclosing
 from functools import partial
 from typing import Any
 
@@ -11,6 +10,7 @@ import click
 from lochan.cli.error_boundary import print_message
 from lochan.cli.output.objects import object_record
 from lochan.cli.output.progress import progress
+from lochan.cli.output.record_stream import closing
 from lochan.cli.output.records import format_option, printable, show_record, show_records, size, size_cell
 from lochan.cli.target import Target, work_on
 from lochan.cli.uri import object_uri, prefix_uri
@@ -40,10 +40,11 @@ def ls_command(where: str, recursive: bool, form: str) -> None:
 
 
 async def _records(target: Target, prefix: str, delimiter: str) -> AsyncIterator[dict[str, Any]]:
-    async for page in target.ref.list_pages(prefix, delimiter=delimiter):
-        found = [*map(object_record, page.objects), *map(_prefix_record, page.prefixes)]
-        for record in sorted(found, key=lambda record: record["path"].encode()):
-            yield record
+    async with closing(target.ref.list_pages(prefix, delimiter=delimiter)) as pages:
+        async for page in pages:
+            found = [*map(object_record, page.objects), *map(_prefix_record, page.prefixes)]
+            for record in sorted(found, key=lambda record: record["path"].encode()):
+                yield record
 
 
 def _prefix_record(prefix: str) -> dict[str, Any]:
@@ -92,7 +93,7 @@ def cat_command(where: str) -> None:
 
     async def work(target: Target) -> None:
         out = sys.stdout.buffer
-        async with aclosing(target.ref.stream(uri.path)) as pieces:  # type: ignore[type-var]
+        async with closing(target.ref.stream(uri.path)) as pieces:
             async for piece in pieces:
                 out.write(piece)
         out.flush()

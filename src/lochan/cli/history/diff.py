@@ -85,7 +85,7 @@ def diff_command(
         if summary and not rolled:
             show_record((await _count(target, other, prefix, three_dot)).as_json(), form)
             return
-        from lochan.cli.output.record_stream import show_stream
+        from lochan.cli.output.record_stream import as_records, show_stream
 
         if rolled:
             records = _rolled_up(target, other, prefix, three_dot, delimiter or "/", depth or 1)
@@ -94,7 +94,7 @@ def diff_command(
             await _show_staged(target, prefix, form)
         else:
             changes = target.ref.diff(other.ref, prefix=prefix, three_dot=three_dot)
-            await show_stream((each.as_json() async for each in changes), form, columns=COLUMNS, cells=CELLS)
+            await show_stream(as_records(changes), form, columns=COLUMNS, cells=CELLS)
 
     work_on(one, work)
 

@@ -1,7 +1,6 @@
 """`lochan log`: the history of a ref."""
 
 from collections.abc import AsyncIterator, Callable
-from contextlib import aclosing
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -9,6 +8,7 @@ import click
 
 from lochan.cli.options.values import time
 from lochan.cli.output.commits import SHORT, title
+from lochan.cli.output.record_stream import closing
 from lochan.cli.output.records import format_option, printable
 from lochan.cli.target import Target, work_on
 from lochan.cli.uri import optional_uri, ref_uri
@@ -72,8 +72,9 @@ def log_command(
             await _draw(target.ref, which, limit, _short if oneline else _text)
             return
         if oneline and form != "json":
-            async for record in _records(target.ref, which, limit, both=False):
-                click.echo(f"{record['id'][:SHORT]} {printable(title(record['message']))}".rstrip())
+            async with closing(_records(target.ref, which, limit, both=False)) as records:
+                async for record in records:
+                    click.echo(f"{record['id'][:SHORT]} {printable(title(record['message']))}".rstrip())
             return
         await show_lines(
             _records(target.ref, which, limit, both=form != "json"),
@@ -98,7 +99,7 @@ class LogOptions(TypedDict):
 async def _records(ref: "Ref", which: LogOptions, limit: int | None, *, both: bool) -> AsyncIterator[dict[str, Any]]:
     """`both`: where the committer is another than the author, the author's column names both."""
     count = 0
-    async with aclosing(ref.log(**which)) as found:  # type: ignore[type-var]
+    async with closing(ref.log(**which)) as found:
         async for commit in found:
             record = commit.as_json()
             yield {**record, "author": _who(commit)} if both else record
@@ -111,7 +112,7 @@ async def _draw(ref: "Ref", which: LogOptions, limit: int | None, text: Callable
     from lochan.cli.output.commit_graph import CommitGraph
 
     drawing, count = CommitGraph(), 0
-    async with aclosing(ref.log_graph(**which)) as found:  # type: ignore[type-var]
+    async with closing(ref.log_graph(**which)) as found:
         async for entry in found:
             commit = entry.commit
             parents = commit.parents[:1] if which["first_parent"] else commit.parents

@@ -7,6 +7,7 @@ import click
 
 from lochan.cli.output.commits import SHORT, title
 from lochan.cli.output.objects import CELLS, COLUMNS, POOL_CELLS, POOL_COLUMNS
+from lochan.cli.output.record_stream import closing
 from lochan.cli.output.records import format_option, printable, show_record, show_records
 from lochan.cli.target import Target, work_on
 from lochan.cli.uri import optional_uri, prefix_uri, ref_uri
@@ -57,11 +58,13 @@ async def _differences(target: Target, commit: "Commit", is_pool: bool) -> Async
         return  # a first commit holds nothing
     before = target.repository.ref(commit.parents[0])
     if is_pool:
-        async for record in before.diff_objects(commit.id):
-            yield record
+        async with closing(before.diff_objects(commit.id)) as records:
+            async for record in records:
+                yield record
         return
-    async for change in before.diff(commit.id):
-        yield change.as_json()
+    async with closing(before.diff(commit.id)) as changes:
+        async for change in changes:
+            yield change.as_json()
 
 
 _PAGE = 100_000  # each is a walk through history
@@ -96,8 +99,9 @@ async def _blame_records(target: Target, path: str) -> AsyncIterator[dict[str, A
     if path and not path.endswith("/"):
         yield _blame_record(path, await target.ref.blame(path))
         return
-    async for each in target.ref.blame_folder(path):
-        yield _blame_record(each.path, each.commit)
+    async with closing(target.ref.blame_folder(path)) as found:
+        async for each in found:
+            yield _blame_record(each.path, each.commit)
 
 
 def _blame_record(path: str, commit: "Commit") -> dict[str, Any]:

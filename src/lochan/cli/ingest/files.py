@@ -146,13 +146,12 @@ def diff_command(source: str, target: str, keep_removed: bool, form: str) -> Non
     uri = ingest_uri(target)
 
     async def work(at: Target) -> None:
-        from lochan.cli.output.record_stream import show_stream
+        from lochan.cli.output.record_stream import as_records, show_stream
 
         cells = {"before": size_cell, "after": size_cell}
         with counted("listing", "files", wanted=form != "json") as seen:
             changes = at.branch.ingest_diff(ingest_source(source, uri), keep_removed=keep_removed, progress=seen)
-            records = (each.as_json() async for each in changes)
-            await show_stream(records, form, columns=("kind", "before", "after", "path"), cells=cells)
+            await show_stream(as_records(changes), form, columns=("kind", "before", "after", "path"), cells=cells)
 
     work_on(uri, work)
 

@@ -28,10 +28,9 @@ async def listing_conflicts(form: str) -> AsyncIterator[None]:
 
 async def _show(error: LochanError, form: str) -> None:
     from lochan.api.conflicts import conflicts_of
-    from lochan.cli.output.record_stream import show_stream
+    from lochan.cli.output.record_stream import as_records, show_stream
 
-    records = (each.as_json() async for each in conflicts_of(error))
-    await show_stream(records, form, columns=_COLUMNS, cells=dict.fromkeys(_COLUMNS[1:], _cell))
+    await show_stream(as_records(conflicts_of(error)), form, columns=_COLUMNS, cells=dict.fromkeys(_COLUMNS[1:], _cell))
 
 
 def _cell(value: Any) -> str:

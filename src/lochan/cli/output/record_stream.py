@@ -1,28 +1,49 @@
 """Long answers, shown as they are found: a table in pages, or a JSON list written item by item."""
 
 import sys
-from collections.abc import AsyncIterable, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from lochan.cli.output.records import Record, cell, echo_table, json_text
 
 if TYPE_CHECKING:
+    from lochan.api.results import Result
     from lochan.cli.output.terminal_table import Lines
 
 _PAGE = 1_000  # rows that are laid out together
 
 Cells = Mapping[str, Callable[[Any], str]]
+T = TypeVar("T")
+
+
+@asynccontextmanager
+async def closing(items: AsyncIterable[T]) -> AsyncIterator[AsyncIterable[T]]:
+    """Whoever stops early, as when the reader of our output has left, closes the source before the lake is closed."""
+    try:
+        yield items
+    finally:
+        close = getattr(items, "aclose", None)
+        if close is not None:
+            await close()
+
+
+async def as_records(results: AsyncIterable["Result"]) -> AsyncIterator[Record]:
+    async with closing(results):
+        async for each in results:
+            yield each.as_json()
 
 
 async def show_stream(
     records: AsyncIterable[Record], form: str, *, columns: Sequence[str], cells: Cells | None = None
 ) -> int:
     """How many there were. `cells` tells how a column is written for people, where that is not as in JSON."""
-    if form == "json":
-        return await _show_json(records)
-    return await _show_table(records, columns, cells or {})
+    async with closing(records):
+        if form == "json":
+            return await _show_json(records)
+        return await _show_table(records, columns, cells or {})
 
 
 async def show_lines(
@@ -30,14 +51,17 @@ async def show_lines(
 ) -> int:
     """Like `show_stream`, for what is found slowly: every row is shown at once, in columns as wide as they were so far
     at most."""
-    if form == "json":
-        return await _show_json(records)
+    async with closing(records):
+        return await (_show_json(records) if form == "json" else _show_each(records, columns, cells or {}))
+
+
+async def _show_each(records: AsyncIterable[Record], columns: Sequence[str], cells: Cells) -> int:
     count = 0
     titles = [column.upper() for column in columns]
     widths = list(map(len, titles))
     lines = _on_terminal(titles)
     async for record in records:
-        row = [(cells or {}).get(key, cell)(record[key]) for key in columns]
+        row = [cells.get(key, cell)(record[key]) for key in columns]
         if lines is not None:
             lines.echo(row)
             count += 1
