@@ -11,7 +11,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lochan.api.blocking import Branch, Lake, Pool, Ref, Repository, Workspace
+    from lochan.api.blocking import Access, Branch, Lake, Pool, Ref, Repository, Workspace
+    from lochan.api.compaction import CompactOptions
+    from lochan.api.imports import ImportSource
+    from lochan.api.load_options import LoadOptions
     from lochan.api.options import CommitOptions, EngineOptions
     from lochan.api.results import (
         BranchInfo,
@@ -31,14 +34,18 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
+    "Access",
     "Branch",
     "BranchInfo",
     "Change",
     "Commit",
     "CommitOptions",
+    "CompactOptions",
     "EngineOptions",
     "FolderResult",
+    "ImportSource",
     "Lake",
+    "LoadOptions",
     "LoadResult",
     "LochanError",
     "ObjectInfo",
@@ -56,7 +63,10 @@ __all__ = [
 ]
 
 _MODULES = {
-    "lochan.api.blocking": ("Branch", "Lake", "Pool", "Ref", "Repository", "Workspace"),
+    "lochan.api.blocking": ("Access", "Branch", "Lake", "Pool", "Ref", "Repository", "Workspace"),
+    "lochan.api.compaction": ("CompactOptions",),
+    "lochan.api.imports": ("ImportSource",),
+    "lochan.api.load_options": ("LoadOptions",),
     "lochan.api.options": ("CommitOptions", "EngineOptions"),
     "lochan.connection": ("connect",),
     "lochan.errors": ("LochanError",),

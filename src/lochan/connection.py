@@ -1,34 +1,35 @@
-"""`lochan.connect()`: from a place to a lake whose verbs wait for their answers.
+"""From a configuration to an open lake: the one way of the command line, of `lochan.connect()` and of the server.
 
-with lochan.connect("path/to/lake") as lake:
-    lake.query("from logs | status >= 500 | count() by host").to_pandas()
+    with lochan.connect("path/to/lake") as lake:
+        lake.query("from logs | status >= 500 | count() by host").to_pandas()
+
+What the process knows (environment, working folder, home, user, host) is read here and handed on; nothing below looks
+at it. Imports are made where they are needed: a command that lists repositories pays for no event loop.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
-from lochan.api.blocking import Lake
-from lochan.api.lake import Lake as AsyncLake
-from lochan.api.session import Session
-from lochan.clock import SystemClock
-from lochan.config.find import find_lake, system_user
-from lochan.config.load import load
-from lochan.config.store_options import store_options
-from lochan.formats.record import Actor
-from lochan.ids import Ids
-from lochan.lake import Lake as OpenLake
-from lochan.lake import LakeOptions
-from lochan.runtime import Runtime
-from lochan.store.open import open_store, stack
+from lochan.config.find import FOLDER, MARK, LakeLocation, cache_folder, configured_lake, find_lake, state_folder
+from lochan.config.load import Flag, load
+from lochan.config.values import Config, without_password
+from lochan.errors import AlreadyExists, Invalid, NotFound, Transient
 
 if TYPE_CHECKING:
+    from lochan.api.blocking import Lake
+    from lochan.engines.spark.place import SparkPlace
+    from lochan.formats.record import Actor as Actor
+    from lochan.lake import Lake as OpenLake
+    from lochan.lake import LakeOptions
     from lochan.store.protocol import Store
+    from lochan.versioning.bodies.address import Style
 
-_RETRY_S = 5.0
+RETRY_S = 5.0  # somebody waits for the answer, and can try again; a server is more patient
 
 
 def connect(
@@ -42,39 +43,249 @@ def connect(
     endpoint, region) or, without any, with those that are configured. Without a place, the one that the command line
     finds. `user` is the author of commits; the journal and the committer name the system's user beside it.
     `journal_url` is that of the database, for a lake whose journal is in one. Raises NotFound where there is none."""
-    from lochan import __version__
+    from lochan.api.blocking import Lake
+    from lochan.api.lake import Lake as AsyncLake
+    from lochan.api.session import Session
+    from lochan.runtime import Runtime
 
-    config = load(file=_config_file(), env=os.environ, cwd=Path.cwd(), home=Path.home())
-    if place is None:
-        place = find_lake(config, cwd=Path.cwd(), env=os.environ, home=Path.home()).url
-    url = os.fspath(place)
-    given = store_options(config, url, os.environ) if options is None else options
-    own = system_user()
-    author = user if user and user != own else ""
-    actor = Actor(own, f"lochan-python/{__version__}", os.uname().nodename, author)
-    database = journal_url or config.optional_text("journal.postgres.url") or ""
+    config = configuration()
+    found = lake_place(config) if place is None else LakeLocation(os.fspath(place), "the place that was given")
+    actor = actor_of("lochan-python", user or "")
     runtime = Runtime()
     try:
-        world = LakeOptions(lambda other: _store(other, store_options(config, other, os.environ)), options=given)
-        session = runtime.wait(_session(url, world, database, actor))
+        lake = runtime.wait(open_lake(config, found, options=options, journal_url=journal_url))
     except BaseException:
         runtime.stop()
         raise
-    return Lake(AsyncLake(session), runtime)
+    return Lake(AsyncLake(Session(lake, actor, lambda master: spark_place(config, master))), runtime)
 
 
-async def _session(url: str, world: LakeOptions, database: str, actor: Actor) -> Session:
-    lake = await OpenLake.open(_store(url, world.options), journal_url=database, world=world)
-    return Session(lake, actor)
+# --- what is configured, and where things are ------------------------------------------------------------------------
+def configuration(flags: Iterable[Flag] = (), file: str | None = None) -> Config:
+    """Defaults, a file (that one, or LOCHAN_CONFIG), the environment and flags. Raises NotFound, Invalid."""
+    named = file or os.environ.get("LOCHAN_CONFIG") or None
+    path = None if named is None else Path(named)
+    try:
+        return load(file=path, env=os.environ, flags=flags, cwd=_working_folder(), home=_home())
+    except NotFound as error:
+        if file:
+            raise
+        raise NotFound(error.message, hint="LOCHAN_CONFIG in the environment names it") from None
 
 
-def _config_file() -> Path | None:
-    file = os.environ.get("LOCHAN_CONFIG")
-    return Path(file) if file else None
+def lake_place(config: Config) -> LakeLocation:
+    return find_lake(config, cwd=_working_folder(), env=os.environ, home=_home())
 
 
-def _store(place: str, options: Mapping[str, str]) -> Store:
-    store = open_store(place, options)
-    if store.url.startswith("file://"):
+def new_lake_place(config: Config) -> LakeLocation:
+    """Where a lake is made: where the configuration says, or else in the working folder."""
+    return configured_lake(config) or LakeLocation(str(_working_folder() / FOLDER), "the working folder")
+
+
+def cache_place(config: Config) -> Path:
+    return cache_folder(config, env=os.environ, home=_home())
+
+
+def state_place() -> Path:
+    return state_folder(env=os.environ, home=_home())
+
+
+def spark_place(config: Config, master: str | None = None) -> SparkPlace:
+    """A master that was named wins over a Connect server, and the configuration over SPARK_REMOTE."""
+    from lochan.engines.spark.place import SparkPlace
+
+    remote = "" if master else config.optional_text("spark.remote") or ""
+    if not (master or remote or config.is_set("spark.master")):
+        remote = os.environ.get("SPARK_REMOTE", "")
+    packages = config.optional_text("spark.packages")
+    options = {"spark.jars.packages": packages} if packages else {}
+    thresholds = config.size("spark.threshold"), config.optional_size("spark.local_threshold")
+    return SparkPlace(master or config.text("spark.master"), remote, thresholds[0], options, thresholds[1])
+
+
+def actor_of(client: str, author: str = "") -> Actor:
+    """Who acts: the system's user from this host, by that client; `author` is a name that is claimed beside it."""
+    from lochan import __version__
+    from lochan.config.find import system_user
+    from lochan.formats.record import Actor
+
+    user = system_user()
+    return Actor(user, f"{client}/{__version__}", os.uname().nodename, author if author != user else "")
+
+
+def keyed_actor(actor: Actor, key: str, *request: object, is_new: bool = False) -> Actor:
+    """Who acts, under an idempotency key; `is_new`: it was drawn just now, so that nobody can have used it."""
+    from lochan.journal.request_key import keyed
+
+    return keyed(actor, key, *request, is_new=is_new)
+
+
+def new_key() -> str:
+    """An idempotency key, which begins with the time it was made."""
+    from lochan.clock import SystemClock
+    from lochan.ids import Ids
+
+    return Ids().idempotency_key(SystemClock().wall())
+
+
+# --- an open lake ----------------------------------------------------------------------------------------------------
+async def open_lake(
+    config: Config,
+    found: LakeLocation | None = None,
+    *,
+    options: Mapping[str, str] | None = None,
+    journal_url: str | None = None,
+    lasting: bool = False,
+    counted: bool = False,
+    alarm: Callable[[str], None] = lambda _: None,
+) -> OpenLake:
+    """To be closed by the caller. `options` are the store's, instead of those that are configured; `lasting` is for a
+    server, which has it open as long as it runs; `counted` for a job, whose record tells how much this process has put
+    to the store. Raises NotFound where there is no lake, Transient for a store that does not answer."""
+    from lochan.lake import Lake
+
+    at = found or lake_place(config)
+    store = _patient(_open_existing(config, at, options), at)
+    if counted:
+        from lochan.store.counts import CountingStore, RequestCounts
+
+        store = CountingStore(store, RequestCounts())
+    try:
+        return await Lake.open(
+            store,
+            journal_url=journal_url or config.optional_text("journal.postgres.url") or "",
+            hold_ms=config.number("journal.hold_ms"),
+            alarm=alarm,
+            world=_world(config, at, options, lasting),
+        )
+    except NotFound:
+        raise no_lake(at) from None
+    except Transient as error:
+        raise _unreachable(error) from error
+
+
+async def create_lake(config: Config, found: LakeLocation) -> OpenLake:
+    """A store is put to the proof before its first lake. Raises Refused where it fails, AlreadyExists."""
+    from lochan.clock import SystemClock
+    from lochan.ids import Ids
+    from lochan.lake import Lake
+    from lochan.store.probe import probe
+
+    if config["journal.type"] == "postgres" and config["journal.postgres.url"] is None:
+        where = config.source("journal.type").text
+        raise Invalid(f"{where}: journal.type is postgres, but no database is named", hint="set journal.postgres.url")
+    store = open_store(config, found, create=True)
+    try:
+        await reach(store)
+        await probe(store, Ids(), SystemClock())
+        return await Lake.create(
+            _patient(store, found),
+            journal=config.text("journal.type"),
+            journal_url=config.optional_text("journal.postgres.url") or "",
+        )
+    except AlreadyExists:
+        url = without_password(found.url)
+        raise AlreadyExists(f"there is a lake at {url} already", hint="nothing was changed; use it as it is") from None
+
+
+async def probe_store(config: Config) -> None:
+    """A store in which two creators win loses writes. Raises Refused, before anybody is served from one."""
+    from lochan.clock import SystemClock
+    from lochan.ids import Ids
+    from lochan.store.probe import probe
+
+    await probe(_open_existing(config, lake_place(config), None), Ids(), SystemClock())
+
+
+def open_store(
+    config: Config, found: LakeLocation, options: Mapping[str, str] | None = None, *, create: bool = False
+) -> Store:
+    """Raises what cannot be known from the URL and the options alone; a remote store is not asked anything yet."""
+    from lochan.store.open import open_store as open_by_url
+
+    return open_by_url(found.url, _options(config, found.url) if options is None else options, create=create)
+
+
+async def reach(store: Store) -> None:
+    """One question, asked once, so that a wrong address or key is told at once. Raises AlreadyExists for a lake."""
+    try:
+        await store.get(MARK)  # not head, whose refusal would come without the reason
+    except NotFound:
+        return
+    except Transient as error:
+        raise _unreachable(error) from error
+    raise AlreadyExists(f"there is a lake at {store.url} already")
+
+
+def no_lake(found: LakeLocation) -> NotFound:
+    url = without_password(found.url)
+    make = "make one here with `lochan init`" if found.by_default else f"make one with `lochan init {quote(url)}`"
+    return NotFound(f"no lake at {url} (from {found.how})", hint=f"{make}, or name another with --lake")
+
+
+def _open_existing(config: Config, found: LakeLocation, options: Mapping[str, str] | None) -> Store:
+    try:
+        return open_store(config, found, options)
+    except NotFound:
+        if found.folder is None:
+            raise  # a credentials file or profile that is not there
+        raise no_lake(found) from None
+
+
+def _world(config: Config, found: LakeLocation, options: Mapping[str, str] | None, lasting: bool) -> LakeOptions:
+    """Other stores are opened with the lake's own credentials; who sits here may name whatever those can read."""
+    from lochan.config.encryption import encryption_secret
+    from lochan.lake import CacheFolder, LakeOptions
+    from lochan.versioning.bodies.address import BodySettings
+
+    def open_other(url: str) -> Store:
+        other = LakeLocation(url, "the address of an object")
+        store = open_store(config, other)
+        return store if url.startswith("file://") else _patient(store, other)
+
+    style: Style = "path" if config.text("blockstore.address_style") == "path" else "id"
+    # One command gains little by a copy on the disk of what is on the disk; a server maps it again and again.
+    kept = lasting or found.folder is None
+    return LakeOptions(
+        open_other,
+        bodies=BodySettings(style, config.flag("blockstore.tag_paths")),
+        secret=encryption_secret(config),
+        cache=CacheFolder(str(cache_place(config)), config.count("cache.size")) if kept else None,
+        options=_options(config, found.url) if options is None else options,
+        verified=str(cache_place(config) / "verified"),
+    )
+
+
+def _options(config: Config, url: str) -> Mapping[str, str]:
+    from lochan.config.store_options import store_options
+
+    return store_options(config, url, os.environ)
+
+
+def _patient(store: Store, found: LakeLocation) -> Store:
+    """What may be repeated is, on a network; a local disk that fails once fails again."""
+    if found.folder is not None or store.url.startswith("file://"):
         return store
-    return stack(store, clock=SystemClock(), ids=Ids(), retry_s=_RETRY_S)
+    from lochan.clock import SystemClock
+    from lochan.ids import Ids
+    from lochan.store.open import stack
+
+    return stack(store, clock=SystemClock(), ids=Ids(), retry_s=RETRY_S)
+
+
+def _unreachable(error: Transient) -> Transient:
+    return Transient(error.message, hint=error.hint or "is the store up? check its endpoint and the network")
+
+
+def _working_folder() -> Path:
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        raise NotFound("the working folder is no longer there", hint="change to one that is") from None
+
+
+def _home() -> Path:
+    try:
+        return Path.home()
+    except RuntimeError:  # neither HOME nor an entry in the system's list of users, as in a bare container
+        return Path("/")

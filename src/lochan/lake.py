@@ -26,7 +26,7 @@ from lochan.versioning.repositories import POOL, Repositories, Repository
 
 if TYPE_CHECKING:
     from lochan.access.open_access import OpenAccess
-    from lochan.engines.duckdb.load.load import Loaded, LoadOptions
+    from lochan.engines.duckdb.load.load import Loaded, LoaderOptions
     from lochan.engines.query_context import QueryContext
     from lochan.engines.result import Result
     from lochan.engines.row_diff.result import RowDiff
@@ -163,6 +163,13 @@ class Lake:
 
         return StoreLocation(self.url, self._world.options)
 
+    @property
+    def folder(self) -> str | None:
+        """On this machine's disks; None: it is elsewhere."""
+        from urllib.parse import unquote
+
+        return unquote(self.url.removeprefix("file://")) if self.url.startswith("file://") else None
+
     @cached_property
     def verified(self) -> VerifiedFiles:
         """Which of its files were read as a whole, and were right."""
@@ -251,7 +258,7 @@ class Lake:
             pool=settings,
             actor=actor,
         )
-        return await self._opened(prepared)
+        return await self.open_known(prepared)
 
     async def name_pool(self, prepared: OpenRepository, *, actor: Actor) -> None:
         """Raises AlreadyExists where somebody took the name meanwhile."""
@@ -290,9 +297,10 @@ class Lake:
 
     async def open_repository(self, name: str) -> OpenRepository:
         """Its objects and history; see the functions of `lochan.versioning`. Raises NotFound."""
-        return await self._opened(await self.repository(name))
+        return await self.open_known(await self.repository(name))
 
-    async def _opened(self, found: Repository) -> OpenRepository:
+    async def open_known(self, found: Repository) -> OpenRepository:
+        """One that the caller has just found by its name."""
         from lochan.versioning.bodies.address import STANDARD
         from lochan.versioning.open_repository import OpenRepository
         from lochan.versioning.upkeep import attach
@@ -396,7 +404,7 @@ class Lake:
         *,
         branch: str = "",
         actor: Actor,
-        how: LoadOptions | None = None,
+        how: LoaderOptions | None = None,
         key: str = "",
     ) -> Loaded:
         """Dicts, an Arrow table or batches, the path of a file or several: as one commit, all of it or nothing. With an

@@ -114,7 +114,7 @@ def test_bytes_that_are_gone_are_10(lake: Path) -> None:
 
 
 def test_a_store_that_does_not_answer_is_9(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lochan.cli.session.RETRY_S", 0.0)
+    monkeypatch.setattr("lochan.connection.RETRY_S", 0.0)
     settings = ("endpoint=http://127.0.0.1:1", "credentials.access_key_id=a", "credentials.access_secret_key=b")
     words = [word for each in settings for word in ("-s", f"blockstore.s3.{each}")]
     assert lochan("--lake", "s3://bucket", *words, "ls").exit_code == 9

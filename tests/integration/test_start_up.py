@@ -77,7 +77,7 @@ def test_a_command_that_used_obstore_leaves_before_python_is_taken_down() -> Non
     """Its threads abort the process otherwise, now and then; so nothing of Python's own ending may be seen."""
     settings = ("endpoint=http://127.0.0.1:1", "credentials.access_key_id=a", "credentials.access_secret_key=b")
     words = ["--lake", "s3://bucket", *(word for each in settings for word in ("-s", f"blockstore.s3.{each}")), "ls"]
-    script = f"import lochan.cli.session; lochan.cli.session.RETRY_S = 0.0\n{SCRIPT}"
+    script = f"import lochan.connection; lochan.connection.RETRY_S = 0.0\n{SCRIPT}"
     ran = subprocess.run([sys.executable, "-c", script, *words], capture_output=True, text=True, check=False)
     assert ran.returncode == 9
     assert ran.stderr.splitlines()[-1].endswith("check its endpoint and the network")

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 from lochan.engines.duckdb.limits import STANDARD
-from lochan.engines.duckdb.load.load import Loaded, LoadOptions, load
+from lochan.engines.duckdb.load.load import Loaded, LoaderOptions, load
 from lochan.engines.spark import session
 from lochan.errors import Invalid
 from lochan.formats.job import JobStage
@@ -44,7 +44,7 @@ def stopped() -> Iterator[None]:
     session.stop()
 
 
-async def loaded(pool: JobPool, paths: list[Path], how: LoadOptions | None = None, **more: Any) -> Loaded:
+async def loaded(pool: JobPool, paths: list[Path], how: LoaderOptions | None = None, **more: Any) -> Loaded:
     where = LoadContext(session.session_at(AGAIN, STANDARD), **more)
     files = [local_file(path) for path in paths]
     return await load_files(
@@ -54,7 +54,7 @@ async def loaded(pool: JobPool, paths: list[Path], how: LoadOptions | None = Non
         files,
         actor=ANN,
         where=where,
-        how=how or LoadOptions(),
+        how=how or LoaderOptions(),
         cutting=SMALL,
     )
 
@@ -71,7 +71,7 @@ def test_every_format_is_equal_to_the_embedded_load(tmp_path: Path) -> None:
     async def play() -> None:
         async with job_pool(tmp_path) as pool:
             paths = written(tmp_path, {**FILES, "broken.ndjson": BROKEN})
-            how = LoadOptions(on_error="keep")
+            how = LoaderOptions(on_error="keep")
             here = await loaded(pool, paths, how, listener=lambda found: stages.__setitem__(slice(None), found))
             await pool.lake.pool("same")
             repository = await pool.lake.lake.open_repository("same")

@@ -16,7 +16,8 @@ from functools import wraps
 from types import TracebackType
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
-from lochan.api import branch, lake, pool, ref, repository, workspace, writable
+from lochan.api import access, branch, lake, pool, ref, repository, workspace, writable
+from lochan.api.access_results import ActionInfo
 from lochan.api.options import DEFAULT_COMMIT, CommitOptions
 from lochan.api.ref import NamedRef
 from lochan.runtime import Runtime
@@ -79,15 +80,29 @@ class _AnyRef(Blocking[Ref_co]):
     def name(self) -> str:
         return self._noun.name
 
+    @property
+    def made_at(self) -> str:
+        """The commit where the verb that gave this handle has put it; empty: no verb did."""
+        return self._noun.made_at
+
     resolve = _waits(ref.Ref.resolve)
     log = _iterates(ref.Ref.log)
+    log_graph = _iterates(ref.Ref.log_graph)
     diff = _iterates(ref.Ref.diff)
+    diff_count = _waits(ref.Ref.diff_count)
+    diff_folders = _waits(ref.Ref.diff_folders)
+    diff_objects = _iterates(ref.Ref.diff_objects)
     blame = _waits(ref.Ref.blame)
+    blame_folder = _iterates(ref.Ref.blame_folder)
     list = _iterates(ref.Ref.list)
     list_page = _waits(ref.Ref.list_page)
+    list_pages = _iterates(ref.Ref.list_pages)
     stat = _waits(ref.Ref.stat)
+    details = _waits(ref.Ref.details)
     stream = _iterates(ref.Ref.stream)
     read = _waits(ref.Ref.read)
+    download = _waits(ref.Ref.download)
+    download_folder = _waits(ref.Ref.download_folder)
 
 
 class Ref(_AnyRef[ref.Ref]):
@@ -95,7 +110,12 @@ class Ref(_AnyRef[ref.Ref]):
 
 
 class _AnyWritable(_AnyRef[Writable_co]):
+    status = _iterates(writable.WritableRef.status)
+    status_table = _waits(writable.WritableRef.status_table)
+    status_count = _waits(writable.WritableRef.status_count)
+    status_folders = _waits(writable.WritableRef.status_folders)
     put = _waits(writable.WritableRef.put)
+    upload = _waits(writable.WritableRef.upload)
     delete = _waits(writable.WritableRef.delete)
     delete_if = _waits(writable.WritableRef.delete_if)
     delete_folder = _waits(writable.WritableRef.delete_folder)
@@ -108,15 +128,30 @@ class _AnyWritable(_AnyRef[Writable_co]):
 class Workspace(_AnyWritable[workspace.Workspace]):
     show = _waits(workspace.Workspace.show)
     path = _waits(workspace.Workspace.path)
+    changes = _iterates(workspace.Workspace.changes)
+    changes_table = _waits(workspace.Workspace.changes_table)
+    add = _waits(workspace.Workspace.add)
+    revert = _waits(workspace.Workspace.revert)
     commit = _waits(workspace.Workspace.commit)
     drop = _waits(workspace.Workspace.drop)
 
 
 class Branch(_AnyWritable[branch.Branch]):
-    status = _iterates(branch.Branch.status)
+    show = _waits(branch.Branch.show)
     commit = _waits(branch.Branch.commit)
     reset = _waits(branch.Branch.reset)
+    address = _waits(branch.Branch.address)
+    link = _waits(branch.Branch.link)
+    link_address = _waits(branch.Branch.link_address)
+    import_files = _waits(branch.Branch.import_files)
+    try_import = _waits(branch.Branch.try_import)
+    ingest = _waits(branch.Branch.ingest)
+    ingest_diff = _iterates(branch.Branch.ingest_diff)
+    stash = _waits(branch.Branch.stash)
+    pop_stash = _waits(branch.Branch.pop_stash)
+    drop_stash = _waits(branch.Branch.drop_stash)
     merge = _waits(branch.Branch.merge)
+    try_merge = _waits(branch.Branch.try_merge)
     revert = _waits(branch.Branch.revert)
     cherry_pick = _waits(branch.Branch.cherry_pick)
     rebase = _waits(branch.Branch.rebase)
@@ -159,16 +194,24 @@ class _AnyRepository(Blocking[Repository_co]):
     tags = _iterates(repository.Repository.tags)
     delete_tag = _waits(repository.Repository.delete_tag)
     merge_base = _waits(repository.Repository.merge_base)
+    merge_bases = _waits(repository.Repository.merge_bases)
+    bisect = _waits(repository.Repository.bisect)
+    protections = _waits(repository.Repository.protections)
+    protect = _waits(repository.Repository.protect)
+    unprotect = _waits(repository.Repository.unprotect)
+    is_read_only = _waits(repository.Repository.is_read_only)
+    set_read_only = _waits(repository.Repository.set_read_only)
+    stashes = _iterates(repository.Repository.stashes)
     workspaces = _iterates(repository.Repository.workspaces)
     rename = _waits(repository.Repository.rename)
     delete = _waits(repository.Repository.delete)
 
     @_documented_by(repository.Repository.ref)
-    def ref(self, name: str) -> Ref:
+    def ref(self, name: str = "") -> Ref:
         return Ref(self._noun.ref(name), self._runtime)
 
     @_documented_by(repository.Repository.branch)
-    def branch(self, name: str) -> Branch:
+    def branch(self, name: str = "") -> Branch:
         return Branch(self._noun.branch(name), self._runtime)
 
     @_documented_by(repository.Repository.workspace)
@@ -176,7 +219,7 @@ class _AnyRepository(Blocking[Repository_co]):
         return Workspace(self._noun.workspace(name), self._runtime)
 
     @_documented_by(repository.Repository.create_branch)
-    def create_branch(self, name: str, source: NamedRef | str, *, key: str = "") -> Branch:
+    def create_branch(self, name: str, source: NamedRef | str = "", *, key: str = "") -> Branch:
         return Branch(self._runtime.wait(self._noun.create_branch(name, source, key=key)), self._runtime)
 
     @_documented_by(repository.Repository.restore_branch)
@@ -184,7 +227,7 @@ class _AnyRepository(Blocking[Repository_co]):
         return Branch(self._runtime.wait(self._noun.restore_branch(name, key=key)), self._runtime)
 
     @_documented_by(repository.Repository.create_tag)
-    def create_tag(self, name: str, target: NamedRef | str, *, key: str = "") -> Ref:
+    def create_tag(self, name: str, target: NamedRef | str = "", *, key: str = "") -> Ref:
         return Ref(self._runtime.wait(self._noun.create_tag(name, target, key=key)), self._runtime)
 
 
@@ -194,7 +237,37 @@ class Repository(_AnyRepository[repository.Repository]):
 
 class Pool(_AnyRepository[pool.Pool]):
     load = _waits(pool.Pool.load)
+    load_engine = _waits(pool.Pool.load_engine)
+    load_files = _waits(pool.Pool.load_files)
     query = _waits(pool.Pool.query)
+    fields = _waits(pool.Pool.fields)
+    summary = _waits(pool.Pool.summary)
+    delete_rows = _waits(pool.Pool.delete_rows)
+    delete_objects = _waits(pool.Pool.delete_objects)
+    compact = _waits(pool.Pool.compact)
+    try_compact = _waits(pool.Pool.try_compact)
+
+
+class Access(Blocking[access.Access]):
+    users = _iterates(access.Access.users)
+    user = _waits(access.Access.user)
+    create_user = _waits(access.Access.create_user)
+    delete_user = _waits(access.Access.delete_user)
+    keys = _iterates(access.Access.keys)
+    key = _waits(access.Access.key)
+    create_key = _waits(access.Access.create_key)
+    revoke_key = _waits(access.Access.revoke_key)
+    policies = _iterates(access.Access.policies)
+    policy = _waits(access.Access.policy)
+    put_policy = _waits(access.Access.put_policy)
+    delete_policy = _waits(access.Access.delete_policy)
+    attach = _waits(access.Access.attach)
+    detach = _waits(access.Access.detach)
+    can = _waits(access.Access.can)
+
+    @_documented_by(access.Access.actions)
+    def actions(self) -> list[ActionInfo]:
+        return self._noun.actions()
 
 
 class Lake(Blocking[lake.Lake]):
@@ -209,8 +282,27 @@ class Lake(Blocking[lake.Lake]):
     repositories = _iterates(lake.Lake.repositories)
     pools = _iterates(lake.Lake.pools)
     query = _waits(lake.Lake.query)
+    load_sources = _waits(lake.Lake.load_sources)
+    explain = _waits(lake.Lake.explain)
+    upkeep = _iterates(lake.Lake.upkeep)
+    jobs = _waits(lake.Lake.jobs)
+    job = _waits(lake.Lake.job)
     diff_rows = _waits(lake.Lake.diff_rows)
     events = _iterates(lake.Lake.events)
+
+    @property
+    def id(self) -> str:
+        """Which no other lake has."""
+        return self._noun.id
+
+    @property
+    def url(self) -> str:
+        return self._noun.url
+
+    @property
+    def access(self) -> Access:
+        """Its users, access keys and policies."""
+        return Access(self._noun.access, self._runtime)
 
     @_documented_by(lake.Lake.repository)
     def repository(self, name: str) -> Repository:
@@ -233,12 +325,24 @@ class Lake(Blocking[lake.Lake]):
         name: str,
         *,
         key: str | Sequence[str] = (),
+        times: Sequence[str] = (),
+        primary_key: Sequence[str] = (),
+        nulls: str = "last",
+        size_bytes: int | None = None,
         default_branch: str = "main",
         metadata: Mapping[str, str] | None = None,
         request_key: str = "",
     ) -> Pool:
         made = self._noun.create_pool(
-            name, key=key, default_branch=default_branch, metadata=metadata, request_key=request_key
+            name,
+            key=key,
+            times=times,
+            primary_key=primary_key,
+            nulls=nulls,
+            size_bytes=size_bytes,
+            default_branch=default_branch,
+            metadata=metadata,
+            request_key=request_key,
         )
         return Pool(self._runtime.wait(made), self._runtime)
 

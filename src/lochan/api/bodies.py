@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Iterable
 from os import PathLike
 from pathlib import Path
@@ -51,6 +50,8 @@ async def _of_path(path: Path) -> AsyncIterator[bytes]:
 
 
 async def _of_file(file: BinaryIO) -> AsyncIterator[bytes]:
+    import asyncio
+
     while piece := await asyncio.to_thread(file.read, _CHUNK_BYTES):
         if not isinstance(piece, bytes):
             raise Invalid("the file gives texts, not bytes", hint='open it with mode "rb"')

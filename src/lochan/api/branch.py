@@ -8,26 +8,28 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from lochan.api import imports
+from lochan.api.imports import ImportChange, ImportResult, ImportSource
 from lochan.api.options import DEFAULT_COMMIT, CommitOptions
-from lochan.api.ref import NamedRef, name_of
-from lochan.api.results import Commit, StagedChange
-from lochan.api.workspace import Workspace
+from lochan.api.ref import NamedRef, full_name, name_of
+from lochan.api.results import Address, BranchInfo, ChangeCount, Commit, ObjectInfo, RebaseResult, StashInfo, moment
+from lochan.api.workspace import Workspace, info_of
 from lochan.api.writable import WritableRef
 from lochan.errors import LochanError
 
 if TYPE_CHECKING:
+    from lochan.versioning.commit import CommitRequest
     from lochan.versioning.head_moves import CommitMessage
     from lochan.versioning.open_repository import OpenRepository
 
 
 class Branch(WritableRef):
-    async def status(self, prefix: str = "") -> AsyncIterator[StagedChange]:
-        """What is staged and not committed, in path order."""
-        from lochan.versioning.diff import staged
-
-        async with self._session.opened(self.repository_name) as repository:
-            for change in await staged(repository, self.name, prefix=prefix):
-                yield StagedChange.of(change)
+    async def show(self) -> BranchInfo:
+        """Its head, and whether something is staged. Raises NotFound."""
+        async with self._opened() as (repository, name):
+            refs, _ = await repository.refs()
+            found = refs.branch(name)
+            return BranchInfo.of(found, refs.commit(found.head), repository.repository.default_branch)
 
     async def commit(
         self,
@@ -46,8 +48,8 @@ class Branch(WritableRef):
             options.message, options.metadata, options.author, options.date_us, allow_empty=allow_empty, paths=paths
         )
         actor = self._session.acting(options.key, "commit", self.repository_name, self.name, wish)
-        async with self._session.opened(self.repository_name) as repository:
-            return Commit.of(*await commit(repository, self.name, wish, actor=actor))
+        async with self._staging() as (repository, at):
+            return Commit.of(*await commit(repository, at, wish, actor=actor))
 
     async def reset(self, to: NamedRef | str | None = None, *, key: str = "") -> Commit:
         """Drops all that is staged; with `to`, the branch also stands there afterwards. Raises NotFound, Protected."""
@@ -55,12 +57,11 @@ class Branch(WritableRef):
 
         target = None if to is None else name_of(to)
         actor = self._session.acting(key, "reset", self.repository_name, self.name, target)
-        async with self._session.opened(self.repository_name) as repository:
-            if target is None:
-                await reset_staged(repository, self.name, actor=actor)
-            else:
-                await hard_reset(repository, self.name, target, actor=actor)
-        return await self.resolve()
+        async with self._opened() as (repository, at):
+            if target is not None:
+                return await _commit(repository, await hard_reset(repository, at, target, actor=actor))
+            await reset_staged(repository, at, actor=actor)
+            return await _commit(repository, (await repository.resolve(at)).commit_id)
 
     async def merge(
         self,
@@ -70,63 +71,238 @@ class Branch(WritableRef):
         strategy: str = "default",
         prefixes: Mapping[str, str] | None = None,
         squash: bool = False,
+        leave_staged: bool = False,
+        commit_staged: str | None = None,
     ) -> Commit:
-        """Brings in what `source` has changed. `strategy` decides conflicts (source-wins, dest-wins, base-wins), and
-        `prefixes` for paths that begin so. Raises PathsInTheWay with the conflicts, Dirty, NothingToDo, SameRef."""
+        """Brings in what `source` has changed. `strategy` decides conflicts (source-wins, dest-wins), and `prefixes`
+        for paths that begin so. `leave_staged`: only what is committed there, whatever is staged; `commit_staged`: what
+        is staged here is committed first, with this message. Raises PathsInTheWay with the conflicts, Dirty,
+        NothingToDo, SameRef."""
         from lochan.tree.merge import Strategy
         from lochan.versioning.head_moves import merge
 
-        name = name_of(source)
-        said, chosen = _said(options), Strategy(strategy, prefixes or {})
-        request = name, said, strategy, dict(prefixes or {}), squash
-        actor = self._session.acting(options.key, "merge", self.repository_name, self.name, *request)
-        async with self._session.opened(self.repository_name) as repository:
-            id = await merge(repository, name, self.name, said, actor=actor, strategy=chosen, squash=squash)
+        async with self._opened() as (repository, at):
+            name = full_name(source, repository)
+            said, chosen = said_of(options), Strategy(strategy, prefixes or {})
+            request = name, said, strategy, dict(prefixes or {}), squash, leave_staged, commit_staged
+            actor = self._session.acting(options.key, "merge", self.repository_name, at, *request)
+            id = await merge(
+                repository,
+                name,
+                at,
+                said,
+                actor=actor,
+                strategy=chosen,
+                squash=squash,
+                staged_source=leave_staged,
+                commit_first=_commit_first(commit_staged),
+            )
             return await _commit(repository, id)
 
-    async def revert(self, ref: NamedRef | str, options: CommitOptions = DEFAULT_COMMIT, *, parent: int = 1) -> Commit:
-        """A commit that takes back what that one changed; of a merge, against which parent. Raises PathsInTheWay,
-        Dirty, NothingToDo."""
+    async def try_merge(
+        self,
+        source: NamedRef | str,
+        *,
+        strategy: str = "default",
+        prefixes: Mapping[str, str] | None = None,
+        leave_staged: bool = False,
+    ) -> ChangeCount:
+        """What `merge` would change; nothing is changed. Raises as `merge` does."""
+        from lochan.tree.diff import count
+        from lochan.tree.merge import Strategy
+        from lochan.versioning.head_moves import rehearse_merge
+
+        async with self._opened() as (repository, at):
+            trees = await rehearse_merge(
+                repository,
+                full_name(source, repository),
+                at,
+                strategy=Strategy(strategy, prefixes or {}),
+                staged_source=leave_staged,
+            )
+            return ChangeCount.of(await count(repository.trees, *trees))
+
+    async def revert(
+        self,
+        ref: NamedRef | str,
+        options: CommitOptions = DEFAULT_COMMIT,
+        *,
+        parent: int = 1,
+        commit_staged: str | None = None,
+    ) -> Commit:
+        """A commit that takes back what that one changed; of a merge, against which parent. `commit_staged` as for
+        `merge`. Raises PathsInTheWay, Dirty, NothingToDo."""
         from lochan.versioning.head_moves import revert
 
-        name, said = name_of(ref), _said(options)
-        actor = self._session.acting(options.key, "revert", self.repository_name, self.name, name, said, parent)
-        async with self._session.opened(self.repository_name) as repository:
-            return await _commit(
-                repository, await revert(repository, self.name, name, said, actor=actor, parent=parent)
-            )
+        async with self._opened() as (repository, at):
+            name, said, first = full_name(ref, repository), said_of(options), _commit_first(commit_staged)
+            request = name, said, parent, commit_staged
+            actor = self._session.acting(options.key, "revert", self.repository_name, at, *request)
+            id = await revert(repository, at, name, said, actor=actor, parent=parent, commit_first=first)
+            return await _commit(repository, id)
 
     async def cherry_pick(
-        self, ref: NamedRef | str, options: CommitOptions = DEFAULT_COMMIT, *, parent: int = 1
+        self,
+        ref: NamedRef | str,
+        options: CommitOptions = DEFAULT_COMMIT,
+        *,
+        parent: int = 1,
+        commit_staged: str | None = None,
     ) -> Commit:
-        """What that commit changed, once more here. Raises PathsInTheWay, Dirty, NothingToDo."""
+        """What that commit changed, once more here. Raises as `revert` does."""
         from lochan.versioning.head_moves import cherry_pick
 
-        name, said = name_of(ref), _said(options)
-        actor = self._session.acting(options.key, "cherry-pick", self.repository_name, self.name, name, said, parent)
-        async with self._session.opened(self.repository_name) as repository:
-            return await _commit(
-                repository, await cherry_pick(repository, self.name, name, said, actor=actor, parent=parent)
-            )
+        async with self._opened() as (repository, at):
+            name, said, first = full_name(ref, repository), said_of(options), _commit_first(commit_staged)
+            request = name, said, parent, commit_staged
+            actor = self._session.acting(options.key, "cherry-pick", self.repository_name, at, *request)
+            id = await cherry_pick(repository, at, name, said, actor=actor, parent=parent, commit_first=first)
+            return await _commit(repository, id)
 
-    async def rebase(self, onto: NamedRef | str, *, key: str = "") -> Commit:
+    async def rebase(self, onto: NamedRef | str, *, key: str = "") -> RebaseResult:
         """Its own commits once more, on top of `onto`. Raises PathsInTheWay, Dirty, NothingToDo."""
         from lochan.versioning.rebase import rebase
 
-        name = name_of(onto)
-        actor = self._session.acting(key, "rebase", self.repository_name, self.name, name)
-        async with self._session.opened(self.repository_name) as repository:
-            return await _commit(repository, (await rebase(repository, self.name, name, actor=actor)).head)
+        async with self._opened() as (repository, at):
+            name = full_name(onto, repository)
+            actor = self._session.acting(key, "rebase", self.repository_name, at, name)
+            done = await rebase(repository, at, name, actor=actor)
+            return RebaseResult(head=done.head, replayed=done.replayed, dropped=done.dropped)
+
+    async def address(self, path: str, *, expires_s: float = 86_400, key: str = "") -> Address:
+        """A place in the lake to put the bytes of an object to, without us; `link_address` then makes them the object,
+        once. Raises Invalid, NotFound."""
+        from lochan.versioning.links import physical_address
+
+        actor = self._session.acting(key, "address", self.repository_name, self.name, path, expires_s)
+        async with self._staging() as (repository, at):
+            given = await physical_address(repository, at, path, actor=actor, expires_s=expires_s)
+            expires = moment(given.expires)
+            return Address(token=given.token, address=given.address, url=given.url, expires=expires)
+
+    async def link_address(
+        self,
+        path: str,
+        token: str,
+        *,
+        size: int | None = None,
+        checksum: str | None = None,
+        content_type: str | None = None,
+        metadata: Mapping[str, str] | None = None,
+        key: str = "",
+    ) -> ObjectInfo:
+        """What was put at the address of that token becomes the object; its size and MD5 must be those that are given.
+        Raises NotFound, Refused for a token that was used or has expired, Invalid."""
+        from lochan.versioning.copy import CopyOptions
+        from lochan.versioning.links import LinkOptions, link
+
+        told, declared = CopyOptions(content_type, None, metadata or None), LinkOptions(size, checksum)
+        actor = self._session.acting(key, "link address", self.repository_name, self.name, path, token, declared)
+        async with self._staging() as (repository, at):
+            return ObjectInfo.of(await link(repository, at, path, token, actor=actor, declared=declared, told=told))
+
+    async def link(
+        self,
+        path: str,
+        url: str,
+        *,
+        content_type: str | None = None,
+        metadata: Mapping[str, str] | None = None,
+        key: str = "",
+    ) -> ObjectInfo:
+        """A file outside the lake becomes the object, without a copy. It must stay as it is: if it changes or goes, the
+        object cannot be read. Raises NotFound, Refused for what may not be named."""
+        from lochan.versioning.copy import CopyOptions
+        from lochan.versioning.links import stage
+
+        told = CopyOptions(content_type, None, metadata or None)
+        actor = self._session.acting(key, "link", self.repository_name, self.name, path, url)
+        async with self._staging() as (repository, at):
+            return ObjectInfo.of(await stage(repository, at, path, url, actor=actor, told=told))
+
+    async def import_files(
+        self,
+        sources: Sequence[ImportSource],
+        options: CommitOptions = DEFAULT_COMMIT,
+        *,
+        progress: imports.Progress | None = None,
+    ) -> ImportResult:
+        """All files under these URLs become objects, without a copy, as one commit; they must stay where they are.
+        Objects at the same paths are replaced, others stay. `progress` is told of files as they are listed. Raises
+        NotFound, PathsInTheWay for paths with uncommitted changes, NothingToDo."""
+        said = said_of(options)
+        actor = self._session.acting(options.key, "import", self.repository_name, self.name, sources, said)
+        async with self._staging() as (repository, at):
+            found = await imports.gathered(repository, sources, progress)
+            return await imports.land(repository, at, found, said, actor)
+
+    async def try_import(
+        self, sources: Sequence[ImportSource], *, progress: imports.Progress | None = None
+    ) -> ImportResult:
+        """What `import_files` would change; nothing is changed."""
+        async with self._staging() as (repository, at):
+            return await imports.rehearse(repository, at, await imports.gathered(repository, sources, progress))
+
+    async def ingest(
+        self,
+        source: ImportSource,
+        options: CommitOptions = DEFAULT_COMMIT,
+        *,
+        keep_removed: bool = False,
+        progress: imports.Progress | None = None,
+    ) -> ImportResult:
+        """Makes the prefix the same as the source: files that were added there, changed (by size and ETag) or removed
+        are added, changed and removed here, as one commit, without a copy. Raises as `import_files` does."""
+        said = said_of(options)
+        request = source, keep_removed, said
+        actor = self._session.acting(options.key, "ingest", self.repository_name, self.name, *request)
+        async with self._staging() as (repository, at):
+            found = await imports.followed(repository, source, keep_removed, progress)
+            return await imports.land(repository, at, found, said, actor)
+
+    async def ingest_diff(
+        self, source: ImportSource, *, keep_removed: bool = False, progress: imports.Progress | None = None
+    ) -> AsyncIterator[ImportChange]:
+        """What `ingest` would add, change and remove now, in path order."""
+        async with self._opened() as (repository, at):
+            found = await imports.followed(repository, source, keep_removed, progress)
+            async for change in imports.changes(repository, at, found):
+                yield change
+
+    async def stash(self, message: str = "", *, key: str = "") -> str:
+        """Puts aside all that is staged, and gives the stash's id. Raises NothingToDo."""
+        from lochan.versioning.stash import push
+
+        actor = self._session.acting(key, "stash", self.repository_name, self.name, message)
+        async with self._staging() as (repository, at):
+            return await push(repository, at, message, actor=actor)
+
+    async def pop_stash(self, id: str = "", *, key: str = "") -> StashInfo:
+        """Stages again what that stash holds, or the branch's newest. Raises NotFound, Dirty where something is staged,
+        PathsInTheWay where the branch has changed a stashed path since."""
+        from lochan.versioning.stash import pop
+
+        actor = self._session.acting(key, "pop stash", self.repository_name, self.name, id)
+        async with self._staging() as (repository, at):
+            return StashInfo.of(await pop(repository, at, id, actor=actor))
+
+    async def drop_stash(self, id: str = "", *, key: str = "") -> str:
+        """That stash goes for good, or the branch's newest; gives its id. Raises NotFound."""
+        from lochan.versioning.stash import drop
+
+        actor = self._session.acting(key, "drop stash", self.repository_name, self.name, id)
+        async with self._opened() as (repository, at):
+            return await drop(repository, at, id, actor=actor)
 
     async def rename(self, to: str, *, key: str = "") -> Branch:
         """Raises AlreadyExists, Refused for the default branch."""
         from lochan.versioning.branches import rename_branch
 
         actor = self._session.acting(key, "rename branch", self.repository_name, self.name, to)
-        async with self._session.opened(self.repository_name) as repository:
+        async with self._opened() as (repository, at):
             default = repository.repository.default_branch
-            await rename_branch(repository, self.name, to, default, actor=actor)
-        return Branch(self._session, self.repository_name, to)
+            head = await rename_branch(repository, at, to, default, actor=actor)
+        return Branch(self._session, self.repository_name, to, head)
 
     @asynccontextmanager
     async def transaction(self, message: str, options: CommitOptions = DEFAULT_COMMIT) -> AsyncIterator[Workspace]:
@@ -150,19 +326,25 @@ class Branch(WritableRef):
         from lochan.versioning.workspaces.registry import open_workspace
 
         actor = self._session.acting(key, "open workspace", self.repository_name, self.name, note)
-        async with self._session.opened(self.repository_name) as repository:
-            found = await open_workspace(repository, self.name, note, actor=actor)
-        return Workspace(self._session, self.repository_name, found.ref)
+        async with self._staging() as (repository, at):
+            found = await open_workspace(repository, at, note, actor=actor)
+            return Workspace(self._session, self.repository_name, found.ref, opened=info_of(repository, found))
 
 
 def _with(options: CommitOptions, message: str) -> CommitOptions:
     return msgspec.structs.replace(options, message=message) if message else options
 
 
-def _said(options: CommitOptions) -> CommitMessage:
+def said_of(options: CommitOptions) -> CommitMessage:
     from lochan.versioning.head_moves import CommitMessage
 
     return CommitMessage(options.message, options.metadata, options.author, options.date_us)
+
+
+def _commit_first(message: str | None) -> CommitRequest | None:
+    from lochan.versioning.commit import CommitRequest
+
+    return None if message is None else CommitRequest(message)
 
 
 async def _commit(repository: OpenRepository, id: str) -> Commit:

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from lochan.api.access import Access
+from lochan.api.jobs import JobInfo
+from lochan.api.load_sources import Given, LoadSource, find_sources
+from lochan.api.local_files import Report, ignored
 from lochan.api.options import DEFAULT_ENGINE, EngineOptions
 from lochan.api.pool import Pool
 from lochan.api.repository import Repository
 from lochan.api.results import RepositoryInfo
 from lochan.api.session import Session, about
+from lochan.api.upkeep import Step, keep_up, read_policy
 
 if TYPE_CHECKING:
     from lochan.engines.result import Result
     from lochan.engines.row_diff.result import RowDiff
+    from lochan.engines.run_query import RunOptions
+    from lochan.engines.spark.progress import Listener
     from lochan.journal.feed import EventLine
+    from lochan.pools.upkeep import Upkeep as UpkeepPolicy
 
 
 class Lake:
@@ -41,6 +49,20 @@ class Lake:
             if each.kind == "pool":
                 yield each
 
+    @property
+    def id(self) -> str:
+        """Which no other lake has."""
+        return self._session.lake.id
+
+    @property
+    def url(self) -> str:
+        return self._session.lake.url
+
+    @property
+    def access(self) -> Access:
+        """Its users, access keys and policies."""
+        return Access(self._session)
+
     async def create_repository(
         self, name: str, *, default_branch: str = "main", metadata: Mapping[str, str] | None = None, key: str = ""
     ) -> Repository:
@@ -55,18 +77,25 @@ class Lake:
         name: str,
         *,
         key: str | Sequence[str] = (),
+        times: Sequence[str] = (),
+        primary_key: Sequence[str] = (),
+        nulls: str = "last",
+        size_bytes: int | None = None,
         default_branch: str = "main",
         metadata: Mapping[str, str] | None = None,
         request_key: str = "",
     ) -> Pool:
         """`key` is what rows are sorted by, such as `ts:time` or `["region", "id:desc"]`; without one, the whole row.
+        `times` are fields whose texts are times, `primary_key` those by which merges and `diff_rows` know a changed row
+        again, `nulls` (first, last) is where rows without the key stand, `size_bytes` how large data objects are to be.
         Raises AlreadyExists, Invalid."""
         from lochan.pools.settings import parse
 
         keys = [key] if isinstance(key, str) else list(key)
+        size = {} if size_bytes is None else {"size_bytes": size_bytes}
         await self._session.lake.create_pool(
             name,
-            parse(keys) if keys else None,
+            parse(keys, nulls=nulls, times=times, primary_key=primary_key, **size),
             default_branch=default_branch,
             metadata=metadata,
             actor=self._session.actor,
@@ -74,11 +103,35 @@ class Lake:
         )
         return self.pool(name)
 
-    async def query(self, text: str, options: EngineOptions = DEFAULT_ENGINE, *, key: str = "") -> Result:
+    async def query(
+        self,
+        text: str,
+        options: EngineOptions = DEFAULT_ENGINE,
+        *,
+        pool: str = "",
+        key: str = "",
+        progress: Listener | None = None,
+    ) -> Result:
         """In the pipe language or SQL, at the snapshot of this moment. `.to_pandas()`, `.to_arrow()`, `.rows()`,
-        `.ndjson()` give its rows. `key` is the idempotency key of a query that ends in `load`. Raises QueryError, whose
-        text shows the place, Gone, Refused."""
-        return await query(self._session, text, options, key=key)
+        `.ndjson()` give its rows. `pool` is meant where the query names none. `key` is the idempotency key of a query
+        that ends in `load`. `progress` is told how far Spark is. Raises QueryError, whose text shows the place, Gone,
+        Refused."""
+        return await self._session.lake.query(text, query_how(self._session, text, options, pool, key, progress))
+
+    async def load_sources(
+        self, sources: Sequence[Given], *, follow_links: bool = False, report: Report = ignored
+    ) -> list[LoadSource]:
+        """What is to be loaded: files, folders, globs, URLs such as s3://bucket/logs/, open files; found before the
+        first is read, for `Pool.load_files`. Of a folder, links that lead out of it are left out unless `follow_links`;
+        `report` is told what is left out. Raises NotFound, Invalid."""
+        return await find_sources(self._session.lake, sources, follow_links=follow_links, report=report)
+
+    async def explain(self, text: str, options: EngineOptions = DEFAULT_ENGINE, *, pool: str = "") -> dict[str, Any]:
+        """What the query would read, why not more, and the SQL that the engine gets. Raises QueryError."""
+        from lochan.engines.explain import explain
+
+        how = query_how(self._session, text, options, pool)
+        return await explain(self._session.lake.queries(), text, how)
 
     async def diff_rows(
         self,
@@ -88,19 +141,21 @@ class Lake:
         *,
         on: str | Sequence[str] | None = None,
         sample: int = 20,
+        three_dot: bool = False,
+        progress: Listener | None = None,
     ) -> RowDiff:
         """Rows that differ between two refs of a pool (`logs@main`, `logs@dev`), or of files of a repository
         (`demo@main/data/a.csv`): counts, a sample, and all of them by `.to_arrow()` or `.to_pandas()`. Close it.
 
         `on` are fields that tell rows apart, by default the pool's primary key; with none, whole rows are compared.
+        `three_dot`: only what the right has changed since the two parted. `progress` is told how far Spark is.
         Raises Invalid for rows that they do not tell apart."""
-        from lochan.engines.duckdb.limits import MEMORY_BYTES, Limits
         from lochan.engines.row_diff.sides import row_diff_request
         from lochan.jobs.diff_rows import DiffOptions
 
-        repository, wish = row_diff_request(left, right, [on] if isinstance(on, str) else on)
-        limits = Limits(options.memory_bytes or MEMORY_BYTES, options.timeout_s)
-        how = DiffOptions(options.engine, limits, sample=sample, actor=self._session.actor)
+        repository, wish = row_diff_request(left, right, [on] if isinstance(on, str) else on, three_dot=three_dot)
+        spark = self._session.spark(options.master)
+        how = DiffOptions(options.engine, options.limits, spark, sample, self._session.actor, progress)
         with about(repository):
             return await self._session.lake.diff_rows(repository, wish, how)
 
@@ -112,6 +167,34 @@ class Lake:
         async for line in self._session.lake.events(repository, last=last, after=after, follow=follow):
             yield line
 
+    async def jobs(self, limit: int = 20) -> list[JobInfo]:
+        """What ran on Spark for this lake, and what runs now; the newest first."""
+        from lochan.jobs.job_list import jobs
+
+        lake = self._session.lake
+        return [JobInfo.of(each) for each in await jobs(lake.store, lake.clock.wall(), limit)]
+
+    async def job(self, id: str) -> JobInfo:
+        """By its id, or the beginning of it that only one has. Raises NotFound, Ambiguous."""
+        from lochan.jobs.job_list import job
+
+        return JobInfo.of(await job(self._session.lake.store, id, self._session.lake.clock.wall()))
+
+    async def upkeep(
+        self,
+        policy: UpkeepPolicy | None = None,
+        pools: Sequence[str] = (),
+        options: EngineOptions = DEFAULT_ENGINE,
+        *,
+        key: str = "",
+    ) -> AsyncIterator[Step]:
+        """One round over these pools, or all of the lake: journals are trimmed, and branches compacted where the policy
+        (`lochan.api.upkeep.read_policy`) allows no more overlaps or small objects. What fails does not stop the rest:
+        its step has the error."""
+        actor = self._session.acting(key, "upkeep", list(pools))
+        async for step in keep_up(self._session, policy or read_policy(None), pools, options, actor):
+            yield step
+
     def new_key(self) -> str:
         """An idempotency key, which begins with the time it was made."""
         return self._session.lake.ids.idempotency_key(self._session.lake.clock.wall())
@@ -120,10 +203,22 @@ class Lake:
         await self._session.close()
 
 
-async def query(session: Session, text: str, options: EngineOptions, *, pool: str = "", key: str = "") -> Result:
-    from lochan.engines.duckdb.limits import MEMORY_BYTES, Limits
+def query_how(
+    session: Session,
+    text: str,
+    options: EngineOptions,
+    pool: str = "",
+    key: str = "",
+    progress: Listener | None = None,
+) -> RunOptions:
     from lochan.engines.run_query import RunOptions
 
-    limits = Limits(options.memory_bytes or MEMORY_BYTES, options.timeout_s)
-    actor = session.acting(key, "query", text)
-    return await session.lake.query(text, RunOptions(current=pool, engine=options.engine, limits=limits, actor=actor))
+    return RunOptions(
+        current=pool,
+        engine=options.engine,
+        limits=options.limits,
+        go_on=options.skip_missing,
+        actor=session.acting(key, "query", text),
+        spark=session.spark(options.master),
+        watch=progress,
+    )

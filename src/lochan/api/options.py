@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from lochan.api.results import microseconds
+from lochan.api.results import microseconds, moment
+
+if TYPE_CHECKING:
+    from lochan.engines.duckdb.limits import Limits
 
 
 class CommitOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,7 +35,30 @@ class EngineOptions(msgspec.Struct, frozen=True, kw_only=True):
     engine: str = "auto"  # duckdb, spark
     memory_bytes: int | None = None  # None: the standard, 1 GiB
     timeout_s: float | None = None
+    master: str | None = None  # where Spark runs; None: where it is configured
+    skip_missing: bool = False  # leave out data objects that are gone, and say so
+
+    @property
+    def limits(self) -> Limits:
+        from lochan.engines.duckdb.limits import MEMORY_BYTES, Limits
+
+        return Limits(self.memory_bytes or MEMORY_BYTES, self.timeout_s)
 
 
 DEFAULT_COMMIT = CommitOptions()
 DEFAULT_ENGINE = EngineOptions()
+
+
+def parse_time(text: str) -> datetime:
+    """ISO 8601, in UTC unless it has an offset; or from now: `yesterday`, `2 hours ago`. Raises Invalid."""
+    from lochan.clock import SystemClock
+    from lochan.versioning.expression import moment as parse
+
+    return moment(parse(text, SystemClock().wall()))
+
+
+def check_key(key: str) -> None:
+    """Raises Invalid for what cannot be an idempotency key."""
+    from lochan.journal.request_key import check_key_text
+
+    check_key_text(key)

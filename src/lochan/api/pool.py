@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from lochan.api.branch import said_of
+from lochan.api.compaction import EVERYTHING, CompactGroup, CompactOptions, CompactResult
+from lochan.api.load import BytesProgress, LoadRequest, load_files, loads_on_spark
+from lochan.api.load_options import DEFAULT_LOAD, LoadOptions
+from lochan.api.load_sources import LoadSource
 from lochan.api.options import DEFAULT_COMMIT, DEFAULT_ENGINE, CommitOptions, EngineOptions
+from lochan.api.ref import pool_settings
 from lochan.api.repository import Repository
-from lochan.api.results import LoadResult
+from lochan.api.results import DeleteResult, LoadResult, PoolSummary
 from lochan.api.session import about
 
 if TYPE_CHECKING:
     from lochan.engines.result import Result
+    from lochan.engines.spark.progress import Listener
 
 
 class Pool(Repository):
@@ -22,25 +30,128 @@ class Pool(Repository):
         """Dicts, an Arrow table or batches, the path of a file or several: one commit, all of it or nothing. With a key
         in `options`, a load that is asked for again loads nothing twice. Raises Invalid for what is no rows,
         NothingToDo where there are none."""
-        from lochan.versioning.head_moves import CommitMessage
-
         if message:
             options = msgspec.structs.replace(options, message=message)
-        said = CommitMessage(options.message, options.metadata, options.author, options.date_us)
+        said = said_of(options)
         with about(self.name):
             done = await self._session.lake.load(
                 self.name, rows, said, branch=branch, actor=self._session.actor, key=options.key
             )
-        return LoadResult(
-            commit=done.commit,
-            rows=done.rows,
-            bytes=done.size_bytes,
-            faults=done.faults.count,
-            unparsed_times=done.unparsed_times,
-        )
+        return LoadResult.of(done)
 
-    async def query(self, text: str, options: EngineOptions = DEFAULT_ENGINE) -> Result:
+    async def load_engine(self, sources: Sequence[LoadSource], engine: EngineOptions = DEFAULT_ENGINE) -> str:
+        """Which engine `load_files` would take: duckdb or spark. Raises Refused for Spark that cannot run."""
+        spark = loads_on_spark(engine.engine, sources, self._session.spark(engine.master))
+        return "spark" if spark else "duckdb"
+
+    async def load_files(
+        self,
+        sources: Sequence[LoadSource],
+        how: LoadOptions = DEFAULT_LOAD,
+        options: CommitOptions = DEFAULT_COMMIT,
+        engine: EngineOptions = DEFAULT_ENGINE,
+        *,
+        branch: str = "",
+        progress: BytesProgress | None = None,
+        stages: Listener | None = None,
+    ) -> LoadResult:
+        """What `Lake.load_sources` found: one commit, all of it or nothing. The pool is made if `how` says so, and has
+        its name once its rows have landed. `progress` is told of bytes while DuckDB loads, `stages` how far Spark is.
+        Raises NotFound, Invalid for what is no rows, NothingToDo where there are none, Refused for what is no pool."""
+        said = said_of(options)
+        files = [(each.name, each.size) for each in sources]
+        actor = self._session.acting(options.key, "load files", self.name, branch, files, how, said)
+        request = LoadRequest(self.name, branch, sources, how, said, actor, engine, progress, stages)
+        done = await load_files(self._session, request)
+        return LoadResult.of(done.loaded, done.note)
+
+    async def query(
+        self, text: str, options: EngineOptions = DEFAULT_ENGINE, *, progress: Listener | None = None
+    ) -> Result:
         """A query that need not say `from`: it reads this pool. Raises as `Lake.query` does."""
-        from lochan.api.lake import query
+        from lochan.api.lake import query_how
 
-        return await query(self._session, text, options, pool=self.name)
+        how = query_how(self._session, text, options, self.name, progress=progress)
+        return await self._session.lake.query(text, how)
+
+    async def fields(self) -> list[str]:
+        """Of its rows on the default branch, as paths with dots. Raises NotFound."""
+        from lochan.engines.fields import fields_of
+
+        return await fields_of(self._session.lake.queries(), self.name)
+
+    async def summary(self, branch: str = "") -> PoolSummary:
+        """What a branch holds. Raises NotFound, Refused for a repository of files."""
+        from lochan.pools.objects import entries, summed_up
+
+        async with self._session.opened(self.name) as repository:
+            settings = pool_settings(repository)
+            name = branch or repository.repository.default_branch
+            refs, _ = await repository.refs()
+            head = refs.branch(name).head
+            found = summed_up(await entries(await repository.tree(refs.commit(head))), settings)
+            return PoolSummary(branch=name, head=head, **found)
+
+    async def delete_rows(
+        self, where: str, options: CommitOptions = DEFAULT_COMMIT, *, branch: str = ""
+    ) -> DeleteResult:
+        """The rows for which the expression is true, such as `status < 400`, as one commit. Raises QueryError,
+        NothingToDo, Refused for a repository of files."""
+        from lochan.engines.duckdb.delete import delete_where
+
+        said = said_of(options)
+        actor = self._session.acting(options.key, "delete rows", self.name, branch, where, said)
+        async with self._session.opened(self.name) as repository:
+            pool_settings(repository)
+            files = self._session.lake.queries().files
+            name = branch or repository.repository.default_branch
+            return DeleteResult(**(await delete_where(repository, name, where, files, said, actor=actor))._asdict())
+
+    async def delete_objects(
+        self, ids: Sequence[str], options: CommitOptions = DEFAULT_COMMIT, *, branch: str = ""
+    ) -> str:
+        """Data objects by their ids or the beginnings of these, as one commit, whose id it gives. Raises NotFound,
+        Ambiguous, Refused for a repository of files."""
+        from lochan.pools.commit_objects import delete_objects
+
+        said = said_of(options)
+        actor = self._session.acting(options.key, "delete objects", self.name, branch, ids, said)
+        async with self._session.opened(self.name) as repository:
+            pool_settings(repository)
+            name = branch or repository.repository.default_branch
+            return await delete_objects(repository, name, ids, said, actor=actor)
+
+    async def compact(
+        self,
+        which: CompactOptions = EVERYTHING,
+        options: CommitOptions = DEFAULT_COMMIT,
+        engine: EngineOptions = DEFAULT_ENGINE,
+        *,
+        branch: str = "",
+        progress: Listener | None = None,
+    ) -> CompactResult:
+        """Merges data objects that overlap or are small; the rows stay the same, and earlier commits hold the objects
+        as they were. `progress` is told how far Spark is. Raises NothingToDo, Refused for a repository of files."""
+        from lochan.jobs.compaction import CompactOptions as JobOptions
+        from lochan.jobs.compaction import compact
+
+        said, lake = said_of(options), self._session.lake
+        actor = self._session.acting(options.key, "compact", self.name, branch, which, said)
+        how = JobOptions(engine.engine, engine.limits, self._session.spark(engine.master), progress)
+        async with self._session.opened(self.name) as repository:
+            wish = which.wish(pool_settings(repository))
+            name = branch or repository.repository.default_branch
+            at = lake.queries().files, lake.place
+            done = await compact(repository, name, *at, wish, said, actor=actor, how=how)
+            return CompactResult(**done._asdict())
+
+    async def try_compact(self, which: CompactOptions = EVERYTHING, *, branch: str = "") -> list[CompactGroup]:
+        """What `compact` would merge with what; nothing is changed."""
+        from lochan.engines.compact import rehearse
+
+        async with self._session.opened(self.name) as repository:
+            wish = which.wish(pool_settings(repository))
+            groups = await rehearse(repository, branch or repository.repository.default_branch, wish)
+            return [
+                CompactGroup(objects=len(each.paths), rows=each.rows, bytes=each.bytes, why=each.why) for each in groups
+            ]

@@ -2,17 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing, asynccontextmanager
 from datetime import datetime
-from typing import TYPE_CHECKING, Protocol
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
-from lochan.api.results import Change, Commit, ObjectInfo, ObjectPage, microseconds
+from lochan.api.download import Download
+from lochan.api.download import Progress as DownloadProgress
+from lochan.api.local_files import Report, ignored
+from lochan.api.results import (
+    BlameResult,
+    Change,
+    ChangeCount,
+    Commit,
+    DownloadResult,
+    FolderResult,
+    LogEntry,
+    ObjectDetails,
+    ObjectInfo,
+    ObjectPage,
+    microseconds,
+)
 from lochan.api.session import Session
+from lochan.errors import Refused
 
 if TYPE_CHECKING:
+    from lochan.formats.pool_settings import PoolSettings
     from lochan.staging.listing import ViewPage
+    from lochan.versioning.history import LogRequest
+    from lochan.versioning.open_repository import OpenRepository
 
 _PAGE = 1_000
+_BLAME_PAGE = 100_000  # each is a walk through history
 
 
 class NamedRef(Protocol):
@@ -29,73 +52,170 @@ def name_of(ref: NamedRef | str) -> str:
     return ref if isinstance(ref, str) else ref.name
 
 
-class Ref:
-    """Of a branch what is staged is read too; `main$` reads what is committed alone."""
+def full_name(ref: NamedRef | str, repository: OpenRepository) -> str:
+    """That of the default branch, where the ref has none."""
+    return name_of(ref) or repository.repository.default_branch
 
-    def __init__(self, session: Session, repository: str, name: str) -> None:
+
+def pool_settings(repository: OpenRepository) -> PoolSettings:
+    """Raises Refused for a repository of files."""
+    from lochan.pools.settings import settings_of
+
+    if repository.repository.kind != "pool":
+        name = repository.repository.name
+        raise Refused(f"{name!r} holds files, and is no pool", hint="`lochan create POOL` makes a pool")
+    return settings_of(repository.repository)
+
+
+def files_only(repository: OpenRepository) -> None:
+    """For verbs that stage. Raises Refused for a pool, on which nothing is ever staged."""
+    if repository.repository.kind == "pool":
+        from lochan.versioning.state.refs import no_staging
+
+        raise no_staging()
+
+
+class Ref:
+    """Of a branch what is staged is read too; `main$` reads what is committed alone. Without a name it is the default
+    branch, whichever that is when it is asked."""
+
+    def __init__(self, session: Session, repository: str, name: str = "", made_at: str = "") -> None:
         self._session = session
         self.repository_name = repository
         self.name = name
+        self.made_at = made_at  # the commit where the verb that gave this handle has put it; empty: no verb did
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.repository_name}@{self.name}>"
+        return f"<{type(self).__name__} {self.repository_name}{'@' if self.name else ''}{self.name}>"
+
+    @asynccontextmanager
+    async def _opened(self) -> AsyncIterator[tuple[OpenRepository, str]]:
+        """The repository, and the ref's name there."""
+        async with self._session.opened(self.repository_name) as repository:
+            yield repository, self.name or repository.repository.default_branch
 
     async def resolve(self) -> Commit:
         """The commit that it names now. Raises NotFound, Ambiguous, Invalid, Gone."""
-        async with self._session.opened(self.repository_name) as repository:
-            found = await repository.resolve(self.name, workspaces=True)
+        async with self._opened() as (repository, name):
+            found = await repository.resolve(name, workspaces=True)
             return Commit.of(found.commit_id, found.commit)
 
     async def log(
         self,
         *,
-        path: str = "",
-        prefix: str = "",
+        path: str | Sequence[str] = (),
+        prefix: str | Sequence[str] = (),
         author: str = "",
         grep: str = "",
         since: datetime | None = None,
         until: datetime | None = None,
         first_parent: bool = False,
     ) -> AsyncIterator[Commit]:
-        """Commits behind it, the youngest first, as they are asked for; with a path or prefix, those that changed it.
-        Raises NotFound."""
-        from lochan.versioning.history import LogRequest, history
+        """Commits behind it, the youngest first, as they are asked for; with paths or prefixes, those that changed one
+        of them. Raises NotFound."""
+        from lochan.versioning.history import history
 
-        wish = LogRequest(
-            paths=(path,) if path else (),
-            prefixes=(prefix,) if prefix else (),
-            since=None if since is None else microseconds(since),
-            until=None if until is None else microseconds(until),
-            first_parent=first_parent,
-            author=author,
-            grep=grep,
-        )
-        async with self._session.opened(self.repository_name) as repository:
-            async for id, commit in history(repository, self.name, wish):
+        wish = _log_wish(path, prefix, author, grep, since, until, first_parent)
+        async with self._opened() as (repository, name), aclosing(history(repository, name, wish)) as found:
+            async for id, commit in found:
                 yield Commit.of(id, commit)
+
+    async def log_graph(
+        self,
+        *,
+        path: str | Sequence[str] = (),
+        prefix: str | Sequence[str] = (),
+        author: str = "",
+        grep: str = "",
+        since: datetime | None = None,
+        until: datetime | None = None,
+        first_parent: bool = False,
+    ) -> AsyncIterator[LogEntry]:
+        """Every commit behind it, one line of history after the other, for a drawing; each tells whether `log` would
+        give it. Raises NotFound."""
+        from lochan.versioning.history import walked
+
+        wish = _log_wish(path, prefix, author, grep, since, until, first_parent)._replace(by_line=True)
+        async with self._opened() as (repository, name), aclosing(walked(repository, name, wish)) as found:
+            async for id, commit, matches in found:
+                yield LogEntry(commit=Commit.of(id, commit), matches=matches)
 
     async def diff(self, right: NamedRef | str, *, prefix: str = "", three_dot: bool = False) -> AsyncIterator[Change]:
         """What is different at `right`, in path order; committed on both sides. `three_dot`: only what the right has
         changed since the two parted. Raises NotFound."""
         from lochan.versioning.diff import diff
 
-        async with self._session.opened(self.repository_name) as repository:
-            async for difference in diff(repository, self.name, name_of(right), prefix=prefix, three_dot=three_dot):
-                yield Change.of(difference)
+        async with self._opened() as (repository, name):
+            other = full_name(right, repository)
+            async with aclosing(diff(repository, name, other, prefix=prefix, three_dot=three_dot)) as differences:
+                async for difference in differences:
+                    yield Change.of(difference)
+
+    async def diff_count(self, right: NamedRef | str, *, prefix: str = "", three_dot: bool = False) -> ChangeCount:
+        """How much is different there. Raises NotFound."""
+        from lochan.versioning.diff import count
+
+        async with self._opened() as (repository, name):
+            other = full_name(right, repository)
+            return ChangeCount.of(await count(repository, name, other, prefix=prefix, three_dot=three_dot))
+
+    async def diff_folders(
+        self,
+        right: NamedRef | str,
+        *,
+        prefix: str = "",
+        three_dot: bool = False,
+        delimiter: str = "/",
+        depth: int = 1,
+    ) -> dict[str, ChangeCount]:
+        """The same for each folder below the prefix, so many deep, by its path. Raises NotFound."""
+        from lochan.versioning.diff import RollUp, roll_up
+
+        by = RollUp(delimiter, depth)
+        async with self._opened() as (repository, name):
+            other = full_name(right, repository)
+            found = await roll_up(repository, name, other, by, prefix=prefix, three_dot=three_dot)
+            return {path: ChangeCount.of(counts) for path, counts in found.items()}
+
+    async def diff_objects(self, right: NamedRef | str, *, three_dot: bool = False) -> AsyncIterator[dict[str, Any]]:
+        """Of a pool: the data objects that only one of them holds, with their rows, bytes and keys. Raises NotFound,
+        Refused for a repository of files."""
+        from lochan.pools.objects import described
+        from lochan.versioning.diff import diff
+
+        async with self._opened() as (repository, name):
+            settings = pool_settings(repository)
+            async for each in diff(repository, name, full_name(right, repository), three_dot=three_dot):
+                entry = each.right or each.left
+                assert entry is not None, "a difference has a side"
+                yield {"kind": each.kind, **described(entry, settings)}
 
     async def blame(self, path: str) -> Commit:
         """The commit that made the object what it is. Raises NotFound."""
         from lochan.versioning.blame import blame
 
-        async with self._session.opened(self.repository_name) as repository:
-            found = await blame(repository, self.name, path)
+        async with self._opened() as (repository, name):
+            found = await blame(repository, name, path)
             return Commit.of(found.commit_id, found.commit)
+
+    async def blame_folder(self, prefix: str = "") -> AsyncIterator[BlameResult]:
+        """The same for every object whose path begins with the prefix, all at one commit. Raises NotFound."""
+        from lochan.versioning.blame import blame_under
+
+        async with self._opened() as (repository, name):
+            at = (await repository.resolve(name)).commit_id
+            after: str | None = ""
+            while after is not None:
+                page = await blame_under(repository, at, prefix, after, _BLAME_PAGE)
+                for each in page.entries:
+                    yield BlameResult(path=each.path, commit=Commit.of(each.commit_id, each.commit))
+                after = page.next
 
     async def list(
         self, prefix: str = "", *, delimiter: str = "", after: str = "", limit: int | None = None
     ) -> AsyncIterator[ObjectInfo]:
         """Objects in path order, from a page to the next. With a delimiter, those that have none behind the prefix;
-        `list_page` tells the folders too. Raises NotFound for a ref that is not there."""
+        `list_pages` tells the folders too. Raises NotFound for a ref that is not there."""
         left = limit
         while True:
             size = _PAGE if left is None else min(left, _PAGE)
@@ -114,26 +234,110 @@ class Ref:
         """Objects and common prefixes, together at most `limit`. Raises NotFound for a ref that is not there."""
         from lochan.versioning.objects import list_objects
 
-        async with self._session.opened(self.repository_name) as repository:
-            page: ViewPage = await list_objects(repository, self.name, prefix, after, delimiter, limit)
-        objects = tuple(ObjectInfo.of(entry) for entry in page.entries)
-        return ObjectPage(objects=objects, prefixes=tuple(page.prefixes), next=page.next)
+        async with self._opened() as (repository, name):
+            return _object_page(await list_objects(repository, name, prefix, after, delimiter, limit))
+
+    async def list_pages(self, prefix: str = "", *, delimiter: str = "") -> AsyncIterator[ObjectPage]:
+        """All of them, page by page, as they were at one moment; at least one page, which may be empty. Raises
+        NotFound for a ref that is not there."""
+        async with self._opened() as (repository, name):
+            view = await repository.view(await repository.resolve(name, workspaces=True))
+            after: str | None = ""
+            while after is not None:
+                page = await view.list(prefix, after, delimiter, _PAGE)
+                yield _object_page(page)
+                after = page.next
 
     async def stat(self, path: str) -> ObjectInfo:
         """Raises NotFound."""
         from lochan.versioning.objects import stat
 
-        async with self._session.opened(self.repository_name) as repository:
-            return ObjectInfo.of(await stat(repository, self.name, path))
+        async with self._opened() as (repository, name):
+            return ObjectInfo.of(await stat(repository, name, path))
+
+    async def details(self, path: str) -> ObjectDetails:
+        """All that is known of an object, with the files that its bytes lie in. Raises NotFound."""
+        from lochan.versioning.objects import stat
+
+        async with self._opened() as (repository, name):
+            return ObjectDetails.of(await stat(repository, name, path))
 
     async def stream(self, path: str, start: int = 0, stop: int | None = None) -> AsyncIterator[bytes]:
         """Its bytes in pieces, checked against what was stored. Raises NotFound, Gone, Corrupt."""
         from lochan.versioning.objects import read, stat
 
-        async with self._session.opened(self.repository_name) as repository:
-            async for piece in read(repository, await stat(repository, self.name, path), start, stop):
-                yield piece
+        async with self._opened() as (repository, name):
+            pieces = read(repository, await stat(repository, name, path), start, stop)
+            async with aclosing(pieces):
+                async for piece in pieces:
+                    yield piece
+
+    async def download(
+        self,
+        path: str,
+        to: str | PathLike[str] = ".",
+        *,
+        force: bool = False,
+        progress: DownloadProgress | None = None,
+    ) -> FolderResult:
+        """The object, to a file; to its own name in `to`, if that is a folder or ends with a slash. A file that is
+        there is replaced only with `force`, and there is never half of one. Raises NotFound, AlreadyExists, Refused for
+        what cannot be a file."""
+        into_folder = str(to).endswith("/")
+        async with self._opened() as (repository, name):
+            work = Download(repository, name, Path(to), force, progress, ignored)
+            objects, size = await work.one(path, into_folder=into_folder)
+        return FolderResult(objects=objects, bytes=size)
+
+    async def download_folder(
+        self,
+        prefix: str,
+        to: str | PathLike[str] = ".",
+        *,
+        force: bool = False,
+        progress: DownloadProgress | None = None,
+        report: Report = ignored,
+    ) -> DownloadResult:
+        """All objects in a folder, into the folder `to`, as they were at one moment. What cannot be a file here (`..`,
+        `a` beside `a/b`, a name that is too long) is skipped, and told to `report`. Raises NotFound, AlreadyExists."""
+        async with self._opened() as (repository, name):
+            work = Download(repository, name, Path(to), force, progress, report)
+            objects, size = await work.folder(prefix)
+        return DownloadResult(objects=objects, bytes=size, skipped=work.skipped)
 
     async def read(self, path: str, start: int = 0, stop: int | None = None) -> bytes:
         """All of them at once. Raises as `stream` does."""
         return b"".join([piece async for piece in self.stream(path, start, stop)])
+
+
+def _object_page(page: ViewPage) -> ObjectPage:
+    objects = tuple(ObjectInfo.of(entry) for entry in page.entries)
+    return ObjectPage(objects=objects, prefixes=tuple(page.prefixes), next=page.next)
+
+
+def _log_wish(
+    path: str | Sequence[str],
+    prefix: str | Sequence[str],
+    author: str,
+    grep: str,
+    since: datetime | None,
+    until: datetime | None,
+    first_parent: bool,
+) -> LogRequest:
+    from lochan.versioning.history import LogRequest
+
+    return LogRequest(
+        paths=_several(path),
+        prefixes=_several(prefix),
+        since=None if since is None else microseconds(since),
+        until=None if until is None else microseconds(until),
+        first_parent=first_parent,
+        author=author,
+        grep=grep,
+    )
+
+
+def _several(given: str | Sequence[str]) -> tuple[str, ...]:
+    if isinstance(given, str):
+        return (given,) if given else ()
+    return tuple(given)

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
+from lochan.api.bisect import bisect_step
 from lochan.api.branch import Branch
-from lochan.api.ref import NamedRef, Ref, name_of
-from lochan.api.results import BranchInfo, Commit, RepositoryInfo, TagInfo, WorkspaceInfo
+from lochan.api.ref import NamedRef, Ref, full_name
+from lochan.api.results import (
+    BisectStep,
+    BranchInfo,
+    Commit,
+    ProtectionRule,
+    RepositoryInfo,
+    StashInfo,
+    TagInfo,
+    WorkspaceInfo,
+    moment,
+)
 from lochan.api.session import Session
-from lochan.api.workspace import Workspace
+from lochan.api.workspace import Workspace, info_of
+
+PROTECTED = ("stage", "commit", "rewrite")  # what a rule can block
 
 
 class Repository:
@@ -21,13 +34,15 @@ class Repository:
 
     async def show(self) -> RepositoryInfo:
         """Raises NotFound."""
-        return RepositoryInfo.of(await self._session.lake.repository(self.name))
+        return RepositoryInfo.of(await self._session.repository(self.name))
 
-    def ref(self, name: str) -> Ref:
-        """A branch, a tag, a commit id or its beginning, `main~2`, `main@{yesterday}`, for reading."""
+    def ref(self, name: str = "") -> Ref:
+        """A branch, a tag, a commit id or its beginning, `main~2`, `main@{yesterday}`, for reading. Without a name, the
+        default branch."""
         return Ref(self._session, self.name, name)
 
-    def branch(self, name: str) -> Branch:
+    def branch(self, name: str = "") -> Branch:
+        """Without a name, the default branch."""
         return Branch(self._session, self.name, name)
 
     def workspace(self, name: str) -> Workspace:
@@ -39,17 +54,18 @@ class Repository:
         async with self._session.opened(self.name) as repository:
             refs, _ = await repository.refs()
             for each in refs.branches():
-                yield BranchInfo(name=each.name, head=each.head)
+                yield BranchInfo.of(each, refs.commit(each.head), repository.repository.default_branch)
 
-    async def create_branch(self, name: str, source: NamedRef | str, *, key: str = "") -> Branch:
-        """At the commit that `source` names now; nothing is copied. Raises AlreadyExists, NotFound, Invalid."""
+    async def create_branch(self, name: str, source: NamedRef | str = "", *, key: str = "") -> Branch:
+        """At the commit that `source` names now, or that of the default branch; nothing is copied. Raises
+        AlreadyExists, NotFound, Invalid."""
         from lochan.versioning.branches import create_branch
 
-        start = name_of(source)
-        actor = self._session.acting(key, "create branch", self.name, name, start)
         async with self._session.opened(self.name) as repository:
-            await create_branch(repository, name, start, actor=actor)
-        return self.branch(name)
+            start = full_name(source, repository)
+            actor = self._session.acting(key, "create branch", self.name, name, start)
+            head = await create_branch(repository, name, start, actor=actor)
+        return Branch(self._session, self.name, name, head)
 
     async def delete_branch(self, name: str, *, key: str = "") -> None:
         """With what is staged on it. `restore_branch` brings it back. Raises NotFound, Refused for the default one."""
@@ -65,25 +81,27 @@ class Repository:
 
         actor = self._session.acting(key, "restore branch", self.name, name)
         async with self._session.opened(self.name) as repository:
-            await restore_branch(repository, name, actor=actor)
-        return self.branch(name)
+            head = await restore_branch(repository, name, actor=actor)
+        return Branch(self._session, self.name, name, head)
 
     async def tags(self) -> AsyncIterator[TagInfo]:
         """In the order of their names."""
         async with self._session.opened(self.name) as repository:
             refs, _ = await repository.refs()
-            for name, commit in refs.tags():
-                yield TagInfo(name=name, commit=commit)
+            for name, id in refs.tags():
+                commit = refs.commit(id)
+                yield TagInfo(name=name, commit=id, date=moment(commit.date), message=commit.message)
 
-    async def create_tag(self, name: str, target: NamedRef | str, *, key: str = "") -> Ref:
-        """Raises AlreadyExists, NotFound, Invalid."""
+    async def create_tag(self, name: str, target: NamedRef | str = "", *, key: str = "") -> Ref:
+        """Of the commit that `target` names now, or that of the default branch. Raises AlreadyExists, NotFound,
+        Invalid."""
         from lochan.versioning.branches import create_tag
 
-        there = name_of(target)
-        actor = self._session.acting(key, "create tag", self.name, name, there)
         async with self._session.opened(self.name) as repository:
-            await create_tag(repository, name, there, actor=actor)
-        return self.ref(name)
+            there = full_name(target, repository)
+            actor = self._session.acting(key, "create tag", self.name, name, there)
+            id = await create_tag(repository, name, there, actor=actor)
+        return Ref(self._session, self.name, name, id)
 
     async def delete_tag(self, name: str, *, key: str = "") -> None:
         """Raises NotFound."""
@@ -95,14 +113,74 @@ class Repository:
 
     async def merge_base(self, left: NamedRef | str, right: NamedRef | str) -> Commit | None:
         """Their best common ancestor; the first of several; None where their histories have nothing in common."""
+        found = await self.merge_bases(left, right)
+        return found[0] if found else None
+
+    async def merge_bases(self, left: NamedRef | str, right: NamedRef | str) -> list[Commit]:
+        """All of them, where the two have merged each other; perhaps none."""
         from lochan.versioning.graph import merge_bases
 
-        names = [name_of(each) for each in (left, right)]
         async with self._session.opened(self.name) as repository:
+            names = [full_name(each, repository) for each in (left, right)]
             one, other = [(await repository.resolve(name)).commit_id for name in names]
             refs, _ = await repository.refs()
-            found = merge_bases(refs.commit, one, other)
-            return Commit.of(found[0], refs.commit(found[0])) if found else None
+            return [Commit.of(id, refs.commit(id)) for id in merge_bases(refs.commit, one, other)]
+
+    async def bisect(self, good: Sequence[str], bad: str, skipped: Sequence[str] = ()) -> BisectStep:
+        """Which commit to test next for the one that broke something, by what is known so far: some good ones, a bad
+        one, and some that cannot be tested. Raises NotFound, Invalid for marks that contradict each other."""
+        async with self._session.opened(self.name) as repository:
+            return await bisect_step(repository, good, bad, skipped)
+
+    async def protections(self) -> list[ProtectionRule]:
+        """The rules that protect branches."""
+        from lochan.versioning.branch_protection import protections
+
+        async with self._session.opened(self.name) as repository:
+            rules = await protections(repository)
+        return [ProtectionRule(pattern=each.pattern, blocked=each.blocked) for each in rules]
+
+    async def protect(self, pattern: str, blocked: Sequence[str] = PROTECTED, *, key: str = "") -> list[ProtectionRule]:
+        """Branches whose names fit the pattern, in which * and ? stand for any letters. `stage`: no writes; `commit`:
+        no commits, imports and workspaces' commits; `rewrite`: no reset to another commit, no rebase, no new name, no
+        deletion. Gives all rules. Raises Invalid."""
+        from lochan.versioning.branch_protection import protect
+
+        actor = self._session.acting(key, "protect", self.name, pattern, blocked)
+        async with self._session.opened(self.name) as repository:
+            rules = await protect(repository, pattern, tuple(blocked), actor=actor)
+        return [ProtectionRule(pattern=each.pattern, blocked=each.blocked) for each in rules]
+
+    async def unprotect(self, pattern: str, *, key: str = "") -> list[ProtectionRule]:
+        """Removes the rule of exactly that pattern, and gives those that are left. Raises NotFound."""
+        from lochan.versioning.branch_protection import unprotect
+
+        actor = self._session.acting(key, "unprotect", self.name, pattern)
+        async with self._session.opened(self.name) as repository:
+            rules = await unprotect(repository, pattern, actor=actor)
+        return [ProtectionRule(pattern=each.pattern, blocked=each.blocked) for each in rules]
+
+    async def is_read_only(self) -> bool:
+        """Whether every change is refused. Raises NotFound."""
+        async with self._session.opened(self.name) as repository:
+            refs, _ = await repository.refs()
+            return refs.guard.read_only
+
+    async def set_read_only(self, on: bool = True, *, key: str = "") -> None:
+        """From now on every change of its branches, tags and objects is refused, or allowed again."""
+        from lochan.versioning.branch_protection import set_read_only
+
+        actor = self._session.acting(key, "read-only", self.name, on)
+        async with self._session.opened(self.name) as repository:
+            await set_read_only(repository, on, actor=actor)
+
+    async def stashes(self, branch: str = "") -> AsyncIterator[StashInfo]:
+        """Those of one branch or of all, the newest first."""
+        from lochan.versioning.stash import stashed
+
+        async with self._session.opened(self.name) as repository:
+            for each in await stashed(repository, branch):
+                yield StashInfo.of(each)
 
     async def workspaces(self, branch: str = "") -> AsyncIterator[WorkspaceInfo]:
         """Those that are open, of one branch or of all."""
@@ -110,7 +188,7 @@ class Repository:
 
         async with self._session.opened(self.name) as repository:
             for each in await opened(repository, branch):
-                yield WorkspaceInfo.of(each)
+                yield info_of(repository, each)
 
     async def rename(self, to: str, *, key: str = "") -> None:
         """When it returns, nobody finds it by its old name. This handle goes on with the new one. Raises AlreadyExists,

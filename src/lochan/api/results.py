@@ -11,11 +11,15 @@ import msgspec
 from lochan.errors import Invalid
 
 if TYPE_CHECKING:
+    from lochan.engines.duckdb.load.load import Loaded
     from lochan.formats import commit as stored
     from lochan.formats.entry import Entry
-    from lochan.tree.diff import Difference
+    from lochan.formats.pool_settings import PoolSettings
+    from lochan.tree.diff import DiffCounts, Difference
     from lochan.versioning.diff import Uncommitted
     from lochan.versioning.repositories import Repository as StoredRepository
+    from lochan.versioning.state.branch import BranchState as StoredBranch
+    from lochan.versioning.state.stashes import Stash
     from lochan.versioning.state.workspaces import WorkspaceState as StoredWorkspace
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -24,8 +28,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 class Result(msgspec.Struct, frozen=True, kw_only=True):
     def as_json(self) -> dict[str, Any]:
         """For `json.dumps`; times are RFC 3339 in UTC."""
-        found: dict[str, Any] = msgspec.to_builtins(self)
-        return found
+        return {name: _plain(getattr(self, name)) for name in self.__struct_fields__}
 
 
 class ObjectInfo(Result, frozen=True, kw_only=True):
@@ -50,6 +53,39 @@ class ObjectInfo(Result, frozen=True, kw_only=True):
             content_type=entry.content_type,
             metadata=users_metadata(entry),
         )
+
+
+class Address(Result, frozen=True, kw_only=True):
+    """Where somebody may put the bytes of an object, without us."""
+
+    token: str  # for `link_address`, once
+    address: str  # in the lake
+    url: str  # where the bytes are to be put
+    expires: datetime
+
+
+class Block(Result, frozen=True, kw_only=True):
+    """Bytes of an object in a file of the lake, or outside it."""
+
+    address: str
+    offset: int
+    size: int
+    sha256: str
+
+
+class ObjectDetails(Result, frozen=True, kw_only=True):
+    info: ObjectInfo
+    headers: Mapping[str, str]
+    checksums: Mapping[str, str]
+    blocks: tuple[Block, ...]
+
+    @classmethod
+    def of(cls, entry: Entry) -> ObjectDetails:
+        blocks = (
+            Block(address=each.address, offset=each.offset, size=each.size, sha256=each.sha256.hex())
+            for each in entry.blocks
+        )
+        return cls(info=ObjectInfo.of(entry), headers=entry.headers, checksums=entry.checksums, blocks=tuple(blocks))
 
 
 class ObjectPage(Result, frozen=True, kw_only=True):
@@ -118,11 +154,55 @@ class StagedChange(Result, frozen=True, kw_only=True):
 class BranchInfo(Result, frozen=True, kw_only=True):
     name: str
     head: str
+    default: bool  # whether it is the repository's default branch
+    staged: bool  # whether something is staged on it
+    date: datetime  # of the head, as is the message
+    message: str
+
+    @classmethod
+    def of(cls, branch: StoredBranch, head: stored.Commit, default: str) -> BranchInfo:
+        return cls(
+            name=branch.name,
+            head=branch.head,
+            default=branch.name == default,
+            staged=not branch.layers.empty,
+            date=moment(head.date),
+            message=head.message,
+        )
 
 
 class TagInfo(Result, frozen=True, kw_only=True):
     name: str
     commit: str
+    date: datetime
+    message: str
+
+
+class PoolInfo(Result, frozen=True, kw_only=True):
+    """How a pool sorts and keeps its rows."""
+
+    keys: tuple[str, ...]
+    nulls: str  # first, last
+    size: int  # of data objects, in bytes
+    times: tuple[str, ...]
+    primary_key: tuple[str, ...]
+
+    @classmethod
+    def of(cls, settings: PoolSettings) -> PoolInfo:
+        from lochan.formats.pool_settings import path_text
+
+        return cls(
+            keys=tuple(map(str, settings.keys)),
+            nulls="first" if settings.nulls_first else "last",
+            size=settings.size_bytes,
+            times=tuple(map(path_text, settings.times)),
+            primary_key=tuple(map(path_text, settings.primary_key)),
+        )
+
+    @property
+    def first_key_is_time(self) -> bool:
+        """Whether the first field that rows are sorted by is declared to be a time."""
+        return bool(self.keys) and _path_of(self.keys[0]) in self.times
 
 
 class RepositoryInfo(Result, frozen=True, kw_only=True):
@@ -133,6 +213,14 @@ class RepositoryInfo(Result, frozen=True, kw_only=True):
     created: datetime
     created_by: str
     metadata: Mapping[str, str]
+    pool: PoolInfo | None = None  # of a pool alone
+
+    def as_json(self) -> dict[str, Any]:
+        """Without `pool` where there is none."""
+        found = super().as_json()
+        if self.pool is None:
+            del found["pool"]
+        return found
 
     @classmethod
     def of(cls, found: StoredRepository) -> RepositoryInfo:
@@ -144,6 +232,36 @@ class RepositoryInfo(Result, frozen=True, kw_only=True):
             created=moment(found.created),
             created_by=found.created_by,
             metadata=found.metadata,
+            pool=None if found.pool is None else PoolInfo.of(found.pool),
+        )
+
+
+class ProtectionRule(Result, frozen=True, kw_only=True):
+    """What may not be done to branches whose names fit a pattern."""
+
+    pattern: str
+    blocked: tuple[str, ...]  # stage, commit, rewrite
+
+
+class StashInfo(Result, frozen=True, kw_only=True):
+    id: str
+    branch: str
+    head: str  # of the branch, when it was stashed
+    changes: int
+    date: datetime
+    user: str
+    message: str
+
+    @classmethod
+    def of(cls, found: Stash) -> StashInfo:
+        return cls(
+            id=found.id,
+            branch=found.branch,
+            head=found.head,
+            changes=found.layers.count,
+            date=moment(found.time),
+            user=found.user,
+            message=found.message,
         )
 
 
@@ -155,9 +273,11 @@ class WorkspaceInfo(Result, frozen=True, kw_only=True):
     user: str
     date: datetime
     note: str
+    added: tuple[str, ...]  # globs of what is to be committed
+    path: str  # where its files are: a folder of this machine, or a URL
 
     @classmethod
-    def of(cls, found: StoredWorkspace) -> WorkspaceInfo:
+    def of(cls, found: StoredWorkspace, path: str) -> WorkspaceInfo:
         return cls(
             id=found.id,
             branch=found.branch,
@@ -166,7 +286,73 @@ class WorkspaceInfo(Result, frozen=True, kw_only=True):
             user=found.user,
             date=moment(found.time),
             note=found.note,
+            added=tuple(found.added),
+            path=path,
         )
+
+
+class WorkspaceChange(Result, frozen=True, kw_only=True):
+    path: str
+    kind: str  # added, removed, changed
+    before: int | None  # its size, if there was an object
+    after: int | None
+    added: bool  # whether it is among what is to be committed
+
+
+class ChangeCount(Result, frozen=True, kw_only=True):
+    """How many paths differ, and the bytes of the objects that are only on one side, or other there."""
+
+    added: int
+    removed: int
+    changed: int
+    bytes_added: int
+    bytes_removed: int
+
+    @classmethod
+    def of(cls, counts: DiffCounts) -> ChangeCount:
+        return cls(
+            added=counts.added,
+            removed=counts.removed,
+            changed=counts.changed,
+            bytes_added=counts.bytes_added,
+            bytes_removed=counts.bytes_removed,
+        )
+
+
+class Conflict(Result, frozen=True, kw_only=True):
+    """A path that both sides of a merge have changed, and not alike; None: there is no object."""
+
+    path: str
+    base: Side | None
+    ours: Side | None
+    theirs: Side | None
+
+
+class RebaseResult(Result, frozen=True, kw_only=True):
+    head: str
+    replayed: int | None  # commits; None: it was done before, under the same key
+    dropped: int | None  # those that changed nothing any more
+
+
+class BlameResult(Result, frozen=True, kw_only=True):
+    path: str
+    commit: Commit  # that made the object what it is
+
+
+class LogEntry(Result, frozen=True, kw_only=True):
+    """A commit of a whole history."""
+
+    commit: Commit
+    matches: bool  # whether it is one that was asked for
+
+
+class BisectStep(Result, frozen=True, kw_only=True):
+    """How far the search for the first bad commit has come."""
+
+    test: Commit | None  # the one to be tested next; None: nothing is left to be tested
+    rounds: int  # tests to go, about
+    candidates: tuple[str, ...]  # the first bad commit is one of these
+    found: tuple[Commit, ...]  # the candidates themselves, once nothing is left to be tested
 
 
 class FolderResult(Result, frozen=True, kw_only=True):
@@ -176,12 +362,74 @@ class FolderResult(Result, frozen=True, kw_only=True):
     bytes: int
 
 
+class DownloadResult(FolderResult, frozen=True, kw_only=True):
+    skipped: int  # objects that no file could be made of
+
+
+class LoadFault(Result, frozen=True, kw_only=True):
+    text: str  # what is wrong, and where
+    near: str  # the input there; empty where it cannot be shown
+
+
 class LoadResult(Result, frozen=True, kw_only=True):
     commit: str
     rows: int
     bytes: int  # of the data objects that were written
-    faults: int  # inputs that were no rows, and left out because the load was told to
+    faults: int  # inputs that were no rows, and left out or kept because the load was told to
+    objects: tuple[str, ...] = ()  # ids of the data objects that were written
+    first_faults: tuple[LoadFault, ...] = ()
+    note: str = ""  # that the pool was created, and by what it is sorted
     unparsed_times: dict[str, int] = {}  # of fields declared as times: how many values say none, and are strings
+
+    @classmethod
+    def of(cls, loaded: Loaded, note: str = "") -> LoadResult:
+        return cls(
+            commit=loaded.commit,
+            rows=loaded.rows,
+            bytes=loaded.size_bytes,
+            faults=loaded.faults.count,
+            objects=tuple(entry.path.removesuffix(".parquet") for entry in loaded.objects),
+            first_faults=tuple(LoadFault(text=str(each), near=each.near) for each in loaded.faults.first),
+            note=note,
+            unparsed_times=loaded.unparsed_times,
+        )
+
+
+class PoolSummary(Result, frozen=True, kw_only=True):
+    """What a branch of a pool holds."""
+
+    branch: str
+    head: str
+    objects: int
+    rows: int
+    bytes: int
+    min: Any  # the parts of the least key, as a list; None: no row has the key
+    max: Any
+    keyless: int  # rows without the key
+
+
+class DeleteResult(Result, frozen=True, kw_only=True):
+    head: str
+    rows: int
+    objects: int
+
+
+def _path_of(key: str) -> str:
+    return key.removesuffix(":desc").removesuffix(":asc")
+
+
+def _plain(value: Any) -> Any:
+    match value:
+        case datetime():
+            return value.isoformat(timespec="microseconds").replace("+00:00", "Z")
+        case Result():
+            return value.as_json()
+        case list() | tuple():
+            return [_plain(each) for each in value]
+        case Mapping():
+            return {key: _plain(each) for key, each in value.items()}
+        case _:
+            return value
 
 
 def moment(microseconds: int) -> datetime:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Iterator
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING
 
@@ -11,31 +11,63 @@ from lochan.errors import LochanError
 from lochan.journal.request_key import keyed
 
 if TYPE_CHECKING:
+    import asyncio
+
+    from lochan.engines.spark.place import SparkPlace
     from lochan.formats.record import Actor
     from lochan.lake import Lake
     from lochan.versioning.open_repository import OpenRepository
+    from lochan.versioning.repositories import Repository
 
 _IDLE_MAX = 32  # repositories that stay open though nobody uses them just now
 
 
 class Session:
-    def __init__(self, lake: Lake, actor: Actor) -> None:
+    """`one_request`: it is closed after one request, which may look up a name once and keep to what it found."""
+
+    def __init__(
+        self,
+        lake: Lake,
+        actor: Actor,
+        spark: Callable[[str | None], SparkPlace] | None = None,
+        *,
+        one_request: bool = False,
+    ) -> None:
         self.lake = lake
         self.actor = actor
+        self._spark = spark
+        self._names: dict[str, Repository] | None = {} if one_request else None
         self._open: dict[str, OpenRepository] = {}  # by id, the one used longest ago first
         self._users: dict[str, int] = {}
-        self._opening = asyncio.Lock()
+        self._opening: asyncio.Lock | None = None
 
     def acting(self, key: str, *request: object) -> Actor:
         """Who acts, under an idempotency key; `request` is what makes this request another one than its neighbour."""
         return keyed(self.actor, key, *request)
 
+    def spark(self, master: str | None = None) -> SparkPlace:
+        """Where Spark runs: at that master, or where its opener has configured it."""
+        if self._spark is not None:
+            return self._spark(master)
+        from lochan.engines.spark.place import STANDARD
+
+        return STANDARD._replace(master=master) if master else STANDARD
+
+    async def repository(self, name: str) -> Repository:
+        """By its name of this moment. Raises NotFound."""
+        if self._names is None:
+            return await self.lake.repository(name)
+        if name not in self._names:
+            self._names[name] = await self.lake.repository(name)
+        return self._names[name]
+
     @asynccontextmanager
     async def opened(self, name: str) -> AsyncIterator[OpenRepository]:
         """By its name of this moment: one that was renamed or deleted is not found. Raises NotFound."""
-        id = (await self.lake.repository(name)).id
-        async with self._opening:
-            repository = self._open.pop(id, None) or await self.lake.open_repository(name)
+        found = await self.repository(name)
+        id = found.id
+        async with self._alone():
+            repository = self._open.pop(id, None) or await self.lake.open_known(found)
             self._open[id] = repository
             self._users[id] = self._users.get(id, 0) + 1
         try:
@@ -51,6 +83,18 @@ class Session:
             await repository.close()
         self._open.clear()
         await self.lake.close()
+
+    @asynccontextmanager
+    async def _alone(self) -> AsyncIterator[None]:
+        """One at a time. Where nobody has imported an event loop there is no other to wait for."""
+        asyncio = sys.modules.get("asyncio")
+        if asyncio is None:
+            yield
+            return
+        if self._opening is None:
+            self._opening = asyncio.Lock()
+        async with self._opening:
+            yield
 
     async def _close_idle(self) -> None:
         idle = [id for id in self._open if not self._users[id]]

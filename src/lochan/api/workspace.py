@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from lochan.api.options import DEFAULT_COMMIT, CommitOptions
-from lochan.api.results import Commit, WorkspaceInfo
+from lochan.api.results import Commit, WorkspaceChange, WorkspaceInfo
+from lochan.api.session import Session
 from lochan.api.writable import WritableRef
+from lochan.errors import Invalid
+
+if TYPE_CHECKING:
+    from pyarrow import Table
+
+    from lochan.versioning.open_repository import OpenRepository
+    from lochan.versioning.state.workspaces import WorkspaceState as StoredWorkspace
 
 
 class Workspace(WritableRef):
     """Its name is `branch+id`."""
+
+    def __init__(self, session: Session, repository: str, name: str, *, opened: WorkspaceInfo | None = None) -> None:
+        super().__init__(session, repository, name)
+        self.opened = opened  # what it was when `Branch.workspace` opened it; None: it was named
 
     @property
     def id(self) -> str:
@@ -23,19 +36,59 @@ class Workspace(WritableRef):
         from lochan.versioning.workspaces.registry import find
 
         async with self._session.opened(self.repository_name) as repository:
-            return WorkspaceInfo.of(await find(repository, self.id))
+            return info_of(repository, await find(repository, self.id))
 
-    async def path(self, path: str = "") -> str:
-        """Where other programs write and read: a path of this machine, or a URL."""
-        from lochan.versioning.workspaces.handle import handle_of
+    async def changes(self, prefix: str = "") -> AsyncIterator[WorkspaceChange]:
+        """What it changes, against the commit that it was opened on, in path order, and whether it was added."""
+        for row in (await self.changes_table(prefix)).to_pylist():
+            yield WorkspaceChange(**row)
+
+    async def changes_table(self, prefix: str = "") -> Table:
+        """The same as an Arrow table, which may have millions of rows: path, kind, before and after (sizes, or null),
+        and whether it was added."""
+        from lochan.versioning.workspaces.selection import diff_columns
 
         async with self._session.opened(self.repository_name) as repository:
-            return (await handle_of(repository, self.id, actor=self._session.actor)).path(path)
+            return (await diff_columns(repository, self.id, prefix)).rename_columns({"selected": "added"})
+
+    async def add(self, *globs: str, key: str = "") -> tuple[str, ...]:
+        """What fits one of the globs, now or when it is written, is to be committed. In a glob, * and ? stay within a
+        folder and ** goes across. Gives all globs that were added. Raises Invalid."""
+        from lochan.versioning.workspaces.registry import find
+        from lochan.versioning.workspaces.selection import add
+
+        actor = self._session.acting(key, "add", self.repository_name, self.id, globs)
+        async with self._session.opened(self.repository_name) as repository:
+            await add(repository, self.id, globs, actor=actor)
+            return tuple((await find(repository, self.id)).added)
+
+    async def revert(self, *globs: str, key: str = "") -> int | None:
+        """Takes back what fits one of the globs, or everything: files are hidden, deletions forgotten. Gives how many
+        paths; None: it was done before, under the same key."""
+        from lochan.versioning.workspaces.selection import EVERYTHING, revert
+
+        actor = self._session.acting(key, "revert workspace", self.repository_name, self.id, globs)
+        async with self._session.opened(self.repository_name) as repository:
+            return await revert(repository, self.id, globs or EVERYTHING, actor=actor)
+
+    async def path(self, path: str = "") -> str:
+        """Where other programs write and read: a path of this machine, or a URL. Raises NotFound for a workspace that
+        was committed or dropped."""
+        async with self._session.opened(self.repository_name) as repository:
+            found = (await repository.resolve(self.name, workspaces=True)).workspace
+            if found is None:
+                raise Invalid(f"{self.name!r} names no workspace", hint="it has a branch, a plus and an id")
+            return repository.folder(found.id).place(path)
 
     async def commit(
-        self, message: str = "", options: CommitOptions = DEFAULT_COMMIT, *, paths: Sequence[str] = ()
+        self,
+        message: str = "",
+        options: CommitOptions = DEFAULT_COMMIT,
+        *,
+        paths: Sequence[str] = (),
+        added: bool = False,
     ) -> Commit:
-        """Everything in it, or what these paths and globs name, onto its branch; then it is
+        """Everything in it, or what these paths and globs name, or only what was `added`, onto its branch; then it is
         closed. Raises ConcurrentCommit where the branch has changed the same paths meanwhile."""
         from lochan.versioning.commit import CommitRequest
         from lochan.versioning.workspaces.commit import commit
@@ -45,7 +98,12 @@ class Workspace(WritableRef):
         wish = CommitRequest(options.message, options.metadata, options.author, options.date_us, paths=paths)
         async with self._session.opened(self.repository_name) as repository:
             made = await commit(
-                repository, self.id, wish, actor=self._session.actor, everything=not paths, key=options.key
+                repository,
+                self.id,
+                wish,
+                actor=self._session.actor,
+                everything=not paths and not added,
+                key=options.key,
             )
             return Commit.of(*made)
 
@@ -56,3 +114,14 @@ class Workspace(WritableRef):
         actor = self._session.acting(key, "drop workspace", self.repository_name, self.id)
         async with self._session.opened(self.repository_name) as repository:
             await drop(repository, self.id, actor=actor)
+
+
+def info_of(repository: OpenRepository, workspace: StoredWorkspace) -> WorkspaceInfo:
+    return WorkspaceInfo.of(workspace, repository.folder(workspace.id).place())
+
+
+def workspace_id(name: str) -> str:
+    """Of a workspace's name, `branch+id`. Raises Invalid for what is no such name."""
+    from lochan.versioning.expression import parse
+
+    return parse(name).workspace

@@ -2,21 +2,73 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
 
 from lochan.api.bodies import Body, chunks_of
-from lochan.api.ref import NamedRef, Ref
-from lochan.api.results import FolderResult, ObjectInfo
+from lochan.api.local_files import Report, ignored
+from lochan.api.ref import NamedRef, Ref, files_only, full_name
+from lochan.api.results import ChangeCount, FolderResult, ObjectInfo, StagedChange
+from lochan.api.upload import Upload, UploadFile, upload_files
 from lochan.errors import Invalid, PreconditionFailed
 
 if TYPE_CHECKING:
+    from pyarrow import Table
+
     from lochan.formats.entry import Entry
     from lochan.versioning.objects import Check
+    from lochan.versioning.open_repository import OpenRepository
+
+
+Progress = Callable[[int], None]  # is told how many more bytes, or files, are done
+
+
+def _ignored(_: int) -> None:
+    pass
 
 
 class WritableRef(Ref):
     """On a branch it is visible to everybody as soon as a verb returns; in a workspace, there alone."""
+
+    @asynccontextmanager
+    async def _staging(self) -> AsyncIterator[tuple[OpenRepository, str]]:
+        """`_opened`, for verbs that stage. Raises Refused for a pool."""
+        async with self._opened() as (repository, name):
+            files_only(repository)
+            yield repository, name
+
+    async def status(self, prefix: str = "") -> AsyncIterator[StagedChange]:
+        """What is staged and not committed, in path order."""
+        from lochan.versioning.diff import staged
+
+        async with self._opened() as (repository, name):
+            for change in await staged(repository, name, prefix=prefix):
+                yield StagedChange.of(change)
+
+    async def status_table(self, prefix: str = "") -> Table:
+        """The same as an Arrow table, which may have millions of rows: path, kind and size."""
+        from lochan.versioning.diff import staged_columns
+
+        async with self._opened() as (repository, name):
+            return await staged_columns(repository, name, prefix=prefix)
+
+    async def status_count(self, prefix: str = "") -> ChangeCount:
+        """How much is staged."""
+        from lochan.versioning.diff import count_staged
+
+        async with self._opened() as (repository, name):
+            return ChangeCount.of(await count_staged(repository, name, prefix=prefix))
+
+    async def status_folders(self, prefix: str = "", *, delimiter: str = "/", depth: int = 1) -> dict[str, ChangeCount]:
+        """The same for each folder below the prefix, so many deep, by its path."""
+        from lochan.versioning.diff import RollUp, roll_up_staged
+
+        async with self._opened() as (repository, name):
+            found = await roll_up_staged(repository, name, RollUp(delimiter, depth), prefix=prefix)
+            return {path: ChangeCount.of(counts) for path, counts in found.items()}
 
     async def put(
         self,
@@ -36,12 +88,12 @@ class WritableRef(Ref):
         notes = dict(metadata or {})
         check = condition(path, if_match, if_absent)
         actor = self._session.acting(key, "put", self.repository_name, self.name, path, content_type, notes)
-        async with self._session.opened(self.repository_name) as repository:
+        async with self._staging() as (repository, name):
             chunks = chunks_of(body)
             return ObjectInfo.of(
                 await put(
                     repository,
-                    self.name,
+                    name,
                     path,
                     chunks,
                     actor=actor,
@@ -51,13 +103,40 @@ class WritableRef(Ref):
                 )
             )
 
+    async def upload(
+        self,
+        source: str | PathLike[str] | BinaryIO | Sequence[UploadFile],
+        to: str = "",
+        *,
+        content_type: str | None = None,
+        metadata: Mapping[str, str] | None = None,
+        follow_links: bool = False,
+        key: str = "",
+        progress: Progress | None = None,
+        report: Report = ignored,
+    ) -> FolderResult:
+        """A file, all files of a folder, an open file, or what `upload_files` found. A file keeps its name where `to`
+        is empty or ends with a slash; the files of a folder go into the folder `to`. The type is guessed from the
+        name unless given. Of a folder, links that lead out of it are left out unless `follow_links`; `report` is told
+        what is left out, `progress` of bytes. Many files are staged in batches. Raises NotFound, Invalid, Refused."""
+        files = (
+            source
+            if isinstance(source, Sequence) and not isinstance(source, str)
+            else _files(source, to, self._session.lake.folder, follow_links, report)
+        )
+        about = [(each.path, each.size) for each in files], content_type, dict(metadata or {})
+        actor = self._session.acting(key, "upload", self.repository_name, self.name, *about)
+        async with self._staging() as (repository, name):
+            sent = await Upload(repository, name, actor, dict(metadata or {}), content_type, progress).all(files)
+        return FolderResult(objects=len(files), bytes=sent)
+
     async def delete(self, *paths: str, key: str = "") -> list[str]:
         """In one event. Returns those of the paths that were there; the rest is no error. Raises Refused."""
         from lochan.versioning.objects import delete
 
         actor = self._session.acting(key, "delete", self.repository_name, self.name, paths)
-        async with self._session.opened(self.repository_name) as repository:
-            return await delete(repository, self.name, paths, actor=actor)
+        async with self._staging() as (repository, name):
+            return await delete(repository, name, paths, actor=actor)
 
     async def delete_if(self, path: str, if_match: str, *, key: str = "") -> None:
         """The object, if it has this ETag at that very moment. Raises PreconditionFailed, Invalid."""
@@ -67,16 +146,16 @@ class WritableRef(Ref):
         if check is None:
             raise Invalid("if_match is empty", hint="give the object's ETag, as `stat` tells it")
         actor = self._session.acting(key, "delete if", self.repository_name, self.name, path, if_match)
-        async with self._session.opened(self.repository_name) as repository:
-            await delete_if(repository, self.name, path, check, actor=actor)
+        async with self._staging() as (repository, name):
+            await delete_if(repository, name, path, check, actor=actor)
 
     async def delete_folder(self, prefix: str, *, key: str = "") -> FolderResult:
         """Everything whose path begins with the prefix, in one event; perhaps nothing."""
         from lochan.versioning.copy import delete_folder
 
         actor = self._session.acting(key, "delete folder", self.repository_name, self.name, prefix)
-        async with self._session.opened(self.repository_name) as repository:
-            done = await delete_folder(repository, self.name, prefix, actor=actor)
+        async with self._staging() as (repository, name):
+            done = await delete_folder(repository, name, prefix, actor=actor)
             return FolderResult(objects=done.objects, bytes=done.bytes)
 
     async def copy(
@@ -88,37 +167,45 @@ class WritableRef(Ref):
         content_type: str | None = None,
         metadata: Mapping[str, str] | None = None,
         key: str = "",
+        progress: Progress | None = None,
     ) -> ObjectInfo:
-        """An object of any ref, to here. Within a repository no byte is moved. Raises NotFound, Gone, and Invalid for a
-        copy onto itself that changes nothing."""
+        """An object of any ref, to here. Within a repository no byte is moved. `progress` is told how many bytes came
+        from another one. Raises NotFound, Gone, and Invalid for a copy onto itself that changes nothing."""
         from lochan.versioning.copy import CopyOptions, copy
         from lochan.versioning.transfer import transfer
 
         told = CopyOptions(content_type, None, metadata)
         place = source.repository_name, source.name, path, self.repository_name, self.name, to
         actor = self._session.acting(key, "copy", *place, content_type, metadata)
-        async with self._session.opened(self.repository_name) as target:
+        async with self._staging() as (target, name):
             if source.repository_name == self.repository_name:
-                return ObjectInfo.of(await copy(target, source.name, path, self.name, to, actor=actor, told=told))
+                theirs = full_name(source, target)
+                return ObjectInfo.of(await copy(target, theirs, path, name, to, actor=actor, told=told))
             async with self._session.opened(source.repository_name) as other:
-                return ObjectInfo.of(
-                    await transfer(other, source.name, path, target, self.name, to, actor=actor, told=told)
-                )
+                at = full_name(source, other), path, target, name, to
+                made = await transfer(other, *at, actor=actor, told=told, advance=progress or _ignored)
+                return ObjectInfo.of(made)
 
-    async def copy_folder(self, source: NamedRef, prefix: str, to: str, *, key: str = "") -> FolderResult:
+    async def copy_folder(
+        self, source: NamedRef, prefix: str, to: str, *, key: str = "", progress: Progress | None = None
+    ) -> FolderResult:
         """Every object of `source` whose path begins with the prefix. Within a repository it is one event and no byte
-        is moved; from another one they are staged in batches. Raises NotFound where there is none, Gone."""
+        is moved, and `progress` is told of files; from another one they are staged in batches, and it is told of bytes.
+        Raises NotFound where there is none, Gone."""
         from lochan.versioning.copy import copy_folder
         from lochan.versioning.transfer import transfer_folder
 
         place = source.repository_name, source.name, prefix, self.repository_name, self.name, to
         actor = self._session.acting(key, "copy folder", *place)
-        async with self._session.opened(self.repository_name) as target:
+        advance = progress or _ignored
+        async with self._staging() as (target, name):
             if source.repository_name == self.repository_name:
-                done = await copy_folder(target, source.name, prefix, self.name, to, actor=actor)
+                theirs = full_name(source, target)
+                done = await copy_folder(target, theirs, prefix, name, to, actor=actor, seen=advance)
             else:
                 async with self._session.opened(source.repository_name) as other:
-                    done = await transfer_folder(other, source.name, prefix, target, self.name, to, actor=actor)
+                    at = full_name(source, other), prefix, target, name, to
+                    done = await transfer_folder(other, *at, actor=actor, advance=advance)
         return FolderResult(objects=done.objects, bytes=done.bytes)
 
     async def move(self, path: str, to: str, *, key: str = "") -> ObjectInfo:
@@ -126,17 +213,31 @@ class WritableRef(Ref):
         from lochan.versioning.copy import move
 
         actor = self._session.acting(key, "move", self.repository_name, self.name, path, to)
-        async with self._session.opened(self.repository_name) as repository:
-            return ObjectInfo.of(await move(repository, self.name, path, to, actor=actor))
+        async with self._staging() as (repository, name):
+            return ObjectInfo.of(await move(repository, name, path, to, actor=actor))
 
     async def move_folder(self, prefix: str, to: str, *, key: str = "") -> FolderResult:
         """One event. Raises NotFound where there is nothing, Invalid."""
         from lochan.versioning.copy import move_folder
 
         actor = self._session.acting(key, "move folder", self.repository_name, self.name, prefix, to)
-        async with self._session.opened(self.repository_name) as repository:
-            done = await move_folder(repository, self.name, prefix, to, actor=actor)
+        async with self._staging() as (repository, name):
+            done = await move_folder(repository, name, prefix, to, actor=actor)
             return FolderResult(objects=done.objects, bytes=done.bytes)
+
+
+def _files(
+    source: str | PathLike[str] | BinaryIO, to: str, lake: str | None, follow_links: bool, report: Report
+) -> list[UploadFile]:
+    found = Path(source) if isinstance(source, str | PathLike) else source
+    return upload_files(
+        found,
+        to,
+        recursive=isinstance(found, Path) and found.is_dir(),
+        lake=None if lake is None else Path(lake),
+        follow_links=follow_links,
+        report=report,
+    )
 
 
 def condition(path: str, if_match: str, if_absent: bool = False) -> Check | None:

@@ -1,21 +1,213 @@
-"""`lochan branch`: the verbs for branches."""
+"""`lochan branch`: branches, and the rules that protect them."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from lochan.cli.lazy import LazyGroup
+from lochan.cli.lazy_group import LazyGroup
+from lochan.cli.options.request_key import request_key
+from lochan.cli.output.commits import SHORT, title
+from lochan.cli.output.records import format_option, printable, show_record, show_records
+from lochan.cli.target import Target, work_on
+from lochan.cli.uri import named_uri, repository_uri
 
-VERBS = {
-    "create": "lochan.cli.branch_create",
-    "delete": "lochan.cli.branch_delete",
-    "list": "lochan.cli.branch_list",
-    "protect": "lochan.cli.branch_protect",
-    "protection": "lochan.cli.branch_protection",
-    "rename": "lochan.cli.branch_rename",
-    "restore": "lochan.cli.branch_restore",
-    "unprotect": "lochan.cli.branch_unprotect",
-}
+if TYPE_CHECKING:
+    from lochan.api.results import ProtectionRule
 
 
-@click.group("branch", cls=LazyGroup, verbs=VERBS)
-def command() -> None:
+@click.group("branch", cls=LazyGroup)
+def group() -> None:
     """Create, list, rename, delete, restore and protect branches."""
+
+
+@group.command("create")
+@click.argument("branch", metavar="REPO@NAME")
+@click.option("--from", "source", metavar="REF", help="Where it begins. Default: the default branch.")
+@request_key
+@format_option
+def create_command(branch: str, source: str | None, form: str) -> None:
+    """Create a branch. What is staged on the branch that it comes from stays there.
+
+    \b
+    Example:
+      lochan branch create demo@dev --from main
+    """
+    uri = named_uri(branch)
+
+    async def work(target: Target) -> str:
+        return (await target.repository.create_branch(uri.ref, source or "")).made_at
+
+    head = work_on(uri, work)
+    if form == "json":
+        show_record({"name": uri.ref, "head": head}, form)
+    else:
+        click.echo(f"created branch {printable(uri.ref)} at {head[:SHORT]}")
+
+
+@group.command("list")
+@click.argument("repository", metavar="REPO")
+@format_option
+def list_command(repository: str, form: str) -> None:
+    """List the branches of REPO, by name.
+
+    \b
+    Example:
+      lochan branch list demo
+    """
+    show_branches(repository, form)
+
+
+def show_branches(repository: str, form: str) -> None:
+    async def work(target: Target) -> list[dict[str, Any]]:
+        return [each.as_json() async for each in target.repository.branches()]
+
+    records = work_on(repository_uri(repository), work, reads=True)
+    if form != "json":
+        records = [{**each, "head": each["head"][:SHORT], "message": title(each["message"])} for each in records]
+    show_records(records, form, columns=("name", "head", "default", "staged", "date", "message"))
+
+
+@group.command("rename")
+@click.argument("branch", metavar="REPO@NAME")
+@click.argument("to", metavar="NEW-NAME")
+@request_key
+@format_option
+def rename_command(branch: str, to: str, form: str) -> None:
+    """Rename a branch. What is staged on it goes along.
+
+    \b
+    Example:
+      lochan branch rename demo@dev develop
+    """
+    uri = named_uri(branch)
+
+    async def work(target: Target) -> str:
+        return (await target.branch.rename(to)).made_at
+
+    head = work_on(uri, work)
+    if form == "json":
+        show_record({"name": to, "head": head}, form)
+    else:
+        click.echo(f"renamed branch {printable(uri.ref)} to {printable(to)} at {head[:SHORT]}")
+
+
+@group.command("delete")
+@click.argument("branch", metavar="REPO@NAME")
+@request_key
+@format_option
+def delete_command(branch: str, form: str) -> None:
+    """Delete a branch. `lochan branch restore` brings it back, with what was staged on it.
+
+    \b
+    Example:
+      lochan branch delete demo@dev
+    """
+    uri = named_uri(branch)
+
+    async def work(target: Target) -> None:
+        await target.repository.delete_branch(uri.ref)
+
+    work_on(uri, work)
+    if form == "json":
+        show_record({"deleted": uri.ref}, form)
+    else:
+        click.echo(f"deleted branch {printable(uri.ref)}")
+
+
+@group.command("restore")
+@click.argument("branch", metavar="REPO@NAME")
+@request_key
+@format_option
+def restore_command(branch: str, form: str) -> None:
+    """Bring back a deleted branch: the last of that name, with what was staged on it.
+
+    \b
+    Example:
+      lochan branch restore demo@dev
+    """
+    uri = named_uri(branch)
+
+    async def work(target: Target) -> str:
+        return (await target.repository.restore_branch(uri.ref)).made_at
+
+    head = work_on(uri, work)
+    if form == "json":
+        show_record({"name": uri.ref, "head": head}, form)
+    else:
+        click.echo(f"restored branch {printable(uri.ref)} at {head[:SHORT]}")
+
+
+ACTIONS = ("stage", "commit", "rewrite")
+
+
+@group.command("protect")
+@click.argument("repository", metavar="REPO")
+@click.argument("pattern")
+@click.option(
+    "--block",
+    "blocked",
+    multiple=True,
+    type=click.Choice(ACTIONS),
+    help="What is blocked; may be repeated. Default: all of it.",
+)
+@request_key
+@format_option
+def protect_command(repository: str, pattern: str, blocked: tuple[str, ...], form: str) -> None:
+    """Protect branches whose names fit PATTERN. In it * and ? stand for any letters.
+
+    stage: no writes to it; commit: no commits, imports and workspaces' commits; rewrite: no reset to another commit, no
+    rebase, no new name, no deletion. Merges, reverts and cherry-picks stay possible.
+
+    \b
+    Example:
+      lochan branch protect demo 'release-*'
+    """
+
+    async def work(target: Target) -> "list[ProtectionRule]":
+        return await target.repository.protect(pattern, blocked or ACTIONS)
+
+    show_rules(work_on(repository_uri(repository), work), form)
+
+
+@group.command("unprotect")
+@click.argument("repository", metavar="REPO")
+@click.argument("pattern")
+@request_key
+@format_option
+def unprotect_command(repository: str, pattern: str, form: str) -> None:
+    """Remove the rule of exactly that PATTERN. Those that are left are listed.
+
+    \b
+    Example:
+      lochan branch unprotect demo 'release-*'
+    """
+
+    async def work(target: Target) -> "list[ProtectionRule]":
+        return await target.repository.unprotect(pattern)
+
+    show_rules(work_on(repository_uri(repository), work), form)
+
+
+@group.command("protection")
+@click.argument("repository", metavar="REPO")
+@format_option
+def protection_command(repository: str, form: str) -> None:
+    """List the rules that protect branches of REPO.
+
+    \b
+    Example:
+      lochan branch protection demo
+    """
+
+    async def work(target: Target) -> "list[ProtectionRule]":
+        return await target.repository.protections()
+
+    show_rules(work_on(repository_uri(repository), work, reads=True), form)
+
+
+def show_rules(rules: "Iterable[ProtectionRule]", form: str) -> None:
+    records = [rule.as_json() for rule in rules]
+    if form != "json":
+        records = [{**each, "blocked": ", ".join(each["blocked"])} for each in records]
+    show_records(records, form, columns=("pattern", "blocked"))

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lochan.cli.shown import cell, echo_table, format_option, show_records
+from lochan.cli.output.records import cell, echo_table, format_option, show_records
 
 if TYPE_CHECKING:
-    from lochan.cli.checks.check import Check
+    from lochan.cli.checks import Check
     from lochan.config.values import Config
 
 
 @click.command("doctor")
 @click.option("--spark", is_flag=True, help="Also start Spark on one core and run a tiny job.")
 @format_option
-def command(spark: bool, form: str) -> None:
+def doctor_command(spark: bool, form: str) -> None:
     """Check versions, disk, store and lake. For each trouble it says what to do about it.
 
     The store is put to the test that everything rests on: several writers race to create one object. A store where
@@ -26,7 +26,7 @@ def command(spark: bool, form: str) -> None:
     Example:
       lochan doctor
     """
-    from lochan.cli.checks.check import FAIL
+    from lochan.cli.checks import FAIL
     from lochan.cli.session import configuration
 
     checks = list(_checks(configuration(), spark=spark))
@@ -43,11 +43,10 @@ def command(spark: bool, form: str) -> None:
 
 
 def _checks(config: "Config", *, spark: bool) -> Iterator["Check"]:
-    from lochan.cli.checks.disk import check_disk
-    from lochan.cli.checks.lake import check_lake
-    from lochan.cli.checks.versions import check_versions
-    from lochan.cli.session import cache_place, lake_place, run
+    from lochan.cli.checks import check_disk, check_lake, check_versions
+    from lochan.cli.session import run
     from lochan.clock import SystemClock
+    from lochan.connection import cache_place, lake_place
 
     needed = {"java", "pyspark"} if spark else set()
     if config["journal.type"] == "postgres":
@@ -59,7 +58,7 @@ def _checks(config: "Config", *, spark: bool) -> Iterator["Check"]:
         yield check_disk("lake disk", found.folder)
     yield from run(config, check_lake(config, found))
     if spark:
-        from lochan.cli.checks.spark import check_spark_job
+        from lochan.cli.checks import check_spark_job
 
         yield check_spark_job(SystemClock())
 

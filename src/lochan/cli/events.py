@@ -4,11 +4,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lochan.cli.shown import cell, format_option, instant, show_line
+from lochan.cli.output.records import cell, format_option, instant, show_line
 
 if TYPE_CHECKING:
-    from lochan.journal.feed import EventLine
-    from lochan.lake import Lake
+    from lochan.api.events import EventLine
+    from lochan.api.lake import Lake
 
 _LIMIT = 100
 _LAKE = "_lake"
@@ -21,7 +21,7 @@ _LAKE = "_lake"
 @click.option("--after", type=click.IntRange(min=0), metavar="N", help="Events of the repository after record N.")
 @click.option("--follow", is_flag=True, help="Wait for new events until interrupted.")
 @format_option
-def command(
+def events_command(
     repository: str | None, limit: int | None, everything: bool, after: int | None, follow: bool, form: str
 ) -> None:
     """Print the last events of REPO or of the whole lake. The newest comes last.
@@ -33,23 +33,18 @@ def command(
     Example:
       lochan events demo -n 5
     """
-    from lochan.cli.session import configuration, open_lake, run
+    from lochan.cli.session import on_lake
 
-    config = configuration()
+    async def work(lake: "Lake") -> None:
+        last = None if everything else limit or _LIMIT
+        await _print(lake, repository, last=last, limit=limit, after=after, follow=follow, form=form)
 
-    async def work() -> None:
-        async with open_lake(config) as lake:
-            last = None if everything else limit or _LIMIT
-            names = {each.id: each.name for each in await lake.repositories()}
-            await _print(lake, repository, names, last=last, limit=limit, after=after, follow=follow, form=form)
-
-    run(config, work())
+    on_lake(work)
 
 
 async def _print(
     lake: "Lake",
     repository: str | None,
-    names: dict[str, str],
     *,
     last: int | None,
     limit: int | None,
@@ -59,9 +54,10 @@ async def _print(
 ) -> None:
     """After a record, or with `follow`, the limit ends the list; otherwise it says how many to begin with."""
     count = 0
+    names = await _names(lake)
     async for event in lake.events(repository, last=last, after=after, follow=follow):
         if event.repository not in names and event.repository != _LAKE:  # it was created while we follow
-            names.update({each.id: each.name for each in await lake.repositories()})
+            names = await _names(lake)
         name = names.get(event.repository, event.repository)
         if form == "json":
             show_line(event_record(event, name))
@@ -70,6 +66,11 @@ async def _print(
         count += 1
         if count == limit:
             return
+
+
+async def _names(lake: "Lake") -> dict[str, str]:
+    """Of repositories, by their ids."""
+    return {each.id: each.name async for each in lake.repositories()}
 
 
 def event_record(event: "EventLine", name: str) -> dict[str, Any]:

@@ -2,19 +2,17 @@
 failed. And the name that was probably meant, where one was not found."""
 
 import re
-from collections.abc import Iterable
 
 import click
 
-from lochan.cli.flags import flags
+from lochan.cli.options.global_options import flags
 from lochan.errors import LochanError, NotFound
 
-_NEAR = 0.7  # of 1: more than the usual, as names of files are short
 _META = "lochan.repository"
 _COMMAND = re.compile("`lochan (?!init)([^`]*)`")  # `init` is told the place of the lake itself
 
 
-def speak_of(repository: str) -> None:
+def about_repository(repository: str) -> None:
     """From now on this command is about that repository or pool."""
     ctx = click.get_current_context(silent=True)
     if ctx is not None:
@@ -35,20 +33,6 @@ def message(error: LochanError) -> str:
     from lochan.config.settings import did_you_mean
 
     return f"{error.message}{did_you_mean(error.name, list(error.among()))}"
-
-
-def near_paths(path: str, paths: Iterable[str]) -> list[str]:
-    """Those whose own names are near: that a folder and an ending are the same makes no two files alike."""
-    from difflib import get_close_matches
-
-    by_name = {_name(each): each for each in paths}
-    return [by_name[each] for each in get_close_matches(_name(path), by_name, n=1, cutoff=_NEAR)]
-
-
-def _name(path: str) -> str:
-    """Without folder and ending."""
-    last = path.rstrip("/").rpartition("/")[2]
-    return last.rpartition(".")[0] or last
 
 
 def _global_options(ctx: click.Context) -> list[str]:

@@ -1,22 +1,106 @@
 """`lochan jobs`: what ran on Spark for this lake, and what runs now."""
 
+from typing import TYPE_CHECKING, Any
+
 import click
 
-from lochan.cli.lazy import LazyGroup
-from lochan.cli.shown import format_option
+from lochan.cli.lazy_group import LazyGroup
+from lochan.cli.output.records import cell, echo_table, format_option, show_record, show_records, size
 
-VERBS = {
-    "list": "lochan.cli.jobs_list",
-    "show": "lochan.cli.jobs_show",
-}
+if TYPE_CHECKING:
+    from lochan.api.jobs import JobInfo
+    from lochan.api.lake import Lake
 
 
-@click.group("jobs", cls=LazyGroup, verbs=VERBS, invoke_without_command=True)
+@click.group("jobs", cls=LazyGroup, invoke_without_command=True)
 @format_option
 @click.pass_context
-def command(ctx: click.Context, form: str) -> None:
+def group(ctx: click.Context, form: str) -> None:
     """Jobs on Spark: what each is about, how far it is, how it ended. Alone, the same as `lochan jobs list`."""
     if ctx.invoked_subcommand is None:
-        from lochan.cli.jobs_list import LIMIT, list_jobs
+        list_jobs(_LIMIT, form)
 
-        list_jobs(LIMIT, form)
+
+_LIMIT = 20
+
+
+@group.command("list")
+@click.option("-n", "--limit", type=click.IntRange(min=1), default=_LIMIT, show_default=True, metavar="N")
+@format_option
+def list_command(limit: int, form: str) -> None:
+    """List the newest N jobs, the newest first.
+
+    A job that says it runs, and was not heard of for a minute, is lost: its process was killed.
+
+    \b
+    Example:
+      lochan jobs list -n 5
+    """
+    list_jobs(limit, form)
+
+
+def list_jobs(limit: int, form: str) -> None:
+    from lochan.cli.session import on_lake
+
+    async def work(lake: "Lake") -> list[dict[str, Any]]:
+        return [each.summary() for each in await lake.jobs(limit)]
+
+    records = on_lake(work)
+    if form != "json":
+        records = [_readable(each) for each in records]
+    show_records(records, form, columns=("id", "kind", "about", "state", "progress", "rows", "started", "user"))
+
+
+@group.command("show")
+@click.argument("id", metavar="ID")
+@format_option
+def show_command(id: str, form: str) -> None:
+    """Show a job by its id, or by the beginning of it.
+
+    \b
+    Example:
+      lochan jobs show 2abc
+    """
+    from lochan.cli.session import on_lake
+
+    async def work(lake: "Lake") -> "JobInfo":
+        return await lake.job(id)
+
+    found = on_lake(work)
+    if form == "json":
+        show_record(found.as_json(), form)
+        return
+    show_record(_readable(found.summary()), form)
+    _print(found)
+
+
+def _print(job: "JobInfo") -> None:
+    if job.stages:
+        click.echo()
+        rows = [[str(each.id), f"{each.done}/{each.total}", str(each.failed), cell(each.name)] for each in job.stages]
+        echo_table(["STAGE", "TASKS", "FAILED", "NAME"], rows)
+    if job.log:
+        click.echo()
+        for line in job.log:
+            click.echo(f"{line.as_json()['time']}  {cell(line.text)}")
+
+
+def _readable(record: dict[str, Any]) -> dict[str, Any]:
+    """For people: progress in one word, and nothing that says nothing."""
+    rest = {key: value for key, value in record.items() if key not in _PARTS}
+    return {**rest, "progress": _progress(record), "written": _written(record)}
+
+
+_PARTS = ("stages_done", "stages_total", "done", "total", "executor_bytes", "driver_bytes")
+
+
+def _written(record: dict[str, Any]) -> str:
+    by = {"executors": record["executor_bytes"], "the driver": record["driver_bytes"]}
+    return ", ".join(f"{size(count)} by {who}" for who, count in by.items() if count is not None)
+
+
+def _progress(record: dict[str, Any]) -> str:
+    if not record["total"]:
+        return ""
+    tasks = f"{record['done']:,}/{record['total']:,}"
+    return f"{tasks} in {record['stages_done']}/{record['stages_total']} stages" if record["stages_total"] else tasks

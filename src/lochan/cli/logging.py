@@ -37,7 +37,7 @@ def set_up_server(config: Config) -> None:
 
 class TextLines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        from lochan.cli.shown import printable
+        from lochan.cli.output.records import printable
 
         return "\n".join(printable(line) for line in self._lines(record))
 
@@ -105,6 +105,6 @@ def _level(record: logging.LogRecord) -> str:
 
 
 def _moment(record: logging.LogRecord) -> str:
-    from lochan.cli.shown import instant
+    from lochan.cli.output.records import instant
 
     return instant(int(record.created * 1_000_000))

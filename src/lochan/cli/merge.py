@@ -1,16 +1,26 @@
-"""`lochan merge`: what a ref changed comes to a branch."""
+"""`lochan merge`, `rebase`, `cherry-pick` and `revert`: the changes of one ref on another."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from lochan.cli.commit_record import SHORT
-from lochan.cli.opened import Opened, work_on
-from lochan.cli.request_key import request_key
-from lochan.cli.shown import format_option, printable, show_record, size
+from lochan.cli.options.request_key import request_key
+from lochan.cli.output.commits import SHORT
+from lochan.cli.output.records import format_option, printable, show_record, size
+from lochan.cli.target import Target, work_on
 from lochan.cli.uri import branch_uri, ref_uri
 from lochan.errors import Invalid
 
+if TYPE_CHECKING:
+    pass
+
+
+_parent_option = click.option(
+    "--parent", type=click.IntRange(min=1), default=1, metavar="N", help="Of a merge: against which parent."
+)
+_commit_staged_option = click.option(
+    "--commit-staged", metavar="MESSAGE", help="Commit first, with this message, what is staged on the branch."
+)
 STRATEGIES = ("default", "source-wins", "dest-wins")
 
 
@@ -40,7 +50,7 @@ STRATEGIES = ("default", "source-wins", "dest-wins")
 @click.option("--leave-staged", is_flag=True, help="Merge what the source has committed, whatever is staged on it.")
 @request_key
 @format_option
-def command(
+def merge_command(
     source: str,
     branch: str,
     message: str,
@@ -66,32 +76,26 @@ def command(
         raise Invalid(f"{from_} and {into} are in different repositories", hint="merge within one repository")
     by_prefix = _by_prefix(strategies)
 
-    async def work(opened: Opened) -> dict[str, Any]:
-        from lochan.cli.conflicts import conflicts_shown
-        from lochan.tree.merge import Strategy
-        from lochan.versioning import head_moves
-        from lochan.versioning.commit import CommitRequest
+    async def work(target: Target) -> dict[str, Any]:
+        from lochan.api.options import CommitOptions
+        from lochan.cli.output.conflicts import listing_conflicts
 
-        repository, theirs = opened.repository, opened.ref_of(from_)
-        decided = Strategy(strategy, by_prefix)
-        async with conflicts_shown(form):
+        async with listing_conflicts(form):
             if dry_run:
-                trees = await head_moves.rehearse_merge(
-                    repository, theirs, opened.ref, strategy=decided, staged_source=leave_staged
+                counts = await target.branch.try_merge(
+                    from_.ref, strategy=strategy, prefixes=by_prefix, leave_staged=leave_staged
                 )
-                return await _counts(opened, *trees)
-            head = await head_moves.merge(
-                repository,
-                theirs,
-                opened.ref,
-                head_moves.CommitMessage(message),
-                actor=opened.actor,
-                strategy=decided,
+                return counts.as_json()
+            made = await target.branch.merge(
+                from_.ref,
+                CommitOptions(message=message),
+                strategy=strategy,
+                prefixes=by_prefix,
                 squash=squash,
-                staged_source=leave_staged,
-                commit_first=None if commit_staged is None else CommitRequest(commit_staged),
+                leave_staged=leave_staged,
+                commit_staged=commit_staged,
             )
-        return {"head": head}
+        return {"head": made.id}
 
     made = work_on(into, work)
     if form == "json":
@@ -103,14 +107,6 @@ def command(
         )
     else:
         click.echo(f"merged {printable(source)} into {printable(branch)}: {made['head'][:SHORT]}")
-
-
-async def _counts(opened: Opened, before: Any, after: Any) -> dict[str, Any]:
-    from dataclasses import asdict
-
-    from lochan.tree.diff import count
-
-    return asdict(await count(opened.repository.trees, before, after))
 
 
 def _by_prefix(given: tuple[str, ...]) -> dict[str, str]:
@@ -127,3 +123,91 @@ def _by_prefix(given: tuple[str, ...]) -> dict[str, str]:
             raise Invalid(f"--strategy-for {text!r}: {prefix!r} was already given", hint="keep one of the two")
         found[prefix] = strategy
     return found
+
+
+@click.command("rebase")
+@click.argument("branch", metavar="REPO[@BRANCH]")
+@click.argument("onto", metavar="REPO@ONTO")
+@request_key
+@format_option
+def rebase_command(branch: str, onto: str, form: str) -> None:
+    """Replay the commits of a branch on top of another ref. These are the commits that BRANCH has and ONTO has not;
+    BRANCH is moved there.
+
+    \b
+    Example:
+      lochan rebase demo@dev demo@main
+    """
+    one, other = branch_uri(branch), ref_uri(onto)
+    if one.repository != other.repository:
+        raise Invalid(f"{one} and {other} are in different repositories", hint="a branch stays in its repository")
+
+    async def work(target: Target) -> None:
+        from lochan.cli.output.conflicts import listing_conflicts
+
+        async with listing_conflicts(form):
+            done = await target.branch.rebase(other.ref)
+        if form == "json":
+            show_record(done.as_json(), form)
+        else:
+            name = one.ref or (await target.repository.show()).default_branch
+            dropped = f", {done.dropped} dropped" if done.dropped else ""
+            replayed = "" if done.replayed is None else f": {done.replayed} commits replayed{dropped}"
+            click.echo(f"rebased {printable(name)}{replayed}: {done.head[:SHORT]}")
+
+    work_on(one, work)
+
+
+@click.command("cherry-pick")
+@click.argument("branch", metavar="REPO[@BRANCH]")
+@click.argument("ref")
+@click.option("-m", "--message", default="", help="What the new commit is to say.")
+@_parent_option
+@_commit_staged_option
+@request_key
+@format_option
+def cherry_pick_command(branch: str, ref: str, message: str, parent: int, commit_staged: str | None, form: str) -> None:
+    """Apply what the commit REF changed to a branch, as a new commit.
+
+    \b
+    Example:
+      lochan cherry-pick demo@main dev~1
+    """
+    _replay("picked", "cherry_pick", branch, ref, message, parent, commit_staged, form)
+
+
+@click.command("revert")
+@click.argument("branch", metavar="REPO[@BRANCH]")
+@click.argument("ref")
+@click.option("-m", "--message", default="", help="What the new commit is to say.")
+@_parent_option
+@_commit_staged_option
+@request_key
+@format_option
+def revert_command(branch: str, ref: str, message: str, parent: int, commit_staged: str | None, form: str) -> None:
+    """Take back what the commit REF changed, with a new commit.
+
+    \b
+    Example:
+      lochan revert demo@main main~1
+    """
+    _replay("reverted", "revert", branch, ref, message, parent, commit_staged, form)
+
+
+def _replay(
+    done: str, verb: str, branch: str, ref: str, message: str, parent: int, commit_staged: str | None, form: str
+) -> None:
+    async def work(target: Target) -> str:
+        from lochan.api.options import CommitOptions
+        from lochan.cli.output.conflicts import listing_conflicts
+
+        make = target.branch.revert if verb == "revert" else target.branch.cherry_pick
+        async with listing_conflicts(form):
+            made = await make(ref, CommitOptions(message=message), parent=parent, commit_staged=commit_staged)
+        return made.id
+
+    head = work_on(branch_uri(branch), work)
+    if form == "json":
+        show_record({"head": head}, form)
+    else:
+        click.echo(f"{done} {printable(ref)}: {head[:SHORT]}")

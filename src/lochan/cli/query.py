@@ -1,18 +1,21 @@
-"""`lochan query`: rows of pools, files and metadata."""
+"""`lochan query`, `sql` and `explain`: rows of pools, files and metadata."""
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from lochan.cli.query_options import QueryOptions, query_options
-from lochan.cli.request_key import changes_nothing, request_key
+from lochan.cli.options.engine_options import JobOptions, query_options
+from lochan.cli.options.request_key import changes_nothing, request_key
+from lochan.cli.output.records import counted, format_option, printable, show_record, size
 from lochan.cli.without_pandas import without_pandas
 from lochan.errors import Invalid, NotFound
 
 if TYPE_CHECKING:
-    from lochan.engines.result import Result
+    from lochan.api.lake import Lake
+    from lochan.api.query_result import Result
+
 
 FORMATS = ("table", "json", "ndjson", "csv", "parquet", "arrow", "text")
 
@@ -25,7 +28,7 @@ FORMATS = ("table", "json", "ndjson", "csv", "parquet", "arrow", "text")
 @click.option("--stats", is_flag=True, help="Say on stderr what was read, what was not, and why.")
 @query_options
 @request_key
-def command(
+def query_command(
     text: str | None, include: str | None, form: str | None, output: str | None, stats: bool, **options: object
 ) -> None:
     """Run QUERY, in the pipe language or SQL.
@@ -37,7 +40,7 @@ def command(
       lochan query @report.zql
       lochan query - < report.sql
     """
-    run_query(query_text(text, include), form, output, stats, QueryOptions(**options))  # type: ignore[arg-type]
+    run_query(query_text(text, include), form, output, stats, JobOptions(**options))  # type: ignore[arg-type]
 
 
 def query_text(text: str | None, include: str | None) -> str:
@@ -58,26 +61,27 @@ def query_text(text: str | None, include: str | None) -> str:
         raise NotFound(f"no file {file}") from None
 
 
-def run_query(text: str, form: str | None, output: str | None, stats: bool, options: QueryOptions) -> None:
-    from lochan.cli.boundary import say
-    from lochan.cli.progress import StageBar
-    from lochan.cli.query_output import show_stats, write_result
-    from lochan.cli.session import configuration, open_lake, read, run
+def run_query(text: str, form: str | None, output: str | None, stats: bool, options: JobOptions) -> None:
+    from lochan.cli.error_boundary import print_message
+    from lochan.cli.output.progress import StageBar
+    from lochan.cli.output.query_rows import show_stats, write_result
+    from lochan.cli.session import configuration, on_lake
+    from lochan.cli.user_state import find_in_use
 
-    config = configuration()
+    engine = options.parsed()
     writes = "load" in text  # perhaps: then an event loop is there in time
     if not writes:
         changes_nothing(click.get_current_context())
     if options.engine != "spark":
         without_pandas()
 
-    async def work() -> "Result":
-        async with open_lake(config) as lake:
-            return await lake.query(text, options.how(config, lake, bar.show))
+    async def work(lake: "Lake") -> "Result":
+        pool = str(find_in_use(configuration(), lake.id) or "")
+        return await lake.query(text, engine, pool=pool, progress=bar.show)
 
-    with StageBar("query") as bar, run(config, work()) if writes else read(config, work) as result:
+    with StageBar("query") as bar, on_lake(work, reads=not writes) as result:
         for warning in result.warnings:
-            say(warning)
+            print_message(warning)
         write_result(result, form, output, before=bar.end)
         if stats:
             show_stats(result.stats)
@@ -88,3 +92,82 @@ def _decoded(data: bytes, name: str) -> str:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise Invalid(f"{name}: this is no UTF-8 text: {error.reason}") from None
+
+
+_VERBS = {
+    "delete": "`lochan delete POOL --where TEST` removes rows",
+    "insert": "`lochan load POOL FILE` adds rows",
+    "update": "`lochan delete POOL --where TEST` removes rows, and `lochan load POOL FILE` adds others",
+    "create": "`lochan create POOL` makes a pool",
+    "drop": "`lochan drop POOL` removes a pool",
+}
+
+
+@click.command("sql")
+@click.argument("text", metavar="[QUERY]", required=False)
+@click.option("-I", "--include", type=click.Path(dir_okay=False), metavar="FILE", help="Read the query from FILE.")
+@click.option("-f", "--format", "form", type=click.Choice(FORMATS), help="A table on a terminal, else NDJSON.")
+@click.option("-o", "--output", type=click.Path(dir_okay=False), metavar="FILE", help="Write the rows to FILE.")
+@click.option("--stats", is_flag=True, help="Say on stderr what was read, what was not, and why.")
+@query_options
+@request_key
+def sql_command(
+    text: str | None, include: str | None, form: str | None, output: str | None, stats: bool, **options: object
+) -> None:
+    """Run QUERY, which begins with `select` or `with`; `lochan query` takes it as well.
+
+    \b
+    Example:
+      lochan sql 'select host, count(*) from logs group by host'
+    """
+    query = query_text(text, include)
+    word = (query.split(None, 1) or [""])[0].lower()
+    if word and word not in ("select", "with"):
+        hint = _VERBS.get(word, "try `lochan query QUERY`")
+        raise Invalid("this is no SQL query: it begins with neither select nor with", hint=hint)
+    run_query(query, form, output, stats, JobOptions(**options))  # type: ignore[arg-type]
+
+
+@click.command("explain")
+@click.argument("text", metavar="[QUERY]", required=False)
+@click.option("-I", "--include", type=click.Path(dir_okay=False), metavar="FILE", help="Read the query from FILE.")
+@query_options
+@format_option
+def explain_command(text: str | None, include: str | None, form: str, **options: object) -> None:
+    """Show what QUERY would read: which objects are left out and why, the scans, and the SQL that the engine gets.
+
+    \b
+    Example:
+      lochan explain 'from logs | status >= 500'
+    """
+    from lochan.cli.session import configuration, on_lake
+    from lochan.cli.user_state import find_in_use
+
+    query = query_text(text, include)
+    engine = JobOptions(**options).parsed()  # type: ignore[arg-type]
+    without_pandas()
+
+    async def work(lake: "Lake") -> dict[str, Any]:
+        return await lake.explain(query, engine, pool=str(find_in_use(configuration(), lake.id) or ""))
+
+    record = on_lake(work, reads=True)
+    if form == "json":
+        show_record(record, form)
+    else:
+        _show_plan(record)
+
+
+def _show_plan(record: dict[str, Any]) -> None:
+    for source in record["sources"]:
+        names = ", ".join(f"{printable(each['name'])}@{each['commit'][:12]}" for each in source["pools"])
+        click.echo(
+            f"{names}: {source['objects_read']:,} of {source['objects']:,} objects, "
+            f"{size(source['bytes_read'])} of {size(source['bytes'])}, {counted(source['rows_read'], 'row')}"
+        )
+        for each in source["skipped"]:
+            click.echo(f"  without {each['objects']:,} objects, {size(each['bytes'])}: {printable(each['why'])}")
+    for scan in record["scans"]:
+        columns = ", ".join(map(printable, scan["columns"])) or "no column"
+        click.echo(f"{scan['name']}: {len(scan['objects']):,} objects, {columns}")
+    click.echo(f"engine: {record['engine']}")
+    click.echo(printable(record["sql"]))

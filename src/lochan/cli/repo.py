@@ -1,18 +1,175 @@
-"""`lochan repo`: the verbs for repositories."""
+"""`lochan repo` and `lochan rename`: repositories of files and pools of rows."""
+
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from lochan.cli.lazy import LazyGroup
+from lochan.cli.lazy_group import LazyGroup
+from lochan.cli.options.request_key import is_repeated, request_key
+from lochan.cli.options.values import notes
+from lochan.cli.output.records import format_option, printable, show_record, show_records
+from lochan.cli.prompt import confirm
+from lochan.cli.uri import repository_uri
 
-VERBS = {
-    "create": "lochan.cli.repo_create",
-    "delete": "lochan.cli.repo_delete",
-    "list": "lochan.cli.repo_list",
-    "read-only": "lochan.cli.repo_read_only",
-    "show": "lochan.cli.repo_show",
-}
+if TYPE_CHECKING:
+    from lochan.api.lake import Lake
+    from lochan.api.results import RepositoryInfo
+    from lochan.cli.target import Target
 
 
-@click.group("repo", cls=LazyGroup, verbs=VERBS)
-def command() -> None:
+@click.group("repo", cls=LazyGroup)
+def group() -> None:
     """Create, list, show, protect and delete repositories."""
+
+
+@group.command("create")
+@click.argument("name")
+@click.option("--kind", type=click.Choice(["files", "pool"]), default="files", show_default=True, help="What it holds.")
+@click.option("--default-branch", default="main", show_default=True, metavar="BRANCH", help="Its first branch.")
+@click.option("--metadata", multiple=True, metavar="KEY=VALUE", help="A note kept with it; may be repeated.")
+@request_key
+@format_option
+def create_command(name: str, kind: str, default_branch: str, metadata: tuple[str, ...], form: str) -> None:
+    """Create the repository NAME.
+
+    \b
+    Example:
+      lochan repo create demo
+    """
+    from lochan.cli.session import on_lake
+
+    said = notes(metadata)
+
+    async def work(lake: "Lake") -> "RepositoryInfo":
+        create = lake.create_pool if kind == "pool" else lake.create_repository
+        return await (await create(name, default_branch=default_branch, metadata=said)).show()
+
+    made = on_lake(work)
+    if form == "json":
+        show_record(made.as_json(), form)
+    else:
+        click.echo(f"created repository {printable(made.name)}")
+
+
+@group.command("list")
+@format_option
+def list_command(form: str) -> None:
+    """List the repositories of the lake, by name.
+
+    \b
+    Example:
+      lochan repo list
+    """
+    show_repositories(form)
+
+
+def show_repositories(form: str) -> None:
+    from lochan.cli.session import on_lake
+
+    async def work(lake: "Lake") -> list[dict[str, Any]]:
+        return [each.as_json() async for each in lake.repositories()]
+
+    records = on_lake(work, reads=True)
+    show_records(records, form, columns=("name", "kind", "default_branch", "created", "created_by"))
+
+
+@group.command("show")
+@click.argument("name", metavar="REPO")
+@format_option
+def show_command(name: str, form: str) -> None:
+    """Show the repository REPO.
+
+    \b
+    Example:
+      lochan repo show demo
+    """
+    from lochan.cli.target import work_on
+
+    async def work(target: "Target") -> dict[str, Any]:
+        shown = (await target.repository.show()).as_json()
+        return {**shown, "read_only": await target.repository.is_read_only()}
+
+    show_record(work_on(repository_uri(name), work, reads=True), form)
+
+
+@group.command("read-only")
+@click.argument("name", metavar="REPO")
+@click.option("--on/--off", "on", default=True, help="Only to be read (the default), or to be changed again.")
+@request_key
+@format_option
+def read_only_command(name: str, on: bool, form: str) -> None:
+    """Make the repository REPO read-only: every change of its branches, tags and objects is refused.
+
+    \b
+    Example:
+      lochan repo read-only demo
+    """
+    from lochan.cli.target import work_on
+
+    uri = repository_uri(name)
+
+    async def work(target: "Target") -> None:
+        await target.repository.set_read_only(on)
+
+    work_on(uri, work)
+    if form == "json":
+        show_record({"name": uri.repository, "read_only": on}, form)
+    else:
+        click.echo(f"{printable(uri.repository)} {'is read-only' if on else 'can be changed again'}")
+
+
+@group.command("delete")
+@click.argument("name", metavar="REPO")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@request_key
+@format_option
+def delete_command(name: str, yes: bool, form: str) -> None:
+    """Delete the repository REPO: its branches, tags and history.
+
+    On a terminal it asks first; a script must give --yes.
+
+    \b
+    Example:
+      lochan repo delete demo
+    """
+    from lochan.cli.session import on_lake
+
+    async def look(lake: "Lake") -> None:
+        await lake.repository(name).show()
+
+    async def delete(lake: "Lake") -> None:
+        await lake.repository(name).delete()
+
+    if not yes and not is_repeated(click.get_current_context()):
+        on_lake(look, reads=True)  # so that nobody is asked about a name that is not there
+    if not yes:
+        confirm(f"Delete repository {name} with all its history?", f"repository {name} was not deleted")
+    on_lake(delete)
+    if form == "json":
+        show_record({"deleted": name}, form)
+    else:
+        click.echo(f"deleted repository {printable(name)}")
+
+
+@click.command("rename")
+@click.argument("name", metavar="REPO")
+@click.argument("to")
+@request_key
+@format_option
+def rename_command(name: str, to: str, form: str) -> None:
+    """Rename the pool or repository REPO to TO. All that it holds stays as it is, its history too.
+
+    \b
+    Example:
+      lochan rename logs web-logs
+    """
+    from lochan.cli.session import on_lake
+
+    async def work(lake: "Lake") -> None:
+        await lake.repository(name).rename(to)
+
+    on_lake(work)
+    if form == "json":
+        show_record({"name": to, "before": name}, form)
+    else:
+        click.echo(f"renamed {printable(name)} to {printable(to)}")

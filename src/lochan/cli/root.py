@@ -11,70 +11,70 @@ from click.exceptions import Exit
 
 from lochan import __version__
 from lochan.cli import exit_codes
-from lochan.cli.boundary import boundary, forget_stdout
-from lochan.cli.lazy import LazyGroup
+from lochan.cli.error_boundary import error_boundary, forget_stdout
+from lochan.cli.lazy_group import LazyGroup
 from lochan.cli.without_pandas import without_pandas
 
 VERBS = {
     "The lake": {
-        "init": "lochan.cli.init",
-        "ls": "lochan.cli.ls",
-        "use": "lochan.cli.use",
-        "config": "lochan.cli.config",
-        "doctor": "lochan.cli.doctor",
-        "events": "lochan.cli.events",
-        "jobs": "lochan.cli.jobs",
+        "init": "lochan.cli.lake:init_command",
+        "ls": "lochan.cli.lake:ls_command",
+        "use": "lochan.cli.lake:use_command",
+        "config": "lochan.cli.lake:config_group",
+        "doctor": "lochan.cli.doctor:doctor_command",
+        "events": "lochan.cli.events:events_command",
+        "jobs": "lochan.cli.jobs:group",
     },
     "Repositories and branches": {
-        "repo": "lochan.cli.repo",
-        "branch": "lochan.cli.branch",
-        "tag": "lochan.cli.tag",
-        "rename": "lochan.cli.rename",
-        "workspace": "lochan.cli.workspace",
+        "repo": "lochan.cli.repo:group",
+        "branch": "lochan.cli.branch:group",
+        "tag": "lochan.cli.tag:group",
+        "rename": "lochan.cli.repo:rename_command",
+        "workspace": "lochan.cli.workspace:group",
     },
     "Files": {
-        "fs": "lochan.cli.fs",
-        "import": "lochan.cli.import_",
+        "fs": "lochan.cli.fs:group",
+        "import": "lochan.cli.ingest.files:import_command",
     },
     "Changes": {
-        "status": "lochan.cli.status",
-        "commit": "lochan.cli.commit",
-        "reset": "lochan.cli.reset",
-        "stash": "lochan.cli.stash",
+        "status": "lochan.cli.changes:status_command",
+        "commit": "lochan.cli.changes:commit_command",
+        "reset": "lochan.cli.changes:reset_command",
+        "stash": "lochan.cli.stash:group",
     },
     "History": {
-        "log": "lochan.cli.log",
-        "show": "lochan.cli.show",
-        "diff": "lochan.cli.diff",
-        "blame": "lochan.cli.blame",
-        "bisect": "lochan.cli.bisect",
-        "merge-base": "lochan.cli.merge_base",
+        "log": "lochan.cli.history.log:log_command",
+        "show": "lochan.cli.history.show:show_command",
+        "diff": "lochan.cli.history.diff:diff_command",
+        "blame": "lochan.cli.history.show:blame_command",
+        "bisect": "lochan.cli.history.bisect:group",
+        "merge-base": "lochan.cli.history.show:merge_base_command",
     },
     "Bringing changes together": {
-        "merge": "lochan.cli.merge",
-        "rebase": "lochan.cli.rebase",
-        "cherry-pick": "lochan.cli.cherry_pick",
-        "revert": "lochan.cli.revert",
+        "merge": "lochan.cli.merge:merge_command",
+        "rebase": "lochan.cli.merge:rebase_command",
+        "cherry-pick": "lochan.cli.merge:cherry_pick_command",
+        "revert": "lochan.cli.merge:revert_command",
     },
     "Pools": {
-        "create": "lochan.cli.create",
-        "load": "lochan.cli.load",
-        "ingest": "lochan.cli.ingest",
-        "delete": "lochan.cli.delete",
-        "compact": "lochan.cli.compact",
-        "manage": "lochan.cli.manage",
-        "drop": "lochan.cli.drop",
+        "create": "lochan.cli.pool.lifecycle:create_command",
+        "load": "lochan.cli.pool.load:load_command",
+        "ingest": "lochan.cli.ingest:group",
+        "delete": "lochan.cli.pool.lifecycle:delete_command",
+        "compact": "lochan.cli.pool.compact:compact_command",
+        "manage": "lochan.cli.pool.manage:manage_command",
+        "drop": "lochan.cli.pool.lifecycle:drop_command",
     },
     "Queries": {
-        "query": "lochan.cli.query",
-        "sql": "lochan.cli.sql",
-        "explain": "lochan.cli.explain",
-        "shell": "lochan.cli.shell",
+        "query": "lochan.cli.query:query_command",
+        "sql": "lochan.cli.query:sql_command",
+        "explain": "lochan.cli.query:explain_command",
+        "shell": "lochan.cli.shell:shell_command",
     },
     "Access and server": {
-        "auth": "lochan.cli.auth",
-        "serve": "lochan.cli.serve",
-        "completion": "lochan.cli.completion",
+        "auth": "lochan.cli.auth:group",
+        "serve": "lochan.cli.serve:serve_command",
+        "completion": "lochan.cli.completion:completion_command",
     },
 }
 
@@ -95,7 +95,7 @@ class _Root(LazyGroup):
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         if "_LOCHAN_COMPLETE" in os.environ:
-            from lochan.cli.shell_scripts import register
+            from lochan.cli.completion import register
 
             register()
         return super().main(*args, **kwargs)
@@ -113,7 +113,7 @@ class _Root(LazyGroup):
             raise Exit(exit_codes.BROKEN_PIPE) from None
 
     def invoke(self, ctx: click.Context) -> object:
-        with boundary(ctx):
+        with error_boundary(ctx):
             return super().invoke(ctx)
 
 

@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lochan.cli.manage import policy
-from lochan.cli.session import configuration, open_lake, probe_place, run
+from lochan.cli.pool.manage import policy
+from lochan.cli.session import configuration, open_engine_lake, run
 from lochan.config.values import Config
+from lochan.connection import probe_store
 from lochan.errors import Invalid, Refused
 
 if TYPE_CHECKING:
@@ -23,14 +24,14 @@ ADMIN_ID, ADMIN_SECRET = "LOCHAN_ADMIN_ACCESS_KEY_ID", "LOCHAN_ADMIN_SECRET_ACCE
 
 @click.command("serve")
 @click.option("--s3-listen", metavar="HOST:PORT", help="Where the S3 gateway listens [default: 127.0.0.1:8000].")
-@click.option("--flat-listen", metavar="HOST:PORT", help="Where the flat S3 gateway listens; nowhere unless told.")
+@click.option("--flat-listen", metavar="HOST:PORT", help="Where the flat S3 gateway listens. Default: nowhere.")
 @click.option("--api-listen", metavar="HOST:PORT", help="Where the API and the page listen [default: 127.0.0.1:8001].")
 @click.option("--workers", type=click.IntRange(1, 256), default=1, show_default=True, help="Processes of a gateway.")
 @click.option(
     "--tls-cert", type=click.Path(exists=True, dir_okay=False), help="A certificate, in PEM; or the setting tls.cert."
 )
 @click.option("--tls-key", type=click.Path(exists=True, dir_okay=False), help="Its private key, in PEM; or tls.key.")
-def command(
+def serve_command(
     s3_listen: str | None,
     flat_listen: str | None,
     api_listen: str | None,
@@ -50,7 +51,7 @@ def command(
     from lochan.server.serve import serve
 
     config = configuration()
-    run(config, probe_place(config))
+    run(config, probe_store(config))
     run(config, _check_keys(config))
     addresses = {
         "s3": s3_listen or config.text("gateways.s3.listen"),
@@ -82,7 +83,7 @@ async def _check_keys(config: Config) -> None:
     from lochan.access.keys import check_encryption
     from lochan.access.users import admin_credentials
 
-    async with open_lake(config) as lake:
+    async with open_engine_lake(config) as lake:
         access = lake.open_access()
         admin_credentials(access, *_given())
         for id in await check_encryption(access):
@@ -93,7 +94,7 @@ async def _admin(config: Config) -> "Credentials | None":
     from lochan.access.users import ensure_admin
     from lochan.cli.session import actor
 
-    async with open_lake(config) as lake:
+    async with open_engine_lake(config) as lake:
         return await ensure_admin(lake.open_access(), *_given(), actor=actor(config))
 
 
@@ -171,7 +172,7 @@ def _limits(config: Config) -> "ClientLimits":
 
 
 def _queries(config: Config) -> "QuerySettings":
-    from lochan.cli.spark_place import spark_place
+    from lochan.connection import spark_place
     from lochan.server.settings import QuerySettings
 
     place = spark_place(config)

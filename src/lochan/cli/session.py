@@ -1,73 +1,67 @@
-"""From what the user gave to an open lake: the configuration, the place of the lake, its store, and who is asking.
+"""A command's way to its lake: what was configured, the event loop, and the lake's verbs, under the command's key."""
 
-The command line's view of the process is here and nowhere below: environment, working folder, home, user, host.
-"""
-
-import os
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
-from pathlib import Path
-from shlex import quote
 from typing import TYPE_CHECKING, TypeVar, cast
 
 import click
 
-from lochan import __version__
-from lochan.cli.flags import Flags, flags
-from lochan.cli.request_key import keyed_actor
-from lochan.config.find import (
-    FOLDER,
-    MARK,
-    LakeLocation,
-    cache_folder,
-    configured_lake,
-    find_lake,
-    state_folder,
-    system_user,
-)
-from lochan.config.load import Flag, load
-from lochan.config.values import Config, without_password
-from lochan.errors import AlreadyExists, Invalid, NotFound, Transient
+from lochan.cli.options.global_options import Flags, flags
+from lochan.cli.options.request_key import command_actor
+from lochan.config.load import Flag
+from lochan.config.values import Config
+from lochan.connection import actor_of, lake_place
+from lochan.errors import Invalid
 
 if TYPE_CHECKING:
-    from lochan.formats.record import Actor
-    from lochan.lake import Lake, LakeOptions
-    from lochan.store.protocol import Store
-    from lochan.versioning.bodies.address import Style
+    from lochan.api.lake import Lake
+    from lochan.connection import Actor
+    from lochan.lake import Lake as OpenLake
 
 T = TypeVar("T")
-
-RETRY_S = 5.0  # a person waits for the answer, and can try again; a server is more patient
 
 
 def configuration(lake: str | None = None) -> Config:
     """All that was configured; `lake` is one that the verb itself was given."""
+    from lochan import connection
+
     given = flags(click.get_current_context())
-    file = given.config or os.environ.get("LOCHAN_CONFIG") or None
-    path = None if file is None else Path(file)
+    return connection.configuration(_flags(given, lake), given.config)
+
+
+def on_lake(work: Callable[["Lake"], Awaitable[T]], *, reads: bool = False, counted: bool = False) -> T:
+    """Does the work of a command on the lake that it means. `reads`: it changes nothing, see `read`."""
+    config = configuration()
+
+    async def opened() -> T:
+        async with open_lake(config, counted=counted) as lake:
+            return await work(lake)
+
+    return read(config, opened) if reads else run(config, opened())
+
+
+@asynccontextmanager
+async def open_lake(config: Config, *, counted: bool = False) -> AsyncIterator["Lake"]:
+    """`counted`: for a job, whose record tells how much this process has put to the store."""
+    from lochan.api.lake import Lake
+    from lochan.api.session import Session
+    from lochan.connection import spark_place
+
+    found = await opened_lake(config, counted=counted)
+    lake = Lake(Session(found, actor(config), lambda master: spark_place(config, master), one_request=True))
     try:
-        return load(file=path, env=os.environ, flags=_flags(given, lake), cwd=_folder(), home=_home())
-    except NotFound as error:
-        raise (
-            error if given.config else NotFound(error.message, hint="LOCHAN_CONFIG in the environment names it")
-        ) from None
+        yield lake
+    finally:
+        await lake.close()
 
 
-def lake_place(config: Config) -> LakeLocation:
-    return find_lake(config, cwd=_folder(), env=os.environ, home=_home())
+async def lasting_lake(config: Config) -> "Lake":
+    """For several requests, one after the other; to be closed by the caller."""
+    from lochan.api.lake import Lake
+    from lochan.api.session import Session
+    from lochan.connection import spark_place
 
-
-def new_lake_place(config: Config) -> LakeLocation:
-    """Where `init` makes a lake: where it was told to, or in the working folder."""
-    return configured_lake(config) or LakeLocation(str(_folder() / FOLDER), "the working folder")
-
-
-def cache_place(config: Config) -> Path:
-    return cache_folder(config, env=os.environ, home=_home())
-
-
-def state_place() -> Path:
-    return state_folder(env=os.environ, home=_home())
+    return Lake(Session(await opened_lake(config), actor(config), lambda master: spark_place(config, master)))
 
 
 def run(config: Config, work: Coroutine[object, object, T]) -> T:
@@ -95,151 +89,26 @@ def read(config: Config, work: Callable[[], Coroutine[object, object, T]]) -> T:
 
 
 def actor(config: Config) -> "Actor":
-    from lochan.formats.record import Actor
-
-    user = system_user()
-    said = config.optional_text("user") or ""
-    who = Actor(user, f"lochan-cli/{__version__}", os.uname().nodename, said if said != user else "")
+    who = actor_of("lochan-cli", config.optional_text("user") or "")
     ctx = click.get_current_context(silent=True)
-    return who if ctx is None else keyed_actor(ctx, who)
+    return who if ctx is None else command_actor(ctx, who)
 
 
-def open_store(config: Config, found: LakeLocation, *, create: bool = False) -> "Store":
-    """Raises what cannot be known from the URL and the options alone; a remote store is not asked anything yet."""
-    from lochan.config.store_options import store_options
-    from lochan.store.open import open_store as open_by_url
+async def opened_lake(config: Config, *, lasting: bool = False, counted: bool = False) -> "OpenLake":
+    """To be closed by the caller: a server has it open as long as it runs, which is `lasting`."""
+    from lochan.connection import open_lake
 
-    return open_by_url(found.url, store_options(config, found.url, os.environ), create=create)
+    return await open_lake(config, lasting=lasting, counted=counted, alarm=_log(config))
 
 
 @asynccontextmanager
-async def open_lake(config: Config, *, counted: bool = False) -> AsyncIterator["Lake"]:
-    """`counted`: for a job, whose record tells how much this process has put to the store."""
+async def open_engine_lake(config: Config, *, counted: bool = False) -> AsyncIterator["OpenLake"]:
+    """Below its verbs."""
     lake = await opened_lake(config, counted=counted)
     try:
         yield lake
     finally:
         await lake.close()
-
-
-async def opened_lake(config: Config, *, lasting: bool = False, counted: bool = False) -> "Lake":
-    """To be closed by the caller: a server has it open as long as it runs, which is `lasting`."""
-    from lochan.lake import Lake
-
-    found = lake_place(config)
-    store = _patient(_open_existing(config, found), found)
-    if counted:
-        from lochan.store.counts import CountingStore, RequestCounts
-
-        store = CountingStore(store, RequestCounts())
-    try:
-        return await Lake.open(
-            store,
-            journal_url=config.optional_text("journal.postgres.url") or "",
-            hold_ms=config.number("journal.hold_ms"),
-            alarm=_log(config),
-            world=_world(config, lasting),
-        )
-    except NotFound:
-        raise no_lake(found) from None
-    except Transient as error:
-        raise _unreachable(error) from error
-
-
-async def probe_place(config: Config) -> None:
-    """A store in which two creators win loses writes. Raises Refused, before anybody is served from one."""
-    from lochan.clock import SystemClock
-    from lochan.ids import Ids
-    from lochan.store.probe import probe
-
-    await probe(_open_existing(config, lake_place(config)), Ids(), SystemClock())
-
-
-def _world(config: Config, lasting: bool) -> "LakeOptions":
-    """Other stores are opened with the lake's own credentials; who sits here may name whatever those can read."""
-    from lochan.cli.encryption import encryption_secret
-    from lochan.config.store_options import store_options
-    from lochan.lake import CacheFolder, LakeOptions
-    from lochan.versioning.bodies.address import BodySettings
-
-    def open_other(url: str) -> "Store":
-        found = LakeLocation(url, "the address of an object")
-        local = url.startswith("file://")
-        return open_store(config, found) if local else _patient(open_store(config, found), found)
-
-    style: Style = "path" if config.text("blockstore.address_style") == "path" else "id"
-    bodies = BodySettings(style, config.flag("blockstore.tag_paths"))
-    # One command gains little by a copy on the disk of what is on the disk; a server maps it again and again.
-    kept = lasting or lake_place(config).folder is None
-    cache = CacheFolder(str(cache_place(config)), config.count("cache.size")) if kept else None
-    options = store_options(config, lake_place(config).url, os.environ)
-    verified = str(cache_place(config) / "verified")
-    return LakeOptions(open_other, None, bodies, encryption_secret(config), cache, options, verified)
-
-
-async def create_lake(config: Config, found: LakeLocation) -> "Lake":
-    """A store is put to the proof before its first lake. Raises Refused where it fails."""
-    from lochan.clock import SystemClock
-    from lochan.ids import Ids
-    from lochan.lake import Lake
-    from lochan.store.probe import probe
-
-    if config["journal.type"] == "postgres" and config["journal.postgres.url"] is None:
-        where = config.source("journal.type").text
-        raise Invalid(f"{where}: journal.type is postgres, but no database is named", hint="set journal.postgres.url")
-    store = open_store(config, found, create=True)
-    try:
-        await reach(store)
-        await probe(store, Ids(), SystemClock())
-        return await Lake.create(
-            _patient(store, found),
-            journal=config.text("journal.type"),
-            journal_url=config.optional_text("journal.postgres.url") or "",
-        )
-    except AlreadyExists:
-        url = without_password(found.url)
-        raise AlreadyExists(f"there is a lake at {url} already", hint="nothing was changed; use it as it is") from None
-
-
-async def reach(store: "Store") -> None:
-    """One question, asked once, so that a wrong address or key is told at once. Raises AlreadyExists for a lake."""
-    try:
-        await store.get(MARK)  # not head, whose refusal would come without the reason
-    except NotFound:
-        return
-    except Transient as error:
-        raise _unreachable(error) from error
-    raise AlreadyExists(f"there is a lake at {store.url} already")
-
-
-def no_lake(found: LakeLocation) -> NotFound:
-    url = without_password(found.url)
-    make = "make one here with `lochan init`" if found.by_default else f"make one with `lochan init {quote(url)}`"
-    return NotFound(f"no lake at {url} (from {found.how})", hint=f"{make}, or name another with --lake")
-
-
-def _open_existing(config: Config, found: LakeLocation) -> "Store":
-    try:
-        return open_store(config, found)
-    except NotFound:
-        if found.folder is None:
-            raise  # a credentials file or profile that is not there
-        raise no_lake(found) from None
-
-
-def _patient(store: "Store", found: LakeLocation) -> "Store":
-    """What may be repeated is, on a network; a local disk that fails once fails again."""
-    if found.folder is not None:
-        return store
-    from lochan.clock import SystemClock
-    from lochan.ids import Ids
-    from lochan.store.open import stack
-
-    return stack(store, clock=SystemClock(), ids=Ids(), retry_s=RETRY_S)
-
-
-def _unreachable(error: Transient) -> Transient:
-    return Transient(error.message, hint=error.hint or "is the store up? check its endpoint and the network")
 
 
 def _log(config: Config) -> Callable[[str], None]:
@@ -275,17 +144,3 @@ def _setting(text: str) -> Flag:
     if not separator:
         raise Invalid(f"--set {text!r}: a setting is given as KEY=VALUE", hint="such as --set logging.level=DEBUG")
     return Flag(f"--set {name}", name, value)
-
-
-def _folder() -> Path:
-    try:
-        return Path.cwd()
-    except FileNotFoundError:
-        raise NotFound("the working folder is no longer there", hint="change to one that is") from None
-
-
-def _home() -> Path:
-    try:
-        return Path.home()
-    except RuntimeError:  # neither HOME nor an entry in the system's list of users, as in a bare container
-        return Path("/")

@@ -1,19 +1,21 @@
 """`lochan shell`: one query after the other, on one open lake."""
 
+import re
 import sys
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from lochan.cli.options.engine_options import JobOptions, query_options
 from lochan.cli.query import FORMATS
-from lochan.cli.query_options import QueryOptions, query_options
 from lochan.cli.without_pandas import without_pandas
 from lochan.errors import LochanError
 
 if TYPE_CHECKING:
-    from lochan.engines.run_query import RunOptions
-    from lochan.lake import Lake
+    from lochan.api.lake import Lake
+    from lochan.api.options import EngineOptions
+
 
 _SHOWN = tuple(form for form in FORMATS if form not in ("parquet", "arrow"))
 _HELP = """\
@@ -28,7 +30,7 @@ A query goes on in the next line while a bracket or a quote is open, and behind 
 @click.command("shell")
 @click.option("-f", "--format", "form", type=click.Choice(_SHOWN), help="A table on a terminal, else NDJSON.")
 @query_options
-def command(form: str | None, **options: object) -> None:
+def shell_command(form: str | None, **options: object) -> None:
     """Run queries as they are typed. In a pipe, they come on standard input, one a line.
 
     \\q leaves, \\h shows what else there is. Pools, fields and operators are completed by the tab key.
@@ -39,15 +41,18 @@ def command(form: str | None, **options: object) -> None:
     """
     import asyncio
 
-    from lochan.cli.session import configuration, opened_lake
+    from lochan.cli.session import configuration, lasting_lake
     from lochan.cli.shell_lines import questions
+    from lochan.cli.user_state import find_in_use
 
     without_pandas()
     config = configuration()
+    engine = JobOptions(**options).parsed()  # type: ignore[arg-type]
     with asyncio.Runner() as runner:
-        lake = runner.run(opened_lake(config))
+        lake = runner.run(lasting_lake(config))
         try:
-            shell = Shell(lake, QueryOptions(**options).how(config, lake), runner.run, form)  # type: ignore[arg-type]
+            pool = str(find_in_use(config, lake.id) or "")
+            shell = Shell(lake, engine, pool, runner.run, form)
             for text in questions(shell.complete) if sys.stdin.isatty() else questions(None):
                 if not shell.answer(text):
                     break
@@ -59,10 +64,16 @@ def command(form: str | None, **options: object) -> None:
 
 class Shell:
     def __init__(
-        self, lake: "Lake", how: "RunOptions", run: Callable[[Coroutine[Any, Any, Any]], Any], form: str | None
+        self,
+        lake: "Lake",
+        engine: "EngineOptions",
+        pool: str,
+        run: Callable[[Coroutine[Any, Any, Any]], Any],
+        form: str | None,
     ) -> None:
         self._lake = lake
-        self._how = how
+        self._engine = engine
+        self._pool = pool  # that is meant where a query names none
         self._run = run
         self._form = form
         self._stats = False
@@ -71,7 +82,7 @@ class Shell:
 
     def answer(self, text: str) -> bool:
         """False: that was all."""
-        from lochan.cli.boundary import code_of, say
+        from lochan.cli.error_boundary import code_of, print_message
         from lochan.cli.hints import message, pasteable
 
         if text.startswith("\\"):
@@ -79,15 +90,14 @@ class Shell:
         try:
             self._query(text)
         except LochanError as error:
-            say(message(error), pasteable(error, click.get_current_context()), error.place)
+            print_message(message(error), pasteable(error, click.get_current_context()), error.place)
             self.code = code_of(error)
         except KeyboardInterrupt:
-            say("interrupted")
+            print_message("interrupted")
         return True
 
     def complete(self, line: str, word: str) -> list[str]:
         """What the word at the end of the line may become."""
-        from lochan.cli.shell_words import candidates
 
         try:
             return candidates(line, word, self._pools, self._fields_of)
@@ -95,19 +105,19 @@ class Shell:
             return []
 
     def _query(self, text: str) -> None:
-        from lochan.cli.boundary import say
-        from lochan.cli.query_output import show_stats, write_result
+        from lochan.cli.error_boundary import print_message
+        from lochan.cli.output.query_rows import show_stats, write_result
 
-        with self._run(self._lake.query(text, self._how)) as result:
+        with self._run(self._lake.query(text, self._engine, pool=self._pool)) as result:
             for warning in result.warnings:
-                say(warning)
+                print_message(warning)
             write_result(result, self._form, None)
             sys.stdout.flush()
             if self._stats:
                 show_stats(result.stats)
 
     def _command(self, text: str) -> bool:
-        from lochan.cli.boundary import say
+        from lochan.cli.error_boundary import print_message
 
         word, _, rest = text[1:].partition(" ")
         if word == "h":
@@ -117,16 +127,39 @@ class Shell:
         elif word == "f" and rest in _SHOWN:
             self._form = rest
         elif word != "q":
-            say(f"there is no {text}", "\\h shows what there is")
+            print_message(f"there is no {text}", "\\h shows what there is")
         return word != "q"
 
     def _pools(self) -> list[str]:
-        return [each.name for each in self._run(self._lake.repositories())]
+        async def names() -> list[str]:
+            return [each.name async for each in self._lake.repositories()]
+
+        found: list[str] = self._run(names())
+        return found
 
     def _fields_of(self, pool: str) -> list[str]:
         """As they were when they were first asked for."""
         if pool not in self._fields:
-            from lochan.engines.fields import fields_of
-
-            self._fields[pool] = self._run(fields_of(self._lake.queries(), pool))
+            self._fields[pool] = self._run(self._lake.pool(pool).fields())
         return self._fields[pool]
+
+
+_SOURCE = re.compile(r"\bfrom\s+([\w.-]+)")
+
+
+def candidates(line: str, word: str, pools: Callable[[], list[str]], fields: Callable[[str], list[str]]) -> list[str]:
+    """`line` is what stands before the word."""
+    before = line.rstrip()
+    if before.endswith(("from", "from,")) or re.search(r"\bfrom\s[^|]*,$", before):
+        return _beginning(word, pools())
+    from lochan.api.query_words import functions, operators
+
+    source = _SOURCE.search(line)
+    known = fields(source[1]) if source and source[1] in pools() else []
+    calls = [f"{name}(" for name in functions()]
+    first = [*operators(), *calls] if not before or before.endswith(("|", "=>", "(")) else calls
+    return _beginning(word, [*known, *first])
+
+
+def _beginning(word: str, names: list[str]) -> list[str]:
+    return sorted({name for name in names if name.startswith(word)})

@@ -77,7 +77,7 @@ def _set_up(complete: Complete) -> Callable[[], None] | None:
         import readline
     except ImportError:
         return None
-    from lochan.cli.session import state_place
+    from lochan.connection import state_place
 
     readline.set_completer_delims(" \t\n|(),=<>!+*/[]{}\"'`")
     readline.set_completer(_by_number(complete, readline.get_line_buffer, readline.get_begidx))

@@ -1,16 +1,16 @@
-"""What of `repo@ref/path` each verb wants (`versioning/uri.py`)."""
+"""What of `repo@ref/path` each verb wants (`lochan.api.uri`)."""
 
 from collections.abc import Callable
 
+from lochan.api.uri import HINT as _HINT
+from lochan.api.uri import Uri as Uri
+from lochan.api.uri import on_branch as on_branch
+from lochan.api.uri import prefix_uri as prefix_uri
+from lochan.api.uri import writable as writable
 from lochan.errors import Invalid
-from lochan.versioning.uri import HINT as _HINT
-from lochan.versioning.uri import Uri as Uri
-from lochan.versioning.uri import on_branch as on_branch
-from lochan.versioning.uri import prefix_uri as prefix_uri
-from lochan.versioning.uri import writable as writable
 
 
-def given(parse: Callable[[str], Uri], text: str | None) -> Uri | None:
+def optional_uri(parse: Callable[[str], Uri], text: str | None) -> Uri | None:
     """What may be left out where a pool is in use."""
     return None if text is None else parse(text)
 
@@ -54,3 +54,12 @@ def repository_uri(text: str) -> Uri:
 def staged_uri(text: str) -> Uri:
     """What may hold changes that are not committed: a branch, or a workspace; without a path."""
     return writable(ref_uri(text))
+
+
+def folder(path: str) -> str:
+    """The prefix of everything in it; of an empty path, all there is."""
+    return path if not path or path.endswith("/") else f"{path}/"
+
+
+def last_name(path: str) -> str:
+    return path.rpartition("/")[2]

@@ -1,22 +1,294 @@
-"""`lochan workspace`: the verbs for workspaces."""
+"""`lochan workspace`: a private layer over a branch, written to as plain files, committed once or dropped."""
+
+from shlex import quote
+from typing import Any
 
 import click
 
-from lochan.cli.lazy import LazyGroup
-
-VERBS = {
-    "add": "lochan.cli.workspace_add",
-    "commit": "lochan.cli.workspace_commit",
-    "create": "lochan.cli.workspace_create",
-    "diff": "lochan.cli.workspace_diff",
-    "drop": "lochan.cli.workspace_drop",
-    "list": "lochan.cli.workspace_list",
-    "path": "lochan.cli.workspace_path",
-    "revert": "lochan.cli.workspace_revert",
-    "show": "lochan.cli.workspace_show",
-}
+from lochan.cli.lazy_group import LazyGroup
+from lochan.cli.options.request_key import request_key
+from lochan.cli.options.values import notes
+from lochan.cli.output.commits import SHORT, title
+from lochan.cli.output.records import format_option, printable, show_record, show_records
+from lochan.cli.prompt import confirm
+from lochan.cli.target import Target, work_on
+from lochan.cli.uri import Uri, branch_uri, prefix_uri, repository_uri
+from lochan.errors import Invalid
 
 
-@click.group("workspace", cls=LazyGroup, verbs=VERBS)
-def command() -> None:
+@click.group("workspace", cls=LazyGroup)
+def group() -> None:
     """A place of one's own over a branch: written to as plain files, committed once, or dropped."""
+
+
+@group.command("create")
+@click.argument("branch", metavar="REPO[@BRANCH]")
+@click.option("--note", default="", help="What it is for.")
+@click.option("-q", "--quiet", is_flag=True, help="Print only its id.")
+@request_key
+@format_option
+def create_command(branch: str, note: str, quiet: bool, form: str) -> None:
+    """Open a workspace on the head of a branch. It prints its name, and where its files go.
+
+    \b
+    Example:
+      lochan workspace create demo@main
+    """
+    uri = branch_uri(branch)
+
+    async def work(target: Target) -> dict[str, Any]:
+        made = (await target.branch.workspace(note)).opened
+        assert made is not None, "it was just opened"
+        return made.as_json()
+
+    record = work_on(uri, work)
+    if quiet:
+        click.echo(record["id"])
+    elif form == "json":
+        show_record(record, form)
+    else:
+        click.echo(f"created workspace {record['id']}: {uri.repository}@{printable(record['ref'])}")
+        click.echo(f"files go to {printable(record['path'])}")
+
+
+@group.command("list")
+@click.argument("branch", metavar="REPO[@BRANCH]")
+@format_option
+def list_command(branch: str, form: str) -> None:
+    """List the open workspaces of a repository or a branch. The oldest comes first.
+
+    \b
+    Example:
+      lochan workspace list demo
+    """
+    uri = branch_uri(branch)
+
+    async def work(target: Target) -> list[dict[str, Any]]:
+        return [each.as_json() async for each in target.repository.workspaces(uri.ref)]
+
+    records = work_on(uri, work)
+    if form != "json":
+        records = [{**each, "fork": each["fork"][:SHORT]} for each in records]
+    show_records(records, form, columns=("id", "branch", "fork", "date", "user", "note"))
+
+
+@group.command("show")
+@click.argument("repository", metavar="REPO")
+@click.argument("id", metavar="ID")
+@format_option
+def show_command(repository: str, id: str, form: str) -> None:
+    """Show a workspace: its branch, the commit that it was opened on, what was added, where its files go.
+
+    \b
+    Example:
+      lochan workspace show demo 17-9f3a6c21
+    """
+    uri, workspace = workspace_uri(repository, id)
+
+    async def work(target: Target) -> dict[str, Any]:
+        found = await target.repository.workspace(workspace).show()
+        changes = await target.repository.workspace(found.ref).status_count()
+        return {**found.as_json(), "changes": changes.as_json()}
+
+    record = work_on(uri, work)
+    if form != "json":
+        record = {**record, "fork": record["fork"][:SHORT], "added": " ".join(record["added"])}
+    show_record(record, form)
+
+
+@group.command("path")
+@click.argument("where", metavar="REPO@BRANCH+ID[/PATH]")
+@format_option
+def path_command(where: str, form: str) -> None:
+    """Print where the file or folder of that path is stored: a path of this machine, or a URL.
+
+    Whoever can write there needs nothing else. Folders on a local disk are not made for you.
+
+    \b
+    Example:
+      lochan workspace path demo@main+17-9f3a6c21/data/a.csv
+    """
+    uri = prefix_uri(where)
+    if "+" not in uri.ref:
+        raise Invalid(f"{where!r} names no workspace", hint="such as demo@main+17-9f3a6c21/data/a.csv")
+
+    async def work(target: Target) -> str:
+        return await target.repository.workspace(uri.ref).path(uri.path)
+
+    place = work_on(uri, work)
+    if form == "json":
+        show_record({"path": place}, form)
+    else:
+        click.echo(place)  # as it is: it is given to another program
+
+
+@group.command("diff")
+@click.argument("repository", metavar="REPO")
+@click.argument("id", metavar="ID")
+@click.option("--prefix", default="", metavar="PREFIX", help="Only paths that begin so.")
+@click.option("--added", is_flag=True, help="Only what fits the patterns that were added.")
+@format_option
+def diff_command(repository: str, id: str, prefix: str, added: bool, form: str) -> None:
+    """Show what a workspace changes: against the commit that it was opened on, and whether it was added.
+
+    \b
+    Example:
+      lochan workspace diff demo 17-9f3a6c21
+    """
+    uri, workspace = workspace_uri(repository, id)
+
+    async def work(target: Target) -> None:
+        from lochan.cli.output.columns import show_columns, size_cells
+
+        table = await target.repository.workspace(workspace).changes_table(prefix)
+        table = table.filter(table["added"]) if added else table
+        cells = {"before": size_cells, "after": size_cells}
+        show_columns(table, form, columns=("kind", "before", "after", "added", "path"), cells=cells)
+
+    work_on(uri, work)
+
+
+@group.command("add")
+@click.argument("repository", metavar="REPO")
+@click.argument("id", metavar="ID")
+@click.argument("globs", nargs=-1, required=True, metavar="GLOB...")
+@request_key
+@format_option
+def add_command(repository: str, id: str, globs: tuple[str, ...], form: str) -> None:
+    """Say what is to be committed: whatever fits one of the globs, now or when it is written.
+
+    In a glob, * and ? stay within a folder and ** goes across.
+
+    \b
+    Example:
+      lochan workspace add demo 17-9f3a6c21 'data/*.csv'
+    """
+    uri, workspace = workspace_uri(repository, id)
+
+    async def work(target: Target) -> list[str]:
+        return list(await target.repository.workspace(workspace).add(*globs))
+
+    added = work_on(uri, work)
+    if form == "json":
+        show_record({"added": added}, form)
+    else:
+        click.echo(f"to be committed: {printable(' '.join(added))}")
+
+
+@group.command("revert")
+@click.argument("repository", metavar="REPO")
+@click.argument("id", metavar="ID")
+@click.argument("globs", nargs=-1, metavar="[GLOB]...")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@request_key
+@format_option
+def revert_command(repository: str, id: str, globs: tuple[str, ...], yes: bool, form: str) -> None:
+    """Take back what fits one of the globs, or everything: files are hidden, deletions forgotten.
+
+    On a terminal it asks first; a script must give --yes.
+
+    \b
+    Example:
+      lochan workspace revert demo 17-9f3a6c21 'data/*.csv'
+    """
+    uri, workspace = workspace_uri(repository, id)
+    if not yes:
+        what = _globs_text(globs)
+        confirm(f"Revert {what} in workspace {workspace}?", f"workspace {workspace} was not reverted")
+
+    async def work(target: Target) -> int | None:
+        return await target.repository.workspace(workspace).revert(*globs)
+
+    count = work_on(uri, work)
+    if form == "json":
+        show_record({"reverted": count}, form)
+    else:
+        what = _globs_text(globs) if count is None else f"{count} path{'' if count == 1 else 's'}"
+        click.echo(f"reverted {printable(what)}")
+
+
+def _globs_text(globs: tuple[str, ...]) -> str:
+    return " ".join(globs) if globs else "everything"
+
+
+@group.command("commit")
+@click.argument("repository", metavar="REPO")
+@click.argument("id", metavar="ID")
+@click.option("-m", "--message", required=True, help="What was done, and why.")
+@click.option("--all", "everything", is_flag=True, help="Everything, and not only what was added.")
+@click.option("--meta", "--metadata", "metadata", multiple=True, metavar="KEY=VALUE", help="A note; may be repeated.")
+@request_key
+@format_option
+def commit_command(
+    repository: str, id: str, message: str, everything: bool, metadata: tuple[str, ...], form: str
+) -> None:
+    """Commit what was added to a workspace. With --all, everything in it; it goes on top of the branch.
+
+    Where the branch has changed the same paths since, nothing is moved, and each of them is listed. What is not
+    committed goes with the workspace.
+
+    \b
+    Example:
+      lochan workspace commit demo 17-9f3a6c21 --all -m 'new prices'
+    """
+    uri, workspace = workspace_uri(repository, id)
+    said = notes(metadata)
+
+    async def work(target: Target) -> dict[str, Any]:
+        from lochan.api.options import CommitOptions
+        from lochan.cli.output.conflicts import listing_conflicts
+
+        async with listing_conflicts(form):
+            options = CommitOptions(message=message, metadata=said)
+            made = await target.repository.workspace(workspace).commit(options=options, added=not everything)
+        return made.as_json()
+
+    made = work_on(uri, work)
+    if form == "json":
+        show_record(made, form)
+    else:
+        click.echo(f"committed {made['id'][:SHORT]}: {printable(title(message))}")
+
+
+@group.command("drop")
+@click.argument("repository", metavar="REPO")
+@click.argument("id", metavar="ID")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@request_key
+@format_option
+def drop_command(repository: str, id: str, yes: bool, form: str) -> None:
+    """Drop a workspace with all changes in it. Garbage collection removes its files.
+
+    On a terminal it asks first; a script must give --yes.
+
+    \b
+    Example:
+      lochan workspace drop demo 17-9f3a6c21
+    """
+    uri, workspace = workspace_uri(repository, id)
+    if not yes:
+        confirm(f"Drop workspace {workspace}, with all changes in it?", f"workspace {workspace} was not dropped")
+
+    async def work(target: Target) -> None:
+        await target.repository.workspace(workspace).drop()
+
+    work_on(uri, work)
+    if form == "json":
+        show_record({"id": workspace}, form)
+    else:
+        click.echo(f"dropped workspace {workspace}")
+
+
+def workspace_uri(repository: str, id: str) -> tuple[Uri, str]:
+    """The two words by which a workspace is named; the second may be written as in a ref, `main+17-9f3a6c21`."""
+    from lochan.api.workspace import workspace_id
+
+    try:
+        return repository_uri(repository), workspace_id(id if "+" in id else f"any+{id}")
+    except Invalid as error:
+        if error.hint.startswith("a branch, a plus"):
+            raise Invalid(
+                f"{id!r} is no workspace's id",
+                hint=f"`lochan workspace list {quote(repository)}` shows those there are",
+            ) from None
+        raise

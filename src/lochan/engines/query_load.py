@@ -23,7 +23,7 @@ _FIELDS = {"commit": STRING, "pool": STRING, "branch": STRING, "rows": INT}
 
 async def load_result(at: QueryContext, into: ast.Load, result: Result, actor: Actor | None) -> Result:
     """Raises Refused, and NothingToDo where the query has no rows."""
-    from lochan.engines.duckdb.load.load import LoadOptions, load
+    from lochan.engines.duckdb.load.load import LoaderOptions, load
     from lochan.ingest.streams import Input
 
     if actor is None:
@@ -40,7 +40,7 @@ async def load_result(at: QueryContext, into: ast.Load, result: Result, actor: A
 
         said = CommitMessage(into.message)
         loaded = await load(
-            repository, branch, [Input("the query", opened)], said, actor=actor, how=LoadOptions("ndjson")
+            repository, branch, [Input("the query", opened)], said, actor=actor, how=LoaderOptions("ndjson")
         )
     finally:
         result.close()

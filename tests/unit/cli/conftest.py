@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from lochan.cli import session
+from lochan import connection
 
 
 @pytest.fixture(autouse=True)
@@ -13,7 +13,7 @@ def newcomer(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathF
     for name in os.environ:
         if name.startswith(("LOCHAN_", "AWS_", "XDG_")):
             monkeypatch.delenv(name)
-    monkeypatch.setattr(session, "RETRY_S", 0.0)
+    monkeypatch.setattr(connection, "RETRY_S", 0.0)
     home = tmp_path_factory.mktemp("home")
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.chdir(home)

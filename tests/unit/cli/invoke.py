@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 from click.testing import CliRunner, Result
 
-from lochan.cli.lazy import LazyGroup
+from lochan.cli.lazy_group import LazyGroup
 from lochan.cli.root import cli
 
 

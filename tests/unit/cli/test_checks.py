@@ -7,10 +7,8 @@ from typing import NamedTuple
 import pytest
 
 from lochan import __version__
-from lochan.cli.checks import versions
-from lochan.cli.checks.check import FAIL, OK, WARN
-from lochan.cli.checks.disk import check_disk
-from lochan.cli.checks.versions import check_java, check_versions
+from lochan.cli import checks
+from lochan.cli.checks import FAIL, OK, WARN, check_disk, check_java, check_versions
 
 
 def java(folder: Path, script: str) -> dict[str, str]:
@@ -47,29 +45,29 @@ def test_no_java_is_a_failure_only_where_it_is_needed(tmp_path: Path) -> None:
 
 
 def test_versions_of_everything(tmp_path: Path) -> None:
-    checks = {each.name: each for each in check_versions({"JAVA_HOME": str(tmp_path)})}
-    assert checks["lochan"].found == __version__
-    assert checks["obstore"].status == OK
-    assert checks["spark"].found.startswith("pyspark 4.")
+    found = {each.name: each for each in check_versions({"JAVA_HOME": str(tmp_path)})}
+    assert found["lochan"].found == __version__
+    assert found["obstore"].status == OK
+    assert found["spark"].found.startswith("pyspark 4.")
 
 
 def test_a_missing_library_is_a_failure_only_where_it_is_needed(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(versions, "_installed", lambda name: None)
+    monkeypatch.setattr(checks, "_installed", lambda name: None)
     found = check_versions({"JAVA_HOME": str(tmp_path)}, needed=frozenset({"psycopg"}))
-    checks = {each.name: (each.status, each.advice) for each in found}
-    assert checks["obstore"] == (FAIL, "pip install 'lochan'")
-    assert checks["granian"] == (WARN, "pip install 'lochan[server]'")
-    assert checks["psycopg"] == (FAIL, "pip install 'lochan[postgres]'")
-    assert checks["spark"] == (WARN, "pip install 'lochan[spark]'")
+    by_name = {each.name: (each.status, each.advice) for each in found}
+    assert by_name["obstore"] == (FAIL, "pip install 'lochan'")
+    assert by_name["granian"] == (WARN, "pip install 'lochan[server]'")
+    assert by_name["psycopg"] == (FAIL, "pip install 'lochan[postgres]'")
+    assert by_name["spark"] == (WARN, "pip install 'lochan[spark]'")
 
 
 @pytest.mark.parametrize("version, status", [("3.5.1", WARN), ("4.1.0", OK), ("4.3.9", OK), ("5.0.0", WARN)])
 def test_versions_of_spark(version: str, status: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(versions, "_installed", lambda name: version)
-    checks = {each.name: each for each in check_versions({"JAVA_HOME": str(tmp_path)})}
-    assert checks["spark"].status == status
+    monkeypatch.setattr(checks, "_installed", lambda name: version)
+    found = {each.name: each for each in check_versions({"JAVA_HOME": str(tmp_path)})}
+    assert found["spark"].status == status
 
 
 class Usage(NamedTuple):

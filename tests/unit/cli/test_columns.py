@@ -10,9 +10,9 @@ from click.testing import CliRunner
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lochan.cli import columns
-from lochan.cli.columns import echo_json, show_columns, size_cells
-from lochan.cli.shown import show_records, size, size_cell
+from lochan.cli.output import columns
+from lochan.cli.output.columns import echo_json, show_columns, size_cells
+from lochan.cli.output.records import show_records, size, size_cell
 
 NASTY = ["a\x1b[31m", "two\nlines", "\x9b\u202eb", "[bold]", 'quo"te', "back\\slash", "é🐟", "\u2028", "plain", "\x7f"]
 ROWS = st.lists(

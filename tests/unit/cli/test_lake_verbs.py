@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from lochan import __version__
-from lochan.cli import repo_create
+from lochan.cli import repo
 from lochan.config.find import system_user
 from lochan.formats.event_types import EVENT_TYPES
 from lochan.formats.record import Actor
@@ -155,7 +155,7 @@ def test_a_repository_is_refused(words: tuple[str, ...], code: int, said: str, l
 @pytest.mark.parametrize("answer, code", [("y\n", 0), ("n\n", 5), ("\n", 5)])
 def test_on_a_terminal_it_asks(answer: str, code: int, lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lochan("repo", "create", "demo-repo")
-    monkeypatch.setattr("lochan.cli.confirm.is_terminal", lambda: True)
+    monkeypatch.setattr("lochan.cli.prompt.is_terminal", lambda: True)
     result = lochan("repo", "delete", "demo-repo", stdin=answer)
     assert result.exit_code == code
     assert "Delete repository demo-repo with all its history?" in result.stdout
@@ -163,7 +163,7 @@ def test_on_a_terminal_it_asks(answer: str, code: int, lake: Path, monkeypatch: 
 
 
 def test_kinds_are_those_of_the_engine() -> None:
-    (kind,) = (each for each in repo_create.command.params if each.name == "kind")
+    (kind,) = (each for each in repo.create_command.params if each.name == "kind")
     assert tuple(kind.type.choices) == KINDS  # type: ignore[attr-defined]
 
 

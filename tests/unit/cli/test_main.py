@@ -12,7 +12,7 @@ import pytest
 
 from lochan import __version__, errors
 from lochan.cli import exit_codes
-from lochan.cli.boundary import boundary
+from lochan.cli.error_boundary import error_boundary
 from lochan.cli.root import VERBS, cli
 from tests.unit.cli.commands_in_text import parse
 from tests.unit.cli.invoke import docs, lochan, verbs
@@ -115,7 +115,7 @@ def run_raising(error: BaseException) -> click.testing.Result:
     @click.command()
     @click.pass_context
     def failing(ctx: click.Context) -> None:
-        with boundary(ctx):
+        with error_boundary(ctx):
             raise error
 
     return click.testing.CliRunner().invoke(failing, catch_exceptions=False)

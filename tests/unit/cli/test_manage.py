@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from lochan.cli.manage import _Rounds
+from lochan.cli.pool.manage import _Rounds
 from lochan.pools.upkeep import STANDARD
 
 

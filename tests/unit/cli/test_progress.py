@@ -1,10 +1,11 @@
 """The bar of Spark's tasks: on a terminal alone, and gone when it ends."""
 
 import io
+import sys
 
 import pytest
 
-from lochan.cli.progress import StageBar
+from lochan.cli.output.progress import StageBar, counted, progress
 from lochan.formats.job import JobStage
 
 
@@ -35,3 +36,37 @@ def test_tasks_and_stages_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_elsewhere_nothing_is_said(terminal: io.StringIO, wanted: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     assert played(terminal, monkeypatch, wanted=wanted) == ""
+
+
+@pytest.mark.parametrize("total", [100, None])
+def test_a_terminal_sees_how_far_it_is(
+    total: int | None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    with progress("uploading", total, wanted=True) as advance:
+        advance(100)
+    with progress("silence", total, wanted=False) as advance:
+        advance(100)
+    seen = capsys.readouterr()
+    assert "uploading" in seen.err
+    assert "silence" not in seen.err
+    assert seen.out == ""
+
+
+def test_a_terminal_sees_how_many_there_are(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with counted("nobody looks", "files", wanted=True) as advance:
+        advance(1)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    with counted("listing", "files", wanted=True) as advance:
+        advance(12_345)
+    with counted("silence", "files", wanted=False) as advance:
+        advance(1)
+    seen = capsys.readouterr()
+    assert "listing" in seen.err
+    assert "12,345 files" in seen.err
+    assert not {"nobody", "silence"} & set(seen.err.split())
+    assert seen.out == ""

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lochan.engines.duckdb.load.load import LoadOptions
+from lochan.engines.duckdb.load.load import LoaderOptions
 from lochan.engines.duckdb.load.read_input import Chunk, Plain, ReadContext, chunks, no_whole_file
 from lochan.ingest.input_format import LINES, NDJSON, PARQUET
 from lochan.ingest.lines import Lines, lines
@@ -99,7 +99,7 @@ def middle(group: pq.RowGroupMetaData) -> int:
     return int(begin + sum(each.total_compressed_size for each in columns) // 2)
 
 
-def rows_of(room: ReadContext, seen: SurveyedFile, piece: FileSplit, how: LoadOptions) -> Iterator[Chunk]:
+def rows_of(room: ReadContext, seen: SurveyedFile, piece: FileSplit, how: LoaderOptions) -> Iterator[Chunk]:
     """Lines with places that name the file too. Raises Invalid, and Conflict where the file has changed."""
     seen.file.check_same()
     if piece.whole:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from lochan.engines.duckdb.limits import Limits
-from lochan.engines.duckdb.load.load import STANDARD, Loaded, LoadOptions, loaded_first
+from lochan.engines.duckdb.load.load import STANDARD, Loaded, LoaderOptions, loaded_first
 from lochan.engines.duckdb.session import Session
 from lochan.engines.spark.package import ship
 from lochan.engines.spark.progress import Listener, context_of
@@ -73,7 +73,7 @@ async def load_files(
     *,
     actor: Actor,
     where: LoadContext,
-    how: LoadOptions = STANDARD,
+    how: LoaderOptions = STANDARD,
     cutting: LoadSizes = DEFAULT_SIZES,
 ) -> Loaded:
     """`place` is where the lake is. Raises Invalid for input that is no rows, NothingToDo where there are none,
@@ -88,7 +88,7 @@ async def load_files(
     return loaded_of(landed, how)
 
 
-def loaded_of(landed: LandResult, how: LoadOptions) -> Loaded:
+def loaded_of(landed: LandResult, how: LoaderOptions) -> Loaded:
     if not landed.commit:
         raise NothingToDo("there are no rows to load", hint="nothing was changed")
     faults = Faults(how.on_error, landed.faults, list(landed.first_faults))
@@ -96,7 +96,7 @@ def loaded_of(landed: LandResult, how: LoadOptions) -> Loaded:
 
 
 def _written(
-    spark: SparkSession, target: PoolTarget, files: Sequence[File], how: LoadOptions, cutting: LoadSizes
+    spark: SparkSession, target: PoolTarget, files: Sequence[File], how: LoaderOptions, cutting: LoadSizes
 ) -> list[TaskMessage]:
     """What tasks wrote."""
     ship(spark)
@@ -104,7 +104,7 @@ def _written(
 
 
 def planned(
-    files: Sequence[SurveyedFile], target: PoolTarget, how: LoadOptions, cutting: LoadSizes, *, parallel: int
+    files: Sequence[SurveyedFile], target: PoolTarget, how: LoaderOptions, cutting: LoadSizes, *, parallel: int
 ) -> LoadWork:
     """Into which splits and parts the work is cut."""
     size, rows_bytes = sum(seen.file.size for seen in files), sum(seen.rows_bytes for seen in files)
@@ -123,7 +123,7 @@ def _parts(rows_bytes: int, part_bytes: int, parallel: int) -> int:
     return min(max(1, -(-rows_bytes // part_bytes), min(parallel, rows_bytes // least)), _PARTS_MAX)
 
 
-def _bounds(files: Sequence[SurveyedFile], target: PoolTarget, how: LoadOptions, parts: int) -> tuple[bytes, ...]:
+def _bounds(files: Sequence[SurveyedFile], target: PoolTarget, how: LoaderOptions, parts: int) -> tuple[bytes, ...]:
     with Session(Limits(target.limits.memory_bytes, threads=1), ordered=False) as session:
         keyed = KeyRanges(session, target.settings)
         chunks = some_rows(files, max(_SPOTS, 4 * parts), target.settings, typed=how.typed)

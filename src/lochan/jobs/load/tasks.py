@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from lochan.engines.duckdb.load.load import LoadOptions
+from lochan.engines.duckdb.load.load import LoaderOptions
 from lochan.engines.duckdb.load.loader import Loader
 from lochan.engines.duckdb.load.read_input import take
 from lochan.engines.duckdb.session import Session
@@ -30,7 +30,7 @@ class LoadWork:
     files: tuple[SurveyedFile, ...]
     splits: tuple[FileSplit, ...]
     target: PoolTarget
-    how: LoadOptions
+    how: LoaderOptions
     bounds: tuple[bytes, ...] = ()  # between the parts of the key
 
     def faults(self) -> PositionedFaults:

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from lochan.engines.duckdb.load.load import LoadOptions
+from lochan.engines.duckdb.load.load import LoaderOptions
 from lochan.engines.duckdb.load.loader import Loader
 from lochan.engines.duckdb.load.read_input import read_input
 from lochan.errors import NotFound
@@ -26,7 +26,7 @@ PATH, TEXT = "path", "value"  # Spark's own names
 _FILE = "file:"
 
 
-def write_files(how: LoadOptions, target: PoolTarget, batches: Iterable[pa.RecordBatch]) -> Iterator[TaskMessage]:
+def write_files(how: LoaderOptions, target: PoolTarget, batches: Iterable[pa.RecordBatch]) -> Iterator[TaskMessage]:
     """Of the files that the column `path` names."""
 
     def fill(loader: Loader) -> None:

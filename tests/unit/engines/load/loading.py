@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lochan.engines.duckdb.limits import Limits
-from lochan.engines.duckdb.load.load import LoadOptions
+from lochan.engines.duckdb.load.load import LoaderOptions
 from lochan.engines.duckdb.load.loader import Loader
 from lochan.engines.duckdb.load.read_input import read_input
 from lochan.engines.duckdb.session import Session
@@ -50,9 +50,9 @@ def load_bytes(data: bytes, pool: PoolSettings, *, faults: Faults | None = None)
         return _made(loader)
 
 
-def load_file(name: str, data: bytes, pool: PoolSettings, how: LoadOptions | None = None) -> list[Made]:
+def load_file(name: str, data: bytes, pool: PoolSettings, how: LoaderOptions | None = None) -> list[Made]:
     """By its format, as a file of this name."""
-    how = how or LoadOptions()
+    how = how or LoaderOptions()
     with Session(LIMITS, ordered=False) as session:
         loader = Loader(session, pool, Faults(how.on_error))
         read_input(loader, Input(name, lambda: io.BytesIO(data)), how)

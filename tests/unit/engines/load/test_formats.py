@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lochan.engines.duckdb.load.load import LoadOptions
+from lochan.engines.duckdb.load.load import LoaderOptions
 from lochan.errors import Invalid
 from lochan.pools.settings import parse
 from tests.unit.engines.load.loading import load_file, load_rows
@@ -19,7 +19,7 @@ from tests.unit.engines.load.loading import load_file, load_rows
 POOL = parse(["id"])
 
 
-def rows_of(name: str, data: bytes, how: LoadOptions | None = None, pool: Any = POOL) -> list[dict[str, Any]]:
+def rows_of(name: str, data: bytes, how: LoaderOptions | None = None, pool: Any = POOL) -> list[dict[str, Any]]:
     return [row for each in load_file(name, data, pool, how) for row in each.rows()]
 
 
@@ -271,4 +271,4 @@ def test_a_bomb_is_refused_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     bomb = gzip.compress(b'{"id":1}' + b" " * (8 << 20))
     with pytest.raises(Invalid, match="bytes have become more than"):
         load_file("a.ndjson.gz", bomb, POOL)
-    assert rows_of("a.ndjson.gz", bomb, LoadOptions(unpacked_bytes_max=1 << 30)) == [{"id": 1}]
+    assert rows_of("a.ndjson.gz", bomb, LoaderOptions(unpacked_bytes_max=1 << 30)) == [{"id": 1}]

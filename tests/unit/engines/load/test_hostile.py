@@ -11,7 +11,7 @@ import pytest
 
 from lochan.engines.duckdb.limits import Cancelled, LimitReached, Limits, OutOfTime
 from lochan.engines.duckdb.load.decode import DecodedFiles
-from lochan.engines.duckdb.load.load import LoadOptions
+from lochan.engines.duckdb.load.load import LoaderOptions
 from lochan.engines.duckdb.load.loader import Loader
 from lochan.engines.duckdb.load.read_input import read_input
 from lochan.engines.duckdb.load.sample import sample
@@ -24,7 +24,7 @@ from tests.servers.processes import decoders
 from tests.unit.engines.load.loading import LIMITS, load_file, settings
 
 HOSTILE = fast()
-HOW = LoadOptions(limits=LIMITS)
+HOW = LoaderOptions(limits=LIMITS)
 
 
 @pytest.mark.thorough
@@ -107,5 +107,5 @@ def test_progress_tells_of_every_byte_once(tmp_path: Path) -> None:
     for input in (file_input(tmp_path / "a.avro"), Input("a.avro", lambda: io.BytesIO(data))):
         told: list[int] = []
         with Session(LIMITS) as session:
-            read_input(Loader(session, settings("n"), Faults()), input, LoadOptions(advance=told.append))
+            read_input(Loader(session, settings("n"), Faults()), input, LoaderOptions(advance=told.append))
         assert sum(told) == len(data)

@@ -124,9 +124,9 @@ def test_what_comes_late_changes_nothing_of_what_was_there(early: str, late: str
 
 
 def test_a_format_that_is_given_counts_more_than_the_content() -> None:
-    from lochan.engines.duckdb.load.load import LoadOptions
+    from lochan.engines.duckdb.load.load import LoaderOptions
 
-    (made,) = load_file("a.ndjson", b'{"a":1}\n', parse([]), LoadOptions(format="lines"))
+    (made,) = load_file("a.ndjson", b'{"a":1}\n', parse([]), LoaderOptions(format="lines"))
     assert made.rows() == [{"line": '{"a":1}'}]
 
 

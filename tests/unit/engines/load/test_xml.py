@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from lochan.engines.duckdb.load.load import LoadOptions
+from lochan.engines.duckdb.load.load import LoaderOptions
 from lochan.errors import Invalid
 from lochan.pools.settings import parse
 from tests.unit.engines.load.loading import load_file
 
 
 def rows_of(text: str, row_tag: str = "", name: str = "a.xml") -> list[dict[str, Any]]:
-    made = load_file(name, text.encode(), parse(["id"]), LoadOptions(row_tag=row_tag))
+    made = load_file(name, text.encode(), parse(["id"]), LoaderOptions(row_tag=row_tag))
     return [row for each in made for row in each.rows()]
 
 

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import orc
 
-from lochan.engines.duckdb.load.load import LoadOptions, load
+from lochan.engines.duckdb.load.load import LoaderOptions, load
 from lochan.errors import Conflict, Invalid, NothingToDo, Refused
 from lochan.formats.pool_settings import PoolSettings
 from lochan.ingest.streams import file_input
@@ -90,14 +90,14 @@ FILES = {
 }
 
 
-async def same(pool: JobPool, folder: Path, names: list[str], how: LoadOptions | None = None) -> None:
+async def same(pool: JobPool, folder: Path, names: list[str], how: LoaderOptions | None = None) -> None:
     """Loads the files in both ways."""
     settings = (await pool.target()).settings
     await pool.lake.pool("same", settings=settings)
     here = await load_here(pool, [local_file(folder / name) for name in names], how)
     repository = await pool.lake.lake.open_repository("same")
     there = await load(
-        repository, "main", [file_input(folder / name) for name in names], actor=ANN, how=how or LoadOptions()
+        repository, "main", [file_input(folder / name) for name in names], actor=ANN, how=how or LoaderOptions()
     )
     await repository.close()
     assert (here.rows, here.faults.count) == (there.rows, there.faults.count)
@@ -179,7 +179,7 @@ def test_faults_are_counted_and_named_alike(tmp_path: Path, on_error: str) -> No
         async with job_pool(tmp_path) as pool:
             (tmp_path / "a.ndjson").write_bytes(BROKEN)
             (tmp_path / "b.csv").write_bytes(b"k,s\n1,a\n2\n" + b"3,b\n" * 50)
-            await same(pool, tmp_path, ["a.ndjson", "b.csv"], LoadOptions(on_error=on_error))
+            await same(pool, tmp_path, ["a.ndjson", "b.csv"], LoaderOptions(on_error=on_error))
 
     run(play())
 

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lochan.engines.duckdb.load.load import LoadOptions
+from lochan.engines.duckdb.load.load import LoaderOptions
 from lochan.errors import Invalid, NotFound
 from lochan.jobs.messages import TaskFailed, TaskMessage, error_of, together
 from lochan.jobs.streams.sources import local_path, write_files, write_texts
@@ -35,7 +35,7 @@ def test_files_of_any_format_become_rows(tmp_path: Path) -> None:
 
     async def work() -> None:
         async with job_pool(tmp_path / "place") as pool:
-            message = await done(pool, partial(write_files, LoadOptions()), "path", names)
+            message = await done(pool, partial(write_files, LoaderOptions()), "path", names)
             await pool.land([message])
             assert message.rows == 4
             assert await pool.lake.rows("from logs | sort k | cut k") == [{"k": 1}, {"k": 2}, {"k": 3}, {"k": 4}]
@@ -51,13 +51,13 @@ def test_what_is_wrong_is_told_by_file_and_line(tmp_path: Path) -> None:
         async with job_pool(tmp_path / "place") as pool:
             bad = [str(tmp_path / "bad.ndjson")]
             with pytest.raises(TaskFailed) as failed:
-                await done(pool, partial(write_files, LoadOptions()), "path", bad)
+                await done(pool, partial(write_files, LoaderOptions()), "path", bad)
             error = error_of(failed.value)
             assert isinstance(error, Invalid) and "bad.ndjson:2" in error.message
-            skipped = await done(pool, partial(write_files, LoadOptions(on_error="skip")), "path", bad)
+            skipped = await done(pool, partial(write_files, LoaderOptions(on_error="skip")), "path", bad)
             assert (skipped.rows, skipped.faults, skipped.first_faults[0].line) == (1, 1, 2)
             with pytest.raises(TaskFailed) as failed:
-                await done(pool, partial(write_files, LoadOptions()), "path", [str(tmp_path / "gone.ndjson")])
+                await done(pool, partial(write_files, LoaderOptions()), "path", [str(tmp_path / "gone.ndjson")])
             error = error_of(failed.value)
             assert isinstance(error, NotFound) and "gone.ndjson" in error.message
 

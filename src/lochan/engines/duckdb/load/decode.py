@@ -54,7 +54,7 @@ from lochan.pools.layout import BODY_COLUMN, SHAPE_COLUMN, columns
 from lochan.store.scratch import make_folder
 
 if TYPE_CHECKING:
-    from lochan.engines.duckdb.load.load import LoadOptions
+    from lochan.engines.duckdb.load.load import LoaderOptions
     from lochan.engines.duckdb.session import Session
 
 MODULE = "lochan.engines.duckdb.load.decode_child"
@@ -72,7 +72,7 @@ def warm() -> None:
 
 
 def decoded_chunks(
-    input: Input, format: str, how: LoadOptions, folder: Path | None = None, session: Session | None = None
+    input: Input, format: str, how: LoaderOptions, folder: Path | None = None, session: Session | None = None
 ) -> Generator[pa.RecordBatch | list[Row], None, None]:
     """Of a file on this machine's disk, of a format that is no text. A session that is cancelled ends it. Raises
     Invalid, LimitReached."""

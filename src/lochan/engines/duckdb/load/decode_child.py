@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lochan.engines.duckdb.limits import LimitReached, Limits, shown
-from lochan.engines.duckdb.load.load import LoadOptions
+from lochan.engines.duckdb.load.load import LoaderOptions
 from lochan.engines.duckdb.load.loader import Loader
 from lochan.engines.duckdb.load.read_input import LocalReadContext, local_chunks, possible_values, take, with_columns
 from lochan.engines.duckdb.session import Session
@@ -179,9 +179,9 @@ class _Job:
         path = f"/dev/fd/{file}"
         return Input(asked.name, partial(io.FileIO, path), asked.size, path)
 
-    def _how(self) -> LoadOptions:
+    def _how(self) -> LoaderOptions:
         request = self._request
-        return LoadOptions(
+        return LoaderOptions(
             request.format,
             unpacked_bytes_max=request.unpacked_bytes_max,
             advance=self._advance if request.task == CHUNKS else lambda _: None,

@@ -42,7 +42,7 @@ def _nothing(_: int) -> None:
     pass
 
 
-class LoadOptions(NamedTuple):
+class LoaderOptions(NamedTuple):
     """What a load may be told."""
 
     format: str | None = None  # of all inputs; None: of each by itself
@@ -56,7 +56,7 @@ class LoadOptions(NamedTuple):
     row_groups: list[int] | None = None  # of Parquet: only these
 
 
-STANDARD = LoadOptions()
+STANDARD = LoaderOptions()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ async def load(
     said: CommitMessage = NOTHING,
     *,
     actor: Actor,
-    how: LoadOptions = STANDARD,
+    how: LoaderOptions = STANDARD,
 ) -> Loaded:
     """Raises Invalid for input that is no rows, NothingToDo where there are none, and what landing raises."""
     with staged(settings_of(repository.repository), how) as staging:
@@ -106,7 +106,7 @@ async def load_rows(
     said: CommitMessage = NOTHING,
     *,
     actor: Actor,
-    how: LoadOptions = STANDARD,
+    how: LoaderOptions = STANDARD,
 ) -> Loaded:
     """Of dicts, of an Arrow table or reader of record batches, or of files by their paths."""
     files = _files(rows)
@@ -126,7 +126,7 @@ def _files(rows: Any) -> list[Input]:
 
 
 @contextmanager
-def staged(settings: PoolSettings, how: LoadOptions = STANDARD) -> Iterator[Staged]:
+def staged(settings: PoolSettings, how: LoaderOptions = STANDARD) -> Iterator[Staged]:
     """For who makes the pool only after the rows were read."""
     with Session(how.limits, temp=how.temp, ordered=False) as session:
         yield Staged(session, settings, how)
@@ -135,7 +135,7 @@ def staged(settings: PoolSettings, how: LoadOptions = STANDARD) -> Iterator[Stag
 class Staged:
     """Rows on their way: nothing is written to the lake before `land`."""
 
-    def __init__(self, session: Session, settings: PoolSettings, how: LoadOptions) -> None:
+    def __init__(self, session: Session, settings: PoolSettings, how: LoaderOptions) -> None:
         self._session = session
         self._how = how
         self._faults = Faults(how.on_error)

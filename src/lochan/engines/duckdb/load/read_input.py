@@ -28,7 +28,7 @@ from lochan.pools.faults import Faults
 from lochan.pools.json_row import BadRow, Row, read_row
 
 if TYPE_CHECKING:
-    from lochan.engines.duckdb.load.load import LoadOptions
+    from lochan.engines.duckdb.load.load import LoaderOptions
 
 TEXTS = (NDJSON, JSON, CSV, TSV, LINES)  # formats in which nothing says how long it is
 LINE = "line"  # the field of rows that are lines of text
@@ -72,7 +72,7 @@ class LocalReadContext:
         raise AssertionError("CSV is not read here")
 
 
-def read_input(loader: Loader, input: Input, how: LoadOptions) -> None:
+def read_input(loader: Loader, input: Input, how: LoaderOptions) -> None:
     """Raises Invalid."""
     for chunk in chunks(loader, input, how):
         with possible_values(input.name):
@@ -121,7 +121,7 @@ def _rows_in(loader: Loader, lines: Lines) -> list[Row] | None:
         return None
 
 
-def chunks(room: ReadContext, input: Input, how: LoadOptions) -> Iterator[Chunk]:
+def chunks(room: ReadContext, input: Input, how: LoaderOptions) -> Iterator[Chunk]:
     """For one's own process: what says of itself how long it is is read by a decoder. Raises Invalid."""
     from lochan.engines.duckdb.load.decode import decoded_chunks
 
@@ -138,7 +138,7 @@ def chunks(room: ReadContext, input: Input, how: LoadOptions) -> Iterator[Chunk]
     yield from decoded_chunks(input, format, how, room.folder, room.session)
 
 
-def local_chunks(room: ReadContext, input: Input, how: LoadOptions) -> Iterator[Chunk]:
+def local_chunks(room: ReadContext, input: Input, how: LoaderOptions) -> Iterator[Chunk]:
     """For a decoder: any format. Raises Invalid, and whatever libraries raise for a file that is damaged."""
     with Unpacked(input, how.advance, how.unpacked_bytes_max) as stream:
         format = how.format or detect(input.name, stream.head)
@@ -161,7 +161,7 @@ def _grown(growth: Growth, parts: Iterator[pa.RecordBatch | list[Row]]) -> Itera
         yield part
 
 
-def _text_chunks(room: ReadContext, input: Input, stream: Unpacked, format: str, how: LoadOptions) -> Iterator[Chunk]:
+def _text_chunks(room: ReadContext, input: Input, stream: Unpacked, format: str, how: LoaderOptions) -> Iterator[Chunk]:
     match format:
         case "ndjson":
             yield from lines(input.name, stream)
@@ -174,7 +174,7 @@ def _text_chunks(room: ReadContext, input: Input, stream: Unpacked, format: str,
 
 
 def _binary_chunks(
-    room: ReadContext, input: Input, stream: Unpacked, format: str, how: LoadOptions
+    room: ReadContext, input: Input, stream: Unpacked, format: str, how: LoaderOptions
 ) -> Iterator[pa.RecordBatch | list[Row]]:
     match format:
         case "avro":

@@ -1,0 +1,196 @@
+"""Objects on their way to a folder: first all are checked by name, then eight at a time are written, whole or not."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractContextManager, aclosing, nullcontext, suppress
+from itertools import count
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING
+
+from lochan.api.local_files import Report
+from lochan.errors import AlreadyExists, NotFound, Refused
+
+if TYPE_CHECKING:
+    from lochan.formats.entry import Entry
+    from lochan.staging.view import View
+    from lochan.versioning.open_repository import OpenRepository
+
+_WIDTH = 8  # files at a time
+_SAID_MAX = 20  # of those that are left out, by name
+# What the disk says of a name that it cannot have, or not beside another that is there.
+_NO_SUCH_NAME = {errno.ENAMETOOLONG, errno.EISDIR, errno.ENOTDIR, errno.EEXIST, errno.EILSEQ, errno.EINVAL}
+_PART = ".lochan-part"  # how the name of a file begins that is not complete yet
+
+
+Advance = Callable[[int], None]
+Progress = Callable[[int], AbstractContextManager[Advance]]  # given the bytes in all, what is told of each piece
+_PAGE = 1_000
+
+
+class Download:
+    def __init__(
+        self, repository: OpenRepository, ref: str, target: Path, force: bool, progress: Progress | None, report: Report
+    ) -> None:
+        self._repository = repository
+        self._ref = ref
+        self._target = target
+        self._force = force
+        self._progress = progress or _silent
+        self._report = report
+        self._numbers = count(1)
+        self._written = 0, 0  # objects and bytes, of a folder
+        self.skipped = 0  # objects of a folder that no file can be made of here
+
+    async def one(self, path: str, *, into_folder: bool) -> tuple[int, int]:
+        """How many objects, and their bytes."""
+        from lochan.versioning.objects import stat
+
+        entry = await stat(self._repository, self._ref, path)
+        file = self._target
+        if file.is_dir() or into_folder:
+            file = inside(file, path.rpartition("/")[2])
+        self._check_free(file)
+        with self._progress(entry.size) as advance:
+            await self._write(entry, file, advance)
+        return 1, entry.size
+
+    async def folder(self, path: str) -> tuple[int, int]:
+        """What cannot be a file here is left out, and said; `skipped` counts it."""
+        prefix = path if not path or path.endswith("/") else f"{path}/"
+        view = await self._repository.view(await self._repository.resolve(self._ref, workspaces=True))
+        found = total = 0
+        names = Names(self._target)
+        async for entry in _entries(view, prefix):
+            file = self._file(names, prefix, entry.path[len(prefix) :])
+            if file is not None:
+                self._check_free(file)
+                found, total = found + 1, total + entry.size
+        if not found and not self.skipped:
+            raise NotFound(f"no objects in {path or '/'!r} at {self._ref}", hint="without -r one object is read")
+        with self._progress(total) as advance:
+            await self._write_all(_entries(view, prefix), len(prefix), advance)
+        return self._written
+
+    def _file(self, names: Names, prefix: str, path: str) -> Path | None:
+        try:
+            return names.file(path)
+        except Refused as error:
+            self._skip(error.message, error.hint or self._print(prefix + path))
+        return None
+
+    def _print(self, path: str) -> str:
+        """What can be done with an object that no file can be made of."""
+        uri = f"{self._repository.repository.name}@{self._ref}/{path}"
+        return f"`lochan fs cat {quote(uri)}` prints it"
+
+    def _skip(self, why: str, hint: str = "") -> None:
+        self.skipped += 1
+        if self.skipped <= _SAID_MAX:
+            self._report(why, hint)
+
+    async def _write_all(self, found: AsyncIterator[Entry], skip: int, advance: Advance) -> None:
+        import asyncio
+
+        turn = asyncio.Lock()  # the listing can be asked by one at a time
+        names = Names(self._target)
+
+        async def next_file() -> tuple[Entry, Path] | None:
+            async for entry in found:
+                with suppress(Refused):  # said before
+                    return entry, names.file(entry.path[skip:])
+            return None
+
+        async def worker() -> None:
+            while True:
+                async with turn:
+                    next = await next_file()
+                if next is None:
+                    return
+                await self._write_or_skip(*next, advance)
+
+        async with asyncio.TaskGroup() as group:
+            for _ in range(_WIDTH):
+                group.create_task(worker())
+
+    async def _write_or_skip(self, entry: Entry, file: Path, advance: Advance) -> None:
+        try:
+            await self._write(entry, file, advance)
+        except OSError as error:
+            if error.errno not in _NO_SUCH_NAME:
+                raise
+            self._skip(f"{entry.path!r} was not downloaded: {file}: {error.strerror}", self._print(entry.path))
+            return
+        self._written = self._written[0] + 1, self._written[1] + entry.size
+
+    def _check_free(self, file: Path) -> None:
+        if not self._force and os.path.lexists(file):
+            raise AlreadyExists(f"{file} is there already", hint="say --force to replace it")
+
+    async def _write(self, entry: Entry, file: Path, advance: Advance) -> None:
+        import asyncio
+
+        await asyncio.to_thread(file.parent.mkdir, parents=True, exist_ok=True)
+        part = file.with_name(f"{_PART}-{os.getpid()}-{next(self._numbers)}")
+        try:
+            with part.open("xb") as out:
+                async with aclosing(self._repository.reader.read(entry)) as pieces:
+                    async for piece in pieces:
+                        await asyncio.to_thread(out.write, piece)
+                        advance(len(piece))
+            part.replace(file)
+        except BaseException:
+            with suppress(OSError):
+                part.unlink()
+            raise
+
+
+async def _entries(view: View, prefix: str) -> AsyncIterator[Entry]:
+    """All of them, as they were at one moment."""
+    after: str | None = ""
+    while after is not None:
+        page = await view.list(prefix, after, "", _PAGE)
+        for entry in page.entries:
+            yield entry
+        after = page.next
+
+
+def _silent(_: int) -> AbstractContextManager[Advance]:
+    return nullcontext(lambda _: None)
+
+
+class Names:
+    """Which file each path of a listing becomes. REQUIRES: the paths come in order, as listings have them."""
+
+    def __init__(self, target: Path) -> None:
+        self._target = target
+        self._begun: list[str] = []  # the paths so far that the last one begins with
+
+    def file(self, path: str) -> Path:
+        """Raises Refused for a path that cannot be a file in the target, or not beside one that came before it."""
+        while self._begun and not path.startswith(self._begun[-1]):
+            self._begun.pop()
+        above = next((each for each in self._begun if path.startswith(f"{each}/")), None)
+        if above is not None:
+            raise Refused(
+                f"{path!r} was not downloaded: {above!r} is an object too, and no file can be a folder",
+            )
+        file = inside(self._target, path)
+        self._begun.append(path)
+        return file
+
+
+def inside(target: Path, path: str) -> Path:
+    """The file for a path, in the folder `target` for certain. Raises Refused where there is none: a path may hold
+    anything, and a folder may hold links to elsewhere."""
+    names = path.split("/")
+    if any(name in ("", ".", "..") or "\0" in name for name in names):
+        raise Refused(f"{path!r} was not downloaded: as a file it would not lie in {target}")
+    file = target.joinpath(*names)
+    root = target.resolve()
+    if not file.parent.resolve().is_relative_to(root):
+        raise Refused(f"{path!r} was not downloaded: a link leads out of {target}", hint="choose another folder")
+    return file

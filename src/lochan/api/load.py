@@ -1,0 +1,259 @@
+"""Files into a pool, on the engine that fits them. A pool that is not there has its name once its rows have landed, so
+that input which is no rows leaves nothing behind."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
+from shlex import quote
+from typing import TYPE_CHECKING, NamedTuple
+
+from lochan.api.load_options import LoadOptions
+from lochan.api.load_sources import LoadSource, Stream, inputs
+from lochan.errors import Invalid, NotFound, Refused
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from lochan.api.options import EngineOptions
+    from lochan.api.session import Session
+    from lochan.engines.duckdb.load.load import Loaded, LoaderOptions
+    from lochan.engines.spark.place import SparkPlace
+    from lochan.engines.spark.progress import Listener
+    from lochan.formats.pool_settings import PoolSettings
+    from lochan.formats.record import Actor
+    from lochan.ingest.streams import Input
+    from lochan.jobs.load.files import File
+    from lochan.jobs.record import JobReporter
+    from lochan.versioning.head_moves import CommitMessage
+    from lochan.versioning.open_repository import OpenRepository
+    from lochan.versioning.repositories import Repository
+
+Advance = Callable[[int], None]
+BytesProgress = Callable[[int | None], AbstractContextManager[Advance]]  # given the bytes in all, if they are known
+
+
+class LoadRequest(NamedTuple):
+    pool: str
+    branch: str  # empty: the default branch, or main of a new pool
+    sources: Sequence[LoadSource]
+    options: LoadOptions
+    said: CommitMessage
+    actor: Actor
+    engine: EngineOptions
+    progress: BytesProgress | None = None  # while DuckDB loads
+    stages: Listener | None = None  # while Spark does
+
+    @property
+    def how(self) -> LoaderOptions:
+        from lochan.engines.duckdb.load.load import LoaderOptions
+
+        given = self.options
+        return LoaderOptions(
+            given.format, given.on_error, self.engine.limits, given.unpacked_max_bytes, row_tag=given.row_tag
+        )
+
+
+class LoadDone(NamedTuple):
+    loaded: Loaded
+    note: str = ""  # that the pool was created, and by what it is sorted
+
+
+class _NewPool(NamedTuple):
+    settings: PoolSettings
+    note: str
+
+
+async def load_files(session: Session, request: LoadRequest) -> LoadDone:
+    """Raises NotFound where no pool is there and none is to be made, Refused for what is no pool, Invalid, NothingToDo,
+    and what keeps Spark from running before anything is made."""
+    place = session.spark(request.engine.master)
+    if loads_on_spark(request.engine.engine, request.sources, place):
+        return await _load_on_spark(session, request, place)
+    return await _load_here(session, request)
+
+
+def loads_on_spark(engine: str, found: Sequence[LoadSource], place: SparkPlace) -> bool:
+    """Whoever named no engine gets Spark for what is very much."""
+    from lochan.engines.choice import PACKED_SPILL, SPARK, TEXT_SPILL, engine_for
+    from lochan.ingest.input_format import is_plain_text
+
+    if engine == "auto" and any(isinstance(each, Stream) for each in found):
+        return False
+    spill = TEXT_SPILL if all(is_plain_text(each.name) for each in found) else PACKED_SPILL
+    return engine_for(engine, sum(each.size or 0 for each in found), place, spill=spill) == SPARK
+
+
+# --- DuckDB ----------------------------------------------------------------------------------------------------------
+async def _load_here(session: Session, request: LoadRequest) -> LoadDone:
+    from lochan.engines.duckdb.load.load import load, staged
+
+    sizes = [each.size for each in request.sources]
+    total = sum(size or 0 for size in sizes) if None not in sizes else None
+    async with inputs(session.lake, request.sources) as found:
+        with (request.progress or _silent)(total) as advance:
+            how = request.how._replace(advance=advance)
+            there = await _existing(session, request)
+            if there is not None:
+                async with session.opened(there.name) as repository:
+                    branch = request.branch or there.default_branch
+                    return LoadDone(await load(repository, branch, found, request.said, actor=request.actor, how=how))
+            new = await _new_pool(session, found[0], request)
+            with staged(new.settings, how) as staging:
+                await staging.take_inputs(found)
+                async with _prepared(session, new.settings, request) as repository:
+                    branch = repository.repository.default_branch
+                    loaded = await staging.land(repository, branch, request.said, actor=request.actor)
+    return LoadDone(loaded, new.note)
+
+
+def _silent(_: int | None) -> AbstractContextManager[Advance]:
+    return nullcontext(lambda _: None)
+
+
+# --- Spark -----------------------------------------------------------------------------------------------------------
+async def _load_on_spark(session: Session, request: LoadRequest, place: SparkPlace) -> LoadDone:
+    import asyncio
+
+    from lochan.engines.spark.session import session_at
+    from lochan.jobs.record import recorded
+
+    files = _files(request.sources)
+    there = await _existing(session, request)
+    new = None if there is not None else await _new_pool(session, files[0].as_input(), request)
+    if there is not None:
+        before = await _loaded_before(session, there.name, request.actor)
+        if before is not None:
+            return LoadDone(before)
+    spark = await asyncio.to_thread(session_at, place, request.engine.limits)
+    branch = request.branch or (there.default_branch if there is not None else "main")
+    about = f"{request.pool}@{branch}"
+    with recorded(session.lake, "load", about, actor=request.actor, where=place.where) as run:
+
+        async def loaded_into(repository: OpenRepository) -> Loaded:
+            return await _run_on_spark(session, repository, branch, files, request, spark, run)
+
+        if new is None:
+            async with session.opened(request.pool) as repository:
+                return LoadDone(await loaded_into(repository))
+        async with _prepared(session, new.settings, request) as repository:
+            loaded = await loaded_into(repository)
+    return LoadDone(loaded, new.note)
+
+
+async def _loaded_before(session: Session, pool: str, actor: Actor) -> Loaded | None:
+    """By the same request: then no Spark is started."""
+    from lochan.engines.duckdb.load.load import loaded_first
+    from lochan.journal.request_key import CarriedOut
+    from lochan.versioning.idempotency import check_first
+
+    async with session.opened(pool) as repository:
+        try:
+            await check_first(repository, actor)
+        except CarriedOut as before:
+            return await loaded_first(repository, before)
+    return None
+
+
+def _files(found: Sequence[LoadSource]) -> list[File]:
+    for each in found:
+        if isinstance(each, Stream):
+            raise Refused(f"Spark cannot read {each.name}", hint="save it as a file, or take --engine duckdb")
+    return [each for each in found if not isinstance(each, Stream)]
+
+
+async def _run_on_spark(
+    session: Session,
+    repository: OpenRepository,
+    branch: str,
+    files: list[File],
+    request: LoadRequest,
+    spark: SparkSession,
+    run: JobReporter,
+) -> Loaded:
+    from lochan.engines.spark.run_report import listener_of
+    from lochan.jobs.load.load import LoadContext, load_files
+
+    about = f"load of {repository.repository.name}"
+    listener = listener_of(run, request.stages or _unseen)
+    where = LoadContext(spark, listener, f"lochan-{run.id}", about, run.wrote)
+    run.log(f"{len(files):,} files, {sum(each.size for each in files):,} bytes")
+    at = repository, session.lake.place, branch, files, request.said
+    loaded = await load_files(*at, actor=request.actor, where=where, how=request.how)
+    run.rows(loaded.rows)
+    return loaded
+
+
+def _unseen(_: object) -> None:
+    pass
+
+
+# --- the pool --------------------------------------------------------------------------------------------------------
+async def _existing(session: Session, request: LoadRequest) -> Repository | None:
+    """The pool, if it is there. Raises Refused for what is no pool, Invalid for one with another key."""
+    try:
+        there = await session.lake.repository(request.pool)
+    except NotFound:
+        return None
+    if there.kind != "pool":
+        raise Refused(
+            f"{there.name!r} holds files, and is no pool",
+            hint=f"`lochan fs upload FILE {quote(there.name)}/` puts files there",
+        )
+    _check_same_key(there, request.options)
+    return there
+
+
+def _check_same_key(there: Repository, options: LoadOptions) -> None:
+    """A key that is given must be the pool's own: it cannot be changed by a load."""
+    from lochan.pools.settings import parse, settings_of
+
+    own = settings_of(there)
+    if options.key and parse(options.key).keys != own.keys:
+        sorted_by = ", ".join(map(str, own.keys))
+        raise Invalid(
+            f"pool {there.name!r} is sorted by {sorted_by}, not by {', '.join(options.key)}", hint="leave --key out"
+        )
+
+
+async def _new_pool(session: Session, first: Input, request: LoadRequest) -> _NewPool:
+    """Raises NotFound where none is to be made."""
+    from lochan.pools.settings import parse
+
+    options, name = request.options, request.pool
+    key = "" if options.key else await _suggested_key(first, options.format)
+    if not options.create and not options.key:
+        given = f" --key {quote(key)}" if key else ""
+        hint = f"make it with --create, or `lochan create {quote(name)}{given}`"
+        names = [each.name for each in await session.lake.repositories()]
+        raise NotFound(f"there is no pool {name!r}", hint=hint).named(name, lambda: names)
+    settings = parse(options.key or ([key] if key else []), times=options.times)
+    sorted_by = ", ".join(map(str, settings.keys))
+    return _NewPool(settings, f"created pool {name}, sorted by {sorted_by}{_why(options, key)}")
+
+
+def _why(options: LoadOptions, key: str) -> str:
+    if options.key:
+        return ""
+    return f" ({key}: a time that most rows have)" if key else " (no time is in most rows, so the whole row is the key)"
+
+
+async def _suggested_key(first: Input, format: str | None) -> str:
+    import asyncio
+
+    from lochan.engines.duckdb.load.sample import sample
+    from lochan.pools.suggestion import suggest
+
+    return suggest(await asyncio.to_thread(sample, first, format))
+
+
+@asynccontextmanager
+async def _prepared(session: Session, settings: PoolSettings, request: LoadRequest) -> AsyncIterator[OpenRepository]:
+    """To be loaded into; whoever leaves it without an error has it named."""
+    lake, branch = session.lake, request.branch or "main"
+    repository = await lake.prepare_pool(request.pool, settings, default_branch=branch, actor=request.actor)
+    try:
+        yield repository
+        await lake.name_pool(repository, actor=request.actor)
+    finally:
+        await repository.close()

@@ -1,0 +1,14 @@
+"""The words that a query can be made of, for whoever types one."""
+
+
+def operators() -> list[str]:
+    from lochan.query.syntax.pipes import OPERATORS
+
+    return list(OPERATORS)
+
+
+def functions() -> list[str]:
+    """With aggregates."""
+    from lochan.query.functions import AGGREGATES, FUNCTIONS
+
+    return [*AGGREGATES, *FUNCTIONS]

@@ -1,0 +1,84 @@
+"""The upkeep of a lake by a policy, one round: journals are trimmed, and branches of pools compacted that need it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from lochan.api.compaction import CompactResult
+
+if TYPE_CHECKING:
+    from lochan.api.options import EngineOptions
+    from lochan.api.session import Session
+    from lochan.engines.compact import Compacted, CompactRequest
+    from lochan.formats.record import Actor
+    from lochan.jobs.compaction import CompactOptions
+    from lochan.pools.upkeep import Upkeep
+    from lochan.versioning.open_repository import OpenRepository
+
+    UpkeepPolicy = Upkeep
+
+
+class JournalUpkeep(NamedTuple):
+    """A journal that was trimmed, or could not be."""
+
+    journal: str
+    packed: int  # segments that were made
+    deleted: int  # slots
+    error: Exception | None = None
+
+
+class BranchUpkeep(NamedTuple):
+    """What became of a branch of a pool."""
+
+    pool: str
+    branch: str  # empty: of none was anything asked
+    outcome: str
+    compacted: CompactResult | None = None
+    error: Exception | None = None
+
+
+Step = JournalUpkeep | BranchUpkeep
+
+
+def read_policy(file: str | None) -> UpkeepPolicy:
+    """As the file says; without one, the standard. Raises NotFound, Invalid, Refused."""
+    from lochan.pools.upkeep import STANDARD
+
+    if file is None:
+        return STANDARD
+    from lochan.pools.upkeep_file import read
+
+    return read(Path(file), file)
+
+
+async def keep_up(
+    session: Session, policy: UpkeepPolicy, pools: Sequence[str], engine: EngineOptions, actor: Actor
+) -> AsyncIterator[Step]:
+    """What fails does not stop the rest: its step has the error."""
+    from lochan.engines.upkeep import keep
+    from lochan.jobs.compaction import CompactOptions
+
+    async for each in session.lake.trim(*pools):
+        if each.error is not None:
+            yield JournalUpkeep(each.name, 0, 0, each.error)
+        elif any(each.trimmed):
+            yield JournalUpkeep(each.name, *each.trimmed)
+    how = CompactOptions(engine.engine, engine.limits, session.spark(engine.master))
+    compact = partial(_compact, session, actor, how)
+    async for kept in keep(session.lake.queries(), policy, pools, actor=actor, by=compact):
+        done = None if kept.compacted is None else CompactResult(**kept.compacted._asdict())
+        yield BranchUpkeep(kept.pool, kept.branch, kept.outcome, done, kept.error)
+
+
+async def _compact(
+    session: Session, actor: Actor, how: CompactOptions, repository: OpenRepository, branch: str, wish: CompactRequest
+) -> Compacted:
+    from lochan.jobs.compaction import compact
+    from lochan.journal.request_key import part_of
+
+    at = session.lake.queries().files, session.lake.place
+    by = part_of(actor, f"{repository.repository.id}@{branch}")
+    return await compact(repository, branch, *at, wish, actor=by, how=how)

@@ -1,0 +1,183 @@
+"""Files on their way into a branch: eight at a time, and staged in batches, so that no upload is one huge event."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from mimetypes import guess_type
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+
+from lochan.api.local_files import Report, files_in, ignored, no_file
+from lochan.errors import Invalid, NotFound
+
+if TYPE_CHECKING:
+    from lochan.formats.entry import Entry
+    from lochan.formats.record import Actor
+    from lochan.versioning.open_repository import OpenRepository
+
+_WIDTH = 8  # files at a time
+_BATCH = 500  # files that are staged together; with paths of 1 KiB still far from the 4 MiB of a journal's entry
+_BATCH_BYTES = 1 << 30  # what an interrupted upload sends again at most, unless a file is larger
+_PIECE_BYTES = 2 << 20
+
+Progress = Callable[[int], None]  # is told of so many more bytes
+
+
+class UploadFile(NamedTuple):
+    file: Path | BinaryIO
+    path: str  # in the repository
+    size: int  # of an open file nobody knows it: 0
+
+
+def upload_files(
+    source: Path | BinaryIO,
+    path: str,
+    *,
+    recursive: bool,
+    lake: Path | None = None,
+    follow_links: bool = False,
+    report: Report = ignored,
+) -> list[UploadFile]:
+    """What is to be uploaded, checked before the first byte is sent. The folder of the lake itself is left out, or it
+    would grow while it is read; `report` is told of that, and of links. Raises NotFound, Invalid."""
+    from lochan.versioning.names import check_key
+
+    found = list(_found(source, path, recursive, lake, follow_links, report))
+    if not found:
+        raise NotFound(f"no files in {source}", hint="nothing was uploaded")
+    for each in found:
+        check_key(each.path)
+    return found
+
+
+def _found(
+    source: Path | BinaryIO, path: str, recursive: bool, lake: Path | None, follow_links: bool, report: Report
+) -> Iterator[UploadFile]:
+    if not isinstance(source, Path):
+        if recursive or not path or path.endswith("/"):
+            raise Invalid("standard input becomes one object, and its path is missing", hint="such as demo@main/a.csv")
+        yield UploadFile(source, path, 0)
+        return
+    file = source
+    if not file.exists():
+        raise no_file(file)
+    if file.is_dir() != recursive:
+        raise Invalid(
+            f"{source} is {'a folder' if file.is_dir() else 'no folder'}",
+            hint="upload it with -r" if file.is_dir() else "upload it without -r",
+        )
+    if not recursive:
+        named = path if path and not path.endswith("/") else path + file.name
+        yield UploadFile(file, named, file.stat().st_size)
+        return
+    prefix = path if not path or path.endswith("/") else f"{path}/"
+    for each in files_in(file, lake=lake, follow_links=follow_links, report=report):
+        yield UploadFile(each, prefix + each.relative_to(file).as_posix(), each.stat().st_size)
+
+
+class Upload:
+    def __init__(
+        self,
+        repository: OpenRepository,
+        branch: str,
+        actor: Actor,
+        metadata: Mapping[str, str],
+        content_type: str | None,
+        progress: Progress | None,
+    ) -> None:
+        self._repository = repository
+        self._branch = branch
+        self._actor = actor
+        self._metadata = metadata
+        self._content_type = content_type
+        self._progress = progress
+
+    async def all(self, files: Sequence[UploadFile]) -> int:
+        """How many bytes they had. Asked again with its key when all was staged, nothing is sent."""
+        from lochan.journal.request_key import CarriedOut, without_key
+        from lochan.versioning.idempotency import check_first
+        from lochan.versioning.objects import put_many
+
+        total = 0
+        try:
+            await check_first(self._repository, self._actor)
+        except CarriedOut:
+            return sum(file.size for file in files)
+        if "+" in self._branch:
+            return await self._to_workspace(files)
+        left = len(files)
+        for batch in _batches(files):
+            refs, mint = await self._repository.refs()
+            refs.branch(self._branch)  # before the bytes are sent
+            entries = await self._write(batch, mint)
+            left -= len(batch)
+            by = without_key(self._actor) if left else self._actor  # the last append decides
+            await put_many(self._repository, self._branch, entries, actor=by)
+            total += sum(entry.size for entry in entries)
+        return total
+
+    async def _to_workspace(self, files: Sequence[UploadFile]) -> int:
+        """Where they are plain files, and nothing is staged, unless there is more to be said of them."""
+        from lochan.concurrency import map_concurrently
+        from lochan.journal.request_key import without_key
+        from lochan.versioning.objects import put
+
+        async def one(source: UploadFile) -> int:
+            return await each(source, without_key(self._actor))
+
+        async def each(source: UploadFile, by: Actor) -> int:
+            entry = await put(
+                self._repository,
+                self._branch,
+                source.path,
+                self._pieces(source.file),
+                actor=by,
+                content_type=self._content_type or "",
+                metadata=self._metadata,
+            )
+            return entry.size
+
+        first = sum(await map_concurrently(one, files[:-1], _WIDTH))
+        return first + sum([await each(last, self._actor) for last in files[-1:]])  # the last append decides
+
+    async def _write(self, sources: Sequence[UploadFile], mint: int) -> list[Entry]:
+        import asyncio
+
+        from lochan.versioning.bodies.write import Batch
+
+        batch = Batch(self._repository.bodies, mint)
+        waiting = iter(sources)
+
+        async def worker() -> None:
+            for source in waiting:  # shared: each takes the next that nobody has
+                content_type = self._content_type or guess_type(source.path)[0] or "application/octet-stream"
+                pieces = self._pieces(source.file)
+                await batch.write(source.path, pieces, content_type=content_type, metadata=self._metadata)
+
+        async with asyncio.TaskGroup() as group:
+            for _ in range(min(_WIDTH, len(sources))):
+                group.create_task(worker())
+        return await batch.finish()
+
+    async def _pieces(self, file: Path | BinaryIO) -> AsyncIterator[bytes]:
+        import asyncio
+
+        stream = await asyncio.to_thread(file.open, "rb") if isinstance(file, Path) else file
+        try:
+            while piece := await asyncio.to_thread(stream.read, _PIECE_BYTES):
+                if self._progress is not None:
+                    self._progress(len(piece))
+                yield piece
+        finally:
+            if isinstance(file, Path):
+                stream.close()
+
+
+def _batches(files: Sequence[UploadFile]) -> Iterator[Sequence[UploadFile]]:
+    begin, size_bytes = 0, 0
+    for at, file in enumerate(files):
+        if at > begin and (at - begin == _BATCH or size_bytes + file.size > _BATCH_BYTES):
+            yield files[begin:at]
+            begin, size_bytes = at, 0
+        size_bytes += file.size
+    yield files[begin:]

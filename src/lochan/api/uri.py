@@ -1,0 +1,5 @@
+"""`repo@ref/path`, as people write what they mean."""
+
+from lochan.versioning.uri import HINT, Uri, on_branch, prefix_uri, writable
+
+__all__ = ["HINT", "Uri", "on_branch", "prefix_uri", "writable"]

@@ -1,0 +1,20 @@
+"""`lochan auth`: who may do what."""
+
+import click
+
+from lochan.cli.lazy_group import LazyGroup
+
+VERBS = {
+    "actions": "lochan.cli.auth.permissions:actions_command",
+    "attach": "lochan.cli.auth.policies:attach_command",
+    "can": "lochan.cli.auth.permissions:can_command",
+    "detach": "lochan.cli.auth.policies:detach_command",
+    "keys": "lochan.cli.auth.keys:group",
+    "policies": "lochan.cli.auth.policies:group",
+    "users": "lochan.cli.auth.users:group",
+}
+
+
+@click.group("auth", cls=LazyGroup, verbs=VERBS)
+def group() -> None:
+    """Users, access keys and policies: who may do what through the server."""

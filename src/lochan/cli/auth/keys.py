@@ -1,0 +1,104 @@
+"""`lochan auth keys`: access keys. A secret is shown once."""
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lochan.cli.lazy_group import LazyGroup
+from lochan.cli.options.request_key import request_key
+from lochan.cli.output.records import format_option, printable, show_record, show_records
+from lochan.cli.prompt import confirm
+from lochan.cli.session import on_lake
+from lochan.errors import Invalid
+
+if TYPE_CHECKING:
+    from lochan.api.lake import Lake
+
+
+@click.group("keys", cls=LazyGroup)
+def group() -> None:
+    """Create, list and revoke access keys. To rotate one: create the new one, then revoke the old one."""
+
+
+@group.command("create")
+@click.argument("user")
+@click.option("--access-key-id", "id", metavar="ID", help="The key's id. Default: a new one.")
+@click.option(
+    "--secret-access-key",
+    "secret",
+    metavar="SECRET",
+    help="Its secret, or - to read it from standard input, which no list of processes shows. Default: a new one.",
+)
+@request_key
+@format_option
+def create_command(user: str, id: str | None, secret: str | None, form: str) -> None:
+    """Create an access key for USER. The secret is shown now, and never again.
+
+    \b
+    Example:
+      lochan auth keys create ada
+    """
+    id = _given(id, "id")
+    secret = _given(sys.stdin.readline().rstrip("\r\n") if secret == "-" else secret, "secret")
+
+    async def work(lake: "Lake") -> dict[str, Any]:
+        return (await lake.access.create_key(user, id=id, secret=secret)).as_json()
+
+    show_record(on_lake(work), form)
+    if form != "json":
+        click.echo("keep the secret: it is not shown again", err=True)
+
+
+def _given(text: str | None, what: str) -> str:
+    """Empty is a variable in a script that was not set, and not a wish to have one drawn."""
+    if text == "":
+        raise Invalid(f"the {what} that was given is empty", hint="leave it out to have it drawn")
+    return text or ""
+
+
+@group.command("list")
+@click.argument("user")
+@format_option
+def list_command(user: str, form: str) -> None:
+    """List the access keys of USER: the oldest first, without their secrets.
+
+    \b
+    Example:
+      lochan auth keys list ada
+    """
+
+    async def work(lake: "Lake") -> list[dict[str, Any]]:
+        return [each.as_json() async for each in lake.access.keys(user)]
+
+    show_records(on_lake(work, reads=True), form, columns=("access_key_id", "created", "created_by"))
+
+
+@group.command("revoke")
+@click.argument("id", metavar="KEY-ID")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@request_key
+@format_option
+def revoke_command(id: str, yes: bool, form: str) -> None:
+    """Revoke the access key KEY-ID. When this is answered, no server lets it in any more.
+
+    On a terminal it asks first; a script must give --yes.
+
+    \b
+    Example:
+      lochan auth keys revoke LKIAAAAAAAAAAAAAAAAA
+    """
+
+    async def find_user(lake: "Lake") -> str:
+        return (await lake.access.key(id)).user
+
+    async def work(lake: "Lake") -> None:
+        await lake.access.revoke_key(id)
+
+    if not yes:
+        confirm(f"Revoke access key {id} of {on_lake(find_user, reads=True)}?", f"{id} was not revoked")
+    on_lake(work)
+    if form == "json":
+        show_record({"access_key_id": id}, form)
+    else:
+        click.echo(f"revoked access key {printable(id)}")

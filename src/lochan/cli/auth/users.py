@@ -1,0 +1,111 @@
+"""`lochan auth users`: users."""
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lochan.cli.lazy_group import LazyGroup
+from lochan.cli.options.request_key import request_key
+from lochan.cli.output.records import format_option, printable, show_record, show_records
+from lochan.cli.prompt import confirm
+from lochan.cli.session import on_lake
+
+if TYPE_CHECKING:
+    from lochan.api.lake import Lake
+
+
+@click.group("users", cls=LazyGroup)
+def group() -> None:
+    """Create, list, show and delete users."""
+
+
+@group.command("create")
+@click.argument("name")
+@request_key
+@format_option
+def create_command(name: str, form: str) -> None:
+    """Create the user NAME. Nothing is allowed to it until a policy is attached.
+
+    \b
+    Example:
+      lochan auth users create ada
+    """
+
+    async def work(lake: "Lake") -> dict[str, Any]:
+        return (await lake.access.create_user(name)).as_json()
+
+    record = on_lake(work)
+    if form == "json":
+        show_record(record, form)
+    else:
+        click.echo(f"created user {printable(name)}")
+
+
+@group.command("list")
+@format_option
+def list_command(form: str) -> None:
+    """List the users of the lake, by name.
+
+    \b
+    Example:
+      lochan auth users list
+    """
+
+    async def work(lake: "Lake") -> list[dict[str, Any]]:
+        return [each.as_json() async for each in lake.access.users()]
+
+    records = on_lake(work, reads=True)
+    if form != "json":
+        records = [{**each, "policies": " ".join(each["policies"]), "keys": len(each["keys"])} for each in records]
+    show_records(records, form, columns=("name", "policies", "keys", "created", "created_by"))
+
+
+@group.command("show")
+@click.argument("name", metavar="USER")
+@format_option
+def show_command(name: str, form: str) -> None:
+    """Show the user USER: its policies, and the ids of its keys.
+
+    \b
+    Example:
+      lochan auth users show ada
+    """
+
+    async def work(lake: "Lake") -> dict[str, Any]:
+        return (await lake.access.user(name)).as_json()
+
+    record = on_lake(work, reads=True)
+    if form != "json":
+        record = {**record, **{field: " ".join(record[field]) for field in ("policies", "keys")}}
+    show_record(record, form)
+
+
+@group.command("delete")
+@click.argument("name", metavar="USER")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@request_key
+@format_option
+def delete_command(name: str, yes: bool, form: str) -> None:
+    """Delete the user USER and revoke its keys. When this is answered they work nowhere any more.
+
+    On a terminal it asks first; a script must give --yes.
+
+    \b
+    Example:
+      lochan auth users delete ada
+    """
+
+    async def count_keys(lake: "Lake") -> int:
+        return len((await lake.access.user(name)).keys)
+
+    async def work(lake: "Lake") -> None:
+        await lake.access.delete_user(name)
+
+    if not yes:
+        keys = on_lake(count_keys, reads=True)
+        confirm(f"Delete user {name} with {keys} access keys?", f"user {name} was not deleted")
+    on_lake(work)
+    if form == "json":
+        show_record({"name": name}, form)
+    else:
+        click.echo(f"deleted user {printable(name)}")

@@ -1,0 +1,145 @@
+"""`lochan status`, `commit` and `reset`: what is staged on a branch."""
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lochan.cli.options.request_key import request_key
+from lochan.cli.options.values import notes, time
+from lochan.cli.output.commits import SHORT, title
+from lochan.cli.output.records import counted, format_option, json_text, printable, show_record, size
+from lochan.cli.prompt import confirm
+from lochan.cli.target import Target, work_on
+from lochan.cli.uri import branch_uri, optional_uri
+
+if TYPE_CHECKING:
+    from pyarrow import Table
+
+    from lochan.api.results import PoolSummary
+
+
+@click.command("status")
+@click.argument("branch", metavar="[REPO[@BRANCH]]", required=False)
+@format_option
+def status_command(branch: str | None, form: str) -> None:
+    """Show the head of a branch, and what a commit would change now; of a pool, what the branch holds.
+
+    \b
+    Example:
+      lochan status demo@main
+    """
+
+    async def work(target: Target) -> None:
+        if await target.is_pool():
+            _show_pool(await target.pool.summary(target.uri.ref), form)
+            return
+        found = await target.branch.show()
+        staged = await target.branch.status_table()
+        (_show_json if form == "json" else _show_table)(found.name, found.head, staged)
+
+    work_on(optional_uri(branch_uri, branch), work)
+
+
+def _show_pool(found: "PoolSummary", form: str) -> None:
+    from lochan.cli.output.objects import key_cell
+
+    if form == "json":
+        show_record(found.as_json(), form)
+        return
+    click.echo(f"branch {printable(found.branch)} at {found.head[:SHORT]}")
+    click.echo(f"{counted(found.objects, 'data object')}, {counted(found.rows, 'row')}, {size(found.bytes)}")
+    if found.min is not None:
+        click.echo(f"keys from {key_cell(found.min)} to {key_cell(found.max)}")
+    if found.keyless:
+        click.echo(f"{counted(found.keyless, 'row')} without the key")
+
+
+def _show_json(branch: str, head: str, staged: "Table") -> None:
+    from lochan.cli.output.columns import echo_json
+
+    click.echo(json_text({"branch": branch, "head": head}, indent=2)[: -len("\n}")] + ',\n  "staged": ', nl=False)
+    echo_json(staged, indent=2)
+    click.echo("\n}")
+
+
+def _show_table(branch: str, head: str, staged: "Table") -> None:
+    from lochan.cli.output.columns import echo_columns, size_cells
+
+    click.echo(f"branch {printable(branch)} at {head[:SHORT]}")
+    if not len(staged):
+        click.echo("nothing is staged")
+        return
+    echo_columns(["STAGED", "SIZE", "PATH"], staged.select(["kind", "size", "path"]), {"size": size_cells})
+
+
+@click.command("commit")
+@click.argument("branch", metavar="REPO[@BRANCH]")
+@click.argument("paths", nargs=-1, metavar="[PATH-OR-GLOB]...")
+@click.option("-m", "--message", required=True, help="What was done, and why.")
+@click.option("--meta", "--metadata", "metadata", multiple=True, metavar="KEY=VALUE", help="A note; may be repeated.")
+@click.option("--allow-empty", is_flag=True, help="Commit even if nothing changes.")
+@click.option("--author", default="", metavar="NAME", help="Who did it, if not you.")
+@click.option("--date", metavar="TIME", help="When it was done, in ISO 8601. Default: now.")
+@request_key
+@format_option
+def commit_command(
+    branch: str,
+    paths: tuple[str, ...],
+    message: str,
+    metadata: tuple[str, ...],
+    allow_empty: bool,
+    author: str,
+    date: str | None,
+    form: str,
+) -> None:
+    """Commit what is staged on a branch: all of it, or only what fits the paths and globs given.
+
+    In a glob, * and ? stay within a folder and ** goes across. What does not fit stays staged.
+
+    \b
+    Example:
+      lochan commit demo@main -m 'new prices'
+    """
+    from lochan.api.options import CommitOptions
+
+    uri = branch_uri(branch)
+    options = CommitOptions(message=message, metadata=notes(metadata), author=author, date=time("--date", date))
+
+    async def work(target: Target) -> dict[str, Any]:
+        return (await target.branch.commit(options=options, paths=paths, allow_empty=allow_empty)).as_json()
+
+    made = work_on(uri, work)
+    if form == "json":
+        show_record(made, form)
+    else:
+        click.echo(f"committed {made['id'][:SHORT]}: {printable(title(message))}")
+
+
+@click.command("reset")
+@click.argument("branch", metavar="REPO[@BRANCH]")
+@click.option("--hard", "target", metavar="REF", help="Move the branch to that commit as well.")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@request_key
+@format_option
+def reset_command(branch: str, target: str | None, yes: bool, form: str) -> None:
+    """Drop what is staged on a branch. With --hard the branch is moved to REF too.
+
+    On a terminal it asks first; a script must give --yes.
+
+    \b
+    Example:
+      lochan reset demo@main
+    """
+    uri = branch_uri(branch)
+    if not yes:
+        what = "what is staged on it goes" if target is None else f"it moves to {target}, and what is staged on it goes"
+        confirm(f"Reset {uri}: {what}?", f"{uri} was not reset")
+
+    async def work(at: Target) -> str:
+        return (await at.branch.reset(target)).id
+
+    head = work_on(uri, work)
+    if form == "json":
+        show_record({"head": head}, form)
+    else:
+        click.echo(f"reset {printable(str(uri))} to {head[:SHORT]}")

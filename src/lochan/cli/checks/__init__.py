@@ -1,1 +1,0 @@
-"""What `lochan doctor` looks at, one file per subject."""

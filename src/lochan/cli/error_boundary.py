@@ -1,0 +1,98 @@
+"""The one error boundary of the command line: a mistake or a failure becomes a line or two on stderr and an exit code.
+
+A bug still shows its traceback, for whoever will mend it.
+"""
+
+import errno
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import click
+
+from lochan.cli import exit_codes
+from lochan.cli.hints import message, pasteable
+from lochan.cli.options.request_key import OPTION, key_of
+from lochan.errors import DiskFull, LochanError, NotFound, Refused, Unknown
+
+
+@contextmanager
+def error_boundary(ctx: click.Context) -> Iterator[None]:
+    try:
+        yield
+        sys.stdout.flush()
+    except LochanError as error:
+        ctx.exit(_report(error, ctx))
+    except ExceptionGroup as group:
+        # Tasks that ran side by side: the first error of ours speaks for all of them.
+        ours = group.subgroup((LochanError, OSError))
+        if ours is None:
+            raise
+        ctx.exit(_report(_first(ours), ctx))
+    except (KeyboardInterrupt, click.Abort):  # Abort: Ctrl-C or the end of the input, where something was asked
+        _say_how_to_repeat(ctx)
+        ctx.exit(exit_codes.INTERRUPTED)
+    except BrokenPipeError:
+        forget_stdout()
+        ctx.exit(exit_codes.BROKEN_PIPE)
+    except OSError as error:
+        ctx.exit(_report(explained(error), ctx))
+
+
+def print_message(message: str, hint: str = "", place: str = "") -> None:
+    """`lochan: message` on stderr, place and hint on lines of their own; nothing in any can command the terminal."""
+    from lochan.cli.output.records import printable
+
+    click.echo(f"lochan: {printable(message)}", err=True)
+    for line in [*place.splitlines(), hint]:
+        if line:
+            click.echo(f"  {printable(line)}", err=True)
+
+
+def _report(error: LochanError, ctx: click.Context) -> int:
+    print_message(message(error), pasteable(error, ctx), error.place)
+    if isinstance(error, Unknown):
+        _say_how_to_repeat(ctx)
+    return code_of(error)
+
+
+def code_of(error: LochanError) -> int:
+    if error.place and isinstance(error.__cause__, NotFound):  # a query whose source is not there
+        return exit_codes.NOT_FOUND
+    return exit_codes.BY_KIND.get(error.kind, exit_codes.ERROR)
+
+
+def _say_how_to_repeat(ctx: click.Context) -> None:
+    """Where nobody can tell whether the change was made."""
+    key = key_of(ctx)
+    if key is not None and key.used:
+        click.echo(
+            f"  the change may have been made; to be sure, repeat the command with {OPTION} {key.used}", err=True
+        )
+
+
+def explained(error: OSError) -> LochanError:
+    """What the operating system said, in our words."""
+    said = error.strerror or str(error)
+    message = said if error.filename is None else f"{os.fsdecode(error.filename)}: {said}"
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return DiskFull(message, hint="make room and try again; what was there before is untouched")
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return Refused(message, hint="check the permissions, or use another folder")
+    return LochanError(message)
+
+
+def _first(group: ExceptionGroup[Exception]) -> LochanError:
+    head = group.exceptions[0]
+    if isinstance(head, ExceptionGroup):
+        return _first(head)
+    if isinstance(head, OSError):
+        return explained(head)
+    assert isinstance(head, LochanError)
+    return head
+
+
+def forget_stdout() -> None:
+    """Whoever read our output has left; what Python still holds back must not fail again when it exits."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,94 @@
+"""`lochan fs address` and `link`: bytes that others put somewhere become an object, without a copy."""
+
+from typing import Any
+
+import click
+
+from lochan.cli.options.request_key import request_key
+from lochan.cli.options.values import notes
+from lochan.cli.output.objects import object_record
+from lochan.cli.output.records import format_option, printable, show_record
+from lochan.cli.target import Target, work_on
+from lochan.cli.uri import object_uri, on_branch
+from lochan.errors import Invalid
+
+
+@click.command("address")
+@click.argument("where", metavar="REPO[@BRANCH]/PATH")
+@click.option(
+    "--expires",
+    type=click.FloatRange(min=0, min_open=True),
+    default=24.0,
+    show_default=True,
+    metavar="HOURS",
+    help="How long the token can be used.",
+)
+@request_key
+@format_option
+def address_command(where: str, expires: float, form: str) -> None:
+    """Ask for an address in the lake to put bytes to. Another program can write there.
+
+    When they are there, `lochan fs link --token TOKEN` makes them the object at PATH, once.
+
+    \b
+    Example:
+      lochan fs address demo@main/data/a.csv
+    """
+    uri = on_branch(object_uri(where))
+
+    async def work(target: Target) -> dict[str, Any]:
+        return (await target.branch.address(uri.path, expires_s=expires * 3600)).as_json()
+
+    show_record(work_on(uri, work), form)
+
+
+@click.command("link")
+@click.argument("words", nargs=-1, required=True, metavar="[URL] REPO[@BRANCH]/PATH")
+@click.option("--token", metavar="TOKEN", help="What `lochan fs address` gave, instead of a URL.")
+@click.option("--size", type=click.IntRange(min=0), metavar="BYTES", help="With --token: the size there must be.")
+@click.option("--checksum", metavar="MD5", help="With --token: the MD5 there must be, in hex.")
+@click.option("--metadata", multiple=True, metavar="KEY=VALUE", help="A note kept with the object; may be repeated.")
+@click.option("--content-type", metavar="TYPE", help="Such as text/csv.")
+@request_key
+@format_option
+def link_command(
+    words: tuple[str, ...],
+    token: str | None,
+    size: int | None,
+    checksum: str | None,
+    metadata: tuple[str, ...],
+    content_type: str | None,
+    form: str,
+) -> None:
+    """Make a file outside the lake an object of a branch; or, with --token, what was put at an address in the lake.
+
+    No byte is moved. A file outside must stay there as it is: if it changes or goes, the object cannot be read.
+
+    \b
+    Example:
+      lochan fs link s3://bucket/a.csv demo@main/data/a.csv
+    """
+    from lochan.api.local_files import place_url
+
+    if len(words) != (1 if token else 2):
+        wanted = "the object's path alone" if token else "a URL and the object's path"
+        raise click.UsageError(f"{'With' if token else 'Without'} --token, {wanted} must be given.")
+    if token is None and (size is not None or checksum is not None):
+        raise Invalid("--size and --checksum are for what was put at an address", hint="give its --token too")
+    uri, url = on_branch(object_uri(words[-1])), "" if token else place_url(words[0])
+    said = notes(metadata)
+
+    async def work(target: Target) -> dict[str, Any]:
+        if token is None:
+            return object_record(await target.branch.link(uri.path, url, content_type=content_type, metadata=said))
+        return object_record(
+            await target.branch.link_address(
+                uri.path, token, size=size, checksum=checksum, content_type=content_type, metadata=said
+            )
+        )
+
+    record = work_on(uri, work)
+    if form == "json":
+        show_record(record, form)
+    else:
+        click.echo(f"linked {printable(url or 'what was put there')} as {printable(str(uri))}")

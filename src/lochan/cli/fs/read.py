@@ -1,0 +1,143 @@
+"""`lochan fs ls`, `stat`, `cat` and `download`: objects of a ref, for reading."""
+
+import sys
+from collections.abc import AsyncIterator
+from functools import partial
+from typing import Any
+
+import click
+
+from lochan.cli.error_boundary import print_message
+from lochan.cli.output.objects import object_record
+from lochan.cli.output.progress import progress
+from lochan.cli.output.record_stream import closing
+from lochan.cli.output.records import format_option, printable, show_record, show_records, size, size_cell
+from lochan.cli.target import Target, work_on
+from lochan.cli.uri import object_uri, prefix_uri
+from lochan.errors import NotFound, Refused
+
+
+@click.command("ls")
+@click.argument("where", metavar="REPO[@REF][/PREFIX]")
+@click.option("-r", "--recursive", is_flag=True, help="All objects, not only the next folders.")
+@format_option
+def ls_command(where: str, recursive: bool, form: str) -> None:
+    """List the objects whose paths begin with PREFIX; of a branch, with what is staged on it.
+
+    \b
+    Example:
+      lochan fs ls demo@main/data/
+    """
+    uri = prefix_uri(where)
+
+    async def work(target: Target) -> None:
+        from lochan.cli.output.record_stream import show_stream
+
+        if uri.path and not (await target.ref.list_page(uri.path, limit=1)).objects:
+            raise NotFound(f"no object begins with {uri.path!r} at {target.uri.ref or 'the default branch'}").named(
+                uri.path
+            )
+        records = _records(target, uri.path, "" if recursive else "/")
+        await show_stream(records, form, columns=("size", "mtime", "path"), cells={"size": size_cell})
+
+    work_on(uri, work)
+
+
+async def _records(target: Target, prefix: str, delimiter: str) -> AsyncIterator[dict[str, Any]]:
+    async with closing(target.ref.list_pages(prefix, delimiter=delimiter)) as pages:
+        async for page in pages:
+            found = [*map(object_record, page.objects), *map(_prefix_record, page.prefixes)]
+            for record in sorted(found, key=lambda record: record["path"].encode()):
+                yield record
+
+
+def _prefix_record(prefix: str) -> dict[str, Any]:
+    return {"path": prefix, "type": "prefix", "size": None, "mtime": None}
+
+
+@click.command("stat")
+@click.argument("where", metavar="REPO[@REF]/PATH")
+@click.option("--blocks", is_flag=True, help="Also the files that its bytes lie in.")
+@format_option
+def stat_command(where: str, blocks: bool, form: str) -> None:
+    """Show what is known of an object.
+
+    \b
+    Example:
+      lochan fs stat demo@main/data/a.csv
+    """
+    uri = object_uri(where)
+
+    async def work(target: Target) -> dict[str, Any]:
+        found = await target.ref.details(uri.path)
+        record = found.as_json()
+        return {**object_record(found.info), **{name: record[name] for name in ("headers", "checksums", "blocks")}}
+
+    record = work_on(uri, work)
+    if form == "json":
+        show_record(record, form)
+        return
+    found = record.pop("blocks")
+    show_record({**record, "blocks": len(found)}, form)
+    if blocks:
+        click.echo()
+        show_records(found, form, columns=("offset", "size", "sha256", "address"))
+
+
+@click.command("cat")
+@click.argument("where", metavar="REPO[@REF]/PATH")
+def cat_command(where: str) -> None:
+    """Write the bytes of an object to standard output.
+
+    \b
+    Example:
+      lochan fs cat demo@main/data/a.csv
+    """
+    uri = object_uri(where)
+
+    async def work(target: Target) -> None:
+        out = sys.stdout.buffer
+        async with closing(target.ref.stream(uri.path)) as pieces:
+            async for piece in pieces:
+                out.write(piece)
+        out.flush()
+
+    work_on(uri, work)
+
+
+@click.command("download")
+@click.argument("where", metavar="REPO[@REF]/PATH")
+@click.argument("target", default=".")
+@click.option("-r", "--recursive", is_flag=True, help="All objects in the folder PATH, into the folder TARGET.")
+@click.option("--force", is_flag=True, help="Replace files that are there already.")
+@format_option
+def download_command(where: str, target: str, recursive: bool, force: bool, form: str) -> None:
+    """Download an object, or with -r all objects in a folder. Without TARGET, to the working folder.
+
+    A file that is there already is not replaced; then nothing is written. With -r, objects that no file can be made of
+    (`..`, an empty name, `a` beside `a/b`, a name that is too long) are left out and listed, and the exit code is 5.
+
+    \b
+    Example:
+      lochan fs download -r demo@main/data/ data
+    """
+    uri = prefix_uri(where) if recursive else object_uri(where)
+
+    bar = partial(progress, "downloading", wanted=form != "json")
+
+    async def work(at: Target) -> tuple[int, int, int]:
+        if not recursive:
+            one = await at.ref.download(uri.path, target, force=force, progress=bar)
+            return one.objects, one.bytes, 0
+        done = await at.ref.download_folder(uri.path, target, force=force, progress=bar, report=print_message)
+        return done.objects, done.bytes, done.skipped
+
+    count, written_bytes, skipped = work_on(uri, work)
+    if form == "json":
+        show_record({"objects": count, "bytes": written_bytes, "skipped": skipped}, form)
+    else:
+        what = f"{count} objects" if recursive else printable(str(uri))
+        click.echo(f"downloaded {what} ({size(written_bytes)})")
+    if skipped:
+        were = "object was" if skipped == 1 else "objects were"
+        raise Refused(f"{skipped:,} {were} not downloaded", hint="their names cannot be files here")

@@ -1,0 +1,107 @@
+"""`lochan fs upload` and `rm`: objects come to a branch, and go."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from lochan.cli.error_boundary import print_message
+from lochan.cli.options.request_key import request_key
+from lochan.cli.options.values import notes
+from lochan.cli.output.progress import progress
+from lochan.cli.output.records import format_option, printable, show_record, size
+from lochan.cli.prompt import confirm
+from lochan.cli.target import Target, work_on
+from lochan.cli.uri import folder, object_uri, prefix_uri, writable
+from lochan.errors import NotFound
+
+
+@click.command("upload")
+@click.argument("source")
+@click.argument("target", metavar="REPO[@BRANCH][/PATH]")
+@click.option("-r", "--recursive", is_flag=True, help="SOURCE is a folder; all its files go into the folder PATH.")
+@click.option("--metadata", multiple=True, metavar="KEY=VALUE", help="A note kept with each object; may be repeated.")
+@click.option("--content-type", metavar="TYPE", help="Such as text/csv. Default: guessed from the name.")
+@click.option("--follow-links", is_flag=True, help="With a folder: take in what links lead to, wherever that is.")
+@request_key
+@format_option
+def upload_command(
+    source: str,
+    target: str,
+    recursive: bool,
+    metadata: tuple[str, ...],
+    content_type: str | None,
+    follow_links: bool,
+    form: str,
+) -> None:
+    """Upload a file, a folder (with -r) or standard input (-) to a branch, where it is staged until it is committed.
+
+    Without a PATH, or where it ends with a slash, a file keeps its name. Of a folder, links to
+    files in it are followed, links to folders and links that lead out of it are not, unless --follow-links is given;
+    what is left out is reported.
+
+    \b
+    Example:
+      lochan fs upload -r data demo@main/data/
+    """
+    from lochan.api.upload import upload_files
+    from lochan.cli.session import configuration
+    from lochan.connection import lake_place
+
+    uri = writable(prefix_uri(target))
+    given = sys.stdin.buffer if source == "-" else Path(source)
+    lake = lake_place(configuration()).folder
+    files = upload_files(
+        given, uri.path, recursive=recursive, lake=lake, follow_links=follow_links, report=print_message
+    )
+    said = notes(metadata)
+    total = None if source == "-" else sum(each.size for each in files)
+
+    async def work(at: Target) -> int:
+        with progress("uploading", total, wanted=form != "json") as advance:
+            done = await at.writable.upload(files, content_type=content_type, metadata=said, progress=advance)
+        return done.bytes
+
+    uploaded_bytes = work_on(uri, work)
+    record: dict[str, Any] = {"objects": len(files), "bytes": uploaded_bytes}
+    if form == "json":
+        show_record(record, form)
+    else:
+        what = printable(files[0].path) if len(files) == 1 else f"{len(files)} objects"
+        click.echo(f"uploaded {what} ({size(uploaded_bytes)})")
+
+
+@click.command("rm")
+@click.argument("where", metavar="REPO[@BRANCH]/PATH")
+@click.option("-r", "--recursive", is_flag=True, help="All objects in the folder PATH.")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@request_key
+@format_option
+def rm_command(where: str, recursive: bool, yes: bool, form: str) -> None:
+    """Remove an object, or with -r a folder, from a branch.
+
+    With -r it asks first on a terminal, and a script must give --yes. All of the folder goes at once.
+
+    \b
+    Example:
+      lochan fs rm -r demo@main/data/old/
+    """
+    uri = writable(prefix_uri(where) if recursive else object_uri(where))
+    if recursive and not yes:
+        confirm(f"Remove everything in {uri}?", f"{uri} was not removed")
+
+    async def work(target: Target) -> int:
+        if recursive:
+            return (await target.writable.delete_folder(folder(uri.path))).objects
+        if not await target.writable.delete(uri.path):
+            raise NotFound(f"no object {uri}", hint="with -r a whole folder is removed").named(uri.path)
+        return 1
+
+    count = work_on(uri, work)
+    if not count:
+        raise NotFound(f"no objects in {uri}")
+    if form == "json":
+        show_record({"removed": count}, form)
+    else:
+        click.echo(f"removed {printable(str(uri))}" + (f": {count} objects" if recursive else ""))

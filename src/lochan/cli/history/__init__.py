@@ -1,0 +1,1 @@
+"""Commits: how a history is listed, compared and searched."""

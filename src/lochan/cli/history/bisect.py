@@ -1,0 +1,287 @@
+"""`lochan bisect`: finds the commit that broke something, by testing as few as possible.
+
+What was said so far is kept in a file of the user's own, one for each repository.
+"""
+
+import json
+import os
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from lochan.cli.lazy_group import LazyGroup
+from lochan.cli.options.global_options import flags
+from lochan.cli.output.commits import SHORT, title
+from lochan.cli.output.records import format_option, printable, show_record
+from lochan.cli.target import Target, work_on
+from lochan.cli.uri import Uri, ref_uri, repository_uri
+from lochan.errors import AlreadyExists, Invalid, LochanError, NotFound
+
+if TYPE_CHECKING:
+    from lochan.api.results import BisectStep
+
+SKIP = 125
+_BAD_MAX = 127  # above are signals: the command was stopped, and has said nothing
+
+
+@click.group("bisect", cls=LazyGroup)
+def group() -> None:
+    """Find the commit that broke something, by testing as few as can be."""
+
+
+@group.command("start")
+@click.argument("good", metavar="REPO@GOOD")
+@click.argument("bad", metavar="REPO[@BAD]")
+@format_option
+def start_command(good: str, bad: str, form: str) -> None:
+    """Begin with a good commit and a bad one. It shows which to test first.
+
+    \b
+    Example:
+      lochan bisect start demo@v1 demo@main
+    """
+    one, other = _two_refs(good, bad)
+
+    async def work(target: Target) -> None:
+        file = await _file(target)
+        if file.exists():
+            name = one.repository
+            raise AlreadyExists(
+                f"a bisection of {name!r} is under way", hint=f"`lochan bisect reset {quote(name)}` ends it first"
+            )
+        await _go_on(target, file, await _begun(target, one, other), form)
+
+    work_on(one, work)
+
+
+@group.command("good")
+@click.argument("ref", metavar="REPO[@REF]")
+@format_option
+def good_command(ref: str, form: str) -> None:
+    """Say that a commit is good: the one under test, or the one that is named.
+
+    \b
+    Example:
+      lochan bisect good demo
+    """
+    _mark(ref, "good", form)
+
+
+@group.command("bad")
+@click.argument("ref", metavar="REPO[@REF]")
+@format_option
+def bad_command(ref: str, form: str) -> None:
+    """Say that a commit is bad: the one under test, or the one that is named.
+
+    \b
+    Example:
+      lochan bisect bad demo
+    """
+    _mark(ref, "bad", form)
+
+
+@group.command("skip")
+@click.argument("ref", metavar="REPO[@REF]")
+@format_option
+def skip_command(ref: str, form: str) -> None:
+    """Say that a commit cannot be tested: the one under test, or the one that is named.
+
+    \b
+    Example:
+      lochan bisect skip demo
+    """
+    _mark(ref, "skip", form)
+
+
+@group.command("run")
+@click.argument("good", metavar="REPO@GOOD")
+@click.argument("bad", metavar="REPO[@BAD]")
+@click.argument("words", metavar="-- COMMAND…", nargs=-1, required=True, type=click.UNPROCESSED)
+@format_option
+def run_command(good: str, bad: str, words: tuple[str, ...], form: str) -> None:
+    """Run COMMAND for commits until the first bad one is found.
+
+    LOCHAN_BISECT_REF holds the commit, and LOCHAN_BISECT_URI the repository with it. The command's code says what the
+    commit is: 0 good, 125 cannot be tested, any other up to 127 bad; beyond, the search ends.
+
+    \b
+    Example:
+      lochan bisect run demo@v1 demo@main -- ./check.sh
+    """
+    one, other = _two_refs(good, bad)
+
+    async def work(target: Target) -> None:
+        now = await _search(target, await _begun(target, one, other), words)
+        _show_step(one.repository, now, form)
+        if len(now.candidates) > 1:
+            raise Invalid(f"the first bad commit is one of {len(now.candidates)}, and all between were skipped")
+
+    work_on(one, work)
+
+
+@group.command("reset")
+@click.argument("repository", metavar="REPO")
+@format_option
+def reset_command(repository: str, form: str) -> None:
+    """End a bisection, and forget what was said.
+
+    \b
+    Example:
+      lochan bisect reset demo
+    """
+
+    async def work(target: Target) -> bool:
+        file = await _file(target)
+        was = file.exists()
+        file.unlink(missing_ok=True)
+        return was
+
+    was = work_on(repository_uri(repository), work)
+    if form == "json":
+        show_record({"was_under_way": was}, form)
+    else:
+        click.echo(f"no bisection of {printable(repository)} is under way{' any more' if was else ''}")
+
+
+class Marks(NamedTuple):
+    """What is known of commits, by their ids."""
+
+    bad: str
+    good: tuple[str, ...]
+    skipped: tuple[str, ...] = ()
+
+    def marked(self, id: str, what: str) -> "Marks":
+        if what == "bad":
+            return self._replace(bad=id)
+        if what == "good":
+            return self._replace(good=(*self.good, id))
+        return self._replace(skipped=(*self.skipped, id))
+
+    async def step(self, target: Target) -> "BisectStep":
+        """Raises Invalid for marks that contradict each other."""
+        return await target.repository.bisect(self.good, self.bad, self.skipped)
+
+
+def _mark(text: str, what: str, form: str) -> None:
+    """`good`, `bad` or `skip`, of a commit that is named or else of the one under test; shows what comes next."""
+    uri = ref_uri(text)
+
+    async def work(target: Target) -> None:
+        file = await _file(target)
+        marks, test = _load(file, uri.repository)
+        if uri.ref:
+            id = (await target.ref.resolve()).id
+        elif test:
+            id = test
+        else:
+            raise Invalid("nothing is left to be tested", hint=f"`lochan bisect reset {quote(uri.repository)}` ends it")
+        await _go_on(target, file, marks.marked(id, what), form)
+
+    work_on(uri, work)
+
+
+async def _begun(target: Target, good: Uri, bad: Uri) -> Marks:
+    fine = (await target.repository.ref(good.ref).resolve()).id
+    return Marks((await target.repository.ref(bad.ref).resolve()).id, (fine,))
+
+
+async def _go_on(target: Target, file: Path, marks: Marks, form: str) -> None:
+    """Marks that contradict each other are not kept."""
+    now = await marks.step(target)
+    _keep(file, marks, now.test.id if now.test else "")
+    _show_step(target.uri.repository, now, form)
+
+
+async def _search(target: Target, marks: Marks, words: tuple[str, ...]) -> "BisectStep":
+    import asyncio
+
+    lake = flags(click.get_current_context()).lake
+    while (now := await marks.step(target)).test is not None:
+        test = now.test
+        what = await asyncio.to_thread(_verdict, target.uri.repository, test.id, words, lake)
+        click.echo(f"{what:<4}  {test.id[:SHORT]}  {printable(title(test.message))}", err=True)
+        marks = marks.marked(test.id, what)
+    return now
+
+
+def _verdict(repository: str, id: str, words: tuple[str, ...], lake: str | None) -> str:
+    import subprocess
+
+    told = {"LOCHAN_BISECT_REF": id, "LOCHAN_BISECT_URI": f"{repository}@{id}"}
+    if lake is not None:
+        told["LOCHAN_LAKE"] = lake
+    try:
+        # What it prints goes to stderr: on stdout is our own answer.
+        code = subprocess.run(words, env={**os.environ, **told}, stdout=2, check=False).returncode
+    except FileNotFoundError:
+        raise NotFound(f"there is no command {words[0]!r}") from None
+    if code == SKIP:
+        return "skip"
+    if not 0 <= code <= _BAD_MAX:
+        raise LochanError(
+            f"the command was stopped, or ended with {code}, at commit {id[:SHORT]}",
+            hint="0 is good, 125 cannot be tested, any other up to 127 is bad",
+        )
+    return "bad" if code else "good"
+
+
+def _show_step(repository: str, now: "BisectStep", form: str) -> None:
+    first_bad = now.found[0].as_json() if len(now.found) == 1 else None
+    if form == "json":
+        record = {
+            "test": f"{repository}@{now.test.id}" if now.test else None,
+            "candidates": len(now.candidates),
+            "rounds": now.rounds,
+            "first_bad": first_bad,
+            "among": [each.id for each in now.found],
+        }
+        show_record(record, form)
+    elif now.test is not None:
+        click.echo(
+            f"test {repository}@{now.test.id[:SHORT]} ({printable(title(now.test.message))}): "
+            f"{len(now.candidates)} commits may be it, about {now.rounds} tests to go"
+        )
+    else:
+        many = len(now.found) > 1
+        click.echo("only skipped commits are left; the first bad one is among" if many else "the first bad commit is")
+        for commit in now.found:
+            click.echo(f"  {commit.id[:SHORT]}  {printable(commit.author)}  {printable(title(commit.message))}")
+
+
+# --- the file --------------------------------------------------------------------------------------------------------
+def _load(file: Path, name: str) -> tuple[Marks, str]:
+    """The marks, and the commit that the user was told to test. Raises NotFound if nothing is under way, Invalid for a
+    file that somebody spoilt."""
+    try:
+        said: dict[str, Any] = json.loads(file.read_bytes())
+        marks = Marks(str(said["bad"]), tuple(map(str, said["good"])), tuple(map(str, said["skipped"])))
+        return marks, str(said["test"])
+    except FileNotFoundError:
+        hint = f"begin with `lochan bisect start {quote(name)}@GOOD {quote(name)}@BAD`"
+        raise NotFound(f"no bisection of {name!r} is under way", hint=hint) from None
+    except (ValueError, KeyError, TypeError):
+        hint = f"`lochan bisect reset {quote(name)}`, and begin anew"
+        raise Invalid(f"{file} is not what `lochan bisect` wrote", hint=hint) from None
+
+
+def _keep(file: Path, marks: Marks, test: str) -> None:
+    from lochan.cli.user_state import write_file
+
+    said = {"bad": marks.bad, "good": sorted(marks.good), "skipped": sorted(marks.skipped), "test": test}
+    write_file(file, json.dumps(said, indent=2))
+
+
+async def _file(target: Target) -> Path:
+    """By the repository's id, which no other has in any lake."""
+    from lochan.connection import state_place
+
+    return state_place() / "bisect" / f"{(await target.repository.show()).id}.json"
+
+
+def _two_refs(good: str, bad: str) -> tuple[Uri, Uri]:
+    one, other = ref_uri(good), ref_uri(bad)
+    if one.repository != other.repository:
+        raise Invalid(f"{one} and {other} are in different repositories", hint="a bisection is of one history")
+    return one, other

@@ -1,0 +1,148 @@
+"""`lochan log`: the history of a ref."""
+
+from collections.abc import AsyncIterator, Callable
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, TypedDict
+
+import click
+
+from lochan.cli.options.values import time
+from lochan.cli.output.commits import SHORT, title
+from lochan.cli.output.record_stream import closing
+from lochan.cli.output.records import format_option, printable
+from lochan.cli.target import Target, work_on
+from lochan.cli.uri import optional_uri, ref_uri
+
+if TYPE_CHECKING:
+    from lochan.api.ref import Ref
+    from lochan.api.results import Commit
+
+
+@click.command("log")
+@click.argument("ref", metavar="[REPO[@REF]]", required=False)
+@click.option("-n", "--limit", type=click.IntRange(min=1), default=None, metavar="N", help="At most N commits.")
+@click.option("--path", "paths", multiple=True, metavar="PATH", help="Only commits that changed it; may be repeated.")
+@click.option("--prefix", "prefixes", multiple=True, metavar="PREFIX", help="Only commits that changed what begins so.")
+@click.option("--since", metavar="TIME", help="Only commits of that time or later: 2026-11-01, 5 minutes ago.")
+@click.option("--until", metavar="TIME", help="Only commits of that time or earlier.")
+@click.option("--author", default="", metavar="TEXT", help="Only commits by somebody with TEXT in the name.")
+@click.option("--grep", default="", metavar="TEXT", help="Only commits with TEXT in the message.")
+@click.option("--oneline", is_flag=True, help="Only the id and the title of each.")
+@click.option("--first-parent", is_flag=True, help="Leave out what came in by merges.")
+@click.option("--graph", is_flag=True, help="Draw beside them how they come from each other.")
+@format_option
+def log_command(
+    ref: str | None,
+    limit: int | None,
+    paths: tuple[str, ...],
+    prefixes: tuple[str, ...],
+    since: str | None,
+    until: str | None,
+    author: str,
+    grep: str,
+    oneline: bool,
+    first_parent: bool,
+    graph: bool,
+    form: str,
+) -> None:
+    """Show the commits that a ref is made of, youngest first.
+
+    \b
+    Example:
+      lochan log demo@main -n 5 --graph
+    """
+    uri = optional_uri(ref_uri, ref)
+    if graph and form == "json":
+        raise click.UsageError("--graph is a drawing; in JSON each commit names its parents.")
+
+    which: LogOptions = {
+        "path": paths,
+        "prefix": prefixes,
+        "since": time("--since", since),
+        "until": time("--until", until),
+        "author": author,
+        "grep": grep,
+        "first_parent": first_parent,
+    }
+
+    async def work(target: Target) -> None:
+        from lochan.cli.output.record_stream import show_lines
+
+        if graph:
+            await _draw(target.ref, which, limit, _short if oneline else _text)
+            return
+        if oneline and form != "json":
+            async with closing(_records(target.ref, which, limit, both=False)) as records:
+                async for record in records:
+                    click.echo(f"{record['id'][:SHORT]} {printable(title(record['message']))}".rstrip())
+            return
+        await show_lines(
+            _records(target.ref, which, limit, both=form != "json"),
+            form,
+            columns=("id", "date", "author", "message"),
+            cells={"id": lambda id: id[:SHORT], "message": lambda message: printable(title(message))},
+        )
+
+    work_on(uri, work)
+
+
+class LogOptions(TypedDict):
+    path: tuple[str, ...]
+    prefix: tuple[str, ...]
+    since: datetime | None
+    until: datetime | None
+    author: str
+    grep: str
+    first_parent: bool
+
+
+async def _records(ref: "Ref", which: LogOptions, limit: int | None, *, both: bool) -> AsyncIterator[dict[str, Any]]:
+    """`both`: where the committer is another than the author, the author's column names both."""
+    count = 0
+    async with closing(ref.log(**which)) as found:
+        async for commit in found:
+            record = commit.as_json()
+            yield {**record, "author": _who(commit)} if both else record
+            count += 1
+            if count == limit:
+                return
+
+
+async def _draw(ref: "Ref", which: LogOptions, limit: int | None, text: Callable[["Commit"], str]) -> None:
+    from lochan.cli.output.commit_graph import CommitGraph
+
+    drawing, count = CommitGraph(), 0
+    async with closing(ref.log_graph(**which)) as found:
+        async for entry in found:
+            commit = entry.commit
+            parents = commit.parents[:1] if which["first_parent"] else commit.parents
+            if not entry.matches:
+                _echo(*drawing.skip(commit.id, parents))
+                continue
+            line, rest = drawing.commit(commit.id, parents)
+            _echo(f"{line}{text(commit)}")
+            count += 1
+            if count == limit:
+                return
+            _echo(*rest)
+
+
+def _text(commit: "Commit") -> str:
+    date = commit.as_json()["date"]
+    return f"{commit.id[:SHORT]}  {date}  {printable(_who(commit))}  {printable(title(commit.message))}"
+
+
+def _short(commit: "Commit") -> str:
+    return f"{commit.id[:SHORT]} {printable(title(commit.message))}"
+
+
+def _who(commit: "Commit") -> str:
+    """An author may be claimed; the committer is who it is."""
+    if commit.author == commit.committer:
+        return commit.author
+    return f"{commit.author} (committed by {commit.committer})"
+
+
+def _echo(*lines: str) -> None:
+    for line in lines:
+        click.echo(line.rstrip())

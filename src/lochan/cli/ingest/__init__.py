@@ -1,0 +1,16 @@
+"""`lochan ingest`: the verbs for what others write outside, and a branch follows."""
+
+import click
+
+from lochan.cli.lazy_group import LazyGroup
+
+VERBS = {
+    "commit": "lochan.cli.ingest.files:commit_command",
+    "diff": "lochan.cli.ingest.files:diff_command",
+    "stream": "lochan.cli.ingest.stream:stream_command",
+}
+
+
+@click.group("ingest", cls=LazyGroup, verbs=VERBS)
+def group() -> None:
+    """Follow what others write: a bucket's prefix or a folder, file by file; or rows, into a pool."""

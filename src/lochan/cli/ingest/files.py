@@ -1,0 +1,167 @@
+"""`lochan import`, `ingest commit` and `ingest diff`: files of a bucket or a folder become objects, without a copy."""
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lochan.api.local_files import place_url
+from lochan.cli.options.request_key import request_key
+from lochan.cli.options.values import notes
+from lochan.cli.output.commits import SHORT
+from lochan.cli.output.conflicts import listing_conflicts
+from lochan.cli.output.progress import counted
+from lochan.cli.output.records import format_option, printable, show_record, size, size_cell
+from lochan.cli.target import Target, work_on
+from lochan.cli.uri import Uri, folder, on_branch, prefix_uri
+from lochan.errors import Invalid
+
+if TYPE_CHECKING:
+    from lochan.api.imports import ImportSource
+
+
+_PLACES = (
+    click.option("--from-path", "source", required=True, metavar="URL", help="The folder or prefix outside the lake."),
+    click.option("--to-path", "target", required=True, metavar="REPO[@BRANCH][/PREFIX]", help="What it is to become."),
+    click.option("--keep-removed", is_flag=True, help="Leave alone what is not at the source any more."),
+)
+
+
+def places(verb: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that both verbs have."""
+    for option in reversed(_PLACES):
+        verb = option(verb)
+    return verb
+
+
+@click.command("import")
+@click.argument("source", metavar="URL")
+@click.argument("target", metavar="REPO[@BRANCH][/PREFIX]")
+@click.option(
+    "--path", "paths", multiple=True, metavar="URL=PREFIX", help="One more source, and its prefix; may be repeated."
+)
+@click.option("-m", "--message", default="", help="What the commit is to say.")
+@click.option("--metadata", multiple=True, metavar="KEY=VALUE", help="A note of the commit; may be repeated.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be imported.")
+@request_key
+@format_option
+def import_command(
+    source: str,
+    target: str,
+    paths: tuple[str, ...],
+    message: str,
+    metadata: tuple[str, ...],
+    dry_run: bool,
+    form: str,
+) -> None:
+    """Import files into a branch without copying them: all under a URL (s3://, gs://, az://, file://, or a local
+    folder), as one commit.
+
+    No byte is moved: the files must stay where they are. Objects at the same paths are replaced, others stay. Where
+    such a path has uncommitted changes, it is listed, nothing is imported, and the exit code is 4.
+
+    \b
+    Example:
+      lochan import s3://bucket/data/ demo@main/data/
+    """
+    from lochan.api.options import CommitOptions
+
+    uri = on_branch(prefix_uri(target))
+    options = CommitOptions(message=message, metadata=notes(metadata))
+    sources = list(_import_sources(source, uri, paths))
+
+    async def work(at: Target) -> dict[str, Any]:
+        with counted("listing", "files", wanted=form != "json") as seen:
+            if dry_run:
+                return (await at.branch.try_import(sources, progress=seen)).as_json()
+            async with listing_conflicts(form):
+                return (await at.branch.import_files(sources, options, progress=seen)).as_json()
+
+    show_brought_in("import", work_on(uri, work), form)
+
+
+def show_brought_in(verb: str, record: dict[str, Any], form: str) -> None:
+    if form == "json":
+        show_record(record, form)
+        return
+    done = f"{verb}ed as {record['commit'][:SHORT]}" if record["commit"] else f"would {verb}"
+    counts = ", ".join(f"{record[kind]} {kind}" for kind in ("added", "changed", "removed"))
+    click.echo(f"{printable(done)}: {counts} ({size(record['bytes'])})")
+
+
+def _import_sources(source: str, uri: Uri, paths: tuple[str, ...]) -> "Iterator[ImportSource]":
+    from lochan.api.imports import ImportSource
+
+    yield ImportSource(place_url(source), folder(uri.path))
+    for text in paths:
+        url, found, prefix = text.rpartition("=")
+        if not found or not url:
+            raise Invalid(f"--path {text!r}: a source is given as URL=PREFIX", hint="such as --path s3://b/logs=logs/")
+        yield ImportSource(place_url(url), folder(prefix))
+
+
+@click.command("commit")
+@places
+@click.option("-m", "--message", default="", help="What the commit is to say.")
+@click.option("--metadata", multiple=True, metavar="KEY=VALUE", help="A note of the commit; may be repeated.")
+@request_key
+@format_option
+def commit_command(
+    source: str, target: str, keep_removed: bool, message: str, metadata: tuple[str, ...], form: str
+) -> None:
+    """Make a prefix of a branch the same as the source. All changes are one commit.
+
+    Files that were added there, changed (by size and ETag) or removed are added, changed and removed here; nothing is
+    copied. Where nothing would change, the exit code is 6.
+
+    \b
+    Example:
+      lochan ingest commit --from-path s3://bucket/data/ --to-path demo@main/data/ -m daily
+    """
+    from lochan.api.options import CommitOptions
+
+    uri = ingest_uri(target)
+    options = CommitOptions(message=message, metadata=notes(metadata))
+
+    async def work(at: Target) -> dict[str, Any]:
+        found = ingest_source(source, uri)
+        with counted("listing", "files", wanted=form != "json") as seen:
+            async with listing_conflicts(form):
+                done = await at.branch.ingest(found, options, keep_removed=keep_removed, progress=seen)
+        return done.as_json()
+
+    show_brought_in("ingest", work_on(uri, work), form)
+
+
+@click.command("diff")
+@places
+@format_option
+def diff_command(source: str, target: str, keep_removed: bool, form: str) -> None:
+    """Show what `ingest commit` would add, change and remove now.
+
+    \b
+    Example:
+      lochan ingest diff --from-path s3://bucket/data/ --to-path demo@main/data/
+    """
+    uri = ingest_uri(target)
+
+    async def work(at: Target) -> None:
+        from lochan.cli.output.record_stream import as_records, show_stream
+
+        cells = {"before": size_cell, "after": size_cell}
+        with counted("listing", "files", wanted=form != "json") as seen:
+            changes = at.branch.ingest_diff(ingest_source(source, uri), keep_removed=keep_removed, progress=seen)
+            await show_stream(as_records(changes), form, columns=("kind", "before", "after", "path"), cells=cells)
+
+    work_on(uri, work)
+
+
+def ingest_uri(target: str) -> Uri:
+    uri = on_branch(prefix_uri(target))
+    return uri._replace(path=folder(uri.path))
+
+
+def ingest_source(source: str, uri: Uri) -> "ImportSource":
+    from lochan.api.imports import ImportSource
+
+    return ImportSource(place_url(source), uri.path)

@@ -1,0 +1,149 @@
+"""`lochan init`, `ls`, `use` and `config`: a lake, what is in it, and how it is configured."""
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lochan.cli.hints import about_repository
+from lochan.cli.lazy_group import LazyGroup
+from lochan.cli.output.records import format_option, printable, show_record, show_records
+from lochan.cli.repo import show_repositories
+from lochan.cli.uri import optional_uri, ref_uri
+from lochan.errors import LochanError
+
+if TYPE_CHECKING:
+    from lochan.api.lake import Lake
+
+
+@click.command("init")
+@click.argument("location", metavar="[PATH-OR-URL]", required=False)
+@format_option
+def init_command(location: str | None, form: str) -> None:
+    """Make a lake in a folder or on an object store.
+
+    Without PATH-OR-URL the lake is made where --lake, LOCHAN_LAKE or the configuration says; failing these, in the
+    folder .lochan here, which commands in this folder and below it then find by themselves.
+
+    \b
+    Example:
+      lochan init s3://bucket/lake
+    """
+    from lochan.cli.session import configuration, run
+    from lochan.connection import create_lake, new_lake_place
+
+    config = configuration(lake=location)
+    found = new_lake_place(config)
+
+    async def work() -> dict[str, str]:
+        lake = await create_lake(config, found)
+        try:
+            return {"url": lake.url, "id": lake.id}
+        finally:
+            await lake.close()
+
+    made = run(config, work())
+    if form == "json":
+        show_record(made, form)
+        return
+    click.echo(f"made a lake at {printable(made['url'])}")
+    if not _is_found(found.url):
+        click.echo(f"to use it: lochan --lake {printable(found.url)} …, or set LOCHAN_LAKE", err=True)
+
+
+def _is_found(url: str) -> bool:
+    """Whether a command without --lake would come to this lake. What is configured otherwise may name none at all."""
+    from lochan.cli.session import configuration
+    from lochan.connection import lake_place
+
+    try:
+        return lake_place(configuration()).url == url
+    except LochanError:
+        return False
+
+
+@click.command("ls")
+@click.argument("name", metavar="[REPO]", required=False)
+@format_option
+def ls_command(name: str | None, form: str) -> None:
+    """List repositories and pools, or the branches of one.
+
+    \b
+    Example:
+      lochan ls
+    """
+    if name is None:
+        show_repositories(form)
+    else:
+        from lochan.cli.branch import show_branches
+
+        show_branches(name, form)
+
+
+@click.command("use")
+@click.argument("pool", metavar="[POOL[@REF]]", required=False)
+@click.option("--clear", is_flag=True, help="Use none from now on.")
+@format_option
+def use_command(pool: str | None, clear: bool, form: str) -> None:
+    """Choose the pool for verbs and queries that name none. Without POOL, say which is in use.
+
+    It is remembered for this lake and this user. LOCHAN_POOL in the environment counts more.
+
+    \b
+    Example:
+      lochan use logs@main
+    """
+    from lochan.cli import user_state
+    from lochan.cli.session import configuration, on_lake
+
+    if clear and pool is not None:
+        raise click.UsageError("--clear takes no pool.")
+    uri = optional_uri(ref_uri, pool)
+
+    async def work(lake: "Lake") -> dict[str, Any]:
+        if clear:
+            user_state.forget(lake.id)
+            return {"pool": None, "ref": None}
+        at = uri or user_state.in_use(configuration(), lake.id)
+        repository = lake.repository(at.repository)
+        ref = at.ref or (await repository.show()).default_branch
+        about_repository(at.repository)
+        await repository.ref(ref).resolve()
+        if uri is not None:
+            user_state.use(lake.id, uri)
+        return {"pool": at.repository, "ref": ref}
+
+    record = on_lake(work)
+    if form == "json":
+        show_record(record, form)
+    elif clear:
+        click.echo("no pool is in use")
+    else:
+        click.echo(f"using {printable(record['pool'])}@{printable(record['ref'])}")
+
+
+@click.group("config", cls=LazyGroup)
+def config_group() -> None:
+    """Look at the configuration."""
+
+
+@config_group.command("show")
+@format_option
+def config_show_command(form: str) -> None:
+    """Show every setting, its value and where that came from.
+
+    The setting `lake` shows the lake that commands use here, and how it was found. Secrets are masked.
+
+    \b
+    Example:
+      lochan config show
+    """
+    from lochan.cli.session import configuration
+    from lochan.connection import lake_place
+
+    config = configuration()
+    records = [{"key": key, "value": config.shown(key), "source": config.source(key).text} for key in config]
+    found = lake_place(config)
+    for record in records:
+        if record["key"] == "lake" and not config.is_set("lake"):
+            record.update(value=found.url, source=found.how)
+    show_records(records, form, columns=("key", "value", "source"))

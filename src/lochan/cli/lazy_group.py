@@ -1,0 +1,80 @@
+"""A click group whose verbs are imported when they are called, and which takes the global options in any place."""
+
+import re
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+import click
+
+from lochan.cli.options.global_options import global_options
+
+Verbs = Mapping[str, str] | Mapping[str, Mapping[str, str]]
+
+
+class LazyGroup(click.Group):
+    """`verbs` maps each verb to where its command is, as "module:attribute"; or, under titles for the help, several
+    such. A module that holds all verbs of its group adds them with `@group.command(…)` instead."""
+
+    def __init__(self, *args: Any, verbs: Verbs | None = None, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        given = verbs or {}
+        self._sections = {title: each for title, each in given.items() if not isinstance(each, str)}
+        plain = {verb: each for verb, each in given.items() if isinstance(each, str)}
+        self._places = {**plain, **{verb: place for each in self._sections.values() for verb, place in each.items()}}
+        self.params.extend(global_options())
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted({*self._places, *self.commands})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        command = self.commands.get(cmd_name) or self._imported(cmd_name)
+        if command is None:
+            return None
+        if not isinstance(command, LazyGroup):
+            _take_global_options(command)
+        if ctx.resilient_parsing:  # somebody pressed the tab key
+            from lochan.cli.suggestions import add_suggestions
+
+            add_suggestions(command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        for title, verbs in self._sections.items() or [("Verbs", self.list_commands(ctx))]:
+            with formatter.section(title):
+                formatter.write_dl([(verb, summary(self.get_command(ctx, verb))) for verb in verbs])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        known = self.list_commands(ctx)
+        if args[0] not in known and not args[0].startswith("-") and not ctx.resilient_parsing:
+            raise click.UsageError(f"There is no verb {args[0]!r}.{_nearest(args[0], known)}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def _imported(self, verb: str) -> click.Command | None:
+        if verb not in self._places:
+            return None
+        module, _, name = self._places[verb].partition(":")
+        command = getattr(import_module(module), name)
+        assert isinstance(command, click.Command)
+        return command
+
+
+def _nearest(verb: str, known: list[str]) -> str:
+    from difflib import get_close_matches  # only a mistake pays for it
+
+    near = get_close_matches(verb, known, n=1)
+    return f" Did you mean {near[0]!r}?" if near else ""
+
+
+def summary(command: click.Command | None) -> str:
+    """What it does, in one line: the beginning of its help, up to where that goes into detail."""
+    text = " ".join((command.help if command and command.help else "").partition("\n\n")[0].split())
+    return re.split(r"[.:;](?= |$)| \(", text, maxsplit=1)[0]
+
+
+def _take_global_options(command: click.Command) -> None:
+    """The same options again, left out of the verb's help; a command that was taken once has them."""
+    taken = {name for parameter in command.params for name in parameter.opts}
+    command.params.extend(option for option in global_options(hidden=True) if taken.isdisjoint(option.opts))

@@ -1,0 +1,95 @@
+"""`--request-key` of every command that changes something: asked again with the same key, it is done once (rule J8).
+
+A command without it draws a key of its own, and says it where nobody can tell whether the change was made.
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from lochan.connection import Actor
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+OPTION = "--request-key"
+_META = "lochan.request_key"
+# How a command answers and what it may use make no other request of it.
+_IGNORED = {"form", "yes", "engine", "master", "memory", "output", "stats"}
+
+
+class RequestKey:
+    def __init__(self, given: str) -> None:
+        self.given = given
+        self.used = ""  # once the lake was, or may have been, asked for a change
+
+    @property
+    def is_given(self) -> bool:
+        return bool(self.given)
+
+
+def request_key(command: F) -> F:
+    """For commands that change something. `--key` is the same, where that does not mean what rows are sorted by."""
+    return _option(OPTION, "--key")(command)
+
+
+def request_key_beside_sort_key(command: F) -> F:
+    return _option(OPTION)(command)
+
+
+def _option(*names: str) -> Callable[[F], F]:
+    return click.option(
+        *names,
+        "request_key",
+        metavar="KEY",
+        callback=_take,
+        expose_value=False,
+        help="An idempotency key: the same request with the same key is done once. Default: a new one.",
+    )
+
+
+def key_of(ctx: click.Context) -> RequestKey | None:
+    """None: the command changes nothing."""
+    found: RequestKey | None = ctx.meta.get(_META)
+    return found
+
+
+def is_repeated(ctx: click.Context) -> bool:
+    """Whether it may have been carried out before."""
+    key = key_of(ctx)
+    return key is not None and key.is_given
+
+
+def command_actor(ctx: click.Context, actor: "Actor") -> "Actor":
+    """Who asks, with the key of this command."""
+    key = key_of(ctx)
+    if key is None:
+        return actor
+    from lochan.connection import keyed_actor, new_key
+
+    if not key.used:
+        key.used = key.given or new_key()
+    return keyed_actor(actor, key.used, *_request(ctx), is_new=not key.is_given)
+
+
+def changes_nothing(ctx: click.Context) -> None:
+    """For a command of which only some calls change something."""
+    ctx.meta.pop(_META, None)
+
+
+def _take(ctx: click.Context, _: click.Parameter, value: str | None) -> None:
+    if value is not None:
+        from lochan.api.options import check_key
+
+        check_key(value)
+    ctx.meta[_META] = RequestKey(value or "")
+
+
+def _request(ctx: click.Context) -> tuple[str, str]:
+    """The command and all that it was told: the same words are the same request."""
+    import json
+
+    told = {name: value for name, value in sorted(ctx.params.items()) if name not in _IGNORED}
+    name = ctx.command_path.partition(" ")[2]
+    return name, json.dumps(told, default=str)

@@ -1,0 +1,129 @@
+"""Answers that are tables already, of millions of rows perhaps: written column by column, a page at a time. What is
+written is what `show_records` and `show_stream` write of the same rows one by one, but for white space in JSON."""
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+
+import click
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lochan.cli.output.records import echo_table, json_text, printable, size
+
+Cells = Mapping[str, Callable[[pa.Array], pa.Array]]
+
+_PAGE = 1 << 16
+_UNITS = pa.array([" B", " kB", " MB", " GB", " TB", " PB"])
+# As in `shown`; there are no halves of surrogate pairs in Arrow's texts.
+_COMMANDING = r"[\x00-\x1f\x7f-\x{9f}\x{200e}\x{200f}\x{2028}-\x{202e}\x{2066}-\x{2069}]"
+
+
+def show_columns(table: pa.Table, form: str, *, columns: Sequence[str], cells: Cells | None = None) -> None:
+    """A table of `columns` for people, or a JSON list of all of them. `cells` tells how a column of numbers is written
+    for people; REQUIRES: the others are texts or truths."""
+    if form == "json":
+        echo_json(table)
+        click.echo()
+    else:
+        echo_columns([column.upper() for column in columns], table.select(list(columns)), cells)
+
+
+def echo_columns(titles: Sequence[str], table: pa.Table, cells: Cells | None = None) -> None:
+    """All columns of the table, under other titles."""
+    pages = [_page(part, cells or {}) for part in _parts(table)]
+    if sys.stdout.isatty():
+        echo_table(titles, [row for page in pages for row in zip(*(each.to_pylist() for each in page), strict=True)])
+        return
+    widths = [
+        max([len(title), *(pc.max(pc.utf8_length(page[at])).as_py() for page in pages)])
+        for at, title in enumerate(titles)
+    ]
+    click.echo("  ".join(f"{title:<{width}}" for title, width in zip(titles, widths, strict=True)).rstrip())
+    for page in pages:
+        padded = [pc.utf8_rpad(each, width) for each, width in zip(page[:-1], widths, strict=False)]
+        _echo(_joined(*padded, page[-1], between="  ", behind="\n"))
+
+
+def echo_json(table: pa.Table, indent: int = 0) -> None:
+    """A list with an object of all columns for each row, a row on a line; what comes behind it is the caller's."""
+    begin = "\n" + " " * (indent + 2)
+    for number, part in enumerate(_parts(table)):
+        pieces: list[pa.Array | str] = []
+        for at, name in enumerate(part.schema.names):
+            pieces += [f'{", " if at else "{"}"{name}": ', _json(part.column(name))]
+        rows = _joined(*pieces, between="", behind=f"}},{begin}")
+        _echo(("," if number else "[") + begin + rows[: -len(f",{begin}")])
+    _echo("\n" + " " * indent + "]" if len(table) else "[]")
+
+
+def size_cells(sizes: pa.Array) -> pa.Array:
+    """`size` of each; nothing for a null."""
+    numbers = sizes.fill_null(0).to_numpy(zero_copy_only=False).astype(np.float64)
+    unit = np.zeros(len(numbers), np.int64)
+    for _ in range(len(_UNITS) - 1):
+        large = numbers >= 1000
+        numbers[large] /= 1000
+        unit[large] += 1
+    tenths = np.rint(numbers * 10).astype(np.int64)
+    fraction = pc.binary_join_element_wise(".", pa.array(tenths % 10).cast(pa.string()), "")
+    fraction = pc.if_else(pa.array(unit > 0), fraction, "")
+    cells = pc.binary_join_element_wise(pa.array(tenths // 10).cast(pa.string()), fraction, _UNITS.take(unit), "")
+    # Halfway between two, the product above may have been rounded the other way than `size` rounds.
+    close = np.flatnonzero(np.abs(numbers * 10 % 1 - 0.5) < 1e-6)
+    told = {number: size(number) for number in np.unique(sizes.take(pa.array(close)).fill_null(0).to_numpy()).tolist()}
+    exact = [told[number] for number in sizes.take(pa.array(close)).fill_null(0).to_pylist()]
+    cells = pc.replace_with_mask(cells, _mask(close, len(cells)), pa.array(exact, pa.string()))
+    return pc.if_else(sizes.is_null(), "", cells)
+
+
+def _page(part: pa.RecordBatch, cells: Cells) -> list[pa.Array]:
+    return [cells[name](part.column(name)) if name in cells else _text(part.column(name)) for name in part.schema.names]
+
+
+def _text(column: pa.Array) -> pa.Array:
+    if pa.types.is_boolean(column.type):
+        return pc.if_else(column, "yes", "no")
+    return _escaped(column, column, printable)
+
+
+def _json(column: pa.Array) -> pa.Array:
+    if not pa.types.is_string(column.type):
+        return pc.fill_null(column.cast(pa.string()), "null")
+    plain = pc.replace_substring(pc.replace_substring(column, "\\", "\\\\"), '"', '\\"')
+    quoted = pc.binary_join_element_wise('"', plain, '"', "")
+    return _escaped(column, quoted, lambda text: json_text(text, indent=None))
+
+
+def _escaped(column: pa.Array, plain: pa.Array, escape: Callable[[str], str]) -> pa.Array:
+    """`plain`, but for those few that hold a character that must not be shown."""
+    rows = np.flatnonzero(~pc.ascii_is_printable(column).to_numpy(zero_copy_only=False))
+    rows = rows[pc.match_substring_regex(column.take(pa.array(rows)), _COMMANDING).to_numpy(zero_copy_only=False)]
+    if not len(rows):
+        return plain
+    texts = pa.array([escape(text) for text in column.take(pa.array(rows)).to_pylist()])
+    return pc.replace_with_mask(plain, _mask(rows, len(plain)), texts)
+
+
+def _joined(*pieces: pa.Array | str, between: str, behind: str) -> str:
+    """All rows of the pieces, end to end."""
+    rows = pc.binary_join_element_wise(pc.binary_join_element_wise(*pieces, between), behind, "")
+    _, offsets, data = rows.buffers()
+    ends = np.frombuffer(offsets, np.int32)
+    return str(memoryview(data)[ends[rows.offset] : ends[rows.offset + len(rows)]], "utf-8") if len(rows) else ""
+
+
+def _mask(rows: np.ndarray[tuple[int], np.dtype[np.int64]], count: int) -> pa.Array:
+    mask = np.zeros(count, np.bool_)
+    mask[rows] = True
+    return pa.array(mask)
+
+
+def _parts(table: pa.Table) -> list[pa.RecordBatch]:
+    parts: list[pa.RecordBatch] = table.combine_chunks().to_batches(max_chunksize=_PAGE)
+    return parts
+
+
+def _echo(text: str) -> None:
+    """As bytes: click would look for colours in a text, which are escaped already."""
+    click.echo(text.encode(sys.stdout.encoding or "utf-8", "backslashreplace"), nl=False)

@@ -1,0 +1,121 @@
+"""How far long work has come: a bar or a count, with a rate, on a terminal; nothing elsewhere."""
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from threading import Lock
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+Advance = Callable[[int], None]
+
+
+class Stage(Protocol):
+    """Of a job on Spark."""
+
+    @property
+    def done(self) -> int: ...
+
+    @property
+    def total(self) -> int: ...
+
+
+@contextmanager
+def progress(title: str, total_bytes: int | None, *, wanted: bool) -> Iterator[Advance]:
+    """Gives a function to be told of each piece. On stderr, so that the answer can go elsewhere."""
+    if not wanted or not sys.stderr.isatty():
+        yield lambda size_bytes: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(file=sys.stderr), transient=True) as bar:
+        task = bar.add_task(title, total=total_bytes)
+        yield lambda size_bytes: bar.advance(task, size_bytes)
+
+
+class StageBar:
+    """Spark's tasks, as far as they are known; it is there from the first word to the last, and leaves no trace."""
+
+    def __init__(self, title: str, *, wanted: bool = True) -> None:
+        self._title = title
+        self._wanted = wanted and sys.stderr.isatty()
+        self._bar: Progress | None = None
+        self._one = Lock()
+
+    def __enter__(self) -> "StageBar":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
+    def show(self, stages: Sequence["Stage"]) -> None:
+        """From any thread."""
+        done = sum(stage.done == stage.total for stage in stages)
+        tasks, total = sum(stage.done for stage in stages), sum(stage.total for stage in stages)
+        told = f"{done}/{len(stages)} stages" if stages else "waiting for Spark"
+        with self._one:
+            if not self._wanted:
+                return
+            if self._bar is None:
+                self._bar = self._begun()
+            self._bar.update(self._bar.task_ids[0], completed=tasks, total=total or None, stages=told)
+
+    def end(self) -> None:
+        """May be called twice; nothing is shown any more."""
+        with self._one:
+            self._wanted = False
+            if self._bar is not None:
+                self._bar.stop()
+
+    def _begun(self) -> "Progress":
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("tasks, {task.fields[stages]}"),
+            TimeElapsedColumn(),
+        )
+        bar = Progress(*columns, console=Console(file=sys.stderr), transient=True)
+        bar.add_task(self._title, total=None, stages="")
+        bar.start()
+        return bar
+
+
+@contextmanager
+def counted(title: str, what: str, *, wanted: bool) -> Iterator[Advance]:
+    """The same for work whose end nobody knows: so many, and so many a second."""
+    if not wanted or not sys.stderr.isatty():
+        yield lambda count: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (
+        SpinnerColumn(),
+        TextColumn(title),
+        TextColumn(f"{{task.completed:,.0f}} {what}"),
+        TextColumn("{task.fields[rate]}"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=Console(file=sys.stderr), transient=True) as bar:
+        task = bar.add_task(title, total=None, rate="")
+
+        def advance(count: int) -> None:
+            bar.advance(task, count)
+            speed = bar.tasks[0].speed
+            bar.update(task, rate=f"{speed:,.0f}/s" if speed else "")
+
+        yield advance

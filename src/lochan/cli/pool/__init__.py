@@ -1,0 +1,1 @@
+"""Pools: what makes them, fills them and keeps them in order."""

@@ -1,0 +1,109 @@
+"""`lochan compact`: a pool's objects in good order again."""
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lochan.cli.options.commit_options import commit_message, commit_options
+from lochan.cli.options.engine_options import JobOptions, job_options
+from lochan.cli.options.request_key import request_key
+from lochan.cli.options.values import time
+from lochan.cli.output.commits import SHORT
+from lochan.cli.output.records import counted, format_option, show_record, size
+from lochan.cli.target import Target, work_on
+from lochan.cli.uri import branch_uri
+from lochan.cli.without_pandas import without_pandas
+
+if TYPE_CHECKING:
+    from lochan.api.compaction import Key
+    from lochan.api.results import PoolInfo
+
+
+@click.command("compact")
+@click.argument("branch", metavar="POOL[@BRANCH]")
+@click.argument("ids", nargs=-1, metavar="[ID...]")
+@click.option("--from", "low", metavar="KEY", help="Only objects with keys from this one on.")
+@click.option("--to", "high", metavar="KEY", help="Only objects with keys up to this one.")
+@click.option("--up-to", "upto", default="", metavar="REF", help="Only objects that this ref holds.")
+@click.option(
+    "--upkeep", is_flag=True, help="Leave alone what costs scans little: a few overlaps, a few small objects."
+)
+@click.option("--dry-run", is_flag=True, help="Only say what would be merged.")
+@job_options
+@commit_options
+@request_key
+@format_option
+def compact_command(
+    branch: str,
+    ids: tuple[str, ...],
+    low: str | None,
+    high: str | None,
+    upto: str,
+    upkeep: bool,
+    dry_run: bool,
+    engine: str,
+    master: str | None,
+    memory: str | None,
+    message: str,
+    author: str,
+    meta: tuple[str, ...],
+    date: str | None,
+    form: str,
+) -> None:
+    """Merge data objects that overlap or are small. Their rows come in the order of the key: all of a branch, or those
+    with these ids and what overlaps them.
+
+    The rows stay the same. Earlier commits still hold the objects as they were.
+
+    \b
+    Example:
+      lochan compact logs
+    """
+    from lochan.cli.output.progress import StageBar
+
+    uri = branch_uri(branch)
+    words = commit_message(message, author, meta, date)
+    options = JobOptions(engine, master, memory).parsed()
+    if dry_run or engine == "duckdb":
+        without_pandas()
+
+    async def work(target: Target) -> dict[str, Any]:
+        from lochan.api.compaction import CompactOptions
+
+        settings = (await target.pool.show()).pool
+        bounds = [_literal(option, text, settings) for option, text in (("--from", low), ("--to", high))]
+        which = CompactOptions(ids=ids, low=bounds[0], high=bounds[1], up_to=upto, upkeep=upkeep)
+        if dry_run:
+            groups = await target.pool.try_compact(which, branch=uri.ref)
+            return {"groups": [each.as_json() for each in groups]}
+        done = await target.pool.compact(which, words, options, branch=uri.ref, progress=bar.show)
+        return done.as_json()
+
+    with StageBar("compact") as bar:
+        record = work_on(uri, work, counted=True)
+    if form == "json":
+        show_record(record, form)
+    elif dry_run:
+        for group in record["groups"]:
+            count = f"{counted(group['objects'], 'object')}, {counted(group['rows'], 'row')}"
+            click.echo(f"{count}, {size(group['bytes'])}: {group['why']}")
+    else:
+        click.echo(
+            f"compacted {record['before']} data objects into {record['after']}: {counted(record['rows'], 'row')}, "
+            f"{size(record['bytes_before'])} into {size(record['bytes_after'])}, commit {record['head'][:SHORT]}"
+        )
+
+
+def _literal(option: str, text: str | None, settings: "PoolInfo | None") -> "Key | None":
+    """As the first field of the key is declared: a time, or else a number or a text, which may stand in quotes."""
+    import json
+
+    if text is None:
+        return None
+    if settings is not None and settings.first_key_is_time:
+        return time(option, text)
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return text
+    return found if isinstance(found, bool | int | float | str) else text

@@ -1,0 +1,180 @@
+"""`lochan create`, `delete` and `drop`: pools, and rows or data objects of them."""
+
+from shlex import quote
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lochan.cli.options.commit_options import commit_message, commit_options
+from lochan.cli.options.request_key import is_repeated, request_key, request_key_beside_sort_key
+from lochan.cli.options.values import notes
+from lochan.cli.output.commits import SHORT
+from lochan.cli.output.records import format_option, printable, show_record
+from lochan.cli.prompt import confirm
+from lochan.cli.target import Target, work_on
+from lochan.cli.uri import branch_uri
+from lochan.errors import NotFound, Refused
+
+if TYPE_CHECKING:
+    from lochan.api.lake import Lake
+    from lochan.api.results import RepositoryInfo
+
+
+@click.command("create")
+@click.argument("name", metavar="POOL")
+@click.option(
+    "--key",
+    "keys",
+    multiple=True,
+    metavar="PATH[:time][:asc|:desc]",
+    help="What rows are sorted by: a field, or `this`, the whole record. May be repeated, the first counts most.",
+)
+@click.option("--time", "times", multiple=True, metavar="PATH", help="A field whose texts are times; may be repeated.")
+@click.option(
+    "--primary-key",
+    multiple=True,
+    metavar="PATH",
+    help="A field by which `diff --rows` and merges know a changed row again; may be repeated. Rows with the same "
+    "value are all kept: loads check and replace nothing.",
+)
+@click.option(
+    "--nulls",
+    type=click.Choice(["first", "last"]),
+    default="last",
+    show_default=True,
+    help="Where rows without the key stand when it ascends.",
+)
+@click.option("--size", default="256MiB", show_default=True, metavar="SIZE", help="How large data objects are to be.")
+@click.option("--default-branch", default="main", show_default=True, metavar="BRANCH", help="Its first branch.")
+@click.option("--metadata", multiple=True, metavar="KEY=VALUE", help="A note kept with it; may be repeated.")
+@request_key_beside_sort_key
+@format_option
+def create_command(
+    name: str,
+    keys: tuple[str, ...],
+    times: tuple[str, ...],
+    primary_key: tuple[str, ...],
+    nulls: str,
+    size: str,
+    default_branch: str,
+    metadata: tuple[str, ...],
+    form: str,
+) -> None:
+    """Create a pool: rows of any shape, sorted by a key.
+
+    Without a key the whole record is the key. A field is named by its path, such as client.address; a name with a dot
+    in it stands in back-quotes.
+
+    \b
+    Example:
+      lochan create logs --key ts:time
+    """
+    from lochan.cli.options.values import size_bytes
+    from lochan.cli.session import on_lake
+
+    size_of_objects, said = size_bytes("--size", size), notes(metadata)
+
+    async def work(lake: "Lake") -> "RepositoryInfo":
+        made = await lake.create_pool(
+            name,
+            key=keys,
+            times=times,
+            primary_key=primary_key,
+            nulls=nulls,
+            size_bytes=size_of_objects,
+            default_branch=default_branch,
+            metadata=said,
+        )
+        return await made.show()
+
+    pool = on_lake(work)
+    if form == "json":
+        show_record(pool.as_json(), form)
+    else:
+        assert pool.pool is not None, "it was just made"
+        click.echo(f"created pool {printable(pool.name)}, sorted by {printable(', '.join(pool.pool.keys))}")
+
+
+@click.command("delete")
+@click.argument("branch", metavar="POOL[@BRANCH]")
+@click.argument("ids", nargs=-1, metavar="[ID...]")
+@click.option("--where", metavar="EXPRESSION", help="Delete the rows for which this is true, such as 'status < 400'.")
+@commit_options
+@request_key
+@format_option
+def delete_command(
+    branch: str,
+    ids: tuple[str, ...],
+    where: str | None,
+    message: str,
+    author: str,
+    meta: tuple[str, ...],
+    date: str | None,
+    form: str,
+) -> None:
+    """Delete rows or data objects from a branch: rows with --where, objects by their ids. The beginning of an id will
+    do, where only one begins so.
+
+    Earlier commits still hold them, and `lochan revert` brings them back.
+
+    \b
+    Example:
+      lochan delete logs --where 'status < 400'
+    """
+    if bool(ids) == (where is not None):
+        raise click.UsageError("Give the ids of data objects, or --where.")
+    uri = branch_uri(branch)
+    words = commit_message(message, author, meta, date)
+
+    async def work(target: Target) -> dict[str, Any]:
+        if where is None:
+            return {"head": await target.pool.delete_objects(ids, words, branch=uri.ref)}
+        return (await target.pool.delete_rows(where, words, branch=uri.ref)).as_json()
+
+    record = work_on(uri, work)
+    if form == "json":
+        show_record(record, form)
+        return
+    count, what = (record["rows"], "row") if where is not None else (len(set(ids)), "data object")
+    click.echo(f"deleted {count:,} {what}{'' if count == 1 else 's'}: {record['head'][:SHORT]}")
+
+
+@click.command("drop")
+@click.argument("pool")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@request_key
+@format_option
+def drop_command(pool: str, yes: bool, form: str) -> None:
+    """Drop a pool: its rows, its branches, tags and history.
+
+    On a terminal it asks first; a script must give --yes.
+
+    \b
+    Example:
+      lochan drop logs
+    """
+    from lochan.cli.session import on_lake
+
+    async def look(lake: "Lake") -> None:
+        try:
+            there = await lake.repository(pool).show()
+        except NotFound:
+            if is_repeated(click.get_current_context()):
+                return  # the journal knows whether this is the drop that was asked for before
+            raise
+        if there.kind != "pool":
+            raise Refused(
+                f"{pool!r} is no pool", hint=f"`lochan repo delete {quote(pool)}` deletes a repository of files"
+            )
+
+    async def drop(lake: "Lake") -> None:
+        await lake.pool(pool).delete()
+
+    on_lake(look, reads=True)  # so that nobody is asked about a name that is not there
+    if not yes:
+        confirm(f"Drop pool {pool} with all its history?", f"pool {pool} was not dropped")
+    on_lake(drop)
+    if form == "json":
+        show_record({"dropped": pool}, form)
+    else:
+        click.echo(f"dropped pool {printable(pool)}")

@@ -1,0 +1,159 @@
+"""`lochan load`: rows come to a pool."""
+
+import sys
+from functools import partial
+from shlex import quote
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lochan.cli.error_boundary import print_message
+from lochan.cli.hints import about_repository
+from lochan.cli.options.commit_options import commit_message, commit_options
+from lochan.cli.options.engine_options import JobOptions, job_options
+from lochan.cli.options.request_key import request_key_beside_sort_key
+from lochan.cli.output.commits import SHORT
+from lochan.cli.output.progress import StageBar, progress
+from lochan.cli.output.records import counted, format_option, printable, show_record, size
+from lochan.cli.output.unparsed_times import say_unparsed
+from lochan.cli.uri import Uri, branch_uri, on_branch
+from lochan.cli.user_state import in_use
+from lochan.cli.without_pandas import without_pandas
+from lochan.errors import NotFound
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lochan.api.lake import Lake
+    from lochan.api.load_sources import Given, LoadSource
+    from lochan.api.results import LoadResult
+
+FORMATS = ("ndjson", "json", "csv", "tsv", "parquet", "arrow", "orc", "avro", "xml", "lines")
+
+
+@click.command("load")
+@click.argument("pool", metavar="[POOL[@BRANCH]]")
+@click.argument("sources", nargs=-1, metavar="SOURCE...")
+@click.option("-i", "--input-format", type=click.Choice(FORMATS), help="What the input is; else its content tells.")
+@click.option("--row-tag", metavar="NAME", help="Of XML: the elements that are rows; else those right below the root.")
+@commit_options
+@click.option(
+    "--on-error",
+    type=click.Choice(["fail", "skip", "keep"]),
+    default="fail",
+    show_default=True,
+    help="What becomes of input that is no row: it ends the load, is left out, or is kept as a row of its own.",
+)
+@click.option("--create", is_flag=True, help="Make the pool if there is none, with a key that the rows suggest.")
+@click.option("--key", "keys", multiple=True, metavar="PATH[:time][:asc|:desc]", help="Make the pool, sorted by this.")
+@click.option("--time", "times", multiple=True, metavar="PATH", help="With --create: a field whose texts are times.")
+@click.option("--unpacked-max", metavar="SIZE", help="How large a packed input may become.")
+@job_options
+@click.option("--follow-links", is_flag=True, help="With a folder: take in what links lead to, wherever that is.")
+@request_key_beside_sort_key
+@format_option
+def load_command(
+    pool: str,
+    sources: tuple[str, ...],
+    input_format: str | None,
+    row_tag: str | None,
+    message: str,
+    author: str,
+    meta: tuple[str, ...],
+    date: str | None,
+    on_error: str,
+    create: bool,
+    keys: tuple[str, ...],
+    times: tuple[str, ...],
+    unpacked_max: str | None,
+    engine: str,
+    master: str | None,
+    memory: str | None,
+    follow_links: bool,
+    form: str,
+) -> None:
+    """Load rows into a pool: files, folders, globs, URLs such as s3://bucket/logs/, or standard input (-).
+
+    Without a POOL, where one SOURCE is given, into the pool in use. All of them become one commit, or nothing does.
+    Each row keeps its own shape: its fields, their order and kinds.
+
+    \b
+    Example:
+      lochan load logs logs.ndjson
+    """
+    from lochan.api.load_options import LoadOptions
+    from lochan.cli.options.values import size_bytes
+    from lochan.cli.session import configuration, on_lake
+
+    at = None if in_use_meant(pool, sources) else branch_uri(pool)
+    words = commit_message(message, author, meta, date)
+    how = LoadOptions(
+        format=input_format,
+        row_tag=row_tag or "",
+        on_error=on_error,
+        unpacked_max_bytes=None if unpacked_max is None else size_bytes("--unpacked-max", unpacked_max),
+        create=create,
+        key=keys,
+        times=times,
+    )
+    options = JobOptions(engine, master, memory).parsed()
+    given = [sys.stdin.buffer if each == "-" else each for each in (sources if at else (pool, *sources))]
+    bar = partial(progress, "loading", wanted=form != "json")
+
+    async def work(lake: "Lake") -> "tuple[Uri, LoadResult]":
+        found = await _sources(lake, given, None if at else pool, follow_links)
+        uri = at or on_branch(in_use(configuration(), lake.id))
+        about_repository(uri.repository)
+        target = lake.pool(uri.repository)
+        if await target.load_engine(found, options) == "duckdb":
+            without_pandas()
+        with StageBar("load", wanted=form != "json") as stages:
+            done = await target.load_files(found, how, words, options, branch=uri.ref, progress=bar, stages=stages.show)
+        return uri, done
+
+    uri, loaded = on_lake(work, counted=True)
+    _show(loaded, uri, on_error, form)
+
+
+async def _sources(lake: "Lake", given: "Sequence[Given]", pool: str | None, follow_links: bool) -> "list[LoadSource]":
+    """`pool` is a source that could have been meant as one."""
+    try:
+        return await lake.load_sources(given, follow_links=follow_links, report=print_message)
+    except NotFound as error:
+        if pool is not None and pool.partition("@")[0] in [each.name async for each in lake.repositories()]:
+            hint = f"to load into it, say what: `lochan load {quote(pool)} FILE`, or - for standard input"
+            raise NotFound(f"{error.message}, and {pool!r} is a pool or repository", hint=hint) from None
+        raise
+
+
+def in_use_meant(first: str, rest: tuple[str, ...]) -> bool:
+    """Whether the first argument is no pool but a source already."""
+    return not rest or first == "-" or "://" in first
+
+
+def _show(loaded: "LoadResult", uri: Uri, on_error: str, form: str) -> None:
+    if loaded.note:
+        print_message(loaded.note)
+    if form == "json":
+        record: dict[str, Any] = {
+            "commit": loaded.commit,
+            "rows": loaded.rows,
+            "objects": list(loaded.objects),
+            "bytes": loaded.bytes,
+            "errors": loaded.faults,
+            "first_errors": [fault.text for fault in loaded.first_faults],
+            "unparsed_times": loaded.unparsed_times,
+        }
+        show_record(record, form)
+        return
+    for fault in loaded.first_faults:
+        print_message(fault.text, f"near {fault.near!r}" if fault.near else "")
+    if loaded.faults:
+        done = "kept as rows with _error" if on_error == "keep" else "left out"
+        print_message(f"{loaded.faults:,} line{' was' if loaded.faults == 1 else 's were'} no row, and {done}")
+    say_unparsed(loaded.unparsed_times)
+    objects = counted(len(loaded.objects), "object")
+    click.echo(
+        f"loaded {counted(loaded.rows, 'row')} into {printable(str(uri))}: {objects}, {size(loaded.bytes)}, "
+        f"commit {loaded.commit[:SHORT]}"
+    )

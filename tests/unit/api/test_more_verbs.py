@@ -1,0 +1,233 @@
+"""Verbs that the command line shares with Python: files and folders of this machine, stashes, protection, imports,
+upkeep of pools, jobs, and who may do what."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import lochan
+from lochan.api.upkeep import BranchUpkeep
+from lochan.errors import AlreadyExists, Invalid, NotFound, NothingToDo, PathsInTheWay, Protected, ReadOnly, Refused
+from lochan.lake import Lake as OpenLake
+from lochan.store.local import LocalStore
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Iterator[lochan.Lake]:
+    asyncio.run(_made(LocalStore(str(tmp_path / "lake"), create=True)))
+    with lochan.connect(tmp_path / "lake", user="ann") as found:
+        yield found
+
+
+async def _made(store: LocalStore) -> None:
+    await (await OpenLake.create(store)).close()
+
+
+@pytest.fixture
+def shop(lake: lochan.Lake) -> lochan.Repository:
+    made = lake.create_repository("shop")
+    made.branch().put("a", b"1")
+    made.branch().commit("first")
+    return made
+
+
+def test_a_handle_without_a_name_is_the_default_branch(lake: lochan.Lake) -> None:
+    made = lake.create_repository("other", default_branch="trunk")
+    made.branch().put("a", b"1")
+    head = made.branch().commit("first").id
+    assert (made.ref().resolve().id, made.branch().show().name, made.branch().show().default) == (head, "trunk", True)
+    assert made.create_branch("dev").made_at == made.create_tag("v1").made_at == head
+    made.branch("dev").put("b", b"2")
+    made.branch("dev").commit("second")
+    assert [each.path for each in made.ref().diff("dev")] == ["b"]
+    assert made.ref("dev").diff_count("").as_json()["removed"] == 1
+    assert repr(made.branch()) == "<Branch other>"
+
+
+def test_folders_go_up_and_down(shop: lochan.Repository, tmp_path: Path) -> None:
+    (tmp_path / "data" / "sub").mkdir(parents=True)
+    for name in ("x", "sub/y"):
+        (tmp_path / "data" / name).write_bytes(name.encode())
+    (tmp_path / "data" / "out").symlink_to("/etc/hostname")
+    told: list[str] = []
+    main, sent = shop.branch(), 0
+
+    def count(more: int) -> None:
+        nonlocal sent
+        sent += more
+
+    done = main.upload(tmp_path / "data", "in", progress=count, report=lambda message, _: told.append(message))
+    assert (done.objects, done.bytes, sent) == (2, 6, 6)
+    assert len(told) == 1 and "leads out" in told[0]
+    assert main.upload(io.BytesIO(b"typed"), "typed").objects == 1
+    assert main.upload(tmp_path / "data" / "x", "one/").objects == 1
+    assert main.read("one/x") == b"x"
+    assert main.download_folder("in/", tmp_path / "back").as_json() == {"objects": 2, "bytes": 6, "skipped": 0}
+    assert (tmp_path / "back" / "sub" / "y").read_bytes() == b"sub/y"
+    with pytest.raises(AlreadyExists):
+        main.download("typed", tmp_path / "back" / "x")
+    assert main.download("typed", tmp_path / "back" / "x", force=True).bytes == 5
+    main.put("in/../z", b"outside")
+    assert main.download_folder("in/", tmp_path / "again").skipped == 1
+    with pytest.raises(NotFound, match="no file"):
+        main.upload(tmp_path / "nowhere")
+
+
+def test_stashes(shop: lochan.Repository) -> None:
+    main = shop.branch()
+    with pytest.raises(NothingToDo):
+        main.stash()
+    main.put("b", b"2")
+    assert main.status_table().to_pylist() == [{"path": "b", "kind": "added", "size": 1}]
+    id = main.stash("for later")
+    assert [(each.id, each.changes, each.message) for each in shop.stashes()] == [(id, 1, "for later")]
+    assert list(main.status()) == []
+    assert main.pop_stash().id == id
+    assert main.status_count().added == 1
+    assert main.drop_stash(main.stash()) and list(shop.stashes()) == []
+
+
+def test_branches_are_protected_and_a_repository_is_closed(shop: lochan.Repository) -> None:
+    assert shop.protect("ma*", ["stage"])[0].as_json() == {"pattern": "ma*", "blocked": ["stage"]}
+    with pytest.raises(Protected):
+        shop.branch().put("b", b"2")
+    assert shop.unprotect("ma*") == shop.protections() == []
+    shop.set_read_only()
+    assert shop.is_read_only()
+    with pytest.raises(ReadOnly):
+        shop.branch().put("b", b"2")
+    shop.set_read_only(False)
+    shop.branch().put("b", b"2")
+
+
+def test_a_merge_is_tried_and_its_conflicts_are_told(shop: lochan.Repository) -> None:
+    main, dev = shop.branch(), shop.create_branch("dev")
+    for branch, text in ((main, b"ours"), (dev, b"theirs, longer")):
+        branch.put("a", text)
+        branch.commit("another a")
+    assert main.try_merge(dev, strategy="source-wins").changed == 1
+    with pytest.raises(PathsInTheWay):
+        main.try_merge(dev)
+    assert main.read("a") == b"ours"
+    main.put("b", b"staged")
+    merged = main.merge(dev, strategy="source-wins", commit_staged="first what was staged")
+    assert main.read("a") == b"theirs, longer"
+    assert [each.message for each in main.log(first_parent=True)][1] == "first what was staged"
+    assert [each.matches for each in main.log_graph(grep="staged")].count(True) == 1
+    assert [(each.path, each.commit.message) for each in main.blame_folder("")] == [
+        ("a", "another a"),
+        ("b", "first what was staged"),
+    ]
+    assert merged.parents[1] == dev.resolve().id
+    assert [each.id for each in shop.merge_bases("main", "dev")] == [dev.resolve().id]
+
+
+def test_the_commit_that_broke_it_is_found(shop: lochan.Repository) -> None:
+    main = shop.branch()
+    ids = [main.resolve().id]
+    for number in range(8):
+        main.put("n", str(number))
+        ids.append(main.commit(f"number {number}").id)
+    good, bad = [ids[0]], ids[-1]
+    while (step := shop.bisect(good, bad)).test is not None:
+        if ids.index(step.test.id) < 5:
+            good.append(step.test.id)
+        else:
+            bad = step.test.id
+    assert [each.id for each in step.found] == [ids[5]]
+
+
+def test_files_outside_are_imported_and_followed(shop: lochan.Repository, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "x").write_bytes(b"x")
+    source = lochan.ImportSource(f"file://{tmp_path}/in", "in/")
+    main = shop.branch()
+    assert main.try_import([source]).as_json() == {"commit": None, "added": 1, "changed": 0, "removed": 0, "bytes": 1}
+    assert main.import_files([source], lochan.CommitOptions(message="in")).commit == main.resolve().id
+    (tmp_path / "in" / "y").write_bytes(b"yy")
+    assert [(each.path, each.kind, each.after) for each in main.ingest_diff(source)] == [("in/y", "added", 2)]
+    assert main.ingest(source).added == 1
+    assert main.link("linked", f"file://{tmp_path}/in/y").size == 2
+    assert main.read("linked") == b"yy"
+    given = main.address("put")
+    Path(given.url.removeprefix("file://")).parent.mkdir(parents=True, exist_ok=True)
+    Path(given.url.removeprefix("file://")).write_bytes(b"by another")
+    assert main.link_address("put", given.token).size == 10
+    assert main.details("put").blocks[0].size == 10
+
+
+def test_a_workspace_says_what_it_changes(shop: lochan.Repository) -> None:
+    work = shop.branch().workspace("try")
+    work.put("b", b"2")
+    work.delete("a")
+    assert [(each.path, each.kind, each.added) for each in work.changes()] == [
+        ("a", "removed", False),
+        ("b", "added", False),
+    ]
+    assert work.add("b") == work.show().added == ("b",)
+    assert work.revert("a") == 1
+    assert work.commit("added only", added=True).message == "added only"
+    assert [each.path for each in shop.ref().list()] == ["a", "b"]
+
+
+def test_files_are_loaded_and_a_pool_is_kept_in_order(lake: lochan.Lake, tmp_path: Path) -> None:
+    for number in range(3):
+        rows = [{"ts": f"2026-11-0{number + 1}T10:00:00Z", "n": number}]
+        (tmp_path / f"{number}.ndjson").write_text("".join(map(json.dumps, rows)) + "\n")
+    logs = lake.pool("logs")
+    first = lake.load_sources([tmp_path / "0.ndjson"])
+    with pytest.raises(NotFound, match="there is no pool"):
+        logs.load_files(first)
+    made = logs.load_files(first, lochan.LoadOptions(create=True))
+    assert "sorted by ts" in made.note and made.rows == len(made.objects) == 1
+    logs.load_files(lake.load_sources([tmp_path / "[12].ndjson"]))
+    logs.load_files(lake.load_sources([io.BytesIO(b'{"ts": "2026-11-09T10:00:00Z", "n": 9}\n')]))
+    assert logs.load_engine(first) == "duckdb"
+    found = logs.summary()
+    assert (found.rows, found.min, logs.fields()) == (4, ["2026-11-01T10:00:00Z"], ["ts", "n"])
+    assert len(logs.try_compact()) == 1
+    assert logs.compact(lochan.CompactOptions()).after == 1
+    assert logs.delete_rows("n == 9").rows == 1
+    assert any(isinstance(each, BranchUpkeep) for each in lake.upkeep(pools=["logs"]))
+    plan = lake.explain("from logs | n > 0")
+    assert plan["engine"] == "duckdb" and plan["sources"][0]["rows_read"] == 3
+    info = logs.show().pool
+    assert info is not None and info.keys == ("ts",) and info.first_key_is_time
+    kinds = [each["kind"] for each in logs.ref("main~1").diff_objects("main")]
+    assert sorted(kinds) == ["added", "removed"]
+    assert lake.jobs() == []
+    with pytest.raises(NotFound):
+        lake.job("x")
+    with pytest.raises(Refused, match="pool"):
+        logs.branch().put("x", b"")
+    with pytest.raises(Refused, match="is no pool"):
+        lake.create_repository("files")
+        lake.pool("files").summary()
+
+
+def test_access(lake: lochan.Lake) -> None:
+    access = lake.access
+    assert access.create_user("ada").policies == ()
+    with pytest.raises(Invalid):
+        access.put_policy("readers", b"[", source="readers.json")
+    known = {each.name for each in access.policies()}
+    assert "Admin" in known and len(access.actions()) > 10
+    assert access.attach("Admin", "ada") == ("Admin",)
+    assert access.can("ada", "fs:ReadObject", "repository/shop/branch/main/object/a").allowed
+    made = access.create_key("ada")
+    assert made.secret_access_key not in repr(made)
+    assert [each.access_key_id for each in access.keys("ada")] == [made.access_key_id]
+    assert access.key(made.access_key_id).user == access.user("ada").name == "ada"
+    access.revoke_key(made.access_key_id)
+    access.create_user("bob")
+    access.attach("Admin", "bob")
+    assert access.detach("Admin", "ada") == ()
+    assert not access.can("ada", "fs:ReadObject", "repository/shop/branch/main/object/a").allowed
+    access.delete_user("ada")
+    assert [each.name for each in access.users()] == ["bob"]
