@@ -8,7 +8,7 @@ from functools import cached_property, partial
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
-from lochan.access.state import Access
+from lochan.access.state import AccessState
 from lochan.clock import Clock, SystemClock
 from lochan.errors import AlreadyExists, Invalid, NotFound
 from lochan.formats import lake_file
@@ -150,7 +150,7 @@ class Lake:
         settings = Settings(writer=ids.ksuid(clock.wall()), hold_s=hold_ms / 1_000)
         journals = Journals(store, file, journal_url, clock, ids, settings, alarm)
         try:
-            own = await journals.open(LAKE_JOURNAL, (Repositories, Access))
+            own = await journals.open(LAKE_JOURNAL, (Repositories, AccessState))
         except BaseException:
             await journals.close()
             raise
@@ -462,7 +462,7 @@ class Lake:
     @property
     def parts(self) -> tuple[type[StatePart], ...]:
         """Of the state of the lake's own journal."""
-        return (Repositories, Access)
+        return (Repositories, AccessState)
 
     async def user_rows(self, time: int | None) -> list[dict[str, Any]]:
         """The users that there are, or were at that moment, for queries."""

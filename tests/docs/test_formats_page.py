@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from lochan.access.state import Access
+from lochan.access.state import AccessState
 from lochan.formats.events import Event
 from lochan.versioning.repositories import Repositories
 from lochan.versioning.state.refs import Refs
@@ -12,7 +12,9 @@ from lochan.versioning.state.refs import Refs
 PAGE = Path(__file__).parents[2] / "docs" / "formats" / "journal.md"
 
 
-@pytest.mark.parametrize("event", [*Repositories.events, *Access.events, *Refs.events], ids=lambda event: event.type)
+@pytest.mark.parametrize(
+    "event", [*Repositories.events, *AccessState.events, *Refs.events], ids=lambda event: event.type
+)
 def test_an_event_has_one_row(event: type[Event]) -> None:
     rows = [row for row in PAGE.read_text().splitlines() if f"| `{event.type}` |" in row]
     assert len(rows) == 1

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from lochan.access.state import Access
+from lochan.access.state import AccessState
 from lochan.formats import checkpoint as checkpoints
 from lochan.formats import segment as segments
 from lochan.formats.record import GENESIS, RecordEntry, SealedRecord
@@ -120,7 +120,7 @@ def _results(entries: Sequence[RecordEntry]) -> dict[str, str]:
 
 async def check_state(journal: Journal, history: Sequence[SealedRecord]) -> None:
     alarms: list[str] = []
-    schema = Schema(Repositories, Access, alarm=alarms.append)
+    schema = Schema(Repositories, AccessState, alarm=alarms.append)
     folded = _fold(schema.empty(LAKE_JOURNAL), history)
     check(_content(await journal.fresh()) == _content(folded), "a cold start and a fold from scratch differ")
     for found in await journal.checkpoints.found():

@@ -3,7 +3,7 @@ every step."""
 
 from dataclasses import replace
 
-from lochan.access.state import Access
+from lochan.access.state import AccessState
 from lochan.clock import SystemClock
 from lochan.errors import AlreadyExists
 from lochan.formats import lake_file
@@ -35,7 +35,7 @@ async def open_lake(store: Store, url: str, alarm: Alarm, world: LakeOptions = A
     file = lake_file.decode(await store.get(lake_file.PATH), store.url)
     settings = replace(_SETTINGS, writer=IDS.ksuid(CLOCK.wall()))  # a queue tells the living from the dead by it
     journals = Journals(store, file, url, CLOCK, IDS, settings, alarm, group=GROUP)
-    own = await journals.open(LAKE_JOURNAL, (Repositories, Access))
+    own = await journals.open(LAKE_JOURNAL, (Repositories, AccessState))
     return Lake(store, file, journals, own, CLOCK, IDS, world)
 
 

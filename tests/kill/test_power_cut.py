@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from lochan import failpoints
-from lochan.access.state import Access
+from lochan.access.state import AccessState
 from lochan.formats.lake_events import RepositoryCreated
 from lochan.formats.record import Actor
 from lochan.journal.group import AppendRequest
@@ -206,7 +206,7 @@ async def _open(folder: Path, *, create: bool = False, trims: bool = True) -> Jo
     store = LocalStore(str(folder), create=create)
     slots = ObjectSlots(store, "_lake", aged=False, group=GROUP)
     settings = Settings(writer="cut", patience_s=0.1, checkpoint_every=3, trims=trims)
-    return await Journal.open("_lake", Schema(Repositories, Access), slots, store, CLOCK, IDS, settings)
+    return await Journal.open("_lake", Schema(Repositories, AccessState), slots, store, CLOCK, IDS, settings)
 
 
 async def _send(journal: Journal, request: str, note: Callable[[Line], None]) -> None:

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from lochan.engines.compact import Compacted, CompactRequest, rehearse
+from lochan.engines.compact import EVERYTHING, CompactRequest, PoolCompactionResult, rehearse
 from lochan.engines.row_diff.sides import RowDiffRequest as Refs
 from lochan.engines.spark import session
 from lochan.errors import ConcurrentCommit, Gone, NothingToDo
-from lochan.jobs.compaction import CompactOptions, compact
+from lochan.jobs.compaction import CompactJobOptions, compact
 from lochan.jobs.diff_rows import DiffOptions
 from lochan.jobs.job_list import jobs
 from lochan.lake import Lake, LakeOptions
@@ -27,7 +27,7 @@ from tests.unit.engines.lake import ANN, QueryLake, query_lake
 from tests.unit.jobs.test_compact import MIXED, PLAIN, SCATTERED, SMALL, TEXT
 
 pytestmark = LEFT_SOCKETS
-SPARK = CompactOptions("spark", spark=HERE)
+SPARK = CompactJobOptions("spark", spark=HERE)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -36,7 +36,9 @@ def stopped() -> Iterator[None]:
     session.stop()
 
 
-async def compacted(lake: QueryLake, repository: OpenRepository, wish: CompactRequest = CompactRequest()) -> Compacted:  # noqa: B008
+async def compacted(
+    lake: QueryLake, repository: OpenRepository, wish: CompactRequest = EVERYTHING
+) -> PoolCompactionResult:
     at = lake.lake.queries().files, lake.lake.place
     return await compact(repository, "main", *at, wish, actor=ANN, how=SPARK)
 

@@ -17,7 +17,7 @@ from lochan.engines.spark import session
 from lochan.engines.spark.place import SparkPlace
 from lochan.errors import Gone, PreconditionFailed
 from lochan.formats.pool_settings import PoolKey, PoolSettings
-from lochan.jobs.compaction import CompactOptions, compact
+from lochan.jobs.compaction import CompactJobOptions, compact
 from lochan.jobs.diff_rows import DiffOptions
 from lochan.jobs.job_list import jobs
 from lochan.lake import Lake
@@ -160,7 +160,7 @@ def test_a_compaction_and_a_diff_of_rows(how: RunOptions, tmp_path: Path) -> Non
             )
             repository = await lake.lake.open_repository("pool")
             at = lake.lake.queries().files, lake.lake.place
-            done = await compact(repository, "main", *at, actor=ANN, how=CompactOptions("spark", spark=how.spark))
+            done = await compact(repository, "main", *at, actor=ANN, how=CompactJobOptions("spark", spark=how.spark))
             await repository.close()
             assert done.after > 2
             await lake.load("pool", rows[:2])

@@ -19,7 +19,7 @@ from lochan.engines.run_query import RunOptions
 from lochan.engines.spark import session
 from lochan.engines.spark.bucket_check import BucketCheck
 from lochan.errors import Corrupt, Gone
-from lochan.jobs.compaction import CompactOptions, compact
+from lochan.jobs.compaction import CompactJobOptions, compact
 from lochan.jobs.diff_rows import DiffOptions
 from lochan.lake import Lake
 from lochan.pools.snapshot import DataObject
@@ -97,7 +97,7 @@ async def _query(lake: Lake) -> None:
 
 async def _compact(lake: Lake) -> None:
     logs = await lake.open_repository("logs")
-    how = CompactOptions(engine="spark", spark=HERE)
+    how = CompactJobOptions(engine="spark", spark=HERE)
     try:
         await compact(logs, "main", lake.queries().files, lake.place, actor=ANN, how=how)
     finally:

@@ -18,7 +18,7 @@ from lochan.engines.duckdb.limits import STANDARD
 from lochan.engines.duckdb.load.load import Loaded, LoaderOptions, load
 from lochan.engines.spark import session
 from lochan.errors import Invalid
-from lochan.formats.job import JobStage
+from lochan.formats.job import JobStageRecord
 from lochan.ingest.streams import file_input
 from lochan.jobs.load.files import local_file
 from lochan.jobs.load.load import LoadContext, LoadSizes, load_files
@@ -66,7 +66,7 @@ def written(folder: Path, files: dict[str, bytes]) -> list[Path]:
 
 
 def test_every_format_is_equal_to_the_embedded_load(tmp_path: Path) -> None:
-    stages: list[JobStage] = []
+    stages: list[JobStageRecord] = []
 
     async def play() -> None:
         async with job_pool(tmp_path) as pool:

@@ -225,7 +225,7 @@ def test_a_jvm_whose_tasks_do_not_end_is_replaced(tmp_path: Path, monkeypatch: p
     assert process is not None
     texts = "repeat('a', CAST(id AS INT) + 400)"
     frame = spark.sql(f"SELECT count(*) FROM range(4) WHERE regexp_like({texts}, 'a*a*a*a*a*a*a*a*b')")
-    stuck = job.Job(job.Tagged(spark, "stuck", "stuck"), lambda: whole(frame), STANDARD)
+    stuck = job.SparkStatement(job.Tagged(spark, "stuck", "stuck"), lambda: whole(frame), STANDARD)
 
     def stop_once_it_matches() -> None:
         while not any(each.startswith("java.util.regex") for each in running_classes(spark)):

@@ -12,7 +12,7 @@ import pytest
 
 from lochan.engines.duckdb.limits import STANDARD
 from lochan.engines.spark import session
-from lochan.jobs.compaction import CompactOptions, compact
+from lochan.jobs.compaction import CompactJobOptions, compact
 from lochan.jobs.load.files import local_file
 from lochan.jobs.load.load import LoadContext, LoadSizes, load_files
 from tests.run import run
@@ -54,7 +54,7 @@ def test_compacted_on_spark(tmp_path: Path) -> None:
             before = await answers(lake)
             repository = await lake.lake.open_repository("p")
             at = lake.lake.queries().files, lake.lake.place
-            await compact(repository, "main", *at, actor=ANN, how=CompactOptions("spark", spark=HERE))
+            await compact(repository, "main", *at, actor=ANN, how=CompactJobOptions("spark", spark=HERE))
             await repository.close()
             assert await answers(lake) == before
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from lochan.access.state import Access
+from lochan.access.state import AccessState
 from lochan.clock import Clock
 from lochan.errors import LochanError
 from lochan.journal.journal import Journal
@@ -41,7 +41,7 @@ class Freshness:
         far = journal.slots.aged
         return cls(journal, clock, trust_s=TRUST_S if far else 0.0, answer_s=ANSWER_S if far else 0.0)
 
-    async def authorised_state(self, arrived: float) -> Access:
+    async def authorised_state(self, arrived: float) -> AccessState:
         """`arrived`: the boot-time clock, read after the request arrived. Requests that wait share one probe. Use what
         is returned before the next await; before an append ask again, with a new reading. Raises what the probe did:
         nobody is let in by a state that could not be confirmed."""
@@ -52,7 +52,7 @@ class Freshness:
             await self._journal.fresh()
         elif sent < arrived - self._trust_s / 2:
             self._renew()
-        return self._journal.tail.state.of(Access)
+        return self._journal.tail.state.of(AccessState)
 
     async def catch_up(self, arrived: float) -> bool:
         """Before somebody is turned away who may only be new: a key made, or made anew, within the last second is not

@@ -16,7 +16,7 @@ _UNSEALED_MAX = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Credentials:
+class NewAccessKey:
     """An access key with its secret, to be shown once, to whoever asked for it."""
 
     user: str
@@ -34,7 +34,7 @@ class KeyOwner(NamedTuple):
 
 async def create_key(
     access: OpenAccess, user: str, *, id: str = "", secret: str = "", actor: Actor, key: str = ""
-) -> Credentials:
+) -> NewAccessKey:
     """Id and secret are drawn where they are not given. `key` is the idempotency key: a request that is sent again gets
     the credentials of the first time. Raises Invalid, NotFound, AlreadyExists."""
     credentials = new_credentials(access, user, id, secret)
@@ -73,15 +73,15 @@ async def check_encryption(access: OpenAccess) -> list[str]:
     return lost
 
 
-def new_credentials(access: OpenAccess, user: str, id: str, secret: str) -> Credentials:
+def new_credentials(access: OpenAccess, user: str, id: str, secret: str) -> NewAccessKey:
     if id:
         check_key_id(id)
     if secret:
         check_secret(secret)
-    return Credentials(user, id or access.ids.access_key_id(), secret or access.ids.access_key_secret())
+    return NewAccessKey(user, id or access.ids.access_key_id(), secret or access.ids.access_key_secret())
 
 
-async def sealed(access: OpenAccess, credentials: Credentials) -> bytes:
+async def sealed(access: OpenAccess, credentials: NewAccessKey) -> bytes:
     return seal(
         await access.encryption.get(),
         access.ids.nonce(),
@@ -102,10 +102,10 @@ async def unsealed(access: OpenAccess, key: AccessKey) -> str:
     return known
 
 
-async def _made_before(access: OpenAccess, id: str, secret: str) -> Credentials:
+async def _made_before(access: OpenAccess, id: str, secret: str) -> NewAccessKey:
     """By the same request, which was sent twice."""
     found = (await access.state()).need_key(id)
     known = await unsealed(access, found)
     if secret and not compare_digest(secret.encode(), known.encode()):
         raise KeyReused("the idempotency key was used for another secret", hint="take a new key for a new request")
-    return Credentials(found.user, id, known)
+    return NewAccessKey(found.user, id, known)

@@ -9,7 +9,7 @@ import msgspec
 
 from lochan.access.encryption import EncryptionKey
 from lochan.access.freshness import Freshness
-from lochan.access.state import Access
+from lochan.access.state import AccessState
 from lochan.clock import Clock
 from lochan.errors import NotFound
 from lochan.formats.events import Event
@@ -20,7 +20,7 @@ from lochan.journal.journal import Journal
 if TYPE_CHECKING:
     from lochan.access.keys import KeyOwner
 
-Decide = Callable[[Access], Sequence[Event]]
+Decide = Callable[[AccessState], Sequence[Event]]
 
 
 class OpenAccess:
@@ -34,11 +34,11 @@ class OpenAccess:
         self.freshness = freshness or Freshness.of(journal, clock)
         self.unsealed: dict[bytes, str] = {}  # secrets that were decrypted, by what they were decrypted from
 
-    async def state(self) -> Access:
+    async def state(self) -> AccessState:
         """As of now. Use before the next await."""
-        return (await self.journal.fresh()).of(Access)
+        return (await self.journal.fresh()).of(AccessState)
 
-    async def authorised_state(self, arrived: float) -> Access:
+    async def authorised_state(self, arrived: float) -> AccessState:
         """What a request that had arrived at `arrived` (boot time) may be judged by; see Freshness."""
         return await self.freshness.authorised_state(arrived)
 
@@ -48,9 +48,9 @@ class OpenAccess:
 
         return await find_key(self, id, arrived)
 
-    def folded(self) -> Access:
+    def folded(self) -> AccessState:
         """As this process last saw it: after a submit, with what was submitted."""
-        return self.journal.tail.state.of(Access)
+        return self.journal.tail.state.of(AccessState)
 
     async def submit(
         self, actor: Actor, decide: Decide, *request: object, key: str = "", takes_away: bool = False
@@ -62,7 +62,7 @@ class OpenAccess:
         fingerprint = sha256(msgspec.msgpack.encode(request)).digest()
         if isinstance(actor, KeyedActor) and not key:
             key, fingerprint = actor.key, actor.fingerprint
-        wanted = AppendRequest(without_key(actor), lambda state: decide(state.of(Access)), key, fingerprint)
+        wanted = AppendRequest(without_key(actor), lambda state: decide(state.of(AccessState)), key, fingerprint)
         if not takes_away:
             return await self.journal.submit(wanted)
         try:

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from lochan.access import resources
 from lochan.access.open_access import OpenAccess
 from lochan.access.rights import Denied, Rights
-from lochan.access.state import Access, principal
+from lochan.access.state import AccessState, principal
 from lochan.errors import Invalid, NotFound
 from lochan.journal.journal import Journal
 from lochan.journal.state import StatePart
@@ -187,7 +187,7 @@ async def user_rows(journal: Journal, parts: tuple[type[StatePart], ...], time: 
     """The lake's users as rows of a query; no secret is among them. `journal` is the lake's own; `time`: as of that
     moment."""
     state = await journal.fresh() if time is None else await state_at(journal, parts, time)
-    access = state.of(Access)
+    access = state.of(AccessState)
     return [
         {
             "name": user.name,

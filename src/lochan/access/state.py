@@ -60,7 +60,7 @@ class AccessPolicy(msgspec.Struct, frozen=True, array_like=True):
         return self.name in BUILT_IN
 
 
-class Access(StatePart):
+class AccessState(StatePart):
     name: ClassVar[str] = "access"
     events: ClassVar[tuple[type[Event], ...]] = (
         AdminCreated,
@@ -74,7 +74,7 @@ class Access(StatePart):
         PolicyDetached,
     )
 
-    def __init__(self, parent: "Access | None" = None) -> None:
+    def __init__(self, parent: "AccessState | None" = None) -> None:
         self._parent = parent
         self._users: FoldTable[str, User] = parent._users.fork() if parent else FoldTable()
         self._keys: FoldTable[str, AccessKey] = parent._keys.fork() if parent else FoldTable()

@@ -1,6 +1,6 @@
 """Users: created, deleted, and the first one, which is made when a lake is first served."""
 
-from lochan.access.keys import Credentials, new_credentials, sealed
+from lochan.access.keys import NewAccessKey, new_credentials, sealed
 from lochan.access.names import check_user_name
 from lochan.access.open_access import OpenAccess
 from lochan.access.policy import ADMIN
@@ -27,7 +27,7 @@ async def delete_user(access: OpenAccess, name: str, *, actor: Actor, key: str =
 
 async def ensure_admin(
     access: OpenAccess, access_key_id: str = "", secret: str = "", *, name: str = ADMIN_NAME, actor: Actor
-) -> Credentials | None:
+) -> NewAccessKey | None:
     """If there is no user at all: makes one who may do everything, with a key, and returns its credentials, this once.
     Else None. Of several servers that start at once, one is given them: it is one event, valid while there is no user.
     Raises Invalid."""
@@ -42,7 +42,7 @@ async def ensure_admin(
     return credentials
 
 
-def admin_credentials(access: OpenAccess, access_key_id: str, secret: str, *, name: str = ADMIN_NAME) -> Credentials:
+def admin_credentials(access: OpenAccess, access_key_id: str, secret: str, *, name: str = ADMIN_NAME) -> NewAccessKey:
     """Those that were given, or new ones; nothing is kept of them. Raises Invalid."""
     if bool(access_key_id) != bool(secret):
         raise Invalid(

@@ -10,7 +10,7 @@ from lochan.api.results import Result, moment
 
 if TYPE_CHECKING:
     from lochan.access import decide
-    from lochan.access.state import Access, AccessKey, AccessPolicy, User
+    from lochan.access.state import AccessKey, AccessPolicy, AccessState, User
 
 
 class UserInfo(Result, frozen=True, kw_only=True):
@@ -21,7 +21,7 @@ class UserInfo(Result, frozen=True, kw_only=True):
     created_by: str
 
     @classmethod
-    def of(cls, access: Access, user: User) -> UserInfo:
+    def of(cls, access: AccessState, user: User) -> UserInfo:
         from lochan.access.state import principal
 
         return cls(
@@ -67,7 +67,7 @@ class PolicyInfo(Result, frozen=True, kw_only=True):
     statements: tuple[Mapping[str, Any], ...]  # as in a policy's file: effect, actions, resources
 
     @classmethod
-    def of(cls, access: Access, policy: AccessPolicy) -> PolicyInfo:
+    def of(cls, access: AccessState, policy: AccessPolicy) -> PolicyInfo:
         from lochan.access.policies import statement_rows
 
         return cls(
@@ -88,7 +88,7 @@ class Decision(Result, frozen=True, kw_only=True):
     fits: tuple[str, ...]  # its first action and its first resource that do
 
     @classmethod
-    def of(cls, found: decide.Decision) -> Decision:
+    def of(cls, found: decide.RightsDecision) -> Decision:
         from lochan.access.policies import statement_rows
 
         return cls(

@@ -63,7 +63,7 @@ class Download:
         prefix = path if not path or path.endswith("/") else f"{path}/"
         view = await self._repository.view(await self._repository.resolve(self._ref, workspaces=True))
         found = total = 0
-        names = Names(self._target)
+        names = FileNames(self._target)
         async for entry in _entries(view, prefix):
             file = self._file(names, prefix, entry.path[len(prefix) :])
             if file is not None:
@@ -75,7 +75,7 @@ class Download:
             await self._write_all(_entries(view, prefix), len(prefix), advance)
         return self._written
 
-    def _file(self, names: Names, prefix: str, path: str) -> Path | None:
+    def _file(self, names: FileNames, prefix: str, path: str) -> Path | None:
         try:
             return names.file(path)
         except Refused as error:
@@ -96,7 +96,7 @@ class Download:
         import asyncio
 
         turn = asyncio.Lock()  # the listing can be asked by one at a time
-        names = Names(self._target)
+        names = FileNames(self._target)
 
         async def next_file() -> tuple[Entry, Path] | None:
             async for entry in found:
@@ -162,7 +162,7 @@ def _silent(_: int) -> AbstractContextManager[Advance]:
     return nullcontext(lambda _: None)
 
 
-class Names:
+class FileNames:
     """Which file each path of a listing becomes. REQUIRES: the paths come in order, as listings have them."""
 
     def __init__(self, target: Path) -> None:

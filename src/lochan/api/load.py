@@ -223,8 +223,8 @@ async def _new_pool(session: Session, first: Input, request: LoadRequest) -> _Ne
     options, name = request.options, request.pool
     key = "" if options.key else await _suggested_key(first, options.format)
     if not options.create and not options.key:
-        given = f" --key {quote(key)}" if key else ""
-        hint = f"make it with --create, or `lochan create {quote(name)}{given}`"
+        key_options = f" --key {quote(key)}" if key else ""
+        hint = f"make it with --create, or `lochan create {quote(name)}{key_options}`"
         names = [each.name for each in await session.lake.repositories()]
         raise NotFound(f"there is no pool {name!r}", hint=hint).named(name, lambda: names)
     settings = parse(options.key or ([key] if key else []), times=options.times)

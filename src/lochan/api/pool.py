@@ -132,7 +132,7 @@ class Pool(Repository):
     ) -> CompactResult:
         """Merges data objects that overlap or are small; the rows stay the same, and earlier commits hold the objects
         as they were. `progress` is told how far Spark is. Raises NothingToDo, Refused for a repository of files."""
-        from lochan.jobs.compaction import CompactOptions as JobOptions
+        from lochan.jobs.compaction import CompactJobOptions as JobOptions
         from lochan.jobs.compaction import compact
 
         said, lake = said_of(options), self._session.lake

@@ -12,9 +12,9 @@ from lochan.api.compaction import CompactResult
 if TYPE_CHECKING:
     from lochan.api.options import EngineOptions
     from lochan.api.session import Session
-    from lochan.engines.compact import Compacted, CompactRequest
+    from lochan.engines.compact import CompactRequest, PoolCompactionResult
     from lochan.formats.record import Actor
-    from lochan.jobs.compaction import CompactOptions
+    from lochan.jobs.compaction import CompactJobOptions
     from lochan.pools.upkeep import Upkeep
     from lochan.versioning.open_repository import OpenRepository
 
@@ -59,14 +59,14 @@ async def keep_up(
 ) -> AsyncIterator[Step]:
     """What fails does not stop the rest: its step has the error."""
     from lochan.engines.upkeep import keep
-    from lochan.jobs.compaction import CompactOptions
+    from lochan.jobs.compaction import CompactJobOptions
 
     async for each in session.lake.trim(*pools):
         if each.error is not None:
             yield JournalUpkeep(each.name, 0, 0, each.error)
         elif any(each.trimmed):
             yield JournalUpkeep(each.name, *each.trimmed)
-    how = CompactOptions(engine.engine, engine.limits, session.spark(engine.master))
+    how = CompactJobOptions(engine.engine, engine.limits, session.spark(engine.master))
     compact = partial(_compact, session, actor, how)
     async for kept in keep(session.lake.queries(), policy, pools, actor=actor, by=compact):
         done = None if kept.compacted is None else CompactResult(**kept.compacted._asdict())
@@ -74,8 +74,13 @@ async def keep_up(
 
 
 async def _compact(
-    session: Session, actor: Actor, how: CompactOptions, repository: OpenRepository, branch: str, wish: CompactRequest
-) -> Compacted:
+    session: Session,
+    actor: Actor,
+    how: CompactJobOptions,
+    repository: OpenRepository,
+    branch: str,
+    wish: CompactRequest,
+) -> PoolCompactionResult:
     from lochan.jobs.compaction import compact
     from lochan.journal.request_key import part_of
 

@@ -12,7 +12,7 @@ from lochan.connection import probe_store
 from lochan.errors import Invalid, Refused
 
 if TYPE_CHECKING:
-    from lochan.access.keys import Credentials
+    from lochan.access.keys import NewAccessKey
     from lochan.lake import Lake
     from lochan.pools.upkeep import Upkeep
     from lochan.server.settings import ClientLimits, Listener, QuerySettings, Tls
@@ -90,7 +90,7 @@ async def _check_keys(config: Config) -> None:
             click.echo(f"the secret of access key {id} cannot be decrypted, so it cannot be used", err=True)
 
 
-async def _admin(config: Config) -> "Credentials | None":
+async def _admin(config: Config) -> "NewAccessKey | None":
     from lochan.access.users import ensure_admin
     from lochan.cli.session import actor
 
@@ -219,7 +219,7 @@ def _check_pair(certificate: str, key: str) -> None:
         ) from None
 
 
-def _greet(listeners: "list[Listener]", credentials: "Credentials | None") -> None:
+def _greet(listeners: "list[Listener]", credentials: "NewAccessKey | None") -> None:
     from lochan.server.connections import is_loopback
 
     scheme = "https" if listeners[0].tls else "http"

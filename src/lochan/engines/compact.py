@@ -52,7 +52,7 @@ class CompactRequest(NamedTuple):
 EVERYTHING = CompactRequest()
 
 
-class Compacted(NamedTuple):
+class PoolCompactionResult(NamedTuple):
     head: str
     before: int  # objects
     after: int
@@ -61,7 +61,7 @@ class Compacted(NamedTuple):
     bytes_after: int
 
 
-class Planned(NamedTuple):
+class PoolCompactionPlan(NamedTuple):
     """What is to be merged with what."""
 
     snapshot: Snapshot  # with the settings that new objects are to have
@@ -83,7 +83,7 @@ class Planned(NamedTuple):
         at = {path: index for index, path in enumerate(self.snapshot.spans["path"].to_pylist())}
         return [[at[path] for path in group.paths] for group in self.groups]
 
-    def after(self, done: Rewritten) -> Planned:
+    def after(self, done: Rewritten) -> PoolCompactionPlan:
         """What is left to do when this has been done."""
         gone = {entry.path for entry in done.removed}
         entries = self.snapshot.entries
@@ -95,13 +95,14 @@ class Planned(NamedTuple):
         return self._replace(snapshot=snapshot, groups=_groups(snapshot, self.wish, only), only=only)
 
 
-Merge = Callable[[Planned], Awaitable[Rewritten]]  # each group of the plan into new objects, which nobody knows of yet
+# Each group of the plan becomes new objects, which nobody knows of yet.
+Merge = Callable[[PoolCompactionPlan], Awaitable[Rewritten]]
 
 
-async def compacted_first(repository: OpenRepository, before: CarriedOut) -> Compacted:
+async def compacted_first(repository: OpenRepository, before: CarriedOut) -> PoolCompactionResult:
     done = await landed_first(repository, before)
     sizes = _size(done.removed), _size(done.added)
-    return Compacted(done.commit, len(done.removed), len(done.added), done.rows_added, *sizes)
+    return PoolCompactionResult(done.commit, len(done.removed), len(done.added), done.rows_added, *sizes)
 
 
 @once(compacted_first)
@@ -114,7 +115,7 @@ async def compact(
     *,
     actor: Actor,
     limits: Limits = STANDARD,
-) -> Compacted:
+) -> PoolCompactionResult:
     """Raises NothingToDo, ConcurrentCommit, NotFound for an id that is not there."""
     plan = await planned(repository, branch, wish)
     return await carry_out(repository, branch, plan, files, said, actor=actor, limits=limits)
@@ -123,16 +124,16 @@ async def compact(
 async def carry_out(
     repository: OpenRepository,
     branch: str,
-    plan: Planned,
+    plan: PoolCompactionPlan,
     files: Files,
     said: CommitMessage = NOTHING,
     *,
     actor: Actor,
     limits: Limits = STANDARD,
-) -> Compacted:
+) -> PoolCompactionResult:
     """On this machine."""
 
-    async def merge(plan: Planned) -> Rewritten:
+    async def merge(plan: PoolCompactionPlan) -> Rewritten:
         done = Rewritten([], [])
         for indices in plan.indices():
             removed, added = await rewrite(repository, plan.snapshot, indices, files, plan.mint, limits)
@@ -143,7 +144,7 @@ async def carry_out(
     return await landed(repository, branch, await merged(plan, merge), said, actor=actor)
 
 
-async def merged(plan: Planned, merge: Merge) -> Swap:
+async def merged(plan: PoolCompactionPlan, merge: Merge) -> Swap:
     """Round by round, until nothing is left to merge. What one round made and the next one merged again is in no
     commit, and is left to garbage collection."""
     removed: dict[str, Entry] = {}
@@ -161,11 +162,11 @@ async def merged(plan: Planned, merge: Merge) -> Swap:
 
 async def landed(
     repository: OpenRepository, branch: str, swap: Swap, said: CommitMessage = NOTHING, *, actor: Actor
-) -> Compacted:
+) -> PoolCompactionResult:
     """Raises ConcurrentCommit where one of the objects has gone meanwhile."""
     head = await replace_objects(repository, branch, swap, said, actor=actor)
     removed, added = swap.removed, swap.added
-    return Compacted(head, len(removed), len(added), rows_of(added), _size(removed), _size(added))
+    return PoolCompactionResult(head, len(removed), len(added), rows_of(added), _size(removed), _size(added))
 
 
 async def rehearse(repository: OpenRepository, branch: str, wish: CompactRequest = EVERYTHING) -> list[Group]:
@@ -173,7 +174,7 @@ async def rehearse(repository: OpenRepository, branch: str, wish: CompactRequest
     return (await _looked_at(repository, branch, wish)).groups
 
 
-async def planned(repository: OpenRepository, branch: str, wish: CompactRequest = EVERYTHING) -> Planned:
+async def planned(repository: OpenRepository, branch: str, wish: CompactRequest = EVERYTHING) -> PoolCompactionPlan:
     """To be made before the first byte is written. Raises NothingToDo, ReadOnly, NotFound for an id that is not
     there."""
     found = await _looked_at(repository, branch, wish)
@@ -183,7 +184,7 @@ async def planned(repository: OpenRepository, branch: str, wish: CompactRequest 
     return found
 
 
-async def _looked_at(repository: OpenRepository, branch: str, wish: CompactRequest) -> Planned:
+async def _looked_at(repository: OpenRepository, branch: str, wish: CompactRequest) -> PoolCompactionPlan:
     refs, mint = await repository.refs()
     id = refs.branch(branch).head
     tree = await repository.tree(refs.commit(id))
@@ -191,7 +192,7 @@ async def _looked_at(repository: OpenRepository, branch: str, wish: CompactReque
     if wish.size_bytes:
         snapshot.settings = msgspec.structs.replace(snapshot.settings, size_bytes=wish.size_bytes)
     only = await _only(repository, tree, wish)
-    return Planned(snapshot, _groups(snapshot, wish, only), mint, wish, only)
+    return PoolCompactionPlan(snapshot, _groups(snapshot, wish, only), mint, wish, only)
 
 
 def _groups(snapshot: Snapshot, wish: CompactRequest, only: frozenset[str] | None) -> list[Group]:

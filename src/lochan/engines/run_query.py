@@ -126,9 +126,9 @@ async def _start(at: QueryContext, plan: Prepared, engine: str, how: RunOptions,
 async def _start_spark(
     at: QueryContext, plan: Prepared, how: RunOptions, work: Workplace, about: str, listener: Listener | None
 ) -> SparkRun:
-    from lochan.engines.spark.run import LakeLocation, start
+    from lochan.engines.spark.run import LakeFiles, start
 
-    lying = LakeLocation(at.files, at.place, at.store, at.verified)
+    lying = LakeFiles(at.files, at.place, at.store, at.verified)
     return await start(
         plan, lying, work, how.limits, how.spark, about=f"query of {about}", go_on=how.go_on, listener=listener
     )

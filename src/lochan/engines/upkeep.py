@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import duckdb
 
-from lochan.engines.compact import Compacted, CompactRequest, compact
+from lochan.engines.compact import CompactRequest, PoolCompactionResult, compact
 from lochan.engines.duckdb.limits import STANDARD, Limits
 from lochan.engines.query_context import QueryContext
 from lochan.errors import ConcurrentCommit, LochanError, NothingToDo
@@ -32,7 +32,7 @@ COMPACTED, IN_ORDER, LEFT_ALONE, NO_BRANCH, BUSY, FAILED = (
 _TRIES = 3
 
 # How a branch is compacted: on this machine, unless told otherwise.
-Compact = Callable[[OpenRepository, str, CompactRequest], Awaitable[Compacted]]
+Compact = Callable[[OpenRepository, str, CompactRequest], Awaitable[PoolCompactionResult]]
 
 
 class UpkeepResult(NamedTuple):
@@ -41,7 +41,7 @@ class UpkeepResult(NamedTuple):
     pool: str
     branch: str  # empty: of none was anything asked
     outcome: str
-    compacted: Compacted | None = None
+    compacted: PoolCompactionResult | None = None
     error: Exception | None = None
 
 
@@ -69,7 +69,7 @@ async def keep(
 
 async def _here(
     at: QueryContext, actor: Actor, limits: Limits, repository: OpenRepository, branch: str, wish: CompactRequest
-) -> Compacted:
+) -> PoolCompactionResult:
     return await compact(repository, branch, at.files, wish, actor=actor, limits=limits)
 
 

@@ -14,7 +14,7 @@ FORMAT = 1
 RUNNING, DONE, FAILED, CANCELLED = "running", "done", "failed", "cancelled"
 
 
-class JobStage(msgspec.Struct, frozen=True):
+class JobStageRecord(msgspec.Struct, frozen=True):
     """A stage of Spark's. Fields are only ever added at the end."""
 
     id: int
@@ -24,7 +24,7 @@ class JobStage(msgspec.Struct, frozen=True):
     failed: int = 0
 
 
-class JobLine(msgspec.Struct, frozen=True):
+class JobLogLine(msgspec.Struct, frozen=True):
     time: int
     text: str
 
@@ -48,8 +48,8 @@ class JobRecord(msgspec.Struct, frozen=True):
     total: int = 0
     rows: int | None = None
     error: str = ""
-    stages: tuple[JobStage, ...] = ()
-    lines: tuple[JobLine, ...] = ()  # the last of its log
+    stages: tuple[JobStageRecord, ...] = ()
+    lines: tuple[JobLogLine, ...] = ()  # the last of its log
     executor_bytes: int | None = None  # put to the store by tasks; None: nobody counts them
     driver_bytes: int | None = None  # put to the store by who started it
     silent: bool = False  # nothing is heard of it before it ends

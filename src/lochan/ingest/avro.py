@@ -44,7 +44,7 @@ class Header(NamedTuple):
     codec: str
 
 
-class Block(NamedTuple):
+class AvroBlock(NamedTuple):
     rows: int  # as it says
     data: bytes  # unpacked
 
@@ -58,7 +58,7 @@ def avro_rows(name: str, stream: Any) -> Iterator[pa.RecordBatch | list[Row]]:
         simple = is_record and is_simple(header.schema)
     except _DAMAGE as error:
         raise source.damaged("its schema is none") from error
-    blocks: list[Block] = []
+    blocks: list[AvroBlock] = []
     size = 0
     for block in _blocks(source, header):
         blocks.append(block)
@@ -69,7 +69,9 @@ def avro_rows(name: str, stream: Any) -> Iterator[pa.RecordBatch | list[Row]]:
     yield from _rows(source, header, blocks, simple)
 
 
-def _rows(source: _Source, header: Header, blocks: list[Block], simple: bool) -> Iterator[pa.RecordBatch | list[Row]]:
+def _rows(
+    source: _Source, header: Header, blocks: list[AvroBlock], simple: bool
+) -> Iterator[pa.RecordBatch | list[Row]]:
     if not blocks:
         return
     try:
@@ -86,7 +88,7 @@ def _rows(source: _Source, header: Header, blocks: list[Block], simple: bool) ->
         raise source.damaged(str(error)) from error
 
 
-def _values(source: _Source, header: Header, blocks: list[Block]) -> Iterator[list[Row]]:
+def _values(source: _Source, header: Header, blocks: list[AvroBlock]) -> Iterator[list[Row]]:
     read = reader_of(header.schema)
     for block in blocks:
         values = Reader(block.data)
@@ -94,7 +96,7 @@ def _values(source: _Source, header: Header, blocks: list[Block]) -> Iterator[li
             yield [_row(source, read(values)) for _ in range(count)]
 
 
-def _few_columns(header: Header, blocks: list[Block]) -> pa.RecordBatch | None:
+def _few_columns(header: Header, blocks: list[AvroBlock]) -> pa.RecordBatch | None:
     """None: there is a day that Python does not know, and Polars does."""
     read, type = reader_of(header.schema), arrow_type(header.schema)
     rows: list[Row] = []
@@ -107,7 +109,7 @@ def _few_columns(header: Header, blocks: list[Block]) -> pa.RecordBatch | None:
         return None
 
 
-def _columns(header: Header, blocks: list[Block]) -> Iterator[pa.RecordBatch]:
+def _columns(header: Header, blocks: list[AvroBlock]) -> Iterator[pa.RecordBatch]:
     import polars as pl
 
     whole = [_plain_header(header)]
@@ -191,7 +193,7 @@ def _header(source: _Source) -> Header:
     return Header(sync, schema, codec)
 
 
-def _blocks(source: _Source, header: Header) -> Iterator[Block]:
+def _blocks(source: _Source, header: Header) -> Iterator[AvroBlock]:
     while (count := source.long(or_end=True)) is not None:
         size = source.long()
         assert size is not None
@@ -201,7 +203,7 @@ def _blocks(source: _Source, header: Header) -> Iterator[Block]:
         if count < 0:
             raise source.damaged("a block of less than no rows")
         if count:
-            yield Block(count, _unpacked(source, header.codec, data))
+            yield AvroBlock(count, _unpacked(source, header.codec, data))
 
 
 def _unpacked(source: _Source, codec: str, data: bytes) -> bytes:

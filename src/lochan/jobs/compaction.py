@@ -24,9 +24,9 @@ import pyarrow as pa
 from lochan.engines.choice import SPARK, engine_for
 from lochan.engines.compact import (
     EVERYTHING,
-    Compacted,
     CompactRequest,
-    Planned,
+    PoolCompactionPlan,
+    PoolCompactionResult,
     carry_out,
     compacted_first,
     landed,
@@ -70,14 +70,14 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-class CompactOptions(NamedTuple):
+class CompactJobOptions(NamedTuple):
     engine: str = "auto"
     limits: Limits = STANDARD
     spark: SparkPlace = ANY_SPARK
     watch: Listener | None = None  # is told how far Spark is
 
 
-DEFAULT_COMPACT = CompactOptions()
+DEFAULT_COMPACT = CompactJobOptions()
 
 
 @once(compacted_first)
@@ -90,8 +90,8 @@ async def compact(
     said: CommitMessage = NOTHING,
     *,
     actor: Actor,
-    how: CompactOptions = DEFAULT_COMPACT,
-) -> Compacted:
+    how: CompactJobOptions = DEFAULT_COMPACT,
+) -> PoolCompactionResult:
     """Raises NothingToDo, ConcurrentCommit, NotFound for an id that is not there, and Refused where Spark does not
     start. `place` is where the lake is."""
     plan = await planned(repository, branch, wish)
@@ -108,7 +108,7 @@ async def compact(
         tag = f"lochan-compact-{run.id}"
         listener = listener_of(run, how.watch)
 
-        async def merge(plan: Planned) -> Rewritten:
+        async def merge(plan: PoolCompactionPlan) -> Rewritten:
             work = partial(merged, spark, target, plan)
             messages = await on_spark(spark, work, tag=tag, about=f"compact {about}", listener=listener)
             made = together(messages)
@@ -120,11 +120,11 @@ async def compact(
         return await landed(repository, branch, swap, said, actor=actor)
 
 
-def removed_by(plan: Planned) -> list[Entry]:
+def removed_by(plan: PoolCompactionPlan) -> list[Entry]:
     return [entry for group in groups_of(plan) for entry in group.entries]
 
 
-def merged(spark: SparkSession, target: PoolTarget, plan: Planned) -> list[TaskMessage]:
+def merged(spark: SparkSession, target: PoolTarget, plan: PoolCompactionPlan) -> list[TaskMessage]:
     """The objects that stand for those of the plan, which nobody knows of yet."""
     ship(spark)
     groups = [*groups_of(plan)]
@@ -181,7 +181,7 @@ def _merging(target: PoolTarget, groups: Sequence[MergeGroup]) -> Merging:
     return Merging(target, tuple(replace(group, entries=()) for group in groups))
 
 
-def _target(repository: OpenRepository, place: StoreLocation, plan: Planned) -> PoolTarget:
+def _target(repository: OpenRepository, place: StoreLocation, plan: PoolCompactionPlan) -> PoolTarget:
     limits = Limits(memory_bytes=TASK_MEMORY_BYTES, threads=1)
     return PoolTarget(place.for_others(), repository.repository.id, plan.snapshot.settings, plan.mint, limits)
 

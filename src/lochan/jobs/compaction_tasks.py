@@ -14,13 +14,13 @@ import numpy as np
 import pyarrow as pa
 
 from lochan.clock import SystemClock
-from lochan.engines.compact import Planned
+from lochan.engines.compact import PoolCompactionPlan
 from lochan.engines.duckdb.files import files_of
 from lochan.engines.duckdb.load.key_order import Order
 from lochan.engines.duckdb.load.objects import WrittenObject, blob_sql, sort_key
 from lochan.engines.duckdb.objects_at import entries_at, placed
 from lochan.engines.duckdb.rewrite import Rewriting
-from lochan.engines.duckdb.session import Session
+from lochan.engines.duckdb.session import DuckSession
 from lochan.formats.entry import Entry
 from lochan.formats.entry_table import table_of
 from lochan.ids import Ids
@@ -80,7 +80,7 @@ class Merging:
     groups: tuple[MergeGroup, ...]
 
 
-def groups_of(plan: Planned) -> Iterator[MergeGroup]:
+def groups_of(plan: PoolCompactionPlan) -> Iterator[MergeGroup]:
     snapshot = plan.snapshot
     for group, indices in zip(plan.groups, plan.indices(), strict=True):
         pieces = max(1, round(group.bytes / snapshot.settings.size_bytes))
@@ -169,7 +169,7 @@ def merge_part(merging: Merging, records: Iterable[pa.RecordBatch]) -> Iterator[
 
 
 @contextmanager
-def _read(merging: Merging, task: MergeTask, *, whole: bool) -> Iterator[tuple[Session, Rewriting]]:
+def _read(merging: Merging, task: MergeTask, *, whole: bool) -> Iterator[tuple[DuckSession, Rewriting]]:
     """The objects of a task, to be rewritten. `whole`: as its group lays them out."""
     target, group = merging.target, merging.groups[task.group]
     store = target.store(SystemClock(), Ids())
@@ -196,7 +196,7 @@ def _keyed(rewriting: Rewriting, target: PoolTarget) -> tuple[str, str]:
     return (sort_key(by) if by else "''::BLOB"), relation.sql
 
 
-def _take(session: Session, rewriting: Rewriting, received: Received) -> None:
+def _take(session: DuckSession, rewriting: Rewriting, received: Received) -> None:
     begun = False
     for chunk in received.chunks():
         assert isinstance(chunk, pa.RecordBatch)
@@ -239,10 +239,10 @@ def _told(task: MergeTask, keys: pa.Array) -> pa.RecordBatch:
     return pa.table(columns, names=_SAMPLE.names).cast(_SAMPLE).combine_chunks().to_batches()[0]
 
 
-def _session(target: PoolTarget, folders: Sequence[str] | None = None) -> Session:
+def _session(target: PoolTarget, folders: Sequence[str] | None = None) -> DuckSession:
     """Two of these are within what a task may use."""
     limits = target.limits._replace(memory_bytes=target.limits.memory_bytes // 2)
-    return Session(limits, folders=folders, temp=target.temp or spark_folder(), ordered=False)
+    return DuckSession(limits, folders=folders, temp=target.temp or spark_folder(), ordered=False)
 
 
 def _tasks(batches: Iterable[pa.RecordBatch]) -> Iterator[MergeTask]:

@@ -29,9 +29,9 @@ from lochan.engines.duckdb.diff_rows import FOUND, find, part_lines, place_parts
 from lochan.engines.duckdb.diff_rows import diff_rows as embedded
 from lochan.engines.duckdb.files import Files, files_of
 from lochan.engines.duckdb.limits import STANDARD, Limits
-from lochan.engines.duckdb.session import Session
+from lochan.engines.duckdb.session import DuckSession
 from lochan.engines.row_diff import statements
-from lochan.engines.row_diff.result import SAMPLE, Change, RowDiff, check_keys
+from lochan.engines.row_diff.result import SAMPLE, RowChange, RowDiff, check_keys
 from lochan.engines.row_diff.result import SCHEMA as FOUND_SCHEMA
 from lochan.engines.row_diff.sides import LEFT, RIGHT, RowDiffRequest, Sides, sides_of
 from lochan.engines.run_query import NOBODY
@@ -138,7 +138,7 @@ def _outcome(spark: SparkSession, found: DataFrame, sides: Sides, sample: int) -
     counts = dict(ask(statements.counts(_FRAME)))
     if counts.keys() & {statements.KEYLESS, statements.REPEATED}:
         check_keys(sides, ask(statements.wrong(_FRAME)))
-    first = [Change(*row) for row in ask(statements.first(_FRAME, sample))] if sample else []
+    first = [RowChange(*row) for row in ask(statements.first(_FRAME, sample))] if sample else []
     return RowDiff(sides, "spark", counts, first, partial(_batches, found), partial(_forget, found), found)
 
 
@@ -172,7 +172,7 @@ def _lines(reading: DiffReading, task: DiffTask) -> Iterator[pa.RecordBatch]:
             yield with_side(task.side, batch)
 
 
-def _buckets(session: Session, rows: pa.RecordBatch, reading: DiffReading) -> Parts:
+def _buckets(session: DuckSession, rows: pa.RecordBatch, reading: DiffReading) -> Parts:
     """By the engine's own hash, which does not depend on the machine. Rows without the key go together."""
     by = "ident" if reading.sides.keys else "line"
     session.connection.register("lines", rows)
@@ -200,8 +200,8 @@ def _rows(records: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield chunk
 
 
-def _session(reading: DiffReading) -> Session:
-    return Session(reading.limits, folders=[], temp=spark_folder(), ordered=True)
+def _session(reading: DiffReading) -> DuckSession:
+    return DuckSession(reading.limits, folders=[], temp=spark_folder(), ordered=True)
 
 
 def _outside(place: StoreLocation, url: str) -> Store:

@@ -16,7 +16,7 @@ import pyarrow as pa
 from lochan.clock import SystemClock
 from lochan.engines.duckdb.load.loader import Loader
 from lochan.engines.duckdb.load.objects import WrittenObject
-from lochan.engines.duckdb.session import Session
+from lochan.engines.duckdb.session import DuckSession
 from lochan.formats.entry import Entry
 from lochan.ids import Ids
 from lochan.ingest.lines import Lines
@@ -57,7 +57,7 @@ def write(
     policy. Raises TaskFailed, which `explained` reads."""
     with (
         reports_errors(),
-        Session(target.limits, temp=target.temp or spark_folder(), ordered=False) as session,
+        DuckSession(target.limits, temp=target.temp or spark_folder(), ordered=False) as session,
         asyncio.Runner() as runner,
     ):
         clock, ids = SystemClock(), Ids()

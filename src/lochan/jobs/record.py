@@ -29,9 +29,9 @@ from lochan.formats.job import (
     FAILED,
     FORMAT,
     PREFIX,
-    JobLine,
+    JobLogLine,
     JobRecord,
-    JobStage,
+    JobStageRecord,
     decode,
     encode,
     path_of,
@@ -102,7 +102,7 @@ class JobReporter:
         """Of tasks, or whatever it counts."""
         self._change(done=done, total=total)
 
-    def stages(self, stages: Sequence[JobStage]) -> None:
+    def stages(self, stages: Sequence[JobStageRecord]) -> None:
         """All that there are so far; their tasks are its progress."""
         done, total = sum(each.done for each in stages), sum(each.total for each in stages)
         self._change(stages=tuple(stages[-_STAGES_MAX:]), done=done, total=total)
@@ -119,7 +119,7 @@ class JobReporter:
 
     def log(self, text: str) -> None:
         """Names and counts; never a value of a row."""
-        line = JobLine(self._place.clock.wall(), text[:_LINE_MAX])
+        line = JobLogLine(self._place.clock.wall(), text[:_LINE_MAX])
         with self._lock:
             lines = (*self._record.lines, line)[-_LINES_MAX:]
             self._record = msgspec.structs.replace(self._record, lines=lines)

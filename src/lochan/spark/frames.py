@@ -16,7 +16,7 @@ from lochan.query.dialects import render
 from lochan.spark.frame_origin import marked
 from lochan.spark.lakes import LakePlace, found_lake, on_lake
 from lochan.spark.paths import check_objects, hadoop_options, path_at
-from lochan.spark.read_plan import Planned, Wanted, plan, top_fields
+from lochan.spark.read_plan import ReadPlan, ReadRequest, plan, top_fields
 from lochan.spark.typed_columns import select_list
 from lochan.versioning.uri import prefix_uri
 
@@ -53,17 +53,17 @@ def read(
         from lochan.spark.tables import read_table
 
         return read_table(spark, place, at, where, columns)
-    wanted = Wanted(at, where, columns)
+    wanted = ReadRequest(at, where, columns)
     return framed(spark, place, on_lake(place, lambda lake: checked_plan(spark, lake, place, wanted)))
 
 
-async def checked_plan(spark: SparkSession, lake: Lake, place: LakePlace, wanted: Wanted) -> Planned:
+async def checked_plan(spark: SparkSession, lake: Lake, place: LakePlace, wanted: ReadRequest) -> ReadPlan:
     planned = await plan(lake, wanted)
     await check_plan(spark, lake, place, planned)
     return planned
 
 
-async def check_plan(spark: SparkSession, lake: Lake, place: LakePlace, planned: Planned) -> None:
+async def check_plan(spark: SparkSession, lake: Lake, place: LakePlace, planned: ReadPlan) -> None:
     """Raises Gone, Corrupt for an object that is not as it was written."""
     objects = [each for name in used(planned.query, planned.scans) for each in planned.scans.files[name].objects]
     if objects:
@@ -71,7 +71,7 @@ async def check_plan(spark: SparkSession, lake: Lake, place: LakePlace, planned:
     await check_objects(spark, lake, place.store, objects)
 
 
-def framed(spark: SparkSession, place: LakePlace, planned: Planned) -> DataFrame:
+def framed(spark: SparkSession, place: LakePlace, planned: ReadPlan) -> DataFrame:
     views, scans = Views(spark), planned.scans
     options = hadoop_options(place.store)
     with _meaning(spark):

@@ -42,7 +42,7 @@ class Replace(NamedTuple):
         return ReplaceGuard(tuple(each.commit for each in self.origins if each.repository == repository.repository.id))
 
 
-class Job(Protocol):
+class WriteJob(Protocol):
     """May be pickled."""
 
     @property
@@ -113,7 +113,7 @@ def begin(
     *,
     replace: Replace | bool = False,
     counts: RequestCounts | None = None,
-) -> Job:
+) -> WriteJob:
     """Before the first task. Raises NotFound, Refused, Invalid for a place that cannot be written to, and
     PreconditionFailed for one that must not be replaced."""
     return on_lake(place, lambda lake: _begin(lake, place, uri, said, _replacing(replace)), counts)
@@ -121,10 +121,10 @@ def begin(
 
 def begin_told(
     place: LakePlace, uri: Uri, said: CommitMessage, *, replace: Replace | bool = False
-) -> tuple[Job, JobRecord]:
+) -> tuple[WriteJob, JobRecord]:
     """With a record, for who has no process in which one is kept."""
 
-    async def both(lake: Lake) -> tuple[Job, JobRecord]:
+    async def both(lake: Lake) -> tuple[WriteJob, JobRecord]:
         job = await _begin(lake, place, uri, said, _replacing(replace))
         return job, await begin_silent(lake, "write", job.about, place.actor)
 
@@ -170,7 +170,7 @@ def _replacing(replace: Replace | bool) -> Replace | None:
     return (Replace() if replace else None) if isinstance(replace, bool) else replace
 
 
-async def _begin(lake: Lake, place: LakePlace, uri: Uri, said: CommitMessage, replace: Replace | None) -> Job:
+async def _begin(lake: Lake, place: LakePlace, uri: Uri, said: CommitMessage, replace: Replace | None) -> WriteJob:
     repository = await lake.open_repository(uri.repository)
     try:
         await hold_key(repository, place.actor)

@@ -28,7 +28,7 @@ from lochan.versioning.uri import Uri
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ReadRequest:
     """Of a pool. `low` and `high` are ends of its key's first field, both included."""
 
     uri: Uri
@@ -39,7 +39,7 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Planned:
+class ReadPlan:
     query: exp.Query
     row: Column
     scans: Scans
@@ -47,7 +47,7 @@ class Planned:
     wide: frozenset[Path] = frozenset()  # fields of ints and floats that are decimals
 
 
-async def plan(lake: Lake, wanted: Wanted) -> Planned:
+async def plan(lake: Lake, wanted: ReadRequest) -> ReadPlan:
     """Raises QueryError, NotFound, Refused for rows that make no table."""
     text = _text(wanted)
     operators = parse(text).operators if text else ()
@@ -68,7 +68,7 @@ async def plan(lake: Lake, wanted: Wanted) -> Planned:
     finally:
         await opening.close()
     wide = frozenset(path for path in _numbers(made.row) if is_wide(whole, path))
-    return Planned(made.query, made.row, opening.scans, origin, wide)
+    return ReadPlan(made.query, made.row, opening.scans, origin, wide)
 
 
 def _numbers(row: Column, above: Path = ()) -> Iterator[Path]:
@@ -100,12 +100,12 @@ async def _origin(lake: Lake, uri: Uri) -> Origin:
         await repository.close()
 
 
-def _text(wanted: Wanted) -> str:
+def _text(wanted: ReadRequest) -> str:
     cut = f"cut {', '.join(wanted.columns)}" if wanted.columns else ""
     return " | ".join(part for part in (wanted.where, cut) if part)
 
 
-def _check(operators: tuple[ast.Operator, ...], wanted: Wanted) -> None:
+def _check(operators: tuple[ast.Operator, ...], wanted: ReadRequest) -> None:
     tests = operators[:-1] if wanted.columns else operators
     if not all(isinstance(each, ast.Where) for each in tests):
         raise Invalid(f"where={wanted.where!r} is more than a test of rows", hint="such as where='status >= 500'")

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from lochan.spark.lakes import LakePlace
-    from lochan.spark.read_plan import Wanted
+    from lochan.spark.read_plan import ReadRequest
     from lochan.spark.source_reader import Parts
     from lochan.spark.table_reader import TableParts
 
@@ -135,12 +135,12 @@ class LochanSource(DataSource):
             self._table = on_lake(place, lambda lake: table_parts(lake, place.store, uri))
         return self._table
 
-    def _wanted(self, uri: Uri, columns: tuple[str, ...]) -> Wanted:
-        from lochan.spark.read_plan import Wanted  # with all of the query language behind it: to write needs none
+    def _wanted(self, uri: Uri, columns: tuple[str, ...]) -> ReadRequest:
+        from lochan.spark.read_plan import ReadRequest  # with all of the query language behind it: to write needs none
 
         options = self.options
         chosen = columns or tuple(name.strip() for name in options.get("columns", "").split(",") if name.strip())
-        return Wanted(uri, options.get("where", ""), chosen, options.get("from"), options.get("to"))
+        return ReadRequest(uri, options.get("where", ""), chosen, options.get("from"), options.get("to"))
 
     def _place(self) -> LakePlace:
         return found_lake(self.options.get("lake"), store_options_in(self.options))

@@ -17,7 +17,7 @@ from lochan.clock import SystemClock
 from lochan.engines.duckdb.files import files_of, gone
 from lochan.engines.duckdb.limits import Limits
 from lochan.engines.duckdb.scan import used, with_files
-from lochan.engines.duckdb.session import Session
+from lochan.engines.duckdb.session import DuckSession
 from lochan.errors import Invalid
 from lochan.ids import Ids
 from lochan.jobs.target import TASK_MEMORY_BYTES
@@ -26,7 +26,7 @@ from lochan.pools.snapshot import DataObject
 from lochan.query.dialects import render
 from lochan.query.output.columns import Column
 from lochan.spark.frame_origin import Origin, marked_schema
-from lochan.spark.read_plan import Planned, Wanted, plan
+from lochan.spark.read_plan import ReadPlan, ReadRequest, plan
 from lochan.spark.typed_columns import arrow, arrow_schema
 from lochan.store.location import StoreLocation
 
@@ -53,13 +53,13 @@ class Parts:
     parts: list[Part]
 
 
-async def planned_parts(lake: Lake, place: StoreLocation, wanted: Wanted) -> Parts:
+async def planned_parts(lake: Lake, place: StoreLocation, wanted: ReadRequest) -> Parts:
     made = await plan(lake, wanted)
     schema = marked_schema(from_arrow_schema(arrow_schema(made.row, made.wide)), made.origin)
     return Parts(place.for_others(), made.origin, made.row, made.wide, schema, list(_parts(made)))
 
 
-def _parts(planned: Planned) -> Iterator[Part]:
+def _parts(planned: ReadPlan) -> Iterator[Part]:
     """Each object is in one scan, and in one part."""
     names = used(planned.query, planned.scans)
     for name in names:
@@ -73,7 +73,7 @@ def _parts(planned: Planned) -> Iterator[Part]:
             yield _part(planned, names, name, held)
 
 
-def _part(planned: Planned, names: list[str], name: str, objects: list[DataObject]) -> Part:
+def _part(planned: ReadPlan, names: list[str], name: str, objects: list[DataObject]) -> Part:
     paths: dict[str, list[str]] = {each: [] for each in names}
     paths[name] = [f"{_FOLDER}{number}" for number in range(len(objects))]
     sql = render(with_files(planned.query.copy(), planned.scans, paths), "duckdb")
@@ -94,7 +94,7 @@ class PartsReader(DataSourceReader):
         schema = to_arrow_schema(self._schema)
         with tempfile.TemporaryDirectory(prefix="lochan-") as folder:
             root = asyncio.run(self._placed(partition, folder))
-            with Session(Limits(TASK_MEMORY_BYTES, threads=1), folders=[*root, folder]) as session:
+            with DuckSession(Limits(TASK_MEMORY_BYTES, threads=1), folders=[*root, folder]) as session:
                 sql = partition.sql.replace(_FOLDER, f"{folder}/".replace("'", "''"))
                 for batch in session.stream(sql):
                     yield _cast(arrow(batch, self._parts.row, self._parts.wide), schema)

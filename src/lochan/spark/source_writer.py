@@ -18,7 +18,7 @@ from lochan.jobs.job_commit import LandResult
 from lochan.jobs.messages import TaskFailed, decode, encode
 from lochan.jobs.record import end_silent
 from lochan.lake import Lake
-from lochan.spark.job import Job
+from lochan.spark.job import WriteJob
 from lochan.spark.lakes import on_lake
 from lochan.store.counts import RequestCounts
 
@@ -29,7 +29,7 @@ class Wrote(WriterCommitMessage):
 
 
 class JobWriter(DataSourceArrowWriter):
-    def __init__(self, job: Job, record: JobRecord) -> None:
+    def __init__(self, job: WriteJob, record: JobRecord) -> None:
         self._job = job
         self._record = record
 

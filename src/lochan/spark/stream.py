@@ -22,7 +22,7 @@ from lochan.jobs.messages import TaskFailed, decode, encode
 from lochan.jobs.record import add_silent_batch
 from lochan.lake import Lake
 from lochan.spark.batches import query_of_task
-from lochan.spark.job import Job, PoolJob
+from lochan.spark.job import PoolJob, WriteJob
 from lochan.store.counts import RequestCounts
 
 
@@ -35,7 +35,7 @@ class WroteBatch(WriterCommitMessage):
 class StreamWriter(DataSourceStreamArrowWriter):
     """Spark makes one for each batch, so that its files carry a fresh number."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: WriteJob) -> None:
         if not isinstance(job, PoolJob):
             raise Invalid(
                 "streams go into pools, and this repository holds files", hint="`lochan create POOL` makes a pool"

@@ -38,7 +38,7 @@ _OBJECT, _PATH = "lochan object", "lochan path"  # columns while the two are joi
 _NAME = "/data/[^/]+/([0-9A-Za-z]{27})(/|$)"  # of an object, behind the repository's id: no other has it
 
 
-class Table(NamedTuple):
+class FileTable(NamedTuple):
     files: TableFiles
     whole: list[Entry]  # that lie on the store as they are
     others: list[Entry]
@@ -79,7 +79,7 @@ class _File(NamedTuple):
         return f"{self.path!r} of {self.repository}"
 
 
-async def _table(spark: SparkSession, lake: Lake, place: LakePlace, uri: Uri) -> Table:
+async def _table(spark: SparkSession, lake: Lake, place: LakePlace, uri: Uri) -> FileTable:
     repository = await lake.open_repository(uri.repository)
     try:
         files = await table_files(repository, uri)
@@ -97,7 +97,7 @@ async def _table(spark: SparkSession, lake: Lake, place: LakePlace, uri: Uri) ->
             if entry.blocks[0].sha256
         ]
         await check_objects(spark, lake, place.store, objects)
-        return Table(files, whole, [entry for entry, yes in zip(files.entries, scanned, strict=True) if not yes])
+        return FileTable(files, whole, [entry for entry, yes in zip(files.entries, scanned, strict=True) if not yes])
     finally:
         await repository.close()
 
@@ -119,7 +119,7 @@ def _object_name(files: TableFiles, entry: Entry) -> str | None:
     return None if found is None else found[1]
 
 
-def _scanned(spark: SparkSession, place: StoreLocation, table: Table) -> DataFrame:
+def _scanned(spark: SparkSession, place: StoreLocation, table: FileTable) -> DataFrame:
     from pyspark.sql.pandas.types import from_arrow_schema
 
     files = table.files
@@ -133,7 +133,7 @@ def _scanned(spark: SparkSession, place: StoreLocation, table: Table) -> DataFra
     return _with_path_columns(spark, frame, table, schema.names) if in_paths else frame
 
 
-def _with_path_columns(spark: SparkSession, frame: DataFrame, table: Table, names: list[str]) -> DataFrame:
+def _with_path_columns(spark: SparkSession, frame: DataFrame, table: FileTable, names: list[str]) -> DataFrame:
     from pyspark.sql import functions
 
     files = table.files
@@ -146,7 +146,7 @@ def _with_path_columns(spark: SparkSession, frame: DataFrame, table: Table, name
     return read.join(functions.broadcast(known), same).select(*map(name_sql, files.schema.names))
 
 
-def _put_together(spark: SparkSession, place: StoreLocation, table: Table) -> DataFrame:
+def _put_together(spark: SparkSession, place: StoreLocation, table: FileTable) -> DataFrame:
     from pyspark.sql.pandas.types import from_arrow_schema
 
     schema = table.files.schema

@@ -11,7 +11,7 @@ from lochan.errors import Refused
 from lochan.lake import Lake
 from lochan.spark.frames import check_plan, framed
 from lochan.spark.lakes import LakePlace, found_lake, on_lake
-from lochan.spark.read_plan import Planned, Wanted, plan
+from lochan.spark.read_plan import ReadPlan, ReadRequest, plan
 from lochan.versioning.repositories import POOL
 from lochan.versioning.uri import Uri
 
@@ -35,7 +35,7 @@ def register_views(
     Every data object of the lake that was not checked before is read, to compare it with its SHA-256, unless `check`
     is False: then damage may go unnoticed. Raises Gone, Corrupt."""
     place = found_lake(lake, options)
-    views: dict[str, list[tuple[Uri, Planned]]] = {}
+    views: dict[str, list[tuple[Uri, ReadPlan]]] = {}
     for uri, planned in on_lake(place, lambda lake: _planned(spark, lake, place, check=check)):
         views.setdefault(view_name(uri), []).append((uri, planned))
     made = {}
@@ -51,7 +51,7 @@ def view_name(uri: Uri) -> str:
     return _OTHER.sub("_", f"{uri.repository}_{uri.ref}")
 
 
-async def _planned(spark: SparkSession, lake: Lake, place: LakePlace, *, check: bool) -> list[tuple[Uri, Planned]]:
+async def _planned(spark: SparkSession, lake: Lake, place: LakePlace, *, check: bool) -> list[tuple[Uri, ReadPlan]]:
     found = []
     for about in await lake.repositories():
         if about.kind != POOL:
@@ -64,7 +64,7 @@ async def _planned(spark: SparkSession, lake: Lake, place: LakePlace, *, check: 
         for branch in branches:
             uri = Uri(about.name, branch, "")
             try:
-                planned = await plan(lake, Wanted(uri))
+                planned = await plan(lake, ReadRequest(uri))
             except Refused:  # rows that make no table
                 continue
             if check:

@@ -23,23 +23,23 @@ class BisectMarks(NamedTuple):
     skipped: frozenset[str] = frozenset()
 
 
-class BisectStep(NamedTuple):
+class BisectRound(NamedTuple):
     test: str  # the commit to be tested next; empty: none is left
     candidates: tuple[str, ...]  # what may be the first bad commit, youngest first; one alone is it
     left: int  # how many may be it after this test, at most
 
 
-def step(look_up: LookUp, marks: BisectMarks) -> BisectStep:
+def step(look_up: LookUp, marks: BisectMarks) -> BisectRound:
     """Raises Invalid if the marks contradict each other."""
     look_up = cache(look_up)  # every candidate is looked at several times
     base = _untested_base(look_up, marks)
     candidates = _candidates(look_up, marks)
     if base:
-        return BisectStep(base, tuple(candidates), len(candidates))
+        return BisectRound(base, tuple(candidates), len(candidates))
     total = len(candidates)
     weights = _weights(look_up, candidates, marks)
     best = max(weights, key=lambda id: min(weights[id], total - weights[id]), default="")
-    return BisectStep(best, tuple(candidates), max(weights[best], total - weights[best]) if best else total)
+    return BisectRound(best, tuple(candidates), max(weights[best], total - weights[best]) if best else total)
 
 
 def rounds(candidates: int) -> int:

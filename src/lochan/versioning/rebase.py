@@ -32,7 +32,7 @@ from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.state.branch import dirty
 
 
-class RebaseResult(NamedTuple):
+class RebaseOutcome(NamedTuple):
     head: str
     replayed: int | None  # None: it was done before, under the same key, and nobody counted
     dropped: int | None  # changed nothing any more
@@ -49,18 +49,18 @@ class ReplayConflicts(PathConflicts):
         super().__init__(f"replaying commit {id[:12]} ({title})", merged, every, hint)
 
 
-async def _rebased_first(repository: OpenRepository, before: CarriedOut) -> RebaseResult:
-    return RebaseResult(before.result, None, None)
+async def _rebased_first(repository: OpenRepository, before: CarriedOut) -> RebaseOutcome:
+    return RebaseOutcome(before.result, None, None)
 
 
 @once(_rebased_first)
-async def rebase(repository: OpenRepository, branch: str, onto: str, *, actor: Actor) -> RebaseResult:
+async def rebase(repository: OpenRepository, branch: str, onto: str, *, actor: Actor) -> RebaseOutcome:
     """Raises ReplayConflicts, Dirty if something is staged on the branch, NothingToDo, SameRef. Where the branch was
     moved meanwhile every commit is replayed anew, on the same commit that `onto` named at first."""
     target = await repository.resolve(onto)
     if target.branch is not None and target.branch.name == branch:
         raise SameRef(f"branch {branch!r} cannot be rebased onto itself", hint="name another ref")
-    done = RebaseResult("", 0, 0)
+    done = RebaseOutcome("", 0, 0)
 
     async def prepare(turn: str) -> PreparedMove:
         nonlocal done
@@ -73,7 +73,7 @@ async def rebase(repository: OpenRepository, branch: str, onto: str, *, actor: A
             raise NothingToDo(f"branch {branch!r} is on top of {onto!r} already")
         new, least = await _replayed(repository, refs.commit, chosen, (target.commit_id, found.head), mint, actor)
         head = new[-1].id if new else target.commit_id
-        done = RebaseResult(head, len(new), len(chosen) - len(new))
+        done = RebaseOutcome(head, len(new), len(chosen) - len(new))
         move = Moved(branch, found.incarnation, found.head, head, "rebase", tuple(new), read_at=mint, turn=turn)
         return PreparedMove(msgspec.structs.replace(move, mint=least))
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from lochan.access import keys, policies, users
-from lochan.access.keys import Credentials
+from lochan.access.keys import NewAccessKey
 from lochan.formats.lake_events import Statement
 from lochan.formats.record import Actor
 from lochan.lake import Lake
@@ -35,7 +35,7 @@ APART = ("PostObject",)  # signed in its form, and tried there
 class People:
     """Credentials by what their user may do."""
 
-    def __init__(self, nobody: Credentials, only: dict[str, Credentials], without: dict[str, Credentials]) -> None:
+    def __init__(self, nobody: NewAccessKey, only: dict[str, NewAccessKey], without: dict[str, NewAccessKey]) -> None:
         self.nobody, self.only, self.without = nobody, only, without
 
 
@@ -45,7 +45,7 @@ def people(server: LochanServer) -> People:
         lake = await Lake.open(LocalStore(server.lake))
         access = lake.open_access()
 
-        async def person(name: str, *statements: Statement) -> Credentials:
+        async def person(name: str, *statements: Statement) -> NewAccessKey:
             await users.create_user(access, name, actor=ADMIN)
             if statements:
                 await policies.put_policy(access, f"For-{name}", statements, actor=ADMIN)
@@ -73,7 +73,7 @@ def target(server: LochanServer) -> Iterator[Target]:
         yield made(server, s3, "rights")
 
 
-def asked(target: Target, name: str, who: Credentials, form: str) -> Any:
+def asked(target: Target, name: str, who: NewAccessKey, form: str) -> Any:
     with Wire(target.server.s3) as wire:
         return wire.ask(target.signed(name, form, key=who.access_key_id, secret=who.secret_access_key))
 
@@ -132,7 +132,7 @@ def test_uploads_are_listed_for_those_who_may_list_their_objects(server: LochanS
     for key in ("main/open/a", "main/secret/b", "dev/c"):
         s3.create_multipart_upload(Bucket=bucket, Key=key)
 
-    async def create() -> Credentials:
+    async def create() -> NewAccessKey:
         lake = await Lake.open(LocalStore(server.lake))
         access = lake.open_access()
         await users.create_user(access, "half", actor=ADMIN)

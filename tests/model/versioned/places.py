@@ -7,7 +7,7 @@ import random
 from collections.abc import Callable
 from typing import NamedTuple
 
-from lochan.access.state import Access
+from lochan.access.state import AccessState
 from lochan.formats import lake_file
 from lochan.ids import Ids
 from lochan.journal.journal import Settings
@@ -158,7 +158,7 @@ class Place:
         )
         file = lake_file.decode(await store.get(lake_file.PATH), store.url)
         journals = Journals(store, file, "", self.clock, self._ids, _SETTINGS, self._alarm, group=_GROUP)
-        own = await journals.open(LAKE_JOURNAL, (Repositories, Access))
+        own = await journals.open(LAKE_JOURNAL, (Repositories, AccessState))
         return Lake(store, file, journals, own, self.clock, self._ids, LakeOptions(lambda url: self._outside))
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from math import inf
 
 from lochan.access import freshness
-from lochan.access.state import Access
+from lochan.access.state import AccessState
 from lochan.errors import LochanError, Transient
 from lochan.formats.lake_events import AdminCreated, KeyCreated, KeyRevoked, UserCreated
 from lochan.formats.record import Actor
@@ -45,7 +45,7 @@ class Gate:
         rules = self.plant.rules
         slots = ObjectSlots(store, "_lake", aged=self.bucket)
         settings = Settings(machine.name, patience_s=5.0)
-        schema = Schema(Access, rules=rules, alarm=self._alarm)
+        schema = Schema(AccessState, rules=rules, alarm=self._alarm)
         return await Journal.open("_lake", schema, slots, store, machine.clock, machine.ids, settings, rules=rules)
 
     def now(self) -> int:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lochan.access.state import Access
+from lochan.access.state import AccessState
 from lochan.formats.events import Event
 from lochan.formats.lake_events import PolicyAttached, PolicyPut, Statement, UserCreated
 from lochan.formats.record import Actor
@@ -12,7 +12,7 @@ from lochan.journal.state import EventPosition
 ACTOR = Actor("ada", "test/1", "127.0.0.1")
 
 
-def apply(access: Access, *events: Event, number: int = 1) -> Any:
+def apply(access: AccessState, *events: Event, number: int = 1) -> Any:
     """What the last of them gave."""
     results = [access.apply(event, EventPosition(number, 1_000_000 * number, "ada")) for event in events]
     return results[-1]
@@ -26,9 +26,9 @@ def deny(actions: str, resources: str) -> Statement:
     return Statement("deny", tuple(actions.split()), tuple(resources.split()))
 
 
-def access_with(policies: Mapping[str, Sequence[Statement]], user: str = "bob") -> Access:
+def access_with(policies: Mapping[str, Sequence[Statement]], user: str = "bob") -> AccessState:
     """One user who has these policies."""
-    access = Access()
+    access = AccessState()
     apply(access, UserCreated(user))
     for name, statements in policies.items():
         apply(access, PolicyPut(name, tuple(statements)), PolicyAttached(name, f"user/{user}"))

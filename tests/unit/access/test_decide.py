@@ -9,7 +9,7 @@ from hypothesis import strategies as some
 from lochan.access import resources
 from lochan.access.actions import ACTIONS
 from lochan.access.decide import allowed, explain, visible
-from lochan.access.state import Access
+from lochan.access.state import AccessState
 from lochan.errors import Invalid, NotFound
 from lochan.formats.lake_events import PolicyAttached, PolicyDetached, Statement, UserCreated
 from lochan.versioning.repositories import Repository
@@ -188,7 +188,7 @@ def test_a_change_counts_at_once() -> None:
     ],
 )
 def test_what_the_ready_policies_allow(policy: str, may: list[str], may_not: list[str]) -> None:
-    access = Access()
+    access = AccessState()
     apply(access, UserCreated("bob"), PolicyAttached(policy, "user/bob"))
     on = {"auth": "user/x", "lake": "lake", "fs": f"{MAIN}/object/a"}
     for action in may:
@@ -285,7 +285,7 @@ def test_a_decision_takes_microseconds() -> None:
     assert best < 20_000, f"{best} ns"
 
 
-def _time(access: Access, asked: str) -> float:
+def _time(access: AccessState, asked: str) -> float:
     begun = perf_counter_ns()
     for _ in range(200):
         allowed(access, "bob", "fs:ReadObject", asked)

@@ -8,7 +8,7 @@ import pytest
 from lochan.access import encryption as encryption_key
 from lochan.access.decide import allowed
 from lochan.access.encryption import seal, unseal
-from lochan.access.keys import Credentials, check_encryption, create_key, revoke_key
+from lochan.access.keys import NewAccessKey, check_encryption, create_key, revoke_key
 from lochan.access.open_access import OpenAccess
 from lochan.access.users import create_user, delete_user, ensure_admin
 from lochan.clock import SystemClock
@@ -192,7 +192,7 @@ def test_the_administrators_key_can_be_given() -> None:
         with pytest.raises(Invalid):
             await ensure_admin(access, "AKIAGIVEN", "short", actor=ACTOR)
         made = await ensure_admin(access, "AKIAGIVEN", SECRET, actor=ACTOR)
-        assert made == Credentials("admin", "AKIAGIVEN", SECRET)
+        assert made == NewAccessKey("admin", "AKIAGIVEN", SECRET)
         assert await ensure_admin(access, "AKIAOTHER", SECRET, actor=ACTOR) is None
         assert await access.find_key("AKIAOTHER", access.clock.boot()) is None
 

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from lochan.access.state import Access
+from lochan.access.state import AccessState
 from lochan.errors import AlreadyExists, LochanError, NotFound, Refused
 from lochan.formats.events import Event
 from lochan.formats.lake_events import (
@@ -23,9 +23,9 @@ READ = PolicyPut("Read", (allow("fs:Read*", "repository/*"),))
 ADMIN = AdminCreated("admin", "Admin", "LKIA1", b"sealed")
 
 
-def lived_in() -> Access:
+def lived_in() -> AccessState:
     """An administrator, and bob, with a policy and two keys."""
-    access = Access()
+    access = AccessState()
     apply(access, ADMIN, UserCreated("bob"), READ, PolicyAttached("Read", "user/bob"))
     apply(access, KeyCreated("bob", "LKIA2", b"two"), number=2)
     apply(access, KeyCreated("bob", "LKIA3", b"three"), number=3)
@@ -105,7 +105,7 @@ def test_a_policy_is_replaced_for_everybody_who_has_it() -> None:
 
 def test_a_checkpoint_keeps_it_all() -> None:
     access = lived_in()
-    again = Access()
+    again = AccessState()
     again.load(msgspec.Raw(dumped(access)))
     assert dumped(again) == dumped(access)
     assert again.rights("bob").allow("fs:ReadRepository", "repository/x")
@@ -123,5 +123,5 @@ def test_a_fork_is_seen_when_it_is_joined() -> None:
     assert dumped(access) == after
 
 
-def dumped(access: Access) -> bytes:
+def dumped(access: AccessState) -> bytes:
     return msgspec.msgpack.encode(access.dump())

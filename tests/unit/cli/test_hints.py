@@ -71,7 +71,7 @@ def _is_quoted(value: ast.expr) -> bool:
 
 def _is_options(value: ast.expr) -> bool:
     """A part of a command that may be empty, itself made of quoted values."""
-    return isinstance(value, ast.Name) and value.id == "options"
+    return isinstance(value, ast.Name) and value.id.endswith("options")
 
 
 TEXTS = [pytest.param(node, id=place) for place, node in texts()]

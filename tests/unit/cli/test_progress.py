@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from lochan.cli.output.progress import StageBar, counted, progress
-from lochan.formats.job import JobStage
+from lochan.formats.job import JobStageRecord
 
 
 class Terminal(io.StringIO):
@@ -19,9 +19,9 @@ def played(terminal: io.StringIO, monkeypatch: pytest.MonkeyPatch, *, wanted: bo
     monkeypatch.setenv("TERM", "xterm")
     with StageBar("load", wanted=wanted) as bar:
         bar.show([])
-        bar.show([JobStage(0, "scan", 4, 4), JobStage(1, "write", 3, 8)])
+        bar.show([JobStageRecord(0, "scan", 4, 4), JobStageRecord(1, "write", 3, 8)])
     told = terminal.getvalue()
-    bar.show([JobStage(0, "scan", 4, 4)])  # too late
+    bar.show([JobStageRecord(0, "scan", 4, 4)])  # too late
     assert terminal.getvalue() == told
     return told
 

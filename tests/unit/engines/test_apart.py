@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lochan.engines.duckdb.session import Session
+from lochan.engines.duckdb.session import DuckSession
 from lochan.engines.duckdb.worker_thread import apart
 from tests.run import run
 
@@ -18,7 +18,7 @@ LONG = "SELECT count(*) FROM range(100000000000) WHERE hash(range) = 1"
 def test_an_interrupt_that_comes_just_before_the_statement_is_not_lost() -> None:
     async def play() -> None:
         ended = threading.Event()
-        with Session() as session:
+        with DuckSession() as session:
             interrupted = threading.Event()
             real = session.cancel
 
@@ -47,7 +47,7 @@ def test_an_interrupt_that_comes_just_before_the_statement_is_not_lost() -> None
 
 def test_what_the_work_gives_or_raises_is_handed_on() -> None:
     async def play() -> None:
-        with Session() as session:
+        with DuckSession() as session:
             assert await apart(lambda: session.execute("SELECT 7"), session) == [(7,)]
 
             def wrong() -> Any:

@@ -18,7 +18,7 @@ from lochan.engines.compact import compact
 from lochan.engines.duckdb.diff_rows import diff_rows
 from lochan.engines.duckdb.load.load import load_rows
 from lochan.engines.duckdb.load.loader import Loader
-from lochan.engines.duckdb.session import Session
+from lochan.engines.duckdb.session import DuckSession
 from lochan.engines.row_diff.lines import object_lines
 from lochan.engines.row_diff.one_line import one_line
 from lochan.engines.row_diff.result import RowDiff
@@ -137,7 +137,7 @@ def test_a_time_is_what_it_is_written_as(tmp_path: Path) -> None:
 
 def texts_of(rows: Rows) -> Counter[str]:
     """As rows in columns are written, or kept as text where no columns hold them."""
-    with Session(ordered=False) as session:
+    with DuckSession(ordered=False) as session:
         loader = Loader(session, BY_K, Faults(FAIL))
         loader.take_rows(rows)
         made = list(loader.objects())

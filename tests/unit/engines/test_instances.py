@@ -12,7 +12,7 @@ import pytest
 
 from lochan.engines.duckdb.instances import Instances
 from lochan.engines.duckdb.limits import Cancelled, LimitReached, Limits
-from lochan.engines.duckdb.session import Session
+from lochan.engines.duckdb.session import DuckSession
 from tests.run import run
 from tests.unit.engines.lake import query_lake
 
@@ -30,13 +30,13 @@ def instances() -> Iterator[Instances]:
 def test_the_next_one_takes_what_the_last_one_left(instances: Instances, tmp_path: Path) -> None:
     folders = []
     for seconds in (None, 10.0):
-        with Session(Limits(seconds=seconds), temp=str(tmp_path), instances=instances) as session:
+        with DuckSession(Limits(seconds=seconds), temp=str(tmp_path), instances=instances) as session:
             session.connection.register("mine", pa.table({"a": [1]}))
             assert session.execute("SELECT a, current_setting('TimeZone') FROM mine") == [(1, "UTC")]
             Path(session.folder, "placed").touch()
             folders.append(session.folder)
     assert folders[0] == folders[1]
-    with Session(temp=str(tmp_path), instances=instances) as session:
+    with DuckSession(temp=str(tmp_path), instances=instances) as session:
         assert session.folder == folders[0] and not list(Path(session.folder).iterdir())
         with pytest.raises(duckdb.CatalogException):
             session.execute("FROM mine")
@@ -45,18 +45,18 @@ def test_the_next_one_takes_what_the_last_one_left(instances: Instances, tmp_pat
 
 
 def test_each_has_one_of_its_own_while_it_lasts(instances: Instances) -> None:
-    with Session(instances=instances) as one, Session(instances=instances) as other:
+    with DuckSession(instances=instances) as one, DuckSession(instances=instances) as other:
         assert one.folder != other.folder
 
 
 def test_limits_and_folders_are_kept(instances: Instances, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("a\n1\n")
     read = f"SELECT a FROM read_csv('{tmp_path}/a.csv')"
-    with Session(folders=[str(tmp_path)], instances=instances) as session:
+    with DuckSession(folders=[str(tmp_path)], instances=instances) as session:
         assert session.execute(read) == [(1,)]
-    with Session(folders=[], instances=instances) as session, pytest.raises(duckdb.PermissionException):
+    with DuckSession(folders=[], instances=instances) as session, pytest.raises(duckdb.PermissionException):
         session.execute(read)
-    with Session(SMALL, folders=[str(tmp_path)], instances=instances) as session:
+    with DuckSession(SMALL, folders=[str(tmp_path)], instances=instances) as session:
         assert session.execute("SELECT current_setting('memory_limit')") == [("40.0 MiB",)]
 
 
@@ -64,32 +64,32 @@ def test_limits_and_folders_are_kept(instances: Instances, tmp_path: Path) -> No
 def test_spilling_again(instances: Instances) -> None:
     used = set()
     for _ in range(2):
-        with Session(SMALL, instances=instances) as session:
+        with DuckSession(SMALL, instances=instances) as session:
             assert sum(batch.num_rows for batch in session.stream(SORTED)) == 3_000_000
             used.add(session.folder)
     assert len(used) == 1
 
 
 def test_what_failed_or_was_left_is_not_used_again(instances: Instances) -> None:
-    def fails(session: Session) -> None:
+    def fails(session: DuckSession) -> None:
         with pytest.raises(duckdb.Error):
             session.execute("SELECT error('no')")
 
-    def is_left_half_way(session: Session) -> None:
+    def is_left_half_way(session: DuckSession) -> None:
         next(session.stream("FROM range(10000000)"))
 
-    def is_cancelled(session: Session) -> None:
+    def is_cancelled(session: DuckSession) -> None:
         session.cancel()
         with pytest.raises(Cancelled):
             session.execute("SELECT 1")
 
-    def runs_out_of_memory(session: Session) -> None:
+    def runs_out_of_memory(session: DuckSession) -> None:
         with pytest.raises(LimitReached):
             session.execute("SELECT string_agg(repeat(hash(i)::VARCHAR, 20), '') FROM range(1000000) t(i)")
 
     folders = set()
     for spoil in (fails, is_left_half_way, is_cancelled, runs_out_of_memory):
-        with Session(SMALL, instances=instances) as session:
+        with DuckSession(SMALL, instances=instances) as session:
             spoil(session)
             folders.add(session.folder)
         assert not Path(session.folder).exists(), spoil
@@ -97,12 +97,12 @@ def test_what_failed_or_was_left_is_not_used_again(instances: Instances) -> None
 
 
 def test_no_more_than_two_wait(instances: Instances, tmp_path: Path) -> None:
-    sessions = [Session(temp=str(tmp_path), instances=instances) for _ in range(4)]
+    sessions = [DuckSession(temp=str(tmp_path), instances=instances) for _ in range(4)]
     for session in sessions:
         session.close()
         session.close()
     assert len(list(tmp_path.iterdir())) == 2
-    late = Session(temp=str(tmp_path), instances=instances)
+    late = DuckSession(temp=str(tmp_path), instances=instances)
     instances.close()
     late.close()
     assert not list(tmp_path.iterdir())

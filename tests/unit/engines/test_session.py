@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from lochan.engines.duckdb.limits import Cancelled, LimitReached, Limits, shown
-from lochan.engines.duckdb.session import Session
+from lochan.engines.duckdb.session import DuckSession
 
 SORTED = "SELECT i, hash(i) AS h FROM range(3000000) t(i) ORDER BY h"  # 48 MB
 WIDE = "SELECT i, repeat(hash(i)::VARCHAR, 16) AS h FROM range(400000) t(i) ORDER BY h"  # 120 MB
@@ -21,7 +21,7 @@ ENDLESS = "SELECT count(*) FROM range(100000000000) t(i) WHERE hash(i) % 3 = 0"
 
 @pytest.mark.thorough
 def test_what_does_not_fit_into_memory_lies_on_the_disk(tmp_path: Path) -> None:
-    with Session(Limits(memory_bytes=40 << 20, threads=1), temp=str(tmp_path)) as session:
+    with DuckSession(Limits(memory_bytes=40 << 20, threads=1), temp=str(tmp_path)) as session:
         rows = spilt = 0
         for batch in session.stream(SORTED):
             rows += batch.num_rows
@@ -34,14 +34,14 @@ def test_what_does_not_fit_into_memory_lies_on_the_disk(tmp_path: Path) -> None:
 @pytest.mark.thorough
 def test_no_room_on_the_disk_either(tmp_path: Path) -> None:
     limits = Limits(memory_bytes=24 << 20, spill_bytes=1 << 20, threads=1)
-    with Session(limits, temp=str(tmp_path)) as session, pytest.raises(LimitReached, match="1 MiB on the disk"):
+    with DuckSession(limits, temp=str(tmp_path)) as session, pytest.raises(LimitReached, match="1 MiB on the disk"):
         for _ in session.stream(WIDE):
             pass
     assert not list(tmp_path.iterdir())
 
 
 def test_the_time_runs_from_the_first_row_asked_for() -> None:
-    with Session(Limits(seconds=0.1)) as session:
+    with DuckSession(Limits(seconds=0.1)) as session:
         with pytest.raises(LimitReached, match=r"within its 0\.1 seconds"):
             session.execute(ENDLESS)
         with pytest.raises(LimitReached):  # what was stopped stays so
@@ -49,13 +49,13 @@ def test_the_time_runs_from_the_first_row_asked_for() -> None:
 
 
 def test_a_limit_that_is_reached_just_before_the_statement_is_not_forgotten() -> None:
-    with Session(Limits(seconds=0.05)) as session, pytest.raises(LimitReached), session._watched():
+    with DuckSession(Limits(seconds=0.05)) as session, pytest.raises(LimitReached), session._watched():
         sleep(0.2)  # the first interrupt finds nothing to stop
         session.connection.execute(ENDLESS)
 
 
 def test_cancelled_from_another_thread() -> None:
-    with Session() as session:
+    with DuckSession() as session:
         threading.Timer(0.1, session.cancel).start()
         with pytest.raises(Cancelled):
             session.execute(ENDLESS)
@@ -65,7 +65,7 @@ def test_only_its_folders_can_be_opened(tmp_path: Path) -> None:
     for name in ("in", "out"):
         (tmp_path / name).mkdir()
         pq.write_table(pa.table({"a": [1]}), tmp_path / name / "x.parquet")
-    with Session(folders=[str(tmp_path / "in")]) as session:
+    with DuckSession(folders=[str(tmp_path / "in")]) as session:
         assert session.execute(f"SELECT a FROM read_parquet('{tmp_path}/in/x.parquet')") == [(1,)]
         with pytest.raises(duckdb.PermissionException):
             session.execute(f"SELECT a FROM read_parquet('{tmp_path}/out/x.parquet')")
@@ -76,7 +76,7 @@ def test_only_its_folders_can_be_opened(tmp_path: Path) -> None:
 
 
 def test_a_mistake_in_sql_is_found_before_any_row_is_asked_for() -> None:
-    with Session() as session, pytest.raises(duckdb.BinderException):
+    with DuckSession() as session, pytest.raises(duckdb.BinderException):
         session.stream("SELECT nothing FROM range(3)")
 
 
@@ -86,6 +86,6 @@ def test_sizes_as_people_write_them() -> None:
 
 def test_a_variable_of_this_program_is_no_table() -> None:
     secrets = pa.table({"a": [1]})
-    with Session() as session, pytest.raises(duckdb.CatalogException, match="secrets"):
+    with DuckSession() as session, pytest.raises(duckdb.CatalogException, match="secrets"):
         session.execute("FROM secrets")
     assert secrets.num_rows == 1

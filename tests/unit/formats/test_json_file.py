@@ -5,15 +5,15 @@ import pytest
 
 from lochan.errors import Corrupt, FutureFormat
 from lochan.formats import job, key_file, lake_file
-from lochan.formats.job import JobLine, JobRecord, JobStage
+from lochan.formats.job import JobLogLine, JobRecord, JobStageRecord
 from lochan.formats.lake_file import LakeFile
 
 LAKE = LakeFile(1, "2YbqGSxjZ1ZrbNTLhGzTPuOjz8X", "postgres", 1_700_000_000_000_000)
 JOB = JobRecord(
     *(1, "2YbqGSxjZ1ZrbNTLhGzTPuOjz8X", "query", "logs@main", "ann", "cli", "here", "local[2]", 5, 6),
     error='it said "checksum": "' + "a" * 64 + '"',
-    stages=(JobStage(1, "a", 2, 3),),
-    lines=(JobLine(7, "näme"),),
+    stages=(JobStageRecord(1, "a", 2, 3),),
+    lines=(JobLogLine(7, "näme"),),
 )
 OLD = msgspec.json.format(msgspec.json.encode(LAKE)) + b"\n"
 

@@ -13,7 +13,7 @@ import msgspec
 import pyarrow as pa
 import pytest
 
-from lochan.engines.compact import CompactRequest, Planned, landed, planned, rehearse
+from lochan.engines.compact import CompactRequest, PoolCompactionPlan, landed, planned, rehearse
 from lochan.engines.compact import merged as merged_round_by_round
 from lochan.engines.duckdb.compact import Rewritten
 from lochan.engines.duckdb.limits import Limits
@@ -69,7 +69,7 @@ async def compacted(lake: QueryLake, repository: OpenRepository, wish: CompactRe
     limits = Limits(memory_bytes=64 << 20, threads=1)
     target = PoolTarget(lake.lake.place, repository.repository.id, plan.snapshot.settings, plan.mint, limits)
 
-    async def merge(plan: Planned) -> Rewritten:
+    async def merge(plan: PoolCompactionPlan) -> Rewritten:
         made = await asyncio.to_thread(lambda: together(merged(target, list(groups_of(plan)))))
         assert made.rows == plan.rows
         return Rewritten(removed_by(plan), list(made.entries))

@@ -12,7 +12,7 @@ import pytest
 from lochan.clock import SystemClock
 from lochan.engines.duckdb.limits import STANDARD, cancelled, out_of_memory
 from lochan.errors import Ambiguous, Invalid, NotFound, Refused, Transient
-from lochan.formats.job import PREFIX, JobRecord, JobStage, decode, encode, path_of
+from lochan.formats.job import PREFIX, JobRecord, JobStageRecord, decode, encode, path_of
 from lochan.formats.record import Actor
 from lochan.ids import Ids
 from lochan.jobs import record
@@ -45,7 +45,7 @@ def place(tmp_path: Path) -> Place:
 def test_a_job_from_its_start_to_its_end(place: Place) -> None:
     with recorded(place, "load", "logs@main", actor=ANN, where="local[2]") as job_run:
         assert isinstance(job_run, JobReporter)
-        job_run.stages([JobStage(3, "sort", 4, 4), JobStage(4, "write", 1, 4, 1)])
+        job_run.stages([JobStageRecord(3, "sort", 4, 4), JobStageRecord(4, "write", 1, 4, 1)])
         job_run.log("two files")
         job_run.rows(17)
     (found,) = place.all()
@@ -162,7 +162,7 @@ def test_the_verbs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert lochan("init").exit_code == 0
     assert lochan("jobs", "-f", "json").output == "[]\n"
     with recorded(Place(tmp_path / "lake"), "compact", "logs@main", actor=ANN, where="local[2]") as job_run:
-        job_run.stages([JobStage(0, "scan \x1b[2J", 2, 2), JobStage(1, "write", 1, 3)])
+        job_run.stages([JobStageRecord(0, "scan \x1b[2J", 2, 2), JobStageRecord(1, "write", 1, 3)])
         job_run.log("three objects")
         job_run.wrote(2_500_000)
     title, row = lochan("jobs").output.splitlines()

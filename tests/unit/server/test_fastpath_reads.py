@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lochan.access.keys import Credentials, create_key, revoke_key
+from lochan.access.keys import NewAccessKey, create_key, revoke_key
 from lochan.access.policies import attach, detach
 from lochan.access.users import create_user
 from lochan.lake import Lake
@@ -22,7 +22,7 @@ from tests.run import run
 from tests.unit.server.gateway_place import ACTOR, Answer, Asked, signed
 from tests.unit.server.two_ways import People, World, chunks, opened
 
-STRANGER = Credentials("nobody", "LKIANOBODYKNOWSTHIS0", "not-the-secret-of-anybody-at-all")
+STRANGER = NewAccessKey("nobody", "LKIANOBODYKNOWSTHIS0", "not-the-secret-of-anybody-at-all")
 KEYS = (
     "main/small",
     "main/d/small",
@@ -111,7 +111,7 @@ async def _what_others_change(folder: Path) -> None:
     repository, access = await another.open_repository("bucket"), another.open_access()
     admin, reader = world.people.admin, world.people.reader
 
-    async def get(who: Credentials, key: str) -> Answer:
+    async def get(who: NewAccessKey, key: str) -> Answer:
         return await world.both(signed(who, "GET", f"/bucket/{key}"))
 
     for _ in range(2):
@@ -297,7 +297,7 @@ def _spoiled(people: People) -> Iterator[Asked]:
         yield good.adding("content-length", "7")
         yield good.adding("expect", "100-continue").adding("content-length", "0")
         yield signed(STRANGER, method, "/bucket/main/small")
-        yield signed(Credentials("admin", admin.access_key_id, "wrong"), method, "/bucket/main/small")
+        yield signed(NewAccessKey("admin", admin.access_key_id, "wrong"), method, "/bucket/main/small")
         yield signed(admin, method, "/bucket/main/small", payload="UNSIGNED-PAYLOAD")
         yield signed(admin, method, "/bucket/main/small", payload="nonsense")
         yield signed(admin, method, "/bucket/main/small", payload="0" * 64)

@@ -13,7 +13,7 @@ import pytest
 from granian.rsgi import ProtocolClosed  # type: ignore[attr-defined]
 from msgspec.structs import replace
 
-from lochan.access.keys import Credentials, create_key, revoke_key
+from lochan.access.keys import NewAccessKey, create_key, revoke_key
 from lochan.access.policies import attach, detach, put_policy
 from lochan.formats.entry import Entry
 from lochan.formats.pool_settings import PoolSettings
@@ -33,7 +33,7 @@ BODY = b"a small body"
 LARGE = bytes(70_000)  # more than is read of a request that is refused
 Told = tuple[int, dict[str, str], bytes]
 Content = tuple[Entry, list[tuple[int, bytes]]]
-STRANGER = Credentials("nobody", "LKIANOBODYKNOWSTHIS0", "not-the-secret-of-anybody-at-all")
+STRANGER = NewAccessKey("nobody", "LKIANOBODYKNOWSTHIS0", "not-the-secret-of-anybody-at-all")
 
 
 def _sum(digest: bytes) -> str:
@@ -147,7 +147,7 @@ async def _what_others_change(folder: Path) -> None:
     repository, access = await another.open_repository("bucket"), another.open_access()
     admin, writer = world.people.admin, world.people.reader
 
-    async def put(who: Credentials, key: str) -> int:
+    async def put(who: NewAccessKey, key: str) -> int:
         return (await world.both(signed(who, "PUT", f"/bucket/{key}", body=BODY))).status
 
     assert await put(writer, "main/new") == 403
@@ -341,7 +341,7 @@ def _corpus(world: World) -> Iterator[Asked]:
     yield from _spoiled(people.admin)
 
 
-def _spoiled(admin: Credentials) -> Iterator[Asked]:
+def _spoiled(admin: NewAccessKey) -> Iterator[Asked]:
     at = "/bucket/main/new"
     good = signed(admin, "PUT", at, body=BODY)
     authorization = dict(good.pairs)["authorization"]
@@ -360,7 +360,7 @@ def _spoiled(admin: Credentials) -> Iterator[Asked]:
     yield good.adding("content-type", "a").adding("content-type", "b")
     yield good.adding("if-none-match", "*")
     yield signed(STRANGER, "PUT", at, body=BODY)
-    yield signed(Credentials("admin", admin.access_key_id, "wrong"), "PUT", at, body=BODY)
+    yield signed(NewAccessKey("admin", admin.access_key_id, "wrong"), "PUT", at, body=BODY)
     for payload in ("nonsense", "0" * 64, "E" * 64, "STREAMING-UNSIGNED-PAYLOAD-TRAILER", "STREAMING-NONE"):
         yield signed(admin, "PUT", at, body=BODY, payload=payload)
     for minutes in (16, -16, 14):

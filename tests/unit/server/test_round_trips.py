@@ -2,7 +2,7 @@
 
 import asyncio
 
-from lochan.access.keys import Credentials
+from lochan.access.keys import NewAccessKey
 from lochan.access.users import ensure_admin
 from lochan.lake import Lake
 from lochan.server.settings import S3Settings
@@ -21,7 +21,7 @@ class Far:
         self.other = await Lake.create(store)
         made = await ensure_admin(self.other.open_access(), actor=ACTOR)
         assert made is not None
-        self.admin: Credentials = made
+        self.admin: NewAccessKey = made
         await self.other.create_repository("demo", actor=ACTOR)
         lake = await Lake.open(CountingStore(store, self.counts))
         self.place = Place(lake, fastpath=False, settings=S3Settings())

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lochan.access.keys import Credentials
+from lochan.access.keys import NewAccessKey
 from lochan.access.users import ensure_admin
 from lochan.cli.exit_codes import BY_KIND, REFUSED
 from lochan.errors import Refused, Unavailable
@@ -22,7 +22,7 @@ from tests.unit.store.test_local import fail
 
 
 @asynccontextmanager
-async def served(folder: Path) -> AsyncIterator[tuple[Place, Credentials]]:
+async def served(folder: Path) -> AsyncIterator[tuple[Place, NewAccessKey]]:
     lake = await Lake.create(LocalStore(str(folder / "lake"), create=True))
     admin = await ensure_admin(lake.open_access(), actor=ACTOR)
     assert admin is not None

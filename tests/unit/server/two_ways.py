@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import NamedTuple
 
-from lochan.access.keys import Credentials, create_key
+from lochan.access.keys import NewAccessKey, create_key
 from lochan.access.policies import attach, put_policy
 from lochan.access.users import create_user, ensure_admin
 from lochan.lake import Lake
@@ -22,9 +22,9 @@ LARGE = bytes(range(256)) * 400  # more than is read at once
 
 
 class People(NamedTuple):
-    admin: Credentials
-    reader: Credentials  # of all but one folder
-    nothing: Credentials
+    admin: NewAccessKey
+    reader: NewAccessKey  # of all but one folder
+    nothing: NewAccessKey
 
 
 class World(NamedTuple):

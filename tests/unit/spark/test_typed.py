@@ -13,7 +13,7 @@ from lochan.errors import Invalid, Refused
 from lochan.formats.pool_settings import PoolKey, PoolSettings
 from lochan.query.errors import QueryError
 from lochan.spark.lakes import LakePlace, found_lake, on_lake
-from lochan.spark.read_plan import Wanted, plan
+from lochan.spark.read_plan import ReadRequest, plan
 from lochan.spark.source_reader import PartsReader, planned_parts
 from lochan.spark.typed_columns import select_list
 from lochan.versioning.uri import prefix_uri
@@ -46,7 +46,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> LakePlace:
 
 def table(place: LakePlace, **wanted: Any) -> pa.Table:
     pool = prefix_uri(wanted.pop("pool", "odd"))
-    parts = on_lake(place, lambda lake: planned_parts(lake, place.store, Wanted(pool, **wanted)))
+    parts = on_lake(place, lambda lake: planned_parts(lake, place.store, ReadRequest(pool, **wanted)))
     reader = PartsReader(parts, parts.schema)
     batches = [batch for part in reader.partitions() for batch in reader.read(part)]
     return pa.Table.from_batches(batches, to_arrow_schema(parts.schema))
@@ -131,7 +131,7 @@ def test_columns_do_not_depend_on_the_rows_that_are_asked_for(place: LakePlace) 
 
 def test_a_task_reads_only_objects_that_the_test_leaves(place: LakePlace) -> None:
     def parts(**wanted: Any) -> int:
-        pool = Wanted(prefix_uri("odd"), **wanted)
+        pool = ReadRequest(prefix_uri("odd"), **wanted)
         made = on_lake(place, lambda lake: planned_parts(lake, place.store, pool))
         return sum(len(part.objects) for part in made.parts)
 
@@ -150,6 +150,6 @@ def test_what_is_refused(place: LakePlace) -> None:
 
 
 def test_the_sql_of_spark_has_the_same_columns(place: LakePlace) -> None:
-    made = on_lake(place, lambda lake: plan(lake, Wanted(prefix_uri("odd"))))
+    made = on_lake(place, lambda lake: plan(lake, ReadRequest(prefix_uri("odd"))))
     names = [each.rpartition(" AS ")[2].strip("`") for each in select_list(made.row)]
     assert names == table(place).schema.names

@@ -7,7 +7,7 @@ import pytest
 from lochan.errors import Dirty, NothingToDo, SameRef
 from lochan.formats.record import Actor
 from lochan.versioning import rebase as module
-from lochan.versioning.rebase import RebaseResult, ReplayConflicts, rebase
+from lochan.versioning.rebase import RebaseOutcome, ReplayConflicts, rebase
 from tests.run import run
 from tests.unit.versioning.history import History, history
 
@@ -24,7 +24,7 @@ async def parted() -> History:
     return told
 
 
-async def rebased(told: History, branch: str = "dev", onto: str = "main") -> RebaseResult:
+async def rebased(told: History, branch: str = "dev", onto: str = "main") -> RebaseOutcome:
     return await rebase(told.repository, branch, onto, actor=BOB)
 
 

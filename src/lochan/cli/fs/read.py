@@ -34,9 +34,8 @@ def ls_command(where: str, recursive: bool, form: str) -> None:
         from lochan.cli.output.record_stream import show_stream
 
         if uri.path and not (await target.ref.list_page(uri.path, limit=1)).objects:
-            raise NotFound(f"no object begins with {uri.path!r} at {target.uri.ref or 'the default branch'}").named(
-                uri.path
-            )
+            where = uri.ref or (await target.repository.show()).default_branch
+            raise NotFound(f"no object begins with {uri.path!r} at {where}").named(uri.path)
         records = _records(target, uri.path, "" if recursive else "/")
         await show_stream(records, form, columns=("size", "mtime", "path"), cells={"size": size_cell})
 

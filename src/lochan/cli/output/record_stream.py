@@ -11,7 +11,7 @@ from lochan.cli.output.records import Record, cell, echo_table, json_text
 
 if TYPE_CHECKING:
     from lochan.api.results import Result
-    from lochan.cli.output.terminal_table import Lines
+    from lochan.cli.output.terminal_table import TableLines
 
 _PAGE = 1_000  # rows that are laid out together
 
@@ -75,12 +75,12 @@ async def _show_each(records: AsyncIterable[Record], columns: Sequence[str], cel
     return count
 
 
-def _on_terminal(titles: Sequence[str]) -> "Lines | None":
+def _on_terminal(titles: Sequence[str]) -> "TableLines | None":
     if not sys.stdout.isatty():
         return None
-    from lochan.cli.output.terminal_table import Lines
+    from lochan.cli.output.terminal_table import TableLines
 
-    return Lines(titles)
+    return TableLines(titles)
 
 
 async def _show_json(records: AsyncIterable[Record]) -> int:

@@ -37,7 +37,7 @@ def echo_fields(fields: Sequence[tuple[str, str]]) -> None:
     console.print(_table([names, rest], None, fields, coloured=False))
 
 
-class Lines:
+class TableLines:
     """A table whose rows are shown one by one as they are found, in columns as wide as they were so far."""
 
     def __init__(self, titles: Sequence[str]) -> None:

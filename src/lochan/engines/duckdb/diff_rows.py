@@ -13,11 +13,11 @@ from lochan.engines.duckdb.files import Files, gone
 from lochan.engines.duckdb.limits import STANDARD, Limits
 from lochan.engines.duckdb.load.decode import DecodedFiles
 from lochan.engines.duckdb.repository_files import copied
-from lochan.engines.duckdb.session import Session
+from lochan.engines.duckdb.session import DuckSession
 from lochan.engines.duckdb.worker_thread import apart
 from lochan.engines.row_diff import lines, statements
 from lochan.engines.row_diff.lines import object_lines
-from lochan.engines.row_diff.result import SAMPLE, Change, RowDiff, check_keys
+from lochan.engines.row_diff.result import SAMPLE, RowChange, RowDiff, check_keys
 from lochan.engines.row_diff.sides import LEFT, RIGHT, Sides
 from lochan.formats.entry import Entry
 from lochan.formats.pool_settings import Path as KeyPath
@@ -31,7 +31,7 @@ FOUND, _ROWS = "found", "rows"
 SCHEMA = lines.SCHEMA.insert(0, pa.field("side", pa.int32()))
 
 
-class Part(NamedTuple):
+class RowPart(NamedTuple):
     """An entry whose bytes are here."""
 
     side: int
@@ -44,7 +44,7 @@ async def diff_rows(
 ) -> RowDiff:
     """Raises Invalid for a key that does not tell rows apart and for files that are no rows; Gone."""
     half = limits._replace(memory_bytes=limits.memory_bytes // 2) if not sides.is_pool else limits
-    session = Session(half, folders=[], ordered=False)
+    session = DuckSession(half, folders=[], ordered=False)
     try:
         parts = [
             part
@@ -60,16 +60,16 @@ async def diff_rows(
         raise
 
 
-def _compared(session: Session, sides: Sides, parts: Sequence[Part], limits: Limits, sample: int) -> RowDiff:
+def _compared(session: DuckSession, sides: Sides, parts: Sequence[RowPart], limits: Limits, sample: int) -> RowDiff:
     find(session, _batches(session, sides, parts, limits), keyed=bool(sides.keys))
     check_keys(sides, session.execute(statements.wrong(FOUND)))
     counts = dict(session.execute(statements.counts(FOUND)))
-    first = [Change(*row) for row in session.execute(statements.first(FOUND, sample))]
+    first = [RowChange(*row) for row in session.execute(statements.first(FOUND, sample))]
     batches: Callable[[], Iterator[pa.RecordBatch]] = partial(session.stream, f"FROM {FOUND}")
     return RowDiff(sides, "duckdb", counts, first, batches, session.close)
 
 
-def find(session: Session, rows: Iterator[pa.RecordBatch], *, keyed: bool) -> None:
+def find(session: DuckSession, rows: Iterator[pa.RecordBatch], *, keyed: bool) -> None:
     """What differs, as the table FOUND of the session. The rows are those of `with_side`."""
     failed: list[Exception] = []
     session.connection.register(_ROWS, pa.RecordBatchReader.from_batches(SCHEMA, _noting(failed, rows)))
@@ -91,7 +91,7 @@ def _noting(failed: list[Exception], batches: Iterator[pa.RecordBatch]) -> Itera
         raise
 
 
-def _batches(session: Session, sides: Sides, parts: Sequence[Part], limits: Limits) -> Iterator[pa.RecordBatch]:
+def _batches(session: DuckSession, sides: Sides, parts: Sequence[RowPart], limits: Limits) -> Iterator[pa.RecordBatch]:
     for side in (LEFT, RIGHT):
         here = [part for part in parts if part.side == side]
         for batch in part_lines(here, sides.is_pool, sides.keys, limits, session.stops):
@@ -99,7 +99,7 @@ def _batches(session: Session, sides: Sides, parts: Sequence[Part], limits: Limi
 
 
 def part_lines(
-    parts: Sequence[Part],
+    parts: Sequence[RowPart],
     is_pool: bool,
     keys: Sequence[KeyPath],
     limits: Limits,
@@ -120,7 +120,7 @@ def with_side(side: int, batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _of_files(
-    parts: Sequence[Part], keys: Sequence[KeyPath], limits: Limits, stops: list[Callable[[], object]] | None
+    parts: Sequence[RowPart], keys: Sequence[KeyPath], limits: Limits, stops: list[Callable[[], object]] | None
 ) -> Iterator[pa.RecordBatch]:
     """Rows as a load reads them; but values of CSV stay texts, for what a column is there depends on all of its values,
     and one of them would change every row."""
@@ -140,19 +140,19 @@ def _of_files(
 
 async def place_parts(
     sides: Sides, side: int, entries: Sequence[Entry], reader: BodyReader, files: Files, folder: Path
-) -> list[Part]:
+) -> list[RowPart]:
     """Raises Gone, Corrupt. Data objects are where `files` has them, copies of files in the folder."""
     if not sides.is_pool:
         bodies = [folder / f"body-{side}-{number}" for number in range(len(entries))]
         return [
-            Part(side, entry, await copied(reader, entry, body)) for entry, body in zip(entries, bodies, strict=True)
+            RowPart(side, entry, await copied(reader, entry, body)) for entry, body in zip(entries, bodies, strict=True)
         ]
     objects = [_data_object(entry, sides, side) for entry in entries]
     paths = await files.place(objects, str(folder), recheck=True)
     for object, path in zip(objects, paths, strict=True):
         if not path:
             raise gone(object)
-    return [Part(side, entry, Path(path)) for entry, path in zip(entries, paths, strict=True)]
+    return [RowPart(side, entry, Path(path)) for entry, path in zip(entries, paths, strict=True)]
 
 
 def _data_object(entry: Entry, sides: Sides, side: int) -> DataObject:

@@ -17,16 +17,16 @@ from sqlglot import exp
 from lochan.engines.duckdb.earlier_times import Modernized
 from lochan.engines.duckdb.files import Files
 from lochan.engines.duckdb.limits import STANDARD, Limits
-from lochan.engines.duckdb.load.key_order import Order, Part
+from lochan.engines.duckdb.load.key_order import KeyColumn, Order
 from lochan.engines.duckdb.load.known_shapes import KnownShapes
 from lochan.engines.duckdb.load.loader import Loader
 from lochan.engines.duckdb.load.objects import Objects, WrittenObject
 from lochan.engines.duckdb.load.relation import relations
 from lochan.engines.duckdb.load.sql import name_sql, text_sql
-from lochan.engines.duckdb.load.staging import Table
+from lochan.engines.duckdb.load.staging import StagingTable
 from lochan.engines.duckdb.objects_at import placed, sessions, stored
 from lochan.engines.duckdb.rewrite import files_sql
-from lochan.engines.duckdb.session import Session
+from lochan.engines.duckdb.session import DuckSession
 from lochan.errors import PathsInTheWay
 from lochan.formats.entry import Entry
 from lochan.formats.entry_table import table_of
@@ -91,7 +91,9 @@ async def merge_rows(
 
 
 class _Merging:
-    def __init__(self, session: Session, spare: Session, settings: PoolSettings, strategy: Strategy, size: int) -> None:
+    def __init__(
+        self, session: DuckSession, spare: DuckSession, settings: PoolSettings, strategy: Strategy, size: int
+    ) -> None:
         self._session = session
         self._spare = spare
         self._settings = settings
@@ -138,11 +140,11 @@ class _Merging:
         split = modernized.split(knowledge.forms)
         return Objects(self._session, known, self._settings, self._bytes, split).write(relation._replace(sql=sql))
 
-    def _view(self, modernized: Modernized, form: Form, paths: Sequence[str], name: str) -> Table:
+    def _view(self, modernized: Modernized, form: Form, paths: Sequence[str], name: str) -> StagingTable:
         shown = ", ".join(f"{sql} AS {name_sql(column)}" for sql, column in modernized.selected(form))
         self._session.execute(f"CREATE TEMP VIEW {name} AS SELECT {shown} FROM {files_sql(paths)}")
         laid = modernized.laid(form)
-        return Table(name, laid.layout, laid.shapes)
+        return StagingTable(name, laid.layout, laid.shapes)
 
     # --- as texts ----------------------------------------------------------------------------------------------------
     def _by_text(self, sides: Sequence[Mapping[Form, Sequence[str]]]) -> Iterator[WrittenObject]:
@@ -227,7 +229,7 @@ def _texts(order: Order, times: Collection[Path]) -> str:
     return ", ".join(f"coalesce({', '.join(_key_texts(part, times))})" for part in order.parts)
 
 
-def _key_texts(part: Part, times: Collection[Path]) -> Iterator[str]:
+def _key_texts(part: KeyColumn, times: Collection[Path]) -> Iterator[str]:
     for kind, sql in part.kinds.items():
         if kind == STRING and part.key.path in times:  # of an earlier version, where strings may say times
             said = moments.split(exp.Var(this=sql))

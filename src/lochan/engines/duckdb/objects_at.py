@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeVar
 from lochan.engines.duckdb.files import Files, gone
 from lochan.engines.duckdb.limits import Limits
 from lochan.engines.duckdb.load.objects import WrittenObject
-from lochan.engines.duckdb.session import Session
+from lochan.engines.duckdb.session import DuckSession
 from lochan.engines.duckdb.worker_thread import apart
 from lochan.formats.entry import Entry
 from lochan.formats.entry_table import entries_of
@@ -28,8 +28,8 @@ T = TypeVar("T")
 
 
 class Sessions(NamedTuple):
-    main: Session
-    spare: Session  # for rows that are text
+    main: DuckSession
+    spare: DuckSession  # for rows that are text
 
     async def apart(self, work: Callable[[], T]) -> T:
         """On a thread; who is cancelled stops both too."""
@@ -41,8 +41,8 @@ def sessions(files: Files, limits: Limits, temp: str | None = None) -> Iterator[
     """Both together use what the limits say."""
     half = limits._replace(memory_bytes=limits.memory_bytes // 2)
     with (
-        Session(half, folders=files.folders, temp=temp, ordered=False) as main,
-        Session(half, temp=temp, ordered=False) as spare,
+        DuckSession(half, folders=files.folders, temp=temp, ordered=False) as main,
+        DuckSession(half, temp=temp, ordered=False) as spare,
     ):
         yield Sessions(main, spare)
 

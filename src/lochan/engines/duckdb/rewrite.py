@@ -16,10 +16,10 @@ from lochan.engines.duckdb.earlier_times import Modernized
 from lochan.engines.duckdb.load.known_shapes import KnownShapes
 from lochan.engines.duckdb.load.loader import Loader
 from lochan.engines.duckdb.load.objects import Objects, WrittenObject
-from lochan.engines.duckdb.load.relation import Relation, relations
+from lochan.engines.duckdb.load.relation import StagedRelation, relations
 from lochan.engines.duckdb.load.sql import name_sql, text_sql
-from lochan.engines.duckdb.load.staging import Table
-from lochan.engines.duckdb.session import Session
+from lochan.engines.duckdb.load.staging import StagingTable
+from lochan.engines.duckdb.session import DuckSession
 from lochan.formats.pool_settings import PoolSettings
 from lochan.ingest.lines import Lines
 from lochan.pools.faults import FAIL, Faults
@@ -42,8 +42,8 @@ class Rewriting:
 
     def __init__(
         self,
-        session: Session,
-        spare: Session,
+        session: DuckSession,
+        spare: DuckSession,
         settings: PoolSettings,
         knowledge: Knowledge,
         bytes: int,
@@ -56,7 +56,7 @@ class Rewriting:
         self._knowledge = knowledge
         self._bytes = bytes
         self._modernized = Modernized(knowledge, settings.times)
-        self._tables: list[Table] = []
+        self._tables: list[StagingTable] = []
         self._added: list[Form] = []
         self._loader = Loader(spare, settings, Faults(FAIL))
 
@@ -69,15 +69,15 @@ class Rewriting:
         shown = list(self._modernized.selected(form))
         self._session.execute(f"CREATE TEMP VIEW {view} AS {self._select(form, shown, paths, without)}")
         laid = self._modernized.laid(form)
-        self._tables.append(Table(view, laid.layout, laid.shapes))
+        self._tables.append(StagingTable(view, laid.layout, laid.shapes))
         self._added.append(form)
 
     def add_laid_out(self, table: str) -> None:
         """Rows as somebody else's `laid_out` gave them, who knows the same."""
         shapes = self._shapes()
-        self._tables.append(Table(table, lay_out(shapes), tuple(shapes)))
+        self._tables.append(StagingTable(table, lay_out(shapes), tuple(shapes)))
 
-    def laid_out(self) -> tuple[KnownShapes, list[Relation]]:
+    def laid_out(self) -> tuple[KnownShapes, list[StagedRelation]]:
         """All that was added, as queries."""
         known = self._known()
         return known, self._relations(known)
@@ -110,7 +110,7 @@ class Rewriting:
         known.numbered(laid_out)  # some have no rows
         return known
 
-    def _relations(self, known: KnownShapes) -> list[Relation]:
+    def _relations(self, known: KnownShapes) -> list[StagedRelation]:
         shapes = list(known.columns)
         layout = lay_out(shapes)
         if not layout.body:
@@ -142,7 +142,7 @@ class Matched(NamedTuple):
 
 
 def matched(
-    session: Session, knowledge: Knowledge, test: RowTest, files: Mapping[Form, Sequence[str]]
+    session: DuckSession, knowledge: Knowledge, test: RowTest, files: Mapping[Form, Sequence[str]]
 ) -> list[Matched]:
     """How many rows of each file pass the test; files without one are left out."""
     found: list[Matched] = []

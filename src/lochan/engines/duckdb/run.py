@@ -13,7 +13,7 @@ from lochan.engines.duckdb.instances import Instances
 from lochan.engines.duckdb.limits import STANDARD, Limits, in_time
 from lochan.engines.duckdb.object_check import PlacedObject
 from lochan.engines.duckdb.scan import used, with_files
-from lochan.engines.duckdb.session import Session
+from lochan.engines.duckdb.session import DuckSession
 from lochan.engines.duckdb.work_folder import Workplace
 from lochan.errors import LochanError
 from lochan.pools.snapshot import DataObject
@@ -26,7 +26,7 @@ from lochan.query.sources.scans import FileScan, Scans
 class Run:
     """`batches` can be gone through once."""
 
-    session: Session
+    session: DuckSession
     work: Workplace
     sql: str
     batches: Iterator[pa.RecordBatch]
@@ -53,7 +53,7 @@ async def start(
 ) -> Run:
     """Raises Gone where a data object is not there any more, unless told to go on without it; Corrupt."""
     scans = prepared.opening.scans
-    session = Session(limits, folders=[*files.folders, *work.folders], instances=instances)
+    session = DuckSession(limits, folders=[*files.folders, *work.folders], instances=instances)
     try:
         async with in_time(limits):
             paths, missing = await place_files(prepared, files, session.folder, go_on=go_on)
@@ -108,7 +108,7 @@ def placed_objects(
     return [each for each in placed if each.object.sha256]
 
 
-def _streamed(session: Session, sql: str, why: Callable[[], LochanError | None]) -> Iterator[pa.RecordBatch]:
+def _streamed(session: DuckSession, sql: str, why: Callable[[], LochanError | None]) -> Iterator[pa.RecordBatch]:
     """An engine's error while it reads is the objects' if one of them is gone, or damaged: `why` tells."""
 
     def explained(error: Exception) -> Exception:

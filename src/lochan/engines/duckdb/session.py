@@ -27,7 +27,7 @@ BATCH_ROWS = 65_536
 _AGAIN_S = 0.05
 
 
-class Session:
+class DuckSession:
     """Raises LimitReached or Cancelled, from whatever runs when a limit is hit or `cancel` is called; DuckDB's own
     errors otherwise.
 
@@ -57,7 +57,7 @@ class Session:
         self._timer: threading.Timer | None = None
         self.stops: list[Callable[[], object]] = []  # what else is to end when the session is interrupted
 
-    def __enter__(self) -> Session:
+    def __enter__(self) -> DuckSession:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:

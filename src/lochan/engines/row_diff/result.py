@@ -34,7 +34,7 @@ SCHEMA = pa.schema(
 )
 
 
-class Change(NamedTuple):
+class RowChange(NamedTuple):
     """Rows as the texts that were compared: names in order, and NaN and the infinities as such words."""
 
     change: str
@@ -56,7 +56,7 @@ class RowDiff:
     sides: Sides
     engine: str
     counts: Mapping[str, int]
-    sample: Sequence[Change]
+    sample: Sequence[RowChange]
     batches: Callable[[], Iterator[pa.RecordBatch]] = field(repr=False)
     _close: Callable[[], None] = field(repr=False)
     frame: Any = None  # on Spark: all of it as a DataFrame

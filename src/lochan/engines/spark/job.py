@@ -24,7 +24,7 @@ _AGAIN_S = 0.5
 STUCK_S = 30.0  # how long tasks of a cancelled query may go on
 
 
-class Job:
+class SparkStatement:
     def __init__(self, tagged: Tagged, waves: Callable[[], Iterator[Wave]], limits: Limits) -> None:
         self._tagged = tagged
         self._waves = waves

@@ -8,12 +8,12 @@ from contextlib import contextmanager, suppress
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from lochan.formats.job import JobStage
+from lochan.formats.job import JobStageRecord
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-Listener = Callable[[Sequence[JobStage]], None]
+Listener = Callable[[Sequence[JobStageRecord]], None]
 
 _EVERY_S = 0.5
 _STAGES_MAX = 100
@@ -52,7 +52,7 @@ class Watch:
         self._tag = tag
         self._listener = listener
         self._over = threading.Event()
-        self._known: dict[int, JobStage] = {}  # that are done
+        self._known: dict[int, JobStageRecord] = {}  # that are done
         self._thread = threading.Thread(target=self._look, name="lochan-watch", daemon=True)
         if self._context is not None:
             self._thread.start()
@@ -70,10 +70,10 @@ class Watch:
                 self._listener(self._stages())
             self._listener(self._stages())
 
-    def _stages(self) -> list[JobStage]:
+    def _stages(self) -> list[JobStageRecord]:
         context: Any = self._context
         tracker = context.statusTracker()
-        found: dict[int, JobStage] = {}
+        found: dict[int, JobStageRecord] = {}
         for job in sorted(context._jsc.sc().statusTracker().getJobIdsForTag(self._tag))[-_STAGES_MAX:]:
             info = tracker.getJobInfo(job)
             for number in info.stageIds if info else ():
@@ -89,9 +89,9 @@ def context_of(spark: SparkSession) -> Any:
     return spark.sparkContext if hasattr(spark, "_jsparkSession") else None
 
 
-def _stage(tracker: Any, number: int, running: bool) -> JobStage | None:
+def _stage(tracker: Any, number: int, running: bool) -> JobStageRecord | None:
     """None for one that was skipped: its rows were there already."""
     info = tracker.getStageInfo(number)
     if info is None or not (running or info.numCompletedTasks or info.numFailedTasks):
         return None
-    return JobStage(number, info.name, info.numCompletedTasks, info.numTasks, info.numFailedTasks)
+    return JobStageRecord(number, info.name, info.numCompletedTasks, info.numTasks, info.numFailedTasks)

@@ -17,7 +17,7 @@ from lochan.engines.duckdb.run import place_files, placed_objects
 from lochan.engines.duckdb.work_folder import Workplace
 from lochan.engines.spark.errors import SparkFailed, explained, is_missing_file
 from lochan.engines.spark.file_access import Bucket, check_reach, files_for
-from lochan.engines.spark.job import Job, Tagged
+from lochan.engines.spark.job import SparkStatement, Tagged
 from lochan.engines.spark.place import SparkPlace
 from lochan.engines.spark.progress import Listener, Watch
 from lochan.engines.spark.scan import Views, used_tables
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-class LakeLocation(NamedTuple):
+class LakeFiles(NamedTuple):
     """Where the lake lies."""
 
     files: Files
@@ -50,7 +50,7 @@ class LakeLocation(NamedTuple):
 class SparkRun:
     """`batches` can be gone through once."""
 
-    job: Job
+    job: SparkStatement
     views: Views
     work: Workplace
     folder: str  # of copies, gone with it
@@ -81,7 +81,7 @@ class SparkRun:
 
 async def start(
     prepared: Prepared,
-    lying: LakeLocation,
+    lying: LakeFiles,
     work: Workplace,
     limits: Limits,
     place: SparkPlace,
@@ -107,7 +107,7 @@ async def start(
         sql = render(views.named(prepared.plan.query.copy()), "spark")
         check_is_literal(spark, sql)
         tagged = Tagged(spark, folder.rpartition("/")[2], about)
-        job = Job(tagged, _rows(spark.sql(sql), sizes), limits)
+        job = SparkStatement(tagged, _rows(spark.sql(sql), sizes), limits)
         watch = None if listener is None else Watch(spark, tagged.tag, listener)
         why = partial(_why_unread, files, placed_objects(prepared.opening.scans, paths, missing))
         return SparkRun(job, views, work, folder, sql, _streamed(job.batches(), why), missing, watch)

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from lochan.engines.duckdb.limits import cancelled
 from lochan.engines.spark.progress import Listener
-from lochan.formats.job import JobStage
+from lochan.formats.job import JobStageRecord
 from lochan.formats.record import Actor
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class RunReporter(Protocol):
     """Of how it ended, the first word counts."""
 
-    def stages(self, stages: Sequence[JobStage]) -> None: ...
+    def stages(self, stages: Sequence[JobStageRecord]) -> None: ...
 
     def rows(self, count: int) -> None: ...
 
@@ -39,7 +39,7 @@ def listener_of(told: RunReporter, watch: Listener | None) -> Listener:
     if watch is None:
         return told.stages
 
-    def both(stages: Sequence[JobStage]) -> None:
+    def both(stages: Sequence[JobStageRecord]) -> None:
         told.stages(stages)
         watch(stages)
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from lochan.engines.duckdb.load.read_input import LINE, Chunk, Plain
 from lochan.engines.duckdb.load.sql import text_sql
-from lochan.engines.duckdb.session import Session
+from lochan.engines.duckdb.session import DuckSession
 from lochan.formats.pool_settings import Path, PoolKey, PoolSettings
 from lochan.ingest.lines import Lines
 from lochan.pools.json_row import BadRow, Row, row_text
@@ -29,7 +29,7 @@ Value = tuple[str, str, str]  # the class, a number, a text: SQL
 
 
 class KeyRanges:
-    def __init__(self, session: Session, settings: PoolSettings) -> None:
+    def __init__(self, session: DuckSession, settings: PoolSettings) -> None:
         self._session = session
         self._settings = settings
 

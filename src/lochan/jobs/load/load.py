@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lochan.engines.duckdb.limits import Limits
 from lochan.engines.duckdb.load.load import STANDARD, Loaded, LoaderOptions, loaded_first
-from lochan.engines.duckdb.session import Session
+from lochan.engines.duckdb.session import DuckSession
 from lochan.engines.spark.package import ship
 from lochan.engines.spark.progress import Listener, context_of
 from lochan.errors import NothingToDo
@@ -124,7 +124,7 @@ def _parts(rows_bytes: int, part_bytes: int, parallel: int) -> int:
 
 
 def _bounds(files: Sequence[SurveyedFile], target: PoolTarget, how: LoaderOptions, parts: int) -> tuple[bytes, ...]:
-    with Session(Limits(target.limits.memory_bytes, threads=1), ordered=False) as session:
+    with DuckSession(Limits(target.limits.memory_bytes, threads=1), ordered=False) as session:
         keyed = KeyRanges(session, target.settings)
         chunks = some_rows(files, max(_SPOTS, 4 * parts), target.settings, typed=how.typed)
         return tuple(bounds_of([key for chunk in chunks for key in keyed.keys(chunk)], parts))

@@ -12,7 +12,7 @@ import pyarrow as pa
 from lochan.engines.duckdb.load.load import LoaderOptions
 from lochan.engines.duckdb.load.loader import Loader
 from lochan.engines.duckdb.load.read_input import take
-from lochan.engines.duckdb.session import Session
+from lochan.engines.duckdb.session import DuckSession
 from lochan.jobs.load.file_splits import FileSplit, rows_of
 from lochan.jobs.load.files import PositionedFaults, SurveyedFile
 from lochan.jobs.load.key_ranges import KeyRanges
@@ -40,7 +40,7 @@ class LoadWork:
 def cut(work: LoadWork, numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Of splits by their numbers: all rows, for the parts that they lie in."""
     target = work.target
-    with reports_errors(), Session(target.limits, temp=target.temp or spark_folder(), ordered=False) as session:
+    with reports_errors(), DuckSession(target.limits, temp=target.temp or spark_folder(), ordered=False) as session:
         room, keyed = _Room(session, work.faults()), KeyRanges(session, target.settings)
         for split in _splits(work, numbers):
             for chunk in rows_of(room, work.files[split.file], split, work.how):
@@ -82,7 +82,7 @@ def _splits(work: LoadWork, numbers: Iterable[pa.RecordBatch]) -> Iterator[FileS
 
 @dataclass(slots=True)
 class _Room:
-    session: Session
+    session: DuckSession
     faults: Faults
 
     @property

@@ -12,7 +12,7 @@ import math
 import duckdb
 import pyarrow.compute as pc
 
-from lochan.engines.compact import Compacted, CompactRequest, compact
+from lochan.engines.compact import CompactRequest, PoolCompactionResult, compact
 from lochan.engines.duckdb.compact import snapshot_of
 from lochan.engines.duckdb.limits import Limits
 from lochan.engines.query_context import QueryContext
@@ -57,7 +57,7 @@ class CompactionSchedule:
 
 async def compact_stream(
     at: QueryContext, pool: str, branch: str, wish: CompactRequest, *, actor: Actor, last: bool = False
-) -> Compacted | None:
+) -> PoolCompactionResult | None:
     """`last`: the stream stops, and is to leave no more than twice as many objects as its rows would fill; where there
     are no more, nothing is done. None: nothing was done, or it could not be, which is logged."""
     try:
@@ -75,7 +75,7 @@ async def compact_stream(
 
 async def _tend(
     at: QueryContext, repository: OpenRepository, branch: str, wish: CompactRequest, actor: Actor
-) -> Compacted | None:
+) -> PoolCompactionResult | None:
     """More than once: what overlapped was merged first, and may be small beside its neighbours then."""
     done = None
     for _ in range(_ROUNDS):

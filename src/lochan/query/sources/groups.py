@@ -24,7 +24,7 @@ Slots = dict[str, tuple[str, Type]]  # a column's name in lower case: as it is, 
 Path = tuple[str, ...]  # a column, and the members of its structs
 
 
-class Part(NamedTuple):
+class ScanPart(NamedTuple):
     """A form, as one plan sees it."""
 
     form: Form
@@ -32,7 +32,7 @@ class Part(NamedTuple):
     renumbered: Mapping[int, int]  # shapes that have another number in the source than in the object
 
 
-class Group(NamedTuple):
+class ScanGroup(NamedTuple):
     forms: list[Form]
     places: Places
     columns: Slots
@@ -52,14 +52,14 @@ class Group(NamedTuple):
         return any(form.body for form in self.forms)
 
 
-def grouped(parts: Sequence[Part], *, body: bool = False) -> list[Group]:
+def grouped(parts: Sequence[ScanPart], *, body: bool = False) -> list[ScanGroup]:
     """`body`: the rows' texts are asked for too, where there are any."""
     roots = {BODY_COLUMN} if body else set()
     places = (place for part in parts for place in part.places.values() if place)
     roots |= {column.lower() for place in places for column in place.columns}
-    groups: list[Group] = []
+    groups: list[ScanGroup] = []
     for part in parts:
-        alone = Group([part.form], part.places, _slots(part.form, roots), part.renumbered, True)
+        alone = ScanGroup([part.form], part.places, _slots(part.form, roots), part.renumbered, True)
         for number, group in enumerate(groups):
             joined = _joined(group, alone)
             if joined is not None:
@@ -75,7 +75,7 @@ def _slots(form: Form, roots: set[str]) -> Slots:
     return {name.lower(): (name, type) for name, type in columns.items() if name.lower() in roots}
 
 
-def _joined(one: Group, other: Group) -> Group | None:
+def _joined(one: ScanGroup, other: ScanGroup) -> ScanGroup | None:
     if one.renumbered != other.renumbered:
         return None
     gaps: set[Path] = set()
@@ -89,7 +89,7 @@ def _joined(one: Group, other: Group) -> Group | None:
             return None
         places[leaf] = _joined_places(place, another)
     uniform = one.uniform and other.uniform and one.columns == other.columns
-    return Group([*one.forms, *other.forms], places, columns, one.renumbered, uniform, one.gaps | other.gaps | gaps)
+    return ScanGroup([*one.forms, *other.forms], places, columns, one.renumbered, uniform, one.gaps | other.gaps | gaps)
 
 
 def _joined_places(one: Place | None, other: Place | None) -> Place | None:

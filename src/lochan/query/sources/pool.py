@@ -18,7 +18,7 @@ from lochan.query.compile.sql import Sql, case, coalesce, eq, null_of, number
 from lochan.query.leaves import Digits, KeyPart, LeafInfo, ScanRequest
 from lochan.query.sources import key_order as ordering
 from lochan.query.sources import key_range, scans, values, whole_row
-from lochan.query.sources.groups import Group, Part, grouped
+from lochan.query.sources.groups import ScanGroup, ScanPart, grouped
 from lochan.query.sources.key_range import ALL_KEYS, KeyRange
 from lochan.query.sources.knowledge import Knowledge
 from lochan.query.sources.object_selection import Choice
@@ -172,12 +172,12 @@ class PoolSource:
         self._scanned = kept if self._scanned is None else np.union1d(self._scanned, kept)
         return self._choice.by_form(kept)
 
-    def _part(self, form: Form, leaves: Sequence[Leaf]) -> Part:
+    def _part(self, form: Form, leaves: Sequence[Leaf]) -> ScanPart:
         places = {leaf: self.knowledge.place(form, leaf) for leaf in leaves}
-        return Part(form, places, self.knowledge.renumbered(form))
+        return ScanPart(form, places, self.knowledge.renumbered(form))
 
     def _scan(
-        self, group: Group, read: Mapping[Form, list[int]], leaves: Sequence[Leaf], asked: ScanRequest
+        self, group: ScanGroup, read: Mapping[Form, list[int]], leaves: Sequence[Leaf], asked: ScanRequest
     ) -> exp.Select:
         objects = sorted(index for form in group.forms for index in read[form])
         columns = dict(group.columns.values())

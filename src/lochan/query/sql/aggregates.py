@@ -17,17 +17,17 @@ from lochan.query.compile.value import SIMPLE, Value, fixed, literal, valued
 from lochan.query.dialects.neutral import neutral
 from lochan.query.functions import AGGREGATES as SIGNATURES
 from lochan.query.sql.expressions import test_of, value_of
-from lochan.query.sql.scope import Scope
+from lochan.query.sql.scope import SqlScope
 
 _TEST = "test"  # the name of the condition of a FILTER among the values given
 
 
 @dataclass(frozen=True)
-class Over:
+class WindowOver:
     """The rows that an aggregate is over."""
 
     node: exp.Expr
-    scope: Scope  # of its arguments
+    scope: SqlScope  # of its arguments
     test: Sql | None = None
     distinct: bool = False
 
@@ -39,7 +39,7 @@ class Over:
         return function if test == exp.true() else exp.Filter(this=function, expression=exp.Where(this=test))
 
 
-def aggregated(node: exp.Expr, scope: Scope) -> Value:
+def aggregated(node: exp.Expr, scope: SqlScope) -> Value:
     if not scope.aggregates:
         raise scope.refused(node, "no aggregate can stand here", "conditions on aggregates stand in HAVING")
     scope.seen.aggregates += 1
@@ -52,8 +52,8 @@ def aggregated(node: exp.Expr, scope: Scope) -> Value:
         call = call.this
     call = call.this if isinstance(call, exp.IgnoreNulls) else call
     if isinstance(call, exp.WithinGroup):
-        return _within_group(call, Over(call, inner, test))
-    over = Over(call, inner, test, isinstance(call.this, exp.Distinct))
+        return _within_group(call, WindowOver(call, inner, test))
+    over = WindowOver(call, inner, test, isinstance(call.this, exp.Distinct))
     name = call.name.lower() if isinstance(call, exp.Anonymous) else ""
     handler = NAMED_AGGREGATES.get(name) if name else AGGREGATES.get(type(call), ("", None))[1]
     if handler is None:
@@ -65,16 +65,16 @@ def aggregated(node: exp.Expr, scope: Scope) -> Value:
     return value
 
 
-def _aliases(scope: Scope) -> set[str]:
+def _aliases(scope: SqlScope) -> set[str]:
     return {table.alias for table in scope.tables}
 
 
-def _around(scope: Scope) -> set[str]:
+def _around(scope: SqlScope) -> set[str]:
     """Of the queries that this one stands in; those that stand in this one are no matter."""
     return set() if scope.outer is None else _aliases(scope.outer) | _around(scope.outer)
 
 
-def in_pipe(name: str, values: list[Value], over: Over) -> Value:
+def in_pipe(name: str, values: list[Value], over: WindowOver) -> Value:
     if not SIGNATURES[name].least <= len(values):
         raise over.scope.refused(over.node, "this aggregate lacks an argument")
     span = over.scope.text.span(over.node)
@@ -93,8 +93,8 @@ def _known(value: Value) -> Value:
     return replace(value, alts={kind: sql for kind, sql in value.alts.items() if kind != NULL}, nothing=NULL)
 
 
-def _plain(name: str) -> Callable[[exp.Expr, Over], Value]:
-    def handler(call: exp.Expr, over: Over) -> Value:
+def _plain(name: str) -> Callable[[exp.Expr, WindowOver], Value]:
+    def handler(call: exp.Expr, over: WindowOver) -> Value:
         argument = call.this
         if isinstance(argument, exp.Distinct):
             if len(argument.expressions) != 1:
@@ -106,20 +106,20 @@ def _plain(name: str) -> Callable[[exp.Expr, Over], Value]:
     return handler
 
 
-def _count_if(call: exp.Expr, over: Over) -> Value:
+def _count_if(call: exp.Expr, over: WindowOver) -> Value:
     test = all_of([*([over.test] if over.test is not None else []), test_of(call.this, over.scope)])
     return in_pipe("count", [], replace(over, test=test))
 
 
-def _quantile(call: exp.Expr, over: Over) -> Value:
+def _quantile(call: exp.Expr, over: WindowOver) -> Value:
     return in_pipe("quantile", [over.value(call.this), over.value(call.expression)], over)
 
 
-def _median(call: exp.Expr, over: Over) -> Value:
+def _median(call: exp.Expr, over: WindowOver) -> Value:
     return in_pipe("quantile", [over.value(call.this), literal("float", 0.5)], over)
 
 
-def _within_group(call: exp.WithinGroup, over: Over) -> Value:
+def _within_group(call: exp.WithinGroup, over: WindowOver) -> Value:
     if not isinstance(call.this, exp.PercentileCont):
         raise over.scope.refused(call, "WITHIN GROUP is known with PERCENTILE_CONT only")
     (key,) = call.expression.expressions
@@ -128,12 +128,12 @@ def _within_group(call: exp.WithinGroup, over: Over) -> Value:
     return _known(in_pipe("quantile", [over.value(key.this), over.value(call.this.this)], over))
 
 
-def _collected(call: exp.Expr, over: Over) -> Value:
+def _collected(call: exp.Expr, over: WindowOver) -> Value:
     value, made = _list(call.this, call, over)
     return Value({"array": made}, NULL, next(iter(value.alts)))
 
 
-def _joined(call: exp.Expr, over: Over) -> Value:
+def _joined(call: exp.Expr, over: WindowOver) -> Value:
     separator = call.args.get("separator")
     between = over.value(separator).constant if separator is not None else ","
     value, made = _list(call.this, call, over)
@@ -142,7 +142,7 @@ def _joined(call: exp.Expr, over: Over) -> Value:
     return Value({STRING: neutral("list_join", made, options=(between,))}, NULL)
 
 
-def _list(argument: exp.Expr, call: exp.Expr, over: Over) -> tuple[Value, Sql]:
+def _list(argument: exp.Expr, call: exp.Expr, over: WindowOver) -> tuple[Value, Sql]:
     """In the order that is said; else by the values themselves, so that every engine gives the same."""
     ordered = argument if isinstance(argument, exp.Order) else None
     of = argument.this if ordered is not None else argument
@@ -161,10 +161,10 @@ def _list(argument: exp.Expr, call: exp.Expr, over: Over) -> tuple[Value, Sql]:
     return value, neutral("collected", over.filtered(neutral("collect", sql, place), is_set(sql)))
 
 
-def _at_end(name: str) -> Callable[[exp.Expr, Over], Value]:
+def _at_end(name: str) -> Callable[[exp.Expr, WindowOver], Value]:
     """ARG_MAX(value, by)"""
 
-    def handler(call: exp.Expr, over: Over) -> Value:
+    def handler(call: exp.Expr, over: WindowOver) -> Value:
         value, by = over.value(call.this), over.value(call.expression)
         if len(by.alts) != 1 or not set(value.alts) <= set(SIMPLE):
             raise over.scope.refused(call, "the value is a plain one, and what it is taken by of one kind")
@@ -175,7 +175,7 @@ def _at_end(name: str) -> Callable[[exp.Expr, Over], Value]:
     return handler
 
 
-Handler = Callable[[exp.Expr, Over], Value]
+Handler = Callable[[exp.Expr, WindowOver], Value]
 AGGREGATES: dict[type[exp.Expr], tuple[str, Handler]] = {
     exp.Count: ("count", _plain("count")),
     exp.CountIf: ("count_if", _count_if),

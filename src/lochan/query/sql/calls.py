@@ -19,13 +19,13 @@ from lochan.query.errors import did_you_mean
 from lochan.query.functions import FUNCTIONS as FUNCTIONS_OF_PIPES
 from lochan.query.sql.aggregates import AGGREGATES, NAMED_AGGREGATES, aggregated
 from lochan.query.sql.expressions import choice, value_of
-from lochan.query.sql.scope import Scope, of_test, plain
+from lochan.query.sql.scope import SqlScope, of_test, plain
 from lochan.query.sql.sources import time_of
 
 Handler = Callable[..., Value]
 
 
-def called(node: exp.Expr, scope: Scope) -> Value:
+def called(node: exp.Expr, scope: SqlScope) -> Value:
     if type(node) in AGGREGATES or isinstance(node, exp.Filter | exp.WithinGroup):
         return aggregated(node, scope)
     if isinstance(node, exp.Anonymous):
@@ -51,7 +51,7 @@ def names() -> list[str]:
     return sorted({*SHOWN, *BY_NAME, *NAMED_AGGREGATES, *(name for name, _ in AGGREGATES.values())})
 
 
-def in_pipe(name: str, values: Sequence[Value], node: exp.Expr, scope: Scope) -> Value:
+def in_pipe(name: str, values: Sequence[Value], node: exp.Expr, scope: SqlScope) -> Value:
     """What the pipe language's function gives for these."""
     signature = FUNCTIONS_OF_PIPES[name]
     if len(values) < signature.least or (signature.most is not None and len(values) > signature.most):
@@ -73,7 +73,7 @@ class Plain:
     name: str
     keys: tuple[str, ...] = ("this",)
 
-    def __call__(self, node: exp.Expr, scope: Scope) -> Value:
+    def __call__(self, node: exp.Expr, scope: SqlScope) -> Value:
         extra = {key for key, value in node.args.items() if value and key not in self.keys}
         if extra:
             raise scope.refused(node, f"`{self.name}` is not known with `{extra.pop()}`")
@@ -88,7 +88,7 @@ def _anonymous(name: str) -> Handler:
 # ── text ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _substring(node: exp.Substring, scope: Scope) -> Value:
+def _substring(node: exp.Substring, scope: SqlScope) -> Value:
     """SQL counts from 1."""
     start = value_of(node.args["start"], scope).constant
     if not isinstance(start, int) or start < 1:
@@ -99,7 +99,7 @@ def _substring(node: exp.Substring, scope: Scope) -> Value:
     return in_pipe("substr", values, node, scope)
 
 
-def _cut(node: exp.Left | exp.Right, scope: Scope) -> Value:
+def _cut(node: exp.Left | exp.Right, scope: SqlScope) -> Value:
     value, count = value_of(node.this, scope), value_of(node.expression, scope).constant
     if not isinstance(count, int) or count < 0:
         raise scope.refused(node, "a number of characters that the query itself says is wanted")
@@ -111,14 +111,14 @@ def _cut(node: exp.Left | exp.Right, scope: Scope) -> Value:
     return Value({STRING: sliced}, value.nothing or NULL)
 
 
-def _matches(node: exp.RegexpLike, scope: Scope) -> Value:
+def _matches(node: exp.RegexpLike, scope: SqlScope) -> Value:
     value, pattern = value_of(node.this, scope), _pattern(node.expression, scope)
     if node.args.get("flag") is not None:
         raise scope.refused(node, "flags stand in the pattern: (?i)")
     return of_test(neutral("matches", value.alts[STRING], options=(pattern,)) if STRING in value.alts else FALSE)
 
 
-def _replaced(node: exp.RegexpReplace, scope: Scope) -> Value:
+def _replaced(node: exp.RegexpReplace, scope: SqlScope) -> Value:
     modifiers = node.args.get("modifiers")
     if modifiers is None or modifiers.name != "g":
         hint = "engines differ about the first match alone; with 'g' all are replaced"
@@ -132,7 +132,7 @@ def _replaced(node: exp.RegexpReplace, scope: Scope) -> Value:
     return Value({STRING: neutral("replace_matches", value.alts[STRING], options=(pattern, new))}, NULL)
 
 
-def _pattern(node: exp.Expr, scope: Scope) -> str:
+def _pattern(node: exp.Expr, scope: SqlScope) -> str:
     pattern = value_of(node, scope).constant
     if not isinstance(pattern, str):
         raise scope.refused(node, "a pattern is a text that the query itself says")
@@ -142,14 +142,14 @@ def _pattern(node: exp.Expr, scope: Scope) -> str:
         raise scope.refused(node, f"this pattern cannot be used: {error}") from None
 
 
-def _contains(node: exp.Contains, scope: Scope) -> Value:
+def _contains(node: exp.Contains, scope: SqlScope) -> Value:
     value, part = value_of(node.this, scope), value_of(node.expression, scope)
     if STRING not in value.alts or STRING not in part.alts:
         return of_test(FALSE)
     return of_test(neutral("contains", value.alts[STRING], part.alts[STRING]))
 
 
-def _begins(node: exp.StartsWith | exp.EndsWith, scope: Scope) -> Value:
+def _begins(node: exp.StartsWith | exp.EndsWith, scope: SqlScope) -> Value:
     value, part = value_of(node.this, scope), value_of(node.expression, scope).constant
     if not isinstance(part, str):
         raise scope.refused(node.expression, "a text that the query itself says is wanted")
@@ -160,7 +160,7 @@ def _begins(node: exp.StartsWith | exp.EndsWith, scope: Scope) -> Value:
     return of_test(neutral("like", value.alts[STRING], options=(pattern,)))
 
 
-def _concat(node: exp.Concat, scope: Scope) -> Value:
+def _concat(node: exp.Concat, scope: SqlScope) -> Value:
     """NULLs are passed over, as DuckDB's CONCAT does."""
     from lochan.query.compile.sql import concat as joined
     from lochan.query.sql.expressions import _text
@@ -173,7 +173,7 @@ def _concat(node: exp.Concat, scope: Scope) -> Value:
 # ── times ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _truncated(node: exp.Expr, scope: Scope) -> Value:
+def _truncated(node: exp.Expr, scope: SqlScope) -> Value:
     unit = node.args["unit"].name.upper()
     value = _time(value_of(node.this, scope))
     if unit in _FIXED:
@@ -185,7 +185,7 @@ def _truncated(node: exp.Expr, scope: Scope) -> Value:
     return in_pipe("parse_time", [text, literal(STRING, "%Y-%m-%d")], node, scope)
 
 
-def _bucketed(node: exp.Expr, scope: Scope) -> Value:
+def _bucketed(node: exp.Expr, scope: SqlScope) -> Value:
     """TIME_BUCKET(width, time)."""
     arguments = [value_of(each, scope) for each in _arguments(node)]
     width = next((each for each in arguments if DURATION in each.alts), None)
@@ -195,7 +195,7 @@ def _bucketed(node: exp.Expr, scope: Scope) -> Value:
     return in_pipe("bucket", [_time(rest[0]), width], node, scope)
 
 
-def _extracted(node: exp.Extract, scope: Scope) -> Value:
+def _extracted(node: exp.Extract, scope: SqlScope) -> Value:
     unit = node.this.name.upper()
     value = _time(value_of(node.expression, scope))
     if unit in ("EPOCH", "EPOCH_US"):
@@ -221,16 +221,16 @@ def _epoch(value: Value, unit: str = "EPOCH") -> Value:
     return Value({"float": exp.Paren(this=exp.Div(this=real, expression=million))}, NULL)
 
 
-def _formatted(node: exp.TimeToStr, scope: Scope) -> Value:
+def _formatted(node: exp.TimeToStr, scope: SqlScope) -> Value:
     format = node.args["format"]
     return in_pipe("strftime", [value_of(format, scope), _time(value_of(node.this, scope))], node, scope)
 
 
-def _read(node: exp.StrToTime, scope: Scope) -> Value:
+def _read(node: exp.StrToTime, scope: SqlScope) -> Value:
     return in_pipe("parse_time", [value_of(node.this, scope), value_of(node.args["format"], scope)], node, scope)
 
 
-def _now(node: exp.Expr, scope: Scope) -> Value:
+def _now(node: exp.Expr, scope: SqlScope) -> Value:
     return in_pipe("now", [], node, scope)
 
 
@@ -248,7 +248,7 @@ _PARTS = {"YEAR": "%Y", "MONTH": "%m", "DAY": "%d", "HOUR": "%H", "MINUTE": "%M"
 # ── casts ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _cast(node: exp.Cast | exp.TryCast, scope: Scope) -> Value:
+def _cast(node: exp.Cast | exp.TryCast, scope: SqlScope) -> Value:
     """What cannot be cast is NULL, never an error."""
     value, to = value_of(node.this, scope), node.to
     name = _cast_name(to)
@@ -263,7 +263,7 @@ def _cast(node: exp.Cast | exp.TryCast, scope: Scope) -> Value:
     return in_pipe(name, [value], node, scope)
 
 
-def _day(value: Value, node: exp.Expr, scope: Scope) -> Value:
+def _day(value: Value, node: exp.Expr, scope: SqlScope) -> Value:
     return in_pipe("bucket", [value, literal(DURATION, _FIXED["DAY"])], node, scope)
 
 
@@ -285,7 +285,7 @@ def _cast_name(to: exp.DataType) -> str | None:
 def _extreme(op: str) -> Handler:
     """GREATEST and LEAST pass NULLs over."""
 
-    def handler(node: exp.Expr, scope: Scope) -> Value:
+    def handler(node: exp.Expr, scope: SqlScope) -> Value:
         from lochan.query.compile.sql import any_of, negate
         from lochan.query.compile.value import valued
         from lochan.query.sql.comparison import compared
@@ -299,7 +299,7 @@ def _extreme(op: str) -> Handler:
     return handler
 
 
-def _only(node: exp.Anonymous, scope: Scope) -> Value:
+def _only(node: exp.Anonymous, scope: SqlScope) -> Value:
     if len(node.expressions) != 1:
         raise scope.refused(node, f"`{node.name}` takes one argument")
     return value_of(node.expressions[0], scope)

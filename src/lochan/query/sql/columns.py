@@ -13,7 +13,7 @@ from lochan.query.compile.value import Record, Value
 
 
 @dataclass
-class Columns:
+class SelectColumns:
     """Every column is one of the query, constants too: behind an outer join they can be NULL."""
 
     made: dict[str, Sql] = field(default_factory=dict)

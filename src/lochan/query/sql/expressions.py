@@ -34,7 +34,7 @@ from lochan.query.compile.sql import (
 from lochan.query.compile.value import NUMBERS, SIMPLE, Value, fixed, literal, valued
 from lochan.query.dialects.neutral import neutral
 from lochan.query.sql import comparison as comparing
-from lochan.query.sql.scope import Scope, of_test, plain
+from lochan.query.sql.scope import SqlScope, of_test, plain
 from lochan.query.sql.sources import UNITS
 
 COMPARISONS: dict[type[exp.Expr], str] = {
@@ -50,7 +50,7 @@ NOTHING = Value({}, NULL)
 _DIGITS_MAX = 400  # of a number that a query says
 
 
-def value_of(node: exp.Expr, scope: Scope) -> Value:
+def value_of(node: exp.Expr, scope: SqlScope) -> Value:
     """Raises QueryError for whatever is not known here."""
     checkpoint()
     handler = _HANDLERS.get(type(node))
@@ -73,7 +73,7 @@ def value_of(node: exp.Expr, scope: Scope) -> Value:
     return called(node, scope)
 
 
-def test_of(node: exp.Expr, scope: Scope, *, sure: bool = True) -> Sql:
+def test_of(node: exp.Expr, scope: SqlScope, *, sure: bool = True) -> Sql:
     """True where the expression is. With `sure`, false and NULL count alike, so that tests stay simple enough to be
     pushed down; without, they are told apart."""
     match node:
@@ -119,7 +119,7 @@ _TESTS += (exp.Like, exp.ILike, exp.Exists)  # type: ignore[assignment]
 # ── tests ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _is(node: exp.Is, scope: Scope) -> Sql:
+def _is(node: exp.Is, scope: SqlScope) -> Sql:
     value = value_of(node.this, scope)
     match node.expression:
         case exp.Null():
@@ -130,7 +130,7 @@ def _is(node: exp.Is, scope: Scope) -> Sql:
     raise scope.refused(node, "IS takes NULL, TRUE or FALSE")
 
 
-def _in(node: exp.In, scope: Scope, sure: bool) -> Sql:
+def _in(node: exp.In, scope: SqlScope, sure: bool) -> Sql:
     if node.args.get("query") is not None:
         from lochan.query.sql.subqueries import among
 
@@ -141,7 +141,7 @@ def _in(node: exp.In, scope: Scope, sure: bool) -> Sql:
     return comparing.one_of(value, [value_of(each, scope) for each in node.expressions], sure=sure)
 
 
-def _like(node: exp.Like | exp.ILike, scope: Scope) -> Sql:
+def _like(node: exp.Like | exp.ILike, scope: SqlScope) -> Sql:
     pattern = value_of(node.expression, scope).constant
     if not isinstance(pattern, str):
         raise scope.refused(node.expression, "the pattern of LIKE is a text that the query itself says")
@@ -157,7 +157,7 @@ def _like(node: exp.Like | exp.ILike, scope: Scope) -> Sql:
 # ── values ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _literal(node: exp.Literal, scope: Scope) -> Value:
+def _literal(node: exp.Literal, scope: SqlScope) -> Value:
     if node.is_string:
         return literal(STRING, node.this)
     if node.this.isdecimal():
@@ -172,7 +172,7 @@ def _literal(node: exp.Literal, scope: Scope) -> Value:
     return literal(DECIMAL if isinstance(value, Decimal) else FLOAT, value)
 
 
-def _negative(node: exp.Neg, scope: Scope) -> Value:
+def _negative(node: exp.Neg, scope: SqlScope) -> Value:
     if isinstance(node.this, exp.Literal) and not node.this.is_string:
         text = node.this.this
         if text.isdecimal() and int(text) <= INT_MAX + 1:
@@ -183,12 +183,12 @@ def _negative(node: exp.Neg, scope: Scope) -> Value:
     return plain(negative(value_of(node.this, scope)))
 
 
-def _arithmetic(node: exp.Expr, scope: Scope) -> Value:
+def _arithmetic(node: exp.Expr, scope: SqlScope) -> Value:
     assert isinstance(node, exp.Binary)
     return plain(arithmetic(ARITHMETIC[type(node)], value_of(node.left, scope), value_of(node.right, scope)))
 
 
-def _divided(node: exp.Div, scope: Scope) -> Value:
+def _divided(node: exp.Div, scope: SqlScope) -> Value:
     """By the rules of both engines: a float, NULL where the divisor is 0."""
     return plain(arithmetic("/", _real(value_of(node.left, scope)), _real(value_of(node.right, scope))))
 
@@ -201,7 +201,7 @@ def _real(value: Value) -> Value:
     return Value({**rest, FLOAT: coalesce(*reals)}, value.nothing)
 
 
-def _concatenated(node: exp.DPipe, scope: Scope) -> Value:
+def _concatenated(node: exp.DPipe, scope: SqlScope) -> Value:
     return plain(arithmetic("+", _text(value_of(node.left, scope)), _text(value_of(node.right, scope))))
 
 
@@ -214,7 +214,7 @@ def _text(value: Value) -> Value:
     return Value({**rest, STRING: coalesce(*texts)}, value.nothing)
 
 
-def _cased(node: exp.Case, scope: Scope) -> Value:
+def _cased(node: exp.Case, scope: SqlScope) -> Value:
     of = node.this
     arms: list[tuple[Sql, Value]] = []
     for each in node.args["ifs"]:
@@ -227,13 +227,13 @@ def _cased(node: exp.Case, scope: Scope) -> Value:
     return choice(arms, value_of(default, scope) if default is not None else NOTHING, node, scope)
 
 
-def _if(node: exp.If, scope: Scope) -> Value:
+def _if(node: exp.If, scope: SqlScope) -> Value:
     other = node.args.get("false")
     arms = [(test_of(node.this, scope), value_of(node.args["true"], scope))]
     return choice(arms, value_of(other, scope) if other is not None else NOTHING, node, scope)
 
 
-def choice(arms: list[tuple[Sql, Value]], other: Value, node: exp.Expr, scope: Scope) -> Value:
+def choice(arms: list[tuple[Sql, Value]], other: Value, node: exp.Expr, scope: SqlScope) -> Value:
     """The first whose test is true."""
     element, arms = agreed([*arms, (TRUE, other)])
     values = [value for _, value in arms]
@@ -251,7 +251,7 @@ def _arm(kind: str, arms: list[tuple[Sql, Value]], element: Type | None) -> Sql:
     return null_of(kind, element) if isinstance(made, exp.Null) else made
 
 
-def first_of(values: list[Value], node: exp.Expr, scope: Scope) -> Value:
+def first_of(values: list[Value], node: exp.Expr, scope: SqlScope) -> Value:
     """COALESCE."""
     kinds = {kind for value in values for kind in value.alts}
     if len(kinds) == 1 and kinds <= set(SIMPLE):
@@ -261,16 +261,16 @@ def first_of(values: list[Value], node: exp.Expr, scope: Scope) -> Value:
     return choice([(valued(value), value) for value in values[:-1]], values[-1], node, scope)
 
 
-def _coalesced(node: exp.Coalesce, scope: Scope) -> Value:
+def _coalesced(node: exp.Coalesce, scope: SqlScope) -> Value:
     return first_of([value_of(each, scope) for each in [node.this, *node.expressions]], node, scope)
 
 
-def _null_if(node: exp.Nullif, scope: Scope) -> Value:
+def _null_if(node: exp.Nullif, scope: SqlScope) -> Value:
     value, other = value_of(node.this, scope), value_of(node.expression, scope)
     return choice([(comparing.compared("==", value, other, sure=True), NOTHING)], value, node, scope)
 
 
-def _indexed(node: exp.Bracket, scope: Scope) -> Value:
+def _indexed(node: exp.Bracket, scope: SqlScope) -> Value:
     """sqlglot counts from 0 here, as we do."""
     if len(node.expressions) != 1 or isinstance(node.expressions[0], exp.Slice):
         raise scope.refused(node, "an index is one number or one name")
@@ -280,17 +280,17 @@ def _indexed(node: exp.Bracket, scope: Scope) -> Value:
     return plain(member_of(of, at) if isinstance(at, str) else element(of, at))
 
 
-def _dotted(node: exp.Dot, scope: Scope) -> Value:
+def _dotted(node: exp.Dot, scope: SqlScope) -> Value:
     if not isinstance(node.expression, exp.Identifier):
         raise scope.refused(node, "behind a dot stands a name")
     return plain(member_of(value_of(node.this, scope), node.expression.name))
 
 
-def _array(node: exp.Array, scope: Scope) -> Value:
+def _array(node: exp.Array, scope: SqlScope) -> Value:
     return plain(array_of([value_of(each, scope) for each in node.expressions]))
 
 
-def _struct(node: exp.Struct, scope: Scope) -> Value:
+def _struct(node: exp.Struct, scope: SqlScope) -> Value:
     members: dict[str, Value] = {}
     for each in node.expressions:
         if not isinstance(each, exp.PropertyEQ):
@@ -299,7 +299,7 @@ def _struct(node: exp.Struct, scope: Scope) -> Value:
     return fixed(members)
 
 
-def _interval(node: exp.Interval, scope: Scope) -> Value:
+def _interval(node: exp.Interval, scope: SqlScope) -> Value:
     unit = node.args["unit"].name.upper() if node.args.get("unit") is not None else ""
     micros = UNITS.get(unit.removesuffix("S"))
     if micros is None or not isinstance(node.this, exp.Literal):

@@ -17,7 +17,7 @@ from lochan.query.compile.value import fixed
 from lochan.query.leaves import Source
 from lochan.query.sql.parse import Text, parsed
 from lochan.query.sql.parts import check_parts
-from lochan.query.sql.scope import Made, Scope
+from lochan.query.sql.scope import Made, SqlScope
 from lochan.query.sql.selects import selected
 from lochan.query.sql.sets import combined
 from lochan.query.sql.sources import SOURCE, found_sources
@@ -74,8 +74,8 @@ class _Planner(Opener):
     ctes: list[dict[str, Made]] = field(default_factory=list)
     written: list[tuple[str, exp.Query]] = field(default_factory=list)  # WITH, in order
 
-    def made(self, node: exp.Expr, outer: Scope | None) -> Made:
-        scope = Scope(self.query, self.text, self, outer=outer)
+    def made(self, node: exp.Expr, outer: SqlScope | None) -> Made:
+        scope = SqlScope(self.query, self.text, self, outer=outer)
         while isinstance(node, exp.Subquery | exp.Paren):
             node = node.this
         self.ctes.append(self._with(node, scope))
@@ -99,7 +99,7 @@ class _Planner(Opener):
     def named(self, name: str) -> Made | None:
         return next((each[name] for each in reversed(self.ctes) if name in each), None)
 
-    def _with(self, node: exp.Expr, scope: Scope) -> dict[str, Made]:
+    def _with(self, node: exp.Expr, scope: SqlScope) -> dict[str, Made]:
         found = node.args.get("with_")
         if found is None:
             return {}

@@ -20,7 +20,7 @@ from lochan.query.sql.parse import Text
 
 
 @dataclass(frozen=True)
-class Table:
+class SqlTable:
     """Of a FROM: how it is called, and the values that its columns are."""
 
     name: str
@@ -54,16 +54,16 @@ class Made:
 class Maker(Protocol):
     """Of queries within a query."""
 
-    def made(self, node: exp.Expr, outer: Scope | None) -> Made: ...
+    def made(self, node: exp.Expr, outer: SqlScope | None) -> Made: ...
 
 
 @dataclass(frozen=True)
-class Scope:
+class SqlScope:
     query: Query
     text: Text
     maker: Maker
-    tables: Sequence[Table] = ()
-    outer: Scope | None = None
+    tables: Sequence[SqlTable] = ()
+    outer: SqlScope | None = None
     merged: dict[str, Value] = field(default_factory=dict)  # columns of a JOIN … USING
     named: dict[str, Value] = field(default_factory=dict)  # of the select list, for ORDER BY and the like
     by_value: bool = False  # rows are told apart by their columns, so the same number or moment has the same text

@@ -13,16 +13,16 @@ from lochan.query.compile.value import Value
 from lochan.query.dialects.neutral import Neutral
 from lochan.query.errors import did_you_mean
 from lochan.query.sql.aggregates import AGGREGATES
-from lochan.query.sql.columns import Columns, leaves
+from lochan.query.sql.columns import SelectColumns, leaves
 from lochan.query.sql.expressions import test_of, value_of
-from lochan.query.sql.scope import Made, Scope, Table
+from lochan.query.sql.scope import Made, SqlScope, SqlTable
 from lochan.query.sql.tables import Opener, Tables
 from lochan.query.sql.windows import is_aggregate, order_of
 
 Item = tuple[str, Value, exp.Expr]
 
 
-def selected(node: exp.Select, opener: Opener, scope: Scope) -> Made:
+def selected(node: exp.Select, opener: Opener, scope: SqlScope) -> Made:
     return _Select(node, opener, scope).made()
 
 
@@ -30,7 +30,7 @@ def selected(node: exp.Select, opener: Opener, scope: Scope) -> Made:
 class _Select:
     node: exp.Select
     opener: Opener
-    scope: Scope
+    scope: SqlScope
 
     def made(self) -> Made:
         tables = Tables(self.scope, self.opener)
@@ -51,7 +51,7 @@ class _Select:
         grouped = bool(keys) or scope.seen.aggregates > 0 or having is not None
         if grouped:
             self._check_grouped(items, keys, order, having, tables.found)
-        columns = Columns()
+        columns = SelectColumns()
         values = [(name, columns.value(value)) for name, value, _ in items]
         query = self._query(columns, tables, where)
         if grouped:
@@ -67,13 +67,13 @@ class _Select:
         limit(query, self.node, self.scope)
         return Made(query, tuple(values))
 
-    def _test(self, clause: str, scope: Scope) -> Sql | None:
+    def _test(self, clause: str, scope: SqlScope) -> Sql | None:
         found = self.node.args.get(clause)
         return None if found is None else test_of(found.this, scope)
 
     # ── the select list ──
 
-    def _items(self, scope: Scope) -> list[Item]:
+    def _items(self, scope: SqlScope) -> list[Item]:
         items: list[Item] = []
         taken: set[str] = set()
         for node in self.node.expressions:
@@ -86,7 +86,7 @@ class _Select:
                 items.append((free, value, node))
         return items
 
-    def _item(self, node: exp.Expr, scope: Scope) -> list[tuple[str, Value]]:
+    def _item(self, node: exp.Expr, scope: SqlScope) -> list[tuple[str, Value]]:
         if isinstance(node, exp.Star):
             return self._all(node, scope.tables, scope)
         if isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
@@ -97,7 +97,7 @@ class _Select:
         value = value_of(node.this if isinstance(node, exp.Alias) else node, scope)
         return [(_called(node, scope), value)]
 
-    def _all(self, star: exp.Star, tables: Sequence[Table], scope: Scope) -> list[tuple[str, Value]]:
+    def _all(self, star: exp.Star, tables: Sequence[SqlTable], scope: SqlScope) -> list[tuple[str, Value]]:
         if star.args.get("replace") or star.args.get("rename"):
             raise scope.refused(star, "a star is known with EXCLUDE only")
         if not tables:
@@ -122,7 +122,7 @@ class _Select:
 
     # ── groups ──
 
-    def _keys(self, items: list[Item], scope: Scope) -> list[Value]:
+    def _keys(self, items: list[Item], scope: SqlScope) -> list[Value]:
         group = self.node.args.get("group")
         if group is None:
             return []
@@ -137,7 +137,7 @@ class _Select:
                 raise scope.refused(node, "rows are grouped by what each has, not by an aggregate or a window")
         return keys
 
-    def _key(self, node: exp.Expr, items: list[Item], scope: Scope) -> Value:
+    def _key(self, node: exp.Expr, items: list[Item], scope: SqlScope) -> Value:
         """A number is that of a column of the select list."""
         if isinstance(node, exp.Literal) and node.is_int:
             at = int(node.this)
@@ -147,7 +147,7 @@ class _Select:
         return value_of(node, scope)
 
     def _check_grouped(
-        self, items: list[Item], keys: list[Value], order: list[exp.Ordered], having: Sql | None, tables: list[Table]
+        self, items: list[Item], keys: list[Value], order: list[exp.Ordered], having: Sql | None, tables: list[SqlTable]
     ) -> None:
         """Engines say this in their own words; we say it with the place."""
         known = {sql for key in keys for sql in leaves(key)}
@@ -164,7 +164,7 @@ class _Select:
 
     # ── the query ──
 
-    def _query(self, columns: Columns, tables: Tables, where: Sql | None) -> exp.Select:
+    def _query(self, columns: SelectColumns, tables: Tables, where: Sql | None) -> exp.Select:
         query = exp.select(*columns.select(), copy=False)
         if tables.first is not None:
             query = query.from_(tables.first, copy=False)
@@ -175,7 +175,7 @@ class _Select:
         return query
 
     def _qualified(
-        self, query: exp.Select, columns: Columns, order: list[exp.Ordered], qualify: Sql
+        self, query: exp.Select, columns: SelectColumns, order: list[exp.Ordered], qualify: Sql
     ) -> tuple[exp.Select, list[exp.Ordered]]:
         """A query around it chooses the rows, by a column that it does not show; and so it may be ordered."""
         shown = list(columns.made)
@@ -191,7 +191,7 @@ class _Select:
         query.set("distinct", exp.Distinct())
         return (self._around(query, [each.alias for each in query.expressions], None) if order else query), order
 
-    def _selected(self, node: exp.Expr, items: list[Item], values: list[tuple[str, Value]], scope: Scope) -> Value:
+    def _selected(self, node: exp.Expr, items: list[Item], values: list[tuple[str, Value]], scope: SqlScope) -> Value:
         """A column of the select list, as one of the result: what else the rows had is gone."""
         key = self._key(node, items, scope)
         for (_, value, _), (_, shown) in zip(items, values, strict=True):
@@ -208,7 +208,7 @@ class _Select:
         return outer
 
 
-def limit(query: exp.Query, node: exp.Query, scope: Scope) -> None:
+def limit(query: exp.Query, node: exp.Query, scope: SqlScope) -> None:
     for key, kind in (("limit", exp.Limit), ("offset", exp.Offset)):
         found = node.args.get(key)
         if found is None:
@@ -230,7 +230,7 @@ def _group(query: exp.Select, keys: list[Value], having: Sql | None) -> None:
         query.set("having", exp.Having(this=having.copy()))
 
 
-def _ordered(key: exp.Ordered, columns: Columns) -> exp.Ordered:
+def _ordered(key: exp.Ordered, columns: SelectColumns) -> exp.Ordered:
     return exp.Ordered(this=columns.add(key.this), desc=key.args.get("desc"), nulls_first=key.args.get("nulls_first"))
 
 
@@ -251,7 +251,7 @@ def _aggregates(value: Value) -> bool:
     return any(is_aggregate(each) for sql in leaves(value) for each in sql.walk())
 
 
-def _called(node: exp.Expr, scope: Scope) -> str:
+def _called(node: exp.Expr, scope: SqlScope) -> str:
     """The name of a column that is given none: the field's, or the function's as it was written."""
     if isinstance(node, exp.Alias):
         return node.alias

@@ -14,7 +14,7 @@ from lochan.query.compile.numbers import normalized
 from lochan.query.compile.relations import total_order
 from lochan.query.compile.sql import Sql, sql_type
 from lochan.query.compile.value import SIMPLE, Value
-from lochan.query.sql.scope import Made, Scope
+from lochan.query.sql.scope import Made, SqlScope
 from lochan.query.sql.selects import limit
 from lochan.query.sql.windows import order_of
 
@@ -22,7 +22,7 @@ _KINDS = (exp.Union, exp.Intersect, exp.Except)
 _ORIGINAL = "original"  # in a layout, behind the kinds
 
 
-def combined(node: exp.SetOperation, left: Made, right: Made, scope: Scope) -> Made:
+def combined(node: exp.SetOperation, left: Made, right: Made, scope: SqlScope) -> Made:
     if type(node) not in _KINDS or node.args.get("by_name"):
         raise scope.refused(node, "this way to put queries together is not known", "UNION, INTERSECT, EXCEPT")
     if len(left.columns) != len(right.columns):
@@ -42,14 +42,14 @@ def combined(node: exp.SetOperation, left: Made, right: Made, scope: Scope) -> M
     return _ordered(node, query, columns, scope)
 
 
-def _layout(node: exp.Expr, left: tuple[str, Value], right: tuple[str, Value], scope: Scope) -> list[str]:
+def _layout(node: exp.Expr, left: tuple[str, Value], right: tuple[str, Value], scope: SqlScope) -> list[str]:
     kinds = [*left[1].alts, *(kind for kind in right[1].alts if kind not in left[1].alts)]
     if not set(kinds) <= {*SIMPLE, "json", "error"}:
         raise scope.refused(node, f"column `{left[0]}` is a record or an array, which cannot be put together")
     return kinds if left[1].original is None and right[1].original is None else [*kinds, _ORIGINAL]
 
 
-def _side(made: Made, layout: list[list[str]], scope: Scope, *, by_value: bool) -> exp.Select:
+def _side(made: Made, layout: list[list[str]], scope: SqlScope, *, by_value: bool) -> exp.Select:
     alias = scope.query.names.next()
     shown: list[exp.Expr] = []
     for (_, value), kinds in zip(made.columns, layout, strict=True):
@@ -74,7 +74,7 @@ def _of(value: Value, alias: str) -> Value:
     return Value(alts, original=original if TIME in alts else None)
 
 
-def _ordered(node: exp.SetOperation, query: exp.Query, columns: list[tuple[str, Value]], scope: Scope) -> Made:
+def _ordered(node: exp.SetOperation, query: exp.Query, columns: list[tuple[str, Value]], scope: SqlScope) -> Made:
     """ORDER BY knows the result's columns only: by name or by number."""
     order = node.args.get("order")
     if order is None and node.args.get("limit") is None and node.args.get("offset") is None:

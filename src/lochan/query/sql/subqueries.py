@@ -25,10 +25,10 @@ from lochan.query.compile.sql import (
 from lochan.query.compile.value import EVERY_NUMBER, SIMPLE, Value, valued
 from lochan.query.dialects.neutral import neutral
 from lochan.query.sql.expressions import value_of
-from lochan.query.sql.scope import Made, Scope
+from lochan.query.sql.scope import Made, SqlScope
 
 
-def scalar(node: exp.Expr, scope: Scope) -> Value:
+def scalar(node: exp.Expr, scope: SqlScope) -> Value:
     """A query for each kind that its one column may have."""
     made = scope.maker.made(node, scope)
     value = _one_column(node, made, scope)
@@ -40,12 +40,12 @@ def scalar(node: exp.Expr, scope: Scope) -> Value:
     return Value(alts, NULL, value.element, exact=exact)
 
 
-def exists(node: exp.Exists, scope: Scope) -> Sql:
+def exists(node: exp.Exists, scope: SqlScope) -> Sql:
     made = scope.maker.made(node.this, scope)
     return exp.Exists(this=made.query)
 
 
-def among(node: exp.In, scope: Scope) -> Sql:
+def among(node: exp.In, scope: SqlScope) -> Sql:
     value = value_of(node.this, scope)
     made = scope.maker.made(node.args["query"], scope)
     other = _one_column(node, made, scope)
@@ -75,7 +75,7 @@ def among(node: exp.In, scope: Scope) -> Sql:
     return case((surely(found), TRUE), (unknown, nothing), other=FALSE)
 
 
-def _keys(query: exp.Query, column: str, kind: str, scope: Scope) -> exp.Query:
+def _keys(query: exp.Query, column: str, kind: str, scope: SqlScope) -> exp.Query:
     """A query of numbers as one of keys, which are equal where the numbers are."""
     alias = scope.query.names.next()
     text = number_text(kind, exp.column(column, alias, quoted=True))
@@ -83,7 +83,7 @@ def _keys(query: exp.Query, column: str, kind: str, scope: Scope) -> exp.Query:
     return exp.select(key).from_(query.subquery(alias))
 
 
-def _whole(query: exp.Query, column: str, scope: Scope) -> exp.Query:
+def _whole(query: exp.Query, column: str, scope: SqlScope) -> exp.Query:
     """A query of floats as one of ints, without those that are none: as floats, ints would be rounded."""
     alias = scope.query.names.next()
     real = exp.column(column, alias, quoted=True)
@@ -95,7 +95,7 @@ def _is_whole(real: Sql) -> Sql:
     return eq(cast(try_cast(real, INT), FLOAT), real)
 
 
-def only(made: Made, column: str, scope: Scope, *, filled: bool = False) -> exp.Query:
+def only(made: Made, column: str, scope: SqlScope, *, filled: bool = False) -> exp.Query:
     """One of its columns; `filled`: where it is not NULL."""
     query = made.query.copy()
     simple = isinstance(query, exp.Select) and not query.args.get("distinct") and not filled
@@ -109,8 +109,8 @@ def only(made: Made, column: str, scope: Scope, *, filled: bool = False) -> exp.
     return found.where(exp.Not(this=exp.Is(this=name.copy(), expression=exp.Null()))) if filled else found
 
 
-def _correlated(query: exp.Query, scope: Scope) -> bool:
-    around: Scope | None = scope
+def _correlated(query: exp.Query, scope: SqlScope) -> bool:
+    around: SqlScope | None = scope
     aliases: set[str] = set()
     while around is not None:
         aliases |= {table.alias for table in around.tables}
@@ -118,7 +118,7 @@ def _correlated(query: exp.Query, scope: Scope) -> bool:
     return any(column.table in aliases for column in query.find_all(exp.Column))
 
 
-def _empty(made: Made, column: Value, scope: Scope) -> exp.Query:
+def _empty(made: Made, column: Value, scope: SqlScope) -> exp.Query:
     """Rows whose column is NULL."""
     alias = scope.query.names.next()
     names = [exp.column(sql.name, alias, quoted=True) for sql in column.alts.values()]
@@ -127,7 +127,7 @@ def _empty(made: Made, column: Value, scope: Scope) -> exp.Query:
     return found
 
 
-def _one_column(node: exp.Expr, made: Made, scope: Scope) -> Value:
+def _one_column(node: exp.Expr, made: Made, scope: SqlScope) -> Value:
     if len(made.columns) != 1:
         raise scope.refused(node, f"this query has {len(made.columns)} columns, and one is wanted")
     value = made.columns[0][1]

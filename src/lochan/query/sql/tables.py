@@ -13,7 +13,7 @@ from lochan.query.compile.sql import Sql, all_of
 from lochan.query.compile.value import Record, Value, mapped
 from lochan.query.sql.comparison import compared
 from lochan.query.sql.expressions import first_of, test_of
-from lochan.query.sql.scope import Made, Maker, Scope, Table, plain
+from lochan.query.sql.scope import Made, Maker, SqlScope, SqlTable, plain
 from lochan.query.sql.sources import SOURCE
 
 _SIDES = ("", "LEFT", "RIGHT", "FULL")
@@ -33,9 +33,9 @@ class Opener(Maker, Protocol):
 class Tables:
     """Of one FROM, as far as it is read."""
 
-    scope: Scope
+    scope: SqlScope
     opener: Opener
-    found: list[Table] = field(default_factory=list)
+    found: list[SqlTable] = field(default_factory=list)
     merged: dict[str, Value] = field(default_factory=dict)
     first: exp.Expr | None = None
     joins: list[exp.Join] = field(default_factory=list)
@@ -56,7 +56,7 @@ class Tables:
         self.found.append(replace(table, optional=optional))
         return sql
 
-    def _table(self, node: exp.Expr) -> tuple[Table, exp.Expr]:
+    def _table(self, node: exp.Expr) -> tuple[SqlTable, exp.Expr]:
         alias = self.scope.query.names.next()
         if isinstance(node, exp.Subquery):
             return self._made(node, self.opener.made(node.this, None), alias, node.alias)
@@ -72,16 +72,16 @@ class Tables:
             return self._made(node, named, alias, node.alias_or_name, known=node.name)
         scan = self.opener.scan(node)
         record = _renamed(node, _record(scan))
-        return Table(node.alias_or_name, scan.alias, record), placeholder(scan.alias)
+        return SqlTable(node.alias_or_name, scan.alias, record), placeholder(scan.alias)
 
-    def _made(self, node: exp.Expr, made: Made, alias: str, name: str, known: str = "") -> tuple[Table, exp.Expr]:
+    def _made(self, node: exp.Expr, made: Made, alias: str, name: str, known: str = "") -> tuple[SqlTable, exp.Expr]:
         columns = {each: _under(value, alias) for each, value in made.columns}
         record = _renamed(node, Record(columns, columns.__getitem__))
         as_alias = exp.TableAlias(this=exp.to_identifier(alias, quoted=True))
         sql: exp.Expr = exp.Subquery(this=made.query, alias=as_alias)
         if known:
             sql = exp.Table(this=exp.to_identifier(cte_name(known), quoted=True), alias=as_alias)
-        return Table(name or alias, alias, record), sql
+        return SqlTable(name or alias, alias, record), sql
 
     # ── joins ──
 
@@ -105,7 +105,7 @@ class Tables:
         if kind in ("SEMI", "ANTI"):
             self.found = before
 
-    def _on(self, join: exp.Join, before: list[Table]) -> Sql | None:
+    def _on(self, join: exp.Join, before: list[SqlTable]) -> Sql | None:
         scope = replace(self.scope, tables=tuple(self.found), merged=self.merged)
         if join.args.get("on") is not None:
             return test_of(join.args["on"], scope)
@@ -113,7 +113,7 @@ class Tables:
         tests = [self._using(join, each, before, scope) for each in using]
         return all_of(tests) if tests else None
 
-    def _using(self, join: exp.Join, node: exp.Expr, before: list[Table], scope: Scope) -> Sql:
+    def _using(self, join: exp.Join, node: exp.Expr, before: list[SqlTable], scope: SqlScope) -> Sql:
         name = node.name
         mine = next((each for each in before if name in each.record), None)
         other = self.found[-1]

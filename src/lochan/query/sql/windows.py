@@ -14,7 +14,7 @@ from lochan.query.compile.value import SIMPLE, Value
 from lochan.query.dialects.neutral import AGGREGATES as NEUTRAL
 from lochan.query.dialects.neutral import Neutral
 from lochan.query.sql.expressions import value_of
-from lochan.query.sql.scope import Scope, Seen
+from lochan.query.sql.scope import Seen, SqlScope
 
 _NUMBERED: dict[type[exp.Expr], str] = {
     exp.RowNumber: INT,
@@ -28,7 +28,7 @@ _OF_ROW = (exp.Lag, exp.Lead, exp.FirstValue, exp.LastValue)
 _SIDES = ("UNBOUNDED", "CURRENT ROW", None)
 
 
-def windowed(node: exp.Window, scope: Scope) -> Value:
+def windowed(node: exp.Window, scope: SqlScope) -> Value:
     if not scope.windows:
         raise scope.refused(node, "no window function can stand here", "conditions on them stand in QUALIFY")
     if node.args.get("alias") is not None or node.args.get("first") is not None:
@@ -59,7 +59,7 @@ def order_of(order: exp.Order | None, value: Callable[[exp.Ordered], Value]) -> 
     return keys
 
 
-def _over(node: exp.Window, scope: Scope) -> Callable[[Sql], exp.Window]:
+def _over(node: exp.Window, scope: SqlScope) -> Callable[[Sql], exp.Window]:
     partition = [sql for each in node.args.get("partition_by") or [] for sql in _plain(each, scope)]
     keys = order_of(node.args.get("order"), lambda each: value_of(each.this, scope))
     spec = _spec(node.args.get("spec"), scope)
@@ -76,14 +76,14 @@ def _over(node: exp.Window, scope: Scope) -> Callable[[Sql], exp.Window]:
     return over
 
 
-def _plain(node: exp.Expr, scope: Scope) -> list[Sql]:
+def _plain(node: exp.Expr, scope: SqlScope) -> list[Sql]:
     value = value_of(node, scope)
     if not set(value.alts) <= {*SIMPLE, ERROR}:
         raise scope.refused(node, "rows cannot be parted by arrays and records")
     return list(value.alts.values())
 
 
-def _spec(spec: exp.WindowSpec | None, scope: Scope) -> exp.WindowSpec | None:
+def _spec(spec: exp.WindowSpec | None, scope: SqlScope) -> exp.WindowSpec | None:
     if spec is None:
         return None
     for key in ("start", "end"):
@@ -97,7 +97,7 @@ def _spec(spec: exp.WindowSpec | None, scope: Scope) -> exp.WindowSpec | None:
     return spec
 
 
-def _counted(function: exp.Expr, scope: Scope) -> exp.Expr:
+def _counted(function: exp.Expr, scope: SqlScope) -> exp.Expr:
     if not isinstance(function, exp.Ntile):
         return type(function)()
     if not isinstance(function.this, exp.Literal) or not function.this.is_int:
@@ -105,7 +105,7 @@ def _counted(function: exp.Expr, scope: Scope) -> exp.Expr:
     return exp.Ntile(this=function.this.copy())
 
 
-def _of_row(function: exp.Expr, over: Callable[[Sql], exp.Window], scope: Scope) -> Value:
+def _of_row(function: exp.Expr, over: Callable[[Sql], exp.Window], scope: SqlScope) -> Value:
     """Of the row it is taken from, at most one kind is set; so each kind can be taken by itself."""
     if function.args.get("default") is not None:
         raise scope.refused(function, "a default is not known here", "use COALESCE around it")
@@ -120,7 +120,7 @@ def _of_row(function: exp.Expr, over: Callable[[Sql], exp.Window], scope: Scope)
     return Value(alts, NULL, value.element)
 
 
-def _aggregate(function: exp.Expr, over: Callable[[Sql], exp.Window], scope: Scope) -> Value:
+def _aggregate(function: exp.Expr, over: Callable[[Sql], exp.Window], scope: SqlScope) -> Value:
     """Every aggregate in what the value is made of gets the window. Its arguments may be aggregates of the group."""
     value = value_of(
         function, replace(scope, aggregates=True, seen=Seen(), of_group=scope.seen if scope.aggregates else None)

@@ -29,7 +29,7 @@ class BodySource(Protocol):
     def check_trailer(self, found: Mapping[str, str]) -> None: ...
 
 
-class IncomingBody:
+class RequestBody:
     """The body of a request: how long it is, what was declared of it, and its bytes, proven at their end."""
 
     def __init__(self, request: S3Request, bytes_max: int = OBJECT_BYTES_MAX, *, is_object: bool = True) -> None:

@@ -25,10 +25,10 @@ from lochan.versioning.state.workspaces import WorkspaceState
 from lochan.versioning.workspaces import commit as committing
 from lochan.versioning.workspaces import registry, selection, write
 from lochan.versioning.workspaces import selection as differing
-from lochan.versioning.workspaces.selection import WorkspaceChange
+from lochan.versioning.workspaces.selection import SelectedChange
 
 Paths = list[str]
-Changes = list[WorkspaceChange]
+Changes = list[SelectedChange]
 
 
 async def open_handle(repository: OpenRepository, branch: str, note: str = "", *, actor: Actor) -> "WorkspaceHandle":

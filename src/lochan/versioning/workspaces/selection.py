@@ -87,7 +87,7 @@ def check(patterns: Sequence[str]) -> None:
             raise Invalid(f"{pattern!r} is no pattern: {error}", hint="*, ?, ** and [a-z] are known") from None
 
 
-class WorkspaceChange(NamedTuple):
+class SelectedChange(NamedTuple):
     """What a commit of a workspace would change, against the commit that it was opened on."""
 
     path: str
@@ -97,11 +97,11 @@ class WorkspaceChange(NamedTuple):
     selected: bool  # by a pattern that was added
 
 
-async def diff(repository: OpenRepository, workspace: str, prefix: str = "") -> list[WorkspaceChange]:
+async def diff(repository: OpenRepository, workspace: str, prefix: str = "") -> list[SelectedChange]:
     """In path order. Files are not read for it: one at a path that is there already counts as changed, though the
     commit may find that it is the same."""
     table = await diff_columns(repository, workspace, prefix)
-    return [WorkspaceChange(*row) for row in zip(*(column.to_pylist() for column in table.columns), strict=True)]
+    return [SelectedChange(*row) for row in zip(*(column.to_pylist() for column in table.columns), strict=True)]
 
 
 async def diff_columns(repository: OpenRepository, workspace: str, prefix: str = "") -> pa.Table:
@@ -116,4 +116,4 @@ async def diff_columns(repository: OpenRepository, workspace: str, prefix: str =
         pc.if_else(pc.not_equal(table["kind"], REMOVED), table["right"], nothing),
         fits(table["path"], found.added),
     ]
-    return pa.table(columns, names=list(WorkspaceChange._fields))
+    return pa.table(columns, names=list(SelectedChange._fields))

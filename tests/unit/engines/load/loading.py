@@ -11,7 +11,7 @@ from lochan.engines.duckdb.limits import Limits
 from lochan.engines.duckdb.load.load import LoaderOptions
 from lochan.engines.duckdb.load.loader import Loader
 from lochan.engines.duckdb.load.read_input import read_input
-from lochan.engines.duckdb.session import Session
+from lochan.engines.duckdb.session import DuckSession
 from lochan.formats.pool_settings import PoolSettings
 from lochan.ingest.lines import lines
 from lochan.ingest.streams import Input
@@ -43,7 +43,7 @@ def load_texts(texts: Sequence[str], pool: PoolSettings, *, faults: Faults | Non
 
 
 def load_bytes(data: bytes, pool: PoolSettings, *, faults: Faults | None = None) -> list[Made]:
-    with Session(LIMITS, ordered=False) as session:
+    with DuckSession(LIMITS, ordered=False) as session:
         loader = Loader(session, pool, faults or Faults())
         for chunk in lines("x.ndjson", io.BytesIO(data)):
             loader.take(chunk)
@@ -53,14 +53,14 @@ def load_bytes(data: bytes, pool: PoolSettings, *, faults: Faults | None = None)
 def load_file(name: str, data: bytes, pool: PoolSettings, how: LoaderOptions | None = None) -> list[Made]:
     """By its format, as a file of this name."""
     how = how or LoaderOptions()
-    with Session(LIMITS, ordered=False) as session:
+    with DuckSession(LIMITS, ordered=False) as session:
         loader = Loader(session, pool, Faults(how.on_error))
         read_input(loader, Input(name, lambda: io.BytesIO(data)), how)
         return _made(loader)
 
 
 def load_rows(rows: Any, pool: PoolSettings) -> list[Made]:
-    with Session(LIMITS, ordered=False) as session:
+    with DuckSession(LIMITS, ordered=False) as session:
         loader = Loader(session, pool, Faults())
         loader.take_rows(rows)
         return _made(loader)

@@ -10,7 +10,7 @@ import pytest
 
 from lochan.engines.duckdb.load import spill_tables as aside
 from lochan.engines.duckdb.load.loader import Loader
-from lochan.engines.duckdb.session import Session
+from lochan.engines.duckdb.session import DuckSession
 from lochan.formats.pool_settings import PoolKey, PoolSettings
 from lochan.pools.faults import Faults
 from tests.run import run
@@ -52,7 +52,7 @@ def _settings(*, descending: bool = False, nulls_first: bool = False, size: int 
 
 @pytest.mark.thorough
 def test_tables_are_put_aside(tmp_path: Path) -> None:
-    with Session(temp=str(tmp_path), ordered=False) as session:
+    with DuckSession(temp=str(tmp_path), ordered=False) as session:
         loader = Loader(session, _settings(), Faults())
         loader.take_rows(_logs(50_000))
         files = [file for file in Path(session.folder).iterdir() if file.name.startswith("staged")]

@@ -8,7 +8,7 @@ from typing import Any
 
 from lochan.engines.duckdb.load.filters import BYTES_MAX
 from lochan.engines.duckdb.load.loader import Loader
-from lochan.engines.duckdb.session import Session
+from lochan.engines.duckdb.session import DuckSession
 from lochan.pools.faults import FAIL, Faults
 from tests.run import run
 from tests.unit.engines.lake import BY_K, query_lake
@@ -59,7 +59,7 @@ def test_which_columns_have_one() -> None:
             "null": None,
         }
 
-    with Session() as session:
+    with DuckSession() as session:
         loader = Loader(session, BY_K, Faults(FAIL))
         loader.take_rows([made(number) for number in range(30_000)])
         [written] = loader.objects()
@@ -69,7 +69,7 @@ def test_which_columns_have_one() -> None:
 
 
 def test_small_objects_have_small_ones() -> None:
-    with Session() as session:
+    with DuckSession() as session:
         loader = Loader(session, BY_K, Faults(FAIL))
         rows = [{"k": number, "a": number % 3, "b": number % 200, "c": number % 201} for number in range(1000)]
         loader.take_rows(rows)

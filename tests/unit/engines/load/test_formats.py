@@ -209,7 +209,7 @@ def test_decimals_stay_decimals_and_are_taken_many_at_a_time(monkeypatch: pytest
 def test_columns_of_several_inputs_meet_in_one_object() -> None:
     """x is an int in one, a text in the other, and missing in the third."""
     from lochan.engines.duckdb.load.loader import Loader
-    from lochan.engines.duckdb.session import Session
+    from lochan.engines.duckdb.session import DuckSession
     from lochan.pools.faults import Faults
     from tests.unit.engines.load.loading import LIMITS, _made
 
@@ -219,7 +219,7 @@ def test_columns_of_several_inputs_meet_in_one_object() -> None:
         pa.table({"id": [0], "l": [[1, 2]]}),
         pa.table({"id": [9], "l": [["a"]], "o": [5]}),
     ]
-    with Session(LIMITS, ordered=False) as session:
+    with DuckSession(LIMITS, ordered=False) as session:
         loader = Loader(session, POOL, Faults())
         for table in tables:
             loader.take_rows(table)

@@ -15,7 +15,7 @@ from lochan.engines.duckdb.load.load import LoaderOptions
 from lochan.engines.duckdb.load.loader import Loader
 from lochan.engines.duckdb.load.read_input import read_input
 from lochan.engines.duckdb.load.sample import sample
-from lochan.engines.duckdb.session import Session
+from lochan.engines.duckdb.session import DuckSession
 from lochan.errors import Invalid
 from lochan.ingest.streams import Input, file_input
 from lochan.pools.faults import Faults
@@ -52,7 +52,7 @@ def test_a_table_of_the_callers_own_is_checked_too() -> None:
     wild = pa.Array.from_buffers(
         pa.string(), 2, [None, pa.array([0, 99_999, 8], pa.int32()).buffers()[1], texts.buffers()[2]]
     )
-    with Session(LIMITS) as session, pytest.raises(Invalid, match="cannot be"):
+    with DuckSession(LIMITS) as session, pytest.raises(Invalid, match="cannot be"):
         Loader(session, settings("k"), Faults()).take_rows(pa.table({"s": wild}))
 
 
@@ -66,7 +66,7 @@ def slow(folder: Path) -> Path:
 def test_a_load_that_is_cancelled_leaves_no_decoder(tmp_path: Path) -> None:
     import threading
 
-    with Session(LIMITS) as session:
+    with DuckSession(LIMITS) as session:
         loader = Loader(session, settings("k"), Faults())
         stop = threading.Timer(1, session.cancel)
         stop.start()
@@ -79,7 +79,7 @@ def test_a_load_that_is_cancelled_leaves_no_decoder(tmp_path: Path) -> None:
 
 def test_a_load_that_has_no_more_time_leaves_no_decoder(tmp_path: Path) -> None:
     limits = LIMITS._replace(seconds=1)
-    with Session(limits) as session:
+    with DuckSession(limits) as session:
         loader = Loader(session, settings("k"), Faults())
         session.execute("SELECT 1")  # the clock begins
         with pytest.raises(OutOfTime):
@@ -106,6 +106,6 @@ def test_progress_tells_of_every_byte_once(tmp_path: Path) -> None:
     (tmp_path / "a.avro").write_bytes(data)
     for input in (file_input(tmp_path / "a.avro"), Input("a.avro", lambda: io.BytesIO(data))):
         told: list[int] = []
-        with Session(LIMITS) as session:
+        with DuckSession(LIMITS) as session:
             read_input(Loader(session, settings("n"), Faults()), input, LoaderOptions(advance=told.append))
         assert sum(told) == len(data)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from lochan.engines.duckdb.scan import with_files
-from lochan.engines.duckdb.session import Session
+from lochan.engines.duckdb.session import DuckSession
 from lochan.pools.leaf import Leaf
 from lochan.query.dialects import render
 from lochan.query.leaves import ScanRequest
@@ -26,7 +26,7 @@ def read(folder: Path, source: PoolSource, scans: Scans, *leaves: str, **asked: 
     """The rows, without what is NULL in them."""
     query = source.select(ScanRequest([leaf(each) for each in leaves], **asked))
     paths = {name: [str(folder / each.address) for each in scan.objects] for name, scan in scans.files.items()}
-    with Session() as session:
+    with DuckSession() as session:
         table = session.table(render(with_files(query, scans, paths), "duckdb"))
     return [{name: value for name, value in row.items() if value is not None} for row in table.to_pylist()]
 

@@ -36,7 +36,7 @@ SHAPE = "s"  # the number of the row's shape
 MAYBE = "maybe"  # no kind: said of a place beside its kind, where it may be null
 
 
-class Column(NamedTuple):
+class LayoutColumn(NamedTuple):
     name: str
     type: str
     sql: str
@@ -48,7 +48,7 @@ def structure(layout: Layout) -> str:
     return json.dumps(fields) if fields else ""
 
 
-class Columns:
+class LayoutColumns:
     """`texts`: whatever is kept as text comes as a JSON string that holds it; so `shape_inference` hands rows
     over, for the engine would write a number of a text in its own way."""
 
@@ -57,20 +57,20 @@ class Columns:
         self._ids = by_place(shapes)
         self._texts = texts
 
-    def all(self) -> list[Column]:
+    def all(self) -> list[LayoutColumn]:
         return list(self._columns(self._layout.members, ROW, ()))
 
-    def _columns(self, members: Iterable[Member], of: str, above: Path) -> Iterator[Column]:
+    def _columns(self, members: Iterable[Member], of: str, above: Path) -> Iterator[LayoutColumn]:
         for member in members:
             path = (*above, member.name)
             value = f"{of}.{name_sql(member.name)}"
             for alternate in member.alternates:
                 if alternate.column:
                     sql = self._value(member, alternate, value, path)
-                    yield Column(alternate.column, type_sql(column_type(alternate)), sql)
+                    yield LayoutColumn(alternate.column, type_sql(column_type(alternate)), sql)
                 if alternate.original:
                     text = self._text(member, value)
-                    yield Column(alternate.original, type_sql(STRING), self._in_shapes(path, (ORIGINAL,), text))
+                    yield LayoutColumn(alternate.original, type_sql(STRING), self._in_shapes(path, (ORIGINAL,), text))
 
     def _value(self, member: Member, alternate: Alternate, value: str, path: Path) -> str:
         if is_mixed(member):

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from lochan.engines.duckdb.load.sql import text_sql
-from lochan.engines.duckdb.session import Session
+from lochan.engines.duckdb.session import DuckSession
 from lochan.errors import Invalid
 from lochan.ingest.streams import Unpacked
 from lochan.ingest.tabular import BATCH_ROWS
@@ -42,7 +42,7 @@ class CsvTable:
     """Not `typed`: all values stay the texts that they are."""
 
     def __init__(
-        self, session: Session, name: str, stream: Unpacked, delimiter: str, faults: Faults, *, typed: bool = True
+        self, session: DuckSession, name: str, stream: Unpacked, delimiter: str, faults: Faults, *, typed: bool = True
     ) -> None:
         self._typed = typed
         self._session = session

@@ -8,7 +8,7 @@ from pathlib import Path as File
 import pyarrow.parquet as pq
 
 from lochan.engines.duckdb.load.sql import name_sql, type_sql
-from lochan.engines.duckdb.session import Session
+from lochan.engines.duckdb.session import DuckSession
 from lochan.pools.decimals import DIGITS_MAX, Column, DecimalColumn, column_name, text_columns
 from lochan.pools.facts import ColumnFacts
 from lochan.pools.layout import Layout
@@ -17,7 +17,7 @@ from lochan.pools.shape import DECIMAL
 _COLUMNS_AT_ONCE = 100
 
 
-def decimal_columns(session: Session, rows: str, layout: Layout) -> tuple[DecimalColumn, ...]:
+def decimal_columns(session: DuckSession, rows: str, layout: Layout) -> tuple[DecimalColumn, ...]:
     """`rows` is what may stand behind FROM. What is left out has numbers that no such column holds."""
     texts = list(text_columns(layout))
     counts = _asked(session, rows, texts, _counts)
@@ -28,7 +28,7 @@ def decimal_columns(session: Session, rows: str, layout: Layout) -> tuple[Decima
 
 
 def _asked(
-    session: Session, rows: str, texts: list[Column], what: Callable[[str], str]
+    session: DuckSession, rows: str, texts: list[Column], what: Callable[[str], str]
 ) -> dict[Column, tuple[int, int]]:
     """Two numbers for each column."""
     found: dict[Column, tuple[int, int]] = {}

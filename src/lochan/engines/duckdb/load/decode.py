@@ -55,7 +55,7 @@ from lochan.store.scratch import make_folder
 
 if TYPE_CHECKING:
     from lochan.engines.duckdb.load.load import LoaderOptions
-    from lochan.engines.duckdb.session import Session
+    from lochan.engines.duckdb.session import DuckSession
 
 MODULE = "lochan.engines.duckdb.load.decode_child"
 MESSAGE_BYTES_MAX = 64 << 20  # so long may one row be where it crosses by itself
@@ -72,7 +72,7 @@ def warm() -> None:
 
 
 def decoded_chunks(
-    input: Input, format: str, how: LoaderOptions, folder: Path | None = None, session: Session | None = None
+    input: Input, format: str, how: LoaderOptions, folder: Path | None = None, session: DuckSession | None = None
 ) -> Generator[pa.RecordBatch | list[Row], None, None]:
     """Of a file on this machine's disk, of a format that is no text. A session that is cancelled ends it. Raises
     Invalid, LimitReached."""
@@ -221,7 +221,7 @@ class DecodedFiles:
 class _Talk:
     """With one decoder. `name` is the file that is read just now."""
 
-    def __init__(self, request: DecodeRequest, session: Session | None = None) -> None:
+    def __init__(self, request: DecodeRequest, session: DuckSession | None = None) -> None:
         self.name = "the file"
         self._memory = request.memory_bytes
         self._session = session

@@ -24,7 +24,7 @@ from lochan.engines.duckdb.limits import LimitReached, Limits, shown
 from lochan.engines.duckdb.load.load import LoaderOptions
 from lochan.engines.duckdb.load.loader import Loader
 from lochan.engines.duckdb.load.read_input import LocalReadContext, local_chunks, possible_values, take, with_columns
-from lochan.engines.duckdb.session import Session
+from lochan.engines.duckdb.session import DuckSession
 from lochan.errors import LochanError
 from lochan.formats.pool_settings import PoolKey, PoolSettings
 from lochan.ingest.batches import PIECE_BYTES, pieces
@@ -142,7 +142,7 @@ class _Job:
         request = self._request
         threads = min(THREADS_MAX, os.cpu_count() or 1)
         limits = Limits(request.memory_bytes, threads=threads, spill_bytes=request.spill_bytes)
-        with Session(limits, temp=request.folder) as session:
+        with DuckSession(limits, temp=request.folder) as session:
             loader = Loader(session, AS_THEY_COME, Faults(FAIL))
             while (input := self._next_file()) is not None:
                 for chunk in local_chunks(loader, input, self._how()):

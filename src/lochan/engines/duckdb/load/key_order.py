@@ -26,7 +26,7 @@ _CLASSES = {BOOL: 1, INT: 2, FLOAT: 2, TIME: 3, STRING: 4, OBJECT: 5, ARRAY: 5, 
 _COMPOSITE = (OBJECT, ARRAY, JSON)
 
 
-class Part(NamedTuple):
+class KeyColumn(NamedTuple):
     """One path of the key, as the columns that may hold it."""
 
     key: PoolKey
@@ -49,7 +49,7 @@ class Order:
     def __init__(self, layout: Layout, settings: PoolSettings, shapes: Mapping[int, Object]) -> None:
         self._settings = settings
         find = _kept_columns if layout.body else _columns
-        self.parts = [Part(key, *find(layout, key.path, shapes)) for key in settings.keys]
+        self.parts = [KeyColumn(key, *find(layout, key.path, shapes)) for key in settings.keys]
 
     @property
     def has_key(self) -> str:
@@ -66,7 +66,7 @@ class Order:
     def by(self, *, backwards: bool = False) -> list[str]:
         return [term for part in self.parts for term in self._terms(part, backwards)]
 
-    def _terms(self, part: Part, backwards: bool) -> Iterable[str]:
+    def _terms(self, part: KeyColumn, backwards: bool) -> Iterable[str]:
         turned = part.key.descending != backwards
         nulls = "FIRST" if self._settings.nulls_first != turned else "LAST"
         how = f"{'DESC' if turned else 'ASC'} NULLS {nulls}"

@@ -14,7 +14,7 @@ from lochan.engines.duckdb.limits import Limits
 from lochan.engines.duckdb.load.loader import Loader
 from lochan.engines.duckdb.load.objects import WrittenObject
 from lochan.engines.duckdb.load.read_input import read_input
-from lochan.engines.duckdb.session import Session
+from lochan.engines.duckdb.session import DuckSession
 from lochan.engines.duckdb.worker_thread import apart
 from lochan.errors import NothingToDo
 from lochan.formats.entry import Entry
@@ -126,16 +126,16 @@ def _files(rows: Any) -> list[Input]:
 
 
 @contextmanager
-def staged(settings: PoolSettings, how: LoaderOptions = STANDARD) -> Iterator[Staged]:
+def staged(settings: PoolSettings, how: LoaderOptions = STANDARD) -> Iterator[StagedLoad]:
     """For who makes the pool only after the rows were read."""
-    with Session(how.limits, temp=how.temp, ordered=False) as session:
-        yield Staged(session, settings, how)
+    with DuckSession(how.limits, temp=how.temp, ordered=False) as session:
+        yield StagedLoad(session, settings, how)
 
 
-class Staged:
+class StagedLoad:
     """Rows on their way: nothing is written to the lake before `land`."""
 
-    def __init__(self, session: Session, settings: PoolSettings, how: LoaderOptions) -> None:
+    def __init__(self, session: DuckSession, settings: PoolSettings, how: LoaderOptions) -> None:
         self._session = session
         self._how = how
         self._faults = Faults(how.on_error)

@@ -13,11 +13,11 @@ import pyarrow as pa
 from lochan.engines.duckdb.load.key_order import Order
 from lochan.engines.duckdb.load.known_shapes import KnownShapes
 from lochan.engines.duckdb.load.objects import Objects, WrittenObject
-from lochan.engines.duckdb.load.relation import Relation, relations
+from lochan.engines.duckdb.load.relation import StagedRelation, relations
 from lochan.engines.duckdb.load.shape_inference import Judged, Learning, engine_text
 from lochan.engines.duckdb.load.staging import Misses, Staging
 from lochan.engines.duckdb.load.texts import every_kind, texts_table
-from lochan.engines.duckdb.session import Session
+from lochan.engines.duckdb.session import DuckSession
 from lochan.formats.pool_settings import PoolSettings
 from lochan.ingest.lines import Lines
 from lochan.ingest.shape_parts import parted
@@ -36,7 +36,7 @@ _BATCH = 20_000  # rows that are judged at a time
 class Loader:
     """`session` should not keep the order of its input: nothing needs it."""
 
-    def __init__(self, session: Session, settings: PoolSettings, faults: Faults) -> None:
+    def __init__(self, session: DuckSession, settings: PoolSettings, faults: Faults) -> None:
         self.session = session
         self._settings = settings
         self.faults = faults
@@ -116,12 +116,12 @@ class Loader:
         for relation in self._relations():
             yield from objects.write(relation)
 
-    def _relations(self) -> list[Relation]:
+    def _relations(self) -> list[StagedRelation]:
         known = self._known
         found = relations(self._staging.tables(), known.layout, known, list(known.columns))
         kept = self._staging.kept()
         if kept is not None:
-            found.append(Relation(every_kind(self._keys), f"SELECT * FROM {kept}", tuple(self._known.texts)))
+            found.append(StagedRelation(every_kind(self._keys), f"SELECT * FROM {kept}", tuple(self._known.texts)))
         return found
 
     def _order(self, layout: Layout) -> list[str]:

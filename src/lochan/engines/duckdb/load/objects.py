@@ -16,10 +16,10 @@ import msgspec
 from lochan.engines.duckdb.load.decimals import decimal_columns, decimal_facts, decimal_sql
 from lochan.engines.duckdb.load.key_order import Order
 from lochan.engines.duckdb.load.known_shapes import KnownShapes
-from lochan.engines.duckdb.load.relation import Relation
+from lochan.engines.duckdb.load.relation import StagedRelation
 from lochan.engines.duckdb.load.sql import name_sql, text_sql
 from lochan.engines.duckdb.load.statistics import column_facts, strings_at
-from lochan.engines.duckdb.session import Session
+from lochan.engines.duckdb.session import DuckSession
 from lochan.formats.pool_settings import Path as FieldPath
 from lochan.formats.pool_settings import PoolSettings
 from lochan.pools.decimals import DecimalColumn
@@ -43,7 +43,7 @@ class WrittenObject(NamedTuple):
 class Objects:
     def __init__(
         self,
-        session: Session,
+        session: DuckSession,
         known: KnownShapes,
         settings: PoolSettings,
         text_bytes: int,
@@ -59,7 +59,7 @@ class Objects:
         self._keys = tuple(key.path for key in settings.keys if key.path)
         self._made = 0
 
-    def write(self, relation: Relation) -> Iterator[WrittenObject]:
+    def write(self, relation: StagedRelation) -> Iterator[WrittenObject]:
         """One at a time: the file is the caller's, who may delete it."""
         name = f"rows{self._made}"
         self._session.execute(f"CREATE TEMP VIEW {name} AS {relation.sql}")
@@ -69,7 +69,7 @@ class Objects:
             if written is not None:
                 yield written
 
-    def _one(self, rows: str, order: Order, relation: Relation) -> WrittenObject | None:
+    def _one(self, rows: str, order: Order, relation: StagedRelation) -> WrittenObject | None:
         """`rows` is what may stand behind FROM."""
         shapes = self._shapes(rows)
         count = sum(each.rows for each in shapes)
@@ -97,7 +97,7 @@ class Objects:
         )
         return WrittenObject(file, facts)
 
-    def _told(self, relation: Relation, shapes: tuple[ShapeFacts, ...]) -> tuple[tuple[ShapeFacts, ...], Layout]:
+    def _told(self, relation: StagedRelation, shapes: tuple[ShapeFacts, ...]) -> tuple[tuple[ShapeFacts, ...], Layout]:
         """What the entry says of the shapes, and the layout that readers make of it: it must be the file's."""
         own = [each.shape for each in shapes]
         if relation.layout.body:

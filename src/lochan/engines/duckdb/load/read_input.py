@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from lochan.engines.duckdb.load.csv_table import CsvTable
 from lochan.engines.duckdb.load.loader import Loader
-from lochan.engines.duckdb.session import Session
+from lochan.engines.duckdb.session import DuckSession
 from lochan.errors import Invalid
 from lochan.formats.hive_path import with_path_columns
 from lochan.ingest.avro import avro_rows
@@ -47,7 +47,7 @@ class ReadContext(Protocol):
     """What reading needs beside the bytes."""
 
     @property
-    def session(self) -> Session: ...
+    def session(self) -> DuckSession: ...
 
     @property
     def faults(self) -> Faults: ...
@@ -64,7 +64,7 @@ class LocalReadContext:
     folder: Path
 
     @property
-    def session(self) -> Session:
+    def session(self) -> DuckSession:
         raise AssertionError("CSV is not read here")
 
     @property

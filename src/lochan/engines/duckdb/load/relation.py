@@ -8,13 +8,13 @@ from typing import NamedTuple
 from lochan.engines.duckdb.load.known_shapes import KnownShapes
 from lochan.engines.duckdb.load.layout_cast import bare, carried
 from lochan.engines.duckdb.load.sql import name_sql
-from lochan.engines.duckdb.load.staging import Table
+from lochan.engines.duckdb.load.staging import StagingTable
 from lochan.pools.layout import SHAPE_COLUMN, Layout, columns
 from lochan.pools.nullable_shapes import joined
 from lochan.pools.shape import Object, encode
 
 
-class Relation(NamedTuple):
+class StagedRelation(NamedTuple):
     """Rows that lie in objects together."""
 
     layout: Layout
@@ -22,7 +22,9 @@ class Relation(NamedTuple):
     shapes: tuple[Object, ...]  # that the layout is of
 
 
-def relations(tables: Sequence[Table], layout: Layout, known: KnownShapes, shapes: Sequence[Object]) -> list[Relation]:
+def relations(
+    tables: Sequence[StagingTable], layout: Layout, known: KnownShapes, shapes: Sequence[Object]
+) -> list[StagedRelation]:
     """`layout` is that of these shapes, all of which are known. Of those that differ by nulls alone one is left."""
     found = []
     arms = []
@@ -33,11 +35,11 @@ def relations(tables: Sequence[Table], layout: Layout, known: KnownShapes, shape
             own = joined(table.shapes)
             alone = _arm(table, table.layout, known, own)
             assert alone is not None
-            found.append(Relation(table.layout, alone, tuple(dict.fromkeys(own.values()))))
+            found.append(StagedRelation(table.layout, alone, tuple(dict.fromkeys(own.values()))))
         else:
             arms.append(arm)
     if arms:
-        found.append(Relation(layout, " UNION ALL ".join(arms), tuple(dict.fromkeys(into.values()))))
+        found.append(StagedRelation(layout, " UNION ALL ".join(arms), tuple(dict.fromkeys(into.values()))))
     return found
 
 
@@ -46,7 +48,7 @@ def follows(layout: Layout, to: Layout) -> bool:
     return layout == to or carried(to.members, layout.members, {}) is not None
 
 
-def _arm(table: Table, layout: Layout, known: KnownShapes, into: Mapping[Object, Object]) -> str | None:
+def _arm(table: StagingTable, layout: Layout, known: KnownShapes, into: Mapping[Object, Object]) -> str | None:
     empty = bare(known.columns)
     if table.layout == layout and not empty:
         values: list[str] | None = [name_sql(name) for name, _ in columns(layout)]

@@ -11,14 +11,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 from lochan.engines.duckdb.load.sql import text_sql
-from lochan.engines.duckdb.session import Session
+from lochan.engines.duckdb.session import DuckSession
 
 _SHARE = 2  # of the memory, half: to sort the rows takes as much again
 _ROW_GROUP_ROWS = 40_960  # a range begins and ends within one of each file
 
 
 class Aside:
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: DuckSession) -> None:
         self._session = session
         self._bytes_max = session.limits.memory_bytes // _SHARE
         self._held: dict[str, int] = {}  # by the table's name: how long its rows were as text

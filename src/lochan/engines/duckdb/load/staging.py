@@ -18,13 +18,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lochan.engines.duckdb.load.columns import ROW, SHAPE, Columns, kind_at, structure
+from lochan.engines.duckdb.load.columns import ROW, SHAPE, LayoutColumns, kind_at, structure
 from lochan.engines.duckdb.load.known_shapes import KnownShapes
 from lochan.engines.duckdb.load.layout_cast import bare, carried
 from lochan.engines.duckdb.load.shape_proof import proof
 from lochan.engines.duckdb.load.spill_tables import Aside
 from lochan.engines.duckdb.load.sql import name_sql, text_sql
-from lochan.engines.duckdb.session import Session
+from lochan.engines.duckdb.session import DuckSession
 from lochan.formats.pool_settings import Path
 from lochan.pools.layout import SHAPE_COLUMN, Layout
 from lochan.pools.pattern import pattern
@@ -36,7 +36,7 @@ _SLICE_ROWS = 16_384
 Misses = npt.NDArray[np.int64]
 
 
-class Table(NamedTuple):
+class StagingTable(NamedTuple):
     name: str
     layout: Layout
     shapes: tuple[Object, ...]  # that the layout was made for
@@ -46,17 +46,17 @@ class Staging:
     """`order` has the terms by which rows of a layout will be sorted; `times` are the fields declared as times."""
 
     def __init__(
-        self, session: Session, known: KnownShapes, order: Callable[[Layout], list[str]], times: Collection[Path]
+        self, session: DuckSession, known: KnownShapes, order: Callable[[Layout], list[str]], times: Collection[Path]
     ) -> None:
         self._session = session
         self._times = times
         self._known = known
         self._order = order
         self._aside = Aside(session)
-        self._tables: list[Table] = []
+        self._tables: list[StagingTable] = []
         self._kept: str | None = None  # the table of rows that are text
 
-    def tables(self) -> list[Table]:
+    def tables(self) -> list[StagingTable]:
         """When all rows are in."""
         return [table._replace(name=self._aside.whole(table.name)) for table in self._tables]
 
@@ -117,16 +117,16 @@ class Staging:
                 self._session.execute(f"INSERT INTO {self._kept} SELECT * FROM chunk")
         self._aside.grown(self._kept, rows.nbytes, list)
 
-    def _grown(self, table: Table, size: int) -> None:
+    def _grown(self, table: StagingTable, size: int) -> None:
         self._aside.grown(table.name, size, lambda: self._order(table.layout))
 
     def _insert(
-        self, table: Table, lines: pa.Array, shape: str, ids: pa.Array | None = None, *, read_all: bool = False
+        self, table: StagingTable, lines: pa.Array, shape: str, ids: pa.Array | None = None, *, read_all: bool = False
     ) -> None:
         """`shape` may ask for what was read of a row, if all are read before it is known."""
         numbers = pa.array(np.arange(len(lines), dtype=np.int64))
         chunk = {"n": numbers, "line": lines} if ids is None else {"n": numbers, "line": lines, "id": ids}
-        columns = Columns(table.layout, self._known.columns, texts=ids is not None).all()
+        columns = LayoutColumns(table.layout, self._known.columns, texts=ids is not None).all()
         read = structure(table.layout)
         row = f"json_transform(line, {text_sql(read)})" if read else "NULL"
         if read_all:
@@ -150,21 +150,21 @@ class Staging:
         finally:
             self._session.connection.unregister("chunk")
 
-    def _misses(self, table: Table) -> Misses:
+    def _misses(self, table: StagingTable) -> Misses:
         found = self._session.table(f'SELECT "#miss" AS miss FROM {table.name} WHERE "#miss" IS NOT NULL ORDER BY miss')
         if found.num_rows:
             self._session.execute(f'DELETE FROM {table.name} WHERE "#miss" IS NOT NULL')
         return np.asarray(found["miss"].to_numpy(), dtype=np.int64)
 
-    def _table(self) -> Table:
+    def _table(self) -> StagingTable:
         """The last one, if it has all the columns that there are by now."""
         layout = self._known.layout
         if not self._tables or self._tables[-1].layout != layout:
-            columns = Columns(layout, {}).all()
+            columns = LayoutColumns(layout, {}).all()
             name = f"staged{len(self._tables)}"
             listed = "".join(f", {name_sql(each.name)} {each.type}" for each in columns)
             self._session.execute(f'CREATE TEMP TABLE {name} (_shape INTEGER, "#miss" BIGINT{listed})')
-            self._tables.append(Table(name, layout, tuple(self._known.columns)))
+            self._tables.append(StagingTable(name, layout, tuple(self._known.columns)))
         return self._tables[-1]
 
     def patterns(self) -> list[tuple[int, str]]:

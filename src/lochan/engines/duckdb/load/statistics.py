@@ -24,7 +24,7 @@ _START = datetime(1970, 1, 1, tzinfo=UTC)
 _MICRO = timedelta(microseconds=1)
 
 
-class Leaf(NamedTuple):
+class FooterColumn(NamedTuple):
     path: Path  # logical
     column: Path  # physical
     kind: str
@@ -58,7 +58,7 @@ def strings_at(path: Path, layout: Layout, shapes: Sequence[ShapeFacts], columns
     return sum(rows for type, rows in found if type is not None and kind_of(type) == STRING)
 
 
-def _filtered(file: File, found: Mapping[Leaf, ColumnFacts], keys: Sequence[Path]) -> Iterator[ColumnFacts]:
+def _filtered(file: File, found: Mapping[FooterColumn, ColumnFacts], keys: Sequence[Path]) -> Iterator[ColumnFacts]:
     """What the rows are sorted by needs no filter."""
     some = {
         leaf.number: leaf.column
@@ -71,7 +71,7 @@ def _filtered(file: File, found: Mapping[Leaf, ColumnFacts], keys: Sequence[Path
         yield msgspec.structs.replace(told, bloom=filter) if filter else told
 
 
-def leaves(layout: Layout, keys: Sequence[Path] = ()) -> Iterator[Leaf]:
+def leaves(layout: Layout, keys: Sequence[Path] = ()) -> Iterator[FooterColumn]:
     """Every column and member of a struct that holds values, as they lie in a file behind `_shape` and `_body`."""
     if not layout.body:
         yield from _leaves(layout.members, (), (), count(1))
@@ -79,12 +79,12 @@ def leaves(layout: Layout, keys: Sequence[Path] = ()) -> Iterator[Leaf]:
     numbers, paths = count(2), {".".join(path): path for path in keys}
     for member in layout.members:
         for each in member.alternates:
-            yield Leaf(paths[member.name], (each.column,), each.kind, next(numbers))
+            yield FooterColumn(paths[member.name], (each.column,), each.kind, next(numbers))
             if each.original:
                 next(numbers)
 
 
-def _leaves(members: Iterable[Member], above: Path, columns: Path, numbers: Iterator[int]) -> Iterator[Leaf]:
+def _leaves(members: Iterable[Member], above: Path, columns: Path, numbers: Iterator[int]) -> Iterator[FooterColumn]:
     for member in members:
         path = (*above, member.name)
         for alternate in member.alternates:
@@ -92,7 +92,7 @@ def _leaves(members: Iterable[Member], above: Path, columns: Path, numbers: Iter
             if alternate.kind == OBJECT:
                 yield from _leaves(alternate.members, path, column, numbers)
             elif alternate.column:
-                yield Leaf(path, column, alternate.kind, next(numbers))
+                yield FooterColumn(path, column, alternate.kind, next(numbers))
                 for _ in range(_width(alternate.element) - 1 if alternate.kind == ARRAY else 0):
                     next(numbers)
                 if alternate.original:  # what the texts say is known of the times
@@ -106,7 +106,7 @@ def _width(type: Type | None) -> int:
     return _width(type.of) if isinstance(type, Array) else 1
 
 
-def _values(metadata: Any, leaf: Leaf) -> int | None:
+def _values(metadata: Any, leaf: FooterColumn) -> int | None:
     """How many the column has that are not NULL; None: it does not say."""
     groups = [metadata.row_group(group).column(leaf.number) for group in range(metadata.num_row_groups)]
     if not all(each.is_stats_set and each.statistics.has_null_count for each in groups):
@@ -143,7 +143,7 @@ def _plain(value: Any, kind: str) -> Bound:
     return bound
 
 
-def _facts(leaf: Leaf, present: int, least: Bound, greatest: Bound) -> ColumnFacts:
+def _facts(leaf: FooterColumn, present: int, least: Bound, greatest: Bound) -> ColumnFacts:
     cut = isinstance(greatest, str) and len(greatest) > TEXT_MAX
     low = least[:TEXT_MAX] if isinstance(least, str) else least
     high = greatest[:TEXT_MAX] if isinstance(greatest, str) else greatest

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lochan.query import ast
 from lochan.query.compile.functions import casts, encodings, kinds, nets, numbers, text, times
-from lochan.query.compile.functions.call import Call, Function
+from lochan.query.compile.functions.call import Function, FunctionCall
 from lochan.query.compile.scope import Scope, refused
 from lochan.query.compile.value import Value
 
@@ -28,4 +28,4 @@ def called(e: ast.Call, scope: Scope) -> Value:
             f"`{e.name}` is an aggregate, and none can stand here",
             "it stands by itself, as in `count() by key`",
         )
-    return function(Call(e, scope))
+    return function(FunctionCall(e, scope))

@@ -17,7 +17,7 @@ from lochan.query.compile.sql import text as text_
 from lochan.query.compile.value import Value
 
 
-class Call:
+class FunctionCall:
     def __init__(self, e: ast.Call, scope: Scope) -> None:
         self.e = e
         self.scope = scope
@@ -50,11 +50,11 @@ class Call:
         raise refused(self.scope.query, self.e if at is None else self.arguments[at], message, hint)
 
 
-Function = Callable[[Call], Value]
+Function = Callable[[FunctionCall], Value]
 Handlers = Mapping[str, tuple[str, Callable[[Sql], Sql]]]  # kind of the argument: kind of the result, its SQL
 
 
-def by_kind(call: Call, value: Value, handlers: Handlers, *, may_fail: str = "") -> Value:
+def by_kind(call: FunctionCall, value: Value, handlers: Handlers, *, may_fail: str = "") -> Value:
     """Null stays null and missing stays missing; a kind that is not handled is an error, and so is a result that there
     is not, if `may_fail` says how."""
     found: dict[str, list[Sql]] = {}

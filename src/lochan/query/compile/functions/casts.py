@@ -17,7 +17,7 @@ from collections.abc import Callable
 from sqlglot import exp
 
 from lochan.pools.shape import BOOL, FLOAT, INT, JSON, NULL, STRING, TIME
-from lochan.query.compile.functions.call import Call, Function
+from lochan.query.compile.functions.call import Function, FunctionCall
 from lochan.query.compile.numbers import equals, nearest, normal
 from lochan.query.compile.sql import (
     DECIMAL,
@@ -144,7 +144,7 @@ def made(value: Value, kind: str, ways: dict[str, Make]) -> Value:
     return Value({kind: result, NULL: null}, MISSING, format=value.format)
 
 
-def string_of(call: Call) -> Value:
+def string_of(call: FunctionCall) -> Value:
     value = call[0]
     if FLOAT in value.alts:
         call.refuse(
@@ -174,11 +174,11 @@ def string_of(call: Call) -> Value:
     return made(value, STRING, ways)
 
 
-def time_of(call: Call) -> Value:
+def time_of(call: FunctionCall) -> Value:
     return made(call[0], *CASTS["time"])
 
 
-def fails(call: Call) -> Sql:
+def fails(call: FunctionCall) -> Sql:
     """Whether the cast has no result for something that is there and is not null."""
     value, result = call[0], TABLE[call.name](call)
     kind = CASTS[call.name][0] if call.name in CASTS else STRING

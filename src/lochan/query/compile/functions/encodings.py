@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from lochan.pools.shape import JSON, NULL, STRING
 from lochan.query.compile.fields import opened
-from lochan.query.compile.functions.call import Call, Function, by_kind
+from lochan.query.compile.functions.call import Function, FunctionCall, by_kind
 from lochan.query.compile.sql import TRUE, any_of, case, is_set
 from lochan.query.compile.texts import json_text
 from lochan.query.compile.value import MISSING, Value, absent
@@ -17,7 +17,7 @@ def _of_bytes(name: str) -> Function:
     return lambda call: by_kind(call, call[0], {STRING: (STRING, lambda sql: neutral(name, sql))})
 
 
-def parse_json(call: Call) -> Value:
+def parse_json(call: FunctionCall) -> Value:
     """Null where the text is no JSON."""
     value = call[0]
     if STRING not in value.alts:
@@ -29,7 +29,7 @@ def parse_json(call: Call) -> Value:
     return Value({**made.alts, NULL: null}, MISSING if value.nothing == MISSING else "", text=parsed)
 
 
-def to_json(call: Call) -> Value:
+def to_json(call: FunctionCall) -> Value:
     value = call[0]
     return Value({STRING: json_text(value)}, MISSING if value.nothing == MISSING else "")
 

@@ -7,7 +7,7 @@ from sqlglot import exp
 from lochan.pools.shape import ARRAY, JSON, NULL, OBJECT, STRING, Array, Maybe, Object, Type, is_told, kind_of
 from lochan.query.compile.cases import chosen
 from lochan.query.compile.expressions import value_of
-from lochan.query.compile.functions.call import Call, Function
+from lochan.query.compile.functions.call import Function, FunctionCall
 from lochan.query.compile.sql import (
     DECIMAL,
     ERROR,
@@ -30,15 +30,15 @@ _SHOWN = {OBJECT: "record"}
 _ALSO = {"int64": "int", "float64": "float", OBJECT: "record"}
 
 
-def has(call: Call) -> Value:
+def has(call: FunctionCall) -> Value:
     return boolean(all_of(present(each) for each in _lenient(call)))
 
 
-def missing(call: Call) -> Value:
+def missing(call: FunctionCall) -> Value:
     return boolean(any_of(absent(each) for each in _lenient(call)))
 
 
-def first_there(call: Call) -> Value:
+def first_there(call: FunctionCall) -> Value:
     """The first that is neither missing nor null; null where there is none."""
     arms: list[tuple[Sql, Value]] = []
     before: list[Sql] = []
@@ -50,7 +50,7 @@ def first_there(call: Call) -> Value:
     return chosen([*arms, (rest, Value({NULL: exp.true()}))])
 
 
-def is_kind(call: Call) -> Value:
+def is_kind(call: FunctionCall) -> Value:
     wanted = call.text(1, "the name of a kind")
     wanted = _ALSO.get(wanted, wanted)
     kind = next((each for each in KINDS if _SHOWN.get(each, each) == wanted), None)
@@ -60,23 +60,23 @@ def is_kind(call: Call) -> Value:
     return boolean(surely(_is(call[0], kind)))
 
 
-def kind(call: Call) -> Value:
+def kind(call: FunctionCall) -> Value:
     value = call[0]
     arms = [(_is(value, each), text(_SHOWN.get(each, each))) for each in KINDS]
     return Value({STRING: case(*arms)}, MISSING if value.nothing == MISSING else "")
 
 
-def type_of(call: Call) -> Value:
+def type_of(call: FunctionCall) -> Value:
     value = call[0]
     return Value({STRING: type_text(value)}, MISSING if value.nothing == MISSING else "")
 
 
-def is_error(call: Call) -> Value:
+def is_error(call: FunctionCall) -> Value:
     from lochan.query.compile.functions import casts
 
     e = call.arguments[0]
     if getattr(e, "name", "") in casts.TABLE and hasattr(e, "arguments"):
-        return boolean(surely(casts.fails(Call(e, call.scope))))  # type: ignore[arg-type]
+        return boolean(surely(casts.fails(FunctionCall(e, call.scope))))  # type: ignore[arg-type]
     value = call[0]
     return boolean(is_set(value.alts[ERROR]) if ERROR in value.alts else exp.false())
 
@@ -174,7 +174,7 @@ def _shown(type: Type) -> str:
     return kind_of(type)
 
 
-def _lenient(call: Call) -> list[Value]:
+def _lenient(call: FunctionCall) -> list[Value]:
     """Whether a field is there may be asked of any name."""
     scope = call.scope.forgiving()
     return [value_of(each, scope) for each in call.arguments]

@@ -8,14 +8,14 @@ from dataclasses import replace
 from lochan.pools.shape import FLOAT, INT
 from lochan.query.compile import decimals
 from lochan.query.compile.arithmetic import as_float
-from lochan.query.compile.functions.call import Call, Function, by_kind
+from lochan.query.compile.functions.call import Function, FunctionCall, by_kind
 from lochan.query.compile.numbers import nearest
 from lochan.query.compile.sql import DECIMAL, DURATION, Sql, cast, coalesce
 from lochan.query.compile.value import MISSING, Value
 from lochan.query.dialects.neutral import neutral
 
 
-def absolute(call: Call) -> Value:
+def absolute(call: FunctionCall) -> Value:
     handlers = {kind: (kind, _absolute(kind)) for kind in (INT, FLOAT, DURATION)}
     handlers[DECIMAL] = (DECIMAL, lambda sql: neutral("abs", sql, options=(DECIMAL,)))
     return by_kind(call, call[0], handlers, may_fail="the result has more than 64 bits")
@@ -24,13 +24,13 @@ def absolute(call: Call) -> Value:
 def _whole(name: str) -> Function:
     """An int is what it is; a float stays one."""
 
-    def function(call: Call) -> Value:
+    def function(call: FunctionCall) -> Value:
         return _made_whole(call, name, 0, lambda sql: neutral(name, sql))
 
     return function
 
 
-def _made_whole(call: Call, name: str, digits: int, of_float: Callable[[Sql], Sql]) -> Value:
+def _made_whole(call: FunctionCall, name: str, digits: int, of_float: Callable[[Sql], Sql]) -> Value:
     handlers: dict[str, tuple[str, Callable[[Sql], Sql]]] = {INT: (INT, lambda sql: sql), FLOAT: (FLOAT, of_float)}
     exact = call[0].exact and decimals.rounded(call[0].exact, name, digits)
     if exact is not None:
@@ -38,7 +38,7 @@ def _made_whole(call: Call, name: str, digits: int, of_float: Callable[[Sql], Sq
     return replace(by_kind(call, call[0], handlers), exact=exact)
 
 
-def rounded(call: Call) -> Value:
+def rounded(call: FunctionCall) -> Value:
     digits = 0
     if len(call) == 2:
         given = call.constant(1, int, "a number of digits")
@@ -49,7 +49,7 @@ def rounded(call: Call) -> Value:
     return _made_whole(call, "round", digits, lambda sql: neutral("round", sql, options=(digits,)))
 
 
-def power(call: Call) -> Value:
+def power(call: FunctionCall) -> Value:
     exponent = as_float(call[1]).only((INT, FLOAT))
     real = _real(exponent)
     if real is None:
@@ -67,7 +67,7 @@ def power(call: Call) -> Value:
 
 
 def _of_real(name: str, failure: str) -> Function:
-    def function(call: Call) -> Value:
+    def function(call: FunctionCall) -> Value:
         return by_kind(
             call,
             call[0],

@@ -7,7 +7,7 @@ from sqlglot import exp
 from lochan.pools.shape import ARRAY, INT, JSON, NULL, OBJECT, STRING
 from lochan.query import ast
 from lochan.query.compile.expressions import value_of
-from lochan.query.compile.functions.call import Call, Function, by_kind
+from lochan.query.compile.functions.call import Function, FunctionCall, by_kind
 from lochan.query.compile.patterns import groups_of
 from lochan.query.compile.search import found, pattern_of
 from lochan.query.compile.sql import Sql, all_of, any_of, case, cast, is_set, number, surely
@@ -19,7 +19,7 @@ def _of_string(name: str) -> Function:
     return lambda call: by_kind(call, call[0], {STRING: (STRING, lambda sql: neutral(name, sql))})
 
 
-def length(call: Call) -> Value:
+def length(call: FunctionCall) -> Value:
     value = call[0]
     return by_kind(
         call,
@@ -33,12 +33,12 @@ def length(call: Call) -> Value:
     )
 
 
-def split(call: Call) -> Value:
+def split(call: FunctionCall) -> Value:
     made = _strings(call, "split", ARRAY)
     return Value(made.alts, made.nothing, STRING)
 
 
-def join(call: Call) -> Value:
+def join(call: FunctionCall) -> Value:
     separator = call.text(1, "a separator")
     value = call[0]
     if ARRAY in value.alts and value.element not in (STRING, None):
@@ -53,11 +53,11 @@ def join(call: Call) -> Value:
     )
 
 
-def replace_text(call: Call) -> Value:
+def replace_text(call: FunctionCall) -> Value:
     return _strings(call, "replace", STRING)
 
 
-def matched(call: Call) -> Value:
+def matched(call: FunctionCall) -> Value:
     pattern = call.arguments[0]
     if not isinstance(pattern, ast.Regexp):
         call.refuse("`regexp` takes a pattern", "such as regexp(/a(b)/, s)", at=0)
@@ -70,7 +70,7 @@ def matched(call: Call) -> Value:
     return Value(alts, made.nothing, STRING)
 
 
-def replace_pattern(call: Call) -> Value:
+def replace_pattern(call: FunctionCall) -> Value:
     pattern = call.arguments[1]
     if not isinstance(pattern, ast.Regexp):
         call.refuse("`regexp_replace` takes a pattern", 'such as regexp_replace(s, /a+/, "b")', at=1)
@@ -82,7 +82,7 @@ def replace_pattern(call: Call) -> Value:
     return by_kind(call, value, {STRING: (STRING, lambda sql: neutral("replace_matches", sql, options=(regexp, new)))})
 
 
-def grep(call: Call) -> Value:
+def grep(call: FunctionCall) -> Value:
     pattern = call.arguments[0]
     where = call.scope.this if len(call) == 1 else value_of(call.arguments[1], call.scope)
     what: str | ast.Regexp | ast.Glob
@@ -96,7 +96,7 @@ def grep(call: Call) -> Value:
     return boolean(surely(found(what, where, call.scope, call.e)))
 
 
-def part(call: Call) -> Value:
+def part(call: FunctionCall) -> Value:
     start = call[1].only((INT,))
     length = call[2].only((INT,)) if len(call) == 3 else None
     sqls = [start.alts.get(INT)] + ([length.alts.get(INT)] if length is not None else [])
@@ -106,11 +106,11 @@ def part(call: Call) -> Value:
     return by_kind(call, call[0], {STRING: (STRING, lambda sql: neutral("substr", sql, *numbers))})
 
 
-def levenshtein(call: Call) -> Value:
+def levenshtein(call: FunctionCall) -> Value:
     return _strings(call, "levenshtein", INT)
 
 
-def _strings(call: Call, name: str, result: str) -> Value:
+def _strings(call: FunctionCall, name: str, result: str) -> Value:
     """All arguments are strings; null where one is null."""
     sqls = [each.alts.get(STRING) for each in call.values]
     rest = [sql for sql in sqls[1:] if sql is not None]

@@ -7,7 +7,7 @@ import re
 from lochan.pools.shape import FLOAT, INT, STRING, TIME
 from lochan.pools.times import MICROS_MIN
 from lochan.query.compile.fields import member
-from lochan.query.compile.functions.call import Call, Function, by_kind
+from lochan.query.compile.functions.call import Function, FunctionCall, by_kind
 from lochan.query.compile.functions.casts import made, time_of
 from lochan.query.compile.patterns import quoted
 from lochan.query.compile.sql import DURATION, Sql, case, moment, time_at
@@ -21,14 +21,14 @@ _TOO_LOW = "the span begins before the least number, or before the year 1"
 PARSED = {"Y", "m", "d", "H", "M", "S", "f"}
 
 
-def now(call: Call) -> Value:
+def now(call: FunctionCall) -> Value:
     at = call.scope.query.now
     if at is None:
         call.refuse("`now` is not known here")
     return Value({TIME: moment(at)}, constant=at)
 
 
-def bucket(call: Call) -> Value:
+def bucket(call: FunctionCall) -> Value:
     step = call[1].constant
     kind = next(iter(call[1].alts), "")
     if kind not in (DURATION, INT) or not isinstance(step, int) or step <= 0:
@@ -36,14 +36,14 @@ def bucket(call: Call) -> Value:
     return bucketed(call, call[0], step, of_times=kind == DURATION)
 
 
-def every(call: Call) -> Value:
+def every(call: FunctionCall) -> Value:
     step = call.constant(0, int, "a duration")
     if DURATION not in call[0].alts or not isinstance(step, int) or step <= 0:
         call.refuse("`every` takes a duration above zero", "such as every(1h)", at=0)
     return bucketed(call, clock_field(call), step, of_times=True)
 
 
-def clock_field(call: Call) -> Value:
+def clock_field(call: FunctionCall) -> Value:
     """The field `ts`, or the pool's key."""
     this, key = call.scope.this, call.scope.key
     found = member(this, "ts")
@@ -54,7 +54,7 @@ def clock_field(call: Call) -> Value:
     return found
 
 
-def bucketed(call: Call, value: Value, step: int, *, of_times: bool) -> Value:
+def bucketed(call: FunctionCall, value: Value, step: int, *, of_times: bool) -> Value:
     if not of_times:
         floats = lambda sql: neutral("float_bucket", sql, options=(step,))  # noqa: E731
         handlers = {INT: (INT, lambda sql: _floored(sql, step)), FLOAT: (FLOAT, floats)}
@@ -76,12 +76,12 @@ def _begun(micros: Sql, step: int) -> Sql:
     return time_at(micros) if MICROS_MIN % step else neutral("from_micros", micros)
 
 
-def formatted(call: Call) -> Value:
+def formatted(call: FunctionCall) -> Value:
     format = checked_format(call, 0, LETTERS)
     return by_kind(call, call[1], {TIME: (STRING, lambda sql: neutral("strftime", sql, options=(format,)))})
 
 
-def parsed(call: Call) -> Value:
+def parsed(call: FunctionCall) -> Value:
     """Null where the text is no time."""
     if len(call) == 1:
         return time_of(call)
@@ -97,7 +97,7 @@ def _parsed(sql: Sql, format: str) -> Sql:
     return case((neutral("matches", sql, options=(f"^{regexp}\\z",)), neutral("strptime", sql, options=(format,))))
 
 
-def checked_format(call: Call, at: int, letters: set[str]) -> str:
+def checked_format(call: FunctionCall, at: int, letters: set[str]) -> str:
     format = call.text(at, "a format")
     pieces = format.split("%%")
     wrong = [f"%{part[:1]}" for piece in pieces for part in piece.split("%")[1:] if part[:1] not in letters]

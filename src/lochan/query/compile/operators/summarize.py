@@ -12,7 +12,7 @@ from lochan.query import ast
 from lochan.query.compile.aggregated import Aggregated
 from lochan.query.compile.aggregates import aggregate
 from lochan.query.compile.expressions import value_of
-from lochan.query.compile.functions.call import Call
+from lochan.query.compile.functions.call import FunctionCall
 from lochan.query.compile.functions.times import bucketed, clock_field
 from lochan.query.compile.moments import by_moment
 from lochan.query.compile.numbers import normalized
@@ -57,7 +57,7 @@ def _through(bound: Mapping[int, Value], relation: Relation) -> Mapping[int, Val
 def _keys(operator: ast.Aggregate, scope: Scope) -> list[tuple[Path, Value]]:
     found: list[tuple[Path, Value]] = []
     if operator.every is not None:
-        call = Call(ast.Call("every", (), span=operator.span), scope)
+        call = FunctionCall(ast.Call("every", (), span=operator.span), scope)
         field = clock_field(call)
         if not field.alts and scope.key is None and not _has_ts(scope) and _has_fields(scope):
             raise refused(scope.query, operator, "`every` needs a field `ts` or a pool whose key is a time")

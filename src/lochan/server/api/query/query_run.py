@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from lochan.clock import Clock
-from lochan.formats.job import JobStage
+from lochan.formats.job import JobStageRecord
 from lochan.server.api.query.output import ByteQueue
 from lochan.server.api.query.request import OutputForm, QueryRequest
 
@@ -108,7 +108,7 @@ class QueryRun:
     def is_wanted(self) -> bool:
         return self._wanted
 
-    def watch(self, stages: Sequence[JobStage]) -> None:
+    def watch(self, stages: Sequence[JobStageRecord]) -> None:
         self._tasks = sum(each.done for each in stages), sum(each.total for each in stages)
 
     def ends(self, error: BaseException | None) -> None:

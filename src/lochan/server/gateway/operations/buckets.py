@@ -5,7 +5,7 @@ from lochan.access.decide import visible
 from lochan.errors import AlreadyExists, Invalid
 from lochan.server.gateway.find_object import bucket_repository, require
 from lochan.server.gateway.gateway import Gateway
-from lochan.server.gateway.incoming_body import IncomingBody
+from lochan.server.gateway.incoming_body import RequestBody
 from lochan.server.gateway.request import Response, S3Request, number, xml
 from lochan.server.gateway.wire import xml_listings
 from lochan.server.gateway.wire.addressing import checked_bucket
@@ -41,7 +41,7 @@ async def create_bucket(gateway: Gateway, request: S3Request) -> Response:
     if name.endswith(("-", ".")):  # repositories may be called so, buckets of S3 may not
         raise S3Error("InvalidBucketName", BucketName=name)
     await require(gateway, request, "fs:CreateRepository", resources.repository(name))
-    if "content-length" in request.headers and (body := await IncomingBody(request, _BODY_BYTES_MAX).whole()):
+    if "content-length" in request.headers and (body := await RequestBody(request, _BODY_BYTES_MAX).whole()):
         parse_create_bucket(body)
     try:
         await gateway.lake.create_repository(name, dotted=gateway.settings.flat, actor=gateway.actor(request))

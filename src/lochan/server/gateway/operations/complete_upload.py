@@ -3,7 +3,7 @@
 from lochan.errors import NotFound
 from lochan.server.gateway.find_object import ObjectAddress, check_writable, find_entry, object_address
 from lochan.server.gateway.gateway import Gateway
-from lochan.server.gateway.incoming_body import IncomingBody
+from lochan.server.gateway.incoming_body import RequestBody
 from lochan.server.gateway.operations.put_object import check
 from lochan.server.gateway.operations.upload_parts import is_of
 from lochan.server.gateway.request import Response, S3Request, xml
@@ -24,7 +24,7 @@ async def complete_multipart_upload(gateway: Gateway, request: S3Request) -> Res
     if address.resolved is None:
         raise S3Error("NoSuchUpload", UploadId=id[:128])
     check_writable(address)
-    parts = parse_complete(await IncomingBody(request, _BODY_BYTES_MAX, is_object=False).whole())
+    parts = parse_complete(await RequestBody(request, _BODY_BYTES_MAX, is_object=False).whole())
     uploads = address.repository.folded().uploads
     upload = uploads.find(id)
     if upload is not None and not is_of(upload, address):

@@ -8,7 +8,7 @@ from lochan.formats.entry import Entry
 from lochan.server.gateway.error_codes import as_s3
 from lochan.server.gateway.find_object import ObjectAddress, check_writable, current, object_address, rights
 from lochan.server.gateway.gateway import Gateway
-from lochan.server.gateway.incoming_body import IncomingBody
+from lochan.server.gateway.incoming_body import RequestBody
 from lochan.server.gateway.request import Response, S3Request, xml
 from lochan.server.gateway.wire.addressing import checked_key
 from lochan.server.gateway.wire.checksums import refuse_other_md5
@@ -61,7 +61,7 @@ async def delete(gateway: Gateway, request: S3Request, address: ObjectAddress, p
 
 async def delete_objects(gateway: Gateway, request: S3Request) -> Response:
     await _check_bucket(gateway, request)
-    incoming = IncomingBody(request, _BODY_BYTES_MAX)
+    incoming = RequestBody(request, _BODY_BYTES_MAX)
     body = await incoming.whole()
     _check_digests(incoming, body)
     asked = parse_delete(body)
@@ -107,7 +107,7 @@ async def _address(gateway: Gateway, request: S3Request, asked: Deletion) -> Obj
     return address
 
 
-def _check_digests(incoming: IncomingBody, body: bytes) -> None:
+def _check_digests(incoming: RequestBody, body: bytes) -> None:
     import hashlib
     from base64 import b64encode
 

@@ -6,7 +6,7 @@ A small one shares a file and a sync with others that come at the same time; a l
 from lochan.formats.entry import Entry
 from lochan.server.gateway.find_object import ObjectAddress, check_writable, current, get_entry, object_address
 from lochan.server.gateway.gateway import Gateway
-from lochan.server.gateway.incoming_body import BodySource, IncomingBody
+from lochan.server.gateway.incoming_body import BodySource, RequestBody
 from lochan.server.gateway.object_headers import ObjectHeaders, checksum_headers, kept_headers
 from lochan.server.gateway.request import Response, S3Request
 from lochan.server.gateway.wire.conditions import Conditions, conditions
@@ -20,7 +20,7 @@ ACTION = "fs:WriteObject"
 async def put_object(gateway: Gateway, request: S3Request) -> Response:
     address = await object_address(gateway, request, ACTION, root=True, blind=True)
     check_writable(address)
-    incoming = IncomingBody(request)
+    incoming = RequestBody(request)
     if address.path:
         entry = await write_body(address, kept_headers(request.headers), incoming)
         await stage(gateway, request, address, entry)
@@ -29,7 +29,7 @@ async def put_object(gateway: Gateway, request: S3Request) -> Response:
     return Response(200, [("etag", f'"{entry.etag}"'), *checksum_headers(entry), ("content-length", "0")])
 
 
-async def _root(address: ObjectAddress, incoming: IncomingBody) -> Entry:
+async def _root(address: ObjectAddress, incoming: RequestBody) -> Entry:
     """A client that makes each folder on the way to a file makes this one too, and it is there."""
     if incoming.length:
         raise S3Error("InvalidArgument", f"The key has no path after {address.ref!r}.")

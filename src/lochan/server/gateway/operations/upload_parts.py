@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from lochan.errors import NotFound
 from lochan.server.gateway.find_object import ObjectAddress, object_address
 from lochan.server.gateway.gateway import Gateway
-from lochan.server.gateway.incoming_body import IncomingBody
+from lochan.server.gateway.incoming_body import RequestBody
 from lochan.server.gateway.operations.copy_object import found_source
 from lochan.server.gateway.request import Response, S3Request, number, page_size, part_number, xml
 from lochan.server.gateway.wire import xml_uploads
@@ -47,7 +47,7 @@ async def upload_part(gateway: Gateway, request: S3Request) -> Response:
     address = await object_address(gateway, request, "fs:WriteObject")
     which = part_number(request)
     upload = found_upload(address, request)
-    incoming = IncomingBody(request)
+    incoming = RequestBody(request)
     wanted = incoming.checksums or ({upload.opened.checksum: None} if upload.opened.checksum else {})
     with still_open(upload):
         part = await put_part(
