@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from decimal import Context, Decimal
 from typing import Any
 
-_TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d{1,6})?([Zz]|[+-]\d\d:\d\d)")
+_TIME = re.compile(r"\d{4}-\d\d-\d\d([Tt ]\d\d:\d\d:\d\d(\.\d{1,6})?([Zz]|[+-]\d\d:\d\d))?")
 _WIDE = Context(prec=1_000)
 _DIGITS = 9  # a sum of floats depends on the order in which an engine adds
 
@@ -54,4 +54,4 @@ def _moment(text: str) -> str:
         moment = datetime.fromisoformat(text.upper())
     except ValueError:
         return text
-    return str(moment.astimezone(UTC))
+    return str(moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC))

@@ -77,7 +77,8 @@ def _sorted(pool: Pool) -> Rows:
     rows = [dict(row) for row in pool.rows]
     if ":time" in pool.keys[0]:
         for row in rows:
-            time = call_function("time", (ast.Literal("string", row[key]),), row, evaluate)
+            text = row[key].upper()  # RFC 3339 lets `t` and `z` be small; a cast of the language does not
+            time = call_function("time", (ast.Literal("string", text),), row, evaluate)
             if isinstance(time, Time):  # else it says none, and is a string
                 row[key] = time
     descending = pool.keys[0].endswith(":desc")

@@ -46,8 +46,8 @@ def objects(s3: Any, bucket: str, prefix: str) -> Tree:
 
 def staged(server: LochanServer, bucket: str, prefix: str = "") -> dict[str, int]:
     """What the command line lists on `main`, a process of its own on the same lake: paths and sizes."""
-    rows = json.loads(server.lochan("fs", "ls", "-r", "-f", "json", f"{bucket}@main/{prefix}"))
-    return {row["path"][len(prefix) :]: row["size"] for row in rows}
+    rows = json.loads(server.lochan("fs", "ls", "-r", "-f", "json", f"{bucket}@main/"))
+    return {row["path"][len(prefix) :]: row["size"] for row in rows if row["path"].startswith(prefix)}
 
 
 def sizes(tree: Mapping[str, bytes]) -> dict[str, int]:
