@@ -269,7 +269,7 @@ def test_a_rebase() -> None:
     assert "uncommitted" in wrong(5, "rebase", "demo@dev", "demo@main")
     fine("reset", "demo@dev", "--yes")
     fine("reset", "demo@dev", "--hard", "dev~1", "--yes")
-    assert "1 commits replayed" in fine("rebase", "demo@dev", "demo@main")
+    assert "1 commit replayed" in fine("rebase", "demo@dev", "demo@main")
 
 
 def test_time_travel() -> None:

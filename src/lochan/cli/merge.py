@@ -6,7 +6,7 @@ import click
 
 from lochan.cli.options.request_key import request_key
 from lochan.cli.output.commits import SHORT
-from lochan.cli.output.records import format_option, printable, show_record, size
+from lochan.cli.output.records import counted, format_option, printable, show_record, size
 from lochan.cli.target import Target, work_on
 from lochan.cli.uri import branch_uri, ref_uri
 from lochan.errors import Invalid
@@ -152,7 +152,7 @@ def rebase_command(branch: str, onto: str, form: str) -> None:
         else:
             name = one.ref or (await target.repository.show()).default_branch
             dropped = f", {done.dropped} dropped" if done.dropped else ""
-            replayed = "" if done.replayed is None else f": {done.replayed} commits replayed{dropped}"
+            replayed = "" if done.replayed is None else f": {counted(done.replayed, 'commit')} replayed{dropped}"
             click.echo(f"rebased {printable(name)}{replayed}: {done.head[:SHORT]}")
 
     work_on(one, work)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import io
 import os
@@ -354,7 +355,17 @@ def _copies(tmp_path: Path) -> list[Path]:
     return sorted((tmp_path / "cache").rglob("*.parquet"))
 
 
-def test_a_copy_of_another_store_that_is_damaged_is_made_anew(tmp_path: Path) -> None:
+def _no_link(*_: object) -> None:
+    raise OSError(errno.EXDEV, "Invalid cross-device link")
+
+
+@pytest.mark.parametrize("disks", ["one disk", "two disks"])
+def test_a_copy_of_another_store_that_is_damaged_is_made_anew(
+    disks: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if disks == "two disks":  # the cache on one, the folders of queries on the other
+        monkeypatch.setattr("lochan.engines.duckdb.copies.os.link", _no_link)
+
     async def play() -> None:
         counts = RequestCounts()
         store = CountingStore(MemoryStore(clock=Later()), counts)

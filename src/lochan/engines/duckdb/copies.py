@@ -9,8 +9,10 @@ reads, so that nobody can take a file away from under it.
 from __future__ import annotations
 
 import asyncio
+import errno
 import hashlib
 import os
+import shutil
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from itertools import count
@@ -137,12 +139,22 @@ def _linked(kept: str, own: str, now_us: int) -> bool:
     """Whether there is a copy, now held under a name of our own. Its atime tells when it was last used."""
     try:
         with suppress(FileExistsError):
-            os.link(kept, own)
+            _link_or_copy(kept, own)
         stat = os.stat(kept)
         os.utime(kept, ns=(now_us * 1_000, stat.st_mtime_ns))
     except OSError:
         return False
     return True
+
+
+def _link_or_copy(kept: str, own: str) -> None:
+    """The folder of a query may be on another disk than the cache, where no link leads: often /tmp is in memory."""
+    try:
+        os.link(kept, own)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        shutil.copyfile(kept, own)
 
 
 def _evict(folder: str, bytes_max: int) -> None:
