@@ -2,8 +2,8 @@
 are matters of choice. It keeps the true history, which no machine can see, for the oracles."""
 
 from collections.abc import Callable, Collection
+from hashlib import md5
 from typing import TYPE_CHECKING, Any, NamedTuple
-from zlib import crc32
 
 from lochan.errors import AlreadyExists, DiskFull, Invalid, NotFound, Transient
 from lochan.store.protocol import Stat
@@ -215,7 +215,8 @@ def _matching(objects: dict[str, Held], request: Request) -> list[str]:
 
 
 def _stat(path: str, held: Held) -> Stat:
-    return Stat(path, len(held.data), held.modified, f"{crc32(held.data):08x}-{len(held.data)}")
+    """With the MD5 as ETag, as S3 has it: who reads a file that others wrote compares it with that."""
+    return Stat(path, len(held.data), held.modified, md5(held.data, usedforsecurity=False).hexdigest())
 
 
 def _refusal(fault: str, request: Request) -> Exception:
