@@ -73,9 +73,11 @@ async def copy(
     """Raises NotFound, Gone for bytes that have vanished, Invalid for a copy onto itself that changes nothing."""
     check_key(target)
     if _is_workspace(source_ref, branch):
-        from lochan.versioning.workspaces import copy as copying
+        from lochan.versioning.workspaces import copy as workspace_copy
 
-        return await copying.copy(copying.CopyTarget(repository, branch, actor), source_ref, source, target, told)
+        return await workspace_copy.copy(
+            workspace_copy.CopyTarget(repository, branch, actor), source_ref, source, target, told
+        )
 
     async def once() -> Entry:
         read_at, found, entry = await _read_one(repository, source_ref, source)
@@ -96,12 +98,12 @@ async def move(
     lost, but moved instead. `check` may refuse what stands at the two paths, as it is at that very moment."""
     check_key(target)
     if _is_workspace(branch):
-        from lochan.versioning.workspaces import copy as copying
+        from lochan.versioning.workspaces import copy as workspace_copy
 
         if check is not None:  # a workspace is one writer's: what they look at is what is there
             view = await repository.view(await repository.resolve(branch, workspaces=True))
             check(await view.get(source), await view.get(target))
-        return await copying.move(copying.CopyTarget(repository, branch, actor), source, target)
+        return await workspace_copy.move(workspace_copy.CopyTarget(repository, branch, actor), source, target)
     if source == target:
         raise Invalid("source and target are the same")
 
@@ -134,9 +136,11 @@ async def copy_folder(
 ) -> CopyResult:
     """Every object whose path begins with `prefix`, with `to` in its place. Raises NotFound if there is none, Gone."""
     if _is_workspace(source_ref, branch):
-        from lochan.versioning.workspaces import copy as copying
+        from lochan.versioning.workspaces import copy as workspace_copy
 
-        return await copying.copy_folder(copying.CopyTarget(repository, branch, actor), source_ref, prefix, to)
+        return await workspace_copy.copy_folder(
+            workspace_copy.CopyTarget(repository, branch, actor), source_ref, prefix, to
+        )
 
     async def once() -> CopyResult:
         read_at, found, entries = await _read_folder(repository, source_ref, prefix)
@@ -155,9 +159,9 @@ async def move_folder(repository: OpenRepository, branch: str, prefix: str, to: 
     if prefix == to:
         raise Invalid("source and target are the same")
     if _is_workspace(branch):
-        from lochan.versioning.workspaces import copy as copying
+        from lochan.versioning.workspaces import copy as workspace_copy
 
-        return await copying.move_folder(copying.CopyTarget(repository, branch, actor), prefix, to)
+        return await workspace_copy.move_folder(workspace_copy.CopyTarget(repository, branch, actor), prefix, to)
 
     async def once() -> CopyResult:
         read_at, found, entries = await _read_folder(repository, branch, prefix)
@@ -176,9 +180,9 @@ async def move_folder(repository: OpenRepository, branch: str, prefix: str, to: 
 async def delete_folder(repository: OpenRepository, branch: str, prefix: str, *, actor: Actor) -> CopyResult:
     """Perhaps of nothing. What somebody puts meanwhile to another path stays."""
     if _is_workspace(branch):
-        from lochan.versioning.workspaces import copy as copying
+        from lochan.versioning.workspaces import copy as workspace_copy
 
-        return await copying.delete_folder(copying.CopyTarget(repository, branch, actor), prefix)
+        return await workspace_copy.delete_folder(workspace_copy.CopyTarget(repository, branch, actor), prefix)
 
     async def once() -> CopyResult:
         refs, read_at = await repository.refs()

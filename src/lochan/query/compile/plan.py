@@ -12,8 +12,8 @@ from lochan.query import ast
 from lochan.query.compile.bindings import bound
 from lochan.query.compile.expressions import test_of
 from lochan.query.compile.fields import row_of
-from lochan.query.compile.operators import order as ordering
-from lochan.query.compile.operators import projection as shaping
+from lochan.query.compile.operators import order as row_order
+from lochan.query.compile.operators import projection
 from lochan.query.compile.operators.branches import fork, join, stacked, switch
 from lochan.query.compile.operators.summarize import aggregated
 from lochan.query.compile.operators.yield_over import unnested, yielded
@@ -107,7 +107,7 @@ class _Compiler:
         self.sources.append(opened)
         scan = Scan(opened, self.query.names.next())
         this = row_of(scan)
-        return Rows(scan, this, key=opened.key, place=ordering.place_of(this, opened.key_parts))
+        return Rows(scan, this, key=opened.key, place=row_order.place_of(this, opened.key_parts))
 
     def _scope(self, rows: Rows) -> Scope:
         return Scope(self.query, rows.this, rows.key)
@@ -118,27 +118,27 @@ class _Compiler:
             case ast.Where(test):
                 return rows.where(test_of(test, scope))
             case ast.Cut():
-                return replace(rows, this=shaping.cut(operator, scope))
+                return replace(rows, this=projection.cut(operator, scope))
             case ast.Put():
-                return replace(rows, this=shaping.put(operator, scope))
+                return replace(rows, this=projection.put(operator, scope))
             case ast.Drop():
-                return replace(rows, this=shaping.drop(operator, scope))
+                return replace(rows, this=projection.drop(operator, scope))
             case ast.Rename():
-                return replace(rows, this=shaping.rename(operator, scope))
+                return replace(rows, this=projection.rename(operator, scope))
             case ast.Fuse():
-                return replace(rows, this=shaping.fuse(rows.this))
+                return replace(rows, this=projection.fuse(rows.this))
             case ast.Sort():
-                return ordering.sort(operator, rows, scope)
+                return row_order.sort(operator, rows, scope)
             case ast.Head(count):
-                return ordering.head(count, rows, scope)
+                return row_order.head(count, rows, scope)
             case ast.Tail(count):
-                return ordering.tail(count, rows, scope)
+                return row_order.tail(count, rows, scope)
             case ast.Top():
-                return ordering.top(operator, rows, scope)
+                return row_order.top(operator, rows, scope)
             case ast.Uniq():
-                return ordering.uniq(operator, rows, scope)
+                return row_order.uniq(operator, rows, scope)
             case ast.Sample():
-                return ordering.sample(operator, rows, scope)
+                return row_order.sample(operator, rows, scope)
         return self._new_rows(operator, rows, scope)
 
     def _new_rows(self, operator: ast.Operator, rows: Rows, scope: Scope) -> Rows:

@@ -16,8 +16,7 @@ from lochan.pools.shape import DECIMAL, INT, JSON, STRING, Object
 from lochan.pools.snapshot import Indices, Snapshot
 from lochan.query.compile.sql import Sql, case, coalesce, eq, null_of, number
 from lochan.query.leaves import Digits, KeyPart, LeafInfo, ScanRequest
-from lochan.query.sources import key_order as ordering
-from lochan.query.sources import key_range, scans, values, whole_row
+from lochan.query.sources import key_order, key_range, scans, values, whole_row
 from lochan.query.sources.groups import ScanGroup, ScanPart, grouped
 from lochan.query.sources.key_range import ALL_KEYS, KeyRange
 from lochan.query.sources.knowledge import Knowledge
@@ -123,7 +122,7 @@ class PoolSource:
 
     # --- what is read ---
     def select(self, asked: ScanRequest) -> exp.Query:
-        keys = ordering.key_leaves(self._settings, self.known, self.members)
+        keys = key_order.key_leaves(self._settings, self.known, self.members)
         limited = not self._range.is_all
         read = self._narrowed(asked)
         by_row = asked.ordered and self.key is None and self.snapshot.in_order and len(self.objects) > 1
@@ -136,7 +135,7 @@ class PoolSource:
         groups = grouped([self._part(form, leaves) for form in read], body=within.body)
         scanned = [self._scan(group, read, leaves, within) for group in groups]
         query = stacked(scanned or [self._nothing(leaves, within)])
-        terms = ordering.order(self._settings, self.known, self.members) if asked.ordered and not by_row else []
+        terms = key_order.order(self._settings, self.known, self.members) if asked.ordered and not by_row else []
         if by_row:
             terms = [self._by_row()]
         if len(leaves) == len(asked.leaves) and not limited and not terms:
@@ -201,7 +200,7 @@ class PoolSource:
     def _lies_in_order(self) -> bool:
         """Whether the rows are in order if the objects are read one after the other."""
         kept = self._choice.kept
-        if ordering.is_composite(self._settings, self.known):  # spans tell nothing of where these lie
+        if key_order.is_composite(self._settings, self.known):  # spans tell nothing of where these lie
             return False
         if not self.snapshot.are_sorted(kept):
             return False
@@ -212,7 +211,7 @@ class PoolSource:
         spans = self.snapshot.spans.take(kept)
         least, greatest = spans["min"].to_pylist(), spans["max"].to_pylist()
         pairs = zip(greatest, least[1:], strict=False)
-        if ordering.has_originals(self._settings, self.known):  # rows of one microsecond may lie on both sides
+        if key_order.has_originals(self._settings, self.known):  # rows of one microsecond may lie on both sides
             return all(high < low for high, low in pairs)
         return all(high <= low for high, low in pairs)
 

@@ -33,7 +33,7 @@ from lochan.query.compile.sql import (
 )
 from lochan.query.compile.value import NUMBERS, SIMPLE, Value, fixed, literal, valued
 from lochan.query.dialects.neutral import neutral
-from lochan.query.sql import comparison as comparing
+from lochan.query.sql import comparison
 from lochan.query.sql.scope import SqlScope, of_test, plain
 from lochan.query.sql.sources import UNITS
 
@@ -88,12 +88,12 @@ def test_of(node: exp.Expr, scope: SqlScope, *, sure: bool = True) -> Sql:
         case exp.Is():
             return _is(node, scope)
         case exp.NullSafeEQ() | exp.NullSafeNEQ():
-            same = comparing.same(value_of(node.left, scope), value_of(node.right, scope))
+            same = comparison.same(value_of(node.left, scope), value_of(node.right, scope))
             return same if isinstance(node, exp.NullSafeEQ) else negate(same)
         case exp.Between():
             value = value_of(node.this, scope)
             ends = [(">=", node.args["low"]), ("<=", node.args["high"])]
-            return all_of(comparing.compared(op_, value, value_of(end, scope), sure=sure) for op_, end in ends)
+            return all_of(comparison.compared(op_, value, value_of(end, scope), sure=sure) for op_, end in ends)
         case exp.In():
             return _in(node, scope, sure)
         case exp.Like() | exp.ILike():
@@ -105,7 +105,7 @@ def test_of(node: exp.Expr, scope: SqlScope, *, sure: bool = True) -> Sql:
     if type(node) in COMPARISONS:
         assert isinstance(node, exp.Binary)
         left, right = value_of(node.left, scope), value_of(node.right, scope)
-        return comparing.compared(COMPARISONS[type(node)], left, right, sure=sure)
+        return comparison.compared(COMPARISONS[type(node)], left, right, sure=sure)
     value = value_of(node, scope)
     if BOOL not in value.alts and value.alts:
         raise scope.refused(node, "this is no condition", "compare it with something")
@@ -138,7 +138,7 @@ def _in(node: exp.In, scope: SqlScope, sure: bool) -> Sql:
     if node.args.get("unnest") is not None or node.args.get("field") is not None:
         raise scope.refused(node, "IN takes a list in parentheses, or a query")
     value = value_of(node.this, scope)
-    return comparing.one_of(value, [value_of(each, scope) for each in node.expressions], sure=sure)
+    return comparison.one_of(value, [value_of(each, scope) for each in node.expressions], sure=sure)
 
 
 def _like(node: exp.Like | exp.ILike, scope: SqlScope) -> Sql:
@@ -221,7 +221,7 @@ def _cased(node: exp.Case, scope: SqlScope) -> Value:
         if of is None:
             test = test_of(each.this, scope)
         else:
-            test = comparing.compared("==", value_of(of, scope), value_of(each.this, scope), sure=True)
+            test = comparison.compared("==", value_of(of, scope), value_of(each.this, scope), sure=True)
         arms.append((test, value_of(each.args["true"], scope)))
     default = node.args.get("default")
     return choice(arms, value_of(default, scope) if default is not None else NOTHING, node, scope)
@@ -267,7 +267,7 @@ def _coalesced(node: exp.Coalesce, scope: SqlScope) -> Value:
 
 def _null_if(node: exp.Nullif, scope: SqlScope) -> Value:
     value, other = value_of(node.this, scope), value_of(node.expression, scope)
-    return choice([(comparing.compared("==", value, other, sure=True), NOTHING)], value, node, scope)
+    return choice([(comparison.compared("==", value, other, sure=True), NOTHING)], value, node, scope)
 
 
 def _indexed(node: exp.Bracket, scope: SqlScope) -> Value:

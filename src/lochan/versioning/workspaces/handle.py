@@ -22,9 +22,9 @@ from lochan.versioning import objects
 from lochan.versioning.commit import CommitRequest
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.state.workspaces import WorkspaceState
-from lochan.versioning.workspaces import commit as committing
+from lochan.versioning.workspaces import commit as workspace_commit
 from lochan.versioning.workspaces import registry, selection, write
-from lochan.versioning.workspaces import selection as differing
+from lochan.versioning.workspaces import selection as workspace_selection
 from lochan.versioning.workspaces.selection import SelectedChange
 
 Paths = list[str]
@@ -81,7 +81,7 @@ class WorkspaceHandle:
 
     async def diff(self, prefix: str = "") -> Changes:
         self._check_open()
-        return await differing.diff(self._repository, self.id, prefix)
+        return await workspace_selection.diff(self._repository, self.id, prefix)
 
     # --- what becomes of it ------------------------------------------------------------------------------------------
     def all(self) -> "WorkspaceSelection":
@@ -97,7 +97,7 @@ class WorkspaceHandle:
     async def commit(self, message: str, *, everything: bool = False, key: str = "", **said: Any) -> tuple[str, Commit]:
         """What was added; the commit's id, and the commit. `said` is what else a `CommitRequest` can say."""
         self._check_open()
-        made = await committing.commit(
+        made = await workspace_commit.commit(
             self._repository, self.id, CommitRequest(message, **said), actor=self._actor, everything=everything, key=key
         )
         self._became = f"was committed as {made[0][:12]}"
