@@ -32,6 +32,7 @@ def lake(place: Path, tmp_path: Path) -> Path:
     return tmp_path / "moved" / "lake"
 
 
+@pytest.mark.thorough
 def test_everything_is_read_as_it_was(place: Path, lake: Path, tmp_path: Path, pytestconfig: pytest.Config) -> None:
     expected = json.loads((place / "expected.json").read_text())
     by_s3 = expected.pop("s3")

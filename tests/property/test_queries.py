@@ -10,6 +10,8 @@ from decimal import Decimal
 from random import Random
 from typing import Any
 
+import pytest
+
 from lochan.errors import LochanError
 from lochan.query.compile import compile
 from lochan.query.dialects.decimals import REFUSAL
@@ -76,6 +78,7 @@ _AGGREGATES = (
 )
 
 
+@pytest.mark.thorough
 def test_random_queries_are_answered_as_by_the_reference() -> None:
     refused = sum(_is_refused(seed) for seed in range(QUERIES))
     assert refused < QUERIES / 2

@@ -37,6 +37,7 @@ def sources() -> list[Source]:
     return [Source(str(file.relative_to(TESTS.parent)), file.read_text()) for file in sorted(TESTS.rglob("*.py"))]
 
 
+@pytest.mark.thorough
 def test_no_assertion_holds_whatever_the_code_does(sources: list[Source]) -> None:
     assert [place for source in sources for place in vain_assertions(source)] == []
 

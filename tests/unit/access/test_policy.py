@@ -96,6 +96,7 @@ def test_a_policy_is_read(data: bytes) -> None:
         (b"#" * 300_000, "at most"),
     ],
 )
+@pytest.mark.thorough
 def test_what_is_no_policy_is_told(data: bytes, said: str) -> None:
     with pytest.raises(Invalid, match=said):
         parse_statements(data, "p")

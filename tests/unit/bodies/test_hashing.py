@@ -82,6 +82,7 @@ def test_who_is_cancelled_while_waiting_leaves_the_feed_whole() -> None:
     run(play())
 
 
+@pytest.mark.thorough
 def test_many_bodies_at_once() -> None:
     async def one(number: int) -> None:
         pieces = [bytes([number, at]) * (300 << 10) for at in range(20)]

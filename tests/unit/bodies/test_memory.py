@@ -4,6 +4,8 @@ import tracemalloc
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import pytest
+
 from lochan.store.local import LocalStore
 from lochan.versioning.bodies.read import BodyReader
 from lochan.versioning.bodies.write import BLOCK_BYTES
@@ -21,6 +23,7 @@ async def generated() -> AsyncIterator[bytes]:
         yield bytes([number % 251]) * (256 << 10)
 
 
+@pytest.mark.thorough
 def test_300_mib_in_bounded_memory(tmp_path: Path) -> None:
     async def play() -> None:
         store = LocalStore(str(tmp_path), create=True)

@@ -282,6 +282,7 @@ def test_a_revert_recommends_nothing_that_it_has_not(lake: str) -> None:
     assert lochan("--lake", lake, "revert", "demo", "main~2").exit_code == 0
 
 
+@pytest.mark.thorough
 def test_only_a_merge_of_rows_recommends_a_strategy(lake: str, tmp_path: Path) -> None:
     """Both sides change the row of one key: the commit `one` does so at once."""
     (tmp_path / "both.ndjson").write_text('{"k":5,"v":1}\n{"k":6,"v":1}\n')

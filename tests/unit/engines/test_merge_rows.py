@@ -141,6 +141,7 @@ def test_rows_of_one_primary_key_are_settled_together(
     run(play())
 
 
+@pytest.mark.thorough
 def test_a_merge_of_two_deletes_and_its_revert(tmp_path: Path) -> None:
     async def play() -> None:
         async with query_lake(tmp_path) as told:
@@ -161,6 +162,7 @@ def test_a_merge_of_two_deletes_and_its_revert(tmp_path: Path) -> None:
     run(play())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("more", [[], BODY], ids=["as columns", "as texts"])
 @pytest.mark.parametrize("key", [7, -1.5, "1", 'a "b", c', True, 2**70, "2026-11-01T10:00:00Z"])
 def test_conflicts_name_keys_as_values(key: Any, more: Rows, tmp_path: Path) -> None:

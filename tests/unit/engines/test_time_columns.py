@@ -94,6 +94,7 @@ def test_inside_of_objects(tmp_path: Path) -> None:
     run(play())
 
 
+@pytest.mark.thorough
 def test_neighbours_decide_nothing(tmp_path: Path) -> None:
     async def stored(lake: QueryLake, name: str, rows: Rows) -> Counter[Any]:
         await lake.pool(name, rows, settings=BY_TS)
@@ -180,6 +181,7 @@ LAYOUTS_OF_LOADS = [(True, True, True), (True, False, True), (False, True, False
 
 
 @pytest.mark.parametrize("earlier", LAYOUTS_OF_LOADS)
+@pytest.mark.thorough
 def test_the_same_answers_of_both_layouts(earlier: Sequence[bool], tmp_path: Path) -> None:
     async def play() -> None:
         async with query_lake(tmp_path / "old") as old, query_lake(tmp_path / "new") as new:
@@ -213,6 +215,7 @@ def test_the_same_tables_and_texts_of_both_layouts(texts: Sequence[str], tmp_pat
 
 
 @pytest.mark.parametrize("earlier", [*LAYOUTS_OF_LOADS, (False, False, False)])
+@pytest.mark.thorough
 def test_rewritten_they_are_the_same(earlier: Sequence[bool], tmp_path: Path) -> None:
     async def play() -> None:
         async with query_lake(tmp_path) as lake:
@@ -347,6 +350,7 @@ def comparisons(bound: str) -> Iterator[tuple[str, Any]]:
 
 
 @pytest.mark.parametrize("key", ["ts:time", "n"])
+@pytest.mark.thorough
 def test_nothing_is_pruned_away_within_a_microsecond(key: str, tmp_path: Path) -> None:
     """An object for each value, so that least and greatest are the same."""
 
@@ -375,6 +379,7 @@ def test_objects_are_pruned_though_strings_are_among_them(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.thorough
 def test_a_second_part_of_the_key(descending: bool, tmp_path: Path) -> None:
     """Of rows within one microsecond the time's own digits come first."""
     chance = random.Random(7)
@@ -419,6 +424,7 @@ TEXTS = st.one_of(WRITTEN, WRITTEN, st.sampled_from(EVERY), st.text("2T:-0 Z", m
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(TEXTS, min_size=1, max_size=12), st.booleans())
+@pytest.mark.thorough
 def test_what_is_loaded_comes_back(texts: list[Any], as_table: bool) -> None:
     async def play() -> None:
         with tempfile.TemporaryDirectory() as folder:

@@ -90,6 +90,7 @@ def test_a_store_that_takes_nothing_is_no_matter(tmp_path: Path, monkeypatch: py
     assert place.all() == []
 
 
+@pytest.mark.thorough
 def test_now_and_then_the_oldest_are_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(records, "_KEPT_MAX", 3)
     place = Place(tmp_path)

@@ -83,6 +83,7 @@ def test_a_name_is_given_once(event: RepositoryRenamed, kind: type[Exception]) -
         part.apply(event, EventPosition(3, 3, "ann"))
 
 
+@pytest.mark.thorough
 def test_two_rename_at_once_and_one_is_told_that_the_name_is_gone() -> None:
     async def play() -> None:
         lake = await Lake.create(MemoryStore())

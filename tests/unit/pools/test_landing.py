@@ -58,6 +58,7 @@ def test_a_protected_branch_takes_no_loads_and_no_deletes() -> None:
     run(play())
 
 
+@pytest.mark.thorough
 def test_loads_at_once_all_land() -> None:
     async def play() -> None:
         logs = await pool()

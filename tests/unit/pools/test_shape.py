@@ -49,11 +49,13 @@ def test_what_lies_too_deep_is_text() -> None:
 
 
 @given(ROWS)
+@pytest.mark.thorough
 def test_a_shape_comes_back_from_its_bytes(row: dict[str, Any]) -> None:
     assert decode(encode(type_of(row))) == type_of(row)
 
 
 @given(st.lists(ROWS, max_size=6), st.randoms())
+@pytest.mark.thorough
 def test_a_dictionary_does_not_depend_on_the_order_of_rows(rows: list[dict[str, Any]], random: Any) -> None:
     shapes = [shape for row in rows if isinstance(shape := type_of(row), Object)]
     shuffled = random.sample(shapes, len(shapes))

@@ -84,6 +84,7 @@ async def _plain_reads(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("flat", [False, True])
+@pytest.mark.thorough
 def test_requests_of_every_kind(tmp_path: Path, flat: bool) -> None:
     run(_requests_of_every_kind(tmp_path, flat))
 

@@ -200,6 +200,7 @@ async def _not_as_long(folder: Path) -> None:
     assert world.short.noted[-1] == world.general.noted[-1]
 
 
+@pytest.mark.thorough
 def test_a_body_that_does_not_come(tmp_path: Path) -> None:
     run(_does_not_come(tmp_path))
 

@@ -41,6 +41,7 @@ def test_one_that_is_slow_and_fast_enough_comes_through() -> None:
     run(work())
 
 
+@pytest.mark.thorough
 def test_what_the_server_itself_takes_is_not_counted() -> None:
     async def work() -> None:
         pace = BodyPace(0.5, 1e9)

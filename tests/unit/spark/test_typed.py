@@ -129,6 +129,7 @@ def test_columns_do_not_depend_on_the_rows_that_are_asked_for(place: LakePlace) 
     assert sorted(table(place, low="2", high="3")["k"].to_pylist()) == [2, 3]
 
 
+@pytest.mark.thorough
 def test_a_task_reads_only_objects_that_the_test_leaves(place: LakePlace) -> None:
     def parts(**wanted: Any) -> int:
         pool = ReadRequest(prefix_uri("odd"), **wanted)

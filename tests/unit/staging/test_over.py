@@ -168,6 +168,7 @@ def test_ranges_that_nothing_touches_are_shared() -> None:
     assert tree is not None and len(set(tree.ranges) - set(branch.base.ranges)) <= 2
 
 
+@pytest.mark.thorough
 def test_more_runs_are_laid_over_the_tree_that_is_there() -> None:
     branch = Branch(*NUMBERS)
     branch.stage(*map(gone, NUMBERS[:500]))

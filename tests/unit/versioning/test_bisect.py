@@ -112,6 +112,7 @@ def graphs(draw: st.DrawFn) -> dict[str, Commit]:
 
 @settings(max_examples=200)
 @given(graphs(), st.data())
+@pytest.mark.thorough
 def test_every_commit_is_found(commits: dict[str, Commit], data: st.DataObject) -> None:
     bad = f"c{len(commits) - 1}"
     reached = [id for id, _ in log(commits.__getitem__, bad)]

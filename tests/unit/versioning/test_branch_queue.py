@@ -107,6 +107,7 @@ def test_a_request_that_has_left_does_not_come_back_by_showing_itself() -> None:
     run(play())
 
 
+@pytest.mark.thorough
 def test_an_entry_left_by_a_living_writer_is_dropped_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its request ended without leaving, while other requests of the same process go on."""
     monkeypatch.setattr(branch_queue, "SILENT_S", 0.4)

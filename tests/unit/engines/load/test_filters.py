@@ -6,6 +6,8 @@ import random
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from lochan.engines.duckdb.load.filters import BYTES_MAX
 from lochan.engines.duckdb.load.loader import Loader
 from lochan.engines.duckdb.session import DuckSession
@@ -25,6 +27,7 @@ def row(load: int, number: int, chance: random.Random) -> dict[str, Any]:
     return {"k": chance.random(), "n": own, "user": text, "of": {"id": own}, "mixed": own if number % 2 else text}
 
 
+@pytest.mark.thorough
 def test_a_look_up_opens_the_objects_that_may_hold_the_value(tmp_path: Path) -> None:
     chance = random.Random(1)
     loads = [[row(load, number, chance) for number in range(ROWS)] for load in range(LOADS)]
@@ -44,6 +47,7 @@ def test_a_look_up_opens_the_objects_that_may_hold_the_value(tmp_path: Path) -> 
     run(play())
 
 
+@pytest.mark.thorough
 def test_which_columns_have_one() -> None:
     chance = random.Random(2)
 

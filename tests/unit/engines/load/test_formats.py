@@ -51,6 +51,7 @@ def test_strings_may_hold_brackets_quotes_and_slashes_in_a_list() -> None:
     assert rows_of("a.json", json.dumps(rows).encode()) == rows
 
 
+@pytest.mark.thorough
 def test_a_list_in_many_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     from lochan.ingest import json_elements as elements
 

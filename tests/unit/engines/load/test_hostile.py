@@ -63,6 +63,7 @@ def slow(folder: Path) -> Path:
     return path
 
 
+@pytest.mark.thorough
 def test_a_load_that_is_cancelled_leaves_no_decoder(tmp_path: Path) -> None:
     import threading
 
@@ -77,6 +78,7 @@ def test_a_load_that_is_cancelled_leaves_no_decoder(tmp_path: Path) -> None:
     assert decoders(os.getpid()) == []
 
 
+@pytest.mark.thorough
 def test_a_load_that_has_no_more_time_leaves_no_decoder(tmp_path: Path) -> None:
     limits = LIMITS._replace(seconds=1)
     with DuckSession(limits) as session:

@@ -104,6 +104,7 @@ def test_a_plain_query_is_plain_sql() -> None:
     assert sql.endswith('AS t1 WHERE "t1"."status:int" >= 500 GROUP BY "t1"."host:string") AS t2')
 
 
+@pytest.mark.thorough
 def test_a_long_sum_is_no_longer_than_it_must_be() -> None:
     """Null, missing and errors are carried along; what tells them must not grow with each step by a factor."""
     rows: list[dict[str, object]] = [{"a": 1, "b": 2}, {"a": None, "b": "x"}, {"b": 3}, {"a": 4}]

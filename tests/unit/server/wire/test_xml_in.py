@@ -115,6 +115,7 @@ def test_what_is_no_list_of_parts(body: bytes, code: str) -> None:
     assert refused(parse_complete, body) == code
 
 
+@pytest.mark.thorough
 def test_ten_thousand_parts_and_not_one_more() -> None:
     parts = [
         part(number, "d" * 32, "<ChecksumSHA256>" + "A" * 43 + "=</ChecksumSHA256>") for number in range(1, 10_001)
