@@ -241,8 +241,7 @@ def _why(options: LoadOptions, key: str) -> str:
 async def _suggested_key(first: Input, format: str | None) -> str:
     import asyncio
 
-    from lochan.engines.duckdb.load.sample import sample
-    from lochan.pools.suggestion import suggest
+    from lochan.engines.duckdb.load.sample import sample, suggest
 
     return suggest(await asyncio.to_thread(sample, first, format))
 

@@ -76,7 +76,7 @@ class Pool(Repository):
 
     async def fields(self) -> list[str]:
         """Of its rows on the default branch, as paths with dots. Raises NotFound."""
-        from lochan.engines.fields import fields_of
+        from lochan.engines.explain import fields_of
 
         return await fields_of(self._session.lake.queries(), self.name)
 

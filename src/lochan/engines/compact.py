@@ -16,21 +16,20 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lochan.engines.duckdb.compact import Rewritten, lots, rewrite, snapshot_of
 from lochan.engines.duckdb.files import Files
 from lochan.engines.duckdb.limits import STANDARD, Limits
+from lochan.engines.duckdb.rewrite import Rewritten, lots, rewrite, snapshot_of
 from lochan.errors import NothingToDo
 from lochan.formats.entry import Entry
 from lochan.formats.entry_table import table_of
 from lochan.formats.record import Actor
 from lochan.journal.request_key import CarriedOut
-from lochan.pools.commit_objects import Swap, replace_objects
+from lochan.pools.commit_objects import Swap, landed_first, replace_objects
 from lochan.pools.compaction import Group, plan
 from lochan.pools.facts import from_metadata
 from lochan.pools.history import held
 from lochan.pools.keys import Span
 from lochan.pools.objects import find
-from lochan.pools.repeated_result import landed_first
 from lochan.pools.snapshot import Snapshot
 from lochan.pools.upkeep import ALWAYS, Policy
 from lochan.tree.tree import Tree

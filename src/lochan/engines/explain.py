@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from lochan.engines.choice import engine_of_query
-from lochan.engines.duckdb.work_folder import Workplace
+from lochan.engines.duckdb.run import Workplace
 from lochan.engines.query_context import QueryContext
 from lochan.engines.run_query import RunOptions, prepared
+from lochan.pools.shape import OBJECT, Path
 from lochan.query.prepare import Prepared
 from lochan.query.sources.pool import PoolSource
+from lochan.query.sources.scans import Scans
 
 
 async def explain(at: QueryContext, text: str, how: RunOptions) -> dict[str, Any]:
@@ -51,6 +53,33 @@ def _scan(plan: Prepared, name: str) -> dict[str, Any]:
 
 
 def _names(plan: Prepared) -> list[str]:
-    from lochan.engines.duckdb.scan import used
+    from lochan.engines.duckdb.run import used
 
     return used(plan.plan.query, plan.opening.scans)
+
+
+# The fields that a pool's rows have, for who types a query.
+
+
+_DEPTH = 3
+
+
+async def fields_of(at: QueryContext, pool: str) -> list[str]:
+    """On its default branch, as paths with dots."""
+    repository = await at.catalog.open_repository(pool)
+    try:
+        resolved = await repository.resolve(repository.repository.default_branch)
+        source = PoolSource(await at.snapshots.at(repository, resolved), Scans())
+    finally:
+        await repository.close()
+    return _below(source, ())
+
+
+def _below(source: PoolSource, path: Path) -> list[str]:
+    found = []
+    for name in source.members(path):
+        inner = (*path, name)
+        found.append(".".join(inner))
+        if len(inner) < _DEPTH and any(known.leaf.kind == OBJECT for known in source.known(inner)):
+            found += _below(source, inner)
+    return found

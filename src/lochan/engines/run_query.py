@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+import io
+from collections.abc import Callable, Iterator
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
+
+import pyarrow as pa
 
 from lochan.clock import Clock
 from lochan.engines.choice import SPARK, engine_of_query
 from lochan.engines.duckdb.files import gone
 from lochan.engines.duckdb.limits import STANDARD, Limits, cancelled, out_of_time
-from lochan.engines.duckdb.run import Run, start
-from lochan.engines.duckdb.work_folder import Workplace
+from lochan.engines.duckdb.run import Run, Workplace, start
 from lochan.engines.query_context import QueryContext
 from lochan.engines.result import Result, Stats
 from lochan.engines.spark.place import STANDARD as ANY_SPARK
@@ -19,12 +21,80 @@ from lochan.engines.spark.progress import Listener
 from lochan.engines.spark.run_report import listener_of, tell_of
 from lochan.errors import Invalid, Refused
 from lochan.formats.record import Actor
+from lochan.pools.shape import INT, OBJECT, STRING
+from lochan.query import ast
 from lochan.query.checkpoint import checked_by
+from lochan.query.output.columns import Column
 from lochan.query.prepare import Prepared, prepare
 from lochan.query.sources.permissions import EVERYTHING, Permits
+from lochan.versioning.head_moves import CommitMessage
+from lochan.versioning.repositories import POOL
 
 if TYPE_CHECKING:
     from lochan.engines.spark.run import SparkRun
+
+
+# `load` at the end of a query: its rows become one commit of a pool, and the commit is the result.
+
+
+_FIELDS = {"commit": STRING, "pool": STRING, "branch": STRING, "rows": INT}
+
+
+async def load_result(at: QueryContext, into: ast.Load, result: Result, actor: Actor | None) -> Result:
+    """Raises Refused, and NothingToDo where the query has no rows."""
+    from lochan.engines.duckdb.load.load import LoaderOptions, load
+    from lochan.ingest.streams import Input
+
+    if actor is None:
+        raise Refused("this query would change a pool, and nobody says who asks", hint="leave out `load`")
+    repository = await at.catalog.open_repository(into.pool)
+    try:
+        about = repository.repository
+        if about.kind != POOL:
+            raise Refused(f"{into.pool!r} holds files, and is no pool", hint="`lochan create POOL` makes a pool")
+        branch = into.branch or about.default_branch
+
+        def opened() -> IO[bytes]:
+            return io.BufferedReader(_Pieces(result.ndjson()))
+
+        said = CommitMessage(into.message)
+        loaded = await load(
+            repository, branch, [Input("the query", opened)], said, actor=actor, how=LoaderOptions("ndjson")
+        )
+    finally:
+        result.close()
+        await repository.close()
+    return _told(result, [loaded.commit, about.name, branch, loaded.rows])
+
+
+def _told(done: Result, values: list[str | int]) -> Result:
+    members = tuple((name, Column({kind: name})) for name, kind in _FIELDS.items())
+    batch = pa.RecordBatch.from_pylist([dict(zip(_FIELDS, values, strict=True))])
+    return done.replaced(Column({OBJECT: ""}, members=members), batch)
+
+
+class _Pieces(io.RawIOBase):
+    """Bytes that are made while they are read."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces = pieces
+        self._left = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, into: Any, /) -> int:
+        while not self._left:
+            piece = next(self._pieces, None)
+            if piece is None:
+                return 0
+            self._left = memoryview(piece)
+        room = memoryview(into)
+        count = min(len(room), len(self._left))
+        room[:count] = self._left[:count]
+        self._left = self._left[count:]
+        return count
+
 
 NOBODY = Actor("", "", "")
 ENGINES = ("auto", "duckdb", "spark")
@@ -102,7 +172,7 @@ async def ask(at: QueryContext, text: str, how: RunOptions) -> Result:
     result = _result(at, plan, engine, run, begun)
     if plan.plan.load is None:
         return result
-    from lochan.engines.query_load import load_result  # few queries end so, and all that writes is behind it
+    from lochan.engines.run_query import load_result  # few queries end so, and all that writes is behind it
 
     return await load_result(at, plan.plan.load, result, how.actor)
 

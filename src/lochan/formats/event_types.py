@@ -13,7 +13,7 @@ _MODULES = (
     "lochan.formats.collection_events",
     "lochan.formats.lake_events",
     "lochan.formats.repository_events",
-    "lochan.formats.upload_events",
+    "lochan.formats.repository_events",
     "lochan.formats.workspace_events",
 )
 EVENT_TYPES: Mapping[str, type[Event]] = {

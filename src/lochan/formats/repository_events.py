@@ -11,7 +11,7 @@ from typing import ClassVar
 import msgspec
 
 from lochan.formats.commit import Commit
-from lochan.formats.entry import Entry
+from lochan.formats.entry import Block, Entry
 from lochan.formats.events import Event, Preparing
 from lochan.formats.run import RunRef
 
@@ -259,3 +259,41 @@ class StashDropped(Event, frozen=True):
     type: ClassVar[str] = "stash-dropped"
 
     stash: str
+
+
+# Events of multipart uploads. On somebody's disk.
+
+
+class UploadOpened(Event, frozen=True):
+    type: ClassVar[str] = "upload-opened"
+
+    id: str
+    branch: str
+    path: str
+    content_type: str = ""
+    headers: dict[str, str] = msgspec.field(default_factory=dict)
+    metadata: dict[str, str] = msgspec.field(default_factory=dict)
+    checksum: str = ""  # the algorithm of S3's additional checksum, if one is wanted
+    checksum_type: str = ""  # FULL_OBJECT or COMPOSITE
+    workspace: str = ""
+
+
+class PartPut(Preparing, frozen=True):
+    """A part of that number, instead of one that may have been put before."""
+
+    type: ClassVar[str] = "part-put"
+
+    upload: str
+    number: int
+    blocks: tuple[Block, ...]
+    size: int
+    etag: str
+    checksums: dict[str, str] = msgspec.field(default_factory=dict)
+    read_at: int = 0  # of a part copied from an object: the state it was read from
+    checked: int = 0
+
+
+class UploadAborted(Event, frozen=True):
+    type: ClassVar[str] = "upload-aborted"
+
+    upload: str

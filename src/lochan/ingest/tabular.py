@@ -6,7 +6,7 @@ bool, ints, floats, texts               the same; an unsigned int beyond 64 bits
 timestamp, date                         time; one with nanoseconds that microseconds cannot hold, and a time of day,
                                         becomes a text
 binary                                  a text, its base64
-decimal                                 a number that is kept as text, and as a decimal beside it (pools/decimals.py)
+decimal                                 a number that is kept as text, and as a decimal beside it (pools/layout.py)
 duration                                an int, of microseconds
 struct, list                            object, list; a map whose keys are texts, an object
 null                                    null, never missing: the column is there

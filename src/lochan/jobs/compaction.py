@@ -34,9 +34,9 @@ from lochan.engines.compact import (
     rows_of,
 )
 from lochan.engines.compact import merged as merged_round_by_round
-from lochan.engines.duckdb.compact import Rewritten
 from lochan.engines.duckdb.files import Files
 from lochan.engines.duckdb.limits import STANDARD, Limits
+from lochan.engines.duckdb.rewrite import Rewritten
 from lochan.engines.spark.package import ship
 from lochan.engines.spark.place import STANDARD as ANY_SPARK
 from lochan.engines.spark.place import SparkPlace

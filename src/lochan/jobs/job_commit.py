@@ -24,8 +24,8 @@ from lochan.formats.record import Actor
 from lochan.jobs.messages import TaskMessage, together
 from lochan.journal.request_key import CarriedOut
 from lochan.pools.commit_objects import Swap, new, swapped
-from lochan.pools.faults import Fault
-from lochan.pools.unparsed_times import unparsed_times
+from lochan.pools.facts import unparsed_times
+from lochan.pools.json_row import Fault
 from lochan.tree.diff import diff
 from lochan.tree.tree import Tree
 from lochan.versioning import bulk

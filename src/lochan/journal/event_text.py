@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from lochan.formats import collection_events as collection
 from lochan.formats import lake_events as lake
 from lochan.formats import repository_events as repository
-from lochan.formats import upload_events as upload
+from lochan.formats import repository_events as upload
 from lochan.formats import workspace_events as workspace
 from lochan.formats.commit import Commit
 from lochan.formats.entry import Entry

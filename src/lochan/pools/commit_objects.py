@@ -9,15 +9,22 @@ Whoever loses the race lands again on the new head, by itself:
 The objects' files are written before, and carry the number that their writer had folded first (G1, G3).
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Sequence
 from typing import NamedTuple
 
+from lochan.clock import Clock
 from lochan.errors import Invalid
 from lochan.formats.entry import Entry, Tombstone
 from lochan.formats.record import Actor
 from lochan.formats.run import changes_table
-from lochan.pools.objects import find, object_id
+from lochan.ids import Ids
+from lochan.journal.request_key import CarriedOut
+from lochan.pools.facts import Facts, from_metadata, to_metadata
+from lochan.pools.objects import find, object_id, object_path
+from lochan.store.protocol import Store
+from lochan.tree.diff import diff, differences_of
 from lochan.tree.tree import Tree
+from lochan.versioning.bodies.write import Bodies
 from lochan.versioning.head_moves import NOTHING, CommitMessage, MovePlan, move
 from lochan.versioning.history_join import MoveBase, NewObjects
 from lochan.versioning.idempotency import once, same
@@ -144,3 +151,74 @@ def new(entries: Sequence[Entry], closes: tuple[str, ...] = ()) -> NewObjects | 
 
 def counted(objects: int) -> str:
     return f"{objects} data object{'' if objects == 1 else 's'}"
+
+
+# What a commit of a pool added and removed: the result of a load, a delete or a compaction that is asked for again
+# with its idempotency key (rule J8).
+
+
+class Landed(NamedTuple):
+    commit: str
+    removed: list[Entry]
+    added: list[Entry]
+
+    @property
+    def rows_removed(self) -> int:
+        return _rows(self.removed)
+
+    @property
+    def rows_added(self) -> int:
+        return _rows(self.added)
+
+
+async def landed_first(repository: OpenRepository, before: CarriedOut) -> Landed:
+    id: str = before.result
+    refs = repository.folded()
+    made = refs.recorded(id)
+    trees = await repository.tree(refs.recorded(made.parents[0])), await repository.tree(made)
+    found = [each async for table in diff(repository.trees, *trees) for each in differences_of(table)]
+    return Landed(
+        id,
+        [each.left for each in found if each.left is not None],
+        [each.right for each in found if each.right is not None],
+    )
+
+
+def _rows(entries: list[Entry]) -> int:
+    return sum(from_metadata(entry.metadata, entry.path).rows for entry in entries)
+
+
+# A data object on its way to the store: one file, one block, so that any engine reads it as it lies there.
+
+
+CONTENT_TYPE = "application/vnd.apache.parquet"
+_ONE_BLOCK = 1 << 62
+
+
+class ObjectWriter:
+    """`mint` is the journal number that was folded before the first byte (G1), by whoever lands the objects; so it may
+    be somebody on another machine who writes them."""
+
+    def __init__(self, store: Store, repository_id: str, mint: int, *, clock: Clock, ids: Ids) -> None:
+        self._ids, self._clock = ids, clock
+        self._mint = mint
+        self._bodies = Bodies(
+            store,
+            prefix=repository_id,
+            clock=clock,
+            ids=ids,
+            writer=ids.ksuid(clock.wall()),
+            block_bytes=_ONE_BLOCK,
+        )
+
+    @classmethod
+    def of(cls, repository: OpenRepository, mint: int) -> "ObjectWriter":
+        """With `(await repository.refs())[1]` as its mint."""
+        return cls(repository.store, repository.repository.id, mint, clock=repository.clock, ids=repository.ids)
+
+    async def write(self, chunks: AsyncIterable[bytes], facts: Facts) -> Entry:
+        """Durable, and known to nobody: `commit_objects` adds it to a branch."""
+        id = self._ids.ksuid(self._clock.wall())
+        return await self._bodies.write(
+            object_path(id), chunks, mint=self._mint, content_type=CONTENT_TYPE, metadata=to_metadata(facts)
+        )

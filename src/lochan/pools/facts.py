@@ -9,18 +9,22 @@ It rides in the entry's metadata, under names that no user can give:
 Values of users are never in events, only in ranges and objects, which can be expired and forgotten.
 """
 
+from __future__ import annotations
+
 import base64
 from binascii import a2b_base64
-from collections.abc import Hashable, Mapping
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping
 
 import msgspec
 import pyarrow as pa
 
 from lochan.errors import Corrupt
+from lochan.formats.entry import Entry
 from lochan.formats.entry_table import map_values
+from lochan.formats.pool_settings import path_text
 from lochan.formats.range import KEYLESS, MAX, MIN
-from lochan.pools.decimals import DecimalColumn
-from lochan.pools.layout import Layout, body_layout, lay_out
+from lochan.pools.layout import DecimalColumn, Layout, body_layout, lay_out
 from lochan.pools.shape import Object, Type
 
 PREFIX = "lochan-"
@@ -91,7 +95,7 @@ class _Rest(msgspec.Struct, frozen=True, array_like=True):
 class Opened(msgspec.Struct, frozen=True, array_like=True):
     """Facts of which only that is decoded that is asked for: a plan looks at one column of very many objects."""
 
-    shapes: tuple["_OpenedShape", ...]
+    shapes: tuple[_OpenedShape, ...]
     columns: tuple[msgspec.Raw, ...]
     body: bool
     sorted: bool
@@ -230,3 +234,18 @@ _column_decoder = msgspec.msgpack.Decoder(ColumnFacts)
 
 __all__ = ["PREFIX", "TEXT_MAX", "Bound", "ColumnFacts", "Facts", "ShapeFacts", "Type", "from_metadata", "is_ours"]
 __all__ += ["Opened", "opened", "spans", "texts", "to_metadata", "unpacked"]
+
+
+# How many values of fields that a pool declares as times are strings that say no time, as entries know it.
+
+
+def unparsed_times(entries: Iterable[Entry]) -> dict[str, int]:
+    """By field; only of fields that have some."""
+    found: Counter[str] = Counter()
+    for entry in entries:
+        if not has_facts(entry.metadata):  # a file
+            continue
+        facts = from_metadata(entry.metadata, entry.path)
+        for path, count in zip(facts.times, facts.strings, strict=True):
+            found[path_text(path)] += count
+    return {field: count for field, count in found.items() if count}

@@ -11,10 +11,8 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import NamedTuple
 
-from lochan.pools.decimals import Column, DecimalColumn
 from lochan.pools.facts import Facts
-from lochan.pools.layout import BODY_COLUMN, Alternate, Layout, Member, columns
-from lochan.pools.leaf import Leaf, Path
+from lochan.pools.layout import BODY_COLUMN, Alternate, Column, DecimalColumn, Layout, Member, columns
 from lochan.pools.shape import (
     ARRAY,
     BOOL,
@@ -29,8 +27,10 @@ from lochan.pools.shape import (
     TEXT_TIME,
     TIME,
     Array,
+    Leaf,
     Maybe,
     Object,
+    Path,
     Type,
     kind_of,
     sure,

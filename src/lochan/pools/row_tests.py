@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from decimal import Decimal
 from typing import NamedTuple
 
-from lochan.pools.leaf import Path
+from lochan.pools.shape import Path
 
 Scalar = bool | int | float | Decimal | str
 

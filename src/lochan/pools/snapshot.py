@@ -19,8 +19,8 @@ from lochan.formats.entry_table import EntryRows
 from lochan.formats.pool_settings import PoolSettings
 from lochan.pools import facts, objects
 from lochan.pools.facts import Facts, Opened
-from lochan.pools.leaf import Path
 from lochan.pools.settings import settings_of
+from lochan.pools.shape import Path
 from lochan.pools.tree_pruning import EVERYTHING, Reach, reached
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.resolve import ResolvedRef

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from lochan.engines.duckdb.scan import used
+from lochan.engines.duckdb.run import used
 from lochan.engines.spark.scan import Views, is_remote
 from lochan.engines.spark.session import SUBSTITUTE
 from lochan.lake import Lake

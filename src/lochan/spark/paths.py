@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from lochan.engines.duckdb.object_check import ObjectCheck, PlacedObject, StoredObject, gone
+from lochan.engines.duckdb.files import ObjectCheck, PlacedObject, StoredObject, gone
 from lochan.engines.spark import s3a
 from lochan.engines.spark.bucket_check import BucketCheck
 from lochan.errors import Refused

@@ -16,7 +16,7 @@ from pyspark.sql.types import StructType
 from lochan.clock import SystemClock
 from lochan.engines.duckdb.files import files_of, gone
 from lochan.engines.duckdb.limits import Limits
-from lochan.engines.duckdb.scan import used, with_files
+from lochan.engines.duckdb.run import used, with_files
 from lochan.engines.duckdb.session import DuckSession
 from lochan.errors import Invalid
 from lochan.ids import Ids

@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 from lochan.clock import SystemClock
 from lochan.errors import Invalid, NotFound
 from lochan.formats.entry import Entry
-from lochan.formats.hive_path import PathColumns, path_columns, with_path_columns
 from lochan.ids import Ids
+from lochan.ingest.hive_path import PathColumns, path_columns, with_path_columns
 from lochan.ingest.tabular import checked
 from lochan.jobs.pool_writer import spark_folder
 from lochan.jobs.target import open_on_executor

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from lochan.engines.duckdb.session import DuckSession
-from lochan.engines.duckdb.worker_thread import apart
+from lochan.engines.duckdb.session import DuckSession, apart
 from tests.run import run
 
 LONG = "SELECT count(*) FROM range(100000000000) WHERE hash(range) = 1"

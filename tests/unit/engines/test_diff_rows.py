@@ -19,13 +19,12 @@ from lochan.engines.duckdb.diff_rows import diff_rows
 from lochan.engines.duckdb.load.load import load_rows
 from lochan.engines.duckdb.load.loader import Loader
 from lochan.engines.duckdb.session import DuckSession
-from lochan.engines.row_diff.lines import object_lines
-from lochan.engines.row_diff.one_line import one_line
+from lochan.engines.row_diff.lines import object_lines, one_line
 from lochan.engines.row_diff.result import RowDiff
 from lochan.engines.row_diff.sides import RowDiffRequest, sides_of
 from lochan.errors import Gone, Invalid, NotFound
 from lochan.formats.pool_settings import PoolKey, PoolSettings
-from lochan.pools.faults import FAIL, Faults
+from lochan.pools.json_row import FAIL, Faults
 from lochan.versioning.branches import create_branch
 from lochan.versioning.commit import CommitRequest as Commit
 from lochan.versioning.commit import commit

@@ -14,7 +14,7 @@ from sqlglot import parse_one
 
 from lochan.clock import SystemClock
 from lochan.engines.duckdb.limits import Limits
-from lochan.engines.duckdb.work_folder import Workplace
+from lochan.engines.duckdb.run import Workplace
 from lochan.engines.spark import s3a
 from lochan.engines.spark.bucket_check import BucketCheck
 from lochan.engines.spark.errors import explained

@@ -10,8 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lochan.ingest.batches import PIECE_BYTES, NotValid, believed, pieces
-from lochan.ingest.rows import NotRows, packed, unpacked
+from lochan.ingest.channel import PIECE_BYTES, NotRows, NotValid, believed, packed, pieces, unpacked
 from tests.hostile_files import Hostile, arrow, arrow_stream
 
 

@@ -15,8 +15,8 @@ import pytest
 
 from lochan.engines.compact import CompactRequest, PoolCompactionPlan, landed, planned, rehearse
 from lochan.engines.compact import merged as merged_round_by_round
-from lochan.engines.duckdb.compact import Rewritten
 from lochan.engines.duckdb.limits import Limits
+from lochan.engines.duckdb.rewrite import Rewritten
 from lochan.formats.pool_settings import PoolKey, PoolSettings
 from lochan.jobs.compaction import bounds_of, numbered, removed_by
 from lochan.jobs.compaction_tasks import (

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
+from lochan.engines.duckdb.load.sample import suggest
 from lochan.errors import Invalid
 from lochan.ingest.input_format import detect, packing
-from lochan.pools.suggestion import suggest
 
 AT = "2026-11-01T10:00:00Z"
 

@@ -17,7 +17,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from itertools import count
 
-from lochan.engines.duckdb.object_check import ObjectCheck, PlacedObject, damaged
+from lochan.engines.duckdb.files import ObjectCheck, PlacedObject, damaged
 from lochan.errors import Corrupt, LochanError, NotFound
 from lochan.pools.snapshot import DataObject
 from lochan.store.checked_reads import ReadDoubt

@@ -16,8 +16,7 @@ from lochan.engines.duckdb.rewrite import Rewriting, matched
 from lochan.errors import NothingToDo
 from lochan.formats.record import Actor
 from lochan.journal.request_key import CarriedOut
-from lochan.pools.commit_objects import Swap, change_objects
-from lochan.pools.repeated_result import landed_first
+from lochan.pools.commit_objects import Swap, change_objects, landed_first
 from lochan.query import ast
 from lochan.query.sources.bounds import of_expression
 from lochan.query.sources.pool import PoolSource

@@ -13,8 +13,7 @@ from lochan.engines.duckdb.files import Files, gone
 from lochan.engines.duckdb.limits import STANDARD, Limits
 from lochan.engines.duckdb.load.decode import DecodedFiles
 from lochan.engines.duckdb.repository_files import copied
-from lochan.engines.duckdb.session import DuckSession
-from lochan.engines.duckdb.worker_thread import apart
+from lochan.engines.duckdb.session import DuckSession, apart
 from lochan.engines.row_diff import lines, statements
 from lochan.engines.row_diff.lines import object_lines
 from lochan.engines.row_diff.result import SAMPLE, RowChange, RowDiff, check_keys

@@ -21,9 +21,8 @@ from lochan.engines.duckdb.load.key_order import KeyColumn, Order
 from lochan.engines.duckdb.load.known_shapes import KnownShapes
 from lochan.engines.duckdb.load.loader import Loader
 from lochan.engines.duckdb.load.objects import Objects, WrittenObject
-from lochan.engines.duckdb.load.relation import relations
+from lochan.engines.duckdb.load.relation import StagingTable, relations
 from lochan.engines.duckdb.load.sql import name_sql, text_sql
-from lochan.engines.duckdb.load.staging import StagingTable
 from lochan.engines.duckdb.objects_at import placed, sessions, stored
 from lochan.engines.duckdb.rewrite import files_sql
 from lochan.engines.duckdb.session import DuckSession
@@ -34,9 +33,8 @@ from lochan.formats.pool_settings import Path, PoolKey, PoolSettings, path_text
 from lochan.ingest.lines import Lines
 from lochan.pools import times
 from lochan.pools.decode import ndjson
-from lochan.pools.faults import FAIL, Faults
 from lochan.pools.forms import Form, Forms
-from lochan.pools.json_row import read_value, row_text
+from lochan.pools.json_row import FAIL, Faults, read_value, row_text
 from lochan.pools.layout import SHAPE_COLUMN, columns, lay_out
 from lochan.pools.merge import RowMerge
 from lochan.pools.nullable_shapes import is_ambiguous

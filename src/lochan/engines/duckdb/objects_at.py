@@ -11,11 +11,10 @@ from typing import NamedTuple, TypeVar
 from lochan.engines.duckdb.files import Files, gone
 from lochan.engines.duckdb.limits import Limits
 from lochan.engines.duckdb.load.objects import WrittenObject
-from lochan.engines.duckdb.session import DuckSession
-from lochan.engines.duckdb.worker_thread import apart
+from lochan.engines.duckdb.session import DuckSession, apart
 from lochan.formats.entry import Entry
 from lochan.formats.entry_table import entries_of
-from lochan.pools.object_upload import ObjectWriter
+from lochan.pools.commit_objects import ObjectWriter
 from lochan.pools.objects import entries
 from lochan.pools.settings import settings_of
 from lochan.pools.snapshot import Owner, Snapshot

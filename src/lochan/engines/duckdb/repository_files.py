@@ -18,12 +18,12 @@ import pyarrow.compute as pc
 
 from lochan.engines.duckdb.limits import Limits
 from lochan.engines.duckdb.load.decode import DecodedFiles
-from lochan.engines.duckdb.worker_thread import apart
+from lochan.engines.duckdb.session import apart
 from lochan.errors import NotFound
 from lochan.formats.entry import Block, Entry
 from lochan.formats.entry_table import table_of
-from lochan.formats.hive_path import PathColumns, path_columns, path_values
 from lochan.formats.pool_settings import PoolSettings
+from lochan.ingest.hive_path import PathColumns, path_columns, path_values
 from lochan.pools.facts import to_metadata
 from lochan.pools.snapshot import Owner, Snapshot
 from lochan.query.sources.resolve import CheckPaths

@@ -7,29 +7,37 @@ holds them all, and keep their own where it does not.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
+import numpy as np
 import pyarrow as pa
 from sqlglot import exp
 
 from lochan.engines.duckdb.earlier_times import Modernized
+from lochan.engines.duckdb.files import Files
+from lochan.engines.duckdb.limits import STANDARD, Limits
 from lochan.engines.duckdb.load.known_shapes import KnownShapes
 from lochan.engines.duckdb.load.loader import Loader
 from lochan.engines.duckdb.load.objects import Objects, WrittenObject
-from lochan.engines.duckdb.load.relation import StagedRelation, relations
+from lochan.engines.duckdb.load.relation import StagedRelation, StagingTable, follows, relations
 from lochan.engines.duckdb.load.sql import name_sql, text_sql
-from lochan.engines.duckdb.load.staging import StagingTable
+from lochan.engines.duckdb.objects_at import entries_at, placed, sessions, snapshot_of, stored
 from lochan.engines.duckdb.session import DuckSession
+from lochan.formats.entry import Entry
 from lochan.formats.pool_settings import PoolSettings
 from lochan.ingest.lines import Lines
-from lochan.pools.faults import FAIL, Faults
-from lochan.pools.forms import Form
+from lochan.pools.forms import Form, Forms
+from lochan.pools.json_row import FAIL, Faults
 from lochan.pools.layout import BODY_COLUMN, SHAPE_COLUMN, lay_out
 from lochan.pools.shape import Object
+from lochan.pools.snapshot import Snapshot
 from lochan.query.dialects import render
 from lochan.query.sources.knowledge import Knowledge
+from lochan.query.sources.object_selection import by_form as objects_by_form
 from lochan.query.sources.row_test import RowTest
 from lochan.query.sources.values import absent, value
+from lochan.versioning.open_repository import OpenRepository
 
 _FILE = "scanned file"  # what the files are called in SQL: no field's name should be taken for it
 
@@ -172,3 +180,55 @@ def tested_sql(form: Form, knowledge: Knowledge, test: RowTest, shown: str, file
 def files_sql(paths: Sequence[str], options: str = "") -> str:
     listed = ", ".join(map(text_sql, paths))
     return f"read_parquet([{listed}]{f', {options}' if options else ''})"
+
+
+# The rows of several objects in new ones, in the order of the key.
+
+
+class Rewritten(NamedTuple):
+    removed: list[Entry]
+    added: list[Entry]
+
+
+async def rewrite(
+    repository: OpenRepository,
+    snapshot: Snapshot,
+    indices: Sequence[int],
+    files: Files,
+    mint: int,
+    limits: Limits = STANDARD,
+) -> Rewritten:
+    """The rows of these objects in new ones, which nobody knows of yet."""
+    by_form = objects_by_form(snapshot, np.array(indices, dtype=np.int64), Forms())
+    with sessions(files, limits) as engines:
+        paths = await placed(files, snapshot, indices, engines.main.folder)
+        size = int(snapshot.sizes[np.array(indices)].sum())
+        rewriting = Rewriting(*engines, snapshot.settings, Knowledge(by_form), size)
+        for form, each in by_form.items():
+            await engines.apart(partial(rewriting.add, form, [paths[index] for index in each]))
+        added = await stored(repository, mint, rewriting.written(), engines.apart)
+    return Rewritten(entries_at(snapshot, indices), added)
+
+
+def lots(snapshot: Snapshot) -> list[list[int]]:
+    """Objects that can be merged with each other, by their numbers: a plan is made of each lot by itself."""
+    by_form = objects_by_form(snapshot, snapshot.all, Forms())
+    texts = [index for form, indices in by_form.items() if form.body for index in indices]
+    left = [form for form in by_form if not form.body]
+    found = [texts] if texts else []
+    while left:
+        joined = _joinable(left)
+        found.append([index for form in joined for index in by_form[form]])
+        left = [form for form in left if form not in joined]
+    return [sorted(lot) for lot in found]
+
+
+def _joinable(forms: Sequence[Form]) -> list[Form]:
+    """Those that one layout holds; at least one of them."""
+    shapes = list(dict.fromkeys(shape for form in forms for shape in form.laid_out))
+    layout = lay_out(shapes)
+    following = [form for form in forms if not layout.body and follows(form.layout, layout)]
+    return following or [forms[0]]
+
+
+__all__ = ["Rewritten", "lots", "rewrite", "snapshot_of"]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import pyarrow as pa
 
 from lochan.clock import SystemClock
-from lochan.engines.duckdb.object_check import StoredObject, damaged, gone
+from lochan.engines.duckdb.files import StoredObject, damaged, gone
 from lochan.engines.spark.package import ship
 from lochan.errors import LochanError, NotFound
 from lochan.ids import Ids

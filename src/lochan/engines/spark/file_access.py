@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from lochan.engines.duckdb.files import Files
-from lochan.engines.duckdb.object_check import PlacedObject
-from lochan.engines.duckdb.work_folder import Workplace
+from lochan.engines.duckdb.files import Files, PlacedObject
+from lochan.engines.duckdb.run import Workplace
 from lochan.engines.spark import s3a
 from lochan.engines.spark.bucket_check import BucketCheck
 from lochan.engines.spark.place import SparkPlace

@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
-from lochan.engines.duckdb.files import Files, gone
+from lochan.engines.duckdb.files import Files, PlacedObject, gone
 from lochan.engines.duckdb.limits import Limits, cancelled, in_time
-from lochan.engines.duckdb.object_check import PlacedObject
-from lochan.engines.duckdb.run import place_files, placed_objects
-from lochan.engines.duckdb.work_folder import Workplace
+from lochan.engines.duckdb.run import Workplace, place_files, placed_objects
 from lochan.engines.spark.errors import SparkFailed, explained, is_missing_file
 from lochan.engines.spark.file_access import Bucket, check_reach, files_for
 from lochan.engines.spark.job import SparkStatement, Tagged

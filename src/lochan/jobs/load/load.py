@@ -24,7 +24,7 @@ from lochan.jobs.load.tasks import LoadWork, cut, load_part, load_splits
 from lochan.jobs.messages import TaskMessage
 from lochan.jobs.target import PoolTarget, pool_target
 from lochan.jobs.tasks import on_spark, run_tasks
-from lochan.pools.faults import Faults
+from lochan.pools.json_row import Faults
 from lochan.store.location import StoreLocation
 from lochan.versioning.head_moves import NOTHING, CommitMessage
 from lochan.versioning.idempotency import hold_key, once

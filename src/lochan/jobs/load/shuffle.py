@@ -19,8 +19,7 @@ from lochan.jobs.messages import TaskMessage
 from lochan.jobs.messages import decode as message_of
 from lochan.jobs.messages import encode as bytes_of
 from lochan.jobs.pool_writer import joined
-from lochan.pools.faults import Faults
-from lochan.pools.json_row import Row
+from lochan.pools.json_row import Faults, Row
 
 SPARK_SCHEMA = "part int, kind int, body binary"
 _SCHEMA = pa.schema([("part", pa.int32()), ("kind", pa.int32()), ("body", pa.binary())])

@@ -20,7 +20,7 @@ from lochan.jobs.load.shuffle import Received, sent, sent_faults
 from lochan.jobs.messages import TaskMessage, reports_errors
 from lochan.jobs.pool_writer import spark_folder, write
 from lochan.jobs.target import PoolTarget
-from lochan.pools.faults import Faults
+from lochan.pools.json_row import Faults
 
 
 @dataclass(frozen=True, slots=True)

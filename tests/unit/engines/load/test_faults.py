@@ -5,7 +5,7 @@ import math
 import pytest
 
 from lochan.errors import Invalid
-from lochan.pools.faults import Faults
+from lochan.pools.json_row import Faults
 from lochan.pools.settings import parse
 from tests.unit.engines.load.loading import load_bytes, load_rows
 

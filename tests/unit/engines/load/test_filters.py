@@ -6,10 +6,10 @@ import random
 from pathlib import Path
 from typing import Any
 
-from lochan.engines.duckdb.load.filters import BYTES_MAX
 from lochan.engines.duckdb.load.loader import Loader
+from lochan.engines.duckdb.load.statistics import BYTES_MAX
 from lochan.engines.duckdb.session import DuckSession
-from lochan.pools.faults import FAIL, Faults
+from lochan.pools.json_row import FAIL, Faults
 from tests.run import run
 from tests.unit.engines.lake import BY_K, query_lake
 

@@ -52,7 +52,7 @@ def test_strings_may_hold_brackets_quotes_and_slashes_in_a_list() -> None:
 
 
 def test_a_list_in_many_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    from lochan.ingest import json_elements as elements
+    from lochan.ingest import lines as elements
 
     rows = [{"id": n, "s": "\\" * (n % 3) + '"' * (n % 2)} for n in range(200)]
     text = json.dumps(rows, indent=1).encode()
@@ -210,7 +210,7 @@ def test_columns_of_several_inputs_meet_in_one_object() -> None:
     """x is an int in one, a text in the other, and missing in the third."""
     from lochan.engines.duckdb.load.loader import Loader
     from lochan.engines.duckdb.session import DuckSession
-    from lochan.pools.faults import Faults
+    from lochan.pools.json_row import Faults
     from tests.unit.engines.load.loading import LIMITS, _made
 
     tables = [

@@ -18,7 +18,7 @@ from lochan.engines.duckdb.load.sample import sample
 from lochan.engines.duckdb.session import DuckSession
 from lochan.errors import Invalid
 from lochan.ingest.streams import Input, file_input
-from lochan.pools.faults import Faults
+from lochan.pools.json_row import Faults
 from tests.hostile_files import Hostile, avro_file, fast, record
 from tests.servers.processes import decoders
 from tests.unit.engines.load.loading import LIMITS, load_file, settings

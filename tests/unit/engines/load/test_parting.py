@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from lochan.engines.duckdb.load import loader
-from lochan.ingest.shape_parts import parted
+from lochan.ingest.expand import parted
 from lochan.ingest.tabular import rows_of, shaped
 from tests.run import run
 from tests.unit.engines.lake import ANN, BY_K, query_lake

@@ -25,8 +25,7 @@ from lochan.errors import Invalid
 from lochan.ingest.streams import Unpacked
 from lochan.ingest.tabular import BATCH_ROWS
 from lochan.ingest.text_kinds import NONE, as_kind, column_kind, joined
-from lochan.pools.faults import Fault, Faults
-from lochan.pools.json_row import Row
+from lochan.pools.json_row import Fault, Faults, Row
 
 _BLOCK_BYTES = 8 << 20
 _HEADER_BYTES_MAX = 4 << 20

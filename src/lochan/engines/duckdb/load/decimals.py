@@ -1,4 +1,4 @@
-"""The numbers among an object's texts as decimals, where one type holds all of them (pools/decimals.py)."""
+"""The numbers among an object's texts as decimals, where one type holds all of them (pools/layout.py)."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ import pyarrow.parquet as pq
 
 from lochan.engines.duckdb.load.sql import name_sql, type_sql
 from lochan.engines.duckdb.session import DuckSession
-from lochan.pools.decimals import DIGITS_MAX, Column, DecimalColumn, column_name, text_columns
 from lochan.pools.facts import ColumnFacts
-from lochan.pools.layout import Layout
+from lochan.pools.layout import DIGITS_MAX, Column, DecimalColumn, Layout, column_name, text_columns
 from lochan.pools.shape import DECIMAL
 
 _COLUMNS_AT_ONCE = 100

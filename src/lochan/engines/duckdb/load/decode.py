@@ -26,7 +26,6 @@ from lochan.engines.duckdb.limits import LimitReached, Limits, cancelled, out_of
 from lochan.engines.duckdb.load.decode_child import CHUNKS, OBJECTS, DecodeRequest, FileRequest
 from lochan.engines.duckdb.load.objects import WrittenObject
 from lochan.errors import Invalid, LochanError
-from lochan.ingest.batches import NotValid, believed
 from lochan.ingest.channel import (
     BATCH,
     DONE,
@@ -41,12 +40,15 @@ from lochan.ingest.channel import (
     UNEXPECTED,
     Failure,
     Message,
+    NotRows,
+    NotValid,
     TooLong,
+    believed,
     encode,
+    unpacked,
 )
 from lochan.ingest.decoder import Decoder, DecoderDied, DecoderKilled, fork_server
 from lochan.ingest.process_limits import ProcessLimits
-from lochan.ingest.rows import NotRows, unpacked
 from lochan.ingest.streams import Growth, Input
 from lochan.pools.facts import Facts
 from lochan.pools.json_row import Row

@@ -27,7 +27,6 @@ from lochan.engines.duckdb.load.read_input import LocalReadContext, local_chunks
 from lochan.engines.duckdb.session import DuckSession
 from lochan.errors import LochanError
 from lochan.formats.pool_settings import PoolKey, PoolSettings
-from lochan.ingest.batches import PIECE_BYTES, pieces
 from lochan.ingest.channel import (
     BATCH,
     DONE,
@@ -35,6 +34,7 @@ from lochan.ingest.channel import (
     ERROR,
     LIMIT,
     OBJECT,
+    PIECE_BYTES,
     READ,
     REQUEST_BYTES_MAX,
     ROWS,
@@ -45,11 +45,12 @@ from lochan.ingest.channel import (
     Closed,
     Failure,
     encode,
+    packed,
+    pieces,
 )
 from lochan.ingest.process_limits import ProcessLimits
-from lochan.ingest.rows import packed
 from lochan.ingest.streams import Input
-from lochan.pools.faults import FAIL, Faults
+from lochan.pools.json_row import FAIL, Faults
 
 # A key that no row has: rows stay in the order in which they come.
 AS_THEY_COME = PoolSettings((PoolKey(("\x01 no key",)),))

@@ -14,20 +14,17 @@ from lochan.engines.duckdb.limits import Limits
 from lochan.engines.duckdb.load.loader import Loader
 from lochan.engines.duckdb.load.objects import WrittenObject
 from lochan.engines.duckdb.load.read_input import read_input
-from lochan.engines.duckdb.session import DuckSession
-from lochan.engines.duckdb.worker_thread import apart
+from lochan.engines.duckdb.session import DuckSession, apart
 from lochan.errors import NothingToDo
 from lochan.formats.entry import Entry
 from lochan.formats.pool_settings import PoolSettings
 from lochan.formats.record import Actor
 from lochan.ingest.streams import Input, file_input
 from lochan.journal.request_key import CarriedOut
-from lochan.pools.commit_objects import add_objects
-from lochan.pools.faults import FAIL, Faults
-from lochan.pools.object_upload import ObjectWriter
-from lochan.pools.repeated_result import landed_first
+from lochan.pools.commit_objects import ObjectWriter, add_objects, landed_first
+from lochan.pools.facts import unparsed_times
+from lochan.pools.json_row import FAIL, Faults
 from lochan.pools.settings import settings_of
-from lochan.pools.unparsed_times import unparsed_times
 from lochan.versioning.head_moves import NOTHING, CommitMessage
 from lochan.versioning.idempotency import once
 from lochan.versioning.open_repository import OpenRepository

@@ -19,11 +19,10 @@ from lochan.engines.duckdb.load.staging import Misses, Staging
 from lochan.engines.duckdb.load.texts import every_kind, texts_table
 from lochan.engines.duckdb.session import DuckSession
 from lochan.formats.pool_settings import PoolSettings
+from lochan.ingest.expand import parted
 from lochan.ingest.lines import Lines
-from lochan.ingest.shape_parts import parted
 from lochan.ingest.tabular import batches_of, checked, rows_of, shaped
-from lochan.pools.faults import Faults
-from lochan.pools.json_row import Row
+from lochan.pools.json_row import Faults, Row
 from lochan.pools.layout import Layout
 
 _SAMPLE = 1_000  # rows of a chunk that are looked at before the first is taken in

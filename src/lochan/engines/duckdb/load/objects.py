@@ -22,9 +22,8 @@ from lochan.engines.duckdb.load.statistics import column_facts, strings_at
 from lochan.engines.duckdb.session import DuckSession
 from lochan.formats.pool_settings import Path as FieldPath
 from lochan.formats.pool_settings import PoolSettings
-from lochan.pools.decimals import DecimalColumn
 from lochan.pools.facts import Facts, ShapeFacts
-from lochan.pools.layout import BODY_COLUMN, SHAPE_COLUMN, Layout, body_layout, columns, lay_out
+from lochan.pools.layout import BODY_COLUMN, SHAPE_COLUMN, DecimalColumn, Layout, body_layout, columns, lay_out
 from lochan.pools.shape import STRING, TIME
 
 FOOTER = "lochan"  # the name of our part of a Parquet file's footer

@@ -15,17 +15,15 @@ from lochan.engines.duckdb.load.csv_table import CsvTable
 from lochan.engines.duckdb.load.loader import Loader
 from lochan.engines.duckdb.session import DuckSession
 from lochan.errors import Invalid
-from lochan.formats.hive_path import with_path_columns
 from lochan.ingest.avro import avro_rows
 from lochan.ingest.expand import expanded
+from lochan.ingest.hive_path import with_path_columns
 from lochan.ingest.input_format import CSV, JSON, LINES, NDJSON, TSV, detect
-from lochan.ingest.json_elements import elements
-from lochan.ingest.lines import Lines, lines
+from lochan.ingest.lines import Lines, elements, lines
 from lochan.ingest.streams import Growth, Input, Unpacked
 from lochan.ingest.tabular import BATCH_ROWS, checked
 from lochan.ingest.xml import xml_rows
-from lochan.pools.faults import Faults
-from lochan.pools.json_row import BadRow, Row, read_row
+from lochan.pools.json_row import BadRow, Faults, Row, read_row
 
 if TYPE_CHECKING:
     from lochan.engines.duckdb.load.load import LoaderOptions

@@ -14,8 +14,7 @@ from lochan.engines.duckdb.load.shape_proof import STYLES, style_of
 from lochan.errors import Invalid
 from lochan.formats.pool_settings import Path
 from lochan.ingest.lines import Lines
-from lochan.pools.faults import Fault, Faults
-from lochan.pools.json_row import BadRow, Row, read_row, row_text, shape_of
+from lochan.pools.json_row import BadRow, Fault, Faults, Row, read_row, row_text, shape_of
 from lochan.pools.layout import Layout, Member
 from lochan.pools.shape import ARRAY, JSON, OBJECT, Object, kind_of
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
+from pathlib import Path as File
 
 import duckdb
 import numpy as np
@@ -20,26 +20,18 @@ import pyarrow as pa
 
 from lochan.engines.duckdb.load.columns import ROW, SHAPE, LayoutColumns, kind_at, structure
 from lochan.engines.duckdb.load.known_shapes import KnownShapes
-from lochan.engines.duckdb.load.layout_cast import bare, carried
-from lochan.engines.duckdb.load.shape_proof import proof
-from lochan.engines.duckdb.load.spill_tables import Aside
+from lochan.engines.duckdb.load.relation import StagingTable, bare, carried
+from lochan.engines.duckdb.load.shape_proof import pattern, proof
 from lochan.engines.duckdb.load.sql import name_sql, text_sql
 from lochan.engines.duckdb.session import DuckSession
 from lochan.formats.pool_settings import Path
 from lochan.pools.layout import SHAPE_COLUMN, Layout
-from lochan.pools.pattern import pattern
 from lochan.pools.shape import STRING, Object
 
 _PATTERNS_MAX = 16  # each row is tried against them, one after the other
 _SLICE_ROWS = 16_384
 
 Misses = npt.NDArray[np.int64]
-
-
-class StagingTable(NamedTuple):
-    name: str
-    layout: Layout
-    shapes: tuple[Object, ...]  # that the layout was made for
 
 
 class Staging:
@@ -179,3 +171,48 @@ class Staging:
             if len(found) == _PATTERNS_MAX:
                 break
         return [(self._known.columns[shape], text) for shape, text in found]
+
+
+# Tables of the session that hold no more rows than memory should: what they held before lies beside them in files.
+
+
+_SHARE = 2  # of the memory, half: to sort the rows takes as much again
+_ROW_GROUP_ROWS = 40_960  # a range begins and ends within one of each file
+
+
+class Aside:
+    def __init__(self, session: DuckSession) -> None:
+        self._session = session
+        self._bytes_max = session.limits.memory_bytes // _SHARE
+        self._held: dict[str, int] = {}  # by the table's name: how long its rows were as text
+        self._files: dict[str, list[File]] = {}
+
+    def grown(self, table: str, size: int, by: Callable[[], list[str]]) -> bool:
+        """Whether all its rows were put aside. `by`: terms of an order that whoever reads them will ask for."""
+        self._held[table] = self._held.get(table, 0) + size
+        if self._held[table] < self._bytes_max:
+            return False
+        files = self._files.setdefault(table, [])
+        file = File(self._session.folder) / f"{table}-{len(files)}.parquet"
+        terms = by()
+        order = f" ORDER BY {', '.join(terms)}" if terms else ""
+        self._session.execute(
+            f"COPY (SELECT * FROM {table}{order}) TO {text_sql(str(file))} "
+            f"(FORMAT parquet, COMPRESSION lz4, ROW_GROUP_SIZE {_ROW_GROUP_ROWS})"
+        )
+        files.append(file)
+        self._session.execute(f"CREATE OR REPLACE TEMP TABLE {table} AS SELECT * FROM {table} WHERE false")
+        self._held[table] = 0
+        return True
+
+    def whole(self, table: str) -> str:
+        """What has all of its rows: the name of a table or a view. To be asked when no more will come."""
+        files = self._files.get(table)
+        if not files:
+            return table
+        listed = ", ".join(text_sql(str(file)) for file in files)
+        self._session.execute(
+            f"CREATE OR REPLACE TEMP VIEW {table}_whole AS "
+            f"SELECT * FROM read_parquet([{listed}]) UNION ALL SELECT * FROM {table}"
+        )
+        return f"{table}_whole"
