@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 from lochan.engines.duckdb.limits import STANDARD
-from lochan.engines.duckdb.load.load import Loaded, LoaderOptions, load
+from lochan.engines.duckdb.load.load import LoadCommit, LoaderOptions, load
 from lochan.engines.spark import session
 from lochan.errors import Invalid
 from lochan.formats.job import JobStageRecord
@@ -44,7 +44,7 @@ def stopped() -> Iterator[None]:
     session.stop()
 
 
-async def loaded(pool: JobPool, paths: list[Path], how: LoaderOptions | None = None, **more: Any) -> Loaded:
+async def loaded(pool: JobPool, paths: list[Path], how: LoaderOptions | None = None, **more: Any) -> LoadCommit:
     where = LoadContext(session.session_at(AGAIN, STANDARD), **more)
     files = [local_file(path) for path in paths]
     return await load_files(

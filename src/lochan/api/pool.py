@@ -82,14 +82,14 @@ class Pool(Repository):
 
     async def summary(self, branch: str = "") -> PoolSummary:
         """What a branch holds. Raises NotFound, Refused for a repository of files."""
-        from lochan.pools.objects import entries, summed_up
+        from lochan.pools.objects import entries, summarize_objects
 
         async with self._session.opened(self.name) as repository:
             settings = pool_settings(repository)
             name = branch or repository.repository.default_branch
             refs, _ = await repository.refs()
             head = refs.branch(name).head
-            found = summed_up(await entries(await repository.tree(refs.commit(head))), settings)
+            found = summarize_objects(await entries(await repository.tree(refs.commit(head))), settings)
             return PoolSummary(branch=name, head=head, **found)
 
     async def delete_rows(

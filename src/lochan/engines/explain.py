@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from lochan.engines.choice import engine_of_query
-from lochan.engines.duckdb.run import Workplace
+from lochan.engines.duckdb.run import WorkFolders
 from lochan.engines.query_context import QueryContext
-from lochan.engines.run_query import RunOptions, prepared
+from lochan.engines.run_query import RunOptions, prepare_query
 from lochan.pools.shape import OBJECT, Path
 from lochan.query.prepare import Prepared
 from lochan.query.sources.pool import PoolSource
@@ -16,9 +16,9 @@ from lochan.query.sources.scans import Scans
 
 async def explain(at: QueryContext, text: str, how: RunOptions) -> dict[str, Any]:
     """Raises QueryError."""
-    work = Workplace()
+    work = WorkFolders()
     try:
-        plan = await prepared(at, text, how, work)
+        plan = await prepare_query(at, text, how, work)
     finally:
         work.close()
     try:
@@ -53,9 +53,9 @@ def _scan(plan: Prepared, name: str) -> dict[str, Any]:
 
 
 def _names(plan: Prepared) -> list[str]:
-    from lochan.engines.duckdb.run import used
+    from lochan.engines.duckdb.run import scan_names
 
-    return used(plan.plan.query, plan.opening.scans)
+    return scan_names(plan.plan.query, plan.opening.scans)
 
 
 # The fields that a pool's rows have, for who types a query.

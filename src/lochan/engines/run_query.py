@@ -10,9 +10,9 @@ import pyarrow as pa
 
 from lochan.clock import Clock
 from lochan.engines.choice import SPARK, engine_of_query
-from lochan.engines.duckdb.files import gone
+from lochan.engines.duckdb.files import gone_error
 from lochan.engines.duckdb.limits import STANDARD, Limits, cancelled, out_of_time
-from lochan.engines.duckdb.run import Run, Workplace, start
+from lochan.engines.duckdb.run import Run, WorkFolders, start
 from lochan.engines.query_context import QueryContext
 from lochan.engines.result import Result, Stats
 from lochan.engines.spark.place import STANDARD as ANY_SPARK
@@ -97,7 +97,6 @@ class _Pieces(io.RawIOBase):
 
 
 NOBODY = Actor("", "", "")
-ENGINES = ("auto", "duckdb", "spark")
 
 
 def _always() -> bool:
@@ -135,7 +134,7 @@ class _Limit:
             raise out_of_time(self._how.limits)
 
 
-async def prepared(at: QueryContext, text: str, how: RunOptions, work: Workplace) -> Prepared:
+async def prepare_query(at: QueryContext, text: str, how: RunOptions, work: WorkFolders) -> Prepared:
     """Raises QueryError. To be closed by the caller (`opening`)."""
     return await prepare(
         at.catalog,
@@ -149,13 +148,13 @@ async def prepared(at: QueryContext, text: str, how: RunOptions, work: Workplace
     )
 
 
-async def ask(at: QueryContext, text: str, how: RunOptions) -> Result:
+async def run_query(at: QueryContext, text: str, how: RunOptions) -> Result:
     """Raises QueryError, Gone, Refused; the rows are read when the result is gone through."""
     begun = at.clock.boot()
-    work = Workplace()
+    work = WorkFolders()
     try:
         with checked_by(_Limit(at.clock, how)):
-            plan = await prepared(at, text, how, work)
+            plan = await prepare_query(at, text, how, work)
             try:
                 if how.reads_only and plan.plan.load is not None:
                     raise Refused("this query would change a pool, and may only read", hint="leave out `load`")
@@ -177,14 +176,14 @@ async def ask(at: QueryContext, text: str, how: RunOptions) -> Result:
     return await load_result(at, plan.plan.load, result, how.actor)
 
 
-async def _start(at: QueryContext, plan: Prepared, engine: str, how: RunOptions, work: Workplace) -> Run | SparkRun:
+async def _start(at: QueryContext, plan: Prepared, engine: str, how: RunOptions, work: WorkFolders) -> Run | SparkRun:
     if engine != SPARK:
         return await start(plan, at.files, work, how.limits, go_on=how.go_on, instances=at.instances)
-    about = names_of(plan)
+    about = pool_names(plan)
     if at.tell is None:
         return await _start_spark(at, plan, how, work, about, how.watch)
     record = at.tell("query", about, how.actor or NOBODY, how.spark.where)
-    record.log(_reads(told(plan, engine)))
+    record.log(_reads(planned_stats(plan, engine)))
     try:
         run = await _start_spark(at, plan, how, work, about, listener_of(record, how.watch))
     except BaseException as error:
@@ -194,7 +193,7 @@ async def _start(at: QueryContext, plan: Prepared, engine: str, how: RunOptions,
 
 
 async def _start_spark(
-    at: QueryContext, plan: Prepared, how: RunOptions, work: Workplace, about: str, listener: Listener | None
+    at: QueryContext, plan: Prepared, how: RunOptions, work: WorkFolders, about: str, listener: Listener | None
 ) -> SparkRun:
     from lochan.engines.spark.run import LakeFiles, start
 
@@ -205,13 +204,13 @@ async def _start_spark(
 
 
 def _result(at: QueryContext, plan: Prepared, engine: str, run: Run | SparkRun, begun: float) -> Result:
-    stats = told(plan, engine)
+    stats = planned_stats(plan, engine)
     stats.seconds = at.clock.boot() - begun
     return Result(
         plan.plan.row,
         run.batches,
         stats,
-        warnings=[*plan.plan.warnings, *(gone(each).message for each in run.missing)],
+        warnings=[*plan.plan.warnings, *(gone_error(each).message for each in run.missing)],
         cancel=run.cancel,
         close=run.close,
         boot=at.clock.boot,
@@ -222,13 +221,13 @@ def _reads(stats: Stats) -> str:
     return f"reads {stats.objects_read:,} of {stats.objects:,} objects, {stats.bytes_read:,} of {stats.bytes:,} bytes"
 
 
-def names_of(plan: Prepared) -> str:
+def pool_names(plan: Prepared) -> str:
     """Of the pools that it reads."""
     owners = {owner.pool for pool in plan.opening.pools for owner in pool.snapshot.owners}
     return ", ".join(sorted(owners))
 
 
-def told(plan: Prepared, engine: str) -> Stats:
+def planned_stats(plan: Prepared, engine: str) -> Stats:
     """What is known before anything is read."""
     stats = Stats(engine)
     for pool in plan.opening.pools:

@@ -1,7 +1,7 @@
-"""Typed events: what a change's payload means. Each type has a name and a version of its own.
+"""Typed events: the meaning of a change's payload. Each type has a name and its own version.
 
-A vocabulary is the set of types that one fold understands. An event that is newer than the vocabulary is refused, for a
-fold that skips what it does not know gives another state than its neighbours'.
+A vocabulary is the set of types that one fold understands. A newer event is refused, because a fold that skipped it
+would reach another state than its neighbours.
 """
 
 from collections.abc import Iterable
@@ -21,12 +21,12 @@ class Event(msgspec.Struct, frozen=True):
 
     @property
     def prepares(self) -> bool:
-        """Whether the request that appends it has its deciding event still before it (rule J8)."""
+        """Whether the request's deciding event is still to come (rule J8)."""
         return False
 
 
 class Preparing(Event, frozen=True):
-    """One that never decides a request."""
+    """An event that never decides a request."""
 
     @property
     def prepares(self) -> bool:
@@ -42,7 +42,7 @@ class Vocabulary:
         self._known = {t.type: (t.version, msgspec.msgpack.Decoder(t)) for t in types}
 
     def decode(self, change: RecordChange, journal: str, number: int) -> Any:
-        """The event, typed. Raises FutureFormat or Corrupt, saying where it stands."""
+        """The typed event. Raises FutureFormat or Corrupt, with the record's number."""
         known = self._known.get(change.type)
         if known is None or change.version > known[0]:
             _refuse(change, known, journal, number)

@@ -10,14 +10,14 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lochan.ingest.tabular import BATCH_ROWS, plain, rows_of
+from lochan.ingest.tabular import BATCH_ROWS, plain_column, rows_of
 from lochan.pools.json_row import Row
 
 _PART_BYTES = 16 << 20
 _FEW_ROWS = 1_000
 
 
-def expanded(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch | list[Row]]:
+def expand_batch(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch | list[Row]]:
     """Rows where it has a type that only rows can show. REQUIRES: it is valid."""
     types = [plain_type(column.type) for column in batch.columns]
     if None in types:
@@ -113,7 +113,7 @@ Numbers = npt.NDArray[np.int64]
 Parts = list[tuple[Numbers, pa.Array]]  # rows, and their column
 
 
-def parted(batch: pa.RecordBatch) -> list[pa.RecordBatch]:
+def split_by_shape(batch: pa.RecordBatch) -> list[pa.RecordBatch]:
     """All of its rows, in some order. What has too many shapes stays as it is."""
     dividers = {number: found for number, field in enumerate(batch.schema) if (found := _divider(field.type))}
     parts = [_plain(batch, set(dividers))] if dividers else [batch]
@@ -126,7 +126,7 @@ def parted(batch: pa.RecordBatch) -> list[pa.RecordBatch]:
 
 def _plain(batch: pa.RecordBatch, but: set[int]) -> pa.RecordBatch:
     """Of a part alone a column may seem to be of another kind than of the whole."""
-    columns = [each if number in but else plain(each) for number, each in enumerate(batch.columns)]
+    columns = [each if number in but else plain_column(each) for number, each in enumerate(batch.columns)]
     return pa.RecordBatch.from_arrays(columns, batch.schema.names)
 
 

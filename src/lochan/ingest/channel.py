@@ -126,11 +126,11 @@ _FOLDED = (  # types in which few bytes may mean many
 )
 
 
-class NotValid(Exception):
+class InvalidBatch(Exception):
     """These bytes are no batch that can be believed."""
 
 
-def pieces(batch: pa.RecordBatch) -> Iterator[pa.Buffer]:
+def batch_pieces(batch: pa.RecordBatch) -> Iterator[pa.Buffer]:
     """None of them much longer than PIECE_BYTES, unless a row is."""
     rows = max(1, batch.num_rows * PIECE_BYTES // max(batch.nbytes, PIECE_BYTES))
     for begin in range(0, batch.num_rows, rows):
@@ -150,7 +150,7 @@ def _pieces(batch: pa.RecordBatch) -> Iterator[pa.Buffer]:
     yield sink.getvalue()
 
 
-def believed(data: pa.Buffer) -> pa.RecordBatch:
+def validated_batch(data: pa.Buffer) -> pa.RecordBatch:
     """Raises NotValid."""
     try:
         with pa.ipc.open_stream(data) as reader:
@@ -160,18 +160,18 @@ def believed(data: pa.Buffer) -> pa.RecordBatch:
             batch = reader.read_next_batch()
         batch.validate(full=True)
     except (pa.ArrowException, StopIteration, OSError, ValueError, MemoryError) as error:
-        raise NotValid(str(error).partition("\n")[0]) from error
+        raise InvalidBatch(str(error).partition("\n")[0]) from error
     if batch.nbytes > data.size + PIECE_BYTES:  # nothing is packed on the way
-        raise NotValid("more rows than there are bytes")
+        raise InvalidBatch("more rows than there are bytes")
     return batch
 
 
 def _check_type(type: pa.DataType, depth: int) -> None:
     """Raises NotValid. What folds its values a decoder has unfolded."""
     if depth > _DEPTH_MAX:
-        raise NotValid("nested too deeply")
+        raise InvalidBatch("nested too deeply")
     if isinstance(type, pa.BaseExtensionType) or any(each(type) for each in _FOLDED):
-        raise NotValid(f"a column of the type {type}")
+        raise InvalidBatch(f"a column of the type {type}")
     for number in range(type.num_fields):
         _check_type(type.field(number).type, depth + 1)
 
@@ -184,21 +184,21 @@ _DECIMAL, _DATE = 1, 2
 Row = dict[str, Any]
 
 
-class NotRows(Exception):
+class InvalidRows(Exception):
     """These bytes are no rows."""
 
 
-def packed(rows: list[Row]) -> bytes:
+def pack_rows(rows: list[Row]) -> bytes:
     """Raises ValueError, TypeError or RecursionError for what no row holds."""
     return _encoder.encode(_tagged(rows))
 
 
-def unpacked(data: bytes | memoryview) -> list[Row]:
+def unpack_rows(data: bytes | memoryview) -> list[Row]:
     """Raises NotRows."""
     try:
         return _decoder.decode(data)
     except (msgspec.MsgspecError, ValueError, InvalidOperation, RecursionError) as error:
-        raise NotRows(str(error)) from error
+        raise InvalidRows(str(error)) from error
 
 
 def _tagged(value: Any) -> Any:

@@ -56,7 +56,7 @@ def lines(name: str, stream: Readable, chunk_bytes: int = CHUNK_BYTES) -> Iterat
         cut = _last_end(room[:end])
         begin = bytes(room[cut:end])
         if len(begin) > ROW_BYTES_MAX:
-            raise too_long(name, number)
+            raise too_long_error(name, number)
         if cut:
             found = _cut(name, room[:cut], number)
             number += len(found.texts)
@@ -65,7 +65,7 @@ def lines(name: str, stream: Readable, chunk_bytes: int = CHUNK_BYTES) -> Iterat
         yield _cut(name, memoryview(begin), number)
 
 
-def too_long(name: str, line: int) -> Invalid:
+def too_long_error(name: str, line: int) -> Invalid:
     return Invalid(
         f"{name}:{line}: a row of more than {ROW_BYTES_MAX >> 20} MiB", hint="is it really a file of one row per line?"
     )
@@ -126,7 +126,7 @@ _SPACE, _COMMA, _OPEN, _CLOSE = ord(" "), ord(","), ord("["), ord("]")
 _BOM = b"\xef\xbb\xbf"
 
 
-def elements(name: str, stream: Readable, chunk_bytes: int = CHUNK_BYTES) -> Iterator[Lines]:
+def json_elements(name: str, stream: Readable, chunk_bytes: int = CHUNK_BYTES) -> Iterator[Lines]:
     """Raises Invalid for what has no end, or is cut off by something that no list has."""
     reading = _Reading(name)
     room = memoryview(bytearray(chunk_bytes))
@@ -185,7 +185,7 @@ class _Reading:
             last = self._list_end(view, last)
         rest, newlines = bytes(data[last:]), np.flatnonzero(view[:last] == 10)
         if len(rest) > ROW_BYTES_MAX:
-            raise too_long(self._name, self._line)
+            raise too_long_error(self._name, self._line)
         first, self._line, self._rest = self._line, self._line + len(newlines), rest
         if not len(ends):
             return None

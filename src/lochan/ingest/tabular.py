@@ -36,7 +36,7 @@ _UTC = pa.timestamp("us", "UTC")
 _DAY = "time:YYYY-MM-DD"
 
 
-class Shaped(NamedTuple):
+class ShapedBatch(NamedTuple):
     """Rows of one shape in typed columns."""
 
     table: pa.Table  # of the layout's columns
@@ -53,7 +53,7 @@ def batches_of(rows: pa.Table | pa.RecordBatchReader | pa.RecordBatch) -> Iterat
             yield batch.slice(begin, BATCH_ROWS)
 
 
-def checked(name: str, batch: pa.RecordBatch) -> pa.RecordBatch:
+def check_batch(name: str, batch: pa.RecordBatch) -> pa.RecordBatch:
     """The batch, once all of it was found to lie within its own bytes. Raises Invalid."""
     try:
         batch.validate(full=True)
@@ -64,12 +64,12 @@ def checked(name: str, batch: pa.RecordBatch) -> pa.RecordBatch:
     return batch
 
 
-def shaped(batch: pa.RecordBatch, times: Collection[Path] = ()) -> Shaped | None:
+def shape_batch(batch: pa.RecordBatch, times: Collection[Path] = ()) -> ShapedBatch | None:
     """None: it holds something that has no column of its own; then `rows_of` gives the rows."""
     _check_names(batch.schema)
     columns: list[tuple[str, pa.Array]] = []
     types: list[tuple[str, Type]] = []
-    for name, column in zip(batch.schema.names, map(plain, batch.columns), strict=True):
+    for name, column in zip(batch.schema.names, map(plain_column, batch.columns), strict=True):
         column, type = _timed(column) if (name,) in times else (column, type_of(column.type))
         if type is None or any(path[0] == name and len(path) > 1 for path in times):
             return None
@@ -83,7 +83,7 @@ def shaped(batch: pa.RecordBatch, times: Collection[Path] = ()) -> Shaped | None
     if not arrays:  # a table without columns has no rows
         return None
     schema = pa.schema([(name, array.type) for name, array in arrays])
-    return Shaped(pa.Table.from_arrays([array for _, array in arrays], schema=schema), layout, shape)
+    return ShapedBatch(pa.Table.from_arrays([array for _, array in arrays], schema=schema), layout, shape)
 
 
 def _timed(column: pa.Array) -> tuple[pa.Array, Type | None]:
@@ -105,19 +105,19 @@ def _timed(column: pa.Array) -> tuple[pa.Array, Type | None]:
 def rows_of(batch: pa.RecordBatch) -> list[Row]:
     """One by one: any type there is."""
     _check_names(batch.schema)
-    columns = [_python(plain(column)) for column in batch.columns]
+    columns = [_python(plain_column(column)) for column in batch.columns]
     names = batch.schema.names
     if not names:
         return [{} for _ in range(batch.num_rows)]
     return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
 
 
-def plain(column: pa.Array) -> pa.Array:
+def plain_column(column: pa.Array) -> pa.Array:
     """In one of the few types that rows have, as far as that loses nothing."""
     type = column.type
     types = pa.types
     if types.is_dictionary(type):
-        return plain(column.dictionary_decode())
+        return plain_column(column.dictionary_decode())
     if types.is_integer(type):
         beyond = types.is_uint64(type) and len(column) and (pc.max(column).as_py() or 0) > _INT_MAX
         return column if beyond else column.cast(pa.int64())
@@ -137,7 +137,7 @@ def plain(column: pa.Array) -> pa.Array:
         texts = [None if each is None else base64.b64encode(each).decode() for each in column.to_pylist()]
         return pa.array(texts, pa.string())
     if types.is_struct(type):
-        fields = [plain(each) for each in column.flatten()]
+        fields = [plain_column(each) for each in column.flatten()]
         names = [type.field(number).name for number in range(type.num_fields)]
         return pa.StructArray.from_arrays(fields, names, mask=column.is_null()) if fields else column
     if (types.is_list(type) or types.is_large_list(type)) and is_simple(type.value_type):

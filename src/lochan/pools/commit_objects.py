@@ -58,9 +58,12 @@ async def add_objects(
         raise Invalid("there are no objects to add", hint="an empty load changes nothing")
 
     async def compute(on: MoveBase) -> MovePlan:
-        tree = await swapped(repository, on, Swap((), entries))
+        tree = await apply_swap(repository, on, Swap((), entries))
         return MovePlan(
-            tree, (on.id,), message or f"{why.capitalize()} {counted(len(entries))}", new=new(entries, closes)
+            tree,
+            (on.id,),
+            message or f"{why.capitalize()} {object_count(len(entries))}",
+            new=new_objects(entries, closes),
         )
 
     return await move(repository, branch, why, compute, said, actor=actor)
@@ -80,9 +83,9 @@ async def replace_objects(
     `removed` as they were. Raises ConcurrentCommit if not."""
 
     async def compute(on: MoveBase) -> MovePlan:
-        await check_there(repository, on, swap.removed)
-        message = swap.message or f"{why.capitalize()} {counted(len(swap.removed))} into {len(swap.added)}"
-        return MovePlan(await swapped(repository, on, swap), (on.id,), message, new=new(swap.added, closes))
+        await check_present(repository, on, swap.removed)
+        message = swap.message or f"{why.capitalize()} {object_count(len(swap.removed))} into {len(swap.added)}"
+        return MovePlan(await apply_swap(repository, on, swap), (on.id,), message, new=new_objects(swap.added, closes))
 
     return await move(repository, branch, why, compute, said, actor=actor)
 
@@ -103,8 +106,8 @@ async def change_objects(
 
     async def compute(on: MoveBase) -> MovePlan:
         swap = await decide(on, await repository.tree(on.head))
-        message = swap.message or f"{why.capitalize()}: {counted(len(swap.removed))} out, {len(swap.added)} in"
-        return MovePlan(await swapped(repository, on, swap), (on.id,), message, new=new(swap.added, closes))
+        message = swap.message or f"{why.capitalize()}: {object_count(len(swap.removed))} out, {len(swap.added)} in"
+        return MovePlan(await apply_swap(repository, on, swap), (on.id,), message, new=new_objects(swap.added, closes))
 
     return await move(repository, branch, why, compute, said, actor=actor)
 
@@ -119,19 +122,19 @@ async def delete_objects(
     wanted = sorted({(await find(seen, id)).path for id in ids})  # a beginning may mean another one in a moment
 
     async def decide(on: MoveBase, tree: Tree) -> Swap:
-        return Swap([await find(tree, path) for path in wanted], (), f"Delete {counted(len(wanted))}")
+        return Swap([await find(tree, path) for path in wanted], (), f"Delete {object_count(len(wanted))}")
 
     return await change_objects(repository, branch, "delete", decide, said, actor=actor)
 
 
-async def swapped(repository: OpenRepository, on: MoveBase, swap: Swap) -> Tree:
+async def apply_swap(repository: OpenRepository, on: MoveBase, swap: Swap) -> Tree:
     """The head's tree without what goes and with what comes."""
     gone = {entry.path for entry in swap.removed} - {entry.path for entry in swap.added}
     changes = changes_table([*(Tombstone(path) for path in gone), *swap.added])
     return await repository.trees.apply(await repository.tree(on.head), changes, on.mint)
 
 
-async def check_there(repository: OpenRepository, on: MoveBase, entries: Iterable[Entry]) -> None:
+async def check_present(repository: OpenRepository, on: MoveBase, entries: Iterable[Entry]) -> None:
     """Raises ConcurrentCommit where one of them is gone, or not the same file any more."""
     tree = await repository.tree(on.head)
     for entry in entries:
@@ -143,13 +146,13 @@ async def check_there(repository: OpenRepository, on: MoveBase, entries: Iterabl
             )
 
 
-def new(entries: Sequence[Entry], closes: tuple[str, ...] = ()) -> NewObjects | None:
+def new_objects(entries: Sequence[Entry], closes: tuple[str, ...] = ()) -> NewObjects | None:
     """What the event must say of files that it is the first to name."""
     mints = [mint_of(block.address) for entry in entries for block in entry.blocks]
     return NewObjects(min(mints), closes) if mints else None
 
 
-def counted(objects: int) -> str:
+def object_count(objects: int) -> str:
     return f"{objects} data object{'' if objects == 1 else 's'}"
 
 
@@ -157,7 +160,7 @@ def counted(objects: int) -> str:
 # with its idempotency key (rule J8).
 
 
-class Landed(NamedTuple):
+class CommittedObjects(NamedTuple):
     commit: str
     removed: list[Entry]
     added: list[Entry]
@@ -171,13 +174,13 @@ class Landed(NamedTuple):
         return _rows(self.added)
 
 
-async def landed_first(repository: OpenRepository, before: CarriedOut) -> Landed:
+async def committed_objects(repository: OpenRepository, before: CarriedOut) -> CommittedObjects:
     id: str = before.result
     refs = repository.folded()
     made = refs.recorded(id)
     trees = await repository.tree(refs.recorded(made.parents[0])), await repository.tree(made)
     found = [each async for table in diff(repository.trees, *trees) for each in differences_of(table)]
-    return Landed(
+    return CommittedObjects(
         id,
         [each.left for each in found if each.left is not None],
         [each.right for each in found if each.right is not None],

@@ -25,7 +25,7 @@ from lochan.formats.entry_table import map_values
 from lochan.formats.pool_settings import path_text
 from lochan.formats.range import KEYLESS, MAX, MIN
 from lochan.pools.layout import DecimalColumn, Layout, body_layout, lay_out
-from lochan.pools.shape import Object, Type
+from lochan.pools.shape import Object
 
 PREFIX = "lochan-"
 _ROWS, _FACTS = f"{PREFIX}rows", f"{PREFIX}facts"
@@ -92,7 +92,7 @@ class _Rest(msgspec.Struct, frozen=True, array_like=True):
     strings: tuple[int, ...] = ()
 
 
-class Opened(msgspec.Struct, frozen=True, array_like=True):
+class LazyFacts(msgspec.Struct, frozen=True, array_like=True):
     """Facts of which only that is decoded that is asked for: a plan looks at one column of very many objects."""
 
     shapes: tuple[_OpenedShape, ...]
@@ -169,7 +169,7 @@ def from_metadata(metadata: Mapping[str, str], path: str = "") -> Facts:
     )
 
 
-def opened(unpacked: bytes) -> Opened:
+def open_facts(unpacked: bytes) -> LazyFacts:
     """Raises Corrupt."""
     try:
         return _opener.decode(unpacked)
@@ -177,7 +177,7 @@ def opened(unpacked: bytes) -> Opened:
         raise Corrupt(f"what is known of a data object cannot be read: {error}") from error
 
 
-def unpacked(text: str) -> bytes:
+def unpack_facts(text: str) -> bytes:
     """What `opened` takes, of what an entry has under `lochan-facts`. Raises Corrupt."""
     try:
         return _unpacked(text)
@@ -185,7 +185,7 @@ def unpacked(text: str) -> bytes:
         raise Corrupt(f"what is known of a data object cannot be unpacked: {error}") from error
 
 
-def texts(entries: pa.Table) -> pa.ChunkedArray:
+def facts_texts(entries: pa.Table) -> pa.ChunkedArray:
     """Of a table of entries, what `unpacked` takes."""
     return _texts(entries["metadata"].chunks, _FACTS)
 
@@ -229,11 +229,8 @@ def _texts(metadata: list[pa.MapArray], name: str) -> pa.ChunkedArray:
 
 
 _decoder = msgspec.msgpack.Decoder(_Rest)
-_opener = msgspec.msgpack.Decoder(Opened)
+_opener = msgspec.msgpack.Decoder(LazyFacts)
 _column_decoder = msgspec.msgpack.Decoder(ColumnFacts)
-
-__all__ = ["PREFIX", "TEXT_MAX", "Bound", "ColumnFacts", "Facts", "ShapeFacts", "Type", "from_metadata", "is_ours"]
-__all__ += ["Opened", "opened", "spans", "texts", "to_metadata", "unpacked"]
 
 
 # How many values of fields that a pool declares as times are strings that say no time, as entries know it.

@@ -54,7 +54,7 @@ def computed_from(entry: Entry, objects: Iterable[str]) -> Entry:
     return replace(entry, metadata={**entry.metadata, COMPUTED_FROM: text}) if text else entry
 
 
-async def held(tree: Tree, objects: Iterable[str]) -> Objects:
+async def objects_in(tree: Tree, objects: Iterable[str]) -> Objects:
     """Those of them that are in the tree."""
     paths = pa.array(sorted(objects), pa.string())
     return frozenset(paths.filter(pa.array(await tree.has_many(paths))).to_pylist())
@@ -99,8 +99,8 @@ class History:
 
     async def _held(self, point: Point, holding: dict[str, Objects], objects: Objects) -> Objects:
         if not point.parents:
-            return await held(point.tree, objects)
+            return await objects_in(point.tree, objects)
         first, did = point.parents[0], self._did[point.id]
         if first not in holding:
-            holding[first] = await held(self._known[first], objects)
+            holding[first] = await objects_in(self._known[first], objects)
         return ((holding[first] - did.removed) | did.added) & objects

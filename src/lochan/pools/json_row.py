@@ -163,7 +163,6 @@ _decoder = json.JSONDecoder(object_pairs_hook=_fields, parse_float=exact_number,
 
 
 FAIL, SKIP, KEEP = "fail", "skip", "keep"
-POLICIES = (FAIL, SKIP, KEEP)
 SHOWN = 10  # faults that are told of, besides their number
 _NEAR = 60  # characters around the place
 

@@ -14,9 +14,9 @@ from lochan.formats.entry import Change, Entry, Tombstone
 from lochan.formats.metarange import EMPTY
 from lochan.formats.pool_settings import PoolSettings
 from lochan.formats.run import changes_table
-from lochan.pools.commit_objects import new
-from lochan.pools.history import History, Point, computed_from, held, step
-from lochan.pools.merge_objects import Objects, Rows, Settled, Side, Step, settle
+from lochan.pools.commit_objects import new_objects
+from lochan.pools.history import History, Point, computed_from, objects_in, step
+from lochan.pools.merge_objects import Objects, Rows, SettledObjects, Side, Step, settle
 from lochan.pools.objects import object_id
 from lochan.pools.settings import settings_of
 from lochan.tree.merge import DEST, Strategy
@@ -115,7 +115,7 @@ class _Joining:
     # --- merge -------------------------------------------------------------------------------------------------------
     async def merged(self, ours: str, theirs: str) -> JoinResult:
         tree = await self._merge(ours, theirs, "merge")
-        return JoinResult(tree, new(self._added))
+        return JoinResult(tree, new_objects(self._added))
 
     async def _merge(self, ours: str, theirs: str, what: str) -> Tree:
         bases = merge_bases(self._look_up, ours, theirs)
@@ -126,7 +126,7 @@ class _Joining:
         did = await step(self._repository.trees, base, sides.theirs)
         since = [only_left(self._look_up, *pair) for pair in ((ours, theirs), (theirs, ours))]
         mixed = self._mixed(did, *since)
-        if len(bases) == 1 and not mixed and await held(sides.ours, did.removed) == did.removed:
+        if len(bases) == 1 and not mixed and await objects_in(sides.ours, did.removed) == did.removed:
             return await self._by_name(sides)
         histories = await self._history(since[0], bases), await self._history(since[1], bases)
         more: list[Step] = []
@@ -160,7 +160,7 @@ class _Joining:
         did = await step(self._repository.trees, sides.base, sides.theirs)
         line = only_left(self._look_up, ours, since)
         mixed = anywhere or again in line or self._mixed(did, line, [base, theirs])
-        if not mixed and await held(sides.ours, did.removed) == did.removed:
+        if not mixed and await objects_in(sides.ours, did.removed) == did.removed:
             return JoinResult(await self._by_name(sides))
         bases = merge_bases(self._look_up, ours, since)
         histories = await self._history(line, bases), _Change(did, sides)
@@ -170,10 +170,10 @@ class _Joining:
         tree = await self._by_family(what, sides, did, histories, [*await related.steps(), replayed])
         if anywhere:
             await self._refuse_held(what, tree, sides.ours)
-        missing = did.added - await held(sides.ours, did.added)
+        missing = did.added - await objects_in(sides.ours, did.added)
         if tree.ref.id == sides.ours.ref.id and missing:
             raise HeldBefore(what, missing)
-        return JoinResult(tree, new(self._added))
+        return JoinResult(tree, new_objects(self._added))
 
     async def _refuse_held(self, what: str, tree: Tree, head: Tree) -> None:
         """S7: of a commit that may itself have brought back what it holds, the whole history is looked at."""
@@ -181,7 +181,7 @@ class _Joining:
         if not come:
             return
         for _, commit in by_generation(self._look_up, self._on.id):
-            found = await held(await self._repository.tree(commit), come)
+            found = await objects_in(await self._repository.tree(commit), come)
             if found:
                 raise HeldBefore(what, found)
 
@@ -197,7 +197,7 @@ class _Joining:
         """`more` are steps of neither history, by which objects are related."""
         steps = [*more, *[step for history in histories for step in await history.steps()]]
         objects = frozenset().union(*((each.removed | each.added).union(*each.akin) for each in (did, *steps)))
-        base, ours, theirs = [await held(tree, objects) for tree in sides]
+        base, ours, theirs = [await objects_in(tree, objects) for tree in sides]
         here, there = [
             await history.side(now, objects, base) for history, now in zip(histories, (ours, theirs), strict=True)
         ]
@@ -206,7 +206,7 @@ class _Joining:
         computed = await self._computed(what, settled, entries)
         return await self._changed(sides.ours, settled, entries, computed)
 
-    async def _computed(self, what: str, settled: Settled, entries: "_Entries") -> list[Entry]:
+    async def _computed(self, what: str, settled: SettledObjects, entries: "_Entries") -> list[Entry]:
         made: list[Entry] = []
         for rows in settled.rows:
             if not rows.ours - rows.theirs and not rows.theirs - rows.ours:
@@ -230,7 +230,7 @@ class _Joining:
         base, ours, theirs = [await entries.of(objects - shared) for objects in rows]
         return RowMerge(base, ours, theirs, settings_of(self._repository.repository), strategy)
 
-    async def _changed(self, ours: Tree, settled: Settled, entries: "_Entries", computed: list[Entry]) -> Tree:
+    async def _changed(self, ours: Tree, settled: SettledObjects, entries: "_Entries", computed: list[Entry]) -> Tree:
         gone = set(settled.removed)
         for rows in settled.rows:
             gone |= rows.ours - rows.theirs

@@ -42,13 +42,13 @@ class Rows(NamedTuple):
     theirs: Objects
 
 
-class Settled(NamedTuple):
+class SettledObjects(NamedTuple):
     removed: Objects  # from ours
     added: Objects  # to ours, out of theirs
     rows: tuple[Rows, ...]  # families whose rows must be computed; their objects are not among the others
 
 
-def settle(base: Objects, ours: Side, theirs: Side, steps: Iterable[Step]) -> Settled:
+def settle(base: Objects, ours: Side, theirs: Side, steps: Iterable[Step]) -> SettledObjects:
     """Ours, with what theirs changed since base. `steps` are what either side did, in any order."""
     removed: set[str] = set()
     added: set[str] = set()
@@ -60,7 +60,7 @@ def settle(base: Objects, ours: Side, theirs: Side, steps: Iterable[Step]) -> Se
         else:
             removed |= (ours.now & family) - decided
             added |= decided - ours.now
-    return Settled(frozenset(removed), frozenset(added), tuple(rows))
+    return SettledObjects(frozenset(removed), frozenset(added), tuple(rows))
 
 
 def families(steps: Iterable[Step], wanted: Objects) -> Iterator[Objects]:

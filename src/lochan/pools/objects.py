@@ -58,7 +58,7 @@ async def entries(tree: Tree) -> pa.Table:
     return pa.Table.from_batches(batches, ENTRY_SCHEMA)
 
 
-def described(entry: Entry, settings: PoolSettings) -> dict[str, Any]:
+def describe_object(entry: Entry, settings: PoolSettings) -> dict[str, Any]:
     """For a person: what an object holds."""
     known = facts.from_metadata(entry.metadata, entry.path)
     return {
@@ -71,7 +71,7 @@ def described(entry: Entry, settings: PoolSettings) -> dict[str, Any]:
     }
 
 
-def summed_up(objects: pa.Table, settings: PoolSettings) -> dict[str, Any]:
+def summarize_objects(objects: pa.Table, settings: PoolSettings) -> dict[str, Any]:
     """For a person: what all of them hold together."""
     spans = facts.spans(objects)
     keyed = spans.filter(pc.not_equal(spans["min"], ""))

@@ -82,7 +82,7 @@ def within(ends: Ends, settings: PoolSettings) -> Within | None:
     )
 
 
-def tested(test: Test, settings: PoolSettings) -> Within | None:
+def key_test(test: Test, settings: PoolSettings) -> Within | None:
     """What the test says of the key: of its first field, and while it leaves but one value to that, of the next."""
     ends: list[Ends] = []
     for key in settings.keys:

@@ -18,10 +18,10 @@ from lochan.formats.entry import Entry
 from lochan.formats.entry_table import EntryRows
 from lochan.formats.pool_settings import PoolSettings
 from lochan.pools import facts, objects
-from lochan.pools.facts import Facts, Opened
+from lochan.pools.facts import Facts, LazyFacts
 from lochan.pools.settings import settings_of
 from lochan.pools.shape import Path
-from lochan.pools.tree_pruning import EVERYTHING, Reach, reached
+from lochan.pools.tree_pruning import EVERYTHING, Reach, open_ranges
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.resolve import ResolvedRef
 
@@ -160,16 +160,16 @@ class Snapshot:
         """Whether the rows of each lie in the order of the key."""
         return all(each.sorted for each in self._open(indices))
 
-    def _open(self, indices: Indices) -> Iterator[Opened]:
+    def _open(self, indices: Indices) -> Iterator[LazyFacts]:
         """Only the bytes are kept: opened they are three times as large."""
         new = indices[self._unpacked[indices] == None]  # noqa: E711  for each
         if len(new):
             rows = self._row[new]
             few = len(new) * _FEW < self.count
             at = _arrow(rows)
-            texts = facts.texts(self.entries.take(at)) if few else facts.texts(self.entries).take(at)
-            self._unpacked[new] = [facts.unpacked(text) for text in texts.to_pylist()]
-        return map(facts.opened, self._unpacked[indices])
+            texts = facts.facts_texts(self.entries.take(at)) if few else facts.facts_texts(self.entries).take(at)
+            self._unpacked[new] = [facts.unpack_facts(text) for text in texts.to_pylist()]
+        return map(facts.open_facts, self._unpacked[indices])
 
     def object(self, index: int) -> DataObject:
         [found] = self.objects([index])
@@ -234,14 +234,14 @@ class Snapshots:
 async def snapshot(repository: OpenRepository, resolved: ResolvedRef, reach: Reach = EVERYTHING) -> Snapshot:
     tree = await repository.tree(resolved.commit)
     settings = settings_of(repository.repository)
-    opened = await reached(tree, settings, reach)
+    opened = await open_ranges(tree, settings, reach)
     there = [tree.ranges[number] for number in opened.ranges]
     left_out = Amount(tree.count - sum(each.count for each in there), tree.bytes - sum(each.bytes for each in there))
     owner = Owner(repository.repository.name, resolved.commit_id)
     return Snapshot([owner], settings, [opened.entries], left_out)
 
 
-def merged(snapshots: Sequence[Snapshot]) -> Snapshot:
+def merge_snapshots(snapshots: Sequence[Snapshot]) -> Snapshot:
     """All of their objects. There is one order only where all have the same key."""
     settings = snapshots[0].settings
     orders = {(each.settings.keys, each.settings.nulls_first) for each in snapshots}

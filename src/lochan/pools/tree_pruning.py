@@ -41,14 +41,14 @@ EVERYTHING = Reach()
 _BEHIND = "~"  # all keys, which are hex digits
 
 
-class Reached(NamedTuple):
+class OpenedRanges(NamedTuple):
     """`ranges` are numbers of the tree's; `entries` are theirs."""
 
     ranges: tuple[int, ...]
     entries: pa.Table
 
 
-async def reached(tree: Tree, settings: PoolSettings, reach: Reach) -> Reached:
+async def open_ranges(tree: Tree, settings: PoolSettings, reach: Reach) -> OpenedRanges:
     """All that may hold such rows. A range that does not tell its keys may hold any. Where none does it is the last
     one: fields must be known by which a query can be understood."""
     within = [number for number, ref in enumerate(tree.ranges) if ref.keys is None or _meets(ref, reach)]
@@ -75,7 +75,7 @@ def _overlaps(keys: KeySpan, span: Span) -> bool:
     return bool(keys.least) and keys.least <= span.high.hex() and span.low.hex() <= keys.greatest
 
 
-async def _first(tree: Tree, within: Sequence[int], settings: PoolSettings, count: int) -> Reached:
+async def _first(tree: Tree, within: Sequence[int], settings: PoolSettings, count: int) -> OpenedRanges:
     """In the order of their least keys, until the rest begins behind the `count`th row of what is opened; twice as many
     at each step, for to open a few in vain is cheaper than to wait for each."""
     least = {number: _least(tree.ranges[number], settings) for number in within}
@@ -89,7 +89,7 @@ async def _first(tree: Tree, within: Sequence[int], settings: PoolSettings, coun
         if not more:
             break
         added = await _opened(tree, more)
-        found = Reached((*found.ranges, *more), pa.concat_tables([found.entries, added.entries]))
+        found = OpenedRanges((*found.ranges, *more), pa.concat_tables([found.entries, added.entries]))
         waiting, step = waiting[len(more) :], 2 * step
     return found
 
@@ -105,9 +105,9 @@ def _least(ref: RangeRef, settings: PoolSettings) -> str:
     return keys.least or _BEHIND
 
 
-async def _opened(tree: Tree, numbers: Sequence[int]) -> Reached:
+async def _opened(tree: Tree, numbers: Sequence[int]) -> OpenedRanges:
     batches = [batch async for batch in tree.batches(numbers)]
-    return Reached(tuple(numbers), pa.Table.from_batches(batches, ENTRY_SCHEMA))
+    return OpenedRanges(tuple(numbers), pa.Table.from_batches(batches, ENTRY_SCHEMA))
 
 
 def classes(tree: Tree, settings: PoolSettings) -> list[str] | None:

@@ -17,7 +17,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from itertools import count
 
-from lochan.engines.duckdb.files import ObjectCheck, PlacedObject, damaged
+from lochan.engines.duckdb.files import ObjectCheck, PlacedObject, damaged_error
 from lochan.errors import Corrupt, LochanError, NotFound
 from lochan.pools.snapshot import DataObject
 from lochan.store.checked_reads import ReadDoubt
@@ -94,7 +94,7 @@ class CopiedFiles:
             doubt = ReadDoubt()
             while (digest := await self._written(self._store.get_stream(each.address), part)) != each.sha256:
                 if not doubt.again(digest):
-                    raise damaged(each, "its SHA-256 is not the one it was written with")
+                    raise damaged_error(each, "its SHA-256 is not the one it was written with")
                 os.unlink(part)
             os.rename(part, to)
         except NotFound:

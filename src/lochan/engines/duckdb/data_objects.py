@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from lochan.engines.duckdb.files import Files, gone
+from lochan.engines.duckdb.files import Files, gone_error
 from lochan.engines.duckdb.limits import Limits
 from lochan.engines.duckdb.load.objects import WrittenObject
-from lochan.engines.duckdb.session import DuckSession, apart
+from lochan.engines.duckdb.session import DuckSession, run_on_thread
 from lochan.formats.entry import Entry
 from lochan.formats.entry_table import entries_of
 from lochan.pools.commit_objects import ObjectWriter
@@ -32,7 +32,7 @@ class Sessions(NamedTuple):
 
     async def apart(self, work: Callable[[], T]) -> T:
         """On a thread; who is cancelled stops both too."""
-        return await apart(work, self.main, self.spare)
+        return await run_on_thread(work, self.main, self.spare)
 
 
 @contextmanager
@@ -55,7 +55,7 @@ def entries_at(snapshot: Snapshot, indices: Sequence[int]) -> list[Entry]:
     return entries_of(snapshot.taken(indices))
 
 
-async def placed(
+async def place_objects(
     files: Files, snapshot: Snapshot, indices: Sequence[int], work: str, *, recheck: bool = True
 ) -> dict[int, str]:
     """The path of each. Raises Gone, Corrupt. They are checked, whatever was found out before: rows that are copied
@@ -64,14 +64,14 @@ async def placed(
     paths = await files.place(objects, work, recheck=recheck)
     for object, path in zip(objects, paths, strict=True):
         if not path:
-            raise gone(object)
+            raise gone_error(object)
     return dict(zip(indices, paths, strict=True))
 
 
 Apart = Callable[[Callable[[], WrittenObject | None]], Awaitable[WrittenObject | None]]
 
 
-async def stored(
+async def store_objects(
     repository: OpenRepository, mint: int, files: Iterator[WrittenObject], on_a_thread: Apart = asyncio.to_thread
 ) -> list[Entry]:
     """Each file as an object that nobody knows of yet; they are made `on_a_thread`."""

@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from lochan.engines.duckdb.files import Files, gone
+from lochan.engines.duckdb.files import Files, gone_error
 from lochan.engines.duckdb.limits import STANDARD, Limits
 from lochan.engines.duckdb.load.decode import DecodedFiles
 from lochan.engines.duckdb.repository_files import copied
-from lochan.engines.duckdb.session import DuckSession, apart
+from lochan.engines.duckdb.session import DuckSession, run_on_thread
 from lochan.engines.row_diff import lines, statements
 from lochan.engines.row_diff.lines import object_lines
 from lochan.engines.row_diff.result import SAMPLE, RowChange, RowDiff, check_keys
@@ -53,7 +53,7 @@ async def diff_rows(
             )
         ]
         compared = partial(_compared, session, sides, parts, half, sample)
-        return await apart(compared, session)
+        return await run_on_thread(compared, session)
     except BaseException:
         session.close()
         raise
@@ -150,7 +150,7 @@ async def place_parts(
     paths = await files.place(objects, str(folder), recheck=True)
     for object, path in zip(objects, paths, strict=True):
         if not path:
-            raise gone(object)
+            raise gone_error(object)
     return [RowPart(side, entry, Path(path)) for entry, path in zip(entries, paths, strict=True)]
 
 

@@ -73,7 +73,7 @@ class ObjectCheck:
             try:
                 self.check_now(each)
             except FileNotFoundError:
-                return gone(each.object)
+                return gone_error(each.object)
             except Corrupt as error:
                 return error
             except OSError as error:
@@ -87,11 +87,11 @@ class ObjectCheck:
         if stat.st_size != object.size:
             stat = os.stat(path)
         if stat.st_size != object.size:
-            raise damaged(object, f"it has {stat.st_size} bytes instead of {object.size}")
+            raise damaged_error(object, f"it has {stat.st_size} bytes instead of {object.size}")
         doubt = ReadDoubt()
         while (digest := _digest(path)) != object.sha256:
             if not doubt.again(digest):
-                raise damaged(object, "its SHA-256 is not the one it was written with")
+                raise damaged_error(object, "its SHA-256 is not the one it was written with")
         stamp = self._stamp(stat)
         if stamp == self._stamp(os.stat(path)):
             self._verified.add(self._name(placed), stamp, object.sha256)
@@ -146,14 +146,14 @@ class _Suspended:
         yield
 
 
-def damaged(object: StoredObject, how: str) -> Corrupt:
+def damaged_error(object: StoredObject, how: str) -> Corrupt:
     return Corrupt(
         f"{object} is damaged, at {object.address}: {how}",
         hint="restore this file from a copy of the lake; nothing was changed",
     )
 
 
-def gone(object: StoredObject) -> Gone:
+def gone_error(object: StoredObject) -> Gone:
     return Gone(
         f"{object} is gone: {object.address} is not on the store any more",
         hint="was it purged, or deleted by hand? with --go-on the query reads what is left",

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 from sqlglot import exp
 
-from lochan.engines.duckdb.earlier_times import Modernized
+from lochan.engines.duckdb.data_objects import place_objects, sessions, store_objects
 from lochan.engines.duckdb.files import Files
 from lochan.engines.duckdb.limits import STANDARD, Limits
 from lochan.engines.duckdb.load.key_order import KeyColumn, Order
@@ -23,9 +23,9 @@ from lochan.engines.duckdb.load.loader import Loader
 from lochan.engines.duckdb.load.objects import Objects, WrittenObject
 from lochan.engines.duckdb.load.relation import StagingTable, relations
 from lochan.engines.duckdb.load.sql import name_sql, text_sql
-from lochan.engines.duckdb.objects_at import placed, sessions, stored
 from lochan.engines.duckdb.rewrite import files_sql
 from lochan.engines.duckdb.session import DuckSession
+from lochan.engines.duckdb.time_upgrade import TimeUpgrade
 from lochan.errors import PathsInTheWay
 from lochan.formats.entry import Entry
 from lochan.formats.entry_table import table_of
@@ -78,14 +78,14 @@ async def merge_rows(
     indices = snapshot.all.tolist()
     at = {path: index for index, path in enumerate(snapshot.spans["path"].to_pylist())}
     with sessions(files, limits) as engines:
-        paths = await placed(files, snapshot, indices, engines.main.folder)
+        paths = await place_objects(files, snapshot, indices, engines.main.folder)
         forms = Forms()
         sides = [
             [(forms.of(snapshot.facts(at[entry.path])), paths[at[entry.path]]) for entry in side] for side in merge[:3]
         ]
         merging = _Merging(*engines, merge.settings, merge.strategy, int(snapshot.sizes.sum()))
         found = await engines.apart(partial(merging.written, sides))
-        return await stored(repository, mint, found, engines.apart)
+        return await store_objects(repository, mint, found, engines.apart)
 
 
 class _Merging:
@@ -111,7 +111,7 @@ class _Merging:
         """None: no layout holds them all, or equal rows may be of different shapes."""
         if any(form.body for side in sides for form in side):
             return None
-        modernized = Modernized(knowledge, self._settings.times)
+        modernized = TimeUpgrade(knowledge, self._settings.times)
         shapes = list(dict.fromkeys(shape for form in knowledge.forms for shape in modernized.laid(form).shapes))
         layout = lay_out(shapes)
         if layout.body:
@@ -138,7 +138,7 @@ class _Merging:
         split = modernized.split(knowledge.forms)
         return Objects(self._session, known, self._settings, self._bytes, split).write(relation._replace(sql=sql))
 
-    def _view(self, modernized: Modernized, form: Form, paths: Sequence[str], name: str) -> StagingTable:
+    def _view(self, modernized: TimeUpgrade, form: Form, paths: Sequence[str], name: str) -> StagingTable:
         shown = ", ".join(f"{sql} AS {name_sql(column)}" for sql, column in modernized.selected(form))
         self._session.execute(f"CREATE TEMP VIEW {name} AS SELECT {shown} FROM {files_sql(paths)}")
         laid = modernized.laid(form)

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from lochan.engines.duckdb.limits import Limits
 from lochan.engines.duckdb.load.decode import DecodedFiles
-from lochan.engines.duckdb.session import apart
+from lochan.engines.duckdb.session import run_on_thread
 from lochan.errors import NotFound
 from lochan.formats.entry import Block, Entry
 from lochan.formats.entry_table import table_of
@@ -86,10 +86,10 @@ async def _objects(reader: BodyReader, entries: Sequence[Entry], folder: Path, l
     with DecodedFiles(folder, limits, sum(entry.size for entry in entries)) as decoded:
         for entry in entries:
             file = await copied(reader, entry, folder / "body")
-            await apart(partial(decoded.take, entry.path, file, _own(columns, entry.path)), decoded)
+            await run_on_thread(partial(decoded.take, entry.path, file, _own(columns, entry.path)), decoded)
             file.unlink()
         objects = decoded.objects()
-        while (written := await apart(partial(next, objects, None), decoded)) is not None:
+        while (written := await run_on_thread(partial(next, objects, None), decoded)) is not None:
             file, size = written.file, written.file.stat().st_size
             block = Block(str(file), 0, size, b"")
             metadata = to_metadata(written.facts)

@@ -14,16 +14,16 @@ import numpy as np
 import pyarrow as pa
 from sqlglot import exp
 
-from lochan.engines.duckdb.earlier_times import Modernized
+from lochan.engines.duckdb.data_objects import entries_at, place_objects, sessions, store_objects
 from lochan.engines.duckdb.files import Files
 from lochan.engines.duckdb.limits import STANDARD, Limits
 from lochan.engines.duckdb.load.known_shapes import KnownShapes
 from lochan.engines.duckdb.load.loader import Loader
 from lochan.engines.duckdb.load.objects import Objects, WrittenObject
-from lochan.engines.duckdb.load.relation import StagedRelation, StagingTable, follows, relations
+from lochan.engines.duckdb.load.relation import StagedRelation, StagingTable, can_cast, relations
 from lochan.engines.duckdb.load.sql import name_sql, text_sql
-from lochan.engines.duckdb.objects_at import entries_at, placed, sessions, snapshot_of, stored
 from lochan.engines.duckdb.session import DuckSession
+from lochan.engines.duckdb.time_upgrade import TimeUpgrade
 from lochan.formats.entry import Entry
 from lochan.formats.pool_settings import PoolSettings
 from lochan.ingest.lines import Lines
@@ -42,7 +42,7 @@ from lochan.versioning.open_repository import OpenRepository
 _FILE = "scanned file"  # what the files are called in SQL: no field's name should be taken for it
 
 
-class Rewriting:
+class ObjectRewriter:
     """`session` reads the files; `spare` is another one, for rows that are text. `bytes` are those of the files.
 
     `whole`: rows are put under the layout of all that is known, also of what was not added; so several who have some of
@@ -63,7 +63,7 @@ class Rewriting:
         self._settings = settings
         self._knowledge = knowledge
         self._bytes = bytes
-        self._modernized = Modernized(knowledge, settings.times)
+        self._modernized = TimeUpgrade(knowledge, settings.times)
         self._tables: list[StagingTable] = []
         self._added: list[Form] = []
         self._loader = Loader(spare, settings, Faults(FAIL))
@@ -144,20 +144,20 @@ class Rewriting:
         return f"SELECT {outer} FROM {tested} WHERE NOT coalesce({without.sql}, false)"
 
 
-class Matched(NamedTuple):
+class MatchCount(NamedTuple):
     path: str
     rows: int
 
 
-def matched(
+def count_matches(
     session: DuckSession, knowledge: Knowledge, test: RowTest, files: Mapping[Form, Sequence[str]]
-) -> list[Matched]:
+) -> list[MatchCount]:
     """How many rows of each file pass the test; files without one are left out."""
-    found: list[Matched] = []
+    found: list[MatchCount] = []
     for form, paths in files.items():
         tested = tested_sql(form, knowledge, test, "filename AS p0", files_sql(paths, "filename = true"))
         counts = session.execute(f"SELECT p0, count(*) FROM {tested} WHERE {test.sql} GROUP BY p0")
-        found += [Matched(path, rows) for path, rows in counts]
+        found += [MatchCount(path, rows) for path, rows in counts]
     return found
 
 
@@ -185,32 +185,32 @@ def files_sql(paths: Sequence[str], options: str = "") -> str:
 # The rows of several objects in new ones, in the order of the key.
 
 
-class Rewritten(NamedTuple):
+class RewriteResult(NamedTuple):
     removed: list[Entry]
     added: list[Entry]
 
 
-async def rewrite(
+async def rewrite_objects(
     repository: OpenRepository,
     snapshot: Snapshot,
     indices: Sequence[int],
     files: Files,
     mint: int,
     limits: Limits = STANDARD,
-) -> Rewritten:
+) -> RewriteResult:
     """The rows of these objects in new ones, which nobody knows of yet."""
     by_form = objects_by_form(snapshot, np.array(indices, dtype=np.int64), Forms())
     with sessions(files, limits) as engines:
-        paths = await placed(files, snapshot, indices, engines.main.folder)
+        paths = await place_objects(files, snapshot, indices, engines.main.folder)
         size = int(snapshot.sizes[np.array(indices)].sum())
-        rewriting = Rewriting(*engines, snapshot.settings, Knowledge(by_form), size)
+        rewriting = ObjectRewriter(*engines, snapshot.settings, Knowledge(by_form), size)
         for form, each in by_form.items():
             await engines.apart(partial(rewriting.add, form, [paths[index] for index in each]))
-        added = await stored(repository, mint, rewriting.written(), engines.apart)
-    return Rewritten(entries_at(snapshot, indices), added)
+        added = await store_objects(repository, mint, rewriting.written(), engines.apart)
+    return RewriteResult(entries_at(snapshot, indices), added)
 
 
-def lots(snapshot: Snapshot) -> list[list[int]]:
+def mergeable_groups(snapshot: Snapshot) -> list[list[int]]:
     """Objects that can be merged with each other, by their numbers: a plan is made of each lot by itself."""
     by_form = objects_by_form(snapshot, snapshot.all, Forms())
     texts = [index for form, indices in by_form.items() if form.body for index in indices]
@@ -227,8 +227,5 @@ def _joinable(forms: Sequence[Form]) -> list[Form]:
     """Those that one layout holds; at least one of them."""
     shapes = list(dict.fromkeys(shape for form in forms for shape in form.laid_out))
     layout = lay_out(shapes)
-    following = [form for form in forms if not layout.body and follows(form.layout, layout)]
+    following = [form for form in forms if not layout.body and can_cast(form.layout, layout)]
     return following or [forms[0]]
-
-
-__all__ = ["Rewritten", "lots", "rewrite", "snapshot_of"]

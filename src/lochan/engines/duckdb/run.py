@@ -10,7 +10,7 @@ from functools import partial
 import pyarrow as pa
 from sqlglot import exp
 
-from lochan.engines.duckdb.files import Files, PlacedObject, gone
+from lochan.engines.duckdb.files import Files, PlacedObject, gone_error
 from lochan.engines.duckdb.instances import Instances
 from lochan.engines.duckdb.limits import STANDARD, Limits, in_time
 from lochan.engines.duckdb.session import DuckSession
@@ -43,7 +43,7 @@ def with_files(query: exp.Query, scans: Scans, paths: Mapping[str, Sequence[str]
     return query
 
 
-def used(query: exp.Query, scans: Scans) -> list[str]:
+def scan_names(query: exp.Query, scans: Scans) -> list[str]:
     """The names of the scans that the query reads."""
     return [table.name for table in query.find_all(exp.Table) if table.name in scans.files]
 
@@ -79,7 +79,7 @@ def _type(type: Type) -> exp.DataType:
     return element
 
 
-class Workplace:
+class WorkFolders:
     def __init__(self) -> None:
         self.folders: list[str] = []
 
@@ -109,7 +109,7 @@ class Run:
     """`batches` can be gone through once."""
 
     session: DuckSession
-    work: Workplace
+    work: WorkFolders
     sql: str
     batches: Iterator[pa.RecordBatch]
     missing: Sequence[DataObject] = field(default_factory=list)  # that the rows lack
@@ -127,7 +127,7 @@ class Run:
 async def start(
     prepared: Prepared,
     files: Files,
-    work: Workplace,
+    work: WorkFolders,
     limits: Limits = STANDARD,
     *,
     go_on: bool = False,
@@ -162,13 +162,13 @@ async def place_files(
     placed: dict[str, list[str]] = {}
     missing: list[DataObject] = []
     scans = prepared.opening.scans
-    for name in used(prepared.plan.query, scans):
+    for name in scan_names(prepared.plan.query, scans):
         scan = scans.files[name]
         paths = await _paths(scan, files, work, recheck=recheck)
         missing += [each for each, path in zip(scan.objects, paths, strict=True) if not path]
         placed[name] = [path for path in paths if path]
     if missing and not go_on:
-        raise gone(missing[0])
+        raise gone_error(missing[0])
     return placed, missing
 
 

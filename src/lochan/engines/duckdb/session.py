@@ -178,7 +178,7 @@ class Stoppable(Protocol):
     def cancel(self) -> None: ...
 
 
-async def apart(work: Callable[[], T], *sessions: Stoppable) -> T:
+async def run_on_thread(work: Callable[[], T], *sessions: Stoppable) -> T:
     """Who is cancelled stops the sessions too, and waits for the thread: they are closed next. Without an event loop
     there is nobody to hold up, and the work is done at once."""
     import asyncio

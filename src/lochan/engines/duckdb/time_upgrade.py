@@ -25,7 +25,7 @@ from lochan.query.sources.knowledge import Knowledge
 _FIELDS_MAX = 3  # of a form: each doubles its shapes
 
 
-class Laid(NamedTuple):
+class FormLayout(NamedTuple):
     """How the rows of a form are to lie."""
 
     layout: Layout
@@ -33,7 +33,7 @@ class Laid(NamedTuple):
     fields: tuple[str, ...] = ()  # whose strings become times
 
 
-class Modernized:
+class TimeUpgrade:
     """All forms of which something is written. `numbers` are those of their shapes, the same for the same forms."""
 
     def __init__(self, knowledge: Knowledge, times: Collection[Path]) -> None:
@@ -42,13 +42,13 @@ class Modernized:
         self._laid = {form: _laid(form, times) for form in knowledge.forms if not form.body}
         if any(laid.fields for laid in self._laid.values()) and lay_out(self._all()).body:
             # With more columns no layout holds them all.
-            self._laid = {form: Laid(form.layout, form.laid_out) for form in self._laid}
+            self._laid = {form: FormLayout(form.layout, form.laid_out) for form in self._laid}
         self.numbers = dict(knowledge.shapes)
         fresh = set(self._all()).difference(self.numbers.values())
         for shape in sorted(fresh, key=encode):
             self.numbers[shape_id(shape, self.numbers)] = shape
 
-    def laid(self, form: Form) -> Laid:
+    def laid(self, form: Form) -> FormLayout:
         return self._laid[form]
 
     def split(self, forms: Iterable[Form]) -> list[Path]:
@@ -94,14 +94,14 @@ class Modernized:
         return f"(CASE {SHAPE_COLUMN} {' '.join(arms)} ELSE {SHAPE_COLUMN} END)::INTEGER"
 
 
-def _laid(form: Form, times: Collection[Path]) -> Laid:
+def _laid(form: Form, times: Collection[Path]) -> FormLayout:
     fields = [path[0] for path in times if len(path) == 1 and form.may_say_times(path)]
     own = tuple(field for field in fields if column_of(form.layout, (field,), STRING))[:_FIELDS_MAX]
     if not own:
-        return Laid(form.layout, form.laid_out)
+        return FormLayout(form.layout, form.laid_out)
     shapes = tuple(dict.fromkeys(variant for shape in form.laid_out for _, variant in _variants(shape, own)))
     layout = lay_out(shapes)
-    return Laid(form.layout, form.laid_out) if layout.body else Laid(layout, shapes, own)
+    return FormLayout(form.layout, form.laid_out) if layout.body else FormLayout(layout, shapes, own)
 
 
 def _variants(shape: Object, fields: Sequence[str]) -> Iterator[tuple[tuple[str, ...], Object]]:

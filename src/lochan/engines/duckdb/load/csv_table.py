@@ -22,9 +22,9 @@ import pyarrow.csv as pa_csv
 from lochan.engines.duckdb.load.sql import text_sql
 from lochan.engines.duckdb.session import DuckSession
 from lochan.errors import Invalid
-from lochan.ingest.streams import Unpacked
+from lochan.ingest.streams import UnpackedStream
 from lochan.ingest.tabular import BATCH_ROWS
-from lochan.ingest.text_kinds import NONE, as_kind, column_kind, joined
+from lochan.ingest.text_kinds import NONE, as_kind, column_kind, common_kind
 from lochan.pools.json_row import Fault, Faults, Row
 
 _BLOCK_BYTES = 8 << 20
@@ -41,7 +41,14 @@ class CsvTable:
     """Not `typed`: all values stay the texts that they are."""
 
     def __init__(
-        self, session: DuckSession, name: str, stream: Unpacked, delimiter: str, faults: Faults, *, typed: bool = True
+        self,
+        session: DuckSession,
+        name: str,
+        stream: UnpackedStream,
+        delimiter: str,
+        faults: Faults,
+        *,
+        typed: bool = True,
     ) -> None:
         self._typed = typed
         self._session = session
@@ -126,7 +133,9 @@ class CsvTable:
             with self._reader(names) as reader, pa.ipc.new_stream(str(file), reader.schema) as sink:
                 for batch in reader:
                     if self._typed:
-                        kinds = [joined(kind, column_kind(column)) for kind, column in zip(kinds, batch, strict=True)]
+                        kinds = [
+                            common_kind(kind, column_kind(column)) for kind, column in zip(kinds, batch, strict=True)
+                        ]
                     sink.write_batch(batch)
         except pa.ArrowInvalid as error:
             raise self._explained(error) from error

@@ -39,13 +39,13 @@ from lochan.ingest.channel import (
     TAKEN,
     UNEXPECTED,
     Failure,
+    InvalidBatch,
+    InvalidRows,
     Message,
-    NotRows,
-    NotValid,
     TooLong,
-    believed,
     encode,
-    unpacked,
+    unpack_rows,
+    validated_batch,
 )
 from lochan.ingest.decoder import Decoder, DecoderDied, DecoderKilled, fork_server
 from lochan.ingest.process_limits import ProcessLimits
@@ -273,14 +273,14 @@ class _Talk:
 
     def batch(self, message: Message) -> pa.RecordBatch:
         try:
-            return believed(message.data)
-        except NotValid as error:
+            return validated_batch(message.data)
+        except InvalidBatch as error:
             raise Invalid(f"{self.name}: it holds values that cannot be: {error}", hint=_HINT) from error
 
     def rows(self, message: Message) -> list[Row]:
         try:
-            return unpacked(message.data)
-        except NotRows as error:
+            return unpack_rows(message.data)
+        except InvalidRows as error:
             raise self.lied() from error
 
     def lied(self) -> Invalid:

@@ -23,7 +23,13 @@ import pyarrow.parquet as pq
 from lochan.engines.duckdb.limits import LimitReached, Limits, shown
 from lochan.engines.duckdb.load.load import LoaderOptions
 from lochan.engines.duckdb.load.loader import Loader
-from lochan.engines.duckdb.load.read_input import LocalReadContext, local_chunks, possible_values, take, with_columns
+from lochan.engines.duckdb.load.read_input import (
+    LocalReadContext,
+    impossible_as_invalid,
+    local_chunks,
+    take_chunk,
+    with_columns,
+)
 from lochan.engines.duckdb.session import DuckSession
 from lochan.errors import LochanError
 from lochan.formats.pool_settings import PoolKey, PoolSettings
@@ -44,9 +50,9 @@ from lochan.ingest.channel import (
     Channel,
     Closed,
     Failure,
+    batch_pieces,
     encode,
-    packed,
-    pieces,
+    pack_rows,
 )
 from lochan.ingest.process_limits import ProcessLimits
 from lochan.ingest.streams import Input
@@ -136,7 +142,7 @@ class _Job:
             else:
                 assert isinstance(chunk, list), "lines are read where they are wanted"
                 for begin in range(0, len(chunk), _ROWS_MAX):
-                    self._channel.send(ROWS, packed(chunk[begin : begin + _ROWS_MAX]))
+                    self._channel.send(ROWS, pack_rows(chunk[begin : begin + _ROWS_MAX]))
         self._channel.send(READ, encode(self._unsaid))
 
     def objects(self) -> None:
@@ -147,8 +153,10 @@ class _Job:
             loader = Loader(session, AS_THEY_COME, Faults(FAIL))
             while (input := self._next_file()) is not None:
                 for chunk in local_chunks(loader, input, self._how()):
-                    with possible_values(input.name):
-                        take(loader, chunk if self._columns is None else with_columns(loader, chunk, self._columns))
+                    with impossible_as_invalid(input.name):
+                        take_chunk(
+                            loader, chunk if self._columns is None else with_columns(loader, chunk, self._columns)
+                        )
                 self._channel.send(TAKEN)
             for written in loader.objects():
                 self._channel.send(OBJECT, encode(written.facts))
@@ -207,7 +215,7 @@ class _Job:
                 self._send_batch(batch)
 
     def _send_batch(self, batch: pa.RecordBatch) -> None:
-        for piece in pieces(batch.replace_schema_metadata(None)):
+        for piece in batch_pieces(batch.replace_schema_metadata(None)):
             self._channel.send(BATCH, piece)
 
 

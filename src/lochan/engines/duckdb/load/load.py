@@ -14,14 +14,14 @@ from lochan.engines.duckdb.limits import Limits
 from lochan.engines.duckdb.load.loader import Loader
 from lochan.engines.duckdb.load.objects import WrittenObject
 from lochan.engines.duckdb.load.read_input import read_input
-from lochan.engines.duckdb.session import DuckSession, apart
+from lochan.engines.duckdb.session import DuckSession, run_on_thread
 from lochan.errors import NothingToDo
 from lochan.formats.entry import Entry
 from lochan.formats.pool_settings import PoolSettings
 from lochan.formats.record import Actor
 from lochan.ingest.streams import Input, file_input
 from lochan.journal.request_key import CarriedOut
-from lochan.pools.commit_objects import ObjectWriter, add_objects, landed_first
+from lochan.pools.commit_objects import ObjectWriter, add_objects, committed_objects
 from lochan.pools.facts import unparsed_times
 from lochan.pools.json_row import FAIL, Faults
 from lochan.pools.settings import settings_of
@@ -57,7 +57,7 @@ STANDARD = LoaderOptions()
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class LoadCommit:
     commit: str
     rows: int
     objects: list[Entry]
@@ -73,13 +73,13 @@ class Loaded:
         return unparsed_times(self.objects)
 
 
-async def loaded_first(repository: OpenRepository, before: CarriedOut) -> Loaded:
+async def repeated_load(repository: OpenRepository, before: CarriedOut) -> LoadCommit:
     """Of a load that is asked for again with its key: what was no row is not known any more."""
-    landed = await landed_first(repository, before)
-    return Loaded(landed.commit, landed.rows_added, landed.added)
+    landed = await committed_objects(repository, before)
+    return LoadCommit(landed.commit, landed.rows_added, landed.added)
 
 
-@once(loaded_first)
+@once(repeated_load)
 async def load(
     repository: OpenRepository,
     branch: str,
@@ -88,14 +88,14 @@ async def load(
     *,
     actor: Actor,
     how: LoaderOptions = STANDARD,
-) -> Loaded:
+) -> LoadCommit:
     """Raises Invalid for input that is no rows, NothingToDo where there are none, and what landing raises."""
-    with staged(settings_of(repository.repository), how) as staging:
+    with staged_load(settings_of(repository.repository), how) as staging:
         await staging.take_inputs(inputs)
         return await staging.land(repository, branch, said, actor=actor)
 
 
-@once(loaded_first)
+@once(repeated_load)
 async def load_rows(
     repository: OpenRepository,
     branch: str,
@@ -104,10 +104,10 @@ async def load_rows(
     *,
     actor: Actor,
     how: LoaderOptions = STANDARD,
-) -> Loaded:
+) -> LoadCommit:
     """Of dicts, of an Arrow table or reader of record batches, or of files by their paths."""
     files = _files(rows)
-    with staged(settings_of(repository.repository), how) as staging:
+    with staged_load(settings_of(repository.repository), how) as staging:
         if files:
             await staging.take_inputs(files)
         else:
@@ -123,7 +123,7 @@ def _files(rows: Any) -> list[Input]:
 
 
 @contextmanager
-def staged(settings: PoolSettings, how: LoaderOptions = STANDARD) -> Iterator[StagedLoad]:
+def staged_load(settings: PoolSettings, how: LoaderOptions = STANDARD) -> Iterator[StagedLoad]:
     """For who makes the pool only after the rows were read."""
     with DuckSession(how.limits, temp=how.temp, ordered=False) as session:
         yield StagedLoad(session, settings, how)
@@ -147,7 +147,7 @@ class StagedLoad:
 
     async def land(
         self, repository: OpenRepository, branch: str, said: CommitMessage = NOTHING, *, actor: Actor
-    ) -> Loaded:
+    ) -> LoadCommit:
         refs, mint = await repository.refs()
         refs.branch(branch)  # before anything is written
         writer = ObjectWriter.of(repository, mint)
@@ -160,11 +160,11 @@ class StagedLoad:
             raise NothingToDo("there are no rows to load", hint="nothing was changed")
         message = f"Load {rows:,} row{'' if rows == 1 else 's'}"
         commit = await add_objects(repository, branch, entries, said, actor=actor, message=message)
-        return Loaded(commit, rows, entries, self._faults)
+        return LoadCommit(commit, rows, entries, self._faults)
 
     async def _apart(self, work: Callable[[], T]) -> T:
         """On a thread; who is cancelled stops the engine too, and waits for it."""
-        return await apart(work, self._session)
+        return await run_on_thread(work, self._session)
 
 
 async def _write(writer: ObjectWriter, written: WrittenObject) -> Entry:

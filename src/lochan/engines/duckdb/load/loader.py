@@ -14,14 +14,14 @@ from lochan.engines.duckdb.load.key_order import Order
 from lochan.engines.duckdb.load.known_shapes import KnownShapes
 from lochan.engines.duckdb.load.objects import Objects, WrittenObject
 from lochan.engines.duckdb.load.relation import StagedRelation, relations
-from lochan.engines.duckdb.load.shape_inference import Judged, Learning, engine_text
+from lochan.engines.duckdb.load.shape_inference import InferredRow, ShapeInference, engine_text
 from lochan.engines.duckdb.load.staging import Misses, Staging
-from lochan.engines.duckdb.load.texts import every_kind, texts_table
+from lochan.engines.duckdb.load.text_rows import text_layout, text_table
 from lochan.engines.duckdb.session import DuckSession
 from lochan.formats.pool_settings import PoolSettings
-from lochan.ingest.expand import parted
+from lochan.ingest.arrow_batches import split_by_shape
 from lochan.ingest.lines import Lines
-from lochan.ingest.tabular import batches_of, checked, rows_of, shaped
+from lochan.ingest.tabular import batches_of, check_batch, rows_of, shape_batch
 from lochan.pools.json_row import Faults, Row
 from lochan.pools.layout import Layout
 
@@ -42,7 +42,7 @@ class Loader:
         self._keys = [key.path for key in settings.keys if key.path]
         self._known = KnownShapes(self._keys)
         self._staging = Staging(session, self._known, self._order, settings.times)
-        self._learning = Learning(self._known, faults, settings.times)
+        self._learning = ShapeInference(self._known, faults, settings.times)
         self._text_bytes = 0
 
     def take(self, lines: Lines) -> None:
@@ -83,7 +83,7 @@ class Loader:
         """Dicts, one by one; or an Arrow table, or batches of one."""
         if isinstance(rows, pa.Table | pa.RecordBatchReader | pa.RecordBatch):
             for each in batches_of(rows):
-                self.take_batch(checked("the table", each))
+                self.take_batch(check_batch("the table", each))
             return
         batch: list[Row] = []
         for row in rows:
@@ -96,11 +96,11 @@ class Loader:
     def take_batch(self, batch: pa.RecordBatch) -> None:
         """Raises Invalid for columns that no row can have."""
         self._text_bytes += batch.nbytes
-        for each in parted(batch):
+        for each in split_by_shape(batch):
             self._take_part(each)
 
     def _take_part(self, batch: pa.RecordBatch) -> None:
-        found = shaped(batch, self._settings.times)
+        found = shape_batch(batch, self._settings.times)
         if found is not None:
             self._known.add(Counter({found.shape: batch.num_rows}))
             id = self._known.number(found.shape)
@@ -120,7 +120,7 @@ class Loader:
         found = relations(self._staging.tables(), known.layout, known, list(known.columns))
         kept = self._staging.kept()
         if kept is not None:
-            found.append(StagedRelation(every_kind(self._keys), f"SELECT * FROM {kept}", tuple(self._known.texts)))
+            found.append(StagedRelation(text_layout(self._keys), f"SELECT * FROM {kept}", tuple(self._known.texts)))
         return found
 
     def _order(self, layout: Layout) -> list[str]:
@@ -133,7 +133,7 @@ class Loader:
         self._learning.learn(self._learning.peek(lines, _spread(misses, _FEW)))
         return self._staging.patterns() != before
 
-    def _settle(self, judged: Sequence[Judged]) -> int:
+    def _settle(self, judged: Sequence[InferredRow]) -> int:
         """Returns how long they are as text."""
         self._learning.learn(judged)
         known = self._known
@@ -144,7 +144,7 @@ class Loader:
         texts = [each for each in judged if numbers[each.shape] is None]
         if not texts:
             return int(lines.nbytes)
-        rows = texts_table(texts, [known.texts[each.shape] for each in texts], self._keys)
+        rows = text_table(texts, [known.texts[each.shape] for each in texts], self._keys)
         self._staging.texts(rows)
         return int(lines.nbytes + rows.nbytes)
 

@@ -15,13 +15,13 @@ from lochan.engines.duckdb.load.csv_table import CsvTable
 from lochan.engines.duckdb.load.loader import Loader
 from lochan.engines.duckdb.session import DuckSession
 from lochan.errors import Invalid
+from lochan.ingest.arrow_batches import expand_batch
 from lochan.ingest.avro import avro_rows
-from lochan.ingest.expand import expanded
 from lochan.ingest.hive_path import with_path_columns
 from lochan.ingest.input_format import CSV, JSON, LINES, NDJSON, TSV, detect
-from lochan.ingest.lines import Lines, elements, lines
-from lochan.ingest.streams import Growth, Input, Unpacked
-from lochan.ingest.tabular import BATCH_ROWS, checked
+from lochan.ingest.lines import Lines, json_elements, lines
+from lochan.ingest.streams import Growth, Input, UnpackedStream
+from lochan.ingest.tabular import BATCH_ROWS, check_batch
 from lochan.ingest.xml import xml_rows
 from lochan.pools.json_row import BadRow, Faults, Row, read_row
 
@@ -32,13 +32,13 @@ TEXTS = (NDJSON, JSON, CSV, TSV, LINES)  # formats in which nothing says how lon
 LINE = "line"  # the field of rows that are lines of text
 
 
-class Plain(NamedTuple):
+class PlainLines(NamedTuple):
     """Lines that are no JSON but text."""
 
     lines: Lines
 
 
-Chunk: TypeAlias = Lines | Plain | pa.RecordBatch | list[Row]
+Chunk: TypeAlias = Lines | PlainLines | pa.RecordBatch | list[Row]
 
 
 class ReadContext(Protocol):
@@ -73,12 +73,12 @@ class LocalReadContext:
 def read_input(loader: Loader, input: Input, how: LoaderOptions) -> None:
     """Raises Invalid."""
     for chunk in chunks(loader, input, how):
-        with possible_values(input.name):
-            take(loader, chunk)
+        with impossible_as_invalid(input.name):
+            take_chunk(loader, chunk)
 
 
 @contextmanager
-def possible_values(name: str) -> Iterator[None]:
+def impossible_as_invalid(name: str) -> Iterator[None]:
     """Raises Invalid where a file has values that no row of a pool can have."""
     try:
         yield
@@ -87,11 +87,11 @@ def possible_values(name: str) -> Iterator[None]:
         raise Invalid(f"{name}: it has a value that no row can have: {said}", hint="nothing was loaded") from error
 
 
-def take(loader: Loader, chunk: Chunk) -> None:
+def take_chunk(loader: Loader, chunk: Chunk) -> None:
     match chunk:
         case Lines():
             loader.take(chunk)
-        case Plain(lines):
+        case PlainLines(lines):
             loader.take_batch(_as_column(loader.readable(lines)))
         case pa.RecordBatch():
             loader.take_batch(chunk)
@@ -104,7 +104,7 @@ def with_columns(loader: Loader, chunk: Chunk, row: pa.RecordBatch) -> Chunk:
     match chunk:
         case pa.RecordBatch():
             return with_path_columns(chunk, row)
-        case Plain(lines):
+        case PlainLines(lines):
             return with_path_columns(_as_column(loader.readable(lines)), row)
     rows = _rows_in(loader, chunk) if isinstance(chunk, Lines) else chunk
     values = row.to_pylist()[0]
@@ -123,7 +123,7 @@ def chunks(room: ReadContext, input: Input, how: LoaderOptions) -> Iterator[Chun
     """For one's own process: what says of itself how long it is is read by a decoder. Raises Invalid."""
     from lochan.engines.duckdb.load.decode import decoded_chunks
 
-    with Unpacked(input, how.advance, how.unpacked_bytes_max) as stream:
+    with UnpackedStream(input, how.advance, how.unpacked_bytes_max) as stream:
         format = how.format or detect(input.name, stream.head)
         if format in TEXTS:
             yield from _text_chunks(room, input, stream, format, how)
@@ -138,7 +138,7 @@ def chunks(room: ReadContext, input: Input, how: LoaderOptions) -> Iterator[Chun
 
 def local_chunks(room: ReadContext, input: Input, how: LoaderOptions) -> Iterator[Chunk]:
     """For a decoder: any format. Raises Invalid, and whatever libraries raise for a file that is damaged."""
-    with Unpacked(input, how.advance, how.unpacked_bytes_max) as stream:
+    with UnpackedStream(input, how.advance, how.unpacked_bytes_max) as stream:
         format = how.format or detect(input.name, stream.head)
         if format in TEXTS:
             yield from _text_chunks(room, input, stream, format, how)
@@ -147,7 +147,7 @@ def local_chunks(room: ReadContext, input: Input, how: LoaderOptions) -> Iterato
         for chunk in _binary_chunks(room, input, stream, format, how):
             if isinstance(chunk, pa.RecordBatch):
                 growth.take(chunk.num_rows, chunk.nbytes)
-                yield from _grown(growth, expanded(checked(input.name, chunk)))
+                yield from _grown(growth, expand_batch(check_batch(input.name, chunk)))
             else:
                 growth.take(len(chunk), 0)
                 yield chunk
@@ -159,20 +159,22 @@ def _grown(growth: Growth, parts: Iterator[pa.RecordBatch | list[Row]]) -> Itera
         yield part
 
 
-def _text_chunks(room: ReadContext, input: Input, stream: Unpacked, format: str, how: LoaderOptions) -> Iterator[Chunk]:
+def _text_chunks(
+    room: ReadContext, input: Input, stream: UnpackedStream, format: str, how: LoaderOptions
+) -> Iterator[Chunk]:
     match format:
         case "ndjson":
             yield from lines(input.name, stream)
         case "json":
-            yield from elements(input.name, stream)
+            yield from json_elements(input.name, stream)
         case "lines":
-            yield from map(Plain, lines(input.name, stream))
+            yield from map(PlainLines, lines(input.name, stream))
         case _:
             yield from _csv_chunks(room, input, stream, "\t" if format == TSV else ",", typed=how.typed)
 
 
 def _binary_chunks(
-    room: ReadContext, input: Input, stream: Unpacked, format: str, how: LoaderOptions
+    room: ReadContext, input: Input, stream: UnpackedStream, format: str, how: LoaderOptions
 ) -> Iterator[pa.RecordBatch | list[Row]]:
     match format:
         case "avro":
@@ -196,7 +198,9 @@ def _but_for(count: int, advance: Callable[[int], None]) -> Callable[[int], None
     return rest
 
 
-def _csv_chunks(room: ReadContext, input: Input, stream: Unpacked, delimiter: str, *, typed: bool) -> Iterator[Chunk]:
+def _csv_chunks(
+    room: ReadContext, input: Input, stream: UnpackedStream, delimiter: str, *, typed: bool
+) -> Iterator[Chunk]:
     table = CsvTable(room.session, input.name, stream, delimiter, room.faults, typed=typed)
     yield from table.batches()
     if table.kept:
@@ -212,10 +216,10 @@ def _as_column(chunk: Lines) -> pa.RecordBatch:
 
 
 def _batches(
-    format: str, input: Input, stream: Unpacked, folder: Path, row_groups: list[int] | None
+    format: str, input: Input, stream: UnpackedStream, folder: Path, row_groups: list[int] | None
 ) -> Iterator[pa.RecordBatch]:
     """Of formats that have columns."""
-    with no_whole_file(format, input.name):
+    with damage_as_invalid(format, input.name):
         if format == "parquet":
             with _seekable(input, stream, folder) as source:
                 yield from pq.ParquetFile(source).iter_batches(batch_size=BATCH_ROWS, row_groups=row_groups)
@@ -240,7 +244,7 @@ def stripes(source: Any) -> Iterator[pa.RecordBatch]:
 
 
 @contextmanager
-def no_whole_file(format: str, name: str) -> Iterator[None]:
+def damage_as_invalid(format: str, name: str) -> Iterator[None]:
     """Raises Invalid for what is damaged."""
     try:
         yield
@@ -248,15 +252,15 @@ def no_whole_file(format: str, name: str) -> Iterator[None]:
         if isinstance(error, OSError) and error.errno is not None:
             raise
         said = str(error).partition("\n")[0]
-        raise Invalid(f"{name}: this is no whole {format} file: {said}", hint="nothing was loaded") from error
+        raise Invalid(f"{name}: this is not a complete {format} file: {said}", hint="nothing was loaded") from error
 
 
-def _seekable(input: Input, stream: Unpacked, folder: Path) -> Any:
+def _seekable(input: Input, stream: UnpackedStream, folder: Path) -> Any:
     """Where the end can be read first."""
     return pa.OSFile(str(_on_disk(input, stream, folder)))
 
 
-def _on_disk(input: Input, stream: Unpacked, folder: Path) -> Path:
+def _on_disk(input: Input, stream: UnpackedStream, folder: Path) -> Path:
     """The file itself, or a copy in the load's own folder."""
     if input.file and stream.packing is None:
         return Path(input.file)

@@ -21,7 +21,7 @@ class StagingTable(NamedTuple):
     shapes: tuple[Object, ...]  # that the layout was made for
 
 
-def bare(shapes: Mapping[Object, int]) -> Bare:
+def columnless_objects(shapes: Mapping[Object, int]) -> Bare:
     """The objects that have no column by themselves, and the numbers of the shapes that have them."""
     found: dict[Path, list[int]] = {}
     for shape, id in shapes.items():
@@ -38,7 +38,7 @@ def _bare(shape: Object, above: Path) -> Iterator[Path]:
             yield from _bare(inner, (*above, name))
 
 
-def carried(
+def cast_columns(
     to: Iterable[Member], source: Iterable[Member], bare: Bare, of: str = "", above: Path = ()
 ) -> list[str] | None:
     """Each column of the one layout, from those of the other; None where that cannot be. `of` is the struct that the
@@ -80,7 +80,7 @@ def _value(to: Alternate, source: Alternate | None, bare: Bare, of: str, path: P
 
 def _object(to: Alternate, source: Alternate, bare: Bare, of: str, path: Path) -> str | None:
     value = of + name_sql(source.column)
-    inner = carried(to.members, source.members, bare, f"{value}.", path)
+    inner = cast_columns(to.members, source.members, bare, f"{value}.", path)
     if inner is None or not to.column:
         return None if inner is None else ""
     there = [f"{value} IS NOT NULL"] if source.column else []
@@ -124,17 +124,17 @@ def relations(
     return found
 
 
-def follows(layout: Layout, to: Layout) -> bool:
+def can_cast(layout: Layout, to: Layout) -> bool:
     """Whether rows in columns of the one can be put into those of the other."""
-    return layout == to or carried(to.members, layout.members, {}) is not None
+    return layout == to or cast_columns(to.members, layout.members, {}) is not None
 
 
 def _arm(table: StagingTable, layout: Layout, known: KnownShapes, into: Mapping[Object, Object]) -> str | None:
-    empty = bare(known.columns)
+    empty = columnless_objects(known.columns)
     if table.layout == layout and not empty:
         values: list[str] | None = [name_sql(name) for name, _ in columns(layout)]
     else:
-        values = carried(layout.members, table.layout.members, empty)
+        values = cast_columns(layout.members, table.layout.members, empty)
     return None if values is None else f"SELECT {', '.join([_shape(known, into), *values])} FROM {table.name}"
 
 

@@ -20,8 +20,8 @@ from lochan.errors import LochanError
 from lochan.formats.pool_settings import Path as FieldPath
 from lochan.formats.pool_settings import path_text
 from lochan.ingest.input_format import HEAD_BYTES, detect
-from lochan.ingest.lines import Lines, elements, lines
-from lochan.ingest.streams import Input, Unpacked
+from lochan.ingest.lines import Lines, json_elements, lines
+from lochan.ingest.streams import Input, UnpackedStream
 from lochan.ingest.tabular import rows_of
 from lochan.pools import times
 from lochan.pools.json_row import BadRow, Row, read_row
@@ -35,13 +35,13 @@ def sample(input: Input, format: str | None) -> list[Row]:
     """None where they cannot be read: who reads all of them will say why."""
     with (
         suppress(LochanError, OSError, ValueError, ArithmeticError, pa.ArrowException, csv.Error),
-        Unpacked(input, lambda _: None) as stream,
+        UnpackedStream(input, lambda _: None) as stream,
     ):
         match format or detect(input.name, stream.head):
             case "ndjson":
                 return _rows(next(lines(input.name, stream, HEAD_BYTES), None))
             case "json":
-                return _rows(next(elements(input.name, stream, HEAD_BYTES), None))
+                return _rows(next(json_elements(input.name, stream, HEAD_BYTES), None))
             case "csv":
                 return _csv_rows(stream.head, ",")
             case "tsv":
@@ -53,7 +53,7 @@ def sample(input: Input, format: str | None) -> list[Row]:
     return []
 
 
-def _decoded(input: Input, stream: Unpacked, format: str) -> list[Row]:
+def _decoded(input: Input, stream: UnpackedStream, format: str) -> list[Row]:
     """The first rows that a decoder sends. Of what comes as a stream, its beginning is all there is."""
     from lochan.engines.duckdb.load.load import STANDARD
 

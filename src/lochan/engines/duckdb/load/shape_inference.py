@@ -19,19 +19,19 @@ from lochan.pools.layout import Layout, Member
 from lochan.pools.shape import ARRAY, JSON, OBJECT, Object, kind_of
 
 
-class Judged(NamedTuple):
+class InferredRow(NamedTuple):
     row: Row
     shape: Object
     text: str
 
 
-class Learning:
+class ShapeInference:
     def __init__(self, known: KnownShapes, faults: Faults, times: Collection[Path]) -> None:
         self._known = known
         self._faults = faults
         self._times = times
 
-    def judge(self, lines: Lines, numbers: Iterable[int]) -> list[Judged]:
+    def judge(self, lines: Lines, numbers: Iterable[int]) -> list[InferredRow]:
         """Raises Invalid for a fault, where faults end the load. Blank lines are no rows."""
         judged = []
         for number in numbers:
@@ -40,19 +40,19 @@ class Learning:
                 judged.append(row)
         return judged
 
-    def peek(self, lines: Lines, numbers: Iterable[int]) -> list[Judged]:
+    def peek(self, lines: Lines, numbers: Iterable[int]) -> list[InferredRow]:
         """The same, of rows that will come again: what is wrong with them can wait."""
         found = []
         for number in numbers:
             text = lines.bytes_of(number).decode(errors="replace")
             with suppress(BadRow):
                 row = read_row(text)
-                found.append(Judged(row, shape_of(row, self._times), text))
+                found.append(InferredRow(row, shape_of(row, self._times), text))
         return found
 
-    def judge_rows(self, rows: Iterable[Row]) -> list[Judged]:
+    def judge_rows(self, rows: Iterable[Row]) -> list[InferredRow]:
         """Raises Invalid for a row that is none, or holds what no row can."""
-        return [Judged(row, self._shape(row), "") for row in rows]
+        return [InferredRow(row, self._shape(row), "") for row in rows]
 
     def _shape(self, row: Row) -> Object:
         try:
@@ -60,13 +60,13 @@ class Learning:
         except (TypeError, AssertionError) as error:
             raise Invalid(f"{str(row)[:80]} is no row: {error}", hint="nothing was loaded") from None
 
-    def learn(self, judged: Sequence[Judged]) -> None:
+    def learn(self, judged: Sequence[InferredRow]) -> None:
         for each in judged:
             if each.shape not in self._known.styles:
                 self._known.styles[each.shape] = style_of(each.row, each.text) or STYLES[0]
         self._known.add(Counter(each.shape for each in judged))
 
-    def _row(self, lines: Lines, number: int) -> Judged | None:
+    def _row(self, lines: Lines, number: int) -> InferredRow | None:
         data = lines.bytes_of(number)
         try:
             text = data.decode()
@@ -77,16 +77,16 @@ class Learning:
             return None
         try:
             row = read_row(text)
-            return Judged(row, shape_of(row, self._times), text)
+            return InferredRow(row, shape_of(row, self._times), text)
         except BadRow as error:
             return self._met(lines, number, error.message, error.column, text)
 
-    def _met(self, lines: Lines, number: int, message: str, column: int, text: str) -> Judged | None:
+    def _met(self, lines: Lines, number: int, message: str, column: int, text: str) -> InferredRow | None:
         row = self._faults.meet(Fault(lines.name, lines.line_of(number), column, message, text))
-        return None if row is None else Judged(row, shape_of(row, self._times), "")
+        return None if row is None else InferredRow(row, shape_of(row, self._times), "")
 
 
-def engine_text(judged: Judged, layout: Layout) -> str:
+def engine_text(judged: InferredRow, layout: Layout) -> str:
     """The row as `Columns(texts=True)` reads it."""
     if judged.text and not _has_texts(judged.shape, layout.members):
         return judged.text

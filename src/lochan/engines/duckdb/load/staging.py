@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from lochan.engines.duckdb.load.columns import ROW, SHAPE, LayoutColumns, kind_at, structure
 from lochan.engines.duckdb.load.known_shapes import KnownShapes
-from lochan.engines.duckdb.load.relation import StagingTable, bare, carried
+from lochan.engines.duckdb.load.relation import StagingTable, cast_columns, columnless_objects
 from lochan.engines.duckdb.load.shape_proof import pattern, proof
 from lochan.engines.duckdb.load.sql import name_sql, text_sql
 from lochan.engines.duckdb.session import DuckSession
@@ -44,7 +44,7 @@ class Staging:
         self._times = times
         self._known = known
         self._order = order
-        self._aside = Aside(session)
+        self._aside = SpilledTables(session)
         self._tables: list[StagingTable] = []
         self._kept: str | None = None  # the table of rows that are text
 
@@ -89,7 +89,7 @@ class Staging:
         """Takes in rows in columns of that layout, all of one shape. False: something of them is kept as text now, and
         none was taken in."""
         table = self._table()
-        values = carried(table.layout.members, layout.members, bare({shape: id}))
+        values = cast_columns(table.layout.members, layout.members, columnless_objects({shape: id}))
         if values is None:
             return False
         listed = ", ".join([SHAPE_COLUMN, "NULL", *values])
@@ -180,7 +180,7 @@ _SHARE = 2  # of the memory, half: to sort the rows takes as much again
 _ROW_GROUP_ROWS = 40_960  # a range begins and ends within one of each file
 
 
-class Aside:
+class SpilledTables:
     def __init__(self, session: DuckSession) -> None:
         self._session = session
         self._bytes_max = session.limits.memory_bytes // _SHARE

@@ -67,7 +67,7 @@ def _filtered(file: File, found: Mapping[FooterColumn, ColumnFacts], keys: Seque
         for leaf, told in found.items()
         if leaf.kind in (INT, STRING) and leaf.path not in keys[:1] and told.least != told.greatest
     }
-    made = filters(file, some) if some else {}
+    made = bloom_filters(file, some) if some else {}
     for leaf, told in found.items():
         filter = made.get(leaf.number)
         yield msgspec.structs.replace(told, bloom=filter) if filter else told
@@ -164,7 +164,7 @@ _PART = 64  # between the two, this part of the object
 _VALUES_MAX = BYTES_MAX * 8 // bloom.BITS_PER_KEY
 
 
-def filters(file: File, columns: Mapping[int, Column]) -> dict[int, bytes]:
+def bloom_filters(file: File, columns: Mapping[int, Column]) -> dict[int, bytes]:
     """By number of the file's leaf column, the smallest ones; `columns` names those that may have one."""
     reader = pq.ParquetFile(file, read_dictionary=[".".join(column) for column in columns.values()])
     made = {}

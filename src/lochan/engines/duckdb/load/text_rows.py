@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from lochan.engines.duckdb.load.columns import kind_at
 from lochan.engines.duckdb.load.key_order import text_column
-from lochan.engines.duckdb.load.shape_inference import Judged
+from lochan.engines.duckdb.load.shape_inference import InferredRow
 from lochan.formats.pool_settings import Path
 from lochan.pools import times
 from lochan.pools.json_row import row_text
@@ -41,18 +41,18 @@ _TYPES = {
 }
 
 
-def every_kind(keys: Sequence[Path]) -> Layout:
+def text_layout(keys: Sequence[Path]) -> Layout:
     """Columns for whatever may be at the keys."""
     types = (*(kind for kind in SCALARS if kind != TIME), TEXT_TIME)
     return body_layout([_at(path, type) for path in keys for type in types], keys)
 
 
-def texts_table(judged: Sequence[Judged], ids: Iterable[int], keys: Sequence[Path]) -> pa.Table:
+def text_table(judged: Sequence[InferredRow], ids: Iterable[int], keys: Sequence[Path]) -> pa.Table:
     arrays: dict[str, pa.Array] = {
         SHAPE_COLUMN: pa.array(ids, pa.int32()),
         BODY_COLUMN: pa.array([row_text(each.row) for each in judged], pa.string()),
     }
-    layout = every_kind(keys)
+    layout = text_layout(keys)
     paths = {".".join(path): path for path in keys}
     for member in layout.members:
         path = paths[member.name]
