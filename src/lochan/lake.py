@@ -418,7 +418,7 @@ class Lake:
         repository = await self.open_repository(pool)
         try:
             at = branch or repository.repository.default_branch
-            return await load_rows(repository, at, rows, said or NOTHING, actor=actor, how=how or STANDARD)
+            return await load_rows(repository, at, rows, said or NOTHING, actor=actor, options=how or STANDARD)
         finally:
             await repository.close()
 

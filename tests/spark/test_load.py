@@ -75,7 +75,7 @@ def test_every_format_is_equal_to_the_embedded_load(tmp_path: Path) -> None:
             here = await loaded(pool, paths, how, listener=lambda found: stages.__setitem__(slice(None), found))
             await pool.lake.pool("same")
             repository = await pool.lake.lake.open_repository("same")
-            there = await load(repository, "main", [file_input(path) for path in paths], actor=ANN, how=how)
+            there = await load(repository, "main", [file_input(path) for path in paths], actor=ANN, options=how)
             await repository.close()
             assert (here.rows, here.faults.count) == (there.rows, there.faults.count)
             ours, theirs = await pool.lake.rows("from logs"), await pool.lake.rows("from same")

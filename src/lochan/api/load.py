@@ -97,7 +97,9 @@ async def _load_here(session: Session, request: LoadRequest) -> LoadDone:
             if there is not None:
                 async with session.opened(there.name) as repository:
                     branch = request.branch or there.default_branch
-                    return LoadDone(await load(repository, branch, found, request.said, actor=request.actor, how=how))
+                    return LoadDone(
+                        await load(repository, branch, found, request.said, actor=request.actor, options=how)
+                    )
             new = await _new_pool(session, found[0], request)
             with staged_load(new.settings, how) as staging:
                 await staging.take_inputs(found)

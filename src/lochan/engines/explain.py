@@ -1,4 +1,4 @@
-"""What a query would read, and how; nothing is read."""
+"""Explains a query without reading rows: what it would read, and how. Lists the fields of a pool."""
 
 from __future__ import annotations
 
@@ -13,16 +13,18 @@ from lochan.query.prepare import Prepared
 from lochan.query.sources.pool import PoolSource
 from lochan.query.sources.scans import Scans
 
+_DEPTH = 3  # of the fields that are listed
 
-async def explain(at: QueryContext, text: str, how: RunOptions) -> dict[str, Any]:
+
+async def explain(at: QueryContext, text: str, options: RunOptions) -> dict[str, Any]:
     """Raises QueryError."""
     work = WorkFolders()
     try:
-        plan = await prepare_query(at, text, how, work)
+        plan = await prepare_query(at, text, options, work)
     finally:
         work.close()
     try:
-        engine = engine_of_query(how.engine, plan, how.spark, how.limits)
+        engine = engine_of_query(options.engine, plan, options.spark, options.limits)
         return {
             "engine": engine,
             "sources": [_source(pool) for pool in plan.opening.pools],
@@ -47,7 +49,7 @@ def _source(pool: PoolSource) -> dict[str, Any]:
 
 
 def _scan(plan: Prepared, name: str) -> dict[str, Any]:
-    """Objects whose columns are alike are read together."""
+    """Objects with the same columns are read together."""
     scan = plan.opening.scans.files[name]
     return {"name": name, "objects": [each.id for each in scan.objects], "columns": sorted(scan.columns)}
 
@@ -58,14 +60,8 @@ def _names(plan: Prepared) -> list[str]:
     return scan_names(plan.plan.query, plan.opening.scans)
 
 
-# The fields that a pool's rows have, for who types a query.
-
-
-_DEPTH = 3
-
-
 async def fields_of(at: QueryContext, pool: str) -> list[str]:
-    """On its default branch, as paths with dots."""
+    """The fields of a pool's default branch, as paths with dots, for completing queries."""
     repository = await at.catalog.open_repository(pool)
     try:
         resolved = await repository.resolve(repository.repository.default_branch)

@@ -182,12 +182,12 @@ class EntryRows:
         if row >= stop:
             return [], row
         start = self._path_offsets[row]
-        asked = self._path_data[start : start + skip].tobytes(), skip, delimiter, least
-        known = self._folders.get(asked)
+        key = self._path_data[start : start + skip].tobytes(), skip, delimiter, least
+        known = self._folders.get(key)
         if known is None or not known.covers(row):
             if len(self._folders) >= _STRETCHES_MAX:
                 self._folders.clear()
-            known = self._folders[asked] = FolderNames(row)
+            known = self._folders[key] = FolderNames(row)
         names, row = known.read(row, stop, least, most)
         if row == known.end:
             more, row = self._further(known, stop, skip, delimiter, least, most - len(names))

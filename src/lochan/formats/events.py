@@ -4,7 +4,9 @@ A vocabulary is the set of types that one fold understands. A newer event is ref
 would reach another state than its neighbours.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib import import_module
 from typing import Any, ClassVar, NoReturn
 
 import msgspec
@@ -58,6 +60,50 @@ def _refuse(change: RecordChange, known: tuple[int, object] | None, journal: str
         f"record {number} of {journal} holds event {change.type} version {change.version}; this Lochan reads {reads}",
         hint="upgrade Lochan to open this lake",
     )
+
+
+# --- events of all journals, for people and programs -----------------------------------------------------------------
+_MODULES = ("collection_events", "lake_events", "repository_events", "workspace_events")
+# Secrets that are encrypted with the lake's key: nobody needs to see them, and a stolen key would decrypt them.
+_SECRETS = frozenset(("sealed",))
+
+
+@cache
+def event_types() -> Mapping[str, type[Event]]:
+    """Every known type of event, by its name."""
+    modules = (import_module(f"lochan.formats.{name}") for name in _MODULES)
+    found = (each for module in modules for each in vars(module).values() if isinstance(each, type))
+    return {each.type: each for each in found if issubclass(each, Event) and each not in (Event, Preparing)}
+
+
+def read(change: RecordChange) -> Event | None:
+    """The typed event. Returns None if a newer program wrote it."""
+    known = event_types().get(change.type)
+    if known is None or change.version > known.version:
+        return None
+    return msgspec.msgpack.decode(change.payload, type=known)
+
+
+def named(change: RecordChange) -> dict[str, Any]:
+    """The fields of an event by their names, at all levels, without secrets. On the disk structs are arrays, because
+    their names would take more room than their values."""
+    event = read(change)
+    found = _named(msgspec.msgpack.decode(change.payload) if event is None else event)
+    assert isinstance(found, dict), "an event is a map of its fields"
+    return found
+
+
+def _named(value: Any) -> Any:
+    match value:
+        case msgspec.Struct():
+            return {name: _named(getattr(value, name)) for name in value.__struct_fields__ if name not in _SECRETS}
+        case bytes() | msgspec.Raw():
+            return bytes(value).hex()
+        case dict():
+            return {key: _named(each) for key, each in value.items() if key not in _SECRETS}
+        case list() | tuple():
+            return [_named(each) for each in value]
+    return value
 
 
 _encoder = msgspec.msgpack.Encoder()

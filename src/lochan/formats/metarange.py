@@ -54,8 +54,8 @@ def encode(ranges: Sequence[RangeRef], mint: int) -> EncodedTree:
     columns = [pa.array([getattr(each, field.name) for each in ranges], field.type) for field in SCHEMA]
     schema = SCHEMA
     if _tell_keys(ranges):
-        told = zip(*(astuple(each.keys) if each.keys else [None] * len(KEYS) for each in ranges), strict=True)
-        columns += [pa.array(values, field.type) for values, field in zip(told, KEYS, strict=True)]
+        rows = zip(*(astuple(each.keys) if each.keys else [None] * len(KEYS) for each in ranges), strict=True)
+        columns += [pa.array(values, field.type) for values, field in zip(rows, KEYS, strict=True)]
         schema = _WITH_KEYS
     meta = {
         "lochan.metarange": str(VERSION if _tell_keys(ranges) else 1),
@@ -75,8 +75,8 @@ def encode(ranges: Sequence[RangeRef], mint: int) -> EncodedTree:
 
 def refer(ranges: Sequence[RangeRef], mint: int) -> TreeRef:
     id = tree_id(ranges)
-    told = [astuple(each) if _tell_keys(ranges) else astuple(each)[: len(SCHEMA)] for each in ranges]
-    storage = sha256(b"lochan storage 1\n" + _encoder.encode(told)).hexdigest()[:_STORAGE_DIGITS]
+    rows = [astuple(each) if _tell_keys(ranges) else astuple(each)[: len(SCHEMA)] for each in ranges]
+    storage = sha256(b"lochan storage 1\n" + _encoder.encode(rows)).hexdigest()[:_STORAGE_DIGITS]
     return TreeRef(id, f"{FOLDER}/{id}-{mint}-{storage}.parquet")
 
 

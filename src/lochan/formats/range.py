@@ -173,7 +173,7 @@ def check_version(meta: dict[bytes, bytes] | None, key: str, newest: int, what: 
         )
 
 
-# --- the digest of columns; on somebody's disk: never changes -------------------------------------------------------
+# --- the digest of columns; on somebody's disk: never changes --------------------------------------------------------
 def _digest(domain: bytes, table: pa.Table, names: tuple[str, ...]) -> str:
     """SHA-256 of: the domain, the number of rows, then each column (see `_feed`); all numbers little-endian."""
     digest = sha256(domain + b"\n" + table.num_rows.to_bytes(8, "little"))

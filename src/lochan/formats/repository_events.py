@@ -211,7 +211,7 @@ class TagDeleted(Event, frozen=True):
     name: str
 
 
-# --- protection -------------------------------------------------------------------------------------------------------
+# --- protection ------------------------------------------------------------------------------------------------------
 class Protection(msgspec.Struct, frozen=True, array_like=True):
     """Fields are only ever added at the end."""
 
@@ -235,7 +235,7 @@ class ReadOnlySet(Event, frozen=True):
     on: bool
 
 
-# --- stashes (S9) -----------------------------------------------------------------------------------------------------
+# --- stashes (S9) ----------------------------------------------------------------------------------------------------
 class Stashed(Event, frozen=True):
     """Moves whatever the branch has staged at this number: the event has no list. Version 2: no two stashes of one
     record have the same id, even if the first is gone already."""

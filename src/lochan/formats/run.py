@@ -203,7 +203,7 @@ def empty() -> pa.Table:
     return RUN_SCHEMA.empty_table()
 
 
-# --- rows <-> values ------------------------------------------------------------------------------------------------
+# --- rows <-> values -------------------------------------------------------------------------------------------------
 def changes_table(changes: Iterable[Change]) -> pa.Table:
     """One row for each change, in path order; REQUIRES: no path twice. Goes row by row, so it is for thousands."""
     rows = sorted(changes, key=lambda change: change.path)
@@ -240,7 +240,7 @@ def changes_of(changes: pa.Table) -> list[Change]:
         return list(entries_of(changes))
     live = iter(entries_of(changes.filter(pc.invert(changes["deleted"]))))
     paths = changes["path"].to_pylist()
-    return [Tombstone(path) if gone else next(live) for path, gone in zip(paths, deleted, strict=True)]
+    return [Tombstone(path) if is_deleted else next(live) for path, is_deleted in zip(paths, deleted, strict=True)]
 
 
 def entries_of(entries: pa.Table) -> list[Entry]:

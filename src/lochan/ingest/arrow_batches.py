@@ -1,5 +1,9 @@
-"""Batches of a file without what makes few bytes mean many: dictionaries, runs, views. Some rows at a time, so that no
-more than a little is unfolded before it is counted."""
+"""Turns the record batches of files into plain ones.
+
+`expand_batch` expands types in which few bytes stand for many: dictionaries, runs, views. It does so for some rows at a
+time, so that only a little is expanded before it is counted. `split_by_shape` splits a batch with maps, whose types
+alone do not tell the shape of a row: rows whose maps have the same names go together, as structs.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,7 @@ _FEW_ROWS = 1_000
 
 
 def expand_batch(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch | list[Row]]:
-    """Rows where it has a type that only rows can show. REQUIRES: it is valid."""
+    """Returns rows if the batch has a type that only rows can represent. REQUIRES: it is valid."""
     types = [plain_type(column.type) for column in batch.columns]
     if None in types:
         yield from _rows(batch)
@@ -32,7 +36,7 @@ def expand_batch(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch | list[Row]]:
 
 
 def plain_type(type: pa.DataType) -> pa.DataType | None:
-    """What is left of it when it is unfolded; None: only single values can be."""
+    """The type after expanding. Returns None if only single values can be expanded."""
     types = pa.types
     if isinstance(type, pa.BaseExtensionType):
         return plain_type(type.storage_type)
@@ -67,7 +71,7 @@ def _storage(column: pa.Array) -> pa.Array:
 
 
 def _parts(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """A value of a dictionary may be taken by every row."""
+    """Every row may use the longest value of a dictionary."""
     row_bytes = batch.nbytes // max(1, batch.num_rows) + sum(map(_longest, batch.columns))
     rows = max(1, min(BATCH_ROWS, _PART_BYTES // max(1, row_bytes)))
     for begin in range(0, batch.num_rows, rows):
@@ -75,13 +79,13 @@ def _parts(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 
 
 def _longest(column: pa.Array) -> int:
-    """About how long the longest value of its dictionaries is, in bytes."""
+    """The approximate length of the longest value of its dictionaries, in bytes."""
     column = _storage(column)
     type = column.type
     if pa.types.is_dictionary(type):
         return _longest_text(column.dictionary)
     if pa.types.is_string_view(type) or pa.types.is_binary_view(type):
-        # Each takes 16 bytes, of which the first four are its length.
+        # Each view takes 16 bytes, of which the first four are its length.
         lengths = np.frombuffer(column.buffers()[1], dtype=np.int32)[::4][column.offset :][: len(column)]
         return int(lengths.max(initial=0))
     if pa.types.is_struct(type):
@@ -104,17 +108,15 @@ def _rows(batch: pa.RecordBatch) -> Iterator[list[Row]]:
         yield rows_of(batch.slice(begin, _FEW_ROWS))
 
 
-# A batch of Arrow columns in parts whose rows are of one shape each, where its types alone do not say the shape.
-
-
-_PARTS_MAX = 64  # beyond that rows are read one by one: a part for each would take as long
+# --- maps ------------------------------------------------------------------------------------------------------------
+_PARTS_MAX = 64  # beyond that rows are read one by one, which takes no longer
 
 Numbers = npt.NDArray[np.int64]
-Parts = list[tuple[Numbers, pa.Array]]  # rows, and their column
+Parts = list[tuple[Numbers, pa.Array]]  # numbers of rows, and their column
 
 
 def split_by_shape(batch: pa.RecordBatch) -> list[pa.RecordBatch]:
-    """All of its rows, in some order. What has too many shapes stays as it is."""
+    """All rows of the batch, in any order. A batch with too many shapes stays as it is."""
     dividers = {number: found for number, field in enumerate(batch.schema) if (found := _divider(field.type))}
     parts = [_plain(batch, set(dividers))] if dividers else [batch]
     for number, divide in dividers.items():
@@ -125,7 +127,7 @@ def split_by_shape(batch: pa.RecordBatch) -> list[pa.RecordBatch]:
 
 
 def _plain(batch: pa.RecordBatch, but: set[int]) -> pa.RecordBatch:
-    """Of a part alone a column may seem to be of another kind than of the whole."""
+    """Makes columns plain before the split: the kind of a column may depend on all of its values."""
     columns = [each if number in but else plain_column(each) for number, each in enumerate(batch.columns)]
     return pa.RecordBatch.from_arrays(columns, batch.schema.names)
 
@@ -147,23 +149,23 @@ def _divided(
 
 
 def _by_names(maps: pa.MapArray) -> Parts | None:
-    """None: there are too many, or a name twice in one."""
+    """Returns None if there are too many sets of names, or a map has a name twice."""
     there = maps.is_valid()
     ends = maps.offsets.to_numpy().astype(np.int64)
     names = pa.ListArray.from_arrays(maps.offsets, maps.keys)
     if pc.any(pc.match_substring(maps.keys, "\0")).as_py():
         return None
-    told = pc.binary_join(pc.if_else(there, names, None), "\0").dictionary_encode()
-    if len(told.dictionary) > _PARTS_MAX:
+    joined = pc.binary_join(pc.if_else(there, names, None), "\0").dictionary_encode()
+    if len(joined.dictionary) > _PARTS_MAX:
         return None
     lengths = np.diff(ends)
-    numbers = pc.fill_null(told.indices, -1).to_numpy(zero_copy_only=False).astype(np.int64)
-    empty = lengths == 0  # told from a single name that is empty
+    numbers = pc.fill_null(joined.indices, -1).to_numpy(zero_copy_only=False).astype(np.int64)
+    empty = lengths == 0  # not the same as a single empty name
     found: Parts = []
     nulls = np.flatnonzero(numbers < 0)
     if len(nulls):
         found.append((nulls, pa.nulls(len(nulls))))
-    for number in range(len(told.dictionary)):
+    for number in range(len(joined.dictionary)):
         mine = numbers == number
         for rows in (np.flatnonzero(mine & empty), np.flatnonzero(mine & ~empty)):
             if len(rows):
@@ -175,7 +177,7 @@ def _by_names(maps: pa.MapArray) -> Parts | None:
 
 
 def _struct(maps: pa.MapArray, starts: Numbers, count: int) -> pa.Array | None:
-    """Of maps that begin there and have the same names."""
+    """The maps that begin at `starts` and have the same names, as structs."""
     names = maps.keys.slice(int(starts[0]), count).to_pylist()
     if len(set(names)) < count:
         return None

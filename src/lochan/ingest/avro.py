@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from lochan.errors import Invalid
-from lochan.ingest.avro_values import ValueReader, arrow_type, is_simple, reader_of
+from lochan.ingest.avro_values import ValueReader, is_simple, reader_of
 from lochan.ingest.streams import RATIO_MAX, growth_error
 from lochan.pools.json_row import Row
 
@@ -81,8 +81,8 @@ def _rows(
             return
         if any(each.rows > len(each.data) for each in blocks):  # each row takes at least a byte
             raise ValueError("more values are announced than there are bytes")
-        few = _few_columns(header, blocks) if sum(len(each.data) for each in blocks) <= _FEW_BYTES else None
-        yield from _columns(header, blocks) if few is None else [few]
+        few = _few_rows(source, header, blocks) if sum(len(each.data) for each in blocks) <= _FEW_BYTES else None
+        yield from _columns(header, blocks) if few is None else few
     except RecursionError as error:
         raise source.damaged("it is nested too deeply") from error
     except _DAMAGE as error:
@@ -98,17 +98,11 @@ def _values(source: _Source, header: Header, blocks: list[AvroBlock]) -> Iterato
         values.check_end()
 
 
-def _few_columns(header: Header, blocks: list[AvroBlock]) -> pa.RecordBatch | None:
+def _few_rows(source: _Source, header: Header, blocks: list[AvroBlock]) -> list[list[Row]] | None:
     """Returns None if there is a date that Polars supports and Python does not."""
-    read, type = reader_of(header.schema), arrow_type(header.schema)
-    rows: list[Row] = []
     try:
-        for block in blocks:
-            values = ValueReader(block.data)
-            rows += [read(values) for count in values.parts(block.rows, _BATCH) for _ in range(count)]
-            values.check_end()
-        return pa.RecordBatch.from_struct_array(pa.array(rows, type))
-    except (ArithmeticError, pa.ArrowException):
+        return list(_values(source, header, blocks))
+    except ArithmeticError:
         return None
 
 

@@ -9,8 +9,6 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-import pyarrow as pa
-
 _START = datetime(1970, 1, 1, tzinfo=UTC)
 _EMPTY_VALUES_MAX = 1_000_000  # values of a block that take no byte, such as nulls
 _PART = 10_000
@@ -90,26 +88,6 @@ def is_simple(schema: Any) -> bool:
         case {"type": str() as type} if "logicalType" not in schema:
             return is_simple(type)
     return False
-
-
-def arrow_type(schema: Any) -> pa.DataType:
-    """The type of the values that `reader_of` returns for a simple schema."""
-    match schema:
-        case str():
-            return _ARROW[schema]
-        case list():
-            return arrow_type(next(each for each in schema if each != "null"))
-        case {"type": "record", "fields": fields}:
-            return pa.struct([(each["name"], arrow_type(each["type"])) for each in fields])
-        case {"type": "array", "items": items}:
-            return pa.list_(arrow_type(items))
-        case {"type": "enum"}:
-            return pa.string()
-        case {"logicalType": "date"}:
-            return pa.date32()
-        case {"logicalType": "timestamp-millis" | "timestamp-micros"}:
-            return pa.timestamp("us", "UTC")
-    return arrow_type(schema["type"])
 
 
 def reader_of(schema: Any) -> Read:
@@ -233,15 +211,6 @@ _SCALARS: dict[str, Read] = {
     "double": lambda data: struct.unpack("<d", data.take(8))[0],
     "bytes": _encoded(lambda data: data.take(data.long())),
     "string": _text,
-}
-_ARROW: dict[str, pa.DataType] = {
-    "boolean": pa.bool_(),
-    "int": pa.int32(),
-    "long": pa.int64(),
-    "float": pa.float64(),
-    "double": pa.float64(),
-    "bytes": pa.string(),
-    "string": pa.string(),
 }
 _LOGICAL: dict[str, Callable[[Any], Any]] = {
     "date": lambda days: date(1970, 1, 1) + timedelta(days=days),

@@ -18,7 +18,6 @@ import subprocess
 import sys
 import threading
 from contextlib import suppress
-from types import TracebackType
 
 from lochan.errors import Transient
 from lochan.ingest.channel import Channel, Closed, Message, TooLong
@@ -71,7 +70,7 @@ class Decoder:
     def __enter__(self) -> Decoder:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def send(self, kind: bytes, data: bytes = b"", file: int | None = None) -> None:

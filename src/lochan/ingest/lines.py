@@ -1,4 +1,9 @@
-"""Rows as texts in Arrow, many at a time, with the place that each comes from. No byte is copied twice."""
+"""Rows as texts in Arrow, many at a time, with the line that each comes from. No byte is copied twice.
+
+`lines` reads one row per line. `json_elements` reads other JSON: a list of rows, one object, or several objects, over
+any lines. It cuts the text where a row ends, by counting brackets outside of strings. Whether each piece is valid JSON
+is checked later, as for any row.
+"""
 
 from __future__ import annotations
 
@@ -21,13 +26,13 @@ class Readable(Protocol):
 
 
 class Lines(NamedTuple):
-    """`texts` may hold bytes that are no UTF-8 where `valid` is false."""
+    """If `valid` is false, `texts` may contain bytes that are not UTF-8."""
 
     name: str  # of the input
     texts: pa.StringArray
     valid: bool
-    first: int  # the line that the first of them is on, from 1
-    places: npt.NDArray[np.int64] | None = None  # the line of each, where they are not one below the other
+    first: int  # the line of the first text, from 1
+    places: npt.NDArray[np.int64] | None = None  # the line of each, if they are not consecutive
 
     def line_of(self, number: int) -> int:
         return int(self.places[number]) if self.places is not None else self.first + number
@@ -45,10 +50,10 @@ class Lines(NamedTuple):
 
 
 def lines(name: str, stream: Readable, chunk_bytes: int = CHUNK_BYTES) -> Iterator[Lines]:
-    """Each line with the newline behind it."""
+    """Each line includes its newline."""
     number, begin = 1, b""
     while True:
-        room = np.empty(len(begin) + chunk_bytes, dtype=np.uint8).data  # which writes no zeros first
+        room = np.empty(len(begin) + chunk_bytes, dtype=np.uint8).data  # does not fill it with zeros
         room[: len(begin)] = begin
         end = len(begin) + _filled(stream, room[len(begin) :])
         if end == len(begin):
@@ -67,12 +72,12 @@ def lines(name: str, stream: Readable, chunk_bytes: int = CHUNK_BYTES) -> Iterat
 
 def too_long_error(name: str, line: int) -> Invalid:
     return Invalid(
-        f"{name}:{line}: a row of more than {ROW_BYTES_MAX >> 20} MiB", hint="is it really a file of one row per line?"
+        f"{name}:{line}: a row of more than {ROW_BYTES_MAX >> 20} MiB", hint="check that the file has one row per line"
     )
 
 
 def _filled(stream: Readable, into: memoryview) -> int:
-    """How much was read: what comes at once may be short; all of it is not, unless it is the last."""
+    """Fills the buffer completely, unless the stream ends. Returns the number of bytes."""
     filled = 0
     while filled < len(into) and (count := stream.readinto(into[filled : filled + _READ_BYTES])):
         filled += count
@@ -80,7 +85,7 @@ def _filled(stream: Readable, into: memoryview) -> int:
 
 
 def _last_end(data: memoryview) -> int:
-    """Behind the last newline."""
+    """The position after the last newline."""
     for size in (_READ_BYTES, len(data)):
         at = bytes(data[-size:]).rfind(b"\n")
         if at >= 0:
@@ -116,9 +121,7 @@ def is_valid(texts: pa.StringArray) -> bool:
     return True
 
 
-# JSON that is not one row per line: a list of rows, one object, or several behind each other, over any lines.
-
-
+# --- JSON that is not one row per line -------------------------------------------------------------------------------
 Bytes = npt.NDArray[np.uint8]
 Flags = npt.NDArray[np.bool_]
 
@@ -127,7 +130,7 @@ _BOM = b"\xef\xbb\xbf"
 
 
 def json_elements(name: str, stream: Readable, chunk_bytes: int = CHUNK_BYTES) -> Iterator[Lines]:
-    """Raises Invalid for what has no end, or is cut off by something that no list has."""
+    """Raises Invalid if the JSON ends too early, or if there is something else between its rows."""
     reading = _Reading(name)
     room = memoryview(bytearray(chunk_bytes))
     while count := stream.readinto(room):
@@ -141,8 +144,8 @@ class _Reading:
     def __init__(self, name: str) -> None:
         self._name = name
         self._rest = b""
-        self._line = 1  # on which the rest begins
-        self._outer = -1  # how deep a row lies: 0, or 1 in a list; not known yet
+        self._line = 1  # where the rest begins
+        self._outer = -1  # the depth of rows: 0, or 1 in a list; -1: not known yet
         self._closed = False  # the list has ended
 
     def more(self, piece: bytes) -> Lines | None:
@@ -153,7 +156,7 @@ class _Reading:
             self._skip(data)
             return None
         if self._closed:
-            raise Invalid(f"{self._name}: there is more behind the end of the list", hint="nothing was loaded")
+            raise Invalid(f"{self._name}: there is more after the end of the list", hint="nothing was loaded")
         return self._cut(bytearray(data))
 
     def end(self) -> None:
@@ -194,7 +197,7 @@ class _Reading:
         return texts_of(self._name, bytes(data[: int(ends[-1])]), ends, first, places)
 
     def _between(self, view: Bytes, inside: Flags) -> None:
-        """What stands between rows: blanks, and in a list a comma. It becomes blank."""
+        """Checks what is between rows: blanks, and in a list commas, which become blanks."""
         closing = np.concatenate(([False], inside[:-1])) if len(inside) else inside
         outside = ~(inside | closing)
         if self._outer == 1:
@@ -207,16 +210,16 @@ class _Reading:
 
     def _no_row(self, line: int, text: bytes) -> Invalid:
         near = text[:40].decode(errors="replace")
-        return Invalid(f"{self._name}:{line}: a row is an object, and this is none", hint=f"near {near!r}")
+        return Invalid(f"{self._name}:{line}: a row must be an object", hint=f"near {near!r}")
 
     def _list_end(self, view: Bytes, last: int) -> int:
-        """Behind the last whole row there may be the end of the list, and then nothing else."""
+        """After the last complete row the list may end, and nothing else may follow."""
         tail = bytes(view[last:])
         lead = tail.lstrip(b" \t\r\n,")
         if lead.startswith(b"]"):
             self._closed = True
             if lead[1:].strip():
-                raise Invalid(f"{self._name}: there is more behind the end of the list", hint="nothing was loaded")
+                raise Invalid(f"{self._name}: there is more after the end of the list", hint="nothing was loaded")
             return len(view)
         return last
 
@@ -226,7 +229,7 @@ class _Reading:
 
 
 def _depths(view: Bytes) -> npt.NDArray[np.int32]:
-    """How deep each byte lies, after itself: an opening bracket counts for its own place, a closing one does not."""
+    """The depth after each byte: an opening bracket is inside, a closing one is not."""
     quotes = _quotes(view)
     quoted = np.cumsum(quotes, dtype=np.int32) & 1
     step = np.zeros(len(view), dtype=np.int8)
@@ -237,13 +240,13 @@ def _depths(view: Bytes) -> npt.NDArray[np.int32]:
 
 
 def _quotes(view: Bytes) -> Flags:
-    """Those that begin or end a string: with an even number of backslashes before them."""
+    """The quotes that begin or end a string: those with an even number of backslashes before them."""
     quotes: Flags = view == ord('"')
     slashes = np.flatnonzero(view == ord("\\"))
     if len(slashes):
         fresh = np.concatenate(([True], np.diff(slashes) > 1))  # the first of each run
         run_start = np.maximum.accumulate(np.where(fresh, slashes, 0))
-        odd = slashes[(slashes - run_start) % 2 == 0]  # those that turn what is behind them
+        odd = slashes[(slashes - run_start) % 2 == 0]  # those that escape the next character
         behind = odd[odd + 1 < len(view)] + 1
         quotes[behind] = False
     return quotes

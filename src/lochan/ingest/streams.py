@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
 from typing import IO, NamedTuple
 
 import pyarrow as pa
@@ -72,7 +71,7 @@ class UnpackedStream:
     def __enter__(self) -> UnpackedStream:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         with suppress(OSError):
             self._stream.close()
         self._counted.close()  # may be called twice

@@ -51,7 +51,7 @@ def test_a_query_that_nobody_wants_any_more_is_not_compiled_to_its_end(tmp_path:
         async with query_lake(tmp_path) as lake:
             await lake.pool("pool", SEVEN)
             with pytest.raises(Cancelled):
-                await lake.lake.query(f"from pool | put x := {SUM}", RunOptions(wanted=lambda: False))
+                await lake.lake.query(f"from pool | put x := {SUM}", RunOptions(alive=lambda: False))
 
     run(play())
 

@@ -95,7 +95,7 @@ def test_rows_that_come_meanwhile_are_looked_at_too(tmp_path: Path, monkeypatch:
                     await lake.load("logs", [{"k": 10, "x": 2}, {"k": 11, "x": 3}])
                 return made
 
-            monkeypatch.setattr("lochan.engines.duckdb.delete.stored", slowly)
+            monkeypatch.setattr("lochan.engines.duckdb.delete.store_objects", slowly)
             deleted = await delete(lake, "x == 2")
             assert (tries, deleted.rows) == (2, 2)
             assert [row["k"] for row in await lake.rows("from logs")] == [1, 3, 11]

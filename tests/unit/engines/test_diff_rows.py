@@ -206,7 +206,7 @@ def test_whole_rows_of_a_pool_with_a_primary_key(tmp_path: Path) -> None:
 
 
 def test_the_whole_row_is_no_key(tmp_path: Path) -> None:
-    with pytest.raises(Invalid, match="a field is wanted"):
+    with pytest.raises(Invalid, match="name a field"):
         of_pool(tmp_path, [[A]], [[B]], key=["this"])
 
 

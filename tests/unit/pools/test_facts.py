@@ -97,7 +97,7 @@ def test_spoilt_facts_are_called_so(spoilt: str) -> None:
     metadata = to_metadata(Facts(1, 0, b"", b"", ()))
     with pytest.raises(Corrupt, match=r"'p\.parquet'"):
         from_metadata(metadata | {"lochan-facts": spoilt}, "p.parquet")
-    with pytest.raises(Corrupt, match="what is known"):
+    with pytest.raises(Corrupt, match="the facts of a data object"):
         open_facts(unpack_facts(spoilt))
 
 

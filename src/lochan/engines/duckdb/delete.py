@@ -1,7 +1,7 @@
-"""Rows leave a branch of a pool, by what they hold. Copy on write: objects without such a row stay as they are, those
-with nothing else are dropped, and of the others the rest is written anew.
+"""Deletes rows from a branch of a pool by a predicate. Objects without such a row stay as they are, objects with
+nothing else are dropped, and the remaining rows of all others are rewritten.
 
-It depends on the rows that are there, so it is computed again on every head that came meanwhile (S6).
+The result depends on the rows of the head, so it is computed again if the head has moved (S6).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from lochan.versioning.open_repository import OpenRepository
 class DeleteCommit(NamedTuple):
     head: str
     rows: int
-    objects: int  # that were dropped or written anew
+    objects: int  # that were dropped or rewritten
 
 
 async def _deleted_first(repository: OpenRepository, before: CarriedOut) -> DeleteCommit:
@@ -47,12 +47,12 @@ async def delete_where(
     branch: str,
     where: str,
     files: Files,
-    said: CommitMessage = NOTHING,
+    message: CommitMessage = NOTHING,
     *,
     actor: Actor,
     limits: Limits = STANDARD,
 ) -> DeleteCommit:
-    """Rows for which the expression is true. Raises QueryError, and NothingToDo where there are none."""
+    """Deletes the rows for which the expression is true. Raises QueryError, or NothingToDo if there are none."""
     test = parse_expression(where)
     last = (0, 0)
 
@@ -62,7 +62,7 @@ async def delete_where(
         last = rows, len(swap.removed)
         return swap
 
-    head = await change_objects(repository, branch, "delete", decide, said, actor=actor)
+    head = await change_objects(repository, branch, "delete", decide, message, actor=actor)
     return DeleteCommit(head, *last)
 
 
@@ -72,7 +72,7 @@ async def _decided(
     snapshot = await snapshot_of(repository, on.id, tree)
     now = repository.clock.wall()
     source = PoolSource(snapshot, Scans(), test=of_expression(test, now))
-    source.widen()  # a field of objects that need not be read is no mistake
+    source.widen()  # the test may name fields of objects that need not be read
     tested = row_test(source, test, text, now)
     with sessions(files, limits) as engines:
         indices = source.objects.tolist()
@@ -81,8 +81,8 @@ async def _decided(
         counts = dict(await engines.apart(partial(count_matches, engines.main, source.knowledge, tested, by_form)))
         hit = [index for index in indices if paths[index] in counts]
         if not hit:
-            raise NothingToDo("no row is like that", hint="nothing was changed")
-        await place_objects(files, snapshot, hit, engines.main.folder)  # once more, before they are written anew
+            raise NothingToDo("no row matches", hint="nothing was changed")
+        await place_objects(files, snapshot, hit, engines.main.folder)  # checks them again before they are rewritten
         size = int(snapshot.sizes[hit].sum())
         rewriting = ObjectRewriter(*engines, snapshot.settings, source.knowledge, size)
         for form, each in source.read.items():

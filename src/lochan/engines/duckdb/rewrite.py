@@ -1,7 +1,7 @@
-"""Rows of data objects into new ones: as they lie in the files, column by column, so that each keeps its shape.
+"""Writes rows of data objects into new ones, column by column, so that each keeps its shape.
 
-Objects that keep their rows as text go through the loader once more; the others are put under one layout where that
-holds them all, and keep their own where it does not.
+Objects that keep their rows as text go through the loader again. The others get one layout if it holds them all, and
+keep their own otherwise. So not all objects can be merged: `mergeable_groups` returns those that can.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ from lochan.query.sources.row_test import RowTest
 from lochan.query.sources.values import absent, value
 from lochan.versioning.open_repository import OpenRepository
 
-_FILE = "scanned file"  # what the files are called in SQL: no field's name should be taken for it
+_FILE = "scanned file"  # the alias of the files in SQL, which no field should have
 
 
 class ObjectRewriter:
-    """`session` reads the files; `spare` is another one, for rows that are text. `bytes` are those of the files.
+    """`session` reads the files, `spare` is for rows that are kept as text. `bytes` is the size of the files.
 
-    `whole`: rows are put under the layout of all that is known, also of what was not added; so several who have some of
-    the files each put them under the same."""
+    With `whole`, rows get the layout of all known forms, not only of the added ones, so that several processes with
+    some of the files each use the same layout."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class ObjectRewriter:
         self._loader = Loader(spare, settings, Faults(FAIL))
 
     def add(self, form: Form, paths: Sequence[str], without: RowTest | None = None) -> None:
-        """The rows of these files, which all have this form; but for those that pass the test."""
+        """Adds the rows of these files, which all have this form, except for rows that pass the test `without`."""
         if form.body:
             self._add_texts(form, paths, without)
             return
@@ -81,17 +81,17 @@ class ObjectRewriter:
         self._added.append(form)
 
     def add_laid_out(self, table: str) -> None:
-        """Rows as somebody else's `laid_out` gave them, who knows the same."""
+        """Adds rows that another process with the same knowledge got from `laid_out`."""
         shapes = self._shapes()
         self._tables.append(StagingTable(table, lay_out(shapes), tuple(shapes)))
 
     def laid_out(self) -> tuple[KnownShapes, list[StagedRelation]]:
-        """All that was added, as queries."""
+        """All added rows, as queries."""
         known = self._known()
         return known, self._relations(known)
 
     def written(self) -> Iterator[WrittenObject]:
-        """One file at a time, which is then the caller's."""
+        """Yields one file at a time, which the caller must delete."""
         known, found = self.laid_out()
         times = self._modernized.split(self._forms())
         objects = Objects(self._session, known, self._settings, self._bytes, times)
@@ -103,7 +103,7 @@ class ObjectRewriter:
         return [form for form in self._knowledge.forms if not form.body] if self._whole else self._added
 
     def _shapes(self) -> list[Object]:
-        """Those that have columns; of what was added, or of all that is known."""
+        """The shapes with columns, of the added forms or of all known ones."""
         if self._whole:
             found = (shape for form in self._forms() for shape in self._modernized.laid(form).shapes)
         else:
@@ -134,7 +134,7 @@ class ObjectRewriter:
     def _select(
         self, form: Form, shown: Sequence[tuple[str, str]], paths: Sequence[str], without: RowTest | None
     ) -> str:
-        """Each column as its SQL and its name."""
+        """`shown` has the SQL and the name of each column."""
         if without is None:
             made = ", ".join(f"{sql} AS {name_sql(name)}" for sql, name in shown)
             return f"SELECT {made} FROM {files_sql(paths)}"
@@ -152,7 +152,7 @@ class MatchCount(NamedTuple):
 def count_matches(
     session: DuckSession, knowledge: Knowledge, test: RowTest, files: Mapping[Form, Sequence[str]]
 ) -> list[MatchCount]:
-    """How many rows of each file pass the test; files without one are left out."""
+    """How many rows of each file pass the test, without files in which none does."""
     found: list[MatchCount] = []
     for form, paths in files.items():
         tested = tested_sql(form, knowledge, test, "filename AS p0", files_sql(paths, "filename = true"))
@@ -162,7 +162,7 @@ def count_matches(
 
 
 def tested_sql(form: Form, knowledge: Knowledge, test: RowTest, shown: str, files: str) -> str:
-    """A subquery with the leaves that the test asks for, and what is to be shown beside them."""
+    """A subquery with the leaves that the test needs, and the columns `shown`."""
     leaves = []
     for leaf in test.asked.leaves:
         place, element = knowledge.place(form, leaf), knowledge.element(leaf)
@@ -182,9 +182,6 @@ def files_sql(paths: Sequence[str], options: str = "") -> str:
     return f"read_parquet([{listed}]{f', {options}' if options else ''})"
 
 
-# The rows of several objects in new ones, in the order of the key.
-
-
 class RewriteResult(NamedTuple):
     removed: list[Entry]
     added: list[Entry]
@@ -198,7 +195,7 @@ async def rewrite_objects(
     mint: int,
     limits: Limits = STANDARD,
 ) -> RewriteResult:
-    """The rows of these objects in new ones, which nobody knows of yet."""
+    """Writes the rows of these objects into new ones, in the order of the key. They are on no branch yet."""
     by_form = objects_by_form(snapshot, np.array(indices, dtype=np.int64), Forms())
     with sessions(files, limits) as engines:
         paths = await place_objects(files, snapshot, indices, engines.main.folder)
@@ -211,7 +208,7 @@ async def rewrite_objects(
 
 
 def mergeable_groups(snapshot: Snapshot) -> list[list[int]]:
-    """Objects that can be merged with each other, by their numbers: a plan is made of each lot by itself."""
+    """Groups of objects, by their numbers, that can be merged with each other. Each group is planned by itself."""
     by_form = objects_by_form(snapshot, snapshot.all, Forms())
     texts = [index for form, indices in by_form.items() if form.body for index in indices]
     left = [form for form in by_form if not form.body]
@@ -224,7 +221,7 @@ def mergeable_groups(snapshot: Snapshot) -> list[list[int]]:
 
 
 def _joinable(forms: Sequence[Form]) -> list[Form]:
-    """Those that one layout holds; at least one of them."""
+    """The forms that one layout holds; at least one."""
     shapes = list(dict.fromkeys(shape for form in forms for shape in form.laid_out))
     layout = lay_out(shapes)
     following = [form for form in forms if not layout.body and can_cast(form.layout, layout)]

@@ -240,12 +240,12 @@ def test_rows_of_python() -> None:
 @pytest.mark.parametrize(
     "name, data, message",
     [
-        pytest.param("a.json", b"[1, 2]", "a row is an object", id="numbers"),
-        pytest.param("a.json", b'[{"id": 1}, 5]', "a.json:1: a row is an object", id="a number behind a row"),
+        pytest.param("a.json", b"[1, 2]", "a row must be an object", id="numbers"),
+        pytest.param("a.json", b'[{"id": 1}, 5]', "a.json:1: a row must be an object", id="a number behind a row"),
         pytest.param("a.json", b'[{"id": 1}', "ends too early", id="a list without its end"),
         pytest.param("a.json", b'{"id": 1', "ends too early", id="an object without its end"),
-        pytest.param("a.json", b'[{"id": 1}] x', "behind the end of the list", id="something behind a list"),
-        pytest.param("a.csv", b"id,id\n1,2\n", "the column 'id' comes twice", id="a column twice"),
+        pytest.param("a.json", b'[{"id": 1}] x', "after the end of the list", id="something behind a list"),
+        pytest.param("a.csv", b"id,id\n1,2\n", "the column 'id' occurs twice", id="a column twice"),
         pytest.param("a.csv", b"id,b\n1,2\n1,2,3\n", "a.csv:3: 3 values where there are 2 columns", id="columns"),
         pytest.param("a.csv", b"", "no line with the columns' names", id="empty CSV"),
         pytest.param("a.csv", b"id\n\xff\n", "UTF8", id="CSV that is no UTF-8"),

@@ -1,4 +1,4 @@
-"""All of a load but where the bytes come from and where they go: rows in, files of data objects out."""
+"""The core of a load: takes rows in, and writes files of data objects."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from lochan.ingest.tabular import batches_of, check_batch, rows_of, shape_batch
 from lochan.pools.json_row import Faults, Row
 from lochan.pools.layout import Layout
 
-_SAMPLE = 1_000  # rows of a chunk that are looked at before the first is taken in
-_FEW = 500  # misses that are not worth a second look for what they have in common
+_SAMPLE = 1_000  # rows of a chunk that are inspected before the first is inserted
+_FEW = 500  # misses that are not worth another search for common shapes
 _ROUNDS = 6
 _MANY = 64  # shapes
-_BATCH = 20_000  # rows that are judged at a time
+_BATCH = 20_000  # rows that are inferred at a time
 
 
 class Loader:
-    """`session` should not keep the order of its input: nothing needs it."""
+    """`session` need not keep the order of its input."""
 
     def __init__(self, session: DuckSession, settings: PoolSettings, faults: Faults) -> None:
         self.session = session
@@ -46,14 +46,14 @@ class Loader:
         self._text_bytes = 0
 
     def take(self, lines: Lines) -> None:
-        """Raises Invalid for a fault, where faults end the load."""
+        """Raises Invalid for a fault, if faults end the load."""
         self._text_bytes += lines.texts.nbytes
         lines = self.readable(lines)
         every = np.arange(len(lines.texts), dtype=np.int64)
         if not self._known.columns:
             self._learning.learn(self._learning.peek(lines, _spread(every, _SAMPLE)))
         if len(self._known.counts) > _MANY and len(every) > 2 * _SAMPLE:
-            # Where hardly a row is like another, to verify them is to lose time.
+            # If hardly two rows are alike, proving their shapes is a waste of time.
             known = self._verify(lines.taken(every[:_SAMPLE])) < _SAMPLE * 0.8
             every = every[_SAMPLE:]
             if not known:
@@ -63,7 +63,7 @@ class Loader:
         self._verify(lines)
 
     def _verify(self, lines: Lines) -> int:
-        """Returns how many had to be judged one by one."""
+        """Returns how many had to be inferred one by one."""
         misses = self._staging.verified(lines.texts)
         for _ in range(_ROUNDS):
             if len(misses) <= _FEW or not self._learn(lines, misses):
@@ -80,7 +80,7 @@ class Loader:
             self._settle(self._learning.judge(lines, numbers[begin : begin + _BATCH].tolist()))
 
     def take_rows(self, rows: Any) -> None:
-        """Dicts, one by one; or an Arrow table, or batches of one."""
+        """Takes dicts, an Arrow table, or record batches."""
         if isinstance(rows, pa.Table | pa.RecordBatchReader | pa.RecordBatch):
             for each in batches_of(rows):
                 self.take_batch(check_batch("the table", each))
@@ -94,7 +94,7 @@ class Loader:
         self._text_bytes += self._settle(self._learning.judge_rows(batch))
 
     def take_batch(self, batch: pa.RecordBatch) -> None:
-        """Raises Invalid for columns that no row can have."""
+        """Raises Invalid if no row can have these columns."""
         self._text_bytes += batch.nbytes
         for each in split_by_shape(batch):
             self._take_part(each)
@@ -109,7 +109,7 @@ class Loader:
         self.take_rows(rows_of(batch))
 
     def objects(self) -> Iterator[WrittenObject]:
-        """When all rows are in. One file at a time."""
+        """To be called when all rows are in. Yields one file at a time."""
         settings = self._settings
         objects = Objects(self.session, self._known, settings, self._text_bytes, settings.times)
         for relation in self._relations():
@@ -124,17 +124,17 @@ class Loader:
         return found
 
     def _order(self, layout: Layout) -> list[str]:
-        """None for a pool without a key: to write down whole rows twice is too much."""
+        """Empty for a pool without a key: sorting by whole rows would be too expensive."""
         return Order(layout, self._settings, self._known.by_id).by() if self._keys else []
 
     def _learn(self, lines: Lines, misses: Misses) -> bool:
-        """Whether the rest may now be verified."""
+        """Returns whether there are new patterns to prove the rest with."""
         before = self._staging.patterns()
         self._learning.learn(self._learning.peek(lines, _spread(misses, _FEW)))
         return self._staging.patterns() != before
 
     def _settle(self, judged: Sequence[InferredRow]) -> int:
-        """Returns how long they are as text."""
+        """Returns the size of the rows as text."""
         self._learning.learn(judged)
         known = self._known
         numbers = {shape: known.number(shape) for shape in {each.shape for each in judged}}
@@ -150,11 +150,11 @@ class Loader:
 
     @property
     def folder(self) -> Path:
-        """For files that last as long as the load."""
+        """The folder for files of this load."""
         return Path(self.session.folder)
 
     def readable(self, lines: Lines) -> Lines:
-        """Those that are UTF-8; the others are faults."""
+        """The lines that are UTF-8. The others are faults."""
         if lines.valid:
             return lines
         good = np.array([_is_text(lines.bytes_of(number)) for number in range(len(lines.texts))], dtype=np.bool_)
@@ -171,6 +171,6 @@ def _is_text(data: bytes) -> bool:
 
 
 def _spread(numbers: Misses, count: int) -> list[int]:
-    """So many of them, from all over."""
+    """Takes `count` of the numbers, evenly spread."""
     at = np.linspace(0, len(numbers) - 1, min(count, len(numbers)), dtype=np.int64)
     return [int(number) for number in np.unique(numbers[at])] if len(numbers) else []

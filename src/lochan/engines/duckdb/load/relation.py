@@ -1,4 +1,11 @@
-"""Staged tables put together under one layout. One that cannot follow keeps its own, and gets objects of its own."""
+"""Combines staged tables under one layout. A table that cannot be cast keeps its own layout, and gets its own objects.
+
+Columns of one layout are cast to those of another by their kinds, and are NULL if the other has no such column. This is
+impossible if one keeps as text what the other holds as a list or an object.
+
+A struct is NULL exactly in rows without an object there, because a shape may leave it to the column to tell. An object
+with only nulls has no column by itself, so for such rows the shape tells that it exists.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +25,63 @@ Bare = Mapping[Path, Sequence[int]]
 class StagingTable(NamedTuple):
     name: str
     layout: Layout
-    shapes: tuple[Object, ...]  # that the layout was made for
+    shapes: tuple[Object, ...]  # of the layout
 
 
+class StagedRelation(NamedTuple):
+    """Rows that are written into the same objects."""
+
+    layout: Layout
+    sql: str  # a query: _shape, _body if the layout has one, then the layout's columns
+    shapes: tuple[Object, ...]  # of the layout
+
+
+def relations(
+    tables: Sequence[StagingTable], layout: Layout, known: KnownShapes, shapes: Sequence[Object]
+) -> list[StagedRelation]:
+    """`layout` is that of these shapes, all of which are known. Shapes that differ only by nulls are joined."""
+    found = []
+    arms = []
+    into = joined(shapes)
+    for table in tables:
+        arm = _arm(table, layout, known, into)
+        if arm is None:
+            own = joined(table.shapes)
+            alone = _arm(table, table.layout, known, own)
+            assert alone is not None
+            found.append(StagedRelation(table.layout, alone, tuple(dict.fromkeys(own.values()))))
+        else:
+            arms.append(arm)
+    if arms:
+        found.append(StagedRelation(layout, " UNION ALL ".join(arms), tuple(dict.fromkeys(into.values()))))
+    return found
+
+
+def can_cast(layout: Layout, to: Layout) -> bool:
+    """Whether rows of one layout can be cast to the other."""
+    return layout == to or cast_columns(to.members, layout.members, {}) is not None
+
+
+def _arm(table: StagingTable, layout: Layout, known: KnownShapes, into: Mapping[Object, Object]) -> str | None:
+    empty = columnless_objects(known.columns)
+    if table.layout == layout and not empty:
+        values: list[str] | None = [name_sql(name) for name, _ in columns(layout)]
+    else:
+        values = cast_columns(layout.members, table.layout.members, empty)
+    return None if values is None else f"SELECT {', '.join([_shape(known, into), *values])} FROM {table.name}"
+
+
+def _shape(known: KnownShapes, into: Mapping[Object, Object]) -> str:
+    numbers = known.numbered(sorted(set(into.values()), key=encode))
+    arms = [f"WHEN {known.columns[one]} THEN {numbers[other]}" for one, other in into.items() if one != other]
+    if not arms:
+        return SHAPE_COLUMN
+    return f"(CASE {SHAPE_COLUMN} {' '.join(arms)} ELSE {SHAPE_COLUMN} END)::INTEGER AS {SHAPE_COLUMN}"
+
+
+# --- casts between layouts -------------------------------------------------------------------------------------------
 def columnless_objects(shapes: Mapping[Object, int]) -> Bare:
-    """The objects that have no column by themselves, and the numbers of the shapes that have them."""
+    """The paths of objects without a column of their own, and the numbers of the shapes that have them."""
     found: dict[Path, list[int]] = {}
     for shape, id in shapes.items():
         for path in _bare(shape, ()):
@@ -41,8 +100,8 @@ def _bare(shape: Object, above: Path) -> Iterator[Path]:
 def cast_columns(
     to: Iterable[Member], source: Iterable[Member], bare: Bare, of: str = "", above: Path = ()
 ) -> list[str] | None:
-    """Each column of the one layout, from those of the other; None where that cannot be. `of` is the struct that the
-    columns are in, and a dot."""
+    """SQL of each column of the layout `to`, from those of `source`. Returns None if that is impossible. `of` is the
+    enclosing struct, with a dot."""
     sources = {member.name: member for member in source}
     values = []
     for member in to:
@@ -93,54 +152,3 @@ def _object(to: Alternate, source: Alternate, bare: Bare, of: str, path: Path) -
 def _packed(value: str) -> str:
     sql, _, name = value.rpartition(" AS ")
     return f"{name} := {sql}"
-
-
-class StagedRelation(NamedTuple):
-    """Rows that lie in objects together."""
-
-    layout: Layout
-    sql: str  # a query: _shape, _body if the layout has one, then the layout's columns
-    shapes: tuple[Object, ...]  # that the layout is of
-
-
-def relations(
-    tables: Sequence[StagingTable], layout: Layout, known: KnownShapes, shapes: Sequence[Object]
-) -> list[StagedRelation]:
-    """`layout` is that of these shapes, all of which are known. Of those that differ by nulls alone one is left."""
-    found = []
-    arms = []
-    into = joined(shapes)
-    for table in tables:
-        arm = _arm(table, layout, known, into)
-        if arm is None:
-            own = joined(table.shapes)
-            alone = _arm(table, table.layout, known, own)
-            assert alone is not None
-            found.append(StagedRelation(table.layout, alone, tuple(dict.fromkeys(own.values()))))
-        else:
-            arms.append(arm)
-    if arms:
-        found.append(StagedRelation(layout, " UNION ALL ".join(arms), tuple(dict.fromkeys(into.values()))))
-    return found
-
-
-def can_cast(layout: Layout, to: Layout) -> bool:
-    """Whether rows in columns of the one can be put into those of the other."""
-    return layout == to or cast_columns(to.members, layout.members, {}) is not None
-
-
-def _arm(table: StagingTable, layout: Layout, known: KnownShapes, into: Mapping[Object, Object]) -> str | None:
-    empty = columnless_objects(known.columns)
-    if table.layout == layout and not empty:
-        values: list[str] | None = [name_sql(name) for name, _ in columns(layout)]
-    else:
-        values = cast_columns(layout.members, table.layout.members, empty)
-    return None if values is None else f"SELECT {', '.join([_shape(known, into), *values])} FROM {table.name}"
-
-
-def _shape(known: KnownShapes, into: Mapping[Object, Object]) -> str:
-    numbers = known.numbered(sorted(set(into.values()), key=encode))
-    arms = [f"WHEN {known.columns[one]} THEN {numbers[other]}" for one, other in into.items() if one != other]
-    if not arms:
-        return SHAPE_COLUMN
-    return f"(CASE {SHAPE_COLUMN} {' '.join(arms)} ELSE {SHAPE_COLUMN} END)::INTEGER AS {SHAPE_COLUMN}"

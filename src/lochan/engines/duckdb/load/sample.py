@@ -1,4 +1,5 @@
-"""The first rows of an input, to see what is in it."""
+"""Reads the first rows of an input, and suggests a key for them: a time that most of them have, because rows are
+usually queried by time."""
 
 from __future__ import annotations
 
@@ -28,11 +29,14 @@ from lochan.pools.json_row import BadRow, Row, read_row
 from lochan.store.scratch import place
 
 ROWS = 1_000
-_STREAM_BYTES = 1 << 20  # a stream gives no more of itself twice
+_STREAM_BYTES = 1 << 20  # of a stream, which can be read only once
+MOST = 0.9  # of the rows must have the suggested key
+_NAMES = ("ts", "_ts", "time", "_time", "timestamp", "@timestamp", "datetime", "date", "event_time", "created_at")
+_TEXT, _NUMBER = "text", "number"
 
 
 def sample(input: Input, format: str | None) -> list[Row]:
-    """None where they cannot be read: who reads all of them will say why."""
+    """Returns none if they cannot be read: the load itself will report why."""
     with (
         suppress(LochanError, OSError, ValueError, ArithmeticError, pa.ArrowException, csv.Error),
         UnpackedStream(input, lambda _: None) as stream,
@@ -54,7 +58,7 @@ def sample(input: Input, format: str | None) -> list[Row]:
 
 
 def _decoded(input: Input, stream: UnpackedStream, format: str) -> list[Row]:
-    """The first rows that a decoder sends. Of what comes as a stream, its beginning is all there is."""
+    """The first rows that a decoder sends. Only the beginning of a stream is available."""
     from lochan.engines.duckdb.load.load import STANDARD
 
     with tempfile.TemporaryDirectory(prefix="lochan-", dir=place()) as folder:
@@ -82,16 +86,8 @@ def _rows(found: Lines | None) -> list[Row]:
     return rows
 
 
-# A key for rows that nobody has named one for: a time that most of them have, for rows are asked for by time.
-
-
-MOST = 0.9  # of the rows must have it
-_NAMES = ("ts", "_ts", "time", "_time", "timestamp", "@timestamp", "datetime", "date", "event_time", "created_at")
-_TEXT, _NUMBER = "text", "number"
-
-
 def suggest(rows: Sequence[Row]) -> str:
-    """As it is written on the command line, such as `ts:time`; empty: nothing suggests itself."""
+    """The key as on the command line, such as `ts:time`; empty if there is none."""
     seen = Counter(found for row in rows for found in _candidates(row))
     often = [found for found, count in seen.items() if count >= MOST * len(rows)]
     if not often:
@@ -116,6 +112,6 @@ def _is_time(value: Any) -> bool:
 
 
 def _rank(path: FieldPath) -> tuple[int, int]:
-    """Outer fields before inner ones, usual names before others; else as they come."""
+    """Outer fields come before inner ones, and usual names before others."""
     name = path[-1].lower()
     return len(path), _NAMES.index(name) if name in _NAMES else len(_NAMES)

@@ -1,4 +1,4 @@
-"""Rows that no known shape verifies, judged one by one: exactly, and slowly. What is learned here makes the next rows
+"""Infers the shapes of rows that no known shape fits, one by one: exact but slow. The new shapes make the next rows
 fast."""
 
 from __future__ import annotations
@@ -32,16 +32,12 @@ class ShapeInference:
         self._times = times
 
     def judge(self, lines: Lines, numbers: Iterable[int]) -> list[InferredRow]:
-        """Raises Invalid for a fault, where faults end the load. Blank lines are no rows."""
-        judged = []
-        for number in numbers:
-            row = self._row(lines, number)
-            if row is not None:
-                judged.append(row)
-        return judged
+        """Raises Invalid for a fault, if faults end the load. Ignores blank lines."""
+        rows = (self._row(lines, number) for number in numbers)
+        return [row for row in rows if row is not None]
 
     def peek(self, lines: Lines, numbers: Iterable[int]) -> list[InferredRow]:
-        """The same, of rows that will come again: what is wrong with them can wait."""
+        """The same for a sample of rows that will be read again, so faults are ignored."""
         found = []
         for number in numbers:
             text = lines.bytes_of(number).decode(errors="replace")
@@ -51,14 +47,14 @@ class ShapeInference:
         return found
 
     def judge_rows(self, rows: Iterable[Row]) -> list[InferredRow]:
-        """Raises Invalid for a row that is none, or holds what no row can."""
+        """Raises Invalid if one is not a row, or has a value that no row can have."""
         return [InferredRow(row, self._shape(row), "") for row in rows]
 
     def _shape(self, row: Row) -> Object:
         try:
             return shape_of(row, self._times)
         except (TypeError, AssertionError) as error:
-            raise Invalid(f"{str(row)[:80]} is no row: {error}", hint="nothing was loaded") from None
+            raise Invalid(f"{str(row)[:80]} is not a row: {error}", hint="nothing was loaded") from None
 
     def learn(self, judged: Sequence[InferredRow]) -> None:
         for each in judged:
@@ -87,7 +83,7 @@ class ShapeInference:
 
 
 def engine_text(judged: InferredRow, layout: Layout) -> str:
-    """The row as `Columns(texts=True)` reads it."""
+    """The row as `LayoutColumns(texts=True)` reads it."""
     if judged.text and not _has_texts(judged.shape, layout.members):
         return judged.text
     return row_text(_engine_row(judged.row, judged.shape, layout.members))
@@ -121,7 +117,7 @@ def _engine_row(row: Row, shape: Object, members: Iterable[Member]) -> dict[str,
 
 
 def _named(value: Any) -> Any:
-    """JSON has no word for NaN and the infinities; where a double is wanted, the engine reads them from a text."""
+    """JSON has no NaN and infinities. The engine reads them from a text where it expects a double."""
     match value:
         case float() if not isfinite(value):
             return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"

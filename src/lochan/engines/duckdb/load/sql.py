@@ -1,4 +1,4 @@
-"""Types of shapes in DuckDB's words."""
+"""Names, texts and types in DuckDB's SQL."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def name_sql(name: str) -> str:
 
 
 def text_sql(text: str) -> str:
-    """A NUL cannot stand in a query's text."""
+    """A query's text cannot contain a NUL."""
     doubled = text.replace("'", "''")
     if "\0" not in doubled:
         return f"'{doubled}'"

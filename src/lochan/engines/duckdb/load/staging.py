@@ -1,10 +1,10 @@
-"""Where rows wait for their place in the order: tables of the session, which may lie on the disk.
+"""Stages rows in tables of the session until they are sorted.
 
-Each table has the columns of one layout. When a new shape needs more, the next rows go to a new table; `objects` puts
-the tables together again. One that has grown large goes to files (`spill_tables.py`).
+Each table has the columns of one layout. If a new shape needs more columns, the next rows go to a new table; `relation`
+combines the tables. A table that has grown large is spilled to files.
 
-    _shape      the number of the row's shape; NULL: no known shape verifies the row, so nothing of it counts
-    #miss       of such a row: which of its chunk it was
+    _shape      the number of the row's shape; NULL if no known shape could be proven, so the row does not count
+    #miss       for such a row: its number in the chunk
 """
 
 from __future__ import annotations
@@ -28,14 +28,16 @@ from lochan.formats.pool_settings import Path
 from lochan.pools.layout import SHAPE_COLUMN, Layout
 from lochan.pools.shape import STRING, Object
 
-_PATTERNS_MAX = 16  # each row is tried against them, one after the other
+_PATTERNS_MAX = 16  # each row is matched against them, one after the other
 _SLICE_ROWS = 16_384
+_SPILL_SHARE = 2  # half of the memory, because sorting the rows takes as much again
+_SPILL_ROW_GROUP_ROWS = 40_960  # a range begins and ends within one of each file
 
 Misses = npt.NDArray[np.int64]
 
 
 class Staging:
-    """`order` has the terms by which rows of a layout will be sorted; `times` are the fields declared as times."""
+    """`order` returns the terms by which rows of a layout will be sorted. `times` are the fields declared as times."""
 
     def __init__(
         self, session: DuckSession, known: KnownShapes, order: Callable[[Layout], list[str]], times: Collection[Path]
@@ -49,15 +51,15 @@ class Staging:
         self._kept: str | None = None  # the table of rows that are text
 
     def tables(self) -> list[StagingTable]:
-        """When all rows are in."""
+        """To be called when all rows are in."""
         return [table._replace(name=self._aside.whole(table.name)) for table in self._tables]
 
     def kept(self) -> str | None:
-        """Likewise; None: no rows are text."""
+        """The table of rows that are kept as text. Returns None if there are none."""
         return self._kept and self._aside.whole(self._kept)
 
     def verified(self, lines: pa.Array) -> Misses:
-        """Takes in all lines of which a known shape is certain. Returns the others' numbers, ascending."""
+        """Inserts all lines with a proven shape. Returns the numbers of the others, ascending."""
         patterns = self.patterns()
         shapes = self._known.frequent()
         if not shapes:
@@ -70,7 +72,7 @@ class Staging:
         try:
             if shown:
                 self._insert(table, lines, f"coalesce({shown}, {matched})", read_all=True)
-        except duckdb.InvalidInputException:  # something among them is no JSON, and the engine reads none
+        except duckdb.InvalidInputException:  # one of them is not JSON, so the engine rejects all
             shown = ""
         if not shown:
             self._insert(table, lines, matched)
@@ -79,15 +81,15 @@ class Staging:
         return misses
 
     def given(self, lines: pa.Array, ids: pa.Array) -> None:
-        """Takes in lines as `shape_inference` wrote them, with the numbers of their shapes."""
+        """Inserts lines as `shape_inference` wrote them, with the numbers of their shapes."""
         if len(lines):
             table = self._table()
             self._insert(table, lines, "id", ids)
             self._grown(table, lines.nbytes)
 
     def typed(self, rows: pa.Table, layout: Layout, shape: Object, id: int) -> bool:
-        """Takes in rows in columns of that layout, all of one shape. False: something of them is kept as text now, and
-        none was taken in."""
+        """Inserts rows in columns of that layout, all of one shape. Returns False, without inserting any, if some of it
+        is kept as text by now."""
         table = self._table()
         values = cast_columns(table.layout.members, layout.members, columnless_objects({shape: id}))
         if values is None:
@@ -100,7 +102,7 @@ class Staging:
         return True
 
     def texts(self, rows: pa.Table) -> None:
-        """Takes in rows that are kept as text: `_shape`, `_body`, then the keys' columns."""
+        """Inserts rows that are kept as text: `_shape`, `_body`, then the columns of the key."""
         with self._chunk(rows):
             if self._kept is None:
                 self._kept = "kept"
@@ -115,7 +117,7 @@ class Staging:
     def _insert(
         self, table: StagingTable, lines: pa.Array, shape: str, ids: pa.Array | None = None, *, read_all: bool = False
     ) -> None:
-        """`shape` may ask for what was read of a row, if all are read before it is known."""
+        """With `read_all`, all rows are parsed before their shape is known, and `shape` may use the result."""
         numbers = pa.array(np.arange(len(lines), dtype=np.int64))
         chunk = {"n": numbers, "line": lines} if ids is None else {"n": numbers, "line": lines, "id": ids}
         columns = LayoutColumns(table.layout, self._known.columns, texts=ids is not None).all()
@@ -134,7 +136,7 @@ class Staging:
 
     @contextmanager
     def _chunk(self, table: pa.Table) -> Iterator[None]:
-        """Under that name, in pieces that threads can share."""
+        """Registers the table as `chunk`, in pieces that threads can share."""
         pieces = pa.Table.from_batches(table.to_batches(max_chunksize=_SLICE_ROWS), table.schema)
         self._session.connection.register("chunk", pieces)
         try:
@@ -149,7 +151,7 @@ class Staging:
         return np.asarray(found["miss"].to_numpy(), dtype=np.int64)
 
     def _table(self) -> StagingTable:
-        """The last one, if it has all the columns that there are by now."""
+        """The last table, if it has all columns of the current layout; else a new one."""
         layout = self._known.layout
         if not self._tables or self._tables[-1].layout != layout:
             columns = LayoutColumns(layout, {}).all()
@@ -160,11 +162,11 @@ class Staging:
         return self._tables[-1]
 
     def patterns(self) -> list[tuple[int, str]]:
-        """What verifies rows by now: the number of a shape, and its regular expression."""
+        """The numbers of shapes, with their regular expressions."""
         found: list[tuple[Object, str]] = []
         for shape in self._known.frequent():
             if any(kind_at(shape, path) == STRING for path in self._times):
-                continue  # a regular expression cannot tell which strings say no time
+                continue  # a regular expression cannot tell which strings are not times
             text = pattern(shape)
             if text is not None:
                 found.append((shape, text))
@@ -173,22 +175,22 @@ class Staging:
         return [(self._known.columns[shape], text) for shape, text in found]
 
 
-# Tables of the session that hold no more rows than memory should: what they held before lies beside them in files.
-
-
-_SHARE = 2  # of the memory, half: to sort the rows takes as much again
-_ROW_GROUP_ROWS = 40_960  # a range begins and ends within one of each file
-
-
 class SpilledTables:
+    """Moves the rows of tables that grow too large to files beside them.
+
+    DuckDB moves a table that grows out of memory to the disk itself, except for a tenth of it, which is too much for a
+    table of ten times the memory. The files are in the order of the key, so that reading a range of it reads only a
+    part of each."""
+
     def __init__(self, session: DuckSession) -> None:
         self._session = session
-        self._bytes_max = session.limits.memory_bytes // _SHARE
-        self._held: dict[str, int] = {}  # by the table's name: how long its rows were as text
+        self._bytes_max = session.limits.memory_bytes // _SPILL_SHARE
+        self._held: dict[str, int] = {}  # by table: the size of its rows as text
         self._files: dict[str, list[File]] = {}
 
     def grown(self, table: str, size: int, by: Callable[[], list[str]]) -> bool:
-        """Whether all its rows were put aside. `by`: terms of an order that whoever reads them will ask for."""
+        """Counts rows of that size, and spills the table if it is too large. Returns whether it did. `by` returns the
+        terms of the order in which the rows will be read."""
         self._held[table] = self._held.get(table, 0) + size
         if self._held[table] < self._bytes_max:
             return False
@@ -198,7 +200,7 @@ class SpilledTables:
         order = f" ORDER BY {', '.join(terms)}" if terms else ""
         self._session.execute(
             f"COPY (SELECT * FROM {table}{order}) TO {text_sql(str(file))} "
-            f"(FORMAT parquet, COMPRESSION lz4, ROW_GROUP_SIZE {_ROW_GROUP_ROWS})"
+            f"(FORMAT parquet, COMPRESSION lz4, ROW_GROUP_SIZE {_SPILL_ROW_GROUP_ROWS})"
         )
         files.append(file)
         self._session.execute(f"CREATE OR REPLACE TEMP TABLE {table} AS SELECT * FROM {table} WHERE false")
@@ -206,7 +208,7 @@ class SpilledTables:
         return True
 
     def whole(self, table: str) -> str:
-        """What has all of its rows: the name of a table or a view. To be asked when no more will come."""
+        """The name of a table or view with all of its rows. To be called when no more rows follow."""
         files = self._files.get(table)
         if not files:
             return table

@@ -1,4 +1,9 @@
-"""What a Parquet file's footer says of its columns, in the words of an entry's facts, and filters over some of them."""
+"""The facts of columns for an entry, from a Parquet file's footer, with bloom filters over some of them.
+
+A filter lets a query of one value skip objects that cannot hold it, even if the field is not the key. Filters are worth
+their size for columns with few different values among many objects, such as hosts, or request ids of small objects. The
+file has dictionaries of these, so reading them again is cheap; other columns are not read.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +57,7 @@ def column_facts(
 
 
 def strings_at(path: Path, layout: Layout, shapes: Sequence[ShapeFacts], columns: Sequence[ColumnFacts]) -> int:
-    """How many rows have a string there. `shapes` are those of all rows."""
+    """How many rows have a string at the path. `shapes` are those of all rows."""
     own = None if layout.body else column_of(layout, path, STRING)
     if own is not None:
         return next((each.present for each in columns if each.path == own), 0)
@@ -61,20 +66,20 @@ def strings_at(path: Path, layout: Layout, shapes: Sequence[ShapeFacts], columns
 
 
 def _filtered(file: File, found: Mapping[FooterColumn, ColumnFacts], keys: Sequence[Path]) -> Iterator[ColumnFacts]:
-    """What the rows are sorted by needs no filter."""
+    """Adds filters, except to the first field of the key."""
     some = {
         leaf.number: leaf.column
-        for leaf, told in found.items()
-        if leaf.kind in (INT, STRING) and leaf.path not in keys[:1] and told.least != told.greatest
+        for leaf, stats in found.items()
+        if leaf.kind in (INT, STRING) and leaf.path not in keys[:1] and stats.least != stats.greatest
     }
     made = bloom_filters(file, some) if some else {}
-    for leaf, told in found.items():
+    for leaf, stats in found.items():
         filter = made.get(leaf.number)
-        yield msgspec.structs.replace(told, bloom=filter) if filter else told
+        yield msgspec.structs.replace(stats, bloom=filter) if filter else stats
 
 
 def leaves(layout: Layout, keys: Sequence[Path] = ()) -> Iterator[FooterColumn]:
-    """Every column and member of a struct that holds values, as they lie in a file behind `_shape` and `_body`."""
+    """Every column, and member of a struct, with values, in the order of the file, after `_shape` and `_body`."""
     if not layout.body:
         yield from _leaves(layout.members, (), (), count(1))
         return
@@ -97,7 +102,7 @@ def _leaves(members: Iterable[Member], above: Path, columns: Path, numbers: Iter
                 yield FooterColumn(path, column, alternate.kind, next(numbers))
                 for _ in range(_width(alternate.element) - 1 if alternate.kind == ARRAY else 0):
                     next(numbers)
-                if alternate.original:  # what the texts say is known of the times
+                if alternate.original:  # the facts of the times cover it
                     next(numbers)
 
 
@@ -109,7 +114,7 @@ def _width(type: Type | None) -> int:
 
 
 def _values(metadata: Any, leaf: FooterColumn) -> int | None:
-    """How many the column has that are not NULL; None: it does not say."""
+    """The number of values that are not NULL. Returns None if the footer does not tell."""
     groups = [metadata.row_group(group).column(leaf.number) for group in range(metadata.num_row_groups)]
     if not all(each.is_stats_set and each.statistics.has_null_count for each in groups):
         return None
@@ -123,13 +128,13 @@ def _bounds(metadata: Any, number: int, kind: str) -> tuple[Bound, Bound]:
     greatest: Any = None
     for group in range(metadata.num_row_groups):
         column = metadata.row_group(group).column(number)
-        told = column.statistics
-        if told is not None and told.null_count == column.num_values:
+        stats = column.statistics
+        if stats is not None and stats.null_count == column.num_values:
             continue
-        if told is None or not told.has_min_max:
+        if stats is None or not stats.has_min_max:
             return None, None
-        least = told.min if least is None else min(least, told.min)
-        greatest = told.max if greatest is None else max(greatest, told.max)
+        least = stats.min if least is None else min(least, stats.min)
+        greatest = stats.max if greatest is None else max(greatest, stats.max)
     if least is None or any(isinstance(each, float) and isnan(each) for each in (least, greatest)):
         return None, None
     return _plain(least, kind), _plain(greatest, kind)
@@ -152,20 +157,17 @@ def _facts(leaf: FooterColumn, present: int, least: Bound, greatest: Bound) -> C
     return ColumnFacts(leaf.column, leaf.kind, present, low, high, cut)
 
 
-# Bloom filters over the values of columns, for an object's facts: a look-up of one value opens the objects that may
-# hold it, also where it is not the key.
-
-
+# --- bloom filters ---------------------------------------------------------------------------------------------------
 Column = tuple[str, ...]
 
-BYTES_MAX = 8 << 10  # of all of an object's: entries are read also by who never looks for such a value
-_BYTES_MIN = 512  # so much is less than what else is told of an object
-_PART = 64  # between the two, this part of the object
+BYTES_MAX = 8 << 10  # of all filters of an object, because every query reads the entries
+_BYTES_MIN = 512  # less than the rest of the facts
+_PART = 64  # between the two, this fraction of the object
 _VALUES_MAX = BYTES_MAX * 8 // bloom.BITS_PER_KEY
 
 
 def bloom_filters(file: File, columns: Mapping[int, Column]) -> dict[int, bytes]:
-    """By number of the file's leaf column, the smallest ones; `columns` names those that may have one."""
+    """The smallest filters, by number of the file's leaf column. `columns` are those that may have one."""
     reader = pq.ParquetFile(file, read_dictionary=[".".join(column) for column in columns.values()])
     made = {}
     for number, column in columns.items():
@@ -185,7 +187,7 @@ def _fitting(made: Mapping[int, bytes], room: int) -> Iterable[tuple[int, bytes]
 
 
 def _distinct_texts(reader: pq.ParquetFile, number: int, column: Column) -> pa.Array | None:
-    """All of them, as texts; None: there are too many."""
+    """All values, as texts. Returns None if there are too many."""
     metadata = reader.metadata
     if metadata.num_rows > _VALUES_MAX and not all(
         metadata.row_group(group).column(number).has_dictionary_page for group in range(metadata.num_row_groups)
@@ -208,6 +210,6 @@ def _inner(chunks: Iterable[pa.Array], members: Column) -> Iterable[pa.Array]:
 
 
 def _texts(values: pa.Array) -> pa.Array:
-    """Each once, without the null."""
+    """The distinct values, without null."""
     unique = values.dictionary if pa.types.is_dictionary(values.type) else pc.unique(values)
     return unique.drop_null().cast(pa.string())

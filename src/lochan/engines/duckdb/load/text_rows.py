@@ -1,4 +1,4 @@
-"""Rows that are kept as text, with the values of the key beside them: for the order, and for statistics."""
+"""Tables of rows that are kept as text, with columns for the values of the key, for sorting and statistics."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _TYPES = {
 
 
 def text_layout(keys: Sequence[Path]) -> Layout:
-    """Columns for whatever may be at the keys."""
+    """A layout with columns for all kinds of the key."""
     types = (*(kind for kind in SCALARS if kind != TIME), TEXT_TIME)
     return body_layout([_at(path, type) for path in keys for type in types], keys)
 
