@@ -78,22 +78,22 @@ def decoded_chunks(
             row_tag=options.row_tag,
             row_groups=options.row_groups,
         )
-        with _Talk(request, session) as talk:
-            talk.name = input.name
-            talk.send_file(file, size)
-            yield from _chunks(talk, options.advance)
+        with _Conversation(request, session) as conversation:
+            conversation.name = input.name
+            conversation.send_file(file, size)
+            yield from _chunks(conversation, options.advance)
 
 
-def _chunks(talk: _Talk, advance: Callable[[int], None]) -> Iterator[pa.RecordBatch | list[Row]]:
-    while (message := talk.receive()).kind != messages.DONE:
+def _chunks(conversation: _Conversation, advance: Callable[[int], None]) -> Iterator[pa.RecordBatch | list[Row]]:
+    while (message := conversation.receive()).kind != messages.DONE:
         if message.kind == messages.BATCH:
-            yield talk.batch(message)
+            yield conversation.batch(message)
         elif message.kind == messages.ROWS:
-            yield talk.rows(message)
+            yield conversation.rows(message)
         elif message.kind == messages.READ:
             advance(msgspec.msgpack.decode(message.data, type=int))
         else:
-            raise talk.lied()
+            raise conversation.protocol_error()
 
 
 @contextmanager
@@ -130,13 +130,13 @@ class DecodedFiles:
             OBJECTS, process, str(self._scratch), limits.memory_bytes, limits.spill_bytes, typed=typed
         )
         try:
-            self._talk = _Talk(request)
+            self._conversation = _Conversation(request)
         except BaseException:
             shutil.rmtree(self._scratch, ignore_errors=True)
             raise
         self._timer: threading.Timer | None = None
         if limits.seconds is not None:
-            self._timer = threading.Timer(limits.seconds, self._talk.kill, (out_of_time(limits),))
+            self._timer = threading.Timer(limits.seconds, self._conversation.kill, (out_of_time(limits),))
             self._timer.daemon = True
             self._timer.start()
 
@@ -150,27 +150,27 @@ class DecodedFiles:
         """Ends the decoder. May be called twice."""
         if self._timer is not None:
             self._timer.cancel()
-        self._talk.close()
+        self._conversation.close()
         shutil.rmtree(self._scratch, ignore_errors=True)
 
     def cancel(self) -> None:
         """May be called from any thread. Running methods then raise Cancelled."""
-        self._talk.kill()
+        self._conversation.kill()
 
     def take(self, name: str, path: Path, columns: pa.RecordBatch | None = None) -> None:
         """Takes all rows of that file, and adds the values of `columns`, a batch of one row, to each. Raises Invalid,
         LimitReached."""
         with _opened(str(path)) as (file, size):
-            self._talk.name = name
-            self._talk.send_file(file, size, columns)
-        if self._talk.receive().kind != messages.TAKEN:
-            raise self._talk.lied()
+            self._conversation.name = name
+            self._conversation.send_file(file, size, columns)
+        if self._conversation.receive().kind != messages.TAKEN:
+            raise self._conversation.protocol_error()
 
     def objects(self) -> Iterator[WrittenObject]:
         """To be called when all files are taken. Raises Invalid, LimitReached."""
-        self._talk.send_end()
-        growth = Growth(self._talk.name, self._size)
-        message = self._talk.receive()
+        self._conversation.send_end()
+        growth = Growth(self._conversation.name, self._size)
+        message = self._conversation.receive()
         while message.kind == messages.OBJECT:
             facts = self._facts(message)
             file = self._folder / f"rows{self._made}.parquet"
@@ -178,13 +178,13 @@ class DecodedFiles:
             message = self._written(file, facts, growth)
             yield WrittenObject(file, facts)
         if message.kind != messages.DONE:
-            raise self._talk.lied()
+            raise self._conversation.protocol_error()
 
     def _facts(self, message: Message) -> Facts:
         try:
             return _facts.decode(message.data)
         except (msgspec.MsgspecError, RecursionError) as error:
-            raise self._talk.lied() from error
+            raise self._conversation.protocol_error() from error
 
     def _written(self, file: Path, facts: Facts, growth: Growth) -> Message:
         """Writes the rows, and returns the message after them."""
@@ -194,11 +194,11 @@ class DecodedFiles:
         writer: pq.ParquetWriter | None = None
         rows = 0
         try:
-            while (message := self._talk.receive()).kind == messages.BATCH:
-                batch = self._talk.batch(message)
+            while (message := self._conversation.receive()).kind == messages.BATCH:
+                batch = self._conversation.batch(message)
                 growth.take(0, batch.nbytes)
                 if batch.schema.names != names or (writer is not None and not batch.schema.equals(writer.schema)):
-                    raise self._talk.lied()
+                    raise self._conversation.protocol_error()
                 writer = writer or pq.ParquetWriter(file, batch.schema, compression="snappy")
                 writer.write_batch(batch)
                 rows += batch.num_rows
@@ -206,11 +206,11 @@ class DecodedFiles:
             if writer is not None:
                 writer.close()
         if rows != facts.rows or writer is None:
-            raise self._talk.lied()
+            raise self._conversation.protocol_error()
         return message
 
 
-class _Talk:
+class _Conversation:
     """The conversation with one decoder. `name` is the current file."""
 
     def __init__(self, request: DecodeRequest, session: DuckSession | None = None) -> None:
@@ -223,7 +223,7 @@ class _Talk:
             session.stops.append(self._decoder.kill)
         self._decoder.send(_REQUEST, encode(request))
 
-    def __enter__(self) -> _Talk:
+    def __enter__(self) -> _Conversation:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -271,9 +271,9 @@ class _Talk:
         try:
             return unpack_rows(message.data)
         except InvalidRows as error:
-            raise self.lied() from error
+            raise self.protocol_error() from error
 
-    def lied(self) -> Invalid:
+    def protocol_error(self) -> Invalid:
         """The error for a message that the readers never send: the file must have taken over the decoder."""
         self._decoder.kill()
         _log.warning("the decoder of %r has sent an invalid message", self.name)
@@ -283,7 +283,7 @@ class _Talk:
         try:
             failure = msgspec.msgpack.decode(message.data, type=Failure)
         except msgspec.MsgspecError:
-            return self.lied()
+            return self.protocol_error()
         if failure.kind == messages.UNEXPECTED:
             _log.warning("a file could not be read: %s", _plain(failure.message))
             _log.debug("%s", failure.trace)

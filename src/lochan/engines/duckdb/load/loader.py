@@ -42,7 +42,7 @@ class Loader:
         self._keys = [key.path for key in settings.keys if key.path]
         self._known = KnownShapes(self._keys)
         self._staging = Staging(session, self._known, self._order, settings.times)
-        self._learning = ShapeInference(self._known, faults, settings.times)
+        self._inference = ShapeInference(self._known, faults, settings.times)
         self._text_bytes = 0
 
     def take(self, lines: Lines) -> None:
@@ -51,33 +51,33 @@ class Loader:
         lines = self.readable(lines)
         every = np.arange(len(lines.texts), dtype=np.int64)
         if not self._known.columns:
-            self._learning.learn(self._learning.peek(lines, _spread(every, _SAMPLE)))
+            self._inference.learn(self._inference.peek(lines, _spread(every, _SAMPLE)))
         if len(self._known.counts) > _MANY and len(every) > 2 * _SAMPLE:
             # If hardly two rows are alike, proving their shapes is a waste of time.
             known = self._verify(lines.taken(every[:_SAMPLE])) < _SAMPLE * 0.8
             every = every[_SAMPLE:]
             if not known:
-                self._judge(lines, every)
+                self._infer(lines, every)
                 return
             lines = lines.taken(every)
         self._verify(lines)
 
     def _verify(self, lines: Lines) -> int:
         """Returns how many had to be inferred one by one."""
-        misses = self._staging.verified(lines.texts)
+        misses = self._staging.insert_proven(lines.texts)
         for _ in range(_ROUNDS):
             if len(misses) <= _FEW or not self._learn(lines, misses):
                 break
             before = len(misses)
-            misses = misses[self._staging.verified(lines.taken(misses).texts)]
+            misses = misses[self._staging.insert_proven(lines.taken(misses).texts)]
             if len(misses) > before * 0.9:
                 break
-        self._judge(lines, misses)
+        self._infer(lines, misses)
         return len(misses)
 
-    def _judge(self, lines: Lines, numbers: Misses) -> None:
+    def _infer(self, lines: Lines, numbers: Misses) -> None:
         for begin in range(0, len(numbers), _BATCH):
-            self._settle(self._learning.judge(lines, numbers[begin : begin + _BATCH].tolist()))
+            self._settle(self._inference.infer(lines, numbers[begin : begin + _BATCH].tolist()))
 
     def take_rows(self, rows: Any) -> None:
         """Takes dicts, an Arrow table, or record batches."""
@@ -89,9 +89,9 @@ class Loader:
         for row in rows:
             batch.append(row)
             if len(batch) == _BATCH:
-                self._text_bytes += self._settle(self._learning.judge_rows(batch))
+                self._text_bytes += self._settle(self._inference.infer_rows(batch))
                 batch = []
-        self._text_bytes += self._settle(self._learning.judge_rows(batch))
+        self._text_bytes += self._settle(self._inference.infer_rows(batch))
 
     def take_batch(self, batch: pa.RecordBatch) -> None:
         """Raises Invalid if no row can have these columns."""
@@ -104,7 +104,7 @@ class Loader:
         if found is not None:
             self._known.add(Counter({found.shape: batch.num_rows}))
             id = self._known.number(found.shape)
-            if id is not None and self._staging.typed(found.table, found.layout, found.shape, id):
+            if id is not None and self._staging.insert_columns(found.table, found.layout, found.shape, id):
                 return
         self.take_rows(rows_of(batch))
 
@@ -118,7 +118,7 @@ class Loader:
     def _relations(self) -> list[StagedRelation]:
         known = self._known
         found = relations(self._staging.tables(), known.layout, known, list(known.columns))
-        kept = self._staging.kept()
+        kept = self._staging.text_table()
         if kept is not None:
             found.append(StagedRelation(text_layout(self._keys), f"SELECT * FROM {kept}", tuple(self._known.texts)))
         return found
@@ -130,22 +130,22 @@ class Loader:
     def _learn(self, lines: Lines, misses: Misses) -> bool:
         """Returns whether there are new patterns to prove the rest with."""
         before = self._staging.patterns()
-        self._learning.learn(self._learning.peek(lines, _spread(misses, _FEW)))
+        self._inference.learn(self._inference.peek(lines, _spread(misses, _FEW)))
         return self._staging.patterns() != before
 
-    def _settle(self, judged: Sequence[InferredRow]) -> int:
+    def _settle(self, inferred: Sequence[InferredRow]) -> int:
         """Returns the size of the rows as text."""
-        self._learning.learn(judged)
+        self._inference.learn(inferred)
         known = self._known
-        numbers = {shape: known.number(shape) for shape in {each.shape for each in judged}}
-        typed = [each for each in judged if numbers[each.shape] is not None]
+        numbers = {shape: known.number(shape) for shape in {each.shape for each in inferred}}
+        typed = [each for each in inferred if numbers[each.shape] is not None]
         lines = pa.array([engine_text(each, known.layout) for each in typed], pa.string())
-        self._staging.given(lines, pa.array([numbers[each.shape] for each in typed], pa.int32()))
-        texts = [each for each in judged if numbers[each.shape] is None]
+        self._staging.insert_inferred(lines, pa.array([numbers[each.shape] for each in typed], pa.int32()))
+        texts = [each for each in inferred if numbers[each.shape] is None]
         if not texts:
             return int(lines.nbytes)
         rows = text_table(texts, [known.texts[each.shape] for each in texts], self._keys)
-        self._staging.texts(rows)
+        self._staging.insert_texts(rows)
         return int(lines.nbytes + rows.nbytes)
 
     @property
@@ -158,7 +158,7 @@ class Loader:
         if lines.valid:
             return lines
         good = np.array([_is_text(lines.bytes_of(number)) for number in range(len(lines.texts))], dtype=np.bool_)
-        self._settle(self._learning.judge(lines, np.flatnonzero(~good).tolist()))
+        self._settle(self._inference.infer(lines, np.flatnonzero(~good).tolist()))
         return lines.taken(np.flatnonzero(good))
 
 

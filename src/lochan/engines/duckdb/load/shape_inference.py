@@ -31,7 +31,7 @@ class ShapeInference:
         self._faults = faults
         self._times = times
 
-    def judge(self, lines: Lines, numbers: Iterable[int]) -> list[InferredRow]:
+    def infer(self, lines: Lines, numbers: Iterable[int]) -> list[InferredRow]:
         """Raises Invalid for a fault, if faults end the load. Ignores blank lines."""
         rows = (self._row(lines, number) for number in numbers)
         return [row for row in rows if row is not None]
@@ -46,7 +46,7 @@ class ShapeInference:
                 found.append(InferredRow(row, shape_of(row, self._times), text))
         return found
 
-    def judge_rows(self, rows: Iterable[Row]) -> list[InferredRow]:
+    def infer_rows(self, rows: Iterable[Row]) -> list[InferredRow]:
         """Raises Invalid if one is not a row, or has a value that no row can have."""
         return [InferredRow(row, self._shape(row), "") for row in rows]
 
@@ -56,11 +56,11 @@ class ShapeInference:
         except (TypeError, AssertionError) as error:
             raise Invalid(f"{str(row)[:80]} is not a row: {error}", hint="nothing was loaded") from None
 
-    def learn(self, judged: Sequence[InferredRow]) -> None:
-        for each in judged:
+    def learn(self, inferred: Sequence[InferredRow]) -> None:
+        for each in inferred:
             if each.shape not in self._known.styles:
                 self._known.styles[each.shape] = style_of(each.row, each.text) or STYLES[0]
-        self._known.add(Counter(each.shape for each in judged))
+        self._known.add(Counter(each.shape for each in inferred))
 
     def _row(self, lines: Lines, number: int) -> InferredRow | None:
         data = lines.bytes_of(number)
@@ -82,11 +82,11 @@ class ShapeInference:
         return None if row is None else InferredRow(row, shape_of(row, self._times), "")
 
 
-def engine_text(judged: InferredRow, layout: Layout) -> str:
+def engine_text(inferred: InferredRow, layout: Layout) -> str:
     """The row as `LayoutColumns(texts=True)` reads it."""
-    if judged.text and not _has_texts(judged.shape, layout.members):
-        return judged.text
-    return row_text(_engine_row(judged.row, judged.shape, layout.members))
+    if inferred.text and not _has_texts(inferred.shape, layout.members):
+        return inferred.text
+    return row_text(_engine_row(inferred.row, inferred.shape, layout.members))
 
 
 def _has_texts(shape: Object, members: Iterable[Member]) -> bool:

@@ -46,19 +46,19 @@ class Staging:
         self._times = times
         self._known = known
         self._order = order
-        self._aside = SpilledTables(session)
+        self._spilled = SpilledTables(session)
         self._tables: list[StagingTable] = []
-        self._kept: str | None = None  # the table of rows that are text
+        self._text_table: str | None = None  # the table of rows that are text
 
     def tables(self) -> list[StagingTable]:
         """To be called when all rows are in."""
-        return [table._replace(name=self._aside.whole(table.name)) for table in self._tables]
+        return [table._replace(name=self._spilled.view(table.name)) for table in self._tables]
 
-    def kept(self) -> str | None:
+    def text_table(self) -> str | None:
         """The table of rows that are kept as text. Returns None if there are none."""
-        return self._kept and self._aside.whole(self._kept)
+        return self._text_table and self._spilled.view(self._text_table)
 
-    def verified(self, lines: pa.Array) -> Misses:
+    def insert_proven(self, lines: pa.Array) -> Misses:
         """Inserts all lines with a proven shape. Returns the numbers of the others, ascending."""
         patterns = self.patterns()
         shapes = self._known.frequent()
@@ -77,17 +77,17 @@ class Staging:
         if not shown:
             self._insert(table, lines, matched)
         misses = self._misses(table)
-        self._grown(table, lines.nbytes)
+        self._added(table, lines.nbytes)
         return misses
 
-    def given(self, lines: pa.Array, ids: pa.Array) -> None:
+    def insert_inferred(self, lines: pa.Array, ids: pa.Array) -> None:
         """Inserts lines as `shape_inference` wrote them, with the numbers of their shapes."""
         if len(lines):
             table = self._table()
             self._insert(table, lines, "id", ids)
-            self._grown(table, lines.nbytes)
+            self._added(table, lines.nbytes)
 
-    def typed(self, rows: pa.Table, layout: Layout, shape: Object, id: int) -> bool:
+    def insert_columns(self, rows: pa.Table, layout: Layout, shape: Object, id: int) -> bool:
         """Inserts rows in columns of that layout, all of one shape. Returns False, without inserting any, if some of it
         is kept as text by now."""
         table = self._table()
@@ -98,21 +98,21 @@ class Staging:
         numbers = pa.array(np.full(rows.num_rows, id, dtype=np.int32))
         with self._chunk(rows.add_column(0, SHAPE_COLUMN, numbers)):
             self._session.execute(f"INSERT INTO {table.name} SELECT {listed} FROM chunk")
-        self._grown(table, rows.nbytes)
+        self._added(table, rows.nbytes)
         return True
 
-    def texts(self, rows: pa.Table) -> None:
+    def insert_texts(self, rows: pa.Table) -> None:
         """Inserts rows that are kept as text: `_shape`, `_body`, then the columns of the key."""
         with self._chunk(rows):
-            if self._kept is None:
-                self._kept = "kept"
-                self._session.execute(f"CREATE TEMP TABLE {self._kept} AS SELECT * FROM chunk")
+            if self._text_table is None:
+                self._text_table = "text_rows"
+                self._session.execute(f"CREATE TEMP TABLE {self._text_table} AS SELECT * FROM chunk")
             else:
-                self._session.execute(f"INSERT INTO {self._kept} SELECT * FROM chunk")
-        self._aside.grown(self._kept, rows.nbytes, list)
+                self._session.execute(f"INSERT INTO {self._text_table} SELECT * FROM chunk")
+        self._spilled.add(self._text_table, rows.nbytes, list)
 
-    def _grown(self, table: StagingTable, size: int) -> None:
-        self._aside.grown(table.name, size, lambda: self._order(table.layout))
+    def _added(self, table: StagingTable, size: int) -> None:
+        self._spilled.add(table.name, size, lambda: self._order(table.layout))
 
     def _insert(
         self, table: StagingTable, lines: pa.Array, shape: str, ids: pa.Array | None = None, *, read_all: bool = False
@@ -188,7 +188,7 @@ class SpilledTables:
         self._held: dict[str, int] = {}  # by table: the size of its rows as text
         self._files: dict[str, list[File]] = {}
 
-    def grown(self, table: str, size: int, by: Callable[[], list[str]]) -> bool:
+    def add(self, table: str, size: int, by: Callable[[], list[str]]) -> bool:
         """Counts rows of that size, and spills the table if it is too large. Returns whether it did. `by` returns the
         terms of the order in which the rows will be read."""
         self._held[table] = self._held.get(table, 0) + size
@@ -207,7 +207,7 @@ class SpilledTables:
         self._held[table] = 0
         return True
 
-    def whole(self, table: str) -> str:
+    def view(self, table: str) -> str:
         """The name of a table or view with all of its rows. To be called when no more rows follow."""
         files = self._files.get(table)
         if not files:

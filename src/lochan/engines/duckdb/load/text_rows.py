@@ -47,28 +47,30 @@ def text_layout(keys: Sequence[Path]) -> Layout:
     return body_layout([_at(path, type) for path in keys for type in types], keys)
 
 
-def text_table(judged: Sequence[InferredRow], ids: Iterable[int], keys: Sequence[Path]) -> pa.Table:
+def text_table(inferred: Sequence[InferredRow], ids: Iterable[int], keys: Sequence[Path]) -> pa.Table:
     arrays: dict[str, pa.Array] = {
         SHAPE_COLUMN: pa.array(ids, pa.int32()),
-        BODY_COLUMN: pa.array([row_text(each.row) for each in judged], pa.string()),
+        BODY_COLUMN: pa.array([row_text(each.row) for each in inferred], pa.string()),
     }
     layout = text_layout(keys)
     paths = {".".join(path): path for path in keys}
     for member in layout.members:
         path = paths[member.name]
-        kinds = [kind_at(each.shape, path) for each in judged]
-        values = [_value(each.row, path) if kind in SCALARS else None for each, kind in zip(judged, kinds, strict=True)]
+        kinds = [kind_at(each.shape, path) for each in inferred]
+        values = [
+            _value(each.row, path) if kind in SCALARS else None for each, kind in zip(inferred, kinds, strict=True)
+        ]
         for alternate in member.alternates:
             mine = [value if kind == alternate.kind else None for value, kind in zip(values, kinds, strict=True)]
             arrays[alternate.column] = _array(mine, alternate.kind)
             if alternate.original:
-                types = [type_at(each.shape, path) for each in judged]
+                types = [type_at(each.shape, path) for each in inferred]
                 texts = [value if type == TEXT_TIME else None for value, type in zip(values, types, strict=True)]
                 arrays[alternate.original] = pa.array(texts, pa.string())
         arrays[text_column(path)] = pa.array(
             [
                 row_text(_value(each.row, path)) if kind in _OTHERS else None
-                for each, kind in zip(judged, kinds, strict=True)
+                for each, kind in zip(inferred, kinds, strict=True)
             ],
             pa.string(),
         )
