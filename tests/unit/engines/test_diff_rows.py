@@ -191,9 +191,9 @@ def test_a_key_in_what_is_kept_as_text(tmp_path: Path) -> None:
     [
         ([A, {"v": 7}], [A], r"1 row of logs@left lacks the key k, .* such as \{\"v\":7\}"),
         ([A], [A, {"k": None}, {"x": 1}], r"2 rows of logs@right lack the key k"),
-        ([A, {"k": 1, "v": 2}], [A], r"the key \{\"k\":1\} is that of 2 rows of logs@left"),
-        ([A], [B, B, B], r"the key \{\"k\":2\} is that of 3 rows of logs@right"),
-        ([A, A], [A, A], r"the key \{\"k\":1\} is that of 2 rows of logs@left"),
+        ([A, {"k": 1, "v": 2}], [A], r"2 rows of logs@left have the key \{\"k\":1\}"),
+        ([A], [B, B, B], r"3 rows of logs@right have the key \{\"k\":2\}"),
+        ([A, A], [A, A], r"2 rows of logs@left have the key \{\"k\":1\}"),
     ],
 )
 def test_keys_that_do_not_tell_rows_apart(tmp_path: Path, left: Rows, right: Rows, said: str) -> None:

@@ -76,7 +76,7 @@ def test_rows_come_back_as_they_were() -> None:
         pytest.param(b"\x91" * 99_999, id="deep"),
         pytest.param(b"\x91\x81\xa1a\xd4\x01x", id="no decimal"),
         pytest.param(b"\x91\x81\xa1a\xd4\x09x", id="an unknown kind"),
-        pytest.param(b"\x91\x81\xa1a\x01\xff", id="more behind the end"),
+        pytest.param(b"\x91\x81\xa1a\x01\xff", id="more after the end"),
     ],
 )
 def test_what_is_no_rows_is_not_believed(data: bytes) -> None:
