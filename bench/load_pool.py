@@ -16,7 +16,7 @@ import duckdb
 from bench.cost import Cost
 from bench.places import ACTOR
 from bench.table import show
-from lochan.engines.duckdb.load.load import Loaded, load
+from lochan.engines.duckdb.load.load import LoadCommit, load
 from lochan.ingest.streams import Input
 from lochan.lake import Lake
 from lochan.pools.settings import parse
@@ -88,7 +88,7 @@ def _copy(file: Path, target: Path) -> None:
         connection.execute(f"COPY ({rows}) TO '{target}' (FORMAT parquet, COMPRESSION zstd)")
 
 
-async def _load(folder: Path, key: str, file: Path) -> Loaded:
+async def _load(folder: Path, key: str, file: Path) -> LoadCommit:
     lake = await Lake.create(LocalStore(str(folder), create=True))
     await lake.create_pool("logs", parse([key]), actor=ACTOR)
     repository = await lake.open_repository("logs")

@@ -19,7 +19,7 @@ from bench.cost import Cost
 from bench.places import ACTOR
 from bench.table import show
 from lochan.engines.duckdb.limits import Limits
-from lochan.engines.duckdb.load.load import Loaded
+from lochan.engines.duckdb.load.load import LoadCommit
 from lochan.engines.spark.place import SparkPlace
 from lochan.engines.spark.session import session_at, stop
 from lochan.jobs.load.files import local_file
@@ -96,8 +96,8 @@ def _plain(spark: SparkSession, file: Path, target: Path, schema: StructType | N
     reader.json(str(file)).sort("ts").write.mode("overwrite").option("compression", "zstd").parquet(str(target))
 
 
-def _load(spark: SparkSession, folder: Path, file: Path) -> Loaded:
-    async def load() -> Loaded:
+def _load(spark: SparkSession, folder: Path, file: Path) -> LoadCommit:
+    async def load() -> LoadCommit:
         lake = await Lake.create(LocalStore(str(folder), create=True))
         await lake.create_pool("logs", parse(["ts:time"]), actor=ACTOR)
         repository = await lake.open_repository("logs")

@@ -103,7 +103,7 @@ async def _make(folder: str) -> None:
 
 async def _objects(folder: str) -> tuple[int, int]:
     """How many there are, and how many the rows would fill."""
-    from lochan.engines.duckdb.objects_at import snapshot_of
+    from lochan.engines.duckdb.data_objects import snapshot_of
 
     lake = await Lake.open(LocalStore(folder))
     repository = await lake.open_repository("logs")

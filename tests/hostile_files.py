@@ -216,7 +216,12 @@ def avro() -> Iterator[Hostile]:
     yield Hostile("schema-deep.avro", avro_file(b'{"type":' * 100_000 + b'"long"' + b"}" * 100_000, 1, b"\0"))
     yield Hostile("schema-none.avro", avro_file(b"[]", 1, b"\0"))
     yield Hostile("schema-odd.avro", avro_file({"type": "record", "name": 5, "fields": 7}, 1, b"\0"))
-    yield Hostile("enum-index.avro", avro_file(record(e={"type": "enum", "name": "e", "symbols": ["a"]}), 1, b"\x7e"))
+    letters = {"type": "enum", "name": "e", "symbols": ["a"]}
+    yield Hostile("enum-index.avro", avro_file(record(e=letters), 1, b"\x7e"), "branch or symbol 63")
+    yield Hostile("enum-index-negative.avro", avro_file(record(e=letters), 1, b"\x01"), "branch or symbol -1")
+    unions = record(u=["null", "long", "string"])
+    yield Hostile("union-branch-negative.avro", avro_file(unions, 1, b"\x01\x02a"), "branch or symbol -1")
+    yield Hostile("rows-left.avro", avro_file(unions, 1, b"\0\0"), "more bytes than its rows")
     yield Hostile(
         "number-endless.avro", avro_file(record(n="long", m={"type": "map", "values": "long"}), 1, b"\xff" * 99)
     )
@@ -231,6 +236,8 @@ def avro() -> Iterator[Hostile]:
     yield Hostile("bomb-simple.avro", avro_file(longs, 200 << 20, bomb, "deflate"), "become")
     snappy = b"\xff\xff\xff\xff\x07" + b"\0" * 20
     yield Hostile("snappy-length.avro", avro_file(longs, 1, snappy, "snappy"), "longer than it can be")
+    compressed = bytes(pa.compress(avro_long(1), "snappy", asbytes=True))
+    yield Hostile("snappy-checksum.avro", avro_file(longs, 1, compressed + b"\0\0\0\0", "snappy"), "checksum")
     yield Hostile("codec.avro", avro_file(longs, 1, b"\x02", "rot13"), "rot13")
 
 

@@ -26,7 +26,7 @@ from lochan.versioning.repositories import POOL, Repositories, Repository
 
 if TYPE_CHECKING:
     from lochan.access.open_access import OpenAccess
-    from lochan.engines.duckdb.load.load import Loaded, LoaderOptions
+    from lochan.engines.duckdb.load.load import LoadCommit, LoaderOptions
     from lochan.engines.query_context import QueryContext
     from lochan.engines.result import Result
     from lochan.engines.row_diff.result import RowDiff
@@ -406,7 +406,7 @@ class Lake:
         actor: Actor,
         how: LoaderOptions | None = None,
         key: str = "",
-    ) -> Loaded:
+    ) -> LoadCommit:
         """Dicts, an Arrow table or batches, the path of a file or several: as one commit, all of it or nothing. With an
         idempotency `key`, a load that is asked for again is not loaded twice, and gives the first result. Raises
         Invalid for what is no rows, NothingToDo where there are none, KeyReused for a key of another request."""
@@ -418,15 +418,15 @@ class Lake:
         repository = await self.open_repository(pool)
         try:
             at = branch or repository.repository.default_branch
-            return await load_rows(repository, at, rows, said or NOTHING, actor=actor, how=how or STANDARD)
+            return await load_rows(repository, at, rows, said or NOTHING, actor=actor, options=how or STANDARD)
         finally:
             await repository.close()
 
     async def query(self, text: str, how: RunOptions | None = None) -> Result:
         """A query of the pipe language or of SQL, at the snapshot of this moment. Raises QueryError, Gone, Refused."""
-        from lochan.engines.run_query import RunOptions, ask
+        from lochan.engines.run_query import RunOptions, run_query
 
-        return await ask(self.queries(), text, how or RunOptions())
+        return await run_query(self.queries(), text, how or RunOptions())
 
     async def diff_rows(self, name: str, wish: RowDiffRequest, how: DiffOptions | None = None) -> RowDiff:
         """Which rows differ between two commits of a pool, or of files of a repository. To be closed by the caller.

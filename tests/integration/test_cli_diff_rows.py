@@ -85,7 +85,7 @@ def test_files_of_a_repository_and_what_the_right_has_changed() -> None:
     [
         (6, "--rows users@main users@dev --key name", 'lacks the key name, or has null in it, such as {"id":3}'),
         (6, "--rows users@main users@dev --key a..b", "a name is missing"),
-        (6, "--rows users@main/x users@dev", "holds rows, and no paths"),
+        (6, "--rows users@main/x users@dev", "has rows and no paths"),
         (6, "--rows users@main files@main", "in different repositories"),
         (6, "--rows files@main/a files@main/b", "different paths"),
         (3, "--rows files@main/a files@main", "has 'a'"),

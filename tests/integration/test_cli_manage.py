@@ -115,7 +115,7 @@ def test_a_round_and_everything_that_can_be_said_wrongly() -> None:
     Path("policy.yaml").write_text("defaults:\n  compact: {overlaps: 3}\n")
     assert "policy.yaml, line 2: there is no 'overlaps'" in wrong(6, "manage", "--once", "--policy", "policy.yaml")
     Path("policy.yaml").write_text("vacuum: {}\n")
-    assert "vacuum is not built yet" in wrong(5, "manage", "--once", "--policy", "policy.yaml")
+    assert "vacuum is not implemented yet" in wrong(5, "manage", "--once", "--policy", "policy.yaml")
 
 
 def test_what_fails_is_told_and_the_rest_is_done() -> None:

@@ -106,7 +106,7 @@ def test_a_pool_is_created_with_all_its_settings_and_shown() -> None:
         (3, "use", "none is in use"),
         (3, "log", "none is in use"),
         (3, "delete taken abcdef", "no data object 'abcdef'"),
-        (6, "delete taken a/b", "no id of a data object"),
+        (6, "delete taken a/b", "not the id of a data object"),
         (5, "delete files abcdef", "holds files, and is no pool"),
         (6, "delete taken abc --meta {", "this is no JSON"),
         (6, "delete taken abc --meta run", "KEY=VALUE"),

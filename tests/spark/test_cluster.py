@@ -123,7 +123,7 @@ def test_a_lake_in_a_bucket(there: Cluster, store: MinioServer, tmp_path: Path) 
     asked = "from logs | k > 100 | count()\nfrom holes\nfrom logs\n"
     ran = subprocess.run(words, input=asked, capture_output=True, text=True, env={**os.environ, **env}, check=False)
     assert parsed(ran.stdout) == [["s3a", 900], {"count": 899}, *ROWS], ran.stderr
-    assert ran.returncode == 10 and ran.stderr.splitlines()[0].endswith("is not on the store any more"), ran.stderr
+    assert ran.returncode == 10 and ran.stderr.splitlines()[0].endswith("is no longer on the store"), ran.stderr
     assert not list(tmp_path.rglob("*.parquet"))
     assert not list(tmp_path.glob("lochan-*"))
     check_job(env, there, 1_000)

@@ -72,7 +72,7 @@ def test_by_key_and_as_a_frame(tmp_path: Path) -> None:
                 "added": 21,
             }
             await lake.load("logs", LEFT[7:8], "right")
-            with pytest.raises(Invalid, match=r'the key {"k":7} is that of 2 rows of logs@right'):
+            with pytest.raises(Invalid, match=r'2 rows of logs@right have the key {"k":7}'):
                 await lake.lake.diff_rows("logs", RowDiffRequest("left", "right"), SPARK)
 
     run(told())

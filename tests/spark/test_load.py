@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 from lochan.engines.duckdb.limits import STANDARD
-from lochan.engines.duckdb.load.load import Loaded, LoaderOptions, load
+from lochan.engines.duckdb.load.load import LoadCommit, LoaderOptions, load
 from lochan.engines.spark import session
 from lochan.errors import Invalid
 from lochan.formats.job import JobStageRecord
@@ -44,7 +44,7 @@ def stopped() -> Iterator[None]:
     session.stop()
 
 
-async def loaded(pool: JobPool, paths: list[Path], how: LoaderOptions | None = None, **more: Any) -> Loaded:
+async def loaded(pool: JobPool, paths: list[Path], how: LoaderOptions | None = None, **more: Any) -> LoadCommit:
     where = LoadContext(session.session_at(AGAIN, STANDARD), **more)
     files = [local_file(path) for path in paths]
     return await load_files(
@@ -75,7 +75,7 @@ def test_every_format_is_equal_to_the_embedded_load(tmp_path: Path) -> None:
             here = await loaded(pool, paths, how, listener=lambda found: stages.__setitem__(slice(None), found))
             await pool.lake.pool("same")
             repository = await pool.lake.lake.open_repository("same")
-            there = await load(repository, "main", [file_input(path) for path in paths], actor=ANN, how=how)
+            there = await load(repository, "main", [file_input(path) for path in paths], actor=ANN, options=how)
             await repository.close()
             assert (here.rows, here.faults.count) == (there.rows, there.faults.count)
             ours, theirs = await pool.lake.rows("from logs"), await pool.lake.rows("from same")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from lochan.api.options import EngineOptions
     from lochan.api.session import Session
-    from lochan.engines.duckdb.load.load import Loaded, LoaderOptions
+    from lochan.engines.duckdb.load.load import LoadCommit, LoaderOptions
     from lochan.engines.spark.place import SparkPlace
     from lochan.engines.spark.progress import Listener
     from lochan.formats.pool_settings import PoolSettings
@@ -55,7 +55,7 @@ class LoadRequest(NamedTuple):
 
 
 class LoadDone(NamedTuple):
-    loaded: Loaded
+    loaded: LoadCommit
     note: str = ""  # that the pool was created, and by what it is sorted
 
 
@@ -86,7 +86,7 @@ def loads_on_spark(engine: str, found: Sequence[LoadSource], place: SparkPlace) 
 
 # --- DuckDB ----------------------------------------------------------------------------------------------------------
 async def _load_here(session: Session, request: LoadRequest) -> LoadDone:
-    from lochan.engines.duckdb.load.load import load, staged
+    from lochan.engines.duckdb.load.load import load, staged_load
 
     sizes = [each.size for each in request.sources]
     total = sum(size or 0 for size in sizes) if None not in sizes else None
@@ -97,9 +97,11 @@ async def _load_here(session: Session, request: LoadRequest) -> LoadDone:
             if there is not None:
                 async with session.opened(there.name) as repository:
                     branch = request.branch or there.default_branch
-                    return LoadDone(await load(repository, branch, found, request.said, actor=request.actor, how=how))
+                    return LoadDone(
+                        await load(repository, branch, found, request.said, actor=request.actor, options=how)
+                    )
             new = await _new_pool(session, found[0], request)
-            with staged(new.settings, how) as staging:
+            with staged_load(new.settings, how) as staging:
                 await staging.take_inputs(found)
                 async with _prepared(session, new.settings, request) as repository:
                     branch = repository.repository.default_branch
@@ -130,7 +132,7 @@ async def _load_on_spark(session: Session, request: LoadRequest, place: SparkPla
     about = f"{request.pool}@{branch}"
     with recorded(session.lake, "load", about, actor=request.actor, where=place.where) as run:
 
-        async def loaded_into(repository: OpenRepository) -> Loaded:
+        async def loaded_into(repository: OpenRepository) -> LoadCommit:
             return await _run_on_spark(session, repository, branch, files, request, spark, run)
 
         if new is None:
@@ -141,9 +143,9 @@ async def _load_on_spark(session: Session, request: LoadRequest, place: SparkPla
     return LoadDone(loaded, new.note)
 
 
-async def _loaded_before(session: Session, pool: str, actor: Actor) -> Loaded | None:
+async def _loaded_before(session: Session, pool: str, actor: Actor) -> LoadCommit | None:
     """By the same request: then no Spark is started."""
-    from lochan.engines.duckdb.load.load import loaded_first
+    from lochan.engines.duckdb.load.load import repeated_load
     from lochan.journal.request_key import CarriedOut
     from lochan.versioning.idempotency import check_first
 
@@ -151,7 +153,7 @@ async def _loaded_before(session: Session, pool: str, actor: Actor) -> Loaded | 
         try:
             await check_first(repository, actor)
         except CarriedOut as before:
-            return await loaded_first(repository, before)
+            return await repeated_load(repository, before)
     return None
 
 
@@ -170,7 +172,7 @@ async def _run_on_spark(
     request: LoadRequest,
     spark: SparkSession,
     run: JobReporter,
-) -> Loaded:
+) -> LoadCommit:
     from lochan.engines.spark.run_report import listener_of
     from lochan.jobs.load.load import LoadContext, load_files
 
@@ -241,8 +243,7 @@ def _why(options: LoadOptions, key: str) -> str:
 async def _suggested_key(first: Input, format: str | None) -> str:
     import asyncio
 
-    from lochan.engines.duckdb.load.sample import sample
-    from lochan.pools.suggestion import suggest
+    from lochan.engines.duckdb.load.sample import sample, suggest
 
     return suggest(await asyncio.to_thread(sample, first, format))
 

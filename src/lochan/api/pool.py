@@ -76,20 +76,20 @@ class Pool(Repository):
 
     async def fields(self) -> list[str]:
         """Of its rows on the default branch, as paths with dots. Raises NotFound."""
-        from lochan.engines.fields import fields_of
+        from lochan.engines.explain import fields_of
 
         return await fields_of(self._session.lake.queries(), self.name)
 
     async def summary(self, branch: str = "") -> PoolSummary:
         """What a branch holds. Raises NotFound, Refused for a repository of files."""
-        from lochan.pools.objects import entries, summed_up
+        from lochan.pools.objects import entries, summarize_objects
 
         async with self._session.opened(self.name) as repository:
             settings = pool_settings(repository)
             name = branch or repository.repository.default_branch
             refs, _ = await repository.refs()
             head = refs.branch(name).head
-            found = summed_up(await entries(await repository.tree(refs.commit(head))), settings)
+            found = summarize_objects(await entries(await repository.tree(refs.commit(head))), settings)
             return PoolSummary(branch=name, head=head, **found)
 
     async def delete_rows(

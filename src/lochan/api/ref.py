@@ -180,7 +180,7 @@ class Ref:
     async def diff_objects(self, right: NamedRef | str, *, three_dot: bool = False) -> AsyncIterator[dict[str, Any]]:
         """Of a pool: the data objects that only one of them holds, with their rows, bytes and keys. Raises NotFound,
         Refused for a repository of files."""
-        from lochan.pools.objects import described
+        from lochan.pools.objects import describe_object
         from lochan.versioning.diff import diff
 
         async with self._opened() as (repository, name):
@@ -188,7 +188,7 @@ class Ref:
             async for each in diff(repository, name, full_name(right, repository), three_dot=three_dot):
                 entry = each.right or each.left
                 assert entry is not None, "a difference has a side"
-                yield {"kind": each.kind, **described(entry, settings)}
+                yield {"kind": each.kind, **describe_object(entry, settings)}
 
     async def blame(self, path: str) -> Commit:
         """The commit that made the object what it is. Raises NotFound."""

@@ -11,7 +11,7 @@ import msgspec
 from lochan.errors import Invalid
 
 if TYPE_CHECKING:
-    from lochan.engines.duckdb.load.load import Loaded
+    from lochan.engines.duckdb.load.load import LoadCommit
     from lochan.formats import commit as stored
     from lochan.formats.entry import Entry
     from lochan.formats.pool_settings import PoolSettings
@@ -382,7 +382,7 @@ class LoadResult(Result, frozen=True, kw_only=True):
     unparsed_times: dict[str, int] = {}  # of fields declared as times: how many values say none, and are strings
 
     @classmethod
-    def of(cls, loaded: Loaded, note: str = "") -> LoadResult:
+    def of(cls, loaded: LoadCommit, note: str = "") -> LoadResult:
         return cls(
             commit=loaded.commit,
             rows=loaded.rows,

@@ -1,8 +1,8 @@
-"""Which engine does the work: DuckDB, unless a cluster is there and it reads so much that starting Spark pays.
+"""Chooses the engine: DuckDB, unless there is a cluster and so much to read that starting Spark is worth it.
 
-On one machine both engines have the same processors, and Spark starts a JVM first: there it is for what does not fit
-the embedded engine's memory and the disk that it spills to. What work spills was measured by `bench engine_choice`: a
-sort of a whole pool eight times the bytes of its objects, a load of plain text no more than the text.
+On one machine both engines have the same processors, and Spark has to start a JVM first. There Spark is for work that
+does not fit into the embedded engine's memory and the disk that it spills to. `bench engine_choice` measured the spill:
+eight times the bytes of the objects for a sort of a whole pool, and no more than the text for a load of plain text.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from lochan.query.prepare import Prepared
 
 DUCKDB, SPARK = "duckdb", "spark"
 
-PACKED_SPILL = 8  # bytes on the disk for each byte that is read, of Parquet and whatever is compressed
+PACKED_SPILL = 8  # bytes of spill for each byte that is read, of Parquet and other compressed data
 TEXT_SPILL = 1
-_SPILL_SHARE = 0.9  # of what is free: DuckDB takes no more
+_SPILL_SHARE = 0.9  # of the free disk: DuckDB uses no more
 
 
 def engine_for(
     engine: str, size_bytes: int, place: SparkPlace, limits: Limits = STANDARD, *, spill: float = PACKED_SPILL
 ) -> str:
-    """`engine` is what was asked for, `size_bytes` what the work reads. `auto` never fails where Spark is not there."""
+    """`engine` is the requested one, `size_bytes` is how much the work reads. `auto` never fails for want of Spark."""
     if engine != "auto":
         return engine
     most = _most_here(place, limits, spill) if place.is_here else place.threshold_bytes
@@ -33,7 +33,7 @@ def engine_for(
 
 
 def engine_of_query(engine: str, plan: Prepared, place: SparkPlace, limits: Limits = STANDARD) -> str:
-    """Nor does `auto` fail because Spark cannot do the query."""
+    """`auto` does not fail either if Spark cannot run the query."""
     found = engine_for(engine, bytes_of(plan), place, limits)
     if engine == "auto" and found == SPARK:
         try:
@@ -44,12 +44,12 @@ def engine_of_query(engine: str, plan: Prepared, place: SparkPlace, limits: Limi
 
 
 def bytes_of(plan: Prepared) -> int:
-    """Of the files that it reads; of each only some columns."""
+    """The size of the files that it reads, though it reads only some of their columns."""
     return sum(int(pool.snapshot.sizes[pool.objects].sum()) for pool in plan.opening.pools)
 
 
 def _most_here(place: SparkPlace, limits: Limits, spill: float) -> float:
-    """What the embedded engine may read and still be sure to have room for."""
+    """How much the embedded engine may read and still be sure to have room."""
     if place.local_threshold_bytes is not None:
         return place.local_threshold_bytes
     room = limits.spill_bytes

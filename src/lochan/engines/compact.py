@@ -16,21 +16,21 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lochan.engines.duckdb.compact import Rewritten, lots, rewrite, snapshot_of
+from lochan.engines.duckdb.data_objects import snapshot_of
 from lochan.engines.duckdb.files import Files
 from lochan.engines.duckdb.limits import STANDARD, Limits
+from lochan.engines.duckdb.rewrite import RewriteResult, mergeable_groups, rewrite_objects
 from lochan.errors import NothingToDo
 from lochan.formats.entry import Entry
 from lochan.formats.entry_table import table_of
 from lochan.formats.record import Actor
 from lochan.journal.request_key import CarriedOut
-from lochan.pools.commit_objects import Swap, replace_objects
+from lochan.pools.commit_objects import Swap, committed_objects, replace_objects
 from lochan.pools.compaction import Group, plan
 from lochan.pools.facts import from_metadata
-from lochan.pools.history import held
+from lochan.pools.history import objects_in
 from lochan.pools.keys import Span
 from lochan.pools.objects import find
-from lochan.pools.repeated_result import landed_first
 from lochan.pools.snapshot import Snapshot
 from lochan.pools.upkeep import ALWAYS, Policy
 from lochan.tree.tree import Tree
@@ -83,7 +83,7 @@ class PoolCompactionPlan(NamedTuple):
         at = {path: index for index, path in enumerate(self.snapshot.spans["path"].to_pylist())}
         return [[at[path] for path in group.paths] for group in self.groups]
 
-    def after(self, done: Rewritten) -> PoolCompactionPlan:
+    def after(self, done: RewriteResult) -> PoolCompactionPlan:
         """What is left to do when this has been done."""
         gone = {entry.path for entry in done.removed}
         entries = self.snapshot.entries
@@ -96,11 +96,11 @@ class PoolCompactionPlan(NamedTuple):
 
 
 # Each group of the plan becomes new objects, which nobody knows of yet.
-Merge = Callable[[PoolCompactionPlan], Awaitable[Rewritten]]
+Merge = Callable[[PoolCompactionPlan], Awaitable[RewriteResult]]
 
 
 async def compacted_first(repository: OpenRepository, before: CarriedOut) -> PoolCompactionResult:
-    done = await landed_first(repository, before)
+    done = await committed_objects(repository, before)
     sizes = _size(done.removed), _size(done.added)
     return PoolCompactionResult(done.commit, len(done.removed), len(done.added), done.rows_added, *sizes)
 
@@ -133,10 +133,10 @@ async def carry_out(
 ) -> PoolCompactionResult:
     """On this machine."""
 
-    async def merge(plan: PoolCompactionPlan) -> Rewritten:
-        done = Rewritten([], [])
+    async def merge(plan: PoolCompactionPlan) -> RewriteResult:
+        done = RewriteResult([], [])
         for indices in plan.indices():
-            removed, added = await rewrite(repository, plan.snapshot, indices, files, plan.mint, limits)
+            removed, added = await rewrite_objects(repository, plan.snapshot, indices, files, plan.mint, limits)
             done.removed.extend(removed)
             done.added.extend(added)
         return done
@@ -197,7 +197,7 @@ async def _looked_at(repository: OpenRepository, branch: str, wish: CompactReque
 
 def _groups(snapshot: Snapshot, wish: CompactRequest, only: frozenset[str] | None) -> list[Group]:
     groups: list[Group] = []
-    for lot in lots(snapshot):
+    for lot in mergeable_groups(snapshot):
         spans = snapshot.spans.take(pa.array(lot))
         groups += plan(spans, snapshot.settings, policy=wish.policy, only=only, within=wish.within)
     return groups
@@ -210,7 +210,7 @@ async def _only(repository: OpenRepository, tree: Tree, wish: CompactRequest) ->
         return chosen
     then = await repository.tree((await repository.resolve(wish.upto)).commit)
     if chosen is not None:
-        return await held(then, chosen)
+        return await objects_in(then, chosen)
     return frozenset([path async for batch in then.scan() for path in batch.column("path").to_pylist()])
 
 

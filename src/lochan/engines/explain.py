@@ -1,26 +1,30 @@
-"""What a query would read, and how; nothing is read."""
+"""Explains a query without reading rows: what it would read, and how. Lists the fields of a pool."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from lochan.engines.choice import engine_of_query
-from lochan.engines.duckdb.work_folder import Workplace
+from lochan.engines.duckdb.run import WorkFolders
 from lochan.engines.query_context import QueryContext
-from lochan.engines.run_query import RunOptions, prepared
+from lochan.engines.run_query import RunOptions, prepare_query
+from lochan.pools.shape import OBJECT, Path
 from lochan.query.prepare import Prepared
 from lochan.query.sources.pool import PoolSource
+from lochan.query.sources.scans import Scans
+
+_DEPTH = 3  # of the fields that are listed
 
 
-async def explain(at: QueryContext, text: str, how: RunOptions) -> dict[str, Any]:
+async def explain(at: QueryContext, text: str, options: RunOptions) -> dict[str, Any]:
     """Raises QueryError."""
-    work = Workplace()
+    work = WorkFolders()
     try:
-        plan = await prepared(at, text, how, work)
+        plan = await prepare_query(at, text, options, work)
     finally:
         work.close()
     try:
-        engine = engine_of_query(how.engine, plan, how.spark, how.limits)
+        engine = engine_of_query(options.engine, plan, options.spark, options.limits)
         return {
             "engine": engine,
             "sources": [_source(pool) for pool in plan.opening.pools],
@@ -45,12 +49,33 @@ def _source(pool: PoolSource) -> dict[str, Any]:
 
 
 def _scan(plan: Prepared, name: str) -> dict[str, Any]:
-    """Objects whose columns are alike are read together."""
+    """Objects with the same columns are read together."""
     scan = plan.opening.scans.files[name]
     return {"name": name, "objects": [each.id for each in scan.objects], "columns": sorted(scan.columns)}
 
 
 def _names(plan: Prepared) -> list[str]:
-    from lochan.engines.duckdb.scan import used
+    from lochan.engines.duckdb.run import scan_names
 
-    return used(plan.plan.query, plan.opening.scans)
+    return scan_names(plan.plan.query, plan.opening.scans)
+
+
+async def fields_of(at: QueryContext, pool: str) -> list[str]:
+    """The fields of a pool's default branch, as paths with dots, for completing queries."""
+    repository = await at.catalog.open_repository(pool)
+    try:
+        resolved = await repository.resolve(repository.repository.default_branch)
+        source = PoolSource(await at.snapshots.at(repository, resolved), Scans())
+    finally:
+        await repository.close()
+    return _below(source, ())
+
+
+def _below(source: PoolSource, path: Path) -> list[str]:
+    found = []
+    for name in source.members(path):
+        inner = (*path, name)
+        found.append(".".join(inner))
+        if len(inner) < _DEPTH and any(known.leaf.kind == OBJECT for known in source.known(inner)):
+            found += _below(source, inner)
+    return found

@@ -1,4 +1,4 @@
-"""What all queries of one lake share."""
+"""What all queries of a lake share."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class QueryContext:
     snapshots: Snapshots
     clock: Clock
     store: Store
-    place: StoreLocation  # what opens the same store elsewhere
-    verified: VerifiedFiles  # which files were checked
-    instances: Instances  # of DuckDB, that one query after the other uses
-    tell: Tell | None = None  # who keeps a record of what runs on Spark
+    place: StoreLocation  # opens the same store in another process
+    verified: VerifiedFiles  # the files that were checked
+    instances: Instances  # of DuckDB, reused by queries
+    tell: Tell | None = None  # records what runs on Spark

@@ -1,11 +1,10 @@
-"""The rows of a query, as they come, in the form that is asked for; and what it took to make them."""
+"""The result of a query: its rows in several forms, read on demand, and its statistics."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain
-from types import TracebackType
 from typing import IO, Any
 
 import pyarrow as pa
@@ -19,22 +18,22 @@ from lochan.query.output.typed import typed_batches, typed_schema
 
 @dataclass
 class Stats:
-    """Bytes are those of the objects' files; an engine reads less of them: only some columns, only some row groups."""
+    """Bytes are those of whole files; an engine reads only some columns and row groups of them."""
 
     engine: str
-    objects: int = 0  # of all that the sources hold
+    objects: int = 0  # in all sources
     objects_read: int = 0
     bytes: int = 0
     bytes_read: int = 0
-    rows_read: int = 0  # of the objects that were read
-    rows: int = 0  # that came out so far
+    rows_read: int = 0  # in the objects that were read
+    rows: int = 0  # returned so far
     skipped: list[Skipped] = field(default_factory=list)
-    seconds: float = 0.0  # from the text to the last row, without the time that the reader took
+    seconds: float = 0.0  # from the text to the last row, without the caller's time
 
 
 class Result:
-    """Its rows can be gone through once, in one of the ways below. Close it, or use it as a context, to free what it
-    holds before they are at an end."""
+    """The rows can be read once, by one of the methods below. Close it, or use it as a context, to free its resources
+    before the last row."""
 
     def __init__(
         self,
@@ -47,10 +46,10 @@ class Result:
         close: Callable[[], None],
         boot: Callable[[], float],
     ) -> None:
-        self.row = row  # how the columns become rows
+        self.row = row  # how columns become rows
         self.stats = stats
-        self.warnings = warnings  # of what the rows lack
-        self.cancel = cancel  # from any thread: whoever goes through the rows gets Cancelled
+        self.warnings = warnings  # such as objects that are missing
+        self.cancel = cancel  # from any thread: reading the rows then raises Cancelled
         self._batches = batches
         self._close = close
         self._boot = boot
@@ -58,7 +57,7 @@ class Result:
     def __enter__(self) -> Result:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -66,7 +65,7 @@ class Result:
         self._close()
 
     def wait(self) -> None:
-        """Until the first rows are there, which can be read then as ever."""
+        """Waits for the first rows. They can still be read afterwards."""
         try:
             first = self._next()
         except BaseException:
@@ -76,7 +75,7 @@ class Result:
             self._batches = chain([first], self._batches)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """The engine's own columns; `row` tells what they are."""
+        """The engine's own columns, which `row` describes."""
         try:
             while (batch := self._next()) is not None:
                 self.stats.rows += batch.num_rows
@@ -91,7 +90,7 @@ class Result:
         return batch
 
     def replaced(self, row: Column, batch: pa.RecordBatch) -> Result:
-        """What stands in its place once its rows were used: a row that tells of it."""
+        """The result that replaces this one once its rows were used: a row that describes it."""
         done = iter([batch])
         return Result(
             row,
@@ -117,9 +116,9 @@ class Result:
         formats.write(form, self.batches(), self.row, sink)
 
     def to_arrow(self) -> pa.Table:
-        """A column for each field; one of several kinds, and what has no one type, is JSON text."""
+        """A column for each field. A field of several kinds, or without a single type, is JSON text."""
         return pa.Table.from_batches(list(typed_batches(self.batches(), self.row)), typed_schema(self.row))
 
     def to_pandas(self) -> Any:
-        """A DataFrame, where pandas is installed."""
+        """A DataFrame. Needs pandas."""
         return self.to_arrow().to_pandas()

@@ -1,7 +1,7 @@
-"""One round of upkeep over the pools of a lake, by a policy (`pools/upkeep.py`). To be called again and again.
+"""Runs one round of upkeep over the pools of a lake, by a policy (`pools/upkeep.py`). To be called repeatedly.
 
-Who deletes or compacts the same objects meanwhile wins, and what is left is looked at anew. A pool that cannot be kept
-does not stop the rest.
+If somebody else deletes or compacts the same objects meanwhile, their change wins, and the branch is planned again. A
+pool that fails does not stop the others.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ COMPACTED, IN_ORDER, LEFT_ALONE, NO_BRANCH, BUSY, FAILED = (
     "in order",
     "left alone",  # by a rule
     "no such branch",
-    "busy",  # others were quicker, again and again: the next round will do
+    "busy",  # others were faster several times: left to the next round
     "failed",
 )
 _TRIES = 3
 
-# How a branch is compacted: on this machine, unless told otherwise.
+# How a branch is compacted; by default on this machine.
 Compact = Callable[[OpenRepository, str, CompactRequest], Awaitable[PoolCompactionResult]]
 
 
 class UpkeepResult(NamedTuple):
-    """What became of one branch."""
+    """The result for one branch."""
 
     pool: str
-    branch: str  # empty: of none was anything asked
+    branch: str  # empty if the pool is left alone
     outcome: str
     compacted: PoolCompactionResult | None = None
     error: Exception | None = None
@@ -54,7 +54,7 @@ async def keep(
     limits: Limits = STANDARD,
     by: Compact | None = None,
 ) -> AsyncIterator[UpkeepResult]:
-    """All pools, or only those with these names. Raises what keeps the lake itself from being read."""
+    """Keeps all pools, or those named by `only`. Raises errors of reading the lake itself."""
     by = by or partial(_here, at, actor, limits)
     for pool in await at.catalog.repositories():
         if pool.kind != POOL or (only and pool.name not in only):
@@ -68,9 +68,9 @@ async def keep(
 
 
 async def _here(
-    at: QueryContext, actor: Actor, limits: Limits, repository: OpenRepository, branch: str, wish: CompactRequest
+    at: QueryContext, actor: Actor, limits: Limits, repository: OpenRepository, branch: str, request: CompactRequest
 ) -> PoolCompactionResult:
-    return await compact(repository, branch, at.files, wish, actor=actor, limits=limits)
+    return await compact(repository, branch, at.files, request, actor=actor, limits=limits)
 
 
 async def _kept(at: QueryContext, pool: Repository, branch: str, rule: Rule, by: Compact) -> UpkeepResult:
@@ -89,10 +89,10 @@ async def _keep_branch(repository: OpenRepository, branch: str, rule: Rule, by: 
     refs, _ = await repository.refs()
     if refs.find_branch(branch) is None:
         return UpkeepResult(name, branch, NO_BRANCH)
-    wish = CompactRequest(policy=rule.policy, size_bytes=rule.size_bytes)
+    request = CompactRequest(policy=rule.policy, size_bytes=rule.size_bytes)
     for _ in range(_TRIES):
         try:
-            done = await by(repository, branch, wish)
+            done = await by(repository, branch, request)
             return UpkeepResult(name, branch, COMPACTED, done)
         except NothingToDo:
             return UpkeepResult(name, branch, IN_ORDER)

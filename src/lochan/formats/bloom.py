@@ -1,6 +1,6 @@
 """A bloom filter over paths: "certainly not here" without reading a file. On somebody's disk: never changes.
 
-The hash is our own, because a library's may change with its version: it takes a path's UTF-8 in words of eight bytes,
+The hash is our own, because a library's may change with its version. It reads a path's UTF-8 in words of eight bytes,
 so NumPy hashes a million paths in a tenth of a second. Bit number i of a path is `(low + i * high) mod bits`.
 """
 
@@ -26,7 +26,7 @@ def build(hashes: Hashes) -> bytes:
 
 
 def may_hold(bloom: bytes, hashed: int) -> bool:
-    """False: the path with this hash was not among those the filter was built of."""
+    """Returns False if no path with this hash was among those that the filter was built from."""
     bits = len(bloom) * 8
     position, step = hashed & 0xFFFF_FFFF, hashed >> 32
     for _ in range(_PROBES):
@@ -56,14 +56,14 @@ def hash_all(paths: pa.StringArray) -> Hashes:
     for at in range(0, int(lengths.max(initial=0)), _WORD):
         rows = rows[lengths[rows] > at]
         missing = np.maximum(0, _WORD - (lengths[rows] - at)).astype(np.uint64) * np.uint64(8)
-        word = words[starts[rows] + at] << missing >> missing  # what lies behind the path's end is not the path's
+        word = words[starts[rows] + at] << missing >> missing  # drops the bytes behind the path's end
         hashed[rows] = _mixed_all(hashed[rows] ^ word)
     return _mixed_all(hashed)
 
 
 def _words(data: pa.Buffer | None, first: int, last: int) -> Hashes:
-    """The eight bytes from every byte on; behind the last path come zeros. What lies before the first is another's:
-    these may be a slice of very many."""
+    """The eight bytes from every byte on, with zeros behind the last path. The array may be a slice of a longer one, so
+    bytes before `first` are left out."""
     texts = b"" if data is None else memoryview(data)[first:last]
     return np.ndarray((last - first + 1,), dtype="<u8", buffer=b"".join((texts, bytes(_WORD))), strides=(1,))
 

@@ -6,8 +6,8 @@ from lochan.formats.events import Event, Preparing
 
 
 class Opened(Event, frozen=True):
-    """Something will name files that are written from now on, perhaps much later: an address token, an upload, a job.
-    Closed by the event that names the files, or abandoned."""
+    """A later event will name files that are written from now on: those of an address token, an upload or a job. That
+    event closes it, or it is abandoned."""
 
     type: ClassVar[str] = "opened"
 
@@ -16,11 +16,11 @@ class Opened(Event, frozen=True):
     address: str = ""  # the file, or the folder of files
     branch: str = ""
     path: str = ""
-    expires: int = 0  # microseconds since 1970; 0: never by itself
+    expires: int = 0  # microseconds since 1970; 0: never
 
     @property
     def prepares(self) -> bool:
-        return self.kind != "link"  # whoever asks for an address has it by this event; all else goes on
+        return self.kind != "link"  # this event completes the request for an address; all others go on
 
 
 class Abandoned(Preparing, frozen=True):
@@ -31,7 +31,7 @@ class Abandoned(Preparing, frozen=True):
 
 class Planned(Event, frozen=True):
     """A garbage collection's plan: the files on its list are dead from this number on. `cut` is the number of the plan
-    before it (G2), `marked` the last number whose events were followed: valid only if nothing came after."""
+    before it (G2), `marked` the last number whose events were followed: valid only if nothing followed."""
 
     type: ClassVar[str] = "planned"
 
@@ -50,7 +50,7 @@ class PlanEnded(Event, frozen=True):
 
 
 class Expired(Event, frozen=True):
-    """Commits that nothing may name any more, and deleted branches that cannot be restored any more (G6)."""
+    """Commits that nothing may name any more, and deleted branches that can no longer be restored (G6)."""
 
     type: ClassVar[str] = "expired"
 
@@ -59,7 +59,7 @@ class Expired(Event, frozen=True):
 
 
 class Aliased(Event, frozen=True):
-    """Whoever reads `address` reads `target`, which holds the same bytes (G7)."""
+    """Readers of `address` read `target` instead, which holds the same bytes (G7)."""
 
     type: ClassVar[str] = "aliased"
 

@@ -1,7 +1,7 @@
 """A commit: a tree, with who, when, why and what it came from. On somebody's disk, in events and checkpoints.
 
-Its id is a SHA-256 of what it says. The tree's *id* is part of that; where the tree's file lies is not, so a tree that
-is written again gives the same commit.
+Its id is a SHA-256 of its content. The tree's *id* is part of that, but the tree's file is not, so a tree that is
+written again gives the same commit.
 """
 
 from hashlib import sha256
@@ -10,7 +10,7 @@ import msgspec
 
 
 class Commit(msgspec.Struct, frozen=True, array_like=True):
-    """Fields are only ever added at the end, and a new one is not part of the id unless it says otherwise."""
+    """Fields are only ever added at the end, and a new one is not part of the id unless its comment says so."""
 
     parents: tuple[str, ...]
     author: str

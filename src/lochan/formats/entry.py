@@ -2,8 +2,8 @@
 
     entry ── blocks ── spans of bytes in files of the store
 
-A path is opaque text, ordered by its UTF-8 bytes. What an entry *is* (its content) is everything but where the bytes
-lie and when they were written: the same file uploaded twice is no change.
+A path is opaque text, ordered by its UTF-8 bytes. An entry's *content* is everything except where the bytes are stored
+and when they were written: uploading the same file twice is no change.
 """
 
 import msgspec
@@ -34,14 +34,14 @@ class Entry(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Tombstone(msgspec.Struct, frozen=True, array_like=True):
-    """The path is deleted, whatever lies below."""
+    """The path is deleted, whatever the layers below hold."""
 
     path: str
 
 
 Change = Entry | Tombstone
 
-# Among an entry's checksums: the ETag that the store told of its file, where others could overwrite the file since.
+# Among an entry's checksums: the store's ETag of its file, if others could have overwritten the file since.
 STORE_ETAG = "STORE-ETAG"
 
 _TEXTS = pa.map_(pa.string(), pa.string())
@@ -80,6 +80,6 @@ ENTRY_SCHEMA = pa.schema(
     ]
 )
 RUN_SCHEMA = ENTRY_SCHEMA.append(pa.field("deleted", pa.bool_(), nullable=False))
-# What makes two entries at one path the same: not where the bytes lie, nor when they came. The ETag is part of it, for
-# it is all that is known of some files outside the lake, and what S3 clients compare.
+# Two entries at one path are the same if these columns are. Where the bytes are stored and when they were written do
+# not count. The ETag does: it is all that is known of some files outside the lake, and S3 clients compare it.
 CONTENT = ("size", "checksum", "etag", "content_type", "headers", "metadata")

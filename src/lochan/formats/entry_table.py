@@ -1,7 +1,7 @@
-"""Entries as a table, and single entries out of one: by row in microseconds, or many at once by column.
+"""Entries as a table, and reading them back: single rows in microseconds, or many at once by column.
 
-A table of entries has ENTRY_SCHEMA. `EntryRows` reads Arrow's buffers through memoryviews, so that looking up a path in
-a memory-mapped file touches the pages it must and makes no Arrow scalar.
+A table of entries has ENTRY_SCHEMA. `EntryRows` reads Arrow's buffers through memoryviews, so looking up a path in a
+memory-mapped file touches only the pages it needs and creates no Arrow scalar.
 """
 
 from bisect import bisect_left, bisect_right
@@ -16,21 +16,17 @@ from lochan.formats.entry import ENTRY_SCHEMA, Block, Entry
 from lochan.formats.run import changes_table
 from lochan.formats.run import entries_of as entries_of  # the way back
 
-# Not from a list: to look at one, Arrow imports pandas where it is installed, which takes as long as all the rest.
+# Not made from a list: for one, Arrow imports pandas if it is installed, which takes as long as everything else.
 NO_ENTRIES = pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in ENTRY_SCHEMA], schema=ENTRY_SCHEMA)
 _STRIDE = 16  # every sixteenth path is kept as bytes: 0.3 MB for a range, and four steps of a search remain
-_STRETCHES_MAX = 4  # of folders whose names are remembered
+_STRETCHES_MAX = 4  # ranges of folders whose names are cached
 _MAPS = ("checksums", "headers", "metadata")
-NAMES_MAX = 2_048  # of one stretch: 0.3 MB. Pages that follow each other then drop the older half
+NAMES_MAX = 2_048  # of one range of folders: 0.3 MB. Beyond it the older half is dropped
 
 
 def table_of(entries: Iterable[Entry]) -> pa.Table:
-    """One row for each entry, in path order; REQUIRES: no path twice. For thousands: it goes row by row."""
+    """One row for each entry, in path order; REQUIRES: no path twice. Goes row by row, so it is for thousands."""
     return changes_table(entries).select(ENTRY_SCHEMA.names)
-
-
-def entry_at(table: pa.Table | pa.RecordBatch, row: int) -> Entry:
-    return entries_of(as_table(table).slice(row, 1))[0]
 
 
 def as_table(rows: pa.Table | pa.RecordBatch) -> pa.Table:
@@ -54,7 +50,8 @@ def concat(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
 
 
 def canonical(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The same entries with the names in each map sorted, as their identity asks. Raises Invalid for a name twice."""
+    """The same entries with the names in each map sorted, as their identity requires. Raises Invalid if a name occurs
+    twice."""
     for name in _MAPS:
         before = batch.column(name)
         after = _sorted_map(before, name)
@@ -72,8 +69,8 @@ def map_items(maps: pa.MapArray) -> tuple[pa.Array, pa.Array]:
 
 
 def map_values(maps: pa.MapArray, name: str) -> pa.Array:
-    """Of each row the value under this name, null where it has none. A tenth of the time of Arrow's own look-up where
-    every row has one."""
+    """The value under this name in each row, null if it has none. If every row has one, this takes a tenth of the time
+    of Arrow's own look-up."""
     names, values = map_items(maps)
     found = values.filter(pc.equal(names, name))
     return found if len(found) == len(maps) else pc.map_lookup(maps, name, "first")
@@ -103,32 +100,32 @@ def _sorted_map(maps: pa.MapArray, name: str) -> pa.MapArray:
 
 
 class FolderNames:
-    """Common prefixes of rows that follow each other: found once, and read off from then on.
+    """A cache of the common prefixes (folders) of consecutive rows.
 
         rows    0            5           9     12
                 a/1 … a/5    b/1 … b/4   c/…   ▏ the next would be here
         names   a/           b/          c/
 
-    To find one takes a search; a page of folders is a thousand of them, and folders are listed again and again. It is a
-    stretch of rows without a gap. A walk that begins inside a folder begins the stretch there.
+    Finding one takes a search, a page has a thousand of them, and folders are listed again and again. The cache covers
+    one range of rows without gaps. A listing that starts inside a folder starts the range there.
     """
 
     __slots__ = ("_names", "_rows")
 
     def __init__(self, row: int) -> None:
         self._names: list[str] = []
-        self._rows = [row]  # where each begins; the last is behind all of them
+        self._rows = [row]  # where each begins; the last one is the end
 
     @property
     def end(self) -> int:
         return self._rows[-1]
 
     def covers(self, row: int) -> bool:
-        """Whether the stretch tells of this row, or can be made longer from there on."""
+        """Whether the cache covers this row, or can be extended from it."""
         return self._rows[0] <= row <= self._rows[-1]
 
     def add(self, name: str, end: int) -> None:
-        """The next one, which reaches to this row."""
+        """Adds the next folder, which ends before this row."""
         if len(self._names) >= NAMES_MAX:
             older = NAMES_MAX // 2
             del self._names[:older], self._rows[:older]
@@ -136,8 +133,8 @@ class FolderNames:
         self._rows.append(end)
 
     def read(self, row: int, stop: int, least: int, most: int) -> tuple[list[str], int]:
-        """Those from the row on, up to so many that end by `stop`, and the first row behind them. None if the first has
-        fewer rows than `least` left. REQUIRES: it covers the row."""
+        """At most `most` folders from the row on that end by `stop`, and the first row behind them. Returns none if the
+        first folder has fewer than `least` rows left. REQUIRES: it covers the row."""
         rows = self._rows
         first = bisect_right(rows, row) - 1
         last = min(bisect_right(rows, stop) - 1, first + most)
@@ -147,7 +144,7 @@ class FolderNames:
 
 
 class EntryRows:
-    """Single rows of a batch of entries whose paths ascend."""
+    """Reads single rows of a batch of entries whose paths ascend."""
 
     __slots__ = ("_entry_parts", "_folders", "_marks", "_path_data", "_path_offsets", "batch", "count")
 
@@ -179,18 +176,18 @@ class EntryRows:
         return low
 
     def folders(self, row: int, stop: int, skip: int, delimiter: bytes, least: int, most: int) -> tuple[list[str], int]:
-        """The common prefixes of the rows from `row` on, up to and with the first delimiter behind `skip` bytes, and
-        the first row behind them. It ends before a row that has none, and before one of fewer rows than `least`: for
-        who has those, another way is cheaper."""
+        """The common prefixes of the rows from `row` on, up to and including the first delimiter after `skip` bytes,
+        and the first row behind them. Stops before a row without a delimiter, and before a folder with fewer than
+        `least` rows, for which the caller has a cheaper way."""
         if row >= stop:
             return [], row
         start = self._path_offsets[row]
-        asked = self._path_data[start : start + skip].tobytes(), skip, delimiter, least
-        known = self._folders.get(asked)
+        key = self._path_data[start : start + skip].tobytes(), skip, delimiter, least
+        known = self._folders.get(key)
         if known is None or not known.covers(row):
             if len(self._folders) >= _STRETCHES_MAX:
                 self._folders.clear()
-            known = self._folders[asked] = FolderNames(row)
+            known = self._folders[key] = FolderNames(row)
         names, row = known.read(row, stop, least, most)
         if row == known.end:
             more, row = self._further(known, stop, skip, delimiter, least, most - len(names))
@@ -200,7 +197,7 @@ class EntryRows:
     def _further(
         self, known: FolderNames, stop: int, skip: int, delimiter: bytes, least: int, most: int
     ) -> tuple[list[str], int]:
-        """Those behind the ones that are known, which they are added to."""
+        """The folders behind the known ones. Adds them to the cache."""
         offsets, data, row = self._path_offsets, self._path_data, known.end
         width, found = len(delimiter), list[str]()
         while row < stop and len(found) < most:
@@ -218,13 +215,13 @@ class EntryRows:
         return found, row
 
     def _end(self, folder: bytes, row: int) -> int:
-        """The first row behind all that begin so, as `row` does."""
+        """The first row behind all rows in the folder of `row`."""
         offsets = self._path_offsets
         behind = folder[:-1] + bytes([folder[-1] + 1])
         mark = bisect_left(self._marked(), behind, row // _STRIDE)
         inside, high = max(row, (mark - 1) * _STRIDE), min(mark * _STRIDE, self.count)
         start = offsets[inside]
-        # The last time that the folder is named is where its last row begins, unless a path names it in the middle.
+        # The folder's last occurrence is where its last row begins, unless a path contains it in the middle.
         start += self._path_data[start : offsets[high]].tobytes().rfind(folder)
         last = bisect_left(offsets, start, inside, high)
         return last + 1 if offsets[last] == start else self.seek(behind, row)

@@ -1,10 +1,12 @@
-"""Typed events: what a change's payload means. Each type has a name and a version of its own.
+"""Typed events: the meaning of a change's payload. Each type has a name and its own version.
 
-A vocabulary is the set of types that one fold understands. An event that is newer than the vocabulary is refused, for a
-fold that skips what it does not know gives another state than its neighbours'.
+A vocabulary is the set of types that one fold understands. A newer event is refused, because a fold that skipped it
+would reach another state than its neighbours.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib import import_module
 from typing import Any, ClassVar, NoReturn
 
 import msgspec
@@ -21,12 +23,12 @@ class Event(msgspec.Struct, frozen=True):
 
     @property
     def prepares(self) -> bool:
-        """Whether the request that appends it has its deciding event still before it (rule J8)."""
+        """Whether the request's deciding event is still to come (rule J8)."""
         return False
 
 
 class Preparing(Event, frozen=True):
-    """One that never decides a request."""
+    """An event that never decides a request."""
 
     @property
     def prepares(self) -> bool:
@@ -42,7 +44,7 @@ class Vocabulary:
         self._known = {t.type: (t.version, msgspec.msgpack.Decoder(t)) for t in types}
 
     def decode(self, change: RecordChange, journal: str, number: int) -> Any:
-        """The event, typed. Raises FutureFormat or Corrupt, saying where it stands."""
+        """The typed event. Raises FutureFormat or Corrupt, with the record's number."""
         known = self._known.get(change.type)
         if known is None or change.version > known[0]:
             _refuse(change, known, journal, number)
@@ -58,6 +60,50 @@ def _refuse(change: RecordChange, known: tuple[int, object] | None, journal: str
         f"record {number} of {journal} holds event {change.type} version {change.version}; this Lochan reads {reads}",
         hint="upgrade Lochan to open this lake",
     )
+
+
+# --- events of all journals, for people and programs -----------------------------------------------------------------
+_MODULES = ("collection_events", "lake_events", "repository_events", "workspace_events")
+# Secrets that are encrypted with the lake's key: nobody needs to see them, and a stolen key would decrypt them.
+_SECRETS = frozenset(("sealed",))
+
+
+@cache
+def event_types() -> Mapping[str, type[Event]]:
+    """Every known type of event, by its name."""
+    modules = (import_module(f"lochan.formats.{name}") for name in _MODULES)
+    found = (each for module in modules for each in vars(module).values() if isinstance(each, type))
+    return {each.type: each for each in found if issubclass(each, Event) and each not in (Event, Preparing)}
+
+
+def read(change: RecordChange) -> Event | None:
+    """The typed event. Returns None if a newer program wrote it."""
+    known = event_types().get(change.type)
+    if known is None or change.version > known.version:
+        return None
+    return msgspec.msgpack.decode(change.payload, type=known)
+
+
+def named(change: RecordChange) -> dict[str, Any]:
+    """The fields of an event by their names, at all levels, without secrets. On the disk structs are arrays, because
+    their names would take more room than their values."""
+    event = read(change)
+    found = _named(msgspec.msgpack.decode(change.payload) if event is None else event)
+    assert isinstance(found, dict), "an event is a map of its fields"
+    return found
+
+
+def _named(value: Any) -> Any:
+    match value:
+        case msgspec.Struct():
+            return {name: _named(getattr(value, name)) for name in value.__struct_fields__ if name not in _SECRETS}
+        case bytes() | msgspec.Raw():
+            return bytes(value).hex()
+        case dict():
+            return {key: _named(each) for key, each in value.items() if key not in _SECRETS}
+        case list() | tuple():
+            return [_named(each) for each in value]
+    return value
 
 
 _encoder = msgspec.msgpack.Encoder()

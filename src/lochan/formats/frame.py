@@ -1,4 +1,4 @@
-"""The envelope round every file of ours that is not Parquet. On somebody's disk: never changes.
+"""The envelope of every Lochan file that is not Parquet. On somebody's disk: never changes.
 
     magic 8 | format version 2 | length of the body 8 | body | SHA-256 of all before 32        (big-endian)
 
@@ -25,31 +25,33 @@ def seal(magic: bytes, version: int, body: bytes) -> bytes:
 
 
 def unseal(magic: bytes, newest: int, data: bytes, what: str) -> memoryview:
-    """The body. Raises Corrupt if a byte is not as written, FutureFormat if a newer Lochan wrote it."""
+    """Returns the body. Raises Corrupt if a byte has changed, FutureFormat if a newer Lochan wrote it."""
     if len(data) < _HEAD.size + DIGEST_BYTES:
         raise Corrupt(f"{what} is cut short: {len(data)} bytes", hint=_REPORT)
     found, version, length = _HEAD.unpack_from(data)
     if found != magic:
-        raise Corrupt(f"{what} does not begin with {magic.decode()}: another file stands in its place", hint=_REPORT)
+        raise Corrupt(f"{what} does not begin with {magic.decode()}: another file is in its place", hint=_REPORT)
     if sha256(memoryview(data)[:-DIGEST_BYTES]).digest() != data[-DIGEST_BYTES:]:
         raise Corrupt(f"{what} fails its checksum", hint=_REPORT)
-    # The version is judged after the checksum: a flipped bit there is damage, not the future.
+    # The version comes after the checksum: a flipped bit in it is damage, not a newer format.
     if version > newest:
         raise FutureFormat(
             f"{what} has format version {version}; this Lochan reads up to {newest}", hint="upgrade Lochan to read it"
         )
     if length != len(data) - _HEAD.size - DIGEST_BYTES:
-        raise Corrupt(f"{what} says it holds {length} bytes and does not", hint=_REPORT)
+        raise Corrupt(
+            f"{what} announces {length} bytes, but holds {len(data) - _HEAD.size - DIGEST_BYTES}", hint=_REPORT
+        )
     return memoryview(data)[_HEAD.size : -DIGEST_BYTES]
 
 
 def decode(magic: bytes, newest: int, data: bytes, what: str, decoder: msgspec.msgpack.Decoder[T]) -> T:
-    """What the body says. Raises Corrupt or FutureFormat, naming `what`."""
+    """Decodes the body. Raises Corrupt or FutureFormat, naming `what`."""
     body = unseal(magic, newest, data, what)
     try:
         return decoder.decode(body)
     except msgspec.DecodeError as error:
-        raise Corrupt(f"{what} has a good checksum and cannot be read: {error}", hint="report this") from error
+        raise Corrupt(f"{what} has a valid checksum, but cannot be read: {error}", hint="report this") from error
 
 
 def digest(data: bytes) -> bytes:

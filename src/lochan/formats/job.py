@@ -1,6 +1,6 @@
-"""The record of a job: what ran on Spark for this lake, how far it came, how it ended. On the store, one object each.
+"""The record of a job on Spark: its progress and its end. On the store, one object for each job.
 
-It tells of work, never of data: no value of a row is in it.
+It describes work, never data: it holds no value of a row.
 """
 
 import msgspec
@@ -35,13 +35,13 @@ class JobRecord(msgspec.Struct, frozen=True):
     format: int
     id: str  # a KSUID: names sort by when jobs began
     kind: str  # query, load, compact …
-    about: str  # what it works on: names, such as logs@main
+    about: str  # the names it works on, such as logs@main
     user: str
     client: str
     source: str  # the machine it was started on
     where: str  # the Spark it runs on
     started: int
-    beat: int  # when it was last heard of
+    beat: int  # the time of its last heartbeat
     state: str = RUNNING
     ended: int = 0
     done: int = 0  # tasks, of those known so far
@@ -50,9 +50,9 @@ class JobRecord(msgspec.Struct, frozen=True):
     error: str = ""
     stages: tuple[JobStageRecord, ...] = ()
     lines: tuple[JobLogLine, ...] = ()  # the last of its log
-    executor_bytes: int | None = None  # put to the store by tasks; None: nobody counts them
-    driver_bytes: int | None = None  # put to the store by who started it
-    silent: bool = False  # nothing is heard of it before it ends
+    executor_bytes: int | None = None  # written to the store by tasks; None: not counted
+    driver_bytes: int | None = None  # written to the store by the driver
+    silent: bool = False  # it has no heartbeat before it ends
 
 
 def path_of(id: str) -> str:
@@ -76,4 +76,4 @@ def decode(data: bytes, path: str) -> JobRecord:
     return json_file.convert(unsealed, JobRecord, path, _HINT)
 
 
-_HINT = "it tells of a job only, and may be deleted"
+_HINT = "it only describes a job, and may be deleted"

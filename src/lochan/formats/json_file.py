@@ -2,8 +2,8 @@
 
     {"format": 1, …, "checksum": "<SHA-256, hex>"}
 
-The checksum is that of the file's own bytes with the 64 digits left out. Files of old have none, and are read as long
-as every field is one that they could have.
+The checksum covers the file's own bytes without the 64 digits. Old files have none; they are read as long as every
+field is one that they could have.
 """
 
 import re
@@ -21,7 +21,7 @@ _NAME = "checksum"
 
 
 def seal(fields: msgspec.Struct, *, indented: bool = False) -> bytes:
-    """REQUIRES: no field is called checksum."""
+    """REQUIRES: no field is named checksum."""
     plain: dict[str, Any] = {**msgspec.to_builtins(fields), _NAME: "0" * 64}
     data = msgspec.json.encode(plain)
     if indented:
@@ -51,11 +51,11 @@ def unseal(data: bytes, what: str, hint: str) -> JsonFile:
 
 
 def convert(unsealed: JsonFile, type: type[T], what: str, hint: str) -> T:
-    """Raises Corrupt for fields that do not fit, and for one that no file without a checksum has: the name of the
-    checksum itself may be what is damaged."""
+    """Raises Corrupt if a field has a wrong type, or if a file without a checksum has an unknown field: the name
+    `checksum` itself may be damaged."""
     unknown = [name for name in unsealed.fields if name not in type.__struct_fields__]
     if unknown and not unsealed.has_checksum:
-        raise Corrupt(f"{what} has no checksum, and a field that no such file has: {unknown[0]!r}", hint=hint)
+        raise Corrupt(f"{what} has no checksum and an unknown field: {unknown[0]!r}", hint=hint)
     try:
         return msgspec.convert(unsealed.fields, type)
     except msgspec.ValidationError as error:
@@ -63,7 +63,7 @@ def convert(unsealed: JsonFile, type: type[T], what: str, hint: str) -> T:
 
 
 def _last(data: bytes) -> re.Match[bytes] | None:
-    """Values may hold anything, but the checksum comes last."""
+    """The checksum is the last match; values may contain anything."""
     return max(_FIELD.finditer(data), key=re.Match.start, default=None)
 
 

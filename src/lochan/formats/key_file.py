@@ -1,8 +1,8 @@
-"""A key of the lake, as it lies on the store. On somebody's disk: never changes.
+"""A key of the lake, as it is stored. On somebody's disk: never changes.
 
     key 32 | SHA-256 of "lochan key" and the key 32
 
-Keys that were made before there was a checksum are the 32 bytes alone.
+Old keys have no checksum: they are 32 bytes long.
 """
 
 from hashlib import sha256
@@ -20,7 +20,9 @@ def decode(data: bytes, what: str) -> bytes:
     """Raises Corrupt."""
     key = data[:KEY_BYTES]
     if len(key) < KEY_BYTES or data[KEY_BYTES:] not in (b"", _checksum(key)):
-        raise Corrupt(f"{what} is not the key that was written", hint="restore this file from a copy of the lake")
+        raise Corrupt(
+            f"{what} is damaged: it is not the key that was written", hint="restore this file from a copy of the lake"
+        )
     return key
 
 

@@ -1,6 +1,6 @@
 """Events of the lake's own journal: its repositories, and who may do what. On somebody's disk.
 
-A policy is attached to a principal, written `user/NAME`: other kinds of principals can come without another event.
+A policy is attached to a principal, written `user/NAME`, so that other kinds of principals need no new event.
 """
 
 from typing import ClassVar
@@ -12,7 +12,7 @@ from lochan.formats.pool_settings import PoolSettings
 
 
 class RepositoryCreated(Event, frozen=True):
-    """Valid while the name is free. The repository's own journal was opened before this was written."""
+    """Valid while the name is free. The repository's own journal was opened before."""
 
     type: ClassVar[str] = "repository-created"
 
@@ -25,7 +25,7 @@ class RepositoryCreated(Event, frozen=True):
 
 
 class RepositoryRenamed(Event, frozen=True):
-    """Valid while a repository of that id is there, and the new name is free."""
+    """Valid while the repository exists and the new name is free."""
 
     type: ClassVar[str] = "repository-renamed"
 
@@ -34,7 +34,7 @@ class RepositoryRenamed(Event, frozen=True):
 
 
 class RepositoryDeleted(Event, frozen=True):
-    """Valid while a repository of that id is there; its name is free from then on."""
+    """Valid while the repository exists. Its name is free from then on."""
 
     type: ClassVar[str] = "repository-deleted"
 
@@ -42,7 +42,7 @@ class RepositoryDeleted(Event, frozen=True):
 
 
 class Statement(msgspec.Struct, frozen=True, array_like=True):
-    """Fields are only ever added at the end, and only such as an older reader may overlook: anything that narrows an
+    """Fields are only ever added at the end, and only if an older reader may ignore them: anything that narrows an
     `allow` takes a new version of the event."""
 
     effect: str  # allow | deny
@@ -70,7 +70,7 @@ class UserCreated(Event, frozen=True):
 
 
 class UserDeleted(Event, frozen=True):
-    """The user's keys and attachments go with it. Not valid for the last administrator."""
+    """Deletes the user's keys and attachments too. Not valid for the last administrator."""
 
     type: ClassVar[str] = "user-deleted"
 
@@ -78,7 +78,7 @@ class UserDeleted(Event, frozen=True):
 
 
 class KeyCreated(Event, frozen=True):
-    """Valid while the user is there and no key has that id."""
+    """Valid while the user exists and no key has that id."""
 
     type: ClassVar[str] = "key-created"
 
@@ -94,7 +94,7 @@ class KeyRevoked(Event, frozen=True):
 
 
 class PolicyPut(Event, frozen=True):
-    """New, or in place of the one of that name. Not valid for the policies that every lake has."""
+    """Creates or replaces the policy of that name. Not valid for built-in policies."""
 
     type: ClassVar[str] = "policy-put"
 
@@ -118,7 +118,7 @@ class PolicyAttached(Event, frozen=True):
 
 
 class PolicyDetached(Event, frozen=True):
-    """Not valid where it would take the last administrator's rights."""
+    """Not valid if it would remove the last administrator's rights."""
 
     type: ClassVar[str] = "policy-detached"
 

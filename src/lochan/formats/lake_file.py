@@ -1,6 +1,6 @@
 """lake.json: the one file that makes a folder or a prefix a lake. Written once, by put-if-absent.
 
-Lakes that were made before the file had a checksum have none, and are opened as ever.
+In old lakes the file has no checksum; they are opened all the same.
 """
 
 import re
@@ -30,7 +30,7 @@ def encode(lake: LakeFile) -> bytes:
 
 
 def decode(data: bytes, url: str) -> LakeFile:
-    """Raises Corrupt, and FutureFormat for a lake that a newer Lochan has made."""
+    """Raises Corrupt, or FutureFormat if a newer Lochan created the lake."""
     what = f"{url}/{PATH}"
     unsealed = json_file.unseal(data, what, _RESTORE)
     version = unsealed.fields.get("format")
@@ -46,11 +46,11 @@ def decode(data: bytes, url: str) -> LakeFile:
 
 
 def _wrong(lake: LakeFile) -> str:
-    """What no lake has; empty: nothing."""
+    """What is wrong with it; empty if nothing is."""
     if lake.format < 1:
         return f"there is no format {lake.format}"
     if not _ID.fullmatch(lake.lake):
         return f"{lake.lake!r} is not the id of a lake"
     if lake.journal not in JOURNALS:
-        return f"{lake.journal!r} is not where journals can be"
-    return f"it cannot be made at {lake.created}" if lake.created < 0 else ""
+        return f"{lake.journal!r} is not a place for journals"
+    return f"its creation time is {lake.created}" if lake.created < 0 else ""

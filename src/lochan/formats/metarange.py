@@ -2,7 +2,7 @@
 
     metaranges/<id>-<mint>-<storage>.parquet
 
-The id is taken of the ranges' ids, in order; `storage` of all columns.
+The id is a hash of the ranges' ids, in order; `storage` is one of all columns.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from msgspec.structs import astuple
 from lochan.errors import Corrupt
 from lochan.formats.range import RESTORE, KeySpan, RangeRef, check_version
 
-VERSION = 2  # written where ranges tell their keys; all else is as in 1
+VERSION = 2  # written if ranges have key spans; otherwise the same as 1
 FOLDER = "metaranges"
 SCHEMA = pa.schema(
     [
@@ -30,7 +30,7 @@ SCHEMA = pa.schema(
         pa.field("bytes", pa.int64(), nullable=False),
     ]
 )
-# Behind them in a pool's; null in a range that does not tell them.
+# Further columns in a pool's metarange; null for a range without a key span.
 KEYS = pa.schema([pa.field("key_min", pa.string()), pa.field("key_max", pa.string()), pa.field("keyless", pa.int64())])
 _WITH_KEYS = pa.schema([*SCHEMA, *KEYS])
 _STORAGE_DIGITS = 16
@@ -54,8 +54,8 @@ def encode(ranges: Sequence[RangeRef], mint: int) -> EncodedTree:
     columns = [pa.array([getattr(each, field.name) for each in ranges], field.type) for field in SCHEMA]
     schema = SCHEMA
     if _tell_keys(ranges):
-        told = zip(*(astuple(each.keys) if each.keys else [None] * len(KEYS) for each in ranges), strict=True)
-        columns += [pa.array(values, field.type) for values, field in zip(told, KEYS, strict=True)]
+        rows = zip(*(astuple(each.keys) if each.keys else [None] * len(KEYS) for each in ranges), strict=True)
+        columns += [pa.array(values, field.type) for values, field in zip(rows, KEYS, strict=True)]
         schema = _WITH_KEYS
     meta = {
         "lochan.metarange": str(VERSION if _tell_keys(ranges) else 1),
@@ -75,8 +75,8 @@ def encode(ranges: Sequence[RangeRef], mint: int) -> EncodedTree:
 
 def refer(ranges: Sequence[RangeRef], mint: int) -> TreeRef:
     id = tree_id(ranges)
-    told = [astuple(each) if _tell_keys(ranges) else astuple(each)[: len(SCHEMA)] for each in ranges]
-    storage = sha256(b"lochan storage 1\n" + _encoder.encode(told)).hexdigest()[:_STORAGE_DIGITS]
+    rows = [astuple(each) if _tell_keys(ranges) else astuple(each)[: len(SCHEMA)] for each in ranges]
+    storage = sha256(b"lochan storage 1\n" + _encoder.encode(rows)).hexdigest()[:_STORAGE_DIGITS]
     return TreeRef(id, f"{FOLDER}/{id}-{mint}-{storage}.parquet")
 
 
@@ -93,7 +93,7 @@ def decode(data: bytes, ref: TreeRef, what: str) -> tuple[RangeRef, ...]:
     ranges = tuple(map(RangeRef, *columns[: len(SCHEMA)], _keys(columns[len(SCHEMA) :]) or repeat(None)))
     mint = ref.file.split("-")[1]
     if refer(ranges, int(mint)) != ref:
-        raise Corrupt(f"{what} does not hold what its name says", hint=RESTORE)
+        raise Corrupt(f"{what} does not match its name", hint=RESTORE)
     return ranges
 
 

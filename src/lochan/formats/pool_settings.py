@@ -1,4 +1,4 @@
-"""How a pool keeps its rows. On somebody's disk, in the event that created it and in checkpoints."""
+"""The settings of a pool. On somebody's disk, in the event that created it and in checkpoints."""
 
 import msgspec
 
@@ -21,14 +21,14 @@ class PoolSettings(msgspec.Struct, frozen=True, array_like=True):
     """Fields are only ever added at the end."""
 
     keys: tuple[PoolKey, ...] = (PoolKey(),)
-    nulls_first: bool = False  # null and missing count as the least value; else as the greatest
-    size_bytes: int = SIZE_BYTES  # of an object, about
-    times: tuple[Path, ...] = ()  # fields whose strings are times, where they re-render to themselves
-    primary_key: tuple[Path, ...] = ()  # what makes a row the same row to an upsert
+    nulls_first: bool = False  # null and missing sort before all values; else after
+    size_bytes: int = SIZE_BYTES  # the target size of an object
+    times: tuple[Path, ...] = ()  # fields whose strings are times, if they render back to themselves
+    primary_key: tuple[Path, ...] = ()  # the fields that identify a row
 
 
 def path_text(path: Path) -> str:
-    """As a user writes it: a name that would read otherwise stands in back-quotes."""
+    """As a user writes it: names with special characters are in back-quotes."""
     return ".".join(map(_name_text, path)) or "this"
 
 

@@ -2,9 +2,9 @@
 
     ranges/<id>-<mint>-<storage>.parquet
 
-The id names the content: the paths, and of each entry what makes it that entry (CONTENT). `storage` names the rest:
-where the bytes lie, when they came. Both are taken of the values, not of the file's bytes, so that another Parquet
-version gives the same name. Two files of one name hold the same, to the last value: writing one twice harms nobody.
+The id is a hash of the content: the paths and the columns in CONTENT. `storage` is a hash of the other columns: where
+the bytes are stored and when they were written. Both hash values, not the file's bytes, so that another version of
+Parquet gives the same name. Two files of one name hold the same values, so writing one twice does no harm.
 """
 
 from collections.abc import Sequence
@@ -23,13 +23,13 @@ from lochan.formats.entry_table import as_batch, as_table, counts, map_items, ma
 
 VERSION = 1
 FOLDER = "ranges"
-# Measured on a range of 50,000: see docs/formats/tree.md. Readers other than us skip row groups by their statistics.
+# Measured on a range of 50,000: see docs/formats/tree.md. Other readers skip row groups by their statistics.
 ROW_GROUP: Final = 10_000
 KEYLESS, MIN, MAX = "lochan-keyless", "lochan-min", "lochan-max"  # names of an entry's metadata
 _IDENTITY = ("path", *CONTENT)
 _STORAGE = tuple(name for name in ENTRY_SCHEMA.names if name not in _IDENTITY)
 _STORAGE_DIGITS = 16
-_BLOCK = "blocks.list.element."  # as Parquet calls what lies in a list
+_BLOCK = "blocks.list.element."  # Parquet's name for the elements of a list
 WRITING: Final[dict[str, Any]] = {
     "compression": "zstd",
     "use_dictionary": ["content_type"],
@@ -50,11 +50,11 @@ Entries: TypeAlias = pa.Table | pa.RecordBatch  # of ENTRY_SCHEMA; how a table i
 
 
 class KeySpan(msgspec.Struct, frozen=True, array_like=True):
-    """The keys that the data objects of a range span, as a metarange tells them: a plan opens only the ranges it needs.
-    Each object's entry tells its own span, under the names above of its metadata (`pools/facts.py` has the rest); what
-    a range spans follows from them, so a tree's id does not depend on it.
+    """The span of keys of a range's data objects, as stored in a metarange: a plan opens only the ranges it needs. Each
+    object's entry has its own span in its metadata (`pools/facts.py`). The range's span follows from these, so a tree's
+    id does not depend on it.
 
-    Both ends are hex digits of the ordered form, which compare as the keys do; empty: no row has the key."""
+    Both ends are hex digits of the ordered form, which compare as the keys do. They are empty if no row has the key."""
 
     least: str
     greatest: str
@@ -70,11 +70,11 @@ class RangeRef(msgspec.Struct, frozen=True, array_like=True):
     max_path: str
     count: int
     bytes: int  # of the objects, not of the file
-    keys: KeySpan | None = None  # of a pool's range; None in metaranges from before it was told
+    keys: KeySpan | None = None  # None in repositories of files, and in old metaranges
 
 
 class UnfinishedRange(NamedTuple):
-    """A file whose rows are written, and whose footer is not: the id may still be on its way."""
+    """A file whose rows are written but whose footer is not, because the id may still be in the making."""
 
     writer: pq.ParquetWriter
     sink: pa.BufferOutputStream
@@ -97,7 +97,9 @@ def begin(entries: Entries) -> UnfinishedRange:
     table = as_table(entries).replace_schema_metadata(meta)
     sink = pa.BufferOutputStream()
     writer = pq.ParquetWriter(sink, table.schema, **WRITING)
-    for start in range(0, len(table), ROW_GROUP):  # one in one piece: the file is the same however the rows came
+    for start in range(
+        0, len(table), ROW_GROUP
+    ):  # each in one piece, so that the file does not depend on the table's chunks
         writer.write_batch(as_batch(table.slice(start, ROW_GROUP)), row_group_size=ROW_GROUP)
     return UnfinishedRange(writer, sink)
 
@@ -124,14 +126,14 @@ def refer(entries: Entries, mint: int, id: str) -> RangeRef:
 
 
 def decode(data: bytes, ref: RangeRef, what: str) -> pa.RecordBatch:
-    """The entries, one by one as they were written. Raises Corrupt or FutureFormat, naming `what`."""
+    """The entries as they were written. Raises Corrupt or FutureFormat, naming `what`."""
     batch = _read(data, what)
     mint = ref.file.split("-")[1]
     found = refer(batch, int(mint), content_id(batch)) if batch.num_rows else None
     if found is not None and ref.keys is None:
         found = msgspec.structs.replace(found, keys=None)
     if found != ref:
-        raise Corrupt(f"{what} does not hold what its name and its tree say: {found}, not {ref}", hint=RESTORE)
+        raise Corrupt(f"{what} does not match its name and its tree: it holds {found}, not {ref}", hint=RESTORE)
     return batch
 
 
@@ -163,7 +165,7 @@ def _read(data: bytes, what: str) -> pa.RecordBatch:
 def check_version(meta: dict[bytes, bytes] | None, key: str, newest: int, what: str) -> None:
     found = (meta or {}).get(key.encode())
     if found is None or not found.isdigit():
-        raise Corrupt(f"{what} does not say which format it has: another file stands in its place", hint=RESTORE)
+        raise Corrupt(f"{what} has no format version: another file is in its place", hint=RESTORE)
     if int(found) > newest:
         raise FutureFormat(
             f"{what} has format version {int(found)}; this Lochan reads up to {newest}",
@@ -171,7 +173,7 @@ def check_version(meta: dict[bytes, bytes] | None, key: str, newest: int, what: 
         )
 
 
-# --- the digest of columns; on somebody's disk: never changes -------------------------------------------------------
+# --- the digest of columns; on somebody's disk: never changes --------------------------------------------------------
 def _digest(domain: bytes, table: pa.Table, names: tuple[str, ...]) -> str:
     """SHA-256 of: the domain, the number of rows, then each column (see `_feed`); all numbers little-endian."""
     digest = sha256(domain + b"\n" + table.num_rows.to_bytes(8, "little"))
@@ -182,7 +184,7 @@ def _digest(domain: bytes, table: pa.Table, names: tuple[str, ...]) -> str:
 
 def _feed(digest: Any, column: Sequence[pa.Array]) -> None:
     """Numbers as eight bytes each. Texts: their lengths, four bytes each, then all of them end to end. Lists and maps:
-    the lengths, then their items as columns. A struct: its fields as columns. No two columns read the same."""
+    the lengths, then their items as columns. A struct: its fields as columns. No two columns have the same bytes."""
     if not column:
         return
     kind = column[0].type
@@ -224,10 +226,10 @@ RESTORE = "restore this file from a copy of the lake; nothing was changed"
 
 
 def key_span(entries: pa.Table | pa.RecordBatch) -> KeySpan | None:
-    """None: some of them are no data objects."""
+    """Returns None if some entries are not data objects."""
     metadata = as_table(entries)["metadata"]
     if not _is_object(metadata.chunk(0)):
-        return None  # as all files are: nothing more is looked at
+        return None  # a repository of files
     least, greatest, keyless = ([map_values(part, name) for part in metadata.chunks] for name in (MIN, MAX, KEYLESS))
     if any(part.null_count for part in (*least, *greatest, *keyless)):
         return None
@@ -241,7 +243,7 @@ def _is_object(metadata: pa.MapArray) -> bool:
 
 
 def _most(parts: list[pa.Array], which: str) -> str:
-    """Objects that have no row with the key tell an empty span, which does not count."""
+    """Objects without a row that has the key have an empty span, which is ignored."""
     texts = pa.chunked_array(parts, pa.string())
     found: str | None = pc.min_max(texts.filter(pc.not_equal(texts, "")))[which].as_py()
     return found or ""

@@ -3,7 +3,7 @@
     record ── entries ── changes
     one put   one request  one event: type, version, payload
 
-An entry is one request's wish and is applied whole or not at all; several requests share a record by group commit.
+An entry is one request, and is applied completely or not at all. Several requests share a record by group commit.
 """
 
 from typing import NamedTuple
@@ -18,10 +18,10 @@ GENESIS = bytes(32)  # the predecessor of record 1
 
 
 class Actor(msgspec.Struct, frozen=True, array_like=True):
-    """Who asks: the user, the program (name/version), and where it called from.
+    """Who makes a request: the user, the program (name/version), and where it called from.
 
-    The user is who it is: a server's authenticated user, or on the command line the system's. Whom the user says to
-    speak for is the author, and nothing but a claim."""
+    The user is authenticated by the server, or is the system's user on the command line. The author is whom the user
+    claims to act for; nobody checks that."""
 
     user: str
     client: str
@@ -30,7 +30,7 @@ class Actor(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def name(self) -> str:
-        """The author of a commit for which nobody is named."""
+        """The author of a commit, unless the commit names another one."""
         return self.author or self.user
 
 
@@ -50,7 +50,7 @@ class RecordEntry(msgspec.Struct, frozen=True, array_like=True):
 
 class Record(msgspec.Struct, frozen=True, array_like=True):
     number: int
-    put_id: bytes  # ours, random: tells our put from a rival's with the same number (J1, J2)
+    put_id: bytes  # random: distinguishes our put from another writer's with the same number (J1, J2)
     writer: str
     time: int  # wall, microseconds; for people, orders nothing
     journal: str  # whose journal: a repository's id, or _lake
@@ -74,7 +74,7 @@ def encode(record: Record) -> SealedRecord:
 
 
 class _Unclaimed(msgspec.Struct, frozen=True, array_like=True):
-    """An actor without an author, stored as those were before there were any."""
+    """An actor without an author, stored as before actors had authors."""
 
     user: str
     client: str

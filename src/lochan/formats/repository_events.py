@@ -1,9 +1,12 @@
 """Events of a repository's journal: what is staged, commits, branches, tags, protection, stashes. On somebody's disk.
 
-Every file that an event names carries its mint number in its name: the journal number that its maker had folded before
-the first byte, by which garbage collection tells a young file from a forgotten one (G1, G3). `read_at` is the number of
-the state that an event was derived from, and `checked` the newest plan of a garbage collection that its maker has
-compared its files with (G4).
+The name of every file in an event contains its mint number: the journal number that its writer had folded before the
+first byte. Garbage collection uses it to distinguish a young file from a forgotten one (G1, G3). `read_at` is the
+number of the state that an event was derived from. `checked` is the newest plan of a garbage collection that its writer
+has compared its files with (G4).
+
+A multipart upload is open from `upload-opened` on, and the files of its parts are live. It ends by the `staged` event
+that completes it (`completes`), which makes its parts the blocks of one entry, or by being aborted.
 """
 
 from typing import ClassVar
@@ -11,13 +14,13 @@ from typing import ClassVar
 import msgspec
 
 from lochan.formats.commit import Commit
-from lochan.formats.entry import Entry
+from lochan.formats.entry import Block, Entry
 from lochan.formats.events import Event, Preparing
 from lochan.formats.run import RunRef
 
 
 class RepositoryOpened(Preparing, frozen=True):
-    """The first event. The repository is there, with its default branch and first commit, from this record on."""
+    """The first event. The repository exists from this record on, with its default branch and first commit."""
 
     type: ClassVar[str] = "repository-opened"
 
@@ -27,15 +30,14 @@ class RepositoryOpened(Preparing, frozen=True):
 
 
 class CoveringTree(msgspec.Struct, frozen=True, array_like=True):
-    """A tree that stands for a branch's lowest runs over its head: named in events and checkpoints. It says nothing
-    that the runs and the head do not say; whoever reads a branch may take it in their place. Fields are only ever added
-    at the end."""
+    """A tree that replaces a branch's lowest runs and its head for readers: named in events and checkpoints. It holds
+    exactly what the runs and the head hold. Fields are only ever added at the end."""
 
-    base: str  # the file of the tree that the runs lie over; "" for the empty one
-    runs: tuple[str, ...]  # ids of the runs, oldest first; nothing lies between them, nor between them and the base
+    base: str  # the file of the tree below the runs; "" for the empty tree
+    runs: tuple[str, ...]  # ids of the runs, oldest first, with nothing between them or below them but the base
     tree: str  # its id
     file: str  # relative to the repository; "" for the empty tree
-    whole: bool = False  # a commit of just these runs makes this very tree, address by address
+    whole: bool = False  # a commit of exactly these runs would make this tree, with the same addresses
 
 
 # --- staging ---------------------------------------------------------------------------------------------------------
@@ -47,9 +49,9 @@ class Staged(Event, frozen=True):
     branch: str
     puts: tuple[Entry, ...] = ()
     deletes: tuple[str, ...] = ()
-    read_at: int = 0  # of a copy: the state that its source was read from; 0: the bytes are new
+    read_at: int = 0  # for a copy: the state that its source was read from; 0: the bytes are new
     checked: int = 0
-    closes: tuple[str, ...] = ()  # what was held open for these entries: an address token, an upload
+    closes: tuple[str, ...] = ()  # what was opened for these entries: an address token, an upload
     completes: str = ""  # the multipart upload whose parts are the blocks of the only entry
 
 
@@ -67,15 +69,15 @@ class RunsStaged(Event, frozen=True):
 
 
 class Compacted(Preparing, frozen=True):
-    """The outputs stand in place of the inputs. Valid while all of them are there, side by side, in that incarnation,
-    with no seal between them; and, if tombstones were dropped, while `head` is the head (S2, S3). With `over`, which
-    may come alone, only while the runs that it names are the lowest layers."""
+    """The outputs replace the inputs. Valid while all inputs exist, adjacent, in that incarnation, with no seal between
+    them; and, if tombstones were dropped, while `head` is the head (S2, S3). With `over`, which may come alone, only
+    while the runs that it names are the lowest layers."""
 
     type: ClassVar[str] = "compacted"
 
     branch: str
     incarnation: int
-    spans: tuple[tuple[int, int], ...]  # of inline changes: first and last position of each layer
+    spans: tuple[tuple[int, int], ...]  # for inline changes: first and last position of each layer
     runs: tuple[str, ...]  # ids
     outputs: tuple[RunRef, ...]
     head: str = ""
@@ -86,17 +88,17 @@ class Compacted(Preparing, frozen=True):
 
 # --- commits ---------------------------------------------------------------------------------------------------------
 class Sealed(Preparing, frozen=True):
-    """A commit begins: what is staged below this event is what it will hold. Its own number names it (S1)."""
+    """A commit begins: it will hold what is staged below this event. The event's number names the seal (S1)."""
 
     type: ClassVar[str] = "sealed"
 
     branch: str
-    turn: str = ""  # the request that holds the turn need not wait for a free seal
+    turn: str = ""  # the request that has the turn need not wait for a free seal
 
 
 class Committed(Event, frozen=True):
-    """Valid only while the seal stands. Drops all layers below it and puts the leftovers in their place (S4). With
-    `then`, a second commit on top of it in the same event: as two they need never succeed under steady writes (S5)."""
+    """Valid only while the seal exists. Drops all layers below it and puts the leftovers in their place (S4). `then` is
+    a second commit on top of it: as two events, they might never succeed under steady writes (S5)."""
 
     type: ClassVar[str] = "committed"
 
@@ -111,7 +113,7 @@ class Committed(Event, frozen=True):
 
 
 class Moved(Event, frozen=True):
-    """Every other head move. Valid only while `source` is the head of that incarnation (S6)."""
+    """Any other move of a head. Valid only while `source` is the head of that incarnation (S6)."""
 
     type: ClassVar[str] = "moved"
 
@@ -121,31 +123,31 @@ class Moved(Event, frozen=True):
     target: str  # the head after
     why: str  # merge, revert, cherry-pick, import, reset, load …
     commits: tuple[Commit, ...] = ()  # new ones; the last of them is `target`
-    discard: bool = False  # a hard reset: the staging goes in the same event
+    discard: bool = False  # a hard reset: drops what is staged in the same event
     read_at: int = 0
     checked: int = 0
     turn: str = ""
-    workspace: str = ""  # that is committed and closed by this (S8)
+    workspace: str = ""  # the workspace that this commits and closes (S8)
     upto: int = 0  # the workspace's last event
-    mint: int = 0  # of a pool's new objects: the least of their files'; 0: no file is named for the first time
-    closes: tuple[str, ...] = ()  # jobs that held those files open
+    mint: int = 0  # for a pool's new objects: the least mint of their files; 0: no new file
+    closes: tuple[str, ...] = ()  # jobs that kept those files open
 
 
 class Turned(Preparing, frozen=True):
-    """A head move that was refused once queues: while anybody does, only the first may land one (S1). Of a request that
-    is in the queue already: it shows that it is still there."""
+    """A request whose head move was refused joins the queue. While there is a queue, only its first may move the head
+    (S1). From a request in the queue, it is a sign of life."""
 
     type: ClassVar[str] = "turned"
 
     branch: str
     request: str
-    patience: int = 0  # how often it was sent away before; each time it may stay at the front twice as long
+    patience: int = 0  # how often it was sent away before; each time it may stay first twice as long
     writer: str = ""  # the process whose request it is
 
 
 class TurnOver(Preparing, frozen=True):
-    """That request leaves the queue, or every request of that writer: given up, or silent for too long. With `upto`,
-    valid only while none of them has shown itself in a record after that one. Version 1 knew no writers."""
+    """The request, or every request of that writer, leaves the queue: it gave up, or was silent for too long. With
+    `upto`, valid only if none of them gave a sign of life in a later record. Version 1 had no writers."""
 
     type: ClassVar[str] = "turn-over"
     version: ClassVar[int] = 2
@@ -157,9 +159,9 @@ class TurnOver(Preparing, frozen=True):
 
 
 # --- refs ------------------------------------------------------------------------------------------------------------
-# Version 2 of what makes a branch: a second one of that name in one record is another incarnation.
+# Version 2 of the events that make a branch: a second one of that name in one record is another incarnation.
 class BranchCreated(Event, frozen=True):
-    """Valid while the name is free among branches and tags, and the commit is there."""
+    """Valid while no branch or tag has the name, and the commit exists."""
 
     type: ClassVar[str] = "branch-created"
     version: ClassVar[int] = 2
@@ -176,7 +178,7 @@ class BranchDeleted(Event, frozen=True):
 
 
 class BranchRestored(Event, frozen=True):
-    """A deleted branch with its staging, as a new incarnation. Valid while that deleted one is kept (G6)."""
+    """Restores a deleted branch with its staging, as a new incarnation. Valid while the deleted one is kept (G6)."""
 
     type: ClassVar[str] = "branch-restored"
     version: ClassVar[int] = 2
@@ -186,7 +188,7 @@ class BranchRestored(Event, frozen=True):
 
 
 class BranchRenamed(Event, frozen=True):
-    """Valid while the new name is free. What is staged goes along; it is a new incarnation."""
+    """Valid while the new name is free. Keeps what is staged; the branch is a new incarnation."""
 
     type: ClassVar[str] = "branch-renamed"
     version: ClassVar[int] = 2
@@ -209,7 +211,7 @@ class TagDeleted(Event, frozen=True):
     name: str
 
 
-# --- what may be done at all ------------------------------------------------------------------------------------------
+# --- protection ------------------------------------------------------------------------------------------------------
 class Protection(msgspec.Struct, frozen=True, array_like=True):
     """Fields are only ever added at the end."""
 
@@ -218,7 +220,7 @@ class Protection(msgspec.Struct, frozen=True, array_like=True):
 
 
 class ProtectionSet(Event, frozen=True):
-    """All the rules there are from now on."""
+    """Replaces all rules."""
 
     type: ClassVar[str] = "protection-set"
 
@@ -226,17 +228,17 @@ class ProtectionSet(Event, frozen=True):
 
 
 class ReadOnlySet(Event, frozen=True):
-    """While it is on, nothing that a reader could see changes."""
+    """While it is on, nothing visible to readers changes."""
 
     type: ClassVar[str] = "read-only-set"
 
     on: bool
 
 
-# --- stashes (S9) -----------------------------------------------------------------------------------------------------
+# --- stashes (S9) ----------------------------------------------------------------------------------------------------
 class Stashed(Event, frozen=True):
-    """Moves the staging that the branch has at this number, whatever it is: the event carries no list. Version 2: no
-    two stashes of one record have the same id, also where the first is gone already."""
+    """Moves whatever the branch has staged at this number: the event has no list. Version 2: no two stashes of one
+    record have the same id, even if the first is gone already."""
 
     type: ClassVar[str] = "stashed"
     version: ClassVar[int] = 2
@@ -246,7 +248,7 @@ class Stashed(Event, frozen=True):
 
 
 class Popped(Event, frozen=True):
-    """Valid only while the stash is there, nothing is staged on the branch, and `head` is its head."""
+    """Valid only while the stash exists, nothing is staged on the branch, and `head` is its head."""
 
     type: ClassVar[str] = "popped"
 
@@ -259,3 +261,39 @@ class StashDropped(Event, frozen=True):
     type: ClassVar[str] = "stash-dropped"
 
     stash: str
+
+
+# --- multipart uploads -----------------------------------------------------------------------------------------------
+class UploadOpened(Event, frozen=True):
+    type: ClassVar[str] = "upload-opened"
+
+    id: str
+    branch: str
+    path: str
+    content_type: str = ""
+    headers: dict[str, str] = msgspec.field(default_factory=dict)
+    metadata: dict[str, str] = msgspec.field(default_factory=dict)
+    checksum: str = ""  # the algorithm of S3's additional checksum, if the client asked for one
+    checksum_type: str = ""  # FULL_OBJECT or COMPOSITE
+    workspace: str = ""
+
+
+class PartPut(Preparing, frozen=True):
+    """A part with that number, which replaces an earlier one."""
+
+    type: ClassVar[str] = "part-put"
+
+    upload: str
+    number: int
+    blocks: tuple[Block, ...]
+    size: int
+    etag: str
+    checksums: dict[str, str] = msgspec.field(default_factory=dict)
+    read_at: int = 0  # for a part copied from an object: the state it was read from
+    checked: int = 0
+
+
+class UploadAborted(Event, frozen=True):
+    type: ClassVar[str] = "upload-aborted"
+
+    upload: str

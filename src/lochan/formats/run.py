@@ -1,8 +1,8 @@
 """A run: a sorted Parquet file of uncommitted changes, entries and tombstones. On somebody's disk.
 
-Any Parquet reader sees a table of RUN_SCHEMA; what we need to know before reading its columns (count, first and last
-path, bloom filter) is in the footer. Two SHA-256 there cover every byte: Parquet's own page checksums leave out the
-page headers and the footer, where one flipped bit can exchange two columns and still be read.
+Any Parquet reader sees a table of RUN_SCHEMA. The footer has what is needed before reading the columns: count, first
+and last path, and a bloom filter. Two SHA-256 in the footer cover every byte. Parquet's own page checksums leave out
+page headers and the footer, where one flipped bit can swap two columns without an error.
 """
 
 import io
@@ -22,10 +22,10 @@ from lochan.formats import bloom
 from lochan.formats.entry import ENTRY_SCHEMA, RUN_SCHEMA, Block, Change, Entry, Tombstone
 
 VERSION = 1
-ROW_GROUP = 1 << 16  # at most; a writer holds one as it is encoded. Any others are read as well
+ROW_GROUP = 1 << 16  # rows at most; a writer keeps one in memory. Readers accept any size
 _HEAD, _BLOOM, _BODY, _FOOTER = b"lochan.run", b"lochan.run.bloom", b"lochan.run.body", b"lochan.run.footer"
 _FOOTER_LENGTH_BYTES = 8  # the last bytes of a Parquet file: length of the footer, magic
-_UNKNOWN = b"0" * 64  # stands where a SHA-256 is to be written, and where the footer's own stood when it was taken
+_UNKNOWN = b"0" * 64  # the placeholder of a SHA-256, also of the footer's own while it is computed
 
 
 class RunRef(msgspec.Struct, frozen=True, array_like=True):
@@ -33,17 +33,17 @@ class RunRef(msgspec.Struct, frozen=True, array_like=True):
 
     id: str
     file: str  # relative to the repository
-    level: int  # 1: as staged or flushed, may overlap others; 2: compacted
+    level: int  # 1: staged or flushed, may overlap others; 2: compacted
     count: int
     tombstones: int
     bytes: int  # of the file
     min_path: str
     max_path: str
-    mint: int  # journal number its maker had folded before the first byte (rule G1)
+    mint: int  # journal number that its writer had folded before the first byte (rule G1)
 
 
 class RunHead(msgspec.Struct, frozen=True):
-    """What a run's footer says, as JSON; fields are only ever added."""
+    """The head in a run's footer, as JSON; fields are only ever added."""
 
     format: int
     count: int
@@ -69,7 +69,7 @@ def encode(changes: pa.Table) -> bytes:
 
 
 class Encoder:
-    """A run of tables that follow each other. What it holds of them is the file's bytes, and a number for each path."""
+    """Encodes consecutive tables as one run. Keeps the file's bytes in memory, and a number for each path."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -87,7 +87,7 @@ class Encoder:
         )
 
     def add(self, changes: pa.Table) -> None:
-        """REQUIRES: at least one change; paths sorted by their bytes, none twice, all behind those before. Raises
+        """REQUIRES: at least one change; paths sorted by their bytes, none twice, all after the earlier ones. Raises
         Invalid."""
         changes = check(changes)
         paths = column(changes, "path")
@@ -104,7 +104,7 @@ class Encoder:
         """REQUIRES: something was added."""
         head = RunHead(VERSION, self.count, self._tombstones, self._first, self._last)
         filter = b64encode(bloom.build(np.concatenate(self._hashes)))
-        # The footer's sum must come last: it is found from the end of the file.
+        # The footer's checksum must come last: it is searched from the end of the file.
         self._writer.add_key_value_metadata(
             {_HEAD: msgspec.json.encode(head), _BLOOM: filter, _BODY: _UNKNOWN, _FOOTER: _UNKNOWN}
         )
@@ -113,8 +113,8 @@ class Encoder:
 
 
 def decode(data: bytes | pa.Buffer, what: str) -> pa.Table:
-    """Every column in one chunk. Raises Corrupt or FutureFormat, naming `what`."""
-    said, _, body = head(data, what)
+    """The changes, with every column in one chunk. Raises Corrupt or FutureFormat, naming `what`."""
+    head_stated, _, body = head(data, what)
     if sha256(memoryview(data)[: -footer_bytes(data)]).hexdigest().encode() != body:
         raise Corrupt(f"{what} fails its checksum", hint=_RESTORE)
     try:
@@ -123,58 +123,61 @@ def decode(data: bytes | pa.Buffer, what: str) -> pa.Table:
     except (pa.ArrowException, OSError, ValueError, Invalid) as error:
         raise _broken(what, error) from error
     paths = column(table, "path")
-    found = RunHead(said.format, len(table), tombstones(table), paths[0].as_py(), paths[-1].as_py())
-    if found != said:
-        raise Corrupt(f"{what} does not hold what its footer says: {found}, not {said}", hint=_RESTORE)
+    found = RunHead(head_stated.format, len(table), tombstones(table), paths[0].as_py(), paths[-1].as_py())
+    if found != head_stated:
+        raise Corrupt(f"{what} does not match its footer: it holds {found}, not {head_stated}", hint=_RESTORE)
     return table
 
 
 def head(data: bytes | pa.Buffer, what: str) -> Summary:
-    """From the whole file, or from any end of it that holds the footer. Raises Corrupt or FutureFormat."""
+    """Reads the footer. `data` is the file, or any end of it that contains the footer. Raises Corrupt or
+    FutureFormat."""
     try:
-        told = pq.read_metadata(pa.BufferReader(data)).metadata or {}
-    except (pa.ArrowException, OSError, ValueError) as error:  # ValueError: text that is no UTF-8
+        metadata = pq.read_metadata(pa.BufferReader(data)).metadata or {}
+    except (pa.ArrowException, OSError, ValueError) as error:  # ValueError: text that is not UTF-8
         raise _broken(what, error) from error
-    if not {_HEAD, _BLOOM, _BODY, _FOOTER} <= told.keys():
-        raise Corrupt(f"{what} is no run: its footer does not say so", hint=_RESTORE)
-    if _sum_of_footer(memoryview(data)[-footer_bytes(data) :].tobytes(), told[_FOOTER]) != told[_FOOTER]:
+    if not {_HEAD, _BLOOM, _BODY, _FOOTER} <= metadata.keys():
+        raise Corrupt(f"{what} is not a run: its footer lacks the head of one", hint=_RESTORE)
+    if _sum_of_footer(memoryview(data)[-footer_bytes(data) :].tobytes(), metadata[_FOOTER]) != metadata[_FOOTER]:
         raise Corrupt(f"the footer of {what} fails its checksum", hint=_RESTORE)
-    version = msgspec.json.decode(told[_HEAD])["format"]
+    version = msgspec.json.decode(metadata[_HEAD])["format"]
     if version > VERSION:
         raise FutureFormat(
             f"{what} has format version {version}; this Lochan reads up to {VERSION}", hint="upgrade Lochan to read it"
         )
-    return Summary(msgspec.json.decode(told[_HEAD], type=RunHead), b64decode(told[_BLOOM]), told[_BODY])
+    return Summary(msgspec.json.decode(metadata[_HEAD], type=RunHead), b64decode(metadata[_BLOOM]), metadata[_BODY])
 
 
 def footer_bytes(end: bytes | memoryview | pa.Buffer) -> int:
-    """How many bytes `head` needs, from the last eight or more of the file."""
+    """How many bytes `head` needs. `end` are at least the last eight bytes of the file."""
     return int.from_bytes(memoryview(end)[-_FOOTER_LENGTH_BYTES:-4], "little") + _FOOTER_LENGTH_BYTES
 
 
 def footer_bytes_likely(count: int) -> int:
-    """Enough for what `encode` writes of so many changes, so that one request brings the footer."""
+    """An upper estimate of the footer's size for so many changes, so that one request reads it."""
     return 16_384 + count // ROW_GROUP * 4_096 + count * bloom.BITS_PER_KEY // 8 * 4 // 3
 
 
 def check(changes: pa.Table) -> pa.Table:
-    """The same rows as RUN_SCHEMA in one chunk, if they may stand in a run; raises Invalid if not."""
+    """The same rows in one chunk. Raises Invalid if they cannot be a run."""
     check_schema(changes)
     if not len(changes):
-        raise Invalid("a run holds at least one change")
+        raise Invalid("a run must hold at least one change")
     changes = one_chunk(changes)
     for name in RUN_SCHEMA.names:
         if changes[name].null_count:
             raise Invalid(f"column {name} of a run has nulls")
     paths = column(changes, "path")
     if not ascends(paths):
-        raise Invalid("a run's paths are sorted by their bytes, and none comes twice")
+        raise Invalid("a run's paths must be sorted by their bytes, and none may occur twice")
     return changes
 
 
 def check_schema(changes: pa.Table) -> None:
     if not changes.schema.equals(RUN_SCHEMA):
-        raise Invalid(f"a run has the columns {RUN_SCHEMA.names} in their types; this has {changes.schema.names}")
+        raise Invalid(
+            f"a run must have the columns {RUN_SCHEMA.names} with their types; this table has {changes.schema.names}"
+        )
 
 
 def ascends(paths: pa.Array) -> bool:
@@ -187,7 +190,7 @@ def one_chunk(table: pa.Table) -> pa.Table:
 
 
 def column(table: pa.Table, name: str) -> pa.Array:
-    """A column of a table in one chunk; also of one without rows, which may have no chunk at all."""
+    """A column of a table in one chunk. A table without rows may have no chunk at all."""
     part = table[name]
     return part.chunk(0) if part.num_chunks == 1 else part.combine_chunks()
 
@@ -200,9 +203,9 @@ def empty() -> pa.Table:
     return RUN_SCHEMA.empty_table()
 
 
-# --- rows <-> values ------------------------------------------------------------------------------------------------
+# --- rows <-> values -------------------------------------------------------------------------------------------------
 def changes_table(changes: Iterable[Change]) -> pa.Table:
-    """One row for each change, in path order; REQUIRES: no path twice. For thousands: it goes row by row."""
+    """One row for each change, in path order; REQUIRES: no path twice. Goes row by row, so it is for thousands."""
     rows = sorted(changes, key=lambda change: change.path)
     entries = [_BURIED if isinstance(row, Tombstone) else row for row in rows]
     blocks = [block for entry in entries for block in entry.blocks]
@@ -230,22 +233,18 @@ def changes_table(changes: Iterable[Change]) -> pa.Table:
     )
 
 
-def change_at(changes: pa.Table, row: int) -> Change:
-    return changes_of(changes.slice(row, 1))[0]
-
-
 def changes_of(changes: pa.Table) -> list[Change]:
-    """A value for each row. Column by column: about two microseconds a row, where row by row takes fifty."""
+    """A value for each row. Goes column by column, which takes two microseconds a row; row by row takes fifty."""
     deleted = changes["deleted"].to_pylist()
     if not any(deleted):
         return list(entries_of(changes))
     live = iter(entries_of(changes.filter(pc.invert(changes["deleted"]))))
     paths = changes["path"].to_pylist()
-    return [Tombstone(path) if gone else next(live) for path, gone in zip(paths, deleted, strict=True)]
+    return [Tombstone(path) if is_deleted else next(live) for path, is_deleted in zip(paths, deleted, strict=True)]
 
 
 def entries_of(entries: pa.Table) -> list[Entry]:
-    """An entry for each row of ENTRY_SCHEMA; a `deleted` beside it is not looked at."""
+    """An entry for each row of ENTRY_SCHEMA. Ignores a column `deleted`."""
     entries = one_chunk(entries.select(ENTRY_SCHEMA.names))
     columns = (
         column(entries, "path").to_pylist(),
@@ -267,7 +266,7 @@ def _block_tuples(blocks: pa.ListArray) -> list[tuple[Block, ...]]:
     spans = blocks.flatten()
     made = [Block(*values) for values in zip(*(part.to_pylist() for part in spans.flatten()), strict=True)]
     if len(made) == len(blocks) and pc.all(pc.equal(pc.list_value_length(blocks), 1)).as_py():
-        return [(block,) for block in made]  # one block each, as nearly always
+        return [(block,) for block in made]  # one block each, which is the usual case
     ends = np.cumsum(pc.list_value_length(blocks).to_numpy(zero_copy_only=False)).tolist()
     return [tuple(made[start:end]) for start, end in zip([0, *ends], ends, strict=False)]
 
@@ -296,7 +295,7 @@ def _offsets(lengths: list[int]) -> pa.Array:
 
 
 def _with_sums(sink: io.BytesIO) -> bytes:
-    """They are written in place: a second copy of a million changes is 75 MB."""
+    """Writes the checksums in place: a second copy of a million changes would take 75 MB."""
     with sink.getbuffer() as data:
         size = footer_bytes(data)
         footer = data[-size:].tobytes()
@@ -316,6 +315,6 @@ def _broken(what: str, error: Exception) -> Corrupt:
     return Corrupt(f"{what} cannot be read: {error}", hint=_RESTORE)
 
 
-# What a tombstone's row holds beside its path.
+# The values of a tombstone's row, except for its path.
 _BURIED = Entry("", (), 0, "", "", 0)
 _RESTORE = "restore this file from a copy of the lake; nothing was changed"

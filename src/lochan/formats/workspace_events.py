@@ -1,6 +1,6 @@
-"""Events of workspaces: places of one's own over a branch, committed whole or not at all (S8). On somebody's disk.
+"""Events of workspaces: private layers over a branch, committed completely or not at all (S8). On somebody's disk.
 
-A workspace is closed by its commit (`moved` with `workspace` and `upto`) or by being dropped.
+A workspace is closed by its commit (`moved` with `workspace` and `upto`), or dropped.
 """
 
 from typing import ClassVar
@@ -12,8 +12,8 @@ from lochan.formats.events import Event, Preparing
 
 
 class WorkspaceOpened(Event, frozen=True):
-    """On the head that the branch has at this number. The workspace's id is that number and the tail: files that are
-    written under its folder are minted by it, and held open until it is closed (G1)."""
+    """Opens a workspace on the head that the branch has at this number. Its id is that number and the tail. The number
+    is the mint of the files in its folder, which stay open until it is closed (G1)."""
 
     type: ClassVar[str] = "workspace-opened"
 
@@ -23,8 +23,8 @@ class WorkspaceOpened(Event, frozen=True):
 
 
 class WorkspaceStaged(Event, frozen=True):
-    """Puts and deletes in a workspace; no path twice. `hides` names plain files by path and stamp, which are seen no
-    more and never deleted: a commit may name them already. Version 1 knew nothing of hidden files."""
+    """Puts and deletes in a workspace; no path twice. `hides` names plain files by path and stamp. They become
+    invisible but are never deleted, because a commit may name them already. Version 1 had no hidden files."""
 
     type: ClassVar[str] = "workspace-staged"
     version: ClassVar[int] = 2
@@ -44,7 +44,7 @@ class WorkspaceStaged(Event, frozen=True):
 
 
 class WorkspaceAdded(Event, frozen=True):
-    """What fits these patterns is to be committed, now or when it is there."""
+    """Paths that match these patterns will be committed, including later ones."""
 
     type: ClassVar[str] = "workspace-added"
     version: ClassVar[int] = 2
@@ -54,7 +54,7 @@ class WorkspaceAdded(Event, frozen=True):
 
 
 class WorkspaceReverted(Event, frozen=True):
-    """What fits these patterns is staged no more, and the plain files that `hides` names are seen no more. Before
+    """Paths that match these patterns are no longer staged, and the plain files in `hides` become invisible. Before
     version 2 the files were deleted instead."""
 
     type: ClassVar[str] = "workspace-reverted"
@@ -66,8 +66,8 @@ class WorkspaceReverted(Event, frozen=True):
 
 
 class WorkspaceSealed(Preparing, frozen=True):
-    """A commit has computed what it will hold, and looks at the folder a last time. A plain file that is put from now
-    on is followed by an event, so that the commit looks again: plain files have none of their own."""
+    """A commit has computed its content, and reads the folder a last time. Putting a plain file has no event of its
+    own; from now on one follows it, so that the commit reads the folder again."""
 
     type: ClassVar[str] = "workspace-sealed"
     version: ClassVar[int] = 2

@@ -1,10 +1,11 @@
-"""Rows of an Avro file, some blocks of it at a time.
+"""Reads the rows of an Avro file, some blocks at a time.
 
-Polars reads most schemas, into columns. Maps, unions of several types and what else it does not know are read value by
-value: slower, and a row is what the file says. Of a union the value counts, a map is an object. So are few rows, whose
-columns come sooner without Polars.
+Polars reads most schemas, into columns. Schemas that it does not support (maps, unions of several types) are read value
+by value, which is slower (`avro_values.py`). So are small files, because importing Polars would take longer. A union
+becomes its value, and a map becomes an object.
 
-Nothing that a file announces is believed beyond its bytes: neither how many values there are nor how long they become.
+A file may announce any number of values of any length. Only its bytes count. docs/design/0007-avro.md explains why no
+library reads the values.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from lochan.errors import Invalid
-from lochan.ingest.avro_values import Reader, arrow_type, is_simple, reader_of
-from lochan.ingest.streams import RATIO_MAX, grown
+from lochan.ingest.avro_values import ValueReader, is_simple, reader_of
+from lochan.ingest.streams import RATIO_MAX, growth_error
 from lochan.pools.json_row import Row
 
 _MAGIC = b"Obj\x01"
@@ -29,35 +30,35 @@ _SYNC_BYTES = 16
 _CHUNK_BYTES = 8 << 20
 _BLOCK_BYTES_MAX = 1 << 30
 _PIECE_BYTES = 4 << 20
-_FEW_BYTES = 256 << 10  # Polars takes a third of a second to come
-_UNPACKED_BYTES_MIN = 64 << 20  # a block may become so large whatever the ratio
-_SNAPPY_RATIO_MAX = 64  # no copy is longer, and each takes a byte or more
+_FEW_BYTES = 256 << 10  # importing Polars takes a third of a second
+_UNPACKED_BYTES_MIN = 64 << 20  # a block may grow to this size whatever the ratio
+_SNAPPY_RATIO_MAX = 64  # the longest copy that one byte can stand for
 _BATCH = 10_000
 _SCHEMA = b"avro.schema"
-# What reading a schema or values by it raises where they are not what they should be.
+# What a reader raises for a damaged schema or value.
 _DAMAGE = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError)
 
 
 class Header(NamedTuple):
-    sync: bytes  # the mark that ends each block
+    sync: bytes  # the marker that ends each block
     schema: Any
     codec: str
 
 
 class AvroBlock(NamedTuple):
-    rows: int  # as it says
+    rows: int  # as the block announces
     data: bytes  # unpacked
 
 
 def avro_rows(name: str, stream: Any) -> Iterator[pa.RecordBatch | list[Row]]:
-    """`stream` has read. Raises Invalid for what is damaged."""
+    """`stream` is a file object. Raises Invalid if the file is damaged."""
     source = _Source(name, stream)
     header = _header(source)
     try:
         is_record = isinstance(header.schema, dict) and header.schema.get("type") == "record"
         simple = is_record and is_simple(header.schema)
     except _DAMAGE as error:
-        raise source.damaged("its schema is none") from error
+        raise source.damaged("its schema is not valid") from error
     blocks: list[AvroBlock] = []
     size = 0
     for block in _blocks(source, header):
@@ -78,10 +79,10 @@ def _rows(
         if not simple:
             yield from _values(source, header, blocks)
             return
-        if any(each.rows > len(each.data) for each in blocks):  # each of their rows takes a byte or more
+        if any(each.rows > len(each.data) for each in blocks):  # each row takes at least a byte
             raise ValueError("more values are announced than there are bytes")
-        few = _few_columns(header, blocks) if sum(len(each.data) for each in blocks) <= _FEW_BYTES else None
-        yield from _columns(header, blocks) if few is None else [few]
+        few = _few_rows(source, header, blocks) if sum(len(each.data) for each in blocks) <= _FEW_BYTES else None
+        yield from _columns(header, blocks) if few is None else few
     except RecursionError as error:
         raise source.damaged("it is nested too deeply") from error
     except _DAMAGE as error:
@@ -91,21 +92,17 @@ def _rows(
 def _values(source: _Source, header: Header, blocks: list[AvroBlock]) -> Iterator[list[Row]]:
     read = reader_of(header.schema)
     for block in blocks:
-        values = Reader(block.data)
+        values = ValueReader(block.data)
         for count in values.parts(block.rows, _BATCH):
             yield [_row(source, read(values)) for _ in range(count)]
+        values.check_end()
 
 
-def _few_columns(header: Header, blocks: list[AvroBlock]) -> pa.RecordBatch | None:
-    """None: there is a day that Python does not know, and Polars does."""
-    read, type = reader_of(header.schema), arrow_type(header.schema)
-    rows: list[Row] = []
+def _few_rows(source: _Source, header: Header, blocks: list[AvroBlock]) -> list[list[Row]] | None:
+    """Returns None if there is a date that Polars supports and Python does not."""
     try:
-        for block in blocks:
-            values = Reader(block.data)
-            rows += [read(values) for count in values.parts(block.rows, _BATCH) for _ in range(count)]
-        return pa.RecordBatch.from_struct_array(pa.array(rows, type))
-    except (ArithmeticError, pa.ArrowException):
+        return list(_values(source, header, blocks))
+    except ArithmeticError:
         return None
 
 
@@ -123,7 +120,7 @@ def _columns(header: Header, blocks: list[AvroBlock]) -> Iterator[pa.RecordBatch
 
 
 def _plain_header(header: Header) -> bytes:
-    """Of blocks that are unpacked."""
+    """The header of a file whose blocks are not compressed."""
     schema = json.dumps(header.schema).encode()
     pieces = [_MAGIC, _long(1), _long(len(_SCHEMA)), _SCHEMA, _long(len(schema)), schema, _long(0), header.sync]
     return b"".join(pieces)
@@ -131,7 +128,7 @@ def _plain_header(header: Header) -> bytes:
 
 def _row(source: _Source, value: Any) -> Row:
     if not isinstance(value, dict):
-        raise Invalid(f"{source.name}: a row is a record, and this is none: {str(value)[:40]}")
+        raise Invalid(f"{source.name}: a row must be a record, but this is {str(value)[:40]}")
     return value
 
 
@@ -142,8 +139,8 @@ class _Source:
 
     def read(self, size: int) -> bytes:
         if not 0 <= size <= _BLOCK_BYTES_MAX:
-            raise self.damaged("a length that cannot be")
-        pieces, left = [], size  # in pieces, for there may be less than is asked for, and room for all is made first
+            raise self.damaged("it has an impossible length")
+        pieces, left = [], size  # in pieces: `read` allocates its whole buffer before it knows how much there is
         while left and (piece := self._stream.read(min(left, _PIECE_BYTES))):
             pieces.append(piece)
             left -= len(piece)
@@ -152,7 +149,7 @@ class _Source:
         return b"".join(pieces)
 
     def long(self, *, or_end: bool = False) -> int | None:
-        """None: the file has ended."""
+        """Returns None at the end of the file."""
         value = shift = 0
         while True:
             byte: bytes = self._stream.read(1)
@@ -165,15 +162,15 @@ class _Source:
                 return (value >> 1) ^ -(value & 1)
             shift += 7
             if shift > 63:
-                raise self.damaged("a number of more than 64 bits")
+                raise self.damaged("it has a number of more than 64 bits")
 
     def damaged(self, why: str) -> Invalid:
-        return Invalid(f"{self.name}: this is no whole avro file: {why}", hint="nothing was loaded")
+        return Invalid(f"{self.name}: this is not a complete avro file: {why}", hint="nothing was loaded")
 
 
 def _header(source: _Source) -> Header:
     if source.read(4) != _MAGIC:
-        raise source.damaged("it does not begin as one")
+        raise source.damaged("it does not begin with the marker of Avro")
     found: dict[str, bytes] = {}
     while count := source.long():
         if count < 0:
@@ -189,7 +186,7 @@ def _header(source: _Source) -> Header:
         raise source.damaged("it has no schema") from error
     codec = found.get("avro.codec", b"null").decode(errors="replace")
     if codec not in _CODECS:
-        raise Invalid(f"{source.name}: packed as {codec!r}, which is not known", hint=f"one of {', '.join(_CODECS)}")
+        raise Invalid(f"{source.name}: the codec {codec!r} is not supported", hint=f"use one of {', '.join(_CODECS)}")
     return Header(sync, schema, codec)
 
 
@@ -201,7 +198,7 @@ def _blocks(source: _Source, header: Header) -> Iterator[AvroBlock]:
         if source.read(_SYNC_BYTES) != header.sync:
             raise source.damaged("a block does not end where it should")
         if count < 0:
-            raise source.damaged("a block of less than no rows")
+            raise source.damaged("a block announces less than no rows")
         if count:
             yield AvroBlock(count, _unpacked(source, header.codec, data))
 
@@ -213,7 +210,7 @@ def _unpacked(source: _Source, codec: str, data: bytes) -> bytes:
     except (ValueError, EOFError, zlib.error, lzma.LZMAError, OSError, pa.ArrowException) as error:
         raise source.damaged(str(error)) from error
     if len(found) > most:
-        raise grown(source.name, len(data), most)
+        raise growth_error(source.name, len(data), most)
     return found
 
 
@@ -229,12 +226,12 @@ def _deflate(data: bytes, most: int) -> bytes:
     unpacking = zlib.decompressobj(-15)
     found = unpacking.decompress(data, most)
     if not unpacking.eof and len(found) < most:
-        raise ValueError("a packed block ends too early")
+        raise ValueError("a compressed block ends too early")
     return found
 
 
 def _snappy(data: bytes, most: int) -> bytes:
-    """A checksum is behind it."""
+    """A CRC-32 of the unpacked bytes follows the data."""
     size = shift = 0
     for byte in data[:5]:
         size |= (byte & 0x7F) << shift
@@ -242,8 +239,11 @@ def _snappy(data: bytes, most: int) -> bytes:
         if byte < 0x80:
             break
     if size > _SNAPPY_RATIO_MAX * len(data):
-        raise ValueError("a packed block that says that it is longer than it can be")
-    return bytes(pa.decompress(data[:-4], decompressed_size=size, codec="snappy"))
+        raise ValueError("a compressed block announces to be longer than it can be")
+    found = bytes(pa.decompress(data[:-4], decompressed_size=size, codec="snappy"))
+    if zlib.crc32(found) != int.from_bytes(data[-4:], "big"):
+        raise ValueError("a compressed block fails its checksum")
+    return found
 
 
 def _zstandard(data: bytes, most: int) -> bytes:
@@ -251,7 +251,7 @@ def _zstandard(data: bytes, most: int) -> bytes:
         return bytes(stream.read(most))
 
 
-_CODECS: Mapping[str, Callable[[bytes, int], bytes]] = {  # the number is how many bytes are wanted at the most
+_CODECS: Mapping[str, Callable[[bytes, int], bytes]] = {  # the number is the greatest size of the result
     "null": lambda data, _: data,
     "deflate": _deflate,
     "snappy": _snappy,

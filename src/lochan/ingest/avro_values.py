@@ -1,4 +1,4 @@
-"""Values of Avro, one by one, by a schema: as they would stand in a row."""
+"""Reads Avro values one by one, by their schema, as the values of a row."""
 
 from __future__ import annotations
 
@@ -9,17 +9,15 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-import pyarrow as pa
-
 _START = datetime(1970, 1, 1, tzinfo=UTC)
-_EMPTY_VALUES_MAX = 1_000_000  # values of a block that take no byte
+_EMPTY_VALUES_MAX = 1_000_000  # values of a block that take no byte, such as nulls
 _PART = 10_000
 _PRIMITIVES = ("null", "boolean", "int", "long", "float", "double", "bytes", "string")
 
 
-class Reader:
-    """Bytes of a block. What is read beyond them raises ValueError, and so do more values than there are bytes, but for
-    some: a null takes none."""
+class ValueReader:
+    """The bytes of a block. Reading beyond them raises ValueError. So does announcing more values than there are bytes,
+    with an allowance for nulls, which take no byte."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -27,7 +25,7 @@ class Reader:
         self._empty = _EMPTY_VALUES_MAX
 
     def parts(self, count: int, most: int) -> Iterator[int]:
-        """So many values are said to follow: their number, in parts that are to be read."""
+        """Splits an announced number of values into parts, to be read one after the other."""
         while count:
             part, begin = min(count, most), self._at
             if count > len(self._data) - begin + self._empty:
@@ -43,6 +41,18 @@ class Reader:
         data, self._at = self._data[self._at : end], end
         return data
 
+    def check_end(self) -> None:
+        """Raises ValueError if bytes are left: the block holds more than it announced."""
+        if self._at < len(self._data):
+            raise ValueError("a block holds more bytes than its rows take")
+
+    def index(self, count: int) -> int:
+        """One of the numbers from 0 to `count`: a union's branch, or an enum's symbol."""
+        index = self.long()
+        if not 0 <= index < count:  # Python would count a negative one from the end
+            raise ValueError(f"there is no branch or symbol {index}")
+        return index
+
     def long(self) -> int:
         value = shift = 0
         while True:
@@ -55,11 +65,12 @@ class Reader:
                 raise ValueError("a number of more than 64 bits")
 
 
-Read = Callable[[Reader], Any]
+Read = Callable[[ValueReader], Any]
 
 
 def is_simple(schema: Any) -> bool:
-    """Whether it is made of records, lists, scalars and what may be null alone, with each name given once."""
+    """Whether the schema consists of records, lists, scalars and optional ones of these, with each name defined
+    once."""
     match schema:
         case str():
             return schema in _PRIMITIVES and schema != "null"
@@ -79,28 +90,8 @@ def is_simple(schema: Any) -> bool:
     return False
 
 
-def arrow_type(schema: Any) -> pa.DataType:
-    """Of values that `reader_of` gives, of a schema that is simple."""
-    match schema:
-        case str():
-            return _ARROW[schema]
-        case list():
-            return arrow_type(next(each for each in schema if each != "null"))
-        case {"type": "record", "fields": fields}:
-            return pa.struct([(each["name"], arrow_type(each["type"])) for each in fields])
-        case {"type": "array", "items": items}:
-            return pa.list_(arrow_type(items))
-        case {"type": "enum"}:
-            return pa.string()
-        case {"logicalType": "date"}:
-            return pa.date32()
-        case {"logicalType": "timestamp-millis" | "timestamp-micros"}:
-            return pa.timestamp("us", "UTC")
-    return arrow_type(schema["type"])
-
-
 def reader_of(schema: Any) -> Read:
-    """Raises ValueError for what is no schema."""
+    """Raises ValueError if the schema is not valid."""
     return _reader(schema, {}, "")
 
 
@@ -110,7 +101,7 @@ def _reader(schema: Any, named: dict[str, Read], space: str) -> Read:
     if isinstance(schema, str):
         return _SCALARS[schema] if schema in _SCALARS else _by_name(schema, named, space)
     if not isinstance(schema, dict) or "type" not in schema:
-        raise ValueError(f"{str(schema)[:40]} is no type")
+        raise ValueError(f"{str(schema)[:40]} is not a type")
     logical = _LOGICAL.get(str(schema.get("logicalType")))
     match schema["type"]:
         case "record" | "error":
@@ -121,7 +112,7 @@ def _reader(schema: Any, named: dict[str, Read], space: str) -> Read:
             return _map(_reader(schema["values"], named, space))
         case "enum":
             symbols = list(schema["symbols"])
-            return _remembered(schema, named, space, lambda data: symbols[data.long()])
+            return _remembered(schema, named, space, lambda data: symbols[data.index(len(symbols))])
         case "fixed":
             size = int(schema["size"])
             read = _remembered(schema, named, space, lambda data: data.take(size))
@@ -136,21 +127,21 @@ def _reader(schema: Any, named: dict[str, Read], space: str) -> Read:
 def _record(schema: Any, named: dict[str, Read], space: str) -> Read:
     fields: list[tuple[str, Read]] = []
 
-    def read(data: Reader) -> dict[str, Any]:
+    def read(data: ValueReader) -> dict[str, Any]:
         return {name: each(data) for name, each in fields}
 
-    _remembered(schema, named, space, read)  # before its fields: one of them may be of this type
+    _remembered(schema, named, space, read)  # before its fields, because one of them may have this type
     inner = schema.get("namespace", space)
     fields += [(each["name"], _reader(each["type"], named, inner)) for each in schema["fields"]]
     return read
 
 
 def _union(readers: list[Read]) -> Read:
-    return lambda data: readers[data.long()](data)
+    return lambda data: readers[data.index(len(readers))](data)
 
 
 def _array(item: Read) -> Read:
-    def read(data: Reader) -> list[Any]:
+    def read(data: ValueReader) -> list[Any]:
         found = []
         while count := _count(data):
             for part in data.parts(count, _PART):
@@ -161,7 +152,7 @@ def _array(item: Read) -> Read:
 
 
 def _map(value: Read) -> Read:
-    def read(data: Reader) -> dict[str, Any]:
+    def read(data: ValueReader) -> dict[str, Any]:
         found = {}
         while count := _count(data):
             for part in data.parts(count, _PART):
@@ -173,10 +164,10 @@ def _map(value: Read) -> Read:
     return read
 
 
-def _count(data: Reader) -> int:
+def _count(data: ValueReader) -> int:
     count = data.long()
     if count < 0:
-        data.long()  # how long they are
+        data.long()  # their length in bytes
     return abs(count)
 
 
@@ -196,7 +187,7 @@ def _by_name(name: str, named: dict[str, Read], space: str) -> Read:
 def _decimal(schema: Any, read: Read) -> Read:
     scale = int(schema.get("scale", 0))
 
-    def made(data: Reader) -> Decimal:
+    def made(data: ValueReader) -> Decimal:
         number = Decimal(int.from_bytes(read(data), "big", signed=True)).as_tuple()
         return Decimal((number.sign, number.digits, -scale))  # `scaleb` would round it
 
@@ -207,28 +198,19 @@ def _encoded(read: Read) -> Read:
     return lambda data: base64.b64encode(read(data)).decode()
 
 
-def _text(data: Reader) -> str:
+def _text(data: ValueReader) -> str:
     return data.take(data.long()).decode()
 
 
 _SCALARS: dict[str, Read] = {
     "null": lambda data: None,
     "boolean": lambda data: data.take(1) != b"\0",
-    "int": Reader.long,
-    "long": Reader.long,
+    "int": ValueReader.long,
+    "long": ValueReader.long,
     "float": lambda data: struct.unpack("<f", data.take(4))[0],
     "double": lambda data: struct.unpack("<d", data.take(8))[0],
     "bytes": _encoded(lambda data: data.take(data.long())),
     "string": _text,
-}
-_ARROW: dict[str, pa.DataType] = {
-    "boolean": pa.bool_(),
-    "int": pa.int32(),
-    "long": pa.int64(),
-    "float": pa.float64(),
-    "double": pa.float64(),
-    "bytes": pa.string(),
-    "string": pa.string(),
 }
 _LOGICAL: dict[str, Callable[[Any], Any]] = {
     "date": lambda days: date(1970, 1, 1) + timedelta(days=days),

@@ -1,9 +1,16 @@
-"""Messages between a decoder and who started it: a kind, a length, bytes; down to the decoder also open files."""
+"""Messages between a decoder and its caller: a kind, a length, bytes; to the decoder also open files.
+
+Batches and rows cross as bytes. The caller does not trust them: it validates every batch in full before it looks at a
+value, and decodes rows as plain values only.
+"""
 
 from __future__ import annotations
 
 import socket
 import struct
+from collections.abc import Iterator
+from datetime import date, datetime
+from decimal import Decimal, InvalidOperation
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -25,15 +32,15 @@ class Message(NamedTuple):
 
 
 class TooLong(Exception):
-    """A message of more bytes than the reader takes."""
+    """A message is longer than the reader accepts."""
 
 
 class Closed(Exception):
-    """The other side has ended, or was ended, within a message or before one."""
+    """The other side has ended or was killed."""
 
 
 class Channel:
-    """One end. Used by one thread."""
+    """One end of the connection, for one thread."""
 
     def __init__(self, connection: socket.socket) -> None:
         self.socket = connection
@@ -52,14 +59,14 @@ class Channel:
             raise Closed from error
 
     def receive(self, bytes_max: int) -> Message:
-        """Raises TooLong before anything of it is read, and Closed."""
+        """Raises TooLong before it reads the body, or Closed."""
         head = pa.allocate_buffer(_HEAD.size)
         self._fill(memoryview(head))
         kind, size = _HEAD.unpack(memoryview(head))
         return Message(kind, self._body(size, bytes_max))
 
     def receive_with_file(self, bytes_max: int) -> tuple[Message, int | None]:
-        """For the decoder. The file is the caller's to close."""
+        """For the decoder, which must close the file."""
         head, files, _, _ = socket.recv_fds(self.socket, _HEAD.size, 1)
         if len(head) < _HEAD.size:
             raise Closed
@@ -90,17 +97,133 @@ class Channel:
 
 
 class Failure(msgspec.Struct, array_like=True):
-    """What a decoder says of why it goes no further."""
+    """Why a decoder stops."""
 
     kind: str  # of FAILURES
     message: str
     hint: str = ""
-    trace: str = ""  # for the log, where nobody expected it
+    trace: str = ""  # of an unexpected error, for the log
 
 
-# The file is wrong; it needs more than it may have; something else that a file must have led to.
+# The file is wrong; it needs more than its limits; an unexpected error, which the file must have caused.
 WRONG, LIMIT, UNEXPECTED = "wrong", "limit", "unexpected"
 
 
 def encode(value: Any) -> bytes:
     return msgspec.msgpack.encode(value)
+
+
+# --- batches: each message is an Arrow stream of one batch -----------------------------------------------------------
+PIECE_BYTES = 4 << 20  # of a batch; larger ones are sent in pieces
+_DEPTH_MAX = 64
+_FOLDED = (  # types in which few bytes may stand for many
+    pa.types.is_union,
+    pa.types.is_run_end_encoded,
+    pa.types.is_dictionary,
+    pa.types.is_string_view,
+    pa.types.is_binary_view,
+    pa.types.is_list_view,
+    pa.types.is_large_list_view,
+)
+
+
+class InvalidBatch(Exception):
+    """The bytes are not a valid batch."""
+
+
+def batch_pieces(batch: pa.RecordBatch) -> Iterator[pa.Buffer]:
+    """Pieces that are hardly longer than PIECE_BYTES, unless a single row is."""
+    rows = max(1, batch.num_rows * PIECE_BYTES // max(batch.nbytes, PIECE_BYTES))
+    for begin in range(0, batch.num_rows, rows):
+        yield from _pieces(batch.slice(begin, rows))
+
+
+def _pieces(batch: pa.RecordBatch) -> Iterator[pa.Buffer]:
+    """Splits further, because rows of one batch may have very different lengths."""
+    if batch.nbytes > 2 * PIECE_BYTES and batch.num_rows > 1:
+        middle = batch.num_rows // 2
+        yield from _pieces(batch.slice(0, middle))
+        yield from _pieces(batch.slice(middle))
+        return
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    yield sink.getvalue()
+
+
+def validated_batch(data: pa.Buffer) -> pa.RecordBatch:
+    """Raises InvalidBatch."""
+    try:
+        with pa.ipc.open_stream(data) as reader:
+            for field in reader.schema:
+                _check_type(field.type, 0)
+            _ = reader.schema.names  # decodes them here: they may not be UTF-8
+            batch = reader.read_next_batch()
+        batch.validate(full=True)
+    except (pa.ArrowException, StopIteration, OSError, ValueError, MemoryError) as error:
+        raise InvalidBatch(str(error).partition("\n")[0]) from error
+    if batch.nbytes > data.size + PIECE_BYTES:  # nothing is compressed on the way
+        raise InvalidBatch("more rows than there are bytes")
+    return batch
+
+
+def _check_type(type: pa.DataType, depth: int) -> None:
+    """Raises InvalidBatch. The decoder has expanded types that fold values."""
+    if depth > _DEPTH_MAX:
+        raise InvalidBatch("nested too deeply")
+    if isinstance(type, pa.BaseExtensionType) or any(each(type) for each in _FOLDED):
+        raise InvalidBatch(f"a column of the type {type}")
+    for number in range(type.num_fields):
+        _check_type(type.field(number).type, depth + 1)
+
+
+# --- rows: each message is a list of dictionaries --------------------------------------------------------------------
+_DECIMAL, _DATE = 1, 2
+
+Row = dict[str, Any]
+
+
+class InvalidRows(Exception):
+    """The bytes are not rows."""
+
+
+def pack_rows(rows: list[Row]) -> bytes:
+    """Raises ValueError, TypeError or RecursionError for a value that no row can hold."""
+    return _encoder.encode(_tagged(rows))
+
+
+def unpack_rows(data: bytes | memoryview) -> list[Row]:
+    """Raises InvalidRows."""
+    try:
+        return _decoder.decode(data)
+    except (msgspec.MsgspecError, ValueError, InvalidOperation, RecursionError) as error:
+        raise InvalidRows(str(error)) from error
+
+
+def _tagged(value: Any) -> Any:
+    """Tags decimals and dates, which the encoder would write as texts."""
+    match value:
+        case dict():
+            return {name: _tagged(each) for name, each in value.items()}
+        case list():
+            return [_tagged(each) for each in value]
+        case Decimal():
+            return msgspec.msgpack.Ext(_DECIMAL, str(value).encode())
+        case datetime():
+            return value
+        case date():
+            return msgspec.msgpack.Ext(_DATE, value.isoformat().encode())
+    return value
+
+
+def _decoded(code: int, data: memoryview) -> Any:
+    text = bytes(data).decode()
+    if code == _DECIMAL:
+        return Decimal(text)
+    if code == _DATE:
+        return date.fromisoformat(text)
+    raise ValueError(f"a value of an unknown kind: {code}")
+
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(list[Row], ext_hook=_decoded)

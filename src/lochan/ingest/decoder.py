@@ -1,11 +1,11 @@
-"""A decoder from the outside: it is started for one job, talked to, and dead when it is closed.
+"""A decoder as its caller sees it: started for one job, and dead once it is closed.
 
     with fork_server(MODULE).start() as decoder:
         decoder.send(REQUEST, …)
         message = decoder.receive(…)
 
-The fork server is started with the first decoder, or ahead by `warm`, one for each process and module. It takes about a
-second until it has imported what it needs; to fork a decoder takes some milliseconds.
+Each process has one fork server for each module. It starts with the first decoder, or earlier by `warm`. Its imports
+take about a second; forking a decoder takes some milliseconds.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ import subprocess
 import sys
 import threading
 from contextlib import suppress
-from types import TracebackType
 
 from lochan.errors import Transient
 from lochan.ingest.channel import Channel, Closed, Message, TooLong
 from lochan.ingest.fork_server import STATUS
 
-# Nothing of ours: no key of a store, no secret. Arrow's and numpy's threads would be forked without what they hold.
+# Nothing of ours: no store's key, no secret. The settings keep Arrow and numpy from starting threads, which do not
+# survive a fork.
 _ENVIRONMENT = {
-    "ARROW_DEFAULT_MEMORY_POOL": "system",  # what is freed is given back, and a limit is reached only by what is held
+    "ARROW_DEFAULT_MEMORY_POOL": "system",  # returns freed memory, so that only memory in use counts against the limit
     "JE_ARROW_MALLOC_CONF": "background_thread:false",
     "LC_ALL": "C.UTF-8",
     "MALLOC_ARENA_MAX": "4",
@@ -37,7 +37,7 @@ _ENVIRONMENT = {
 
 
 class DecoderDied(Exception):
-    """Without a word of why. `signal` is what ended it, 0 where none did."""
+    """The decoder ended without a message. `signal` ended it, or 0 if none did."""
 
     def __init__(self, signal: int) -> None:
         super().__init__(signal)
@@ -45,7 +45,7 @@ class DecoderDied(Exception):
 
     @property
     def crashed(self) -> bool:
-        """By its own fault, as code does that believes a damaged file."""
+        """Whether it crashed, as code does that trusts a damaged file."""
         return self.signal in (signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGABRT, 0)
 
     @property
@@ -58,7 +58,7 @@ class DecoderKilled(Exception):
 
 
 class Decoder:
-    """For one thread, but for `kill`."""
+    """To be used by one thread, except for `kill`."""
 
     def __init__(self, channel: socket.socket, status: socket.socket) -> None:
         self._channel = Channel(channel)
@@ -70,16 +70,16 @@ class Decoder:
     def __enter__(self) -> Decoder:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def send(self, kind: bytes, data: bytes = b"", file: int | None = None) -> None:
-        """Raises DecoderDied, DecoderKilled. One that has died may have said why before: what it said is kept."""
+        """Never fails: a decoder that has died may have sent its reason before, which `receive` returns."""
         with suppress(Closed):
             self._channel.send(kind, data, None if file is None else [file])
 
     def receive(self, bytes_max: int) -> Message:
-        """Raises DecoderDied, DecoderKilled, and TooLong, after which nothing more can be received."""
+        """Raises DecoderDied, DecoderKilled or TooLong. After TooLong nothing more can be received."""
         try:
             return self._channel.receive(bytes_max)
         except Closed:
@@ -89,7 +89,7 @@ class Decoder:
             raise
 
     def kill(self) -> None:
-        """From any thread; who receives is told."""
+        """May be called from any thread. `receive` then raises DecoderKilled."""
         with self._lock:
             if self._closed:
                 return
@@ -100,7 +100,7 @@ class Decoder:
                 self._channel.socket.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        """Returns when it is dead. May be called twice."""
+        """Returns when the decoder is dead. May be called twice."""
         if self._closed:
             return
         with suppress(OSError):
@@ -121,7 +121,7 @@ class Decoder:
         return DecoderDied(os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0)
 
     def _wait(self) -> int | None:
-        """Until it is dead. None: the fork server has ended before it, and what it forked with it."""
+        """Waits until it is dead. Returns None if the fork server ended first, and all its decoders with it."""
         data = b""
         with suppress(OSError):
             while len(data) < STATUS.size and (piece := self._status.recv(STATUS.size - len(data))):
@@ -130,7 +130,7 @@ class Decoder:
 
 
 class ForkServer:
-    """For any thread."""
+    """May be used by any thread."""
 
     def __init__(self, module: str) -> None:
         self._owner = os.getpid()
@@ -149,7 +149,7 @@ class ForkServer:
                 try:
                     socket.send_fds(control, [b"\0"], [its_channel.fileno(), its_status.fileno()])
                     return Decoder(channel, status)
-                except OSError:  # it was killed: another one does it
+                except OSError:  # it was killed: start another one
                     channel.close()
                     status.close()
                     self._stop()
@@ -161,8 +161,8 @@ class ForkServer:
             self._started()
 
     def close(self) -> None:
-        """Decoders that still run end by it. May be called twice."""
-        if os.getpid() == self._owner:  # and no copy of it that was forked
+        """Ends all decoders that still run. May be called twice."""
+        if os.getpid() == self._owner:  # and not in a forked copy
             with self._lock:
                 self._stop()
 
@@ -181,7 +181,7 @@ class ForkServer:
         return ours
 
     def _spawned(self, control: int) -> subprocess.Popen[bytes]:
-        # -P: what lies in the folder that this process was started in is not ours to import.
+        # -P: nothing may be imported from the folder that this process was started in.
         words = [sys.executable, "-P", "-m", "lochan.ingest.fork_server", str(control), self._module]
         return subprocess.Popen(
             words,
@@ -190,14 +190,14 @@ class ForkServer:
             cwd="/",
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
-            start_new_session=True,  # a Ctrl-C is for who asks, who then ends it
+            start_new_session=True,  # a Ctrl-C is for the caller, who then ends it
         )
 
     def _stop(self) -> None:
         if self._control is not None:
             self._control.close()
         if self._process is not None:
-            if sys.platform == "linux":  # where decoders end with it; elsewhere it ends them when it finds itself alone
+            if sys.platform == "linux":  # decoders end with it; elsewhere it ends them itself when its caller is gone
                 self._process.kill()
             self._process.wait()
         self._control = self._process = None
@@ -208,7 +208,7 @@ _servers_lock = threading.Lock()
 
 
 def fork_server(module: str) -> ForkServer:
-    """Of this process: one that was forked has none of its parent's."""
+    """The fork server of this process. A forked process does not use its parent's."""
     key = os.getpid(), module
     with _servers_lock:
         if key not in _servers:

@@ -1,11 +1,11 @@
 """The process that decoders are forked from: `python -m lochan.ingest.fork_server FD MODULE`.
 
-It has imported MODULE, whose function `run` is a decoder's whole life, and `prepare` comes before the first one. It has
-one thread: to fork a process with several would leave locks in the decoder that nobody ever opens. It never sees a
-file of a user, so a decoder begins without a trace of an earlier one.
+It imports MODULE, calls its function `prepare` once, and its function `run` in each decoder. It has one thread, because
+forking a process with several would leave locks in the decoder that nobody ever opens. It never sees a user's file, so
+a decoder starts without a trace of an earlier one.
 
-On FD come pairs of sockets. The first is the decoder's channel. On the second the exit status is written when the
-decoder has ended, and when the other side closes its half the decoder is killed. Without a reader at FD all end.
+Pairs of sockets arrive on FD. The first is the decoder's channel. The exit status is written to the second when the
+decoder has ended. The decoder is killed when the other side closes its half. All decoders end when FD is closed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from typing import Final
 
 from lochan.ingest.channel import Channel
 
-STATUS: Final = struct.Struct("<i")  # as waitpid tells it
+STATUS: Final = struct.Struct("<i")  # as waitpid returns it
 _CHANNEL_FD = 3
 _FDS_MAX = 1 << 20
 _PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS = 1, 38
@@ -36,7 +36,7 @@ Job = Callable[[Channel], None]
 
 
 class _WithoutPandas(importlib.abc.MetaPathFinder):
-    """Arrow looks for it at the first value, and a third of a second of every decoder's life would be gone."""
+    """Hides pandas. Arrow would import it at the first value, which takes each decoder a third of a second."""
 
     def find_spec(self, fullname: str, path: object, target: object = None) -> None:
         if fullname == "pandas":
@@ -67,22 +67,22 @@ class _ForkServer:
 
     def serve(self) -> None:
         gc.collect()
-        gc.freeze()  # what is shared with the decoders stays shared
+        gc.freeze()  # keeps pages shared with the decoders
         while True:
             for key, _ in self._selector.select():
                 if key.fileobj is self._control:
                     if not self._fork():
                         self._kill_all()
-                        os._exit(0)  # what libraries would say of their own end is for nobody
+                        os._exit(0)  # without the messages that libraries print at exit
                 elif key.fileobj == self._wakeup:
                     self._reap()
-                elif self._statuses.get(key.data) is key.fileobj:  # nobody waits for this one any more
+                elif self._statuses.get(key.data) is key.fileobj:  # nobody waits for this decoder any more
                     self._selector.unregister(key.fileobj)
                     self._kill(key.data)
-                # Else it was reaped a moment ago, by an event of the same batch.
+                # Else an earlier event of the same batch has reaped it.
 
     def _fork(self) -> bool:
-        """False: whoever asked for decoders is gone."""
+        """Returns False if the caller is gone."""
         data, files, _, _ = socket.recv_fds(self._control, 1, 2)
         if not data or len(files) < 2:
             return False
@@ -96,7 +96,7 @@ class _ForkServer:
         return True
 
     def _kill(self, process: int) -> None:
-        if process in self._statuses:  # it was not reaped: the number is still its own
+        if process in self._statuses:  # it was not reaped, so the number is still its own
             os.kill(process, signal.SIGKILL)
 
     def _reap(self) -> None:
@@ -120,28 +120,28 @@ class _ForkServer:
 
 
 def _decode(channel: int, job: Job) -> None:
-    """The life of a decoder; does not return."""
+    """Runs a decoder. Does not return."""
     code = 1
     try:
         _be_alone(channel)
         job(Channel(socket.socket(fileno=_CHANNEL_FD)))
         code = 0
     finally:
-        os._exit(code)  # without what the fork server would do at its own end
+        os._exit(code)  # without the exit handlers of the fork server
 
 
 def _be_alone(channel: int) -> None:
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    # To write beyond a limit of file size is an error, not the end: then it can be said in words.
+    # Writing beyond the limit of file size becomes an error that can be reported, instead of the end.
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     if sys.platform == "linux":
         libc = ctypes.CDLL(None)
         libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-        with suppress(OSError):  # where the machine runs out of memory, this is the one to end
+        with suppress(OSError):  # if the machine runs out of memory, the kernel ends this process first
             Path("/proc/self/oom_score_adj").write_text("1000")
-    os.dup2(os.open(os.devnull, os.O_RDWR), sys.stderr.fileno())  # what libraries say when they fail is for nobody
+    os.dup2(os.open(os.devnull, os.O_RDWR), sys.stderr.fileno())  # hides what libraries print when they fail
     if channel != _CHANNEL_FD:
         os.dup2(channel, _CHANNEL_FD)
     os.closerange(_CHANNEL_FD + 1, _FDS_MAX)

@@ -1,4 +1,4 @@
-"""What an input is: told by its first bytes, and where these leave it open by its name."""
+"""Detects the format of an input by its first bytes, and by its name if these do not decide."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ NDJSON, JSON, CSV, TSV, PARQUET, ARROW, LINES = "ndjson", "json", "csv", "tsv", 
 ORC, AVRO, XML = "orc", "avro", "xml"
 FORMATS = (NDJSON, JSON, CSV, TSV, PARQUET, ARROW, ORC, AVRO, XML, LINES)
 
-HEAD_BYTES = 64 << 10  # that are looked at
+HEAD_BYTES = 64 << 10  # that are inspected
 
 _PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 _PACKED_SUFFIXES = (".gz", ".gzip", ".zst", ".zstd")
@@ -39,12 +39,12 @@ _BY_SUFFIX = {
 
 
 def packing(head: bytes) -> str | None:
-    """How the bytes are packed, gzip or zstd; None: not at all."""
+    """The compression, gzip or zstd. None: the bytes are not compressed."""
     return next((name for mark, name in _PACKED.items() if head.startswith(mark)), None)
 
 
 def detect(name: str, head: bytes) -> str:
-    """Of unpacked bytes. Raises Invalid where it cannot be told."""
+    """`head` are unpacked bytes. Raises Invalid if the format cannot be detected."""
     if head.startswith(b"PAR1"):
         return PARQUET
     if head.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
@@ -65,12 +65,12 @@ def detect(name: str, head: bytes) -> str:
     if by_name is not None:
         return by_name
     if not start:
-        return NDJSON  # nothing is in it
-    raise Invalid(f"{name}: it cannot be told what format this is", hint=f"say it with -i: one of {', '.join(FORMATS)}")
+        return NDJSON  # the input is empty
+    raise Invalid(f"{name}: the format cannot be detected", hint=f"choose it with -i: one of {', '.join(FORMATS)}")
 
 
 def is_plain_text(name: str) -> bool:
-    """By its name: rows as text, and nothing that packs them."""
+    """Whether the name is that of an uncompressed text format."""
     packed = PurePosixPath(name.lower()).suffix in _PACKED_SUFFIXES
     return not packed and _by_name(name) in (NDJSON, JSON, LINES, CSV, TSV, XML)
 
@@ -81,7 +81,7 @@ def _by_name(name: str) -> str | None:
 
 
 def _one_per_line(head: bytes) -> str:
-    """An object that does not end on its line is JSON over several."""
+    """If the first object does not end on its line, the input is JSON over several lines."""
     line, newline, _ = head.lstrip(b" \t\r\n").partition(b"\n")
     if not newline and len(head) < HEAD_BYTES:
         newline = b"\n"  # the input is this one line

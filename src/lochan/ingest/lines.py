@@ -1,4 +1,9 @@
-"""Rows as texts in Arrow, many at a time, with the place that each comes from. No byte is copied twice."""
+"""Rows as texts in Arrow, many at a time, with the line that each comes from. No byte is copied twice.
+
+`lines` reads one row per line. `json_elements` reads other JSON: a list of rows, one object, or several objects, over
+any lines. It cuts the text where a row ends, by counting brackets outside of strings. Whether each piece is valid JSON
+is checked later, as for any row.
+"""
 
 from __future__ import annotations
 
@@ -21,13 +26,13 @@ class Readable(Protocol):
 
 
 class Lines(NamedTuple):
-    """`texts` may hold bytes that are no UTF-8 where `valid` is false."""
+    """If `valid` is false, `texts` may contain bytes that are not UTF-8."""
 
     name: str  # of the input
     texts: pa.StringArray
     valid: bool
-    first: int  # the line that the first of them is on, from 1
-    places: npt.NDArray[np.int64] | None = None  # the line of each, where they are not one below the other
+    first: int  # the line of the first text, from 1
+    places: npt.NDArray[np.int64] | None = None  # the line of each, if they are not consecutive
 
     def line_of(self, number: int) -> int:
         return int(self.places[number]) if self.places is not None else self.first + number
@@ -45,10 +50,10 @@ class Lines(NamedTuple):
 
 
 def lines(name: str, stream: Readable, chunk_bytes: int = CHUNK_BYTES) -> Iterator[Lines]:
-    """Each line with the newline behind it."""
+    """Each line includes its newline."""
     number, begin = 1, b""
     while True:
-        room = np.empty(len(begin) + chunk_bytes, dtype=np.uint8).data  # which writes no zeros first
+        room = np.empty(len(begin) + chunk_bytes, dtype=np.uint8).data  # does not fill it with zeros
         room[: len(begin)] = begin
         end = len(begin) + _filled(stream, room[len(begin) :])
         if end == len(begin):
@@ -56,7 +61,7 @@ def lines(name: str, stream: Readable, chunk_bytes: int = CHUNK_BYTES) -> Iterat
         cut = _last_end(room[:end])
         begin = bytes(room[cut:end])
         if len(begin) > ROW_BYTES_MAX:
-            raise too_long(name, number)
+            raise too_long_error(name, number)
         if cut:
             found = _cut(name, room[:cut], number)
             number += len(found.texts)
@@ -65,14 +70,14 @@ def lines(name: str, stream: Readable, chunk_bytes: int = CHUNK_BYTES) -> Iterat
         yield _cut(name, memoryview(begin), number)
 
 
-def too_long(name: str, line: int) -> Invalid:
+def too_long_error(name: str, line: int) -> Invalid:
     return Invalid(
-        f"{name}:{line}: a row of more than {ROW_BYTES_MAX >> 20} MiB", hint="is it really a file of one row per line?"
+        f"{name}:{line}: a row of more than {ROW_BYTES_MAX >> 20} MiB", hint="check that the file has one row per line"
     )
 
 
 def _filled(stream: Readable, into: memoryview) -> int:
-    """How much was read: what comes at once may be short; all of it is not, unless it is the last."""
+    """Fills the buffer completely, unless the stream ends. Returns the number of bytes."""
     filled = 0
     while filled < len(into) and (count := stream.readinto(into[filled : filled + _READ_BYTES])):
         filled += count
@@ -80,7 +85,7 @@ def _filled(stream: Readable, into: memoryview) -> int:
 
 
 def _last_end(data: memoryview) -> int:
-    """Behind the last newline."""
+    """The position after the last newline."""
     for size in (_READ_BYTES, len(data)):
         at = bytes(data[-size:]).rfind(b"\n")
         if at >= 0:
@@ -114,3 +119,134 @@ def is_valid(texts: pa.StringArray) -> bool:
     except pa.ArrowInvalid:
         return False
     return True
+
+
+# --- JSON that is not one row per line -------------------------------------------------------------------------------
+Bytes = npt.NDArray[np.uint8]
+Flags = npt.NDArray[np.bool_]
+
+_SPACE, _COMMA, _OPEN, _CLOSE = ord(" "), ord(","), ord("["), ord("]")
+_BOM = b"\xef\xbb\xbf"
+
+
+def json_elements(name: str, stream: Readable, chunk_bytes: int = CHUNK_BYTES) -> Iterator[Lines]:
+    """Raises Invalid if the JSON ends too early, or if there is something else between its rows."""
+    reading = _Reading(name)
+    room = memoryview(bytearray(chunk_bytes))
+    while count := stream.readinto(room):
+        found = reading.more(bytes(room[:count]))
+        if found is not None:
+            yield found
+    reading.end()
+
+
+class _Reading:
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._rest = b""
+        self._line = 1  # where the rest begins
+        self._outer = -1  # the depth of rows: 0, or 1 in a list; -1: not known yet
+        self._closed = False  # the list has ended
+
+    def more(self, piece: bytes) -> Lines | None:
+        data = self._rest + piece
+        if self._outer < 0:
+            data = self._begin(data)
+        if not data.strip():
+            self._skip(data)
+            return None
+        if self._closed:
+            raise Invalid(f"{self._name}: there is more after the end of the list", hint="nothing was loaded")
+        return self._cut(bytearray(data))
+
+    def end(self) -> None:
+        rest = self._rest.lstrip(b" \t\r\n,")
+        if rest and rest[:1] not in b"{[":
+            raise self._no_row(self._line, rest)
+        if rest or (self._outer == 1 and not self._closed):
+            raise Invalid(f"{self._name}:{self._line}: the JSON ends too early", hint="nothing was loaded")
+
+    def _begin(self, data: bytes) -> bytes:
+        data = data.removeprefix(_BOM)
+        start = data.lstrip(b" \t\r\n")
+        if not start:
+            return data
+        self._outer = 1 if start.startswith(b"[") else 0
+        if self._outer:
+            at = data.index(b"[")
+            return data[:at] + b" " + data[at + 1 :]
+        return data
+
+    def _cut(self, data: bytearray) -> Lines | None:
+        view: Bytes = np.frombuffer(data, dtype=np.uint8)
+        depth = _depths(view)
+        inside = depth > 0
+        ends = np.flatnonzero((depth == 0) & np.concatenate(([False], inside[:-1]))) + 1
+        last = int(ends[-1]) if len(ends) else 0
+        self._between(view[:last] if self._outer == 0 or last else view[:0], inside[:last])
+        if self._outer == 1:
+            last = self._list_end(view, last)
+        rest, newlines = bytes(data[last:]), np.flatnonzero(view[:last] == 10)
+        if len(rest) > ROW_BYTES_MAX:
+            raise too_long_error(self._name, self._line)
+        first, self._line, self._rest = self._line, self._line + len(newlines), rest
+        if not len(ends):
+            return None
+        starts = np.flatnonzero(inside & ~np.concatenate(([False], inside[:-1])))[: len(ends)]
+        places = first + np.searchsorted(newlines, starts)
+        return texts_of(self._name, bytes(data[: int(ends[-1])]), ends, first, places)
+
+    def _between(self, view: Bytes, inside: Flags) -> None:
+        """Checks what is between rows: blanks, and in a list commas, which become blanks."""
+        closing = np.concatenate(([False], inside[:-1])) if len(inside) else inside
+        outside = ~(inside | closing)
+        if self._outer == 1:
+            view[outside & (view == _COMMA)] = _SPACE
+        odd = np.flatnonzero(outside & ~np.isin(view, np.frombuffer(b" \t\r\n", dtype=np.uint8)))
+        if len(odd):
+            at = int(odd[0])
+            line = self._line + int(np.count_nonzero(view[:at] == 10))
+            raise self._no_row(line, bytes(view[at : at + 40]))
+
+    def _no_row(self, line: int, text: bytes) -> Invalid:
+        near = text[:40].decode(errors="replace")
+        return Invalid(f"{self._name}:{line}: a row must be an object", hint=f"near {near!r}")
+
+    def _list_end(self, view: Bytes, last: int) -> int:
+        """After the last complete row the list may end, and nothing else may follow."""
+        tail = bytes(view[last:])
+        lead = tail.lstrip(b" \t\r\n,")
+        if lead.startswith(b"]"):
+            self._closed = True
+            if lead[1:].strip():
+                raise Invalid(f"{self._name}: there is more after the end of the list", hint="nothing was loaded")
+            return len(view)
+        return last
+
+    def _skip(self, data: bytes) -> None:
+        self._line += data.count(b"\n")
+        self._rest = b""
+
+
+def _depths(view: Bytes) -> npt.NDArray[np.int32]:
+    """The depth after each byte: an opening bracket is inside, a closing one is not."""
+    quotes = _quotes(view)
+    quoted = np.cumsum(quotes, dtype=np.int32) & 1
+    step = np.zeros(len(view), dtype=np.int8)
+    step[(view == ord("{")) | (view == _OPEN)] = 1
+    step[(view == ord("}")) | (view == _CLOSE)] = -1
+    step[quoted == 1] = 0
+    return np.maximum(np.cumsum(step, dtype=np.int32), 0)
+
+
+def _quotes(view: Bytes) -> Flags:
+    """The quotes that begin or end a string: those with an even number of backslashes before them."""
+    quotes: Flags = view == ord('"')
+    slashes = np.flatnonzero(view == ord("\\"))
+    if len(slashes):
+        fresh = np.concatenate(([True], np.diff(slashes) > 1))  # the first of each run
+        run_start = np.maximum.accumulate(np.where(fresh, slashes, 0))
+        odd = slashes[(slashes - run_start) % 2 == 0]  # those that escape the next character
+        behind = odd[odd + 1 < len(view)] + 1
+        quotes[behind] = False
+    return quotes

@@ -1,11 +1,10 @@
-"""The bytes of an input, unpacked as they come. Little data that would become very much is refused in time."""
+"""Reads the bytes of an input and unpacks them on the fly. Refuses an input that grows suspiciously when unpacked."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
 from typing import IO, NamedTuple
 
 import pyarrow as pa
@@ -13,16 +12,14 @@ import pyarrow as pa
 from lochan.errors import Invalid
 from lochan.ingest.input_format import HEAD_BYTES, packing
 
-# Text packs to a tenth, logs to a thirtieth. What grows beyond both of these is no data.
+# Text compresses to a tenth, logs to a thirtieth. An input that exceeds both limits is not ordinary data.
 RATIO_MAX = 1_000
-UNPACKED_BYTES_MIN = 1 << 30  # so much is taken whatever the ratio
-
-
-_ROW_BYTES = 64  # that a row takes at the least: a file may announce any number of rows without a value
+UNPACKED_BYTES_MIN = 1 << 30  # allowed whatever the ratio
+_ROW_BYTES = 64  # counted for each row at least: a file may announce any number of rows without values
 
 
 class Growth:
-    """Of a file of so many bytes: how much has come out of it."""
+    """Counts how much data has come out of a file of `size` bytes."""
 
     def __init__(self, name: str, size: int, bytes_max: int | None = None) -> None:
         self._name = name
@@ -31,32 +28,33 @@ class Growth:
         self._count = 0
 
     def take(self, rows: int, size: int) -> None:
-        """Raises Invalid where that is too much."""
+        """Raises Invalid if it is too much."""
         self._count += size + rows * _ROW_BYTES
         if self._count > self.bytes_max:
-            raise grown(self._name, self._size, self.bytes_max)
+            raise growth_error(self._name, self._size, self.bytes_max)
 
 
-def grown(name: str, size: int, limit: int) -> Invalid:
+def growth_error(name: str, size: int, limit: int) -> Invalid:
     return Invalid(
         f"{name}: {size:,} bytes have become more than {limit:,}",
-        hint="is it what it seems to be? --unpacked-max 100GB lets so much through",
+        hint="check the file; --unpacked-max 100GB allows more",
     )
 
 
 class Input(NamedTuple):
     name: str
     open: Callable[[], IO[bytes]]
-    size: int | None = None  # None: nobody knows
-    file: str = ""  # where it lies on this machine's disk, if it does
+    size: int | None = None  # None: unknown
+    file: str = ""  # its path on this machine's disk, if it has one
 
 
 def file_input(path: Path, name: str = "") -> Input:
     return Input(name or str(path), lambda: path.open("rb"), path.stat().st_size, str(path))
 
 
-class Unpacked:
-    """`advance` is told of every byte that is read, as it lies there. Raises Invalid for what cannot be unpacked."""
+class UnpackedStream:
+    """An input as an unpacked stream. Raises Invalid if it cannot be unpacked. Calls `advance` with the number of bytes
+    that were read, before unpacking."""
 
     def __init__(self, input: Input, advance: Callable[[int], None], bytes_max: int | None = None) -> None:
         self._name = input.name
@@ -70,17 +68,17 @@ class Unpacked:
         self._head = b""
         self.head = self._fill(HEAD_BYTES)
 
-    def __enter__(self) -> Unpacked:
+    def __enter__(self) -> UnpackedStream:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         with suppress(OSError):
             self._stream.close()
-        self._counted.close()  # once more is no harm
+        self._counted.close()  # may be called twice
 
     @property
     def count(self) -> int:
-        """Of the bytes that were told of."""
+        """How many bytes were reported to `advance`."""
         return self._counted.count
 
     def read(self, size: int = -1, /) -> bytes:
@@ -103,7 +101,7 @@ class Unpacked:
         return count
 
     def head_line(self, size_max: int) -> bytes:
-        """The first bytes, with all of the first line, unless that is longer than so many."""
+        """The first bytes, including the whole first line unless it is longer than `size_max`."""
         while b"\n" not in self.head and len(self.head) < size_max:
             before = len(self.head)
             self.head = self._fill(2 * before)
@@ -112,7 +110,7 @@ class Unpacked:
         return self.head
 
     def close(self) -> None:
-        """For Arrow, which closes what it reads; ours is closed by who opened it."""
+        """For Arrow, which closes what it reads. The caller closes the stream by leaving its context."""
         self.closed = True
 
     def _fill(self, size: int) -> bytes:
@@ -128,7 +126,7 @@ class Unpacked:
             return
         limit = self._bytes_max or max(UNPACKED_BYTES_MIN, RATIO_MAX * self._counted.count)
         if self._count > limit:
-            raise grown(self._name, self._counted.count, limit)
+            raise growth_error(self._name, self._counted.count, limit)
 
     @contextmanager
     def _explaining(self) -> Iterator[None]:
@@ -141,7 +139,7 @@ class Unpacked:
 
     def _explained(self, error: OSError) -> Exception:
         what = "it ends too early" if "runcated" in str(error) else f"it is damaged: {error}"
-        return Invalid(f"{self._name}: the {self.packing} cannot be unpacked, {what}", hint="nothing was loaded")
+        return Invalid(f"{self._name}: the {self.packing} data cannot be unpacked: {what}", hint="nothing was loaded")
 
 
 def _unpacking(source: _Counted, packing: str) -> pa.NativeFile:
@@ -149,7 +147,7 @@ def _unpacking(source: _Counted, packing: str) -> pa.NativeFile:
 
 
 class _Counted:
-    """A file for Arrow, whose first bytes can be looked at beforehand."""
+    """A file for Arrow whose first bytes can be inspected beforehand."""
 
     def __init__(self, file: IO[bytes], advance: Callable[[int], None]) -> None:
         self._file = file

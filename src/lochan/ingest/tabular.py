@@ -1,15 +1,14 @@
-"""Arrow record batches as rows: the columns are typed already, and those that have nulls may be null. So all rows of a
-batch are of one shape.
+"""Arrow record batches as rows. The columns are typed, and those with nulls are nullable, so all rows of a batch have
+one shape.
 
 Arrow                                   rows
-bool, ints, floats, texts               the same; an unsigned int beyond 64 bits is kept as text
-timestamp, date                         time; one with nanoseconds that microseconds cannot hold, and a time of day,
-                                        becomes a text
-binary                                  a text, its base64
-decimal                                 a number that is kept as text, and as a decimal beside it (pools/decimals.py)
+bool, ints, floats, strings             the same; an unsigned int beyond 63 bits is kept as text
+timestamp, date                         time; a string if nanoseconds would be lost, and for a time of day
+binary                                  a string, its base64
+decimal                                 a number that is kept as text, with a decimal beside it (pools/layout.py)
 duration                                an int, of microseconds
-struct, list                            object, list; a map whose keys are texts, an object
-null                                    null, never missing: the column is there
+struct, list                            object, list; a map with strings as keys is an object
+null                                    null, never missing, because the column exists
 """
 
 from __future__ import annotations
@@ -33,10 +32,13 @@ from lochan.pools.times import format_of, rendered
 BATCH_ROWS = 65_536
 _INT_MAX = (1 << 63) - 1
 _UTC = pa.timestamp("us", "UTC")
-_DAY = "time:YYYY-MM-DD"
+_SCALARS: dict[pa.DataType, Type] = {
+    pa.bool_(): BOOL, pa.int64(): INT, pa.float64(): FLOAT, pa.string(): STRING, pa.null(): NULL,
+    pa.date32(): "time:YYYY-MM-DD",
+}  # fmt: skip
 
 
-class Shaped(NamedTuple):
+class ShapedBatch(NamedTuple):
     """Rows of one shape in typed columns."""
 
     table: pa.Table  # of the layout's columns
@@ -45,7 +47,7 @@ class Shaped(NamedTuple):
 
 
 def batches_of(rows: pa.Table | pa.RecordBatchReader | pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """None of them larger than one that is worth its own tables."""
+    """Splits into batches of at most BATCH_ROWS rows."""
     if isinstance(rows, pa.RecordBatch):
         rows = pa.Table.from_batches([rows])
     for batch in rows.to_batches(max_chunksize=BATCH_ROWS) if isinstance(rows, pa.Table) else rows:
@@ -53,23 +55,23 @@ def batches_of(rows: pa.Table | pa.RecordBatchReader | pa.RecordBatch) -> Iterat
             yield batch.slice(begin, BATCH_ROWS)
 
 
-def checked(name: str, batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The batch, once all of it was found to lie within its own bytes. Raises Invalid."""
+def check_batch(name: str, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Returns the batch after checking that all of its offsets are within its bytes. Raises Invalid."""
     try:
         batch.validate(full=True)
         _ = batch.schema.names
     except (pa.ArrowException, UnicodeDecodeError) as error:
-        said = str(error).partition("\n")[0]
-        raise Invalid(f"{name}: it holds values that cannot be: {said}", hint="nothing was loaded") from error
+        reason = str(error).partition("\n")[0]
+        raise Invalid(f"{name}: it has invalid values: {reason}", hint="nothing was loaded") from error
     return batch
 
 
-def shaped(batch: pa.RecordBatch, times: Collection[Path] = ()) -> Shaped | None:
-    """None: it holds something that has no column of its own; then `rows_of` gives the rows."""
+def shape_batch(batch: pa.RecordBatch, times: Collection[Path] = ()) -> ShapedBatch | None:
+    """Returns None if it has something without a column of its own. Use `rows_of` then."""
     _check_names(batch.schema)
     columns: list[tuple[str, pa.Array]] = []
     types: list[tuple[str, Type]] = []
-    for name, column in zip(batch.schema.names, map(plain, batch.columns), strict=True):
+    for name, column in zip(batch.schema.names, map(plain_column, batch.columns), strict=True):
         column, type = _timed(column) if (name,) in times else (column, type_of(column.type))
         if type is None or any(path[0] == name and len(path) > 1 for path in times):
             return None
@@ -83,11 +85,11 @@ def shaped(batch: pa.RecordBatch, times: Collection[Path] = ()) -> Shaped | None
     if not arrays:  # a table without columns has no rows
         return None
     schema = pa.schema([(name, array.type) for name, array in arrays])
-    return Shaped(pa.Table.from_arrays([array for _, array in arrays], schema=schema), layout, shape)
+    return ShapedBatch(pa.Table.from_arrays([array for _, array in arrays], schema=schema), layout, shape)
 
 
 def _timed(column: pa.Array) -> tuple[pa.Array, Type | None]:
-    """A column of texts that are times, as times; None where they are not all of one format."""
+    """Turns a column of texts that are times into times. The type is None if they do not all have one format."""
     type = type_of(column.type)
     first = next((each.as_py() for each in column if each.is_valid), None) if type == STRING else None
     format = None if first is None else format_of(first)
@@ -103,21 +105,21 @@ def _timed(column: pa.Array) -> tuple[pa.Array, Type | None]:
 
 
 def rows_of(batch: pa.RecordBatch) -> list[Row]:
-    """One by one: any type there is."""
+    """The rows one by one, for any types."""
     _check_names(batch.schema)
-    columns = [_python(plain(column)) for column in batch.columns]
+    columns = [_python(plain_column(column)) for column in batch.columns]
     names = batch.schema.names
     if not names:
         return [{} for _ in range(batch.num_rows)]
     return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
 
 
-def plain(column: pa.Array) -> pa.Array:
-    """In one of the few types that rows have, as far as that loses nothing."""
+def plain_column(column: pa.Array) -> pa.Array:
+    """Casts to one of the few types that rows have, if nothing is lost."""
     type = column.type
     types = pa.types
     if types.is_dictionary(type):
-        return plain(column.dictionary_decode())
+        return plain_column(column.dictionary_decode())
     if types.is_integer(type):
         beyond = types.is_uint64(type) and len(column) and (pc.max(column).as_py() or 0) > _INT_MAX
         return column if beyond else column.cast(pa.int64())
@@ -137,7 +139,7 @@ def plain(column: pa.Array) -> pa.Array:
         texts = [None if each is None else base64.b64encode(each).decode() for each in column.to_pylist()]
         return pa.array(texts, pa.string())
     if types.is_struct(type):
-        fields = [plain(each) for each in column.flatten()]
+        fields = [plain_column(each) for each in column.flatten()]
         names = [type.field(number).name for number in range(type.num_fields)]
         return pa.StructArray.from_arrays(fields, names, mask=column.is_null()) if fields else column
     if (types.is_list(type) or types.is_large_list(type)) and is_simple(type.value_type):
@@ -146,22 +148,12 @@ def plain(column: pa.Array) -> pa.Array:
 
 
 def type_of(type: pa.DataType) -> Type | None:
-    """Of a plain column. None: rows of it are read one by one."""
+    """The type of a plain column. Returns None if its rows must be read one by one."""
     types = pa.types
-    if types.is_boolean(type):
-        return BOOL
-    if types.is_int64(type):
-        return INT
-    if types.is_float64(type):
-        return FLOAT
-    if types.is_string(type):
-        return STRING
+    if type in _SCALARS:
+        return _SCALARS[type]
     if types.is_timestamp(type):
         return "time:native"
-    if types.is_date32(type):
-        return _DAY
-    if types.is_null(type):
-        return NULL
     if types.is_decimal(type):
         return JSON
     if types.is_struct(type):
@@ -196,8 +188,8 @@ def _timestamp(column: pa.Array) -> pa.Array:
 
 
 def _nullable(type: Type, column: pa.Array, rows: int | None = None) -> Type | None:
-    """As its values are: never null, null in some rows, or in all. Of a member of a struct, `rows` is in how many the
-    struct is there; in the others it is null too. None: no column would tell."""
+    """The type by the column's nulls: never null, nullable, or always null. For a member of a struct, `rows` is the
+    number of rows in which the struct is not null. Returns None if no column would tell."""
     rows = len(column) if rows is None else rows
     there = len(column) - column.null_count
     if not there:
@@ -212,7 +204,7 @@ def _nullable(type: Type, column: pa.Array, rows: int | None = None) -> Type | N
 
 
 def _with_column(type: Type) -> Type | None:
-    """With members that may be null, though all of them are: else nothing tells if an object is there."""
+    """Makes the members nullable, though all are null: otherwise nothing tells whether the object exists."""
     if isinstance(type, Object):
         found = _object((name, _with_column(each)) for name, each in type.fields)
         return Maybe(found) if found is not None and has_column(found) else None
@@ -220,7 +212,7 @@ def _with_column(type: Type) -> Type | None:
 
 
 def _object(fields: Iterable[tuple[str, Type | None]]) -> Object | None:
-    """None where it is None of one of them."""
+    """Returns None if one of the types is None."""
     known: list[tuple[str, Type]] = []
     for name, type in fields:
         if type is None:
@@ -230,7 +222,8 @@ def _object(fields: Iterable[tuple[str, Type | None]]) -> Object | None:
 
 
 def _laid_out(members: tuple[Member, ...], columns: dict[str, pa.Array]) -> list[tuple[str, pa.Array]] | None:
-    """The columns as the layout names them, decimals as texts. None: it keeps something else as text."""
+    """The columns by their names in the layout, with decimals as texts. Returns None if the layout keeps anything else
+    as text."""
     found = []
     for member in members:
         column = columns[member.name]
@@ -261,7 +254,7 @@ def _python(column: pa.Array) -> list[Any]:
     type = column.type
     values: list[Any] = column.to_pylist()
     if pa.types.is_map(type) and pa.types.is_string(type.key_type):
-        values = [{} if each == [] else each for each in values]  # else nobody could tell it from a list
+        values = [{} if each == [] else each for each in values]  # to distinguish it from a list
     return values if type_of(type) is not None and not pa.types.is_struct(type) else [_exact(each) for each in values]
 
 
@@ -283,4 +276,4 @@ def _exact(value: Any) -> Any:
 def _check_names(schema: pa.Schema) -> None:
     twice = [name for name, count in Counter(schema.names).items() if count > 1]
     if twice:
-        raise Invalid(f"the column {twice[0]!r} comes twice", hint="nothing was loaded; give each its own name")
+        raise Invalid(f"the column {twice[0]!r} occurs twice", hint="nothing was loaded; give each its own name")

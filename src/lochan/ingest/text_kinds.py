@@ -1,6 +1,6 @@
-"""What the texts of one place are, of all rows: bools, ints, numbers that a float gives back; else texts.
+"""The kind of values that are written as texts, such as those of a column of CSV or an element of XML.
 
-For formats whose values are texts, read value by value.
+If all of them are bools, ints, or numbers that a float represents exactly, they have that kind; else they are strings.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def kind_of_text(text: str) -> int:
     return STRINGS
 
 
-def joined(left: int, right: int) -> int:
+def common_kind(left: int, right: int) -> int:
     if NONE in (left, right) or left == right:
         return max(left, right)
     return FLOATS if {left, right} == {INTS, FLOATS} else STRINGS
@@ -49,9 +49,9 @@ def value_of(kind: int, text: str) -> Any:
 
 
 def column_kind(column: pa.Array) -> int:
-    """Of texts, where nothing is null and an empty one is a text."""
+    """The kind of a column of texts, in which an empty text is a string and not null."""
     texts = (each for each in column.to_pylist() if each is not None)
-    return reduce(joined, (kind_of_text(each) or STRINGS for each in texts), NONE)
+    return reduce(common_kind, (kind_of_text(each) or STRINGS for each in texts), NONE)
 
 
 def as_kind(kind: int, column: pa.Array) -> pa.Array:

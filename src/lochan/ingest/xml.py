@@ -1,10 +1,11 @@
-"""Rows of an XML file: the elements of one name, or those right below the root.
+"""Reads the rows of an XML file: the elements with one name, or those right below the root.
 
     <order id="7"><item>a</item><item>b</item><paid>true</paid><note/></order>
     {"_id": 7, "item": ["a", "b"], "paid": true, "note": null}
 
-Attributes have an underscore in front, text beside them is `_VALUE`. What comes twice in any row is a list in all that
-have it. As in CSV, a place is what *all* of its texts are: bools, ints, numbers; else texts. So the file is read twice.
+Attributes get a leading underscore, and text beside attributes or children becomes `_VALUE`. An element that occurs
+twice in any row is a list in all rows. As in CSV, *all* texts at one place decide its kind (bools, ints, numbers or
+strings), so the file is read twice.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from lochan.errors import Invalid
-from lochan.ingest.text_kinds import NONE, joined, kind_of_text, value_of
+from lochan.ingest.text_kinds import NONE, common_kind, kind_of_text, value_of
 from lochan.pools.json_row import Row
 
 _BATCH = 10_000
@@ -27,7 +28,7 @@ Place = tuple[str, ...]
 
 
 def xml_rows(name: str, file: Path, row_tag: str = "") -> Iterator[list[Row]]:
-    """Raises Invalid for what is no XML, and where no element has that name."""
+    """Raises Invalid if the file is not XML, or has no element with that name."""
     learned = _Learned()
     count = 0
     for element in _elements(name, file, row_tag):
@@ -48,7 +49,7 @@ def xml_rows(name: str, file: Path, row_tag: str = "") -> Iterator[list[Row]]:
 
 @dataclass
 class _Learned:
-    """Of each place, what its texts are, and whether it comes more than once."""
+    """For each place, the kind of its texts and whether it occurs more than once in a row."""
 
     kinds: dict[Place, int] = field(default_factory=dict)
     lists: set[Place] = field(default_factory=set)
@@ -63,7 +64,7 @@ class _Learned:
             self.look(below, child)
         for name, text in _texts(element):
             below = (*place, name) if name else place
-            self.kinds[below] = joined(self.kinds.get(below, NONE), kind_of_text(text))
+            self.kinds[below] = common_kind(self.kinds.get(below, NONE), kind_of_text(text))
 
     def value(self, place: Place, element: ElementTree.Element) -> Any:
         texts = dict(_texts(element))
@@ -87,7 +88,7 @@ class _Learned:
 
 
 def _texts(element: ElementTree.Element) -> Iterator[tuple[str, str]]:
-    """By name: attributes, and its own text, which has no name where there is nothing beside it."""
+    """Attributes and the element's own text, by name. The text has no name if there is nothing beside it."""
     for name, text in element.attrib.items():
         yield f"_{_name(name)}", text
     text = (element.text or "").strip() if not len(element) else _own_text(element)
@@ -101,9 +102,9 @@ def _own_text(element: ElementTree.Element) -> str:
 
 
 def _elements(name: str, file: Path, row_tag: str) -> Iterator[ElementTree.Element]:
-    """One at a time; what was taken is forgotten."""
+    """One element at a time. Elements that were returned are freed."""
     above: list[ElementTree.Element] = []
-    inside = 0  # how deep in a row
+    inside = 0  # depth below a row's element
     try:
         for event, element in ElementTree.iterparse(file, ("start", "end")):
             if event == "start":
@@ -123,7 +124,7 @@ def _elements(name: str, file: Path, row_tag: str) -> Iterator[ElementTree.Eleme
         raise Invalid(
             f"{name}:{line}:{column + 1}: {error.msg.partition(':')[0]}", hint="nothing was loaded"
         ) from error
-    except (ValueError, LookupError) as error:  # of its encoding
+    except (ValueError, LookupError) as error:  # its encoding is wrong
         raise Invalid(f"{name}: {error}", hint="nothing was loaded") from error
 
 

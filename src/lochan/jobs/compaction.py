@@ -34,9 +34,9 @@ from lochan.engines.compact import (
     rows_of,
 )
 from lochan.engines.compact import merged as merged_round_by_round
-from lochan.engines.duckdb.compact import Rewritten
 from lochan.engines.duckdb.files import Files
 from lochan.engines.duckdb.limits import STANDARD, Limits
+from lochan.engines.duckdb.rewrite import RewriteResult
 from lochan.engines.spark.package import ship
 from lochan.engines.spark.place import STANDARD as ANY_SPARK
 from lochan.engines.spark.place import SparkPlace
@@ -108,12 +108,12 @@ async def compact(
         tag = f"lochan-compact-{run.id}"
         listener = listener_of(run, how.watch)
 
-        async def merge(plan: PoolCompactionPlan) -> Rewritten:
+        async def merge(plan: PoolCompactionPlan) -> RewriteResult:
             work = partial(merged, spark, target, plan)
             messages = await on_spark(spark, work, tag=tag, about=f"compact {about}", listener=listener)
             made = together(messages)
             run.wrote(made.put_bytes)
-            return Rewritten(removed_by(plan), list(made.entries))
+            return RewriteResult(removed_by(plan), list(made.entries))
 
         swap = await merged_round_by_round(plan, merge)
         run.rows(rows_of(swap.added))

@@ -15,11 +15,11 @@ import pyarrow as pa
 
 from lochan.clock import SystemClock
 from lochan.engines.compact import PoolCompactionPlan
+from lochan.engines.duckdb.data_objects import entries_at, place_objects
 from lochan.engines.duckdb.files import files_of
 from lochan.engines.duckdb.load.key_order import Order
 from lochan.engines.duckdb.load.objects import WrittenObject, blob_sql, sort_key
-from lochan.engines.duckdb.objects_at import entries_at, placed
-from lochan.engines.duckdb.rewrite import Rewriting
+from lochan.engines.duckdb.rewrite import ObjectRewriter
 from lochan.engines.duckdb.session import DuckSession
 from lochan.formats.entry import Entry
 from lochan.formats.entry_table import table_of
@@ -163,13 +163,13 @@ def merge_part(merging: Merging, records: Iterable[pa.RecordBatch]) -> Iterator[
     target = merging.target
     with reports_errors(), _session(target) as session:
         knowledge = Knowledge(_known_forms(Forms(), group))
-        rewriting = Rewriting(session, session, target.settings, knowledge, 0, whole=True)
+        rewriting = ObjectRewriter(session, session, target.settings, knowledge, 0, whole=True)
         _take(session, rewriting, Received(chain([first], each)))
         yield from _stored(target, rewriting.written())
 
 
 @contextmanager
-def _read(merging: Merging, task: MergeTask, *, whole: bool) -> Iterator[tuple[DuckSession, Rewriting]]:
+def _read(merging: Merging, task: MergeTask, *, whole: bool) -> Iterator[tuple[DuckSession, ObjectRewriter]]:
     """The objects of a task, to be rewritten. `whole`: as its group lays them out."""
     target, group = merging.target, merging.groups[task.group]
     store = target.store(SystemClock(), Ids())
@@ -177,10 +177,10 @@ def _read(merging: Merging, task: MergeTask, *, whole: bool) -> Iterator[tuple[D
     snapshot = Snapshot([Owner(target.repository_id, "a compaction")], target.settings, [table_of(task.entries)])
     forms = Forms()
     with _session(target, files.folders) as session, _session(target) as spare:
-        paths = asyncio.run(placed(files, snapshot, snapshot.all.tolist(), session.folder))
+        paths = asyncio.run(place_objects(files, snapshot, snapshot.all.tolist(), session.folder))
         size = int(snapshot.sizes.sum())
         knowledge = Knowledge(_known_forms(forms, group))
-        rewriting = Rewriting(session, spare, target.settings, knowledge, size, whole=whole)
+        rewriting = ObjectRewriter(session, spare, target.settings, knowledge, size, whole=whole)
         by_form: dict[int, list[int]] = {}
         for index in paths:
             by_form.setdefault(knowledge.forms.index(forms.of(snapshot.facts(index))), []).append(index)
@@ -189,14 +189,14 @@ def _read(merging: Merging, task: MergeTask, *, whole: bool) -> Iterator[tuple[D
         yield session, rewriting
 
 
-def _keyed(rewriting: Rewriting, target: PoolTarget) -> tuple[str, str]:
+def _keyed(rewriting: ObjectRewriter, target: PoolTarget) -> tuple[str, str]:
     """The sort key of each row, and the rows: all of a group have one layout."""
     known, [relation] = rewriting.laid_out()
     by = Order(relation.layout, target.settings, known.by_id).by()
     return (sort_key(by) if by else "''::BLOB"), relation.sql
 
 
-def _take(session: DuckSession, rewriting: Rewriting, received: Received) -> None:
+def _take(session: DuckSession, rewriting: ObjectRewriter, received: Received) -> None:
     begun = False
     for chunk in received.chunks():
         assert isinstance(chunk, pa.RecordBatch)

@@ -23,9 +23,9 @@ from lochan.formats.entry_table import table_of
 from lochan.formats.record import Actor
 from lochan.jobs.messages import TaskMessage, together
 from lochan.journal.request_key import CarriedOut
-from lochan.pools.commit_objects import Swap, new, swapped
-from lochan.pools.faults import Fault
-from lochan.pools.unparsed_times import unparsed_times
+from lochan.pools.commit_objects import Swap, apply_swap, new_objects
+from lochan.pools.facts import unparsed_times
+from lochan.pools.json_row import Fault
 from lochan.tree.diff import diff
 from lochan.tree.tree import Tree
 from lochan.versioning import bulk
@@ -133,7 +133,7 @@ async def land(
             await guard.check(repository, branch, on.id, under)
         tree = await _tree(repository, on, done.entries, under if replace else None)
         message = f"{why.capitalize()} {done.rows:,} row{'' if done.rows == 1 else 's'}"
-        return MovePlan(tree, (on.id,), message, new=new(done.entries))
+        return MovePlan(tree, (on.id,), message, new=new_objects(done.entries))
 
     if once is not None:
         said = said._replace(metadata=_with(said.metadata, once.metadata()))
@@ -186,7 +186,7 @@ class _Again(Exception):
 
 async def _tree(repository: OpenRepository, on: MoveBase, entries: tuple[Entry, ...], replaced: str | None) -> Tree:
     if replaced is None:
-        return await swapped(repository, on, Swap((), entries))
+        return await apply_swap(repository, on, Swap((), entries))
     tree = await repository.tree(on.head)
     columns = [batch["path"] async for batch in tree.scan(replaced)]
     gone = pa.concat_arrays(columns) if columns else pa.array([], pa.string())

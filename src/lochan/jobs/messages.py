@@ -18,7 +18,7 @@ import pyarrow as pa
 from lochan import errors
 from lochan.errors import LochanError, Refused
 from lochan.formats.entry import Entry
-from lochan.pools.faults import Fault
+from lochan.pools.json_row import Fault
 
 COLUMN = "message"
 SCHEMA = pa.schema([pa.field(COLUMN, pa.binary())])

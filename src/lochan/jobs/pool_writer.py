@@ -23,8 +23,8 @@ from lochan.ingest.lines import Lines
 from lochan.ingest.tabular import BATCH_ROWS
 from lochan.jobs.messages import TaskMessage, reports_errors
 from lochan.jobs.target import PoolTarget, PutCounter
-from lochan.pools.faults import FAIL, Faults
-from lochan.pools.object_upload import ObjectWriter
+from lochan.pools.commit_objects import ObjectWriter
+from lochan.pools.json_row import FAIL, Faults
 
 _PIECE_BYTES = 2 << 20
 _BATCH_BYTES = 32 << 20

@@ -12,7 +12,7 @@ from lochan.formats.entry import Entry
 from lochan.formats.pool_settings import PoolSettings
 from lochan.ids import Ids
 from lochan.jobs.messages import TaskMessage
-from lochan.pools.object_upload import ObjectWriter
+from lochan.pools.commit_objects import ObjectWriter
 from lochan.pools.settings import settings_of
 from lochan.store.counts import CountingStore, RequestCounts
 from lochan.store.location import StoreLocation

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from lochan.formats import collection_events as collection
 from lochan.formats import lake_events as lake
 from lochan.formats import repository_events as repository
-from lochan.formats import upload_events as upload
 from lochan.formats import workspace_events as workspace
 from lochan.formats.commit import Commit
 from lochan.formats.entry import Entry
@@ -97,11 +96,11 @@ def _object(event: Event) -> str:
             return f"on {event.branch}: changed {sum(run.count for run in event.runs):,} objects at once"
         case repository.Compacted():
             return f"compacted what is staged on {event.branch}"
-        case upload.UploadOpened():
+        case repository.UploadOpened():
             return f"began an upload of {event.branch}/{event.path}"
-        case upload.PartPut():
+        case repository.PartPut():
             return f"put part {event.number} of upload {event.upload}"
-        case upload.UploadAborted():
+        case repository.UploadAborted():
             return f"aborted upload {event.upload}"
         case workspace.WorkspaceOpened():
             return f"opened a workspace on {event.branch}{_message(event.note)}"

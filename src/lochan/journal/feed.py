@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lochan.clock import Clock
-from lochan.formats import event_types
+from lochan.formats import events
 from lochan.formats.record import SealedRecord
 from lochan.journal.event_text import describe
 from lochan.journal.journal import Journal
@@ -104,8 +104,8 @@ def lines(sealed: SealedRecord) -> list[EventLine]:
             entry.actor.source,
             record.journal,
             change.type,
-            event_types.named(change),
-            describe(event_types.read(change), change.type),
+            events.named(change),
+            describe(events.read(change), change.type),
             entry.actor.author,
         )
         for index, (entry, change) in enumerate(changes)

@@ -1,23 +1,30 @@
-"""Data objects come to a branch, and go, by one head move each (rule S6). Nothing of it is ever staged.
+"""Data objects are added to a branch and removed from it by one head move each (rule S6). Nothing is ever staged.
 
-Whoever loses the race lands again on the new head, by itself:
+A move that loses the race against another one is tried again on the new head:
 
-    load         its objects are added to what is there now
-    compaction   only if all that it read is still there; else it has nothing to stand in for
-    the rest     is computed anew: a delete by predicate, or an upsert, must see the rows that came meanwhile
+    load         adds its objects to whatever the head holds
+    compaction   succeeds only if all objects that it read are still there
+    the rest     is computed again: a delete by predicate, or an upsert, must see the rows that were added meanwhile
 
-The objects' files are written before, and carry the number that their writer had folded first (G1, G3).
+The objects' files are written before. Their names contain the number that their writer had folded first (G1, G3).
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Sequence
 from typing import NamedTuple
 
+from lochan.clock import Clock
 from lochan.errors import Invalid
 from lochan.formats.entry import Entry, Tombstone
 from lochan.formats.record import Actor
 from lochan.formats.run import changes_table
-from lochan.pools.objects import find, object_id
+from lochan.ids import Ids
+from lochan.journal.request_key import CarriedOut
+from lochan.pools.facts import Facts, from_metadata, to_metadata
+from lochan.pools.objects import find, object_id, object_path
+from lochan.store.protocol import Store
+from lochan.tree.diff import diff, differences_of
 from lochan.tree.tree import Tree
+from lochan.versioning.bodies.write import Bodies
 from lochan.versioning.head_moves import NOTHING, CommitMessage, MovePlan, move
 from lochan.versioning.history_join import MoveBase, NewObjects
 from lochan.versioning.idempotency import once, same
@@ -25,11 +32,14 @@ from lochan.versioning.land import FinalConflict
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.state.collection import mint_of
 
+CONTENT_TYPE = "application/vnd.apache.parquet"
+_ONE_BLOCK = 1 << 62
+
 
 class Swap(NamedTuple):
-    """Objects of a branch that go, and those that stand in their place."""
+    """Objects of a branch that are removed, and those that replace them."""
 
-    removed: Sequence[Entry] = ()  # as they were when they were read
+    removed: Sequence[Entry] = ()  # as they were read
     added: Sequence[Entry] = ()
     message: str = ""
 
@@ -38,46 +48,49 @@ async def add_objects(
     repository: OpenRepository,
     branch: str,
     entries: Sequence[Entry],
-    said: CommitMessage = NOTHING,
+    message: CommitMessage = NOTHING,
     *,
     actor: Actor,
     why: str = "load",
-    message: str = "",
+    default: str = "",
     closes: tuple[str, ...] = (),
 ) -> str:
-    """Returns the new head. Added to whatever the head is: two loads never stand in each other's way. `closes` names
-    the job that held the files open, if one did."""
+    """Returns the new head. `default` is the commit's message if `message` has none. Works on any head, so two loads
+    never conflict. `closes` names the job that kept the files open, if there was one."""
     if not entries:
         raise Invalid("there are no objects to add", hint="an empty load changes nothing")
 
     async def compute(on: MoveBase) -> MovePlan:
-        tree = await swapped(repository, on, Swap((), entries))
+        tree = await apply_swap(repository, on, Swap((), entries))
         return MovePlan(
-            tree, (on.id,), message or f"{why.capitalize()} {counted(len(entries))}", new=new(entries, closes)
+            tree,
+            (on.id,),
+            default or f"{why.capitalize()} {object_count(len(entries))}",
+            new=new_objects(entries, closes),
         )
 
-    return await move(repository, branch, why, compute, said, actor=actor)
+    return await move(repository, branch, why, compute, message, actor=actor)
 
 
 async def replace_objects(
     repository: OpenRepository,
     branch: str,
     swap: Swap,
-    said: CommitMessage = NOTHING,
+    message: CommitMessage = NOTHING,
     *,
     actor: Actor,
     why: str = "compact",
     closes: tuple[str, ...] = (),
 ) -> str:
-    """For what holds the same rows as before, such as a compaction: it lands on any head that still has all of
-    `removed` as they were. Raises ConcurrentCommit if not."""
+    """For changes that keep all rows, such as a compaction. Works on any head that still has all of `removed`
+    unchanged. Raises ConcurrentCommit otherwise."""
 
     async def compute(on: MoveBase) -> MovePlan:
-        await check_there(repository, on, swap.removed)
-        message = swap.message or f"{why.capitalize()} {counted(len(swap.removed))} into {len(swap.added)}"
-        return MovePlan(await swapped(repository, on, swap), (on.id,), message, new=new(swap.added, closes))
+        await check_present(repository, on, swap.removed)
+        text = swap.message or f"{why.capitalize()} {object_count(len(swap.removed))} into {len(swap.added)}"
+        return MovePlan(await apply_swap(repository, on, swap), (on.id,), text, new=new_objects(swap.added, closes))
 
-    return await move(repository, branch, why, compute, said, actor=actor)
+    return await move(repository, branch, why, compute, message, actor=actor)
 
 
 async def change_objects(
@@ -85,62 +98,127 @@ async def change_objects(
     branch: str,
     why: str,
     decide: Callable[[MoveBase, Tree], Awaitable[Swap]],
-    said: CommitMessage = NOTHING,
+    message: CommitMessage = NOTHING,
     *,
     actor: Actor,
     closes: tuple[str, ...] = (),
 ) -> str:
-    """For what depends on the rows that are there, such as a delete by predicate or an upsert: `decide` is asked again
-    after every lost race, with the head as it is then and its tree, and may write new objects each time. Raises
-    NothingToDo where it removes and adds nothing."""
+    """For changes that depend on the rows of the head, such as a delete by predicate or an upsert. Calls `decide` again
+    after every lost race, with the new head and its tree; it may write new objects each time. Raises NothingToDo if it
+    removes and adds nothing."""
 
     async def compute(on: MoveBase) -> MovePlan:
         swap = await decide(on, await repository.tree(on.head))
-        message = swap.message or f"{why.capitalize()}: {counted(len(swap.removed))} out, {len(swap.added)} in"
-        return MovePlan(await swapped(repository, on, swap), (on.id,), message, new=new(swap.added, closes))
+        text = swap.message or f"{why.capitalize()}: {object_count(len(swap.removed))} out, {len(swap.added)} in"
+        return MovePlan(await apply_swap(repository, on, swap), (on.id,), text, new=new_objects(swap.added, closes))
 
-    return await move(repository, branch, why, compute, said, actor=actor)
+    return await move(repository, branch, why, compute, message, actor=actor)
 
 
 @once(same)
 async def delete_objects(
-    repository: OpenRepository, branch: str, ids: Iterable[str], said: CommitMessage = NOTHING, *, actor: Actor
+    repository: OpenRepository, branch: str, ids: Iterable[str], message: CommitMessage = NOTHING, *, actor: Actor
 ) -> str:
-    """By id, or the beginning of one. Raises NotFound for what is not on the branch, Ambiguous."""
+    """`ids` may be beginnings of ids. Raises NotFound if one is not on the branch, or Ambiguous."""
     refs, _ = await repository.refs()
     seen = await repository.tree(refs.commit(refs.branch(branch).head))
-    wanted = sorted({(await find(seen, id)).path for id in ids})  # a beginning may mean another one in a moment
+    paths = sorted({(await find(seen, id)).path for id in ids})  # a beginning may be ambiguous on the next head
 
     async def decide(on: MoveBase, tree: Tree) -> Swap:
-        return Swap([await find(tree, path) for path in wanted], (), f"Delete {counted(len(wanted))}")
+        return Swap([await find(tree, path) for path in paths], (), f"Delete {object_count(len(paths))}")
 
-    return await change_objects(repository, branch, "delete", decide, said, actor=actor)
+    return await change_objects(repository, branch, "delete", decide, message, actor=actor)
 
 
-async def swapped(repository: OpenRepository, on: MoveBase, swap: Swap) -> Tree:
-    """The head's tree without what goes and with what comes."""
-    gone = {entry.path for entry in swap.removed} - {entry.path for entry in swap.added}
-    changes = changes_table([*(Tombstone(path) for path in gone), *swap.added])
+async def apply_swap(repository: OpenRepository, on: MoveBase, swap: Swap) -> Tree:
+    """The head's tree, without the removed objects and with the added ones."""
+    removed = {entry.path for entry in swap.removed} - {entry.path for entry in swap.added}
+    changes = changes_table([*(Tombstone(path) for path in removed), *swap.added])
     return await repository.trees.apply(await repository.tree(on.head), changes, on.mint)
 
 
-async def check_there(repository: OpenRepository, on: MoveBase, entries: Iterable[Entry]) -> None:
-    """Raises ConcurrentCommit where one of them is gone, or not the same file any more."""
+async def check_present(repository: OpenRepository, on: MoveBase, entries: Iterable[Entry]) -> None:
+    """Raises ConcurrentCommit if one of them is gone, or is another file now."""
     tree = await repository.tree(on.head)
     for entry in entries:
         found = await tree.get(entry.path)
         if found is None or found.blocks != entry.blocks:
             raise FinalConflict(
-                f"data object {object_id(entry.path)} is not on the branch any more",
-                hint="somebody deleted or compacted it meanwhile; nothing was changed",
+                f"data object {object_id(entry.path)} is no longer on the branch",
+                hint="it was deleted or compacted meanwhile; nothing was changed",
             )
 
 
-def new(entries: Sequence[Entry], closes: tuple[str, ...] = ()) -> NewObjects | None:
-    """What the event must say of files that it is the first to name."""
+def new_objects(entries: Sequence[Entry], closes: tuple[str, ...] = ()) -> NewObjects | None:
+    """What the event must record about files that it is the first to name."""
     mints = [mint_of(block.address) for entry in entries for block in entry.blocks]
     return NewObjects(min(mints), closes) if mints else None
 
 
-def counted(objects: int) -> str:
+def object_count(objects: int) -> str:
     return f"{objects} data object{'' if objects == 1 else 's'}"
+
+
+class CommittedObjects(NamedTuple):
+    """What a commit added and removed: the result of a load, a delete or a compaction that is repeated with its
+    idempotency key (rule J8)."""
+
+    commit: str
+    removed: list[Entry]
+    added: list[Entry]
+
+    @property
+    def rows_removed(self) -> int:
+        return row_count(self.removed)
+
+    @property
+    def rows_added(self) -> int:
+        return row_count(self.added)
+
+
+async def committed_objects(repository: OpenRepository, before: CarriedOut) -> CommittedObjects:
+    id: str = before.result
+    refs = repository.folded()
+    made = refs.recorded(id)
+    trees = await repository.tree(refs.recorded(made.parents[0])), await repository.tree(made)
+    found = [each async for table in diff(repository.trees, *trees) for each in differences_of(table)]
+    return CommittedObjects(
+        id,
+        [each.left for each in found if each.left is not None],
+        [each.right for each in found if each.right is not None],
+    )
+
+
+def row_count(entries: Iterable[Entry]) -> int:
+    return sum(from_metadata(entry.metadata, entry.path).rows for entry in entries)
+
+
+class ObjectWriter:
+    """Writes data objects to the store, each as one file and one block, so that any engine can read it in place.
+
+    `mint` is the journal number that was folded before the first byte (G1) by the process that will commit the objects.
+    The writer may be a process on another machine."""
+
+    def __init__(self, store: Store, repository_id: str, mint: int, *, clock: Clock, ids: Ids) -> None:
+        self._ids, self._clock = ids, clock
+        self._mint = mint
+        self._bodies = Bodies(
+            store,
+            prefix=repository_id,
+            clock=clock,
+            ids=ids,
+            writer=ids.ksuid(clock.wall()),
+            block_bytes=_ONE_BLOCK,
+        )
+
+    @classmethod
+    def of(cls, repository: OpenRepository, mint: int) -> "ObjectWriter":
+        """`mint` is `(await repository.refs())[1]`."""
+        return cls(repository.store, repository.repository.id, mint, clock=repository.clock, ids=repository.ids)
+
+    async def write(self, chunks: AsyncIterable[bytes], facts: Facts) -> Entry:
+        """The object is durable, but on no branch yet."""
+        id = self._ids.ksuid(self._clock.wall())
+        return await self._bodies.write(
+            object_path(id), chunks, mint=self._mint, content_type=CONTENT_TYPE, metadata=to_metadata(facts)
+        )

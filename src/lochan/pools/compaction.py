@@ -1,10 +1,10 @@
-"""Which objects of a pool are worth merging, decided by their key spans and sizes alone: nothing is opened.
+"""Plans which objects of a pool to merge, by their key spans and sizes alone. Opens no object.
 
-    overlapping   objects whose spans run into each other: a scan in the order of the key has to read them side by side
-    small         neighbours that together are still no larger than one object should be
+    overlapping   objects whose spans overlap: a scan in the order of the key has to read them side by side
+    small         neighbours that together are no larger than one object should be
 
-What comes of a compaction neither overlaps nor is small beside its neighbours, so a second one finds nothing to do. Two
-spans that only touch do not overlap: one after the other, their rows are in order.
+The result of a compaction neither overlaps nor is small beside its neighbours, so a second one finds nothing to do. Two
+spans that only touch do not overlap: read one after the other, their rows are in order.
 """
 
 from collections.abc import Collection, Iterator
@@ -21,7 +21,7 @@ from lochan.pools.keys import Span, null_key
 from lochan.pools.upkeep import ALWAYS, Policy
 
 OVERLAPPING, SMALL = "overlapping", "small"
-_SMALL_SHARE = 0.5  # of the size that objects are to have
+_SMALL_SHARE = 0.5  # of the target size
 
 Numbers = npt.NDArray[np.int64]
 
@@ -37,10 +37,10 @@ class Group(NamedTuple):
 
 
 class Partition(NamedTuple):
-    """Objects whose spans overlap, as many as there are in one place; most often one."""
+    """All objects whose spans overlap in one place; usually one."""
 
     paths: tuple[str, ...]
-    low: bytes  # of the rows with the key; empty: there are none
+    low: bytes  # of the rows with the key; empty if there are none
     high: bytes
     rows: int
     keyless: int
@@ -55,8 +55,8 @@ def plan(
     only: Collection[str] | None = None,
     within: Span | None = None,
 ) -> list[Group]:
-    """Of the objects in `spans` (`facts.spans`): only those paths, and only those whose span meets `within`. Where one
-    of an overlapping lot is chosen, the lot is."""
+    """Plans for the objects in `spans` (`facts.spans`), restricted to the paths `only` and to spans that meet `within`.
+    If one of a group of overlapping objects is chosen, all of them are."""
     laid = _laid_out(spans, settings)
     starts = _starts(laid)
     if len(starts) == 1:
@@ -65,7 +65,9 @@ def plan(
     chosen = np.logical_or.reduceat(_chosen(laid, only, within), starts[:-1])
     sizes = np.add.reduceat(laid.sizes, starts[:-1])
     overlapping = chosen & (counts > policy.overlapping_max)
-    small = chosen & ~overlapping & (sizes < settings.size_bytes * _SMALL_SHARE)  # a few that overlap may be, together
+    small = (
+        chosen & ~overlapping & (sizes < settings.size_bytes * _SMALL_SHARE)
+    )  # a few overlapping objects may be small together
     lots = [slice(starts[at], starts[at + 1]) for at in np.flatnonzero(overlapping).tolist()]
     rows = _runs(np.column_stack((starts[:-1], starts[1:], sizes))[small], settings.size_bytes)
     long = [row for row in rows if row.stop - row.start > max(1, policy.small_max)]
@@ -74,7 +76,7 @@ def plan(
 
 
 def partitions(spans: pa.Table, settings: PoolSettings) -> list[Partition]:
-    """All of them, in the order of the key."""
+    """All partitions, in the order of the key."""
     laid = _laid_out(spans, settings)
     found = []
     for start, stop in pairwise(_starts(laid).tolist()):
@@ -88,13 +90,13 @@ def partitions(spans: pa.Table, settings: PoolSettings) -> list[Partition]:
 
 
 class _LaidOut(NamedTuple):
-    """The objects in the order of their spans, to which the place of rows without the key belongs; the ends of these as
-    numbers, which compare as the keys do."""
+    """The objects in the order of their spans, including the place of rows without the key. The ends of the spans are
+    numbers that compare as the keys do."""
 
     paths: pa.ChunkedArray
     lows: Numbers
     highs: Numbers
-    bounds: pa.StringArray  # by these numbers
+    bounds: pa.StringArray  # the key of each number
     keyed: pa.Table  # min and max of the rows with the key, as `facts.spans` has them
     rows: Numbers
     keyless: Numbers
@@ -125,14 +127,14 @@ def _laid_out(spans: pa.Table, settings: PoolSettings) -> _LaidOut:
 
 
 def _starts(laid: _LaidOut) -> Numbers:
-    """Where the spans of all before end before the next begins; and the end."""
+    """The first object of each group of overlapping objects, and the number of objects."""
     reach = np.maximum.accumulate(laid.highs)
     inner = np.flatnonzero(laid.lows[1:] >= reach[:-1]) + 1
     return np.unique(np.concatenate(([0], inner, [len(laid.lows)])))
 
 
 def _runs(small: Numbers, size_max: int) -> Iterator[slice]:
-    """Neighbours among the small ones (where each begins, ends, and its size), as many as fit into one object."""
+    """Neighbours among the small groups (start, end and size of each) that together fit into one object."""
     start = stop = size = 0
     for begin, end, own in small.tolist():
         if begin == stop and stop > start and size + own <= size_max:
@@ -148,8 +150,8 @@ def _runs(small: Numbers, size_max: int) -> Iterator[slice]:
 def _chosen(laid: _LaidOut, only: Collection[str] | None, within: Span | None) -> npt.NDArray[np.bool_]:
     chosen = np.ones(len(laid.lows), np.bool_)
     if only is not None:
-        wanted = pc.is_in(laid.paths, pa.array(sorted(only), pa.string()))
-        chosen &= wanted.to_numpy()
+        named = pc.is_in(laid.paths, pa.array(sorted(only), pa.string()))
+        chosen &= named.to_numpy()
     if within is not None:
         first = pc.sum(pc.less(laid.bounds, within.low.hex())).as_py() or 0
         last = pc.sum(pc.less_equal(laid.bounds, within.high.hex())).as_py() or 0

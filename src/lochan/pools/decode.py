@@ -1,6 +1,7 @@
-"""Columns of a data object back into rows, by the shapes: what is missing, what is null, and the order of fields.
+"""Turns the columns of a data object back into rows. Their shapes tell what is missing, what is null, and the order of
+fields.
 
-Rows of one shape are made together, column by column; then each goes to its place.
+Rows of one shape are built together, column by column, and then put in their places.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ Read = Callable[[str], Any]  # a JSON text
 
 
 def rows(table: pa.Table, shapes: Mapping[int, Object], layout: Layout) -> list[Row]:
-    """Times come as the texts that they were, ints have any size, and a number that no double holds is a Decimal."""
+    """Times are returned as their texts, ints have any size, and a number that no double represents is a Decimal."""
     return _rows(table, shapes, layout, read_value)
 
 
 def ndjson(table: pa.Table, shapes: Mapping[int, Object], layout: Layout) -> bytes:
-    """Each row on a line of its own. What JSON has no word for, NaN and the infinities, is null."""
+    """One row a line. NaN and the infinities, which JSON does not have, are null."""
     import orjson
 
     if layout.body:
@@ -51,7 +52,7 @@ def _rows(table: pa.Table, shapes: Mapping[int, Object], layout: Layout, read: R
 
 
 def _columns_of(table: pa.Table, at: pa.Array | None) -> Column:
-    """In these rows alone; of a thousand columns a shape may have two."""
+    """Columns of these rows only, read when needed: a shape may use two of a thousand columns."""
 
     def column(name: str) -> pa.Array:
         whole = table[name] if at is None else table[name].take(at)
@@ -70,7 +71,7 @@ def _objects(shape: Object, members: Iterable[Member], column: Column, count: in
 
 
 def _values(type: Type, member: Member, column: Column, count: int, read: Read) -> Sequence[Any]:
-    """A NULL is null: of a type that is never null there is none, but below an object that is null itself."""
+    """A NULL is null. A type that is never null has no NULL, except below an object that is null itself."""
     kind, there = kind_of(type), sure(type)
     if kind == NULL:
         return [None] * count

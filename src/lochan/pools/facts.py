@@ -1,32 +1,38 @@
 """What an entry knows of its data object, so that a plan is made without opening it. On somebody's disk.
 
-It rides in the entry's metadata, under names that no user can give:
+It is stored in the entry's metadata, under names that no user can give:
 
     lochan-rows, lochan-keyless     how many rows, and how many of them without the key
-    lochan-min, lochan-max          the span of the key, hex digits of its ordered form: they compare as texts do
+    lochan-min, lochan-max          the span of the key, as hex digits of its ordered form, which compare as texts do
     lochan-facts                    the rest: shapes, columns with their statistics, filters
 
-Values of users are never in events, only in ranges and objects, which can be expired and forgotten.
+Users' values are never in events, only in ranges and objects, which can be expired and deleted.
 """
+
+from __future__ import annotations
 
 import base64
 from binascii import a2b_base64
-from collections.abc import Hashable, Mapping
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping
 
 import msgspec
 import pyarrow as pa
+from msgspec.structs import astuple
 
 from lochan.errors import Corrupt
+from lochan.formats.entry import Entry
 from lochan.formats.entry_table import map_values
+from lochan.formats.pool_settings import path_text
 from lochan.formats.range import KEYLESS, MAX, MIN
-from lochan.pools.decimals import DecimalColumn
-from lochan.pools.layout import Layout, body_layout, lay_out
-from lochan.pools.shape import Object, Type
+from lochan.pools.layout import DecimalColumn, Layout, body_layout, lay_out
+from lochan.pools.shape import Object
 
 PREFIX = "lochan-"
 _ROWS, _FACTS = f"{PREFIX}rows", f"{PREFIX}facts"
 _COLUMNS_MAX = 200  # whose statistics are kept
-_PLAIN_BYTES_MAX = 4 << 10  # so little is not compressed: to unpack it takes most of the time that opening it does
+_PLAIN_BYTES_MAX = 4 << 10  # not compressed up to this size: unpacking would take most of the time of opening
+_REST_AT = 4  # the first field of Facts that is in `lochan-facts`
 TEXT_MAX = 64  # characters of a text's least and greatest value
 
 Bound = bool | int | float | str | None
@@ -48,26 +54,26 @@ class ColumnFacts(msgspec.Struct, frozen=True, array_like=True):
 
     path: tuple[str, ...]
     kind: str
-    present: int  # how many rows have a value in it; of lists that may be null, those too
+    present: int  # how many rows have a value in it; for nullable lists, including nulls
     least: Bound = None
     greatest: Bound = None
     cut: bool = False
-    bloom: bytes = b""  # of its values (formats/bloom.py), where it pays
+    bloom: bytes = b""  # a filter over its values (formats/bloom.py), if it is worth its size
 
 
 class Facts(msgspec.Struct, frozen=True, array_like=True):
     rows: int
-    keyless: int  # rows without the key, or with null in it: they lie outside every range
-    key_min: bytes  # of the rows with the key, in their ordered form; empty: there are none
+    keyless: int  # rows without the key, or with null in it: they are in no range of keys
+    key_min: bytes  # of the rows with the key, in ordered form; empty if there are none
     key_max: bytes
     shapes: tuple[ShapeFacts, ...]
     columns: tuple[ColumnFacts, ...] = ()
-    body: bool = False  # rows are text; where `shapes` is empty there were too many, and `_shape` is 0
-    sorted: bool = True  # whether the rows lie in the order of the key
-    keys: tuple[tuple[str, ...], ...] = ()  # paths that the layout keeps as columns in any case
-    decimals: tuple[DecimalColumn, ...] = ()  # of the columns of text whose numbers are known
-    times: tuple[tuple[str, ...], ...] = ()  # declared as times: what says a time there is one, and strings say none
-    strings: tuple[int, ...] = ()  # how many of these strings there are, for each of `times`
+    body: bool = False  # rows are text; `shapes` is empty if there were too many, and `_shape` is 0
+    sorted: bool = True  # whether the rows are in the order of the key
+    keys: tuple[tuple[str, ...], ...] = ()  # paths that are always columns of the layout
+    decimals: tuple[DecimalColumn, ...] = ()  # for the columns of text whose numbers are known
+    times: tuple[tuple[str, ...], ...] = ()  # fields declared as times: strings in them are not times
+    strings: tuple[int, ...] = ()  # how many such strings there are, for each of `times`
 
     def layout(self) -> Layout:
         shapes = [each.shape for each in self.shapes]
@@ -78,20 +84,22 @@ class Facts(msgspec.Struct, frozen=True, array_like=True):
 
 
 class _Rest(msgspec.Struct, frozen=True, array_like=True):
+    """The fields of Facts from `shapes` on, in the same order."""
+
     shapes: tuple[ShapeFacts, ...]
     columns: tuple[ColumnFacts, ...]
     body: bool
     sorted: bool
     keys: tuple[tuple[str, ...], ...]
-    decimals: tuple[DecimalColumn, ...] = ()  # entries of old have none, nor what follows
+    decimals: tuple[DecimalColumn, ...] = ()  # old entries lack this and the next fields
     times: tuple[tuple[str, ...], ...] = ()
     strings: tuple[int, ...] = ()
 
 
-class Opened(msgspec.Struct, frozen=True, array_like=True):
-    """Facts of which only that is decoded that is asked for: a plan looks at one column of very many objects."""
+class LazyFacts(msgspec.Struct, frozen=True, array_like=True):
+    """Facts that are decoded on demand: a plan reads one column of very many objects."""
 
-    shapes: tuple["_OpenedShape", ...]
+    shapes: tuple[_OpenedShape, ...]
     columns: tuple[msgspec.Raw, ...]
     body: bool
     sorted: bool
@@ -100,12 +108,12 @@ class Opened(msgspec.Struct, frozen=True, array_like=True):
     times: msgspec.Raw = msgspec.Raw()
 
     def form(self) -> Hashable:
-        """Objects that have the same keep the same fields in the same places."""
+        """Equal for objects that keep the same fields in the same places."""
         shapes = tuple((each.id, bytes(each.shape), each.rows > 0) for each in self.shapes)
         return shapes, bytes(self.keys), self.body, bytes(self.decimals), bytes(self.times)
 
     def column(self, path: tuple[str, ...]) -> ColumnFacts | None:
-        beginning = msgspec.msgpack.encode(path)  # it stands behind the byte that tells how many fields there are
+        beginning = msgspec.msgpack.encode(path)  # follows the byte with the number of fields
         end = 1 + len(beginning)
         found = next((each for each in self.columns if memoryview(each)[1:end] == beginning), None)
         return None if found is None else _column_decoder.decode(found)
@@ -118,17 +126,8 @@ class _OpenedShape(msgspec.Struct, frozen=True, array_like=True):
 
 
 def to_metadata(facts: Facts) -> dict[str, str]:
-    rest = _Rest(
-        facts.shapes,
-        facts.columns[:_COLUMNS_MAX],
-        facts.body,
-        facts.sorted,
-        facts.keys,
-        facts.decimals,
-        facts.times,
-        facts.strings,
-    )
-    packed = msgspec.msgpack.encode(rest)
+    kept = msgspec.structs.replace(facts, columns=facts.columns[:_COLUMNS_MAX])
+    packed = msgspec.msgpack.encode(_Rest(*astuple(kept)[_REST_AT:]))
     size = len(packed) if len(packed) > _PLAIN_BYTES_MAX else 0
     if size:
         packed = pa.compress(packed, "zstd", asbytes=True)
@@ -143,46 +142,34 @@ def to_metadata(facts: Facts) -> dict[str, str]:
 
 
 def from_metadata(metadata: Mapping[str, str], path: str = "") -> Facts:
-    """Raises Corrupt where it is not as `to_metadata` made it."""
+    """Raises Corrupt if it is not as `to_metadata` wrote it."""
     try:
         rest = _decoder.decode(_unpacked(metadata[_FACTS]))
         rows, keyless = int(metadata[_ROWS]), int(metadata[KEYLESS])
         span = bytes.fromhex(metadata[MIN]), bytes.fromhex(metadata[MAX])
     except (KeyError, ValueError, OSError, msgspec.MsgspecError) as error:
-        raise Corrupt(f"what is known of the data object {path!r} cannot be read: {error}") from error
-    return Facts(
-        rows,
-        keyless,
-        *span,
-        rest.shapes,
-        rest.columns,
-        rest.body,
-        rest.sorted,
-        rest.keys,
-        rest.decimals,
-        rest.times,
-        rest.strings,
-    )
+        raise Corrupt(f"the facts of data object {path!r} cannot be read: {error}") from error
+    return Facts(rows, keyless, *span, *astuple(rest))
 
 
-def opened(unpacked: bytes) -> Opened:
+def open_facts(unpacked: bytes) -> LazyFacts:
     """Raises Corrupt."""
     try:
         return _opener.decode(unpacked)
     except msgspec.MsgspecError as error:
-        raise Corrupt(f"what is known of a data object cannot be read: {error}") from error
+        raise Corrupt(f"the facts of a data object cannot be read: {error}") from error
 
 
-def unpacked(text: str) -> bytes:
-    """What `opened` takes, of what an entry has under `lochan-facts`. Raises Corrupt."""
+def unpack_facts(text: str) -> bytes:
+    """Unpacks an entry's `lochan-facts` for `open_facts`. Raises Corrupt."""
     try:
         return _unpacked(text)
     except (ValueError, OSError) as error:
-        raise Corrupt(f"what is known of a data object cannot be unpacked: {error}") from error
+        raise Corrupt(f"the facts of a data object cannot be unpacked: {error}") from error
 
 
-def texts(entries: pa.Table) -> pa.ChunkedArray:
-    """Of a table of entries, what `unpacked` takes."""
+def facts_texts(entries: pa.Table) -> pa.ChunkedArray:
+    """The `lochan-facts` of each entry, for `unpack_facts`."""
     return _texts(entries["metadata"].chunks, _FACTS)
 
 
@@ -196,17 +183,17 @@ def _unpacked(text: str) -> bytes:
 
 
 def has_facts(metadata: Mapping[str, str]) -> bool:
-    """Whether it is of a data object."""
+    """Whether the metadata is that of a data object."""
     return _FACTS in metadata
 
 
 def is_ours(name: str) -> bool:
-    """Whether this name among an entry's metadata is not a user's."""
+    """Whether this name in an entry's metadata is reserved for Lochan."""
     return name.startswith(PREFIX)
 
 
 def spans(entries: pa.Table) -> pa.Table:
-    """Of a table of entries: path, rows, keyless, min, max (hex), size; for plans over many objects at once."""
+    """A table with path, rows, keyless, min, max (hex) and size of each entry, for plans over many objects."""
     metadata = entries["metadata"].chunks
     return pa.table(
         {
@@ -225,8 +212,18 @@ def _texts(metadata: list[pa.MapArray], name: str) -> pa.ChunkedArray:
 
 
 _decoder = msgspec.msgpack.Decoder(_Rest)
-_opener = msgspec.msgpack.Decoder(Opened)
+_opener = msgspec.msgpack.Decoder(LazyFacts)
 _column_decoder = msgspec.msgpack.Decoder(ColumnFacts)
 
-__all__ = ["PREFIX", "TEXT_MAX", "Bound", "ColumnFacts", "Facts", "ShapeFacts", "Type", "from_metadata", "is_ours"]
-__all__ += ["Opened", "opened", "spans", "texts", "to_metadata", "unpacked"]
+
+def unparsed_times(entries: Iterable[Entry]) -> dict[str, int]:
+    """How many values of fields declared as times are strings that are not times, by field. Fields without one are left
+    out."""
+    found: Counter[str] = Counter()
+    for entry in entries:
+        if not has_facts(entry.metadata):  # a file
+            continue
+        facts = from_metadata(entry.metadata, entry.path)
+        for path, count in zip(facts.times, facts.strings, strict=True):
+            found[path_text(path)] += count
+    return {field: count for field, count in found.items() if count}

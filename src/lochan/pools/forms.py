@@ -1,7 +1,7 @@
-"""Objects whose rows have the same shapes have the same form: where each leaf lies in their files.
+"""A form tells where each leaf is in the files of objects whose rows have the same shapes.
 
-What a row has is told by its shape: a leaf is looked up in the shapes, which give the rows that have it, and in the
-layout, which gives the column. Only where a shape says that something may be null the column tells, by being NULL.
+A row's shape tells what the row has. A leaf is looked up in the shapes, which tell the rows that have it, and in the
+layout, which tells the column. If a shape says that something may be null, the column decides, by being NULL.
 """
 
 from __future__ import annotations
@@ -11,10 +11,8 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import NamedTuple
 
-from lochan.pools.decimals import Column, DecimalColumn
 from lochan.pools.facts import Facts
-from lochan.pools.layout import BODY_COLUMN, Alternate, Layout, Member, columns
-from lochan.pools.leaf import Leaf, Path
+from lochan.pools.layout import BODY_COLUMN, Alternate, Column, DecimalColumn, Layout, Member, columns
 from lochan.pools.shape import (
     ARRAY,
     BOOL,
@@ -29,8 +27,10 @@ from lochan.pools.shape import (
     TEXT_TIME,
     TIME,
     Array,
+    Leaf,
     Maybe,
     Object,
+    Path,
     Type,
     kind_of,
     sure,
@@ -38,12 +38,12 @@ from lochan.pools.shape import (
 )
 
 Ids = frozenset[int]
-# Of rows whose shape is not known: objects and lists among them are given as text.
+# The kinds in rows of unknown shape: their objects and lists are text.
 OPEN_KINDS = (NULL, BOOL, INT, FLOAT, STRING, JSON)
 
 
 class NullMark(NamedTuple):
-    """Something that may be null: where the values are that tell if it is, and what they must tell."""
+    """A test of something that may be null: the column that tells, and what it must tell."""
 
     column: tuple[str, ...]
     inside: Path | None
@@ -51,15 +51,15 @@ class NullMark(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where the values of a leaf are, in the files of one form."""
+    """Where the values of a leaf are in the files of one form."""
 
     ids: Ids  # of the shapes that have the leaf
     every: bool  # all shapes have it
-    column: tuple[str, ...] = ()  # a column and the members of its structs; empty: the shape says it all
-    inside: Path | None = None  # where the column is JSON text: the path in it
-    list_of: Type | None = None  # where it is a typed list
-    by_value: bool = False  # no shape tells which rows have it: the text itself does
-    told: Mapping[tuple[NullMark, ...], Ids] = MappingProxyType({})  # the shapes in which columns tell too, and which
+    column: tuple[str, ...] = ()  # a column and the members of its structs; empty: the shape alone tells
+    inside: Path | None = None  # if the column is JSON text: the path in it
+    list_of: Type | None = None  # if it is a typed list: the type of its elements
+    by_value: bool = False  # no shape tells which rows have it, but the text itself
+    told: Mapping[tuple[NullMark, ...], Ids] = MappingProxyType({})  # tests of columns, and the shapes that need them
 
     @property
     def always(self) -> bool:
@@ -68,7 +68,7 @@ class Place(NamedTuple):
 
     @property
     def paths(self) -> list[tuple[str, ...]]:
-        """What must be read of a file: columns, or members of their structs."""
+        """The columns, or members of structs, that must be read."""
         return [each for each in (self.column, *(told.column for every in self.told for told in every)) if each]
 
     @property
@@ -77,7 +77,7 @@ class Place(NamedTuple):
 
     @property
     def spot(self) -> tuple[object, ...]:
-        """What must be alike for two forms to be read by one scan."""
+        """Equal for two forms that one scan can read."""
         return self.column, self.inside, self.list_of, self.by_value
 
 
@@ -92,9 +92,9 @@ class Form:
         decimals: Iterable[DecimalColumn] = (),
         times: Collection[Path] = (),
     ) -> None:
-        """`others` have no rows: they are there for the layout alone. Strings at `times` say no times."""
+        """`others` have no rows, but are part of the layout. Strings at `times` are not times."""
         self.shapes = shapes
-        self.laid_out = (*shapes.values(), *others)  # those that the layout is of
+        self.laid_out = (*shapes.values(), *others)  # the shapes of the layout
         self.body = body or layout.body
         self.layout = layout
         self._keys = keys
@@ -104,7 +104,7 @@ class Form:
 
     @property
     def is_open(self) -> bool:
-        """What its rows hold shows only when they are read."""
+        """Whether the content of its rows is unknown until they are read."""
         return self.body and not self.shapes
 
     @cached_property
@@ -117,7 +117,7 @@ class Form:
         return {}
 
     def types(self, path: Path) -> dict[Type, None]:
-        """What is at this path. Where it may be null, null too."""
+        """The types at this path, with null if it may be null."""
         seen = self._at(path)
         found: dict[Type, None] = dict.fromkeys(sure(each.type) for each in seen)
         if any(isinstance(each.type, Maybe) for each in seen):
@@ -125,12 +125,12 @@ class Form:
         return found
 
     def has_always(self, path: Path) -> bool:
-        """Whether every row has it, be it null."""
+        """Whether every row has it, even if it is null."""
         seen = self._at(path)
         return len(seen) == len(self.shapes) and not any(each.below for each in seen)
 
     def see_all(self) -> None:
-        """For whoever will ask for every path there is: a walk through the shapes, instead of one for each path."""
+        """Prepares for queries of every path: walks through the shapes once, instead of once for each path."""
         found: dict[Path, list[_Seen]] = {}
         for id, shape in self.shapes.items():
             for path, type, below in _walked(shape):
@@ -146,8 +146,8 @@ class Form:
         return self._seen[path]
 
     def decimals(self, path: Path, lists_as_text: bool = False) -> DecimalColumn | None:
-        """Where the numbers are that are among the texts at this path, all of them; its column is empty where there are
-        none. None: only the texts tell."""
+        """The column of all numbers among the texts at this path; its name is empty if there are none. Returns None if
+        only the texts themselves tell."""
         place = self.place(Leaf(path, JSON), lists_as_text)
         if place is None or place.list_of is not None:
             return DecimalColumn((), "")
@@ -160,11 +160,11 @@ class Form:
         return self.place(Leaf(path, STRING)) is not None and (self.is_open or path not in self._times)
 
     def has_originals(self, path: Path) -> bool:
-        """Whether the times at this path may be more than microseconds tell."""
+        """Whether times at this path may be finer than microseconds."""
         return self.place(Leaf(path, ORIGINAL)) is not None
 
     def place(self, leaf: Leaf, lists_as_text: bool = False) -> Place | None:
-        """None: no row has it. With `lists_as_text`, a leaf of kind json has the lists at its path too."""
+        """Returns None if no row has it. With `lists_as_text`, a leaf of kind json includes the lists at its path."""
         key = leaf, lists_as_text
         if key not in self._places:
             self._places[key] = self._open_place(leaf) if self.is_open else self._found(leaf, lists_as_text)
@@ -191,7 +191,7 @@ class Form:
             return found
         types = [sure(each.type) for each in seen]
         if leaf.kind == ARRAY and all(isinstance(type, Array) and type.of is None for type in types):
-            return found._replace(list_of=NULL)  # they are all empty: no column is needed
+            return found._replace(list_of=NULL)  # all are empty: no column is needed
         kind = JSON if JSON in map(kind_of, types) else kind_of(types[0])
         column, inside, alternate = self._column(leaf.path, kind)
         list_of = alternate.element if alternate is not None and alternate.kind == ARRAY else None
@@ -209,7 +209,7 @@ class Form:
         return Place(ids, len(ids) == len(self.shapes), column, inside, told=told)
 
     def _told(self, leaf: Leaf, seen: Sequence[_Seen]) -> dict[tuple[NullMark, ...], Ids]:
-        """What the columns must tell besides, for rows of which shapes."""
+        """The tests of columns that are needed, and the shapes that need them."""
         found: dict[tuple[NullMark, ...], set[int]] = {}
         for each in seen:
             tests = []
@@ -222,7 +222,7 @@ class Form:
         return {tests: frozenset(ids) for tests, ids in found.items()}
 
     def _column(self, path: Path, kind: str) -> tuple[tuple[str, ...], Path | None, Alternate | None]:
-        """The column, where in its text, and the alternate if it has one of its own."""
+        """The column, the path in its text, and the alternate if there is one for this kind."""
         if self.body:
             key = self.layout.member(".".join(path)) if path in self._keys else None
             own = key.alternate(kind) if key else None
@@ -233,7 +233,7 @@ class Form:
         for depth, name in enumerate(path, 1):
             member = _named(members, name)
             found = member.alternate(kind if depth == len(path) else OBJECT)
-            if found is None or found.kind == JSON:  # a column of text, which it may share with other kinds
+            if found is None or found.kind == JSON:  # a column of text, shared with other kinds
                 text = member.alternate(JSON)
                 assert text is not None, f"{path} has no column for {kind}"
                 return (*column, text.column), path[depth:], None
@@ -242,7 +242,7 @@ class Form:
 
 
 class Forms:
-    """Each form once, however many objects have it."""
+    """Creates each form once, however many objects have it."""
 
     def __init__(self) -> None:
         self._known: dict[object, Form] = {}
@@ -265,18 +265,18 @@ class Forms:
 
 
 class _Seen(NamedTuple):
-    """A shape that has something at a path."""
+    """A shape with something at a path."""
 
     id: int
     type: Type
-    below: Path  # the last object on the way that may be null; empty: none
+    below: Path  # the innermost object above it that may be null; empty if there is none
 
     def may_be(self, kinds: Collection[str]) -> bool:
         return kind_of(self.type) in kinds or (isinstance(self.type, Maybe) and NULL in kinds)
 
 
 def _walked(shape: Object, above: Path = (), below: Path = ()) -> Iterator[tuple[Path, Type, Path]]:
-    """Every path, what is there, and the last object on the way that may be null."""
+    """Every path, its type, and the innermost object above it that may be null."""
     for name, type in shape.fields:
         path = (*above, name)
         yield path, type, below

@@ -1,4 +1,4 @@
-"""What commits did to a pool's objects, and which objects they held: read from their trees, one after the other."""
+"""The steps of a pool's history: which objects each commit added, removed and held, read from the commits' trees."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -19,16 +19,16 @@ COMPUTED_FROM = f"{PREFIX}from"  # of an entry's metadata: on somebody's disk
 
 
 class Point(NamedTuple):
-    """A commit, or what stands for one."""
+    """A commit, or a merge of merge bases that stands for one."""
 
     id: str
     parents: tuple[str, ...]
     tree: Tree
-    follows: bool  # whether it comes after all that the two sides parted from
+    follows: bool  # whether it descends from all merge bases
 
 
 async def step(trees: Trees, before: Tree, after: Tree) -> Step:
-    """What differs between two trees."""
+    """The difference of two trees."""
     removed: list[str] = []
     added: list[str] = []
     akin: list[Objects] = []
@@ -49,22 +49,22 @@ def _akin(come: pa.Table) -> list[Objects]:
 
 
 def computed_from(entry: Entry, objects: Iterable[str]) -> Entry:
-    """The entry, with a note of which objects of another history its rows came from."""
+    """The entry, with a note of the objects of another history that its rows came from."""
     text = ",".join(sorted(map(object_id, objects)))
     return replace(entry, metadata={**entry.metadata, COMPUTED_FROM: text}) if text else entry
 
 
-async def held(tree: Tree, objects: Iterable[str]) -> Objects:
-    """Those of them that are in the tree."""
+async def objects_in(tree: Tree, objects: Iterable[str]) -> Objects:
+    """Those of the objects that are in the tree."""
     paths = pa.array(sorted(objects), pa.string())
     return frozenset(paths.filter(pa.array(await tree.has_many(paths))).to_pylist())
 
 
 class History:
-    """One side's commits since the two parted: what each did, and what each held of some objects."""
+    """One side's commits since the merge base: what each changed, and which of some objects each held."""
 
     def __init__(self, trees: Trees, points: Sequence[Point], outside: dict[str, Tree]) -> None:
-        """`points` are ordered parents first; `outside` has the trees of parents that are not among them."""
+        """`points` are ordered, parents first. `outside` has the trees of parents that are not among them."""
         self._trees = trees
         self._points = points
         self._known = {point.id: point.tree for point in points} | outside
@@ -72,7 +72,7 @@ class History:
         self.where: dict[str, Tree] = {}  # a tree that holds the object
 
     async def steps(self) -> list[Step]:
-        """What stands for what. Of a merge, that is what it computed: the rest its parents did."""
+        """The step of each commit. The step of a merge is what it computed; its parents did the rest."""
         return [await self._step(point) for point in self._points if point.parents]
 
     async def _step(self, point: Point) -> Step:
@@ -91,7 +91,7 @@ class History:
         holding: dict[str, Objects] = {}
         for point in self._points:
             holding[point.id] = await self._held(point, holding, objects)
-        # What a line that parted earlier had kept from then says nothing of what was since.
+        # A line that branched off earlier may still hold objects from then, which tells nothing about later changes.
         counted = [holding[each.id] for each in self._points if each.follows or holding[each.id] <= base | added]
         last = holding[self._points[-1].id] if self._points else now
         dropped = frozenset().union(*counted) - last
@@ -99,8 +99,8 @@ class History:
 
     async def _held(self, point: Point, holding: dict[str, Objects], objects: Objects) -> Objects:
         if not point.parents:
-            return await held(point.tree, objects)
+            return await objects_in(point.tree, objects)
         first, did = point.parents[0], self._did[point.id]
         if first not in holding:
-            holding[first] = await held(self._known[first], objects)
+            holding[first] = await objects_in(self._known[first], objects)
         return ((holding[first] - did.removed) | did.added) & objects

@@ -1,22 +1,24 @@
-"""Rows as exact JSON text: nothing that was written is lost between reading a row and writing it again.
+"""Rows as exact JSON text: reading a row and writing it again loses nothing.
 
     an int beyond 64 bits     a Python int, which has any size
-    a decimal that no double gives back, such as 0.1000000000000000055511151231257827
+    a decimal that no double represents exactly, such as 0.1000000000000000055511151231257827
                               a Decimal
-    a name that comes twice, NaN, half of a surrogate pair
-                              refused, for no reader agrees with another what they mean
+    a name that occurs twice, NaN, half of a surrogate pair
+                              refused, because readers disagree about their meaning
 
-For single rows: whole files are read by an engine, and only what it cannot judge comes here.
+An engine reads whole files. Only rows whose shape it cannot prove are read here, one by one. Input that is not a row is
+a `Fault`.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Collection
+from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
 from math import isfinite
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from lochan.errors import Invalid
 from lochan.formats.pool_settings import Path
@@ -24,11 +26,11 @@ from lochan.pools import times
 from lochan.pools.shape import Object, Type, type_of
 
 Row = dict[str, Any]
-POWER_MAX = 10**17  # of ten in a number: what Python's decimals can hold
+POWER_MAX = 10**17  # the greatest power of ten that Python's decimals support
 
 
 class BadRow(Invalid):
-    """`column` counts characters from 1; 0: the whole row is meant."""
+    """`column` counts characters from 1; 0 stands for the whole row."""
 
     def __init__(self, message: str, column: int = 0) -> None:
         super().__init__(message)
@@ -36,10 +38,10 @@ class BadRow(Invalid):
 
 
 def read_row(text: str) -> Row:
-    """Raises BadRow for what is no JSON object, or not an exact one."""
+    """Raises BadRow if the text is not an exact JSON object."""
     value = read_value(text)
     if not isinstance(value, dict):
-        raise BadRow(f"a row is an object, and this is {_kind(value)}", 1)
+        raise BadRow(f"a row must be an object, but this is {_kind(value)}", 1)
     if "\\u" in text:
         _check_surrogates(value, text)
     return value
@@ -50,7 +52,7 @@ def read_value(text: str) -> Any:
         return _decoder.decode(text)
     except json.JSONDecodeError as error:
         raise BadRow(f"{error.msg[0].lower()}{error.msg[1:]}", error.pos + 1) from None
-    except ValueError:  # Python reads no longer ints
+    except ValueError:  # Python refuses longer ints
         raise BadRow("a number of more than 4,300 digits") from None
     except ArithmeticError:
         raise BadRow(f"a number with a power of ten beyond {POWER_MAX:,}") from None
@@ -59,7 +61,7 @@ def read_value(text: str) -> Any:
 
 
 def row_text(value: Any) -> str:
-    """The shortest JSON text of it, numbers as they were written. Raises BadRow for NaN."""
+    """The shortest JSON text, with numbers as they were written. Raises BadRow for NaN."""
     match value:
         case dict():
             fields = (f"{_quoted(name)}:{row_text(each)}" for name, each in value.items())
@@ -71,7 +73,7 @@ def row_text(value: Any) -> str:
         case Decimal():
             return str(value)
         case float() if not isfinite(value):
-            raise BadRow(f"{value} is no number that JSON has")
+            raise BadRow(f"{value} is not a number in JSON")
         case datetime():
             return f'"{times.render(times.micros_of(value), times.NATIVE)}"'
         case date():
@@ -80,7 +82,7 @@ def row_text(value: Any) -> str:
 
 
 def shape_of(row: Row, time_paths: Collection[Path] = ()) -> Object:
-    """With strings at these paths taken for times, where they say one."""
+    """Strings at `time_paths` count as times, if they are written as one."""
     shape = type_of(row)
     assert isinstance(shape, Object)
     for path in time_paths:
@@ -92,17 +94,17 @@ def _with_time(shape: Object, row: Row, path: Path) -> Object:
     name = path[0]
     if name not in row:
         return shape
-    value, told = row[name], dict(shape.fields)[name]
-    timed: Type = told
+    value, plain = row[name], dict(shape.fields)[name]
+    timed: Type = plain
     if len(path) > 1:
-        if isinstance(told, Object):
-            timed = _with_time(told, value, path[1:])
+        if isinstance(plain, Object):
+            timed = _with_time(plain, value, path[1:])
     elif isinstance(value, str):
         format = times.format_of(value)
         if format is None and times.micros_in(value) is not None:
             format = times.TEXT
-        timed = told if format is None else f"time:{format}"
-    if timed == told:
+        timed = plain if format is None else f"time:{format}"
+    if timed == plain:
         return shape
     return Object(tuple((each, timed if each == name else type) for each, type in shape.fields))
 
@@ -116,12 +118,12 @@ def _fields(pairs: list[tuple[str, Any]]) -> Row:
     if len(row) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise BadRow(f"the name {twice!r} comes twice")
+        raise BadRow(f"the name {twice!r} occurs twice")
     return row
 
 
 def exact_number(text: str) -> float | Decimal:
-    """A float if that gives the number back."""
+    """A float if it represents the number exactly, else a Decimal."""
     near, exact = float(text), Decimal(text)
     if abs(exact.adjusted()) > POWER_MAX:
         raise InvalidOperation(text)
@@ -129,14 +131,14 @@ def exact_number(text: str) -> float | Decimal:
 
 
 def _constant(text: str) -> NoReturn:
-    raise BadRow(f"{text} is no JSON")
+    raise BadRow(f"{text} is not JSON")
 
 
 def _check_surrogates(row: Row, text: str) -> None:
     try:
         "".join(_texts(row)).encode()
     except UnicodeEncodeError:
-        raise BadRow("half of a surrogate pair, which is no character", text.find("\\u") + 1) from None
+        raise BadRow("half of a surrogate pair, which is not a character", text.find("\\u") + 1) from None
 
 
 def _texts(value: Any) -> list[str]:
@@ -156,3 +158,44 @@ def _kind(value: Any) -> str:
 
 
 _decoder = json.JSONDecoder(object_pairs_hook=_fields, parse_float=exact_number, parse_constant=_constant)
+
+
+# --- input that is not a row -----------------------------------------------------------------------------------------
+FAIL, SKIP, KEEP = "fail", "skip", "keep"
+SHOWN = 10  # faults that are reported, besides their number
+_NEAR = 60  # characters around the fault
+
+
+class Fault(NamedTuple):
+    name: str  # of the input
+    line: int  # from 1; 0: the input has no lines
+    column: int  # from 1; 0: the whole line
+    message: str
+    text: str  # the line
+
+    def __str__(self) -> str:
+        place = ":".join([self.name, *(str(number) for number in (self.line, self.column) if number)])
+        return f"{place}: {self.message}"
+
+    @property
+    def near(self) -> str:
+        begin = max(0, self.column - 1 - _NEAR // 2)
+        part = self.text[begin : begin + _NEAR].strip()
+        return f"{'…' if begin else ''}{part}{'…' if begin + _NEAR < len(self.text.rstrip()) else ''}"
+
+
+@dataclass(slots=True)
+class Faults:
+    policy: str = FAIL
+    count: int = 0
+    first: list[Fault] = field(default_factory=list)
+
+    def meet(self, fault: Fault) -> dict[str, Any] | None:
+        """Returns the row that replaces the fault, if any. Raises Invalid if faults end the load."""
+        if self.policy == FAIL:
+            near = f"near {fault.near!r}; " if fault.near else ""
+            raise Invalid(str(fault), hint=f"{near}nothing was loaded; --on-error skip or keep continues without it")
+        self.count += 1
+        if len(self.first) < SHOWN:
+            self.first.append(fault)
+        return {"_error": str(fault), "_line": fault.text.rstrip("\r\n")} if self.policy == KEEP else None

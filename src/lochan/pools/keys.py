@@ -1,18 +1,18 @@
 """A row's key as bytes that compare as the key does. On somebody's disk, in entries: the span of each data object.
 
-A key has a part for each path of the pool's key, one behind the other. Each begins with a byte that tells the kind,
-for keys of different kinds are ordered by kind first:
+A key has a part for each path of the pool's key. Each part begins with a byte for its kind, because keys of different
+kinds are ordered by kind first:
 
-    10              null or missing, where it counts as the least
+    10              null or missing, if nulls come first
     20 + 1          bool
-    30 + 8 + 2      number: the nearest double, then what is missing to it, so that ints and floats compare exactly
+    30 + 8 + 2      number: the nearest double, then the difference to it, so that ints and floats compare exactly
     40 + 8          time: microseconds since 1970
     50 + …          string: its UTF-8 bytes; 00 is written 00 ff, and 00 00 ends it
     60 + …          anything else: its canonical JSON, as a string
-    f0              null or missing, where it counts as the greatest
+    f0              null or missing, if nulls come last
 
-A part that descends has all its bits turned. No part's bytes begin those of another, so the turn reverses the order and
-nothing behind it counts before it does.
+In a descending part all bits are inverted. No part is a prefix of another one, so inverting reverses the order, and
+later parts never count before it.
 """
 
 import struct
@@ -26,13 +26,13 @@ from lochan.errors import Corrupt, Invalid
 from lochan.formats.pool_settings import PoolKey, PoolSettings, path_text
 from lochan.pools.shape import BOOL, INT, JSON, STRING, TIME
 
-BYTES_MAX = 256  # of a bound of a span
+BYTES_MAX = 256  # of each end of a span
 _NULL_LEAST, _BOOL, _NUMBER, _TIME, _STRING, _JSON, _NULL_GREATEST = 0x10, 0x20, 0x30, 0x40, 0x50, 0x60, 0xF0
-_LEAST, _GREATEST = bytes([_NULL_LEAST + 1]), bytes([_NULL_GREATEST - 1])  # around all but nulls
+_LEAST, _GREATEST = bytes([_NULL_LEAST + 1]), bytes([_NULL_GREATEST - 1])  # bounds of all values except nulls
 _NULL_FIRST, _NULL_LAST = bytes([_NULL_LEAST]), bytes([_NULL_GREATEST])
 _INT_MIN, _INT_MAX = -(1 << 63), (1 << 63) - 1
 _SIGN = 1 << 63
-REST_LAST = b"\xff"  # behind some parts of a key: no part that follows has such a byte first
+REST_LAST = b"\xff"  # after some parts of a key: greater than the first byte of any part
 _TURN = bytes(255 - byte for byte in range(256))
 _START = datetime(1970, 1, 1, tzinfo=UTC)
 _LENGTHS = {bytes([_BOOL]): 2, bytes([_NUMBER]): 11, bytes([_TIME]): 9}
@@ -45,13 +45,13 @@ _NUMBER_AT, _REST = struct.Struct(">d"), struct.Struct(">H")
 
 
 class Instant(NamedTuple):
-    """A time, where it is known as a number."""
+    """A time as a number."""
 
     micros: int
 
 
 class Span(NamedTuple):
-    """Both ends belong to it."""
+    """A span of keys, including both ends."""
 
     low: bytes
     high: bytes
@@ -61,40 +61,40 @@ class Span(NamedTuple):
 
 
 def encode(values: Sequence[Any], settings: PoolSettings) -> bytes:
-    """Of a row's values, one for each path of the key, None where it is null or missing. Raises Invalid for NaN."""
+    """Encodes a row's values, one for each path of the key; None is null or missing. Raises Invalid for NaN."""
     return b"".join(part(value, key, settings) for value, key in zip(values, settings.keys, strict=True))
 
 
 def part(value: Any, key: PoolKey, settings: PoolSettings) -> bytes:
-    """Of one path of the key."""
+    """Encodes the value of one path of the key."""
     return _part(value, key.descending, settings.nulls_first, path_text(key.path))
 
 
 def text_part(text: str, key: PoolKey) -> bytes:
-    """Of a whole record, whose JSON this is."""
+    """Encodes a whole record, given as JSON."""
     return _turned(_text(_JSON, text)) if key.descending else _text(_JSON, text)
 
 
 def any_part(key: PoolKey, *, last: bool) -> bytes:
-    """What bounds every part that is not null, from below or, as the last one, from above."""
+    """A bound of every part that is not null: an upper one if `last`, else a lower one."""
     if key.descending:
         return _turned(_LEAST) + b"\xff" if last else _turned(_GREATEST)
     return _GREATEST + b"\xff" if last else _LEAST
 
 
 def bounds(low: Any, high: Any, settings: PoolSettings) -> Span:
-    """What the keys of rows can be whose first part lies between these, both included. A None is no bound on that
-    side; a row without the key lies in none."""
+    """The span of the keys whose first part is between these values, inclusive. None is no bound. A row without the key
+    is in no span."""
     return prefix_bounds([(low, high)], settings)
 
 
 def prefix_bounds(ends: Sequence[tuple[Any, Any]], settings: PoolSettings) -> Span:
-    """The same for the first parts, as many as there are ends. REQUIRES: the ends of all but the last are equal."""
+    """The same for several first parts. REQUIRES: the ends of all but the last are equal."""
     least = greatest = b""
     for (low, high), key in zip(ends, settings.keys, strict=False):
-        what = path_text(key.path)
-        first = _LEAST if low is None else _bound(low, settings, what, last=False)
-        last = _GREATEST if high is None else _bound(high, settings, what, last=True)
+        name = path_text(key.path)
+        first = _LEAST if low is None else _bound(low, settings, name, last=False)
+        last = _GREATEST if high is None else _bound(high, settings, name, last=True)
         if key.descending:
             first, last = _turned(last), _turned(first)
         least, greatest = least + first, greatest + last
@@ -102,8 +102,8 @@ def prefix_bounds(ends: Sequence[tuple[Any, Any]], settings: PoolSettings) -> Sp
 
 
 def string_times(settings: PoolSettings) -> Span | None:
-    """Where strings lie, if the first part of the key is declared as a time: those that a timestamp does not give back
-    are kept as strings, and yet they are times. None: it is not declared so."""
+    """The span of strings, if the first part of the key is declared as a time: times in earlier objects may be kept as
+    strings. Returns None if it is not declared so."""
     first = settings.keys[0]
     if first.path not in settings.times:
         return None
@@ -112,19 +112,19 @@ def string_times(settings: PoolSettings) -> Span | None:
 
 
 def null_key(settings: PoolSettings) -> str:
-    """Where rows without the key stand in the order, as hex digits."""
+    """The key of rows without the key, as hex digits."""
     return _part(None, settings.keys[0].descending, settings.nulls_first, "").hex()
 
 
 def class_of(key: bytes, settings: PoolSettings) -> str | None:
-    """A kind of those that have their place in the order where the key's first part has its; None: a null, or the end
-    of a span around many kinds."""
+    """A kind that is ordered where the key's first part is. Returns None for null, and for the end of a span of many
+    kinds."""
     plain = _turned(key[:1]) if settings.keys[0].descending else key[:1]
     return _CLASSES.get(plain)
 
 
 def shortened(span: Span) -> Span:
-    """One around it whose ends are short enough to be kept."""
+    """A span around it with ends that are short enough to be stored."""
     low, high = span
     if len(high) > BYTES_MAX:
         high = high[:BYTES_MAX].rstrip(b"\xff")
@@ -133,11 +133,11 @@ def shortened(span: Span) -> Span:
 
 
 def decode(key: bytes, settings: PoolSettings) -> list[Any]:
-    """The values, to be shown; those behind a cut are left out. Times come as datetimes where these can hold them."""
+    """The values, for display, without those behind a cut. Times are datetimes if these can represent them."""
     values: list[Any] = []
     for part in settings.keys:
         plain = _turned(key) if part.descending else key
-        if len(key) < _LENGTHS.get(plain[:1], 1) or plain[0] not in _BEGINNINGS:  # the end of a span around many kinds
+        if len(key) < _LENGTHS.get(plain[:1], 1) or plain[0] not in _BEGINNINGS:  # the end of a span of many kinds
             break
         value, used = _value(plain)
         values.append(value)
@@ -146,8 +146,8 @@ def decode(key: bytes, settings: PoolSettings) -> list[Any]:
 
 
 def ends(span: Span, settings: PoolSettings) -> tuple[list[Any], list[Any]]:
-    """The values of both ends, to be shown as the least and the greatest: where the key descends, the end that comes
-    first in the pool's order is the greater one."""
+    """The values of both ends, for display as the least and the greatest. If the key descends, the first in the pool's
+    order is the greatest."""
     first, last = decode(span.low, settings), decode(span.high, settings)
     for one, other, part in zip(first, last, settings.keys, strict=False):
         if one != other:
@@ -156,14 +156,14 @@ def ends(span: Span, settings: PoolSettings) -> tuple[list[Any], list[Any]]:
 
 
 def _bound(value: Any, settings: PoolSettings, what: str, *, last: bool) -> bytes:
-    """Of a number that is neither an int of 64 bits nor a float: around all keys that are as near to it."""
+    """A number that is neither a 64-bit int nor a float gets a bound around all keys that are equally near."""
     if isinstance(value, Decimal) or (type(value) is int and not _INT_MIN <= value <= _INT_MAX):
         near = _number(float(Decimal(value)))
         return near[:-2] + (b"\xff\xff" if last else b"\0\0")
     return _part(value, False, settings.nulls_first, what)
 
 
-# --- there -----------------------------------------------------------------------------------------------------------
+# --- encode ----------------------------------------------------------------------------------------------------------
 def _part(value: Any, descending: bool, nulls_first: bool, what: str) -> bytes:
     null = _NULL_FIRST if nulls_first else _NULL_LAST
     plain = null if value is None else _plain(value, what)
@@ -180,9 +180,7 @@ def _plain(value: Any, what: str) -> bytes:
             return _exact(value)
         case float():
             if isnan(value):
-                raise Invalid(
-                    f"the key {what} is NaN, which has no place in an order", hint="leave it out, or use null"
-                )
+                raise Invalid(f"the key {what} is NaN, which cannot be ordered", hint="leave it out, or use null")
             return _number(value)
         case str():
             return _text(_STRING, value)
@@ -195,15 +193,15 @@ def _plain(value: Any, what: str) -> bytes:
 
 
 def _number(value: int | float) -> bytes:
-    near = float(value) or 0.0  # there is one zero
+    near = float(value) or 0.0  # -0.0 equals 0.0
     bits = int.from_bytes(_NUMBER_AT.pack(near), "big")
     ordered = bits ^ (2 * _SIGN - 1) if bits & _SIGN else bits | _SIGN
-    rest = value - int(near) if isinstance(value, int) else 0  # at most half the distance of two doubles: 512
+    rest = value - int(near) if isinstance(value, int) else 0  # at most half the distance of two doubles, which is 512
     return bytes([_NUMBER]) + ordered.to_bytes(8, "big") + _REST.pack(rest + 0x8000)
 
 
 def _exact(value: Decimal) -> bytes:
-    """Of a number that neither 64 bits nor a double hold: as near as the bytes come to it. Never stored."""
+    """The nearest encoding of a number that neither 64 bits nor a double can represent. Never stored."""
     near = float(value)
     rest = int((value - Decimal(near)).to_integral_value(ROUND_FLOOR)) if isfinite(near) else 0
     return _number(near)[:-2] + _REST.pack(min(max(rest, -0x8000), 0x7FFF) + 0x8000)
@@ -232,7 +230,7 @@ def _turned(key: bytes) -> bytes:
     return key.translate(_TURN)
 
 
-# --- and back --------------------------------------------------------------------------------------------------------
+# --- decode ----------------------------------------------------------------------------------------------------------
 def _value(key: bytes) -> tuple[Any, int]:
     """The first value, and how many bytes it took."""
     kind = key[0]

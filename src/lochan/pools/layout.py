@@ -1,16 +1,21 @@
 """Which Parquet columns hold the rows of several shapes. On somebody's disk.
 
     one kind at a path                  x            a plain column; a struct for objects, a list for arrays
-    several kinds                       x#i x#f …    a column for each; of a row's, at most one is set
+    several kinds                       x#i x#f …    a column for each; a row has a value in at most one
     times of the format `text`          x#o          their original texts, beside the column of times
     objects or lists among other kinds, or lists that differ, or kind json
-                                        x#j          these as JSON text; scalars keep their own columns
+                                        x#j          these as JSON text; scalars have their own columns
+    numbers among these texts           x#d          DECIMAL(38, s), NULL where x#j is not a number
 
-A field that is only ever null, or an object without fields, has no column: the shape says all there is to say. A `#` in
-a field's own name is doubled, and a name that is ours is marked with one in front, so no two columns meet.
+A field that is always null, or an object without fields, has no column: the shape tells everything. A `#` in a field's
+own name is doubled, and a reserved name gets a leading `#`, so column names never collide.
 
-Where one object would need too many columns, or two names differ in case alone, each row is kept as text (`_body`);
-then only the fields of the key have columns, for sorting and statistics.
+If an object would need too many columns, or two names differ in case alone, each row is kept as text (`_body`). Then
+only the fields of the key have columns, for sorting and statistics.
+
+`x#d` holds numbers that neither 64 bits nor a double can represent, so that engines can compare, sort and add them. Its
+scale s is the one that the values of the object need. It has all numbers among the texts of a column, or the object has
+no such column. Then the texts are read, as in objects that were written before `x#d` existed.
 """
 
 from __future__ import annotations
@@ -18,10 +23,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+import msgspec
+
 from lochan.pools.nullable_shapes import joined
 from lochan.pools.shape import (
     ARRAY,
     BOOL,
+    DECIMAL,
     FLOAT,
     INT,
     JSON,
@@ -47,13 +55,13 @@ _ORIGINAL = "#o"
 
 
 class Alternate(NamedTuple):
-    """What values of one kind at one path are kept in."""
+    """The column for values of one kind at one path."""
 
     kind: str
-    column: str  # the physical name, inside of the parent's struct if there is one; empty: nothing to keep
+    column: str  # the physical name, within the parent's struct; empty if there is nothing to store
     members: tuple[Member, ...] = ()  # of an object
     element: Type = NULL  # of an array
-    original: str = ""  # of times: the column of texts that microseconds do not give back, if there are any
+    original: str = ""  # for times: the column of texts that the time does not reproduce, if there is one
 
     def leaves(self) -> int:
         if self.kind == OBJECT:
@@ -61,7 +69,7 @@ class Alternate(NamedTuple):
         return len(list(self.columns()))
 
     def columns(self) -> Iterator[tuple[str, Type]]:
-        """With what they hold."""
+        """The columns with their types."""
         if self.column:
             yield self.column, column_type(self)
         if self.original:
@@ -90,7 +98,7 @@ class Layout(NamedTuple):
 
 
 def lay_out(shapes: Iterable[Object], keys: Iterable[tuple[str, ...]] = ()) -> Layout:
-    """The same for the same shapes in whatever order they come. `keys` are the paths that stay columns in any case."""
+    """Does not depend on the order of the shapes. `keys` are the paths that are always columns."""
     shapes = list(shapes)
     if len(shapes) <= SHAPES_MAX or len(set(joined(shapes).values())) <= SHAPES_MAX:
         members = _members(shapes)
@@ -100,7 +108,7 @@ def lay_out(shapes: Iterable[Object], keys: Iterable[tuple[str, ...]] = ()) -> L
 
 
 def body_layout(shapes: Iterable[Object], keys: Iterable[tuple[str, ...]]) -> Layout:
-    """Of rows that are kept as text. Without shapes nothing has a column, not even the keys."""
+    """The layout of rows that are kept as text. Without shapes nothing has a column, not even the keys."""
     return Layout(tuple(_of_keys(list(shapes), keys)), body=True)
 
 
@@ -110,7 +118,7 @@ def physical(name: str) -> str:
 
 
 def column_type(alternate: Alternate) -> Type:
-    """What the column holds, as a type: the members of a struct by their physical names."""
+    """The type of the column, with the physical names of a struct's members."""
     if alternate.kind == OBJECT:
         return Object(
             tuple(column for member in alternate.members for each in member.alternates for column in each.columns())
@@ -121,14 +129,14 @@ def column_type(alternate: Alternate) -> Type:
 
 
 def columns(layout: Layout) -> Iterator[tuple[str, Type]]:
-    """Every column of the file but `_shape` and `_body`, with what it holds, in order."""
+    """Every column of the file except `_shape` and `_body`, with its type, in order."""
     for member in layout.members:
         for alternate in member.alternates:
             yield from alternate.columns()
 
 
 def column_of(layout: Layout, path: tuple[str, ...], kind: str) -> tuple[str, ...] | None:
-    """The column for what is of this kind at the path, and the members of its structs. None: it has none of its own."""
+    """The column for this kind at the path, and the members of its structs. Returns None if there is none."""
     members, columns = layout.members, list[str]()
     for depth, name in enumerate(path, 1):
         member = next((each for each in members if each.name == name), None)
@@ -141,7 +149,7 @@ def column_of(layout: Layout, path: tuple[str, ...], kind: str) -> tuple[str, ..
 
 
 def _members(objects: list[Object]) -> tuple[Member, ...]:
-    """By name, so that the order in which shapes come does not matter."""
+    """Sorted by name, so that the order of the shapes does not matter."""
     types: dict[str, set[Type]] = {}
     for each in objects:
         for name, type in each.fields:
@@ -187,7 +195,7 @@ def _element(arrays: list[Array]) -> Type | None:
 
 
 def is_typed(type: Type | None) -> bool:
-    """Whether a column can hold it: a list of nothing but nulls, or of objects without fields, has no type to hold."""
+    """Whether a column can hold it. A list of nulls alone, or of objects without fields, has no type."""
     if isinstance(type, Object):
         names = [name for name, _ in type.fields]
         folded = {name.lower() for name in names if name and "\0" not in name}
@@ -198,7 +206,7 @@ def is_typed(type: Type | None) -> bool:
 
 
 def _clash(members: tuple[Member, ...]) -> bool:
-    """DuckDB takes `a` and `A` for one column, and cuts a name at a NUL; it reads no field without a name from JSON."""
+    """DuckDB treats `a` and `A` as one column, cuts a name at a NUL, and reads no field without a name from JSON."""
     if len({member.name.lower() for member in members}) < len(members):
         return True
     if any(not member.name or "\0" in member.name for member in members):
@@ -224,3 +232,45 @@ def _at(shape: Object, path: tuple[str, ...]) -> Iterator[Type]:
                 yield type
             elif isinstance(inner := sure(type), Object):
                 yield from _at(inner, path[1:])
+
+
+# --- columns of decimals beside their texts --------------------------------------------------------------------------
+DIGITS_MAX = 38  # of a decimal, in both engines
+Column = tuple[str, ...]  # physical names of a column and the members of its structs
+
+
+class DecimalColumn(msgspec.Struct, frozen=True, array_like=True):
+    text: Column  # the column of texts
+    column: str  # empty if there are no numbers among the texts
+    whole: int = 0  # the most digits before the point
+    scale: int = 0  # and after it
+    alone: bool = False  # every text is a number
+
+    @property
+    def type(self) -> str:
+        return f"{DECIMAL}:{self.scale}"
+
+
+def scale_of(type: Type) -> int:
+    """The scale in the type of a column of decimals."""
+    return int(str(type).partition(":")[2])
+
+
+def column_name(text: Column) -> str:
+    """The name in the file. No user's name contains a single `#`."""
+    return f"{'#.'.join(text).removesuffix('#j')}#d"
+
+
+def text_columns(layout: Layout) -> Iterator[Column]:
+    """The columns of text that may contain numbers."""
+    if not layout.body:
+        yield from _text_columns(layout.members, ())
+
+
+def _text_columns(members: Iterable[Member], above: Column) -> Iterator[Column]:
+    for member in members:
+        for alternate in member.alternates:
+            if alternate.kind == JSON:
+                yield (*above, alternate.column)
+            elif alternate.kind == OBJECT:
+                yield from _text_columns(alternate.members, (*above, alternate.column))

@@ -1,8 +1,8 @@
-"""Merge, revert, cherry-pick and rebase of pools (rules S6, S7): what is read for them, and the tree they make.
+"""Merge, revert, cherry-pick and rebase of pools (rules S6, S7): what they read, and the tree they make.
 
-Mostly neither side has touched what the other replaced, and the trees are joined by the names of their objects, whole
-ranges at a time. Only where an object is gone on both sides, or where a history holds objects of another, are the
-commits since the two parted looked at one by one (`merge_objects.py` says what for).
+Usually neither side has touched what the other replaced, and the trees are merged by the names of their objects, whole
+ranges at a time. Only if both sides removed an object, or a history holds objects of another one, the commits since the
+merge base are read one by one (`merge_objects.py` explains why).
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -14,9 +14,9 @@ from lochan.formats.entry import Change, Entry, Tombstone
 from lochan.formats.metarange import EMPTY
 from lochan.formats.pool_settings import PoolSettings
 from lochan.formats.run import changes_table
-from lochan.pools.commit_objects import new
-from lochan.pools.history import History, Point, computed_from, held, step
-from lochan.pools.merge_objects import Objects, Rows, Settled, Side, Step, settle
+from lochan.pools.commit_objects import new_objects
+from lochan.pools.history import History, Point, computed_from, objects_in, step
+from lochan.pools.merge_objects import Objects, Rows, SettledObjects, Side, Step, settle
 from lochan.pools.objects import object_id
 from lochan.pools.settings import settings_of
 from lochan.tree.merge import DEST, Strategy
@@ -33,9 +33,9 @@ _BASES = "merging the merge bases"
 class RowMerge(NamedTuple):
     """A family of objects that both sides changed: the rows of `ours`, with what `theirs` changed since `base`.
 
-    Of equal rows there are as many as both sides have, if they have as many as each other: they made the same change.
-    Else there are ours + theirs - base, and no less than none. With a primary key, a row of one key that both sides
-    changed, and not alike, is a conflict, unless the strategy says whose row it is.
+    If both sides have the same number of equal rows, they made the same change, and the result has that number.
+    Otherwise it has ours + theirs - base, at least 0. With a primary key, a row that both sides changed differently is
+    a conflict, unless the strategy decides.
     """
 
     base: Sequence[Entry]
@@ -45,12 +45,12 @@ class RowMerge(NamedTuple):
     strategy: Strategy
 
 
-# Writes the rows as new objects, which nobody knows of yet, and gives their entries; `mint` is their files' (G1).
+# Writes the rows as new objects, on no branch yet, and returns their entries. The int is the mint of their files (G1).
 ComputeRows = Callable[[OpenRepository, RowMerge, int], Awaitable[Sequence[Entry]]]
 
 
 class ObjectConflicts(PathsInTheWay):
-    """Both sides replaced the same objects, and here nothing can compute their rows."""
+    """Both sides replaced the same objects, and there is no engine to compute their rows."""
 
     def __init__(self, what: str, objects: Iterable[str]) -> None:
         ids = sorted(map(object_id, objects))
@@ -59,17 +59,17 @@ class ObjectConflicts(PathsInTheWay):
             f"{what}: both sides replaced or deleted data object{'s' if many else ''} {', '.join(ids[:5])}"
             f"{', …' if len(ids) > 5 else ''}, and the rows must be computed",
             paths=ids,
-            hint="no engine is at hand that could",
+            hint="there is no engine here that could",
         )
 
 
 class HeldBefore(Conflict):
-    """What would come was on the branch before, and was removed from it (S7)."""
+    """The objects to be added were on the branch before, and were removed from it (S7)."""
 
     def __init__(self, what: str, objects: Iterable[str]) -> None:
         ids = ", ".join(sorted(map(object_id, objects))[:5])
         super().__init__(
-            f"{what}: the branch has held {ids} before, and removed or compacted it since",
+            f"{what}: the branch held {ids} before, and has removed or compacted it since",
             hint="revert the commit that removed it last",
         )
 
@@ -115,7 +115,7 @@ class _Joining:
     # --- merge -------------------------------------------------------------------------------------------------------
     async def merged(self, ours: str, theirs: str) -> JoinResult:
         tree = await self._merge(ours, theirs, "merge")
-        return JoinResult(tree, new(self._added))
+        return JoinResult(tree, new_objects(self._added))
 
     async def _merge(self, ours: str, theirs: str, what: str) -> Tree:
         bases = merge_bases(self._look_up, ours, theirs)
@@ -126,18 +126,18 @@ class _Joining:
         did = await step(self._repository.trees, base, sides.theirs)
         since = [only_left(self._look_up, *pair) for pair in ((ours, theirs), (theirs, ours))]
         mixed = self._mixed(did, *since)
-        if len(bases) == 1 and not mixed and await held(sides.ours, did.removed) == did.removed:
+        if len(bases) == 1 and not mixed and await objects_in(sides.ours, did.removed) == did.removed:
             return await self._by_name(sides)
         histories = await self._history(since[0], bases), await self._history(since[1], bases)
         more: list[Step] = []
-        if len(bases) > 1:  # what was computed for them is in no history: the whole way from there is one step
+        if len(bases) > 1:  # their merge is in no history: the whole way from it is one step
             more += [did, await step(self._repository.trees, base, sides.ours)]
         if mixed:
             more += await (await self._history(self._elsewhere(bases, *since), bases)).steps()
         return await self._by_family(what, sides, did, histories, more)
 
     async def _base(self, bases: list[str]) -> Tree:
-        """After a criss-cross, of all the best common ancestors: merged first, with their rows computed."""
+        """After a criss-cross merge, the merge of all merge bases, with their rows computed."""
         if not bases:
             return await self._repository.trees.open(EMPTY)
         first, *others = bases
@@ -150,17 +150,17 @@ class _Joining:
             first = name
         return await self._tree(first)
 
-    # --- one commit, done once more elsewhere ------------------------------------------------------------------------
+    # --- apply one commit elsewhere ----------------------------------------------------------------------------------
     async def applied(
         self, what: str, base: str, theirs: str, ours: str, since: str, *, anywhere: bool = False, again: str = ""
     ) -> JoinResult:
-        """The head with the change from `base` to `theirs`. What was on the branch before does not come back by it:
-        before is since `ours` and `since` parted, or anywhere in its history."""
+        """The head with the change from `base` to `theirs`. Objects that were on the branch before do not come back:
+        those since the merge base of `ours` and `since`, or with `anywhere` those of its whole history."""
         sides = _Sides(await self._tree(base), await self._repository.tree(self._on.head), await self._tree(theirs))
         did = await step(self._repository.trees, sides.base, sides.theirs)
         line = only_left(self._look_up, ours, since)
         mixed = anywhere or again in line or self._mixed(did, line, [base, theirs])
-        if not mixed and await held(sides.ours, did.removed) == did.removed:
+        if not mixed and await objects_in(sides.ours, did.removed) == did.removed:
             return JoinResult(await self._by_name(sides))
         bases = merge_bases(self._look_up, ours, since)
         histories = await self._history(line, bases), _Change(did, sides)
@@ -170,34 +170,34 @@ class _Joining:
         tree = await self._by_family(what, sides, did, histories, [*await related.steps(), replayed])
         if anywhere:
             await self._refuse_held(what, tree, sides.ours)
-        missing = did.added - await held(sides.ours, did.added)
+        missing = did.added - await objects_in(sides.ours, did.added)
         if tree.ref.id == sides.ours.ref.id and missing:
             raise HeldBefore(what, missing)
-        return JoinResult(tree, new(self._added))
+        return JoinResult(tree, new_objects(self._added))
 
     async def _refuse_held(self, what: str, tree: Tree, head: Tree) -> None:
-        """S7: of a commit that may itself have brought back what it holds, the whole history is looked at."""
+        """S7: the commit may itself have brought back what it holds, so the whole history is searched."""
         come = (await step(self._repository.trees, head, tree)).added - {entry.path for entry in self._added}
         if not come:
             return
         for _, commit in by_generation(self._look_up, self._on.id):
-            found = await held(await self._repository.tree(commit), come)
+            found = await objects_in(await self._repository.tree(commit), come)
             if found:
                 raise HeldBefore(what, found)
 
     # --- joining -----------------------------------------------------------------------------------------------------
     async def _by_name(self, sides: "_Sides") -> Tree:
         merged = await merge_trees(self._repository.trees, *sides, mint=self._on.mint)
-        assert merged.tree is not None, "an object never changes, and nobody removed what the other did"
+        assert merged.tree is not None, "objects never change, and no object was removed on both sides"
         return merged.tree
 
     async def _by_family(
         self, what: str, sides: "_Sides", did: Step, histories: "tuple[History, History | _Change]", more: list[Step]
     ) -> Tree:
-        """`more` are steps of neither history, by which objects are related."""
+        """`more` are steps of neither history that relate objects to each other."""
         steps = [*more, *[step for history in histories for step in await history.steps()]]
         objects = frozenset().union(*((each.removed | each.added).union(*each.akin) for each in (did, *steps)))
-        base, ours, theirs = [await held(tree, objects) for tree in sides]
+        base, ours, theirs = [await objects_in(tree, objects) for tree in sides]
         here, there = [
             await history.side(now, objects, base) for history, now in zip(histories, (ours, theirs), strict=True)
         ]
@@ -206,20 +206,20 @@ class _Joining:
         computed = await self._computed(what, settled, entries)
         return await self._changed(sides.ours, settled, entries, computed)
 
-    async def _computed(self, what: str, settled: Settled, entries: "_Entries") -> list[Entry]:
+    async def _computed(self, what: str, settled: SettledObjects, entries: "_Entries") -> list[Entry]:
         made: list[Entry] = []
         for rows in settled.rows:
             if not rows.ours - rows.theirs and not rows.theirs - rows.ours:
                 continue
             if self._compute_rows is None:
                 raise ObjectConflicts(what, rows.base - rows.ours - rows.theirs or rows.base | rows.ours)
-            strategy = Strategy(DEST) if what == _BASES else self._strategy  # nobody can be asked about those
+            strategy = Strategy(DEST) if what == _BASES else self._strategy  # nobody can decide about those
             merge = await self._row_merge(rows, entries, strategy)
             of = rows.theirs - rows.ours
             try:
                 found = await self._compute_rows(self._repository, merge, self._on.mint)
             except PathsInTheWay as error:
-                if what != "merge":  # nothing else has a strategy that could be chosen
+                if what != "merge":  # only a merge has a strategy
                     error.hint = "change these rows on one side first"
                 raise
             made += [computed_from(entry, of) for entry in found]
@@ -230,12 +230,12 @@ class _Joining:
         base, ours, theirs = [await entries.of(objects - shared) for objects in rows]
         return RowMerge(base, ours, theirs, settings_of(self._repository.repository), strategy)
 
-    async def _changed(self, ours: Tree, settled: Settled, entries: "_Entries", computed: list[Entry]) -> Tree:
-        gone = set(settled.removed)
+    async def _changed(self, ours: Tree, settled: SettledObjects, entries: "_Entries", computed: list[Entry]) -> Tree:
+        removed = set(settled.removed)
         for rows in settled.rows:
-            gone |= rows.ours - rows.theirs
+            removed |= rows.ours - rows.theirs
         self._added += computed
-        changes: list[Change] = [*map(Tombstone, gone), *await entries.of(settled.added), *computed]
+        changes: list[Change] = [*map(Tombstone, removed), *await entries.of(settled.added), *computed]
         return await self._repository.trees.apply(ours, changes_table(changes), self._on.mint)
 
     # --- commits -----------------------------------------------------------------------------------------------------
@@ -248,12 +248,13 @@ class _Joining:
         return await self._repository.tree(self._on.look_up(id)) if made is None else made[1]
 
     def _mixed(self, did: Step, *lines: Sequence[str]) -> bool:
-        """Whether one of these commits may hold objects, or rows, of others that are not its ancestors."""
+        """Whether one of these commits may hold objects or rows of commits that are not its ancestors."""
         refs = self._repository.folded()
         return bool(did.akin) or any(refs.has_brought(id) for line in lines for id in line)
 
     def _elsewhere(self, bases: Sequence[str], *lines: Sequence[str]) -> list[str]:
-        """Commits of any other history since then, children first: what was brought from one went through its steps."""
+        """Commits of all other histories since the merge base, children first: objects brought from one went through
+        its steps."""
         refs = self._repository.folded()
         heads = {branch.head for branch in refs.branches()} | {id for _, id in refs.tags()}
         found = {id for head in heads for base in bases[:1] for id in only_left(self._look_up, head, base)}
@@ -262,7 +263,7 @@ class _Joining:
     async def _history(self, ids: Sequence[str], bases: Sequence[str]) -> History:
         points: list[Point] = []
         inside, outside = set(ids), dict[str, Tree]()
-        after: dict[str, set[str]] = {base: {base} for base in bases}  # which bases each comes after
+        after: dict[str, set[str]] = {base: {base} for base in bases}  # which bases each descends from
         for id in reversed(ids):
             parents = self._look_up(id).parents
             after[id] = set().union(*(after.get(parent, ()) for parent in parents))
@@ -292,7 +293,7 @@ class _Change:
 
 
 class _Entries:
-    """Where an object is looked up: in the trees at hand, or where a history has seen it."""
+    """Looks up objects in the three trees, or where a history has seen them."""
 
     def __init__(self, trees: Sequence[Tree], histories: "Sequence[History | _Change]") -> None:
         self._trees = trees
@@ -308,4 +309,4 @@ class _Entries:
             entry: Entry | None = await tree.get(path)
             if entry is not None:
                 return entry
-        raise AssertionError(f"{path} is in none of the trees that were said to hold it")
+        raise AssertionError(f"{path} is in none of the trees that should hold it")

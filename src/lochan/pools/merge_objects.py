@@ -1,14 +1,13 @@
-"""Which objects a pool holds after two histories of it were joined (rule S7). Plain sets: nothing is read here.
+"""Decides which objects a pool holds after two of its histories are merged (rule S7). Works on sets, and reads nothing.
 
-An object never changes, and its rows move on: a compaction, a delete by predicate or an upsert takes some objects and
-puts others in their place. So objects that such steps connect, on either side, stand for the same rows, and are settled
-together, as a *family*:
+An object never changes, but its rows move on: a compaction, a delete by predicate or an upsert replaces some objects by
+others. Objects that such steps connect, on either side, hold the same rows, and are settled together, as a *family*:
 
-    x ──▶ y        both sides replaced x: y and z hold its rows, each with changes of its own. To keep both would double
-     ╲──▶ z        them, to keep one would lose what the other changed: the rows must be computed
+    x ──▶ y        both sides replaced x: y and z hold its rows, each with its own changes. Keeping both would double
+     ╲──▶ z        them, keeping one would lose the changes of the other: the rows must be computed
 
-For each family there are the objects of it that each side holds, and held before. Where one side's were held by the
-other at some time, the other has gone on from there, and is right.
+Each side holds some objects of a family, and held others before. If one side held at some time what the other holds
+now, it has moved on from there, and its objects count.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,33 +22,33 @@ class Step(NamedTuple):
 
     removed: Objects
     added: Objects
-    akin: tuple[Objects, ...] = ()  # objects that it added, each with those of another history that its rows came from
+    akin: tuple[Objects, ...] = ()  # added objects, each with those of another history that its rows came from
 
 
 class Side(NamedTuple):
-    """One history since the two parted."""
+    """One history since the merge base."""
 
-    now: Objects  # of the objects in question, those that it holds
-    before: Sequence[Objects] = ()  # and held, oldest first; without `now`, and without what both parted from
-    dropped: Objects = NONE  # what it held, and no longer held in the end: that never comes back by itself
+    now: Objects  # the objects in question that it holds
+    before: Sequence[Objects] = ()  # and held before, oldest first; without `now` and the merge base
+    dropped: Objects = NONE  # what it held and no longer holds: this never comes back by itself
 
 
 class Rows(NamedTuple):
-    """A family to be settled by rows: those of `ours`, with what `theirs` changed since `base`."""
+    """A family whose rows must be computed: those of `ours`, with what `theirs` changed since `base`."""
 
     base: Objects
     ours: Objects
     theirs: Objects
 
 
-class Settled(NamedTuple):
+class SettledObjects(NamedTuple):
     removed: Objects  # from ours
     added: Objects  # to ours, out of theirs
-    rows: tuple[Rows, ...]  # families whose rows must be computed; their objects are not among the others
+    rows: tuple[Rows, ...]  # families whose rows must be computed; the other fields do not contain their objects
 
 
-def settle(base: Objects, ours: Side, theirs: Side, steps: Iterable[Step]) -> Settled:
-    """Ours, with what theirs changed since base. `steps` are what either side did, in any order."""
+def settle(base: Objects, ours: Side, theirs: Side, steps: Iterable[Step]) -> SettledObjects:
+    """Ours, with what theirs changed since base. `steps` are those of both sides, in any order."""
     removed: set[str] = set()
     added: set[str] = set()
     rows: list[Rows] = []
@@ -60,11 +59,11 @@ def settle(base: Objects, ours: Side, theirs: Side, steps: Iterable[Step]) -> Se
         else:
             removed |= (ours.now & family) - decided
             added |= decided - ours.now
-    return Settled(frozenset(removed), frozenset(added), tuple(rows))
+    return SettledObjects(frozenset(removed), frozenset(added), tuple(rows))
 
 
-def families(steps: Iterable[Step], wanted: Objects) -> Iterator[Objects]:
-    """Those that one of `wanted` is in. What was only ever loaded, or deleted, is a family of its own."""
+def families(steps: Iterable[Step], objects: Objects) -> Iterator[Objects]:
+    """The families of `objects`. An object that was only loaded or deleted is a family by itself."""
     parent: dict[str, str] = {}
 
     def root(of: str) -> str:
@@ -80,14 +79,14 @@ def families(steps: Iterable[Step], wanted: Objects) -> Iterator[Objects]:
             for other in others:
                 parent[root(other)] = root(first)
     members: dict[str, set[str]] = {}
-    for each in sorted({*parent, *wanted}):
+    for each in sorted({*parent, *objects}):
         members.setdefault(root(each), set()).add(each)
-    for found in {root(each): None for each in sorted(wanted)}:
+    for found in {root(each): None for each in sorted(objects)}:
         yield frozenset(members[found])
 
 
 def _decide(family: Objects, base: Objects, ours: Side, theirs: Side) -> Objects | Rows:
-    """What is held in the end, or what it is to be computed from."""
+    """The objects in the end, or those that the rows are computed from."""
     here, there, before = ours.now & family, theirs.now & family, base & family
     if here == there or there == before:
         return here

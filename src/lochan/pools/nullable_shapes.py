@@ -1,13 +1,13 @@
-"""Shapes that differ by nulls alone are one: else a table of twelve columns that may be null had 4,096.
+"""Joins shapes that differ only by nulls. Otherwise a table of twelve nullable columns would have 4,096 shapes.
 
-Of shapes with the same names in the same order, by what they have at a field:
+Shapes with the same names in the same order are joined by the types that they have at each field:
 
     int null                 int?            it is null where its column is NULL
-    int string null          int? string     null goes with one of them, the first as they are written down
-    {c int} {c null} null    {c int?}?       the same inside of objects
-    {} null                  {} null         nothing but the shape could tell: such an object has no column
+    int string null          int? string     null joins one of them, the first in the order of their encodings
+    {c int} {c null} null    {c int?}?       the same within objects
+    {} null                  {} null         only the shape can tell: such an object has no column
 
-Which columns hold the rows does not change by it: a row whose shape is taken for the wider one is the same row.
+The columns that hold the rows stay the same: a row whose shape is replaced by the wider one is the same row.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from lochan.pools.shape import NULL, Maybe, Object, Type, encode, sure
 
 
 def joined(shapes: Iterable[Object]) -> dict[Object, Object]:
-    """For each of these the shape that stands for it. The same for the same shapes, in whatever order they come; and
-    once more, it changes nothing."""
+    """The joined shape of each shape. Does not depend on the order of the shapes. Joining the result changes
+    nothing."""
     found: dict[Object, Object] = {}
     for shape, into in _joined(set(shapes)).items():
         assert isinstance(shape, Object) and isinstance(into, Object)
@@ -28,7 +28,7 @@ def joined(shapes: Iterable[Object]) -> dict[Object, Object]:
 
 
 def has_column(type: Type) -> bool:
-    """Whether any layout has a column for it: an object has none without something in it."""
+    """Whether layouts have a column for it. An object without values has none."""
     type = sure(type)
     if isinstance(type, Object):
         return any(has_column(each) for _, each in type.fields)
@@ -36,7 +36,7 @@ def has_column(type: Type) -> bool:
 
 
 def is_ambiguous(shapes: Iterable[Object]) -> bool:
-    """Whether the same row, with its nulls, can be of two of these shapes, once they were joined."""
+    """Whether one row, with its nulls, can have two of these joined shapes."""
     return _is_ambiguous(set(shapes))
 
 
@@ -57,7 +57,7 @@ def _joined(types: Collection[Type]) -> dict[Type, Type]:
 
 
 def _joined_objects(objects: list[Object]) -> dict[Type, Type]:
-    """Of those with the same names."""
+    """Joins objects with the same names."""
     if len(objects) == 1:
         return {objects[0]: objects[0]}
     fields = zip(*(each.fields for each in objects), strict=True)

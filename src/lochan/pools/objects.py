@@ -1,4 +1,4 @@
-"""The data objects of a commit: one by its id, or all of them as a table."""
+"""The data objects of a commit: one by its id, all of them as a table, and their description for people."""
 
 from datetime import date
 from typing import Any
@@ -16,7 +16,7 @@ from lochan.tree.tree import Tree
 
 SUFFIX = ".parquet"
 _MARK = f"{facts.PREFIX}facts"  # every data object has it, and no file
-_SHOWN = 5  # of the objects that a beginning could mean
+_SHOWN = 5  # objects that an error about an ambiguous id names
 
 
 def object_path(id: str) -> str:
@@ -28,10 +28,12 @@ def object_id(path: str) -> str:
 
 
 async def find(tree: Tree, id: str) -> Entry:
-    """By its id, or the beginning of it. Raises NotFound, Ambiguous."""
+    """`id` may be the beginning of one. Raises NotFound or Ambiguous."""
     prefix = object_id(id)
     if not prefix.isalnum():
-        raise Invalid(f"{id!r} is no id of a data object", hint="27 letters and digits, or the first of them")
+        raise Invalid(
+            f"{id!r} is not the id of a data object", hint="an id has 27 letters and digits; give the first few"
+        )
     exact = await tree.get(object_path(prefix))
     if exact is not None:
         return exact
@@ -46,20 +48,20 @@ async def find(tree: Tree, id: str) -> Entry:
 
 
 def users_metadata(entry: Entry) -> dict[str, str]:
-    """Without what an entry knows of its data object, which is nobody's business but ours."""
+    """The metadata without the facts of a data object, which are internal."""
     if _MARK not in entry.metadata:
-        return entry.metadata  # a file, whose names are all its user's
+        return entry.metadata  # a file: all names are the user's
     return {name: value for name, value in entry.metadata.items() if not facts.is_ours(name)}
 
 
 async def entries(tree: Tree) -> pa.Table:
-    """All of them (ENTRY_SCHEMA), by id."""
+    """All entries (ENTRY_SCHEMA), by id."""
     batches = [batch async for batch in tree.scan()]
     return pa.Table.from_batches(batches, ENTRY_SCHEMA)
 
 
-def described(entry: Entry, settings: PoolSettings) -> dict[str, Any]:
-    """For a person: what an object holds."""
+def describe_object(entry: Entry, settings: PoolSettings) -> dict[str, Any]:
+    """Describes an object for people."""
     known = facts.from_metadata(entry.metadata, entry.path)
     return {
         "id": object_id(entry.path),
@@ -71,8 +73,8 @@ def described(entry: Entry, settings: PoolSettings) -> dict[str, Any]:
     }
 
 
-def summed_up(objects: pa.Table, settings: PoolSettings) -> dict[str, Any]:
-    """For a person: what all of them hold together."""
+def summarize_objects(objects: pa.Table, settings: PoolSettings) -> dict[str, Any]:
+    """Describes all objects together for people."""
     spans = facts.spans(objects)
     keyed = spans.filter(pc.not_equal(spans["min"], ""))
     low, high = pc.min(keyed["min"]).as_py(), pc.max(keyed["max"]).as_py()
@@ -86,7 +88,7 @@ def summed_up(objects: pa.Table, settings: PoolSettings) -> dict[str, Any]:
 
 
 def _span(low: bytes, high: bytes, settings: PoolSettings) -> dict[str, Any]:
-    """None where no row has the key."""
+    """Both ends are None if no row has the key."""
     if not low:
         return {"min": None, "max": None}
     least, greatest = ends(Span(low, high), settings)
@@ -94,7 +96,7 @@ def _span(low: bytes, high: bytes, settings: PoolSettings) -> dict[str, Any]:
 
 
 def _shown(parts: list[Any]) -> list[Any]:
-    """The parts of a key, times in the form that queries give them in."""
+    """The parts of a key, with times written as in the results of queries."""
     return [_text(part) if isinstance(part, date | Instant) else part for part in parts]
 
 

@@ -1,4 +1,5 @@
-"""Which objects can hold rows that pass a test, judged by the spans of their keys. `statistics.py` judges the rest."""
+"""Selects the objects that can hold rows that pass a test, by the spans of their keys. `statistics.py` uses the
+rest."""
 
 from __future__ import annotations
 
@@ -11,9 +12,8 @@ import pyarrow.compute as pc
 
 from lochan.formats.pool_settings import PoolKey, PoolSettings
 from lochan.pools import keys
-from lochan.pools.leaf import Path
 from lochan.pools.row_tests import All, Compare, Either, IsNull, Missing, OneOf, Scalar, Test
-from lochan.pools.shape import TIME
+from lochan.pools.shape import TIME, Path
 from lochan.pools.snapshot import Indices, Snapshot
 from lochan.pools.tree_pruning import Within, is_anywhere
 
@@ -22,7 +22,7 @@ BY_FIRST = "enough rows before them"
 
 
 class Skipped(NamedTuple):
-    """Objects that a plan does not read, and what told so."""
+    """Objects that a plan does not read, and the reason."""
 
     why: str
     objects: int
@@ -30,14 +30,14 @@ class Skipped(NamedTuple):
 
 
 class Ends(NamedTuple):
-    """Values of a field of the key, both included; None: no end on that side."""
+    """Values of a field of the key, inclusive; None is no bound."""
 
     low: Any = None
     high: Any = None
 
 
 def by_key(snapshot: Snapshot, among: Indices, within: Within | None) -> Indices:
-    """Those that may have rows with such a key."""
+    """The objects that may have rows with such a key."""
     if within is None:
         return among
     span = within.span
@@ -52,7 +52,7 @@ def by_key(snapshot: Snapshot, among: Indices, within: Within | None) -> Indices
 
 
 def first(snapshot: Snapshot, count: int) -> Indices:
-    """Those that may have one of the first `count` rows in the order of the key."""
+    """The objects that may have one of the first `count` rows in the order of the key."""
     by_greatest, reached = snapshot.by_greatest
     at = int(np.searchsorted(reached, count))
     if at == len(reached):
@@ -75,7 +75,7 @@ def overlapping(snapshot: Snapshot, span: keys.Span) -> Indices:
 
 
 def within(ends: Ends, settings: PoolSettings) -> Within | None:
-    """Of a range: a row that lacks a part of the key lies in none."""
+    """For a range of keys: a row that lacks a part of the key is in none."""
     return (
         None
         if ends == (None, None)
@@ -83,8 +83,9 @@ def within(ends: Ends, settings: PoolSettings) -> Within | None:
     )
 
 
-def tested(test: Test, settings: PoolSettings) -> Within | None:
-    """What the test says of the key: of its first field, and while it leaves but one value to that, of the next."""
+def key_test(test: Test, settings: PoolSettings) -> Within | None:
+    """What the test requires of the key: of its first field, and of the next ones as long as a field has only one
+    value."""
     ends: list[Ends] = []
     for key in settings.keys:
         found = _ends_of(test, key.path) if key.path else Ends()
@@ -112,7 +113,7 @@ def keyless(test: Test, settings: PoolSettings) -> bool:
 
 
 def _ends_of(test: Test, path: Path) -> Ends:
-    """Between which values the field lies in all rows that pass."""
+    """The bounds of the field in all rows that pass."""
     match test:
         case All(tests):
             return _closest([_ends_of(each, path) for each in tests])
@@ -154,7 +155,7 @@ def _around(ends: Sequence[Ends]) -> Ends:
 
 
 def _place(value: Any) -> bytes:
-    """Values of all kinds, in the order of keys."""
+    """Orders values of all kinds as keys are ordered."""
     return keys.encode([value], _ORDER)
 
 

@@ -1,5 +1,5 @@
-"""Tests that rows must pass, as far as an object's statistics can judge them: comparisons of a field with a value,
-whether it is there, joined by and/or. Everything else may be true of any row.
+"""Tests of rows that an object's statistics can decide: comparisons of a field with a value, and whether it exists,
+joined by and/or. Everything else may be true of any row.
 
     status >= 500 and (host == "a" or f(x))    ──▶    All(status >= 500, Any(host == "a", ANY_ROW))
 """
@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from decimal import Decimal
 from typing import NamedTuple
 
-from lochan.pools.leaf import Path
+from lochan.pools.shape import Path
 
 Scalar = bool | int | float | Decimal | str
 
@@ -25,7 +25,7 @@ class Compare(NamedTuple):
 
 
 class Unlike(NamedTuple):
-    """Rows that fail the comparison, whatever else they have there."""
+    """Rows that fail the comparison, including those with another kind of value."""
 
     test: Compare
 
@@ -46,13 +46,13 @@ class Missing(NamedTuple):
 
 
 class Has(NamedTuple):
-    """Be it null."""
+    """The field exists; it may be null."""
 
     path: Path
 
 
 class Valued(NamedTuple):
-    """Neither null nor missing."""
+    """The field is neither null nor missing."""
 
     path: Path
 
@@ -66,7 +66,7 @@ class Either(NamedTuple):
 
 
 class AnyRow(NamedTuple):
-    """Nothing is known of it."""
+    """A test that statistics cannot decide."""
 
 
 Test = Compare | Unlike | OneOf | IsNull | Missing | Has | Valued | All | Either | AnyRow

@@ -30,9 +30,9 @@ def parse(
     times: Sequence[str] = (),
     primary_key: Sequence[str] = (),
 ) -> PoolSettings:
-    """Raises Invalid, saying what was wrong and what would be right."""
+    """Raises Invalid, with a hint at valid settings."""
     if nulls not in ("first", "last"):
-        raise Invalid(f"--nulls {nulls!r}: null is first or last", hint="take one of first, last")
+        raise Invalid(f"--nulls {nulls!r}: nulls can be first or last", hint="use one of first, last")
     if not SIZE_BYTES_MIN <= size_bytes <= SIZE_BYTES_MAX:
         hint = "between 1KiB and 1TiB; 256MiB is usual"
         raise Invalid(f"--size: objects of {size_bytes} bytes cannot be made", hint=hint)
@@ -45,7 +45,7 @@ def parse(
 
 
 def parse_path(text: str, option: str = "") -> Path:
-    """Names from the outside in; none for `this`. Raises Invalid."""
+    """Names from the outside in, none for `this`. Raises Invalid."""
     what = f"{option} {text!r}".strip()
     if text == "this":
         return ()
@@ -62,23 +62,23 @@ def _key(text: str) -> tuple[PoolKey, bool]:
         raise Invalid(f"--key {text!r}: {wrong!r} was not expected", hint=hint)
     key = PoolKey(parse_path(path, "--key"), bool(orders) and _ORDERS[orders[0]])
     if is_time and not key.path:
-        raise Invalid(f"--key {text!r}: the whole record is no time", hint=_HINT)
+        raise Invalid(f"--key {text!r}: the whole record is not a time", hint=_HINT)
     return key, is_time
 
 
 def _check_keys(keys: Sequence[PoolKey]) -> None:
     paths = [key.path for key in keys]
     if () in paths and len(paths) > 1:
-        raise Invalid("--key this: the whole record is a key by itself", hint="leave the others out")
+        raise Invalid("--key this: the whole record cannot be combined with other keys", hint="leave the others out")
     if len(set(paths)) < len(paths):
-        raise Invalid("--key: a field is there twice", hint="keep one of the two")
+        raise Invalid("--key: a field is named twice", hint="keep one of the two")
 
 
 def parse_paths(option: str, given: Sequence[str]) -> list[Path]:
-    """Of fields, several of them in one text with commas between. Raises Invalid."""
+    """Paths of fields; one text may name several, separated by commas. Raises Invalid."""
     found = [parse_path(text, option) for part in given for text in _split(part, ",", option, part)]
     if () in found:
-        raise Invalid(f"{option} this: a field is wanted, not the whole record", hint="such as ts or client.address")
+        raise Invalid(f"{option} this: name a field, not the whole record", hint="such as ts or client.address")
     return found
 
 
@@ -90,12 +90,12 @@ def _name(text: str, what: str) -> str:
     quoted = len(text) > 1 and text[0] == text[-1] == "`"
     inside = text[1:-1] if quoted else text
     if "`" in inside.replace("``", "" if quoted else "`"):
-        raise Invalid(f"{what}: back-quotes stand around a whole name", hint="such as `a.b`.c")
+        raise Invalid(f"{what}: back-quotes must enclose a whole name", hint="such as `a.b`.c")
     return inside.replace("``", "`")
 
 
 def _split(text: str, mark: str, option: str, whole: str) -> list[str]:
-    """At each mark that is not between back-quotes. Raises Invalid for nothing between two."""
+    """Splits at each mark outside of back-quotes. Raises Invalid if a part is empty."""
     parts = [""]
     quoted = False
     for letter in text:

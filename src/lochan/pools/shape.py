@@ -6,31 +6,34 @@ Two rows of one shape differ in their values alone, so a shape's number beside t
 what is missing, what is null, and the order of the fields.
 
     null bool int float string    as in JSON; an int has 64 bits
-    int? string? {c int}? …       this or null: of such a row the column tells (pools/nullable_shapes.py)
-    time:FORMAT                   a string, or a timestamp of another format, that FORMAT gives back (pools/times.py)
+    int? string? {c int}? …       this or null: the column tells which (pools/nullable_shapes.py)
+    time:FORMAT                   a string, or a timestamp of a file, that FORMAT reproduces (pools/times.py)
     json                          anything else, kept as its text: an int beyond 64 bits, a list of mixed kinds
     time:text                     a time whose text is kept beside it
-    decimal:SCALE                 of no row: what a column of numbers beside such texts holds (pools/decimals.py)
+    decimal:SCALE                 of no row: the type of a column of numbers beside such texts (pools/layout.py)
+
+A *leaf* is the values of one kind at one path of a row, as a column.
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Mapping
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 NULL, BOOL, INT, FLOAT, STRING, TIME, JSON = "null", "bool", "int", "float", "string", "time", "json"
 OBJECT, ARRAY = "object", "array"
-DECIMAL = "decimal"  # no kind of a shape
-ORIGINAL = "original"  # nor is this: the text of a time, where it is kept beside it
+DECIMAL = "decimal"  # not a kind of a shape
+ORIGINAL = "original"  # nor is this: the text of a time, if it is kept beside it
 TEXT_TIME = f"{TIME}:text"  # the type of such a time
-_WITH_MORE = (f"{TIME}:", f"{DECIMAL}:")  # begin types that are not their kind alone
+_WITH_MORE = (f"{TIME}:", f"{DECIMAL}:")  # prefixes of types that are more than their kind
 SCALARS = (BOOL, INT, FLOAT, STRING, TIME)
-DEPTH_MAX = 32  # below it a value is kept as text; engines refuse far deeper ones
+DEPTH_MAX = 32  # deeper values are kept as text; engines refuse far deeper ones
 _INT_MIN, _INT_MAX = -(1 << 63), (1 << 63) - 1
 
 
@@ -42,14 +45,14 @@ class Object(msgspec.Struct, frozen=True, array_like=True, tag="o"):
 
 
 class Array(msgspec.Struct, frozen=True, array_like=True, tag="a"):
-    """All elements are of one type; a null may stand for any of them, and for any value inside of them."""
+    """All elements have one type. Any of them, and any value within them, may be null."""
 
     of: Type | None  # None: it is empty
 
 
 class Maybe(msgspec.Struct, frozen=True, array_like=True, tag="m"):
-    """Null in rows where the column is NULL, this in all others. So it is of a type that has a column whatever the
-    layout, and never of null; in lists there is none, for there a null needs no type."""
+    """Null in rows where the column is NULL, else this type. The type has a column in every layout, and is never null.
+    Lists do not use it, because their elements may always be null."""
 
     of: Type
 
@@ -59,7 +62,8 @@ Shape = Object
 
 
 def kind_of(type: Type) -> str:
-    """The kind without what is inside: object, array, time without its format, …; of what may be null, if it is not."""
+    """The kind without details: object, array, time without its format, and so on. For a nullable type, the kind if it
+    is not null."""
     if isinstance(type, str):
         return type.partition(":")[0] if type.startswith(_WITH_MORE) else type
     if isinstance(type, Maybe):
@@ -68,14 +72,14 @@ def kind_of(type: Type) -> str:
 
 
 def sure(type: Type) -> str | Object | Array:
-    """What is there where it is not null."""
+    """The type of values that are not null."""
     while isinstance(type, Maybe):
         type = type.of
     return type
 
 
 def type_at(type: Type, path: Iterable[str]) -> Type | None:
-    """What a row has there, if nothing on the way is null; None: nothing."""
+    """The type at the path, if nothing above it is null. Returns None if there is nothing."""
     for name in path:
         above = sure(type)
         if not isinstance(above, Object):
@@ -88,7 +92,7 @@ def type_at(type: Type, path: Iterable[str]) -> Type | None:
 
 
 def is_told(type: Type) -> bool:
-    """Whether it says of every field if that is null, so that nothing else need be asked."""
+    """Whether the type alone tells which fields are null."""
     if isinstance(type, Object):
         return all(is_told(each) for _, each in type.fields)
     return not isinstance(type, Maybe)
@@ -104,8 +108,8 @@ def decode(data: bytes | str) -> Type:
 
 
 def shape_id(shape: Shape, taken: Mapping[int, Shape]) -> int:
-    """The same for the same shape wherever it occurs, so that objects of one pool agree; if another shape of the same
-    object has that number, the next free one."""
+    """A number computed from the shape, so that objects of one pool agree. If another shape of the object has that
+    number, the next free one."""
     id = int.from_bytes(hashlib.sha256(encode(shape)).digest()[:4], "big") & 0x7FFFFFFF
     while id == 0 or taken.get(id, shape) != shape:
         id = (id + 1) & 0x7FFFFFFF
@@ -113,7 +117,7 @@ def shape_id(shape: Shape, taken: Mapping[int, Shape]) -> int:
 
 
 def numbered(shapes: Iterable[Shape]) -> dict[int, Shape]:
-    """A dictionary of these shapes, the same whatever order they come in."""
+    """A dictionary of these shapes that does not depend on their order."""
     by_id: dict[int, Shape] = {}
     for shape in sorted(set(shapes), key=encode):
         by_id[shape_id(shape, by_id)] = shape
@@ -121,8 +125,8 @@ def numbered(shapes: Iterable[Shape]) -> dict[int, Shape]:
 
 
 def type_of(value: Any, depth: int = 0) -> Type:
-    """Of a value as an exact reader gives it (pools/json_row.py): a Decimal is a number that no double gives back. For
-    single rows: whole files are typed by an engine."""
+    """The type of a value as the exact reader returns it (pools/json_row.py): a Decimal is a number that no double
+    represents. For single rows; an engine types whole files."""
     match value:
         case None:
             return NULL
@@ -144,7 +148,7 @@ def type_of(value: Any, depth: int = 0) -> Type:
             if depth == DEPTH_MAX:
                 return JSON
             if not all(isinstance(name, str) for name in value):
-                raise TypeError("the name of a field is a text")
+                raise TypeError("the name of a field must be a string")
             return Object(tuple((name, type_of(each, depth + 1)) for name, each in value.items()))
         case list():
             return JSON if depth == DEPTH_MAX else _array(value, depth)
@@ -162,8 +166,8 @@ def _array(values: list[Any], depth: int) -> Type:
 
 
 def unify(one: Type | None, other: Type | None) -> Type | None:
-    """The type of a list's elements that holds both: None if there is none. Inside a list nothing can be missing, so a
-    null needs no type of its own."""
+    """The type of list elements that covers both, or None. Within a list nothing can be missing, so a null needs no
+    type."""
     if one is None or one == other or (one == NULL and other is not None):
         return other
     if other is None or other == NULL:
@@ -189,3 +193,37 @@ def _unified_objects(one: Object, other: Object) -> Object | None:
 
 
 _decoder = msgspec.json.Decoder(Type)
+
+
+Path = tuple[str, ...]
+
+
+class Leaf(NamedTuple):
+    path: Path
+    kind: str  # null, bool, int, float, string, time, object, array, json, decimal, original
+
+    @property
+    def column(self) -> str:
+        """A dot in a name is escaped by a backslash, so no two leaves share a column. Engines treat `a` and `A` as one,
+        so the column of a path with capitals also encodes their positions."""
+        text = ".".join(name.replace("\\", "\\\\").replace(".", "\\.") for name in self.path)
+        capitals = sum(1 << at for at, letter in enumerate(text) if "A" <= letter <= "Z")
+        return f"{text}:{self.kind}:{capitals:x}" if capitals else f"{text}:{self.kind}"
+
+    @classmethod
+    def of_column(cls, name: str) -> Leaf:
+        """The leaf of a column. If the column is not that of a leaf, the result has no valid kind."""
+        text, _, kind = name.rpartition(":")
+        if kind not in _KINDS:  # it encodes the capitals
+            text, _, kind = text.rpartition(":")
+        names = [""]
+        for token in _TOKEN.findall(text):
+            if token == ".":
+                names.append("")
+            else:
+                names[-1] += token.removeprefix("\\") if len(token) == 2 else token
+        return cls(tuple(names), kind)
+
+
+_TOKEN = re.compile(r"\\.|.", re.DOTALL)
+_KINDS = frozenset((*SCALARS, NULL, OBJECT, ARRAY, JSON, DECIMAL, ORIGINAL))

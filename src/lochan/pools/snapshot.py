@@ -1,4 +1,4 @@
-"""The data objects of one commit, as columns: a plan over a hundred thousand of them decodes only what it keeps."""
+"""The data objects of one commit, as columns: a plan over a hundred thousand of them decodes only what it needs."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from lochan.formats.entry import Entry
 from lochan.formats.entry_table import EntryRows
 from lochan.formats.pool_settings import PoolSettings
 from lochan.pools import facts, objects
-from lochan.pools.facts import Facts, Opened
-from lochan.pools.leaf import Path
+from lochan.pools.facts import Facts, LazyFacts
 from lochan.pools.settings import settings_of
-from lochan.pools.tree_pruning import EVERYTHING, Reach, reached
+from lochan.pools.shape import Path
+from lochan.pools.tree_pruning import EVERYTHING, Reach, open_ranges
 from lochan.versioning.open_repository import OpenRepository
 from lochan.versioning.resolve import ResolvedRef
 
 Indices = npt.NDArray[np.int64]
-_KEPT = 8  # snapshots that one process remembers
-_FEW = 8  # times fewer than there are: their rows are taken out first
-_UNSEEN = 0  # where nobody has looked yet
+_KEPT = 8  # snapshots in the cache
+_FEW = 8  # if there are so many times more entries than needed, the needed ones are taken first
+_UNSEEN = 0  # not decoded yet
 
 
 class DataObject(NamedTuple):
-    """Where its bytes are, and enough to say its name in a message."""
+    """Where the object's bytes are, and its name for messages."""
 
     id: str
     address: str
@@ -47,7 +47,7 @@ class DataObject(NamedTuple):
 
 
 class Owner(NamedTuple):
-    """Whose objects these are."""
+    """The commit that the objects belong to."""
 
     pool: str
     commit: str
@@ -62,7 +62,7 @@ NONE = Amount(0, 0)
 
 
 class Snapshot:
-    """Objects are numbered in the order of their least key; those without a row that has the key come last."""
+    """Objects are numbered in the order of their least key. Those without a row that has the key come last."""
 
     def __init__(
         self,
@@ -73,13 +73,13 @@ class Snapshot:
         *,
         in_order: bool = True,
     ) -> None:
-        """One table of entries for each owner. Of what is left out nothing is known but that it does not matter. What
-        is not `in_order` has rows as they came."""
+        """One table of entries for each owner. `left_out` are objects that the query does not need. If not `in_order`,
+        the rows are in no order of a key."""
         self.owners = owners
         self.settings = settings
         self.left_out = left_out
         self.in_order = in_order
-        self.entries = pa.concat_tables(tables)  # as they came: sorting all that is in them takes longer than a plan
+        self.entries = pa.concat_tables(tables)  # not sorted: sorting all columns would take longer than a plan
         spans = facts.spans(self.entries)
         ours = pc.indices_nonzero(pc.is_valid(spans["rows"]))
         order = ours.take(_order(spans.take(ours)))
@@ -98,7 +98,7 @@ class Snapshot:
 
     @property
     def total(self) -> Amount:
-        """Of all that the commit has."""
+        """All objects of the commit."""
         return Amount(self.count + self.left_out.objects, int(self.sizes.sum()) + self.left_out.bytes)
 
     @cached_property
@@ -125,7 +125,7 @@ class Snapshot:
 
     @cached_property
     def by_greatest(self) -> tuple[Indices, npt.NDArray[np.int64]]:
-        """Objects in the order of their greatest key, and how many rows with the key lie in them up to each."""
+        """Objects in the order of their greatest key, and the cumulative number of their rows with the key."""
         keyed = self.spans.slice(0, len(self.least))
         order: Indices = pc.sort_indices(keyed["max"]).to_numpy().astype(np.int64)
         return order, np.cumsum((self.rows - self.keyless)[order])
@@ -138,7 +138,7 @@ class Snapshot:
         return found
 
     def forms(self, indices: Indices) -> Indices:
-        """A number for each object: those with the same one have one form (see `forms.py`)."""
+        """A number for each object, equal for objects of one form (see `forms.py`)."""
         new = indices[self._form[indices] < 0]
         known = self._numbers_of_forms
         self._form[new] = [known.setdefault(each.form(), len(known)) for each in self._open(new)]
@@ -146,7 +146,7 @@ class Snapshot:
         return found
 
     def column(self, path: Path, indices: Indices) -> npt.NDArray[np.object_]:
-        """What is known of this column of each object's file (ColumnFacts); None: nothing. Kept, for the next test."""
+        """The ColumnFacts of this column for each object, None if there are none. Cached for the next test."""
         kept = self._columns.get(path)
         if kept is None:
             kept = self._columns[path] = np.full(self.count, _UNSEEN, np.object_)
@@ -157,19 +157,19 @@ class Snapshot:
         return found
 
     def are_sorted(self, indices: Indices) -> bool:
-        """Whether the rows of each lie in the order of the key."""
+        """Whether the rows of each object are in the order of the key."""
         return all(each.sorted for each in self._open(indices))
 
-    def _open(self, indices: Indices) -> Iterator[Opened]:
-        """Only the bytes are kept: opened they are three times as large."""
+    def _open(self, indices: Indices) -> Iterator[LazyFacts]:
+        """Caches only the bytes: decoded facts are three times as large."""
         new = indices[self._unpacked[indices] == None]  # noqa: E711  for each
         if len(new):
             rows = self._row[new]
             few = len(new) * _FEW < self.count
             at = _arrow(rows)
-            texts = facts.texts(self.entries.take(at)) if few else facts.texts(self.entries).take(at)
-            self._unpacked[new] = [facts.unpacked(text) for text in texts.to_pylist()]
-        return map(facts.opened, self._unpacked[indices])
+            texts = facts.facts_texts(self.entries.take(at)) if few else facts.facts_texts(self.entries).take(at)
+            self._unpacked[new] = [facts.unpack_facts(text) for text in texts.to_pylist()]
+        return map(facts.open_facts, self._unpacked[indices])
 
     def object(self, index: int) -> DataObject:
         [found] = self.objects([index])
@@ -212,13 +212,13 @@ class Snapshot:
 
 
 class Snapshots:
-    """The last few, by commit and by what of it was opened: whoever asks again has them at once."""
+    """A cache of the last snapshots, by commit and by the part of it that was opened."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[tuple[Owner, Reach], Snapshot] = OrderedDict()
 
     async def at(self, repository: OpenRepository, resolved: ResolvedRef, reach: Reach = EVERYTHING) -> Snapshot:
-        """Of the objects that may hold what the reach tells; often of more."""
+        """A snapshot of the objects within the reach, and perhaps of more."""
         owner = Owner(repository.repository.name, resolved.commit_id)
         found = self._kept.get((owner, EVERYTHING)) or self._kept.get((owner, reach))
         if found is None:
@@ -234,15 +234,15 @@ class Snapshots:
 async def snapshot(repository: OpenRepository, resolved: ResolvedRef, reach: Reach = EVERYTHING) -> Snapshot:
     tree = await repository.tree(resolved.commit)
     settings = settings_of(repository.repository)
-    opened = await reached(tree, settings, reach)
+    opened = await open_ranges(tree, settings, reach)
     there = [tree.ranges[number] for number in opened.ranges]
     left_out = Amount(tree.count - sum(each.count for each in there), tree.bytes - sum(each.bytes for each in there))
     owner = Owner(repository.repository.name, resolved.commit_id)
     return Snapshot([owner], settings, [opened.entries], left_out)
 
 
-def merged(snapshots: Sequence[Snapshot]) -> Snapshot:
-    """All of their objects. There is one order only where all have the same key."""
+def merge_snapshots(snapshots: Sequence[Snapshot]) -> Snapshot:
+    """A snapshot of all their objects. They are in order only if all have the same key."""
     settings = snapshots[0].settings
     orders = {(each.settings.keys, each.settings.nulls_first) for each in snapshots}
     owners = [owner for each in snapshots for owner in each.owners]
@@ -252,7 +252,7 @@ def merged(snapshots: Sequence[Snapshot]) -> Snapshot:
 
 
 def _arrow(indices: Indices) -> pa.Array:
-    """As they lie in memory. `pa.array` would ask whether they are masked, which takes numpy 8 ms to import."""
+    """Uses the array's memory. `pa.array` would check for a mask, which makes numpy import a module for 8 ms."""
     return pa.Array.from_buffers(pa.int64(), len(indices), [None, pa.py_buffer(indices)])
 
 

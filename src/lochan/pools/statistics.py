@@ -1,7 +1,7 @@
-"""Which objects can hold rows that pass a test, judged by what their entries know of their columns; and what tells that
-the others cannot. Objects of one form are judged together, since a field lies in the same column of all of them.
+"""Selects the objects that can hold rows that pass a test, by the statistics of their columns, with the reason why
+others cannot. Objects of one form are judged together, because a field is in the same column of all of them.
 
-A judgement is a number for each object: 0, a row of it may pass; else that of the reason why none does.
+A judgement is a number for each object: 0 if a row may pass, else the number of the reason why none does.
 """
 
 from __future__ import annotations
@@ -18,9 +18,8 @@ from lochan.formats import bloom
 from lochan.formats.pool_settings import path_text
 from lochan.pools.facts import ColumnFacts
 from lochan.pools.forms import Form
-from lochan.pools.leaf import Leaf, Path
 from lochan.pools.row_tests import All, Compare, Either, Has, IsNull, Missing, OneOf, Test, Unlike, Valued
-from lochan.pools.shape import DECIMAL, FLOAT, INT, NULL, SCALARS, STRING, TIME, kind_of
+from lochan.pools.shape import DECIMAL, FLOAT, INT, NULL, SCALARS, STRING, TIME, Leaf, Path, kind_of
 
 Judged = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -29,8 +28,8 @@ NUMBERS = (INT, FLOAT, DECIMAL)
 
 
 class StatisticsTest:
-    """Of objects of one form, with so many rows each. `columns` gives what is known of a column of each of them
-    (ColumnFacts, or None)."""
+    """Judges objects of one form. `rows` are their numbers of rows. `columns` returns the ColumnFacts of a column for
+    each object, or None."""
 
     def __init__(
         self,
@@ -83,7 +82,7 @@ class StatisticsTest:
         return self._against(self._present(path) == self._rows, f"every row has a value in {name}")
 
     def _present(self, path: Path) -> npt.NDArray[np.int64]:
-        """How many rows of each have a value there that is not null; -1: that is not known."""
+        """How many rows of each object have a value there that is not null; -1 if that is unknown."""
         kinds = {kind_of(each) for each in self._form.types(path)} - {NULL}
         places = [self._form.place(Leaf(path, kind)) for kind in kinds]
         if not kinds <= set(SCALARS) or any(place is None or place.inside is not None for place in places):
@@ -91,13 +90,13 @@ class StatisticsTest:
         found, unknown = self._may.copy(), np.zeros(len(self._may), np.bool_)
         for place in places:
             assert place is not None
-            told = [-1 if each is None else each.present for each in self._columns(place.column).tolist()]
-            found += np.array(told, np.int64)
-            unknown |= np.array(told) < 0
+            facts = [-1 if each is None else each.present for each in self._columns(place.column).tolist()]
+            found += np.array(facts, np.int64)
+            unknown |= np.array(facts) < 0
         return np.where(unknown, -1, found)
 
     def _all_pass(self, test: Compare) -> Mask:
-        """Where every row has something that passes: sure only of columns whose ends are known."""
+        """The objects in which every row passes. This is certain only for columns with known bounds."""
         kinds = [kind for kind in _alike(test.kind) if self._form.place(Leaf(test.path, kind)) is not None]
         others = {kind_of(each) for each in self._form.types(test.path)} - {NULL, *kinds}
         passing = np.full(len(self._may), not others and bool(kinds))
@@ -108,16 +107,16 @@ class StatisticsTest:
             place = self._form.place(Leaf(test.path, kind))
             assert place is not None
             if place.inside is None:
-                told = self._columns(place.column).tolist()
+                facts = self._columns(place.column).tolist()
                 fine = kind == TIME and self._form.has_originals(test.path)
-                passing &= np.fromiter((each is not None and _all_within(test, each, fine) for each in told), np.bool_)
+                passing &= np.fromiter((each is not None and _all_within(test, each, fine) for each in facts), np.bool_)
         return passing
 
-    def _against(self, gone: Mask, reason: str) -> Judged:
-        return np.where(gone, self._reason(reason), 0) if gone.any() else self._may
+    def _against(self, excluded: Mask, reason: str) -> Judged:
+        return np.where(excluded, self._reason(reason), 0) if excluded.any() else self._may
 
     def _if_all(self, judged: Sequence[Judged]) -> Judged:
-        """The first of the reasons where there are only reasons."""
+        """The first reason, for objects that all judgements exclude."""
         if not judged:
             return self._may
         against = np.logical_and.reduce([each > 0 for each in judged])
@@ -129,11 +128,11 @@ class StatisticsTest:
         return self.reasons.index(text)
 
     def _columns_without(self, test: Compare) -> Iterator[Judged]:
-        """For each column that could hold such a value, why it does not."""
+        """For each column that could hold such a value, the reason why it does not."""
         if test.kind == TIME and test.path in self._times and self._form.may_say_times(test.path):
             yield self._may  # a string may be a time
         if test.kind == TIME and test.op == ">" and self._form.has_originals(test.path):
-            test = test._replace(op=">=")  # one may be later, within the microsecond
+            test = test._replace(op=">=")  # a time may be later within the microsecond
         if test.kind in NUMBERS and self._form.decimals(test.path) is None:
             yield self._may  # a text may be a number of many digits
         for kind in _alike(test.kind):
@@ -144,9 +143,9 @@ class StatisticsTest:
     def _column_without(self, test: Compare, columns: Values) -> Judged:
         judged = self._may.copy()
         known = np.flatnonzero(columns != None)  # noqa: E711  for each
-        told: list[ColumnFacts] = columns[known].tolist()
-        empty = np.fromiter((each.present == 0 for each in told), np.bool_, len(told))
-        outside = _outside(test, told) & ~empty
+        facts: list[ColumnFacts] = columns[known].tolist()
+        empty = np.fromiter((each.present == 0 for each in facts), np.bool_, len(facts))
+        outside = _outside(test, facts) & ~empty
         judged[known[empty]] = self._reason(_no_value(test.path))
         judged[known[outside]] = self._reason(_by_ends(test.path))
         left = known[judged[known] == 0]
@@ -165,13 +164,13 @@ def _by_ends(path: Path) -> str:
 
 
 def _alike(kind: str) -> tuple[str, ...]:
-    """Kinds whose values are compared with each other."""
+    """The kinds whose values compare with each other."""
     return NUMBERS if kind in NUMBERS else (kind,)
 
 
 def _all_within(test: Compare, column: ColumnFacts, fine: bool) -> bool:
-    """Whether all values of a column pass. The greatest may have been cut; the least is no greater than it says. Times
-    that are `fine` may each be later than they say, but not by a microsecond."""
+    """Whether all values of a column pass. The greatest may be cut; the least is a lower bound. Times that are `fine`
+    may be later than stored, by less than a microsecond."""
     if column.present == 0:
         return True
     if column.least is None or column.greatest is None or (column.cut and test.op in ("==", "<", "<=")):
@@ -192,19 +191,19 @@ def _all_within(test: Compare, column: ColumnFacts, fine: bool) -> bool:
 
 
 def _comparable(value: Any, *kinds: str) -> Any:
-    """A float counts as what its shortest text says, where decimals are; the ends of these are texts."""
+    """Beside decimals, a float counts as its shortest text. The bounds of decimals are texts."""
     if DECIMAL not in kinds or isinstance(value, int) or value in (inf, -inf) or value != value:
         return value
     return Decimal(repr(value) if isinstance(value, float) else value)
 
 
 def _outside(test: Compare, columns: Sequence[ColumnFacts]) -> Mask:
-    """By the least and the greatest value; Python's own comparison, which is exact between ints and floats."""
+    """Compares with the least and the greatest value. Python compares ints and floats exactly."""
     outside = np.zeros(len(columns), np.bool_)
     bounded = [at for at, each in enumerate(columns) if each.least is not None and each.greatest is not None]
     if not bounded:
         return outside
-    kinds = test.kind, columns[bounded[0]].kind  # of one column, so all of one kind
+    kinds = test.kind, columns[bounded[0]].kind  # all are of one column, and so of one kind
     value: Any = _comparable(test.value, *kinds)
     low, high = (
         _objects([_comparable(getattr(columns[at], which), *kinds) for at in bounded])
@@ -212,7 +211,7 @@ def _outside(test: Compare, columns: Sequence[ColumnFacts]) -> Mask:
     )
     cut = np.fromiter((columns[at].cut for at in bounded), np.bool_, len(bounded))
     above = (high < value).astype(np.bool_)
-    if cut.any() and test.kind == STRING:  # a greater one may begin with it
+    if cut.any() and test.kind == STRING:  # the greatest may begin with it
         above[cut] &= ~np.fromiter((value.startswith(each) for each in high[cut]), np.bool_, int(cut.sum()))
     match test.op:
         case "==":
@@ -235,7 +234,7 @@ def _objects(values: list[Any]) -> Values:
 
 
 def _filtered(test: Compare, columns: Sequence[ColumnFacts]) -> Mask:
-    """By the filter over the texts of a column's values, where it has one."""
+    """Checks the bloom filter of a column, if it has one."""
     hashed = bloom.hash_one(str(test.value))
     filters = ((each.bloom if each.kind == test.kind else b"") for each in columns)
     return np.fromiter((bool(each) and not bloom.may_hold(each, hashed) for each in filters), np.bool_, len(columns))

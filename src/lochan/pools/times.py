@@ -4,12 +4,12 @@ A format looks like what it writes: years to microseconds, `f` for each digit of
 
     YYYY-MM-DD                    YYYY-MM-DD HH:MM:SS.fff
     YYYY-MM-DDTHH:MM:SSZ          YYYY-MM-DDTHH:MM:SS.ffffff+00:00
-    native                        was no text: a timestamp of Parquet or Arrow; written in the shortest form, with Z
-    text                          any other text that is a time in RFC 3339; it is kept beside the time
+    native                        a timestamp of Parquet or Arrow, not a text; written in the shortest form, with Z
+    text                          any other time in RFC 3339; the text is kept beside the time
 
-A text is of another format only if the time gives back the very same text. One with an offset or with more than six
-digits behind the second is of the format `text`, and 2026-02-30 is of none. Times are UTC, in microseconds since 1970;
-further digits are cut off, not rounded.
+A text has one of the other formats only if the time reproduces it exactly. A text with an offset, or with more than six
+digits after the second, has the format `text`; 2026-02-30 has none. Times are UTC, in microseconds since 1970. Further
+digits are cut off, not rounded.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 NATIVE, TEXT = "native", "text"
 _DATE, _CLOCK = "YYYY-MM-DD", "HH:MM:SS"
 _TEXT = re.compile(r"\d{4}-\d\d-\d\d(?:([T ])\d\d:\d\d:\d\d(?:\.(\d{1,6}))?(Z|\+00:00)?)?", re.ASCII)
-# For RE2 too; whether there is such a day is left to who reads it.
+# For RE2 too. Does not check whether the day exists.
 RFC3339 = (
     "[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ](?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
     r"(?:\.([0-9]+))?(?:[Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])?"
@@ -32,21 +32,21 @@ RFC3339 = (
 _RFC3339 = re.compile(RFC3339)
 _START = datetime(1970, 1, 1, tzinfo=UTC)
 _MICRO = timedelta(microseconds=1)
-# Times are those that four digits can say the year of, in UTC.
+# Times have a year of four digits, in UTC.
 MICROS_MIN = (datetime.min.replace(tzinfo=UTC) - _START) // _MICRO
 MICROS_MAX = (datetime.max.replace(tzinfo=UTC) - _START) // _MICRO
 
-# For RE2: every text that says a time begins so, or is this; and so do some that say none.
+# For RE2: every text that is a time begins with this, and so do some that are not.
 LIKE_TIMES = "^[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}|$)"
 
-# Days that every month has, then those of longer months; of the 29th of February another must judge.
+# Days that every month has, then those of longer months. The 29th of February is checked elsewhere.
 _DAY = "(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)"
 _TIME_OF_DAY = "(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
 _YEAR = "(?:000[1-9]|00[1-9][0-9]|0[1-9][0-9]{2}|[1-9][0-9]{3})"
 
 
 class Moment(int):
-    """Microseconds since 1970, and the digits of the fraction behind the sixth."""
+    """Microseconds since 1970, and the digits of the fraction after the sixth."""
 
     finer: str
 
@@ -63,7 +63,7 @@ class Moment(int):
 
 
 def format_of(text: str) -> str | None:
-    """None: no time, or one that would not come back as it is."""
+    """Returns None if the text is not a time, or if no format reproduces it."""
     match = _TEXT.fullmatch(text)
     if match is None:
         return None
@@ -77,7 +77,7 @@ def format_of(text: str) -> str | None:
 
 
 def micros_in(text: str) -> int | None:
-    """Of a text in RFC 3339, however it is written; None: it is none. Without an offset it is UTC."""
+    """Parses any text in RFC 3339; without an offset it is UTC. Returns None if it is not one."""
     match = _RFC3339.fullmatch(text)
     if match is None:
         return None
@@ -90,11 +90,11 @@ def micros_in(text: str) -> int | None:
 
 
 def parse(text: str) -> int:
-    """Raises ValueError for what is no day or no time of a day, or lies before the year 1 or after 9999 by its
-    offset."""
+    """Raises ValueError if the day or the time does not exist, or if its offset moves it before the year 1 or after
+    9999."""
     micros = micros_of(datetime.fromisoformat(text))
     if not in_years(micros):
-        raise ValueError(f"{text} lies before the year 1 or after the year 9999")
+        raise ValueError(f"{text} is before the year 1 or after the year 9999")
     return micros
 
 
@@ -103,7 +103,7 @@ def in_years(micros: int) -> bool:
 
 
 def micros_of(moment: date) -> int:
-    """Without a zone it is UTC; a day is its beginning."""
+    """Without a zone it is UTC. A date counts as its first moment."""
     if not isinstance(moment, datetime):
         moment = datetime(moment.year, moment.month, moment.day)
     aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
@@ -111,7 +111,7 @@ def micros_of(moment: date) -> int:
 
 
 def render(micros: int, format: str) -> str:
-    """Of a year beyond 9999 with more digits, of one before 1 with a minus: files of others may have such times."""
+    """Years after 9999 get more digits, and those before 1 a minus: files of others may have such times."""
     if not in_years(micros):
         found: str = rendered(pa.array([micros], pa.timestamp("us")), format)[0].as_py()
         return found
@@ -127,7 +127,7 @@ def render(micros: int, format: str) -> str:
 
 
 def rendered(times: pa.Array, format: str) -> pa.Array:
-    """`render` of each."""
+    """Applies `render` to each time."""
     text = times.cast(pa.timestamp("us")).cast(pa.string())  # far faster than strftime
     day = pc.utf8_slice_codeunits(text, 0, -16)  # a year may have more than four digits
     clock = pc.utf8_slice_codeunits(text, -15)
@@ -143,7 +143,7 @@ def rendered(times: pa.Array, format: str) -> pa.Array:
 
 @cache
 def pattern(format: str) -> str:
-    """For RE2: texts that certainly are of this format; of a few others that are, it says no."""
+    """For RE2: matches only texts of this format, but not all of them."""
     day = f"{_YEAR}-{_DAY}"
     if format == _DATE:
         return day
@@ -155,7 +155,7 @@ def pattern(format: str) -> str:
 
 
 def _text_pattern() -> str:
-    """No text of another format may match. Years are such that no offset leads out of those that there are."""
+    """Matches no text of another format. The years are such that no offset leads out of the valid ones."""
     day, fraction, utc = f"[1-8][0-9]{{3}}-{_DAY}", r"(?:\.[0-9]+)?", r"(?:Z|\+00:00)?"
     offset = r"(?:-(?:[01][0-9]|2[0-3]):[0-5][0-9]|\+(?:0[1-9]|1[0-9]|2[0-3]):[0-5][0-9]|\+00:(?:0[1-9]|[1-5][0-9]))"
     ways = (
@@ -167,7 +167,7 @@ def _text_pattern() -> str:
 
 
 def parts(format: str) -> tuple[str, int, str]:
-    """What stands between day and time, how many digits of a fraction, what stands behind."""
+    """The separator of day and time, the number of digits of the fraction, and the zone."""
     rest = format[len(_DATE) + 1 + len(_CLOCK) :]
     digits = rest.count("f")
     return format[len(_DATE)], digits, rest[digits + 1 :] if digits else rest

@@ -1,7 +1,7 @@
-"""How far into a pool a plan must look: which ranges of its tree it opens, judged by the keys that they span.
+"""Selects the ranges of a pool's tree that a plan must open, by their key spans.
 
-A tree is in the order of its objects' ids, not of their keys; but objects that came together mostly lie together in
-both. So a look at a day of a year opens the ranges of that day, and `head 5` one or two of a hundred.
+A tree is in the order of its objects' ids, not of their keys. But objects that were loaded together are mostly close in
+both orders. So a query of one day opens the ranges of that day, and `head 5` opens one or two of a hundred.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from lochan.tree.tree import Tree
 
 
 class Within(NamedTuple):
-    """Rows with such a key."""
+    """A condition on the key of rows."""
 
     span: Span
-    or_keyless: bool = False  # or with none that is whole
-    also: Span | None = None  # or with one of these
+    or_keyless: bool = False  # or rows that lack a part of the key
+    also: Span | None = None  # or rows with a key in this span
 
 
 class Reach(NamedTuple):
-    """Rows within all of these; or without a key; or the first so many."""
+    """The rows that a plan needs: those that meet all conditions, those without a key, or the first ones."""
 
     within: tuple[Within, ...] = ()
     no_key: bool = False
@@ -38,19 +38,19 @@ class Reach(NamedTuple):
 
 
 EVERYTHING = Reach()
-_BEHIND = "~"  # all keys, which are hex digits
+_BEHIND = "~"  # after all keys, which are hex digits
 
 
-class Reached(NamedTuple):
-    """`ranges` are numbers of the tree's; `entries` are theirs."""
+class OpenedRanges(NamedTuple):
+    """The numbers of the tree's ranges that were opened, and their entries."""
 
     ranges: tuple[int, ...]
     entries: pa.Table
 
 
-async def reached(tree: Tree, settings: PoolSettings, reach: Reach) -> Reached:
-    """All that may hold such rows. A range that does not tell its keys may hold any. Where none does it is the last
-    one: fields must be known by which a query can be understood."""
+async def open_ranges(tree: Tree, settings: PoolSettings, reach: Reach) -> OpenedRanges:
+    """Opens all ranges that may hold such rows, including those without a key span. If there is none, opens the last
+    one, because the query needs to know fields."""
     within = [number for number, ref in enumerate(tree.ranges) if ref.keys is None or _meets(ref, reach)]
     within = within or list(range(len(tree.ranges)))[-1:]
     if reach.first is None or len(within) < 2:
@@ -75,9 +75,9 @@ def _overlaps(keys: KeySpan, span: Span) -> bool:
     return bool(keys.least) and keys.least <= span.high.hex() and span.low.hex() <= keys.greatest
 
 
-async def _first(tree: Tree, within: Sequence[int], settings: PoolSettings, count: int) -> Reached:
-    """In the order of their least keys, until the rest begins behind the `count`th row of what is opened; twice as many
-    at each step, for to open a few in vain is cheaper than to wait for each."""
+async def _first(tree: Tree, within: Sequence[int], settings: PoolSettings, count: int) -> OpenedRanges:
+    """Opens ranges in the order of their least keys, until the rest begins after the `count`th row of the opened ones.
+    Opens twice as many at each step: opening a few in vain is cheaper than waiting for each."""
     least = {number: _least(tree.ranges[number], settings) for number in within}
     waiting = sorted(within, key=lambda number: least[number])
     anywhere = sum(not least[number] for number in within)
@@ -89,13 +89,13 @@ async def _first(tree: Tree, within: Sequence[int], settings: PoolSettings, coun
         if not more:
             break
         added = await _opened(tree, more)
-        found = Reached((*found.ranges, *more), pa.concat_tables([found.entries, added.entries]))
+        found = OpenedRanges((*found.ranges, *more), pa.concat_tables([found.entries, added.entries]))
         waiting, step = waiting[len(more) :], 2 * step
     return found
 
 
 def _least(ref: RangeRef, settings: PoolSettings) -> str:
-    """Where its first row may come; empty: before all others."""
+    """The least key of its rows; empty if it may be before all others."""
     keys = ref.keys
     if keys is None or (keys.keyless and is_anywhere(settings)):
         return ""
@@ -105,27 +105,27 @@ def _least(ref: RangeRef, settings: PoolSettings) -> str:
     return keys.least or _BEHIND
 
 
-async def _opened(tree: Tree, numbers: Sequence[int]) -> Reached:
+async def _opened(tree: Tree, numbers: Sequence[int]) -> OpenedRanges:
     batches = [batch async for batch in tree.batches(numbers)]
-    return Reached(tuple(numbers), pa.Table.from_batches(batches, ENTRY_SCHEMA))
+    return OpenedRanges(tuple(numbers), pa.Table.from_batches(batches, ENTRY_SCHEMA))
 
 
 def classes(tree: Tree, settings: PoolSettings) -> list[str] | None:
-    """A kind of each class of kinds that the key is of, as far as the ranges tell; None: they do not."""
-    told = [ref.keys for ref in tree.ranges]
+    """One kind for each class of kinds of the key. Returns None if the ranges do not tell."""
+    spans = [ref.keys for ref in tree.ranges]
     found = {
-        class_of(bytes.fromhex(end), settings) for keys in told if keys for end in (keys.least, keys.greatest) if end
+        class_of(bytes.fromhex(end), settings) for keys in spans if keys for end in (keys.least, keys.greatest) if end
     }
-    return None if None in told or None in found else [kind for kind in found if kind]
+    return None if None in spans or None in found else [kind for kind in found if kind]
 
 
 def is_anywhere(settings: PoolSettings) -> bool:
-    """Whether rows without the key can come before rows that have it."""
+    """Whether rows without the key can come before rows with it."""
     return settings.nulls_first or settings.keys[0].descending or len(settings.keys) > 1
 
 
 def last_of(entries: pa.Table, count: int) -> str | None:
-    """A key that `count` of the objects' rows do not exceed; None: there are not so many."""
+    """A key that `count` of the objects' rows do not exceed. Returns None if there are fewer rows."""
     spans = facts.spans(entries)
     keyed = spans.filter(pc.greater(spans["max"], ""))
     order = pc.sort_indices(keyed["max"])

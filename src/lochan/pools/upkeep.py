@@ -1,6 +1,6 @@
-"""What is kept in order by itself: which pools, which of their branches, and what is still left alone.
+"""The policy of automatic upkeep: which pools and branches are compacted, and what is left alone.
 
-The first rule whose pattern fits a pool's name counts; a pool that none fits goes by the defaults.
+The first rule whose pattern matches a pool's name applies, or the defaults if none does.
 """
 
 from fnmatch import fnmatchcase
@@ -10,24 +10,24 @@ EVERY_S = 300.0
 
 
 class Policy(NamedTuple):
-    """What is left alone: a few objects side by side cost less than to write them again."""
+    """What is left alone: reading a few objects side by side costs less than rewriting them."""
 
-    overlapping_max: int = 1  # so many may run into each other
-    small_max: int = 1  # so many small neighbours may stand in a row
+    overlapping_max: int = 1  # so many objects may overlap
+    small_max: int = 1  # so many small objects may be neighbours
 
 
 ALWAYS = Policy()
-UPKEEP = Policy(4, 8)  # for what goes on by itself, again and again
+UPKEEP = Policy(4, 8)  # for automatic compactions
 
 
 class Rule(NamedTuple):
-    """Of one pool, all told."""
+    """The rule for a pool, with all defaults filled in."""
 
-    branches: tuple[str, ...] = ()  # none: its default branch
+    branches: tuple[str, ...] = ()  # none: the default branch
     compact: bool = True
     overlapping_max: int = UPKEEP.overlapping_max
     small_max: int = UPKEEP.small_max
-    size_bytes: int = 0  # of an object that a compaction makes; 0: the pool's own
+    size_bytes: int = 0  # of the objects that a compaction makes; 0: the pool's own
 
     @property
     def policy(self) -> Policy:

@@ -1,4 +1,4 @@
-"""A policy of upkeep, from a YAML file:
+"""Reads a policy of upkeep from a YAML file:
 
     every: 5m
     defaults:
@@ -7,7 +7,7 @@
       "logs-*": {branches: [main, dev], compact: {size: 128MB}}
       scratch: {compact: false}
 
-Nothing is guessed: a key that does not exist is an error which names its line and the nearest one that does.
+An unknown key is an error, which names its line and the most similar key.
 """
 
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ _LATER = ("vacuum", "vacate", "purge", "index", "retention")
 
 
 def read(path: Path, file: str) -> Upkeep:
-    """`file` is what messages call it. Raises NotFound, Invalid, and Refused for what is not built yet."""
+    """`file` is its name in messages. Raises NotFound, Invalid, or Refused if a section is not implemented yet."""
     root = compose(path, file, "policy")
     return STANDARD if root is None else _Reader(file).upkeep(root)
 
@@ -59,18 +59,18 @@ class _Reader:
         return Upkeep(defaults, rules, every_s)
 
     def _rule(self, name: str, node: yaml.Node, base: Rule) -> Rule:
-        told = self._section(name, node, ("branches", "compact"))
-        if "branches" in told:
-            base = base._replace(branches=self._branches(f"{name}.branches", told["branches"]))
-        return self._compact(f"{name}.compact", told["compact"], base) if "compact" in told else base
+        section = self._section(name, node, ("branches", "compact"))
+        if "branches" in section:
+            base = base._replace(branches=self._branches(f"{name}.branches", section["branches"]))
+        return self._compact(f"{name}.compact", section["compact"], base) if "compact" in section else base
 
     def _compact(self, name: str, node: yaml.Node, base: Rule) -> Rule:
         if isinstance(node, yaml.ScalarNode):
             return base._replace(compact=self._value(name, node, YES_OR_NO))
-        told = self._section(name, node, tuple(_COMPACT))
-        fields = {_COMPACT[key][0]: self._value(f"{name}.{key}", at, _COMPACT[key][1]) for key, at in told.items()}
+        section = self._section(name, node, tuple(_COMPACT))
+        fields = {_COMPACT[key][0]: self._value(f"{name}.{key}", at, _COMPACT[key][1]) for key, at in section.items()}
         if fields.get("size_bytes") == 0:
-            raise self._wrong(told["size"], f"{name}.size is 0", hint="leave it out for the pool's own size")
+            raise self._wrong(section["size"], f"{name}.size is 0", hint="leave it out for the pool's own size")
         return base._replace(compact=True, **fields)
 
     def _branches(self, name: str, node: yaml.Node) -> tuple[str, ...]:
@@ -87,7 +87,7 @@ class _Reader:
         return tuple(dict.fromkeys(each.value for each in nodes))
 
     def _section(self, name: str, node: yaml.Node, known: tuple[str, ...] | None) -> dict[str, yaml.Node]:
-        """Its values by key; a key without a value is not there."""
+        """The values by key, without keys that have no value."""
         if not isinstance(node, yaml.MappingNode):
             raise self._wrong(node, f"{name} is {noun(node)}, but should be made of `key: value` lines")
         found: dict[str, yaml.Node] = {}
@@ -112,7 +112,9 @@ class _Reader:
     def _unknown(self, name: str, key: yaml.ScalarNode, known: tuple[str, ...]) -> Invalid | Refused:
         if key.value in _LATER:
             at = where(self._file, key)
-            return Refused(f"{at}: {key.value} is not built yet", hint="leave it out; so far there is `compact`")
+            return Refused(
+                f"{at}: {key.value} is not implemented yet", hint="leave it out; only `compact` is supported"
+            )
         near = did_you_mean(key.value, known)
         return self._wrong(key, f"there is no {key.value!r} in {name}{near}", hint=f"there are {', '.join(known)}")
 

@@ -9,7 +9,7 @@ So of all the leaves of one path at most one is not NULL in any row, and where a
 made of their members' leaves; they have no column of their own. Which kinds a path may have is known before anything is
 read, from the shapes in the objects' entries; a kind that no row has is never asked for.
 
-    (x, decimal)    "x:decimal"   beside (x, json): the number that its text is, else NULL (pools/decimals.py)
+    (x, decimal)    "x:decimal"   beside (x, json): the number that its text is, else NULL (pools/layout.py)
 
     (x, original)   "x:original"  beside (x, time): its text, where microseconds do not give it back, else NULL
 
@@ -24,8 +24,7 @@ from typing import NamedTuple, Protocol
 
 from sqlglot import exp
 
-from lochan.pools.leaf import Leaf, Path
-from lochan.pools.shape import NULL, Object, Type
+from lochan.pools.shape import NULL, Leaf, Object, Path, Type
 
 
 class Digits(NamedTuple):

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from lochan.engines.duckdb.scan import used
+from lochan.engines.duckdb.run import scan_names
 from lochan.engines.spark.scan import Views, is_remote
 from lochan.engines.spark.session import SUBSTITUTE
 from lochan.lake import Lake
@@ -65,7 +65,7 @@ async def checked_plan(spark: SparkSession, lake: Lake, place: LakePlace, wanted
 
 async def check_plan(spark: SparkSession, lake: Lake, place: LakePlace, planned: ReadPlan) -> None:
     """Raises Gone, Corrupt for an object that is not as it was written."""
-    objects = [each for name in used(planned.query, planned.scans) for each in planned.scans.files[name].objects]
+    objects = [each for name in scan_names(planned.query, planned.scans) for each in planned.scans.files[name].objects]
     if objects:
         path_at(place.store, "")  # is it a store that Spark can read?
     await check_objects(spark, lake, place.store, objects)
@@ -75,7 +75,7 @@ def framed(spark: SparkSession, place: LakePlace, planned: ReadPlan) -> DataFram
     views, scans = Views(spark), planned.scans
     options = hadoop_options(place.store)
     with _meaning(spark):
-        for name in used(planned.query, scans):
+        for name in scan_names(planned.query, scans):
             scan = scans.files[name]
             views.add_files(scan, name, [path_at(place.store, each.address) for each in scan.objects], options)
         sql = render(views.named(planned.query.copy()), "spark")

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from lochan.engines.duckdb.object_check import ObjectCheck, PlacedObject, StoredObject, gone
+from lochan.engines.duckdb.files import ObjectCheck, PlacedObject, StoredObject, gone_error
 from lochan.engines.spark import s3a
 from lochan.engines.spark.bucket_check import BucketCheck
 from lochan.errors import Refused
@@ -55,7 +55,7 @@ async def check_objects(spark: SparkSession, lake: Lake, place: StoreLocation, o
         there = await BucketCheck(place, lake.store, lake.verified, tasks).check(objects)
     for each, is_there in zip(objects, there, strict=True):
         if not is_there:
-            raise gone(each)
+            raise gone_error(each)
 
 
 def _runs_here(spark: SparkSession) -> bool:

@@ -13,8 +13,7 @@ from sqlglot import exp
 
 from lochan.errors import Invalid, Refused
 from lochan.lake import Lake
-from lochan.pools.leaf import Path
-from lochan.pools.shape import FLOAT, INT, NULL
+from lochan.pools.shape import FLOAT, INT, NULL, Path
 from lochan.query import ast
 from lochan.query.compile import compile
 from lochan.query.output.cells import fields

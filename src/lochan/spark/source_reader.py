@@ -14,9 +14,9 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
 from lochan.clock import SystemClock
-from lochan.engines.duckdb.files import files_of, gone
+from lochan.engines.duckdb.files import files_of, gone_error
 from lochan.engines.duckdb.limits import Limits
-from lochan.engines.duckdb.scan import used, with_files
+from lochan.engines.duckdb.run import scan_names, with_files
 from lochan.engines.duckdb.session import DuckSession
 from lochan.errors import Invalid
 from lochan.ids import Ids
@@ -61,7 +61,7 @@ async def planned_parts(lake: Lake, place: StoreLocation, wanted: ReadRequest) -
 
 def _parts(planned: ReadPlan) -> Iterator[Part]:
     """Each object is in one scan, and in one part."""
-    names = used(planned.query, planned.scans)
+    names = scan_names(planned.query, planned.scans)
     for name in names:
         held: list[DataObject] = []
         for each in planned.scans.files[name].objects:
@@ -106,7 +106,7 @@ class PartsReader(DataSourceReader):
         paths = await files.place(part.objects, folder)
         for number, (object, path) in enumerate(zip(part.objects, paths, strict=True)):
             if not path:
-                raise gone(object)
+                raise gone_error(object)
             (Path(folder) / str(number)).symlink_to(path)
         return files.folders
 

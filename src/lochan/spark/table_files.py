@@ -16,9 +16,9 @@ import pyarrow.parquet as pq
 from lochan.clock import SystemClock
 from lochan.errors import Invalid, NotFound
 from lochan.formats.entry import Entry
-from lochan.formats.hive_path import PathColumns, path_columns, with_path_columns
 from lochan.ids import Ids
-from lochan.ingest.tabular import checked
+from lochan.ingest.hive_path import PathColumns, path_columns, with_path_columns
+from lochan.ingest.tabular import check_batch
 from lochan.jobs.pool_writer import spark_folder
 from lochan.jobs.target import open_on_executor
 from lochan.spark.table_schema import FileSchema, merged_schema, schema_in_footer
@@ -152,7 +152,7 @@ class FileReading:
             own = set(opened.schema_arrow.names) - set(more.schema.names)
             names = [name for name in self.schema.names if name in own]
             for batch in opened.iter_batches(columns=names):
-                batch = with_path_columns(checked(entry.path, batch), more)
+                batch = with_path_columns(check_batch(entry.path, batch), more)
                 arrays = [self._column(batch, each) for each in self.schema]
                 yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, UnicodeError) as error:

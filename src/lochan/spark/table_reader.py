@@ -11,7 +11,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
 from lochan.formats.entry import Entry
-from lochan.formats.hive_path import PathColumns
+from lochan.ingest.hive_path import PathColumns
 from lochan.lake import Lake
 from lochan.spark.frame_origin import Origin, marked_schema
 from lochan.spark.table_files import FileReading, table_files

@@ -18,8 +18,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from lochan.pools.json_row import row_text
-from lochan.pools.leaf import Path
-from lochan.pools.shape import ARRAY, DECIMAL, FLOAT, INT, JSON, NULL, OBJECT, TIME, Array, Object, Type
+from lochan.pools.shape import ARRAY, DECIMAL, FLOAT, INT, JSON, NULL, OBJECT, TIME, Array, Object, Path, Type
 from lochan.query.dialects.decimals import REFUSAL
 from lochan.query.dialects.spark import FORMS
 from lochan.query.dialects.spark_times import time_in_format

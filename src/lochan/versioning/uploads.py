@@ -14,8 +14,7 @@ from lochan.errors import BadPart, BadPartOrder, Invalid, NotFound, PartTooSmall
 from lochan.formats.entry import Block, Entry
 from lochan.formats.events import Event
 from lochan.formats.record import Actor
-from lochan.formats.repository_events import Staged
-from lochan.formats.upload_events import PartPut, UploadAborted, UploadOpened
+from lochan.formats.repository_events import PartPut, Staged, UploadAborted, UploadOpened
 from lochan.formats.workspace_events import WorkspaceStaged
 from lochan.versioning.names import check_key
 from lochan.versioning.objects import Check, submit_if

@@ -78,7 +78,7 @@ def test_an_answer_says_which_query_it_is_of(admin: Client) -> None:
         ("select hots from (select host from logs)", {}, 400, "did you mean `host`? (line 1, column 8)"),
         ("from lgos", {}, 404, "there is no pool or repository `lgos`; did you mean `logs`? (line 1, column 6)"),
         ("from logs@never", {}, 404, "no branch, tag or commit 'never'"),
-        ("from demo@main/none/*.csv", {}, 404, "no file of demo@main is called like none/*.csv"),
+        ("from demo@main/none/*.csv", {}, 404, "no file of demo@main matches none/*.csv"),
         ("from demo", {}, 400, "`demo` is a repository of files"),
         ("count()", {}, 400, "does not say what it reads"),
         ("from logs | load secrets", {}, 400, "may only read"),

@@ -8,7 +8,7 @@ import pytest
 from lochan import __version__
 from lochan.cli import repo
 from lochan.config.find import system_user
-from lochan.formats.event_types import EVENT_TYPES
+from lochan.formats.events import event_types
 from lochan.formats.record import Actor
 from lochan.journal import event_text
 from lochan.lake import Lake
@@ -236,7 +236,7 @@ def test_a_query_of_a_pool_that_is_not_there_has_the_code_of_what_is_not_there(l
 def test_every_type_of_event_has_words() -> None:
     """A type without a case of its own would be told by its bare name."""
     source = Path(event_text.__file__).read_text()
-    for type in EVENT_TYPES.values():
+    for type in event_types().values():
         module = type.__module__.rpartition(".")[2].removesuffix("_events")
         assert f"case {module}.{type.__name__}():" in source, type
 

@@ -11,7 +11,7 @@ import pytest
 from lochan.clock import SystemClock
 from lochan.engines.duckdb.limits import Cancelled, Limits, OutOfTime
 from lochan.engines.explain import explain
-from lochan.engines.run_query import RunOptions, ask
+from lochan.engines.run_query import RunOptions, run_query
 from lochan.errors import Invalid, LochanError
 from lochan.query.prepare import LENGTH_MAX
 from tests.run import run
@@ -41,7 +41,7 @@ def test_a_query_that_takes_too_long_to_compile(text: str, tmp_path: Path) -> No
             await lake.pool("pool", SEVEN)
             at = replace(lake.lake.queries(), clock=HurriedClock())
             with pytest.raises(OutOfTime, match="has not ended within its 3 seconds"):
-                await ask(at, text, RunOptions(limits=Limits(seconds=3)))
+                await run_query(at, text, RunOptions(limits=Limits(seconds=3)))
 
     run(play())
 
@@ -51,7 +51,7 @@ def test_a_query_that_nobody_wants_any_more_is_not_compiled_to_its_end(tmp_path:
         async with query_lake(tmp_path) as lake:
             await lake.pool("pool", SEVEN)
             with pytest.raises(Cancelled):
-                await lake.lake.query(f"from pool | put x := {SUM}", RunOptions(wanted=lambda: False))
+                await lake.lake.query(f"from pool | put x := {SUM}", RunOptions(alive=lambda: False))
 
     run(play())
 

@@ -16,7 +16,7 @@ import pytest
 
 from lochan.clock import SystemClock
 from lochan.engines.compact import compact
-from lochan.engines.duckdb import object_check
+from lochan.engines.duckdb import files as object_check
 from lochan.engines.duckdb.delete import delete_where
 from lochan.engines.duckdb.files import files_of
 from lochan.engines.row_diff.sides import RowDiffRequest

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from lochan.engines.duckdb.delete import Deleted, delete_where
-from lochan.engines.duckdb.objects_at import stored
+from lochan.engines.duckdb.data_objects import store_objects
+from lochan.engines.duckdb.delete import DeleteCommit, delete_where
 from lochan.errors import NothingToDo
 from lochan.query.errors import QueryError
 from tests.run import run
@@ -22,7 +22,7 @@ ROWS: list[list[Any]] = [
 ]
 
 
-async def delete(lake: QueryLake, where: str) -> Deleted:
+async def delete(lake: QueryLake, where: str) -> DeleteCommit:
     repository = await lake.lake.open_repository("logs")
     try:
         return await delete_where(repository, "main", where, lake.lake.queries().files, actor=ANN)
@@ -90,12 +90,12 @@ def test_rows_that_come_meanwhile_are_looked_at_too(tmp_path: Path, monkeypatch:
             async def slowly(*arguments: Any) -> Any:
                 nonlocal tries
                 tries += 1
-                made = await stored(*arguments)
+                made = await store_objects(*arguments)
                 if tries == 1:
                     await lake.load("logs", [{"k": 10, "x": 2}, {"k": 11, "x": 3}])
                 return made
 
-            monkeypatch.setattr("lochan.engines.duckdb.delete.stored", slowly)
+            monkeypatch.setattr("lochan.engines.duckdb.delete.store_objects", slowly)
             deleted = await delete(lake, "x == 2")
             assert (tries, deleted.rows) == (2, 2)
             assert [row["k"] for row in await lake.rows("from logs")] == [1, 3, 11]

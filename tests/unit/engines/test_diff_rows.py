@@ -19,13 +19,12 @@ from lochan.engines.duckdb.diff_rows import diff_rows
 from lochan.engines.duckdb.load.load import load_rows
 from lochan.engines.duckdb.load.loader import Loader
 from lochan.engines.duckdb.session import DuckSession
-from lochan.engines.row_diff.lines import object_lines
-from lochan.engines.row_diff.one_line import one_line
+from lochan.engines.row_diff.lines import object_lines, one_line
 from lochan.engines.row_diff.result import RowDiff
 from lochan.engines.row_diff.sides import RowDiffRequest, sides_of
 from lochan.errors import Gone, Invalid, NotFound
 from lochan.formats.pool_settings import PoolKey, PoolSettings
-from lochan.pools.faults import FAIL, Faults
+from lochan.pools.json_row import FAIL, Faults
 from lochan.versioning.branches import create_branch
 from lochan.versioning.commit import CommitRequest as Commit
 from lochan.versioning.commit import commit
@@ -192,9 +191,9 @@ def test_a_key_in_what_is_kept_as_text(tmp_path: Path) -> None:
     [
         ([A, {"v": 7}], [A], r"1 row of logs@left lacks the key k, .* such as \{\"v\":7\}"),
         ([A], [A, {"k": None}, {"x": 1}], r"2 rows of logs@right lack the key k"),
-        ([A, {"k": 1, "v": 2}], [A], r"the key \{\"k\":1\} is that of 2 rows of logs@left"),
-        ([A], [B, B, B], r"the key \{\"k\":2\} is that of 3 rows of logs@right"),
-        ([A, A], [A, A], r"the key \{\"k\":1\} is that of 2 rows of logs@left"),
+        ([A, {"k": 1, "v": 2}], [A], r"2 rows of logs@left have the key \{\"k\":1\}"),
+        ([A], [B, B, B], r"3 rows of logs@right have the key \{\"k\":2\}"),
+        ([A, A], [A, A], r"2 rows of logs@left have the key \{\"k\":1\}"),
     ],
 )
 def test_keys_that_do_not_tell_rows_apart(tmp_path: Path, left: Rows, right: Rows, said: str) -> None:
@@ -207,7 +206,7 @@ def test_whole_rows_of_a_pool_with_a_primary_key(tmp_path: Path) -> None:
 
 
 def test_the_whole_row_is_no_key(tmp_path: Path) -> None:
-    with pytest.raises(Invalid, match="a field is wanted"):
+    with pytest.raises(Invalid, match="name a field"):
         of_pool(tmp_path, [[A]], [[B]], key=["this"])
 
 

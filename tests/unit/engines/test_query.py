@@ -254,7 +254,7 @@ def test_load_commits_the_result(tmp_path: Path) -> None:
             assert (commit["id"], commit["message"], commit["author"]) == (told["commit"], "found", "ann")
             with pytest.raises(NothingToDo):
                 await lake.rows("from logs | status == 501 | load errors")
-            with pytest.raises(Refused, match="nobody says who asks"):
+            with pytest.raises(Refused, match="has no actor"):
                 await lake.lake.query(text)
 
     run(asked())

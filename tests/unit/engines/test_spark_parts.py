@@ -14,7 +14,7 @@ from sqlglot import parse_one
 
 from lochan.clock import SystemClock
 from lochan.engines.duckdb.limits import Limits
-from lochan.engines.duckdb.work_folder import Workplace
+from lochan.engines.duckdb.run import WorkFolders
 from lochan.engines.spark import s3a
 from lochan.engines.spark.bucket_check import BucketCheck
 from lochan.engines.spark.errors import explained
@@ -209,7 +209,7 @@ def _bucket(store: Store) -> Bucket:
 def test_what_a_cluster_reaches(lake: str, folders: list[str], made: list[str], reaches: bool) -> None:
     files = _bucket(MemoryStore("none"))
     files.folders = folders
-    work = Workplace()
+    work = WorkFolders()
     work.folders = made
     cluster = SparkPlace("spark://h:1")
     check_reach(files, work, SparkPlace(), StoreLocation(lake))

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from lochan.clock import SystemClock
-from lochan.engines.duckdb.rewrite import Rewriting
+from lochan.engines.duckdb.rewrite import ObjectRewriter
 from lochan.engines.upkeep import BUSY, COMPACTED, FAILED, IN_ORDER, LEFT_ALONE, NO_BRANCH, UpkeepResult, keep
 from lochan.ids import Ids
 from lochan.pools.commit_objects import delete_objects, replace_objects
@@ -155,14 +155,14 @@ def test_a_server_that_stops_gives_a_compaction_up(tmp_path: Path, monkeypatch: 
             begun, ended = asyncio.Event(), []
             loop = asyncio.get_running_loop()
 
-            def slow(self: Rewriting, *args: Any) -> None:
+            def slow(self: ObjectRewriter, *args: Any) -> None:
                 loop.call_soon_threadsafe(begun.set)
                 try:
                     self._session.execute("SELECT count(*) FROM range(100000000000) WHERE hash(range) = 1")
                 finally:
                     ended.append(True)
 
-            monkeypatch.setattr(Rewriting, "add", slow)
+            monkeypatch.setattr(ObjectRewriter, "add", slow)
             task = asyncio.create_task(keep_compacting(lake.lake, SystemClock(), Ids(), EAGER._replace(every_s=0.01)))
             await asyncio.wait_for(begun.wait(), 30)
             task.cancel()

@@ -36,7 +36,7 @@ def test_every_flipped_bit_is_found() -> None:
         with pytest.raises(Corrupt, match=r"^x "):
             job.decode(damaged, "x")
     for damaged in _flips(key_file.encode(b"k" * 32)):
-        with pytest.raises(Corrupt, match=r"^x is not the key"):
+        with pytest.raises(Corrupt, match=r"^x is damaged: it is not the key"):
             key_file.decode(damaged, "x")
 
 
@@ -68,9 +68,9 @@ def test_files_without_a_checksum_are_read_and_no_flip_is_a_raw_exception() -> N
     [
         (b'{"format": 0, "lake": "2YbqGSxjZ1ZrbNTLhGzTPuOjz8X"}', "there is no format 0"),
         (b'{"format": 1, "lake": "short"}', "'short' is not the id of a lake"),
-        (b'{"format": 1, "lake": "2YbqGSxjZ1ZrbNTLhGzTPuOjz8X", "journal": "stone"}', "'stone' is not where"),
-        (b'{"format": 1, "lake": "2YbqGSxjZ1ZrbNTLhGzTPuOjz8X", "created": -1}', "it cannot be made at -1"),
-        (b'{"format": 1, "lake": "2YbqGSxjZ1ZrbNTLhGzTPuOjz8X", "kournal": "store"}', "no such file has: 'kournal'"),
+        (b'{"format": 1, "lake": "2YbqGSxjZ1ZrbNTLhGzTPuOjz8X", "journal": "stone"}', "'stone' is not a place"),
+        (b'{"format": 1, "lake": "2YbqGSxjZ1ZrbNTLhGzTPuOjz8X", "created": -1}', "its creation time is -1"),
+        (b'{"format": 1, "lake": "2YbqGSxjZ1ZrbNTLhGzTPuOjz8X", "kournal": "store"}', "an unknown field: 'kournal'"),
         (b'{"format": true, "lake": "2YbqGSxjZ1ZrbNTLhGzTPuOjz8X"}', "cannot be read"),
         (b'{"format": 1}', "cannot be read"),
         (b'{"format": 1, "lake": "\xff"}', "cannot be read"),

@@ -37,7 +37,7 @@ def test_a_field_added_by_a_later_lochan_is_passed_over() -> None:
 
 
 def test_a_sound_frame_round_nonsense_is_corrupt() -> None:
-    with pytest.raises(Corrupt, match="good checksum"):
+    with pytest.raises(Corrupt, match="valid checksum"):
         records.decode(frame.seal(records.MAGIC, 1, b"\xc1"), "record 3")
 
 

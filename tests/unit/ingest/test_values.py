@@ -10,8 +10,15 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lochan.ingest.batches import PIECE_BYTES, NotValid, believed, pieces
-from lochan.ingest.rows import NotRows, packed, unpacked
+from lochan.ingest.channel import (
+    PIECE_BYTES,
+    InvalidBatch,
+    InvalidRows,
+    batch_pieces,
+    pack_rows,
+    unpack_rows,
+    validated_batch,
+)
 from tests.hostile_files import Hostile, arrow, arrow_stream
 
 
@@ -19,16 +26,16 @@ def test_a_batch_comes_back_in_pieces_that_are_not_long() -> None:
     batch = pa.RecordBatch.from_pydict(
         {"n": list(range(1_000)), "t": ["x" * (1 << (each % 19)) for each in range(1_000)]}
     )
-    sent = list(pieces(batch))
+    sent = list(batch_pieces(batch))
     assert all(each.size < 2 * PIECE_BYTES + 10_000 for each in sent) and len(sent) > 1
-    assert pa.Table.from_batches([believed(each) for each in sent]).to_pydict() == batch.to_pydict()
-    assert list(pieces(batch.slice(0, 0))) == []
+    assert pa.Table.from_batches([validated_batch(each) for each in sent]).to_pydict() == batch.to_pydict()
+    assert list(batch_pieces(batch.slice(0, 0))) == []
 
 
 @pytest.mark.parametrize("each", [each for each in arrow() if each.path.endswith(".arrows")], ids=lambda each: each.id)
 def test_a_batch_that_lies_is_not_believed(each: Hostile) -> None:
-    with pytest.raises(NotValid):
-        believed(pa.py_buffer(each.data))
+    with pytest.raises(InvalidBatch):
+        validated_batch(pa.py_buffer(each.data))
 
 
 def test_types_that_no_reader_sends_are_not_believed() -> None:
@@ -36,18 +43,18 @@ def test_types_that_no_reader_sends_are_not_believed() -> None:
     runs = pa.RunEndEncodedArray.from_arrays([3], [1])
     views = pa.array(["x"], pa.string_view())
     for column in (union, runs, views, pa.array(["x"]).dictionary_encode(), pa.array([b"0" * 16], pa.uuid())):
-        with pytest.raises(NotValid):
-            believed(pa.py_buffer(arrow_stream(pa.table({"c": column}))))
+        with pytest.raises(InvalidBatch):
+            validated_batch(pa.py_buffer(arrow_stream(pa.table({"c": column}))))
 
 
 def test_more_rows_than_bytes_are_not_believed() -> None:
     data = arrow_stream(pa.table({"n": pa.array([7] * 5_000_000, pa.int64())}), "zstd")
-    with pytest.raises(NotValid):
-        believed(pa.py_buffer(data))
+    with pytest.raises(InvalidBatch):
+        validated_batch(pa.py_buffer(data))
     lied = arrow_stream(pa.table({"n": pa.array([7] * 5_000, pa.int64())}), "zstd")
     lied = lied.replace(struct.pack("<q", 40_000), struct.pack("<q", 1 << 45))
-    with pytest.raises(NotValid):
-        believed(pa.py_buffer(lied))
+    with pytest.raises(InvalidBatch):
+        validated_batch(pa.py_buffer(lied))
 
 
 def test_rows_come_back_as_they_were() -> None:
@@ -55,7 +62,7 @@ def test_rows_come_back_as_they_were() -> None:
         {"a": 1, "b": None, "d": date(2020, 1, 2), "t": datetime(1960, 1, 2, 3, 4, 5, 6, UTC), "x": Decimal("0.10")},
         {"l": [1, "x", {"y": 2.5, "d": [date(1, 1, 1)]}], "least": -(1 << 63), "most": (1 << 63) - 1, "": True},
     ]
-    assert unpacked(packed(rows)) == rows
+    assert unpack_rows(pack_rows(rows)) == rows
 
 
 @pytest.mark.parametrize(
@@ -69,9 +76,9 @@ def test_rows_come_back_as_they_were() -> None:
         pytest.param(b"\x91" * 99_999, id="deep"),
         pytest.param(b"\x91\x81\xa1a\xd4\x01x", id="no decimal"),
         pytest.param(b"\x91\x81\xa1a\xd4\x09x", id="an unknown kind"),
-        pytest.param(b"\x91\x81\xa1a\x01\xff", id="more behind the end"),
+        pytest.param(b"\x91\x81\xa1a\x01\xff", id="more after the end"),
     ],
 )
 def test_what_is_no_rows_is_not_believed(data: bytes) -> None:
-    with pytest.raises(NotRows):
-        unpacked(data)
+    with pytest.raises(InvalidRows):
+        unpack_rows(data)

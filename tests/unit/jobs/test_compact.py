@@ -15,8 +15,8 @@ import pytest
 
 from lochan.engines.compact import CompactRequest, PoolCompactionPlan, landed, planned, rehearse
 from lochan.engines.compact import merged as merged_round_by_round
-from lochan.engines.duckdb.compact import Rewritten
 from lochan.engines.duckdb.limits import Limits
+from lochan.engines.duckdb.rewrite import RewriteResult
 from lochan.formats.pool_settings import PoolKey, PoolSettings
 from lochan.jobs.compaction import bounds_of, numbered, removed_by
 from lochan.jobs.compaction_tasks import (
@@ -69,10 +69,10 @@ async def compacted(lake: QueryLake, repository: OpenRepository, wish: CompactRe
     limits = Limits(memory_bytes=64 << 20, threads=1)
     target = PoolTarget(lake.lake.place, repository.repository.id, plan.snapshot.settings, plan.mint, limits)
 
-    async def merge(plan: PoolCompactionPlan) -> Rewritten:
+    async def merge(plan: PoolCompactionPlan) -> RewriteResult:
         made = await asyncio.to_thread(lambda: together(merged(target, list(groups_of(plan)))))
         assert made.rows == plan.rows
-        return Rewritten(removed_by(plan), list(made.entries))
+        return RewriteResult(removed_by(plan), list(made.entries))
 
     await landed(repository, "main", await merged_round_by_round(plan, merge), actor=ANN)
     return sum(not group.alone for group in groups_of(plan))

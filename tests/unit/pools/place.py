@@ -8,11 +8,10 @@ from lochan.formats.entry import Entry
 from lochan.formats.pool_settings import PoolKey, PoolSettings
 from lochan.formats.record import Actor
 from lochan.lake import Lake
-from lochan.pools.commit_objects import Swap, add_objects, delete_objects, replace_objects
+from lochan.pools.commit_objects import ObjectWriter, Swap, add_objects, delete_objects, replace_objects
 from lochan.pools.facts import Facts, ShapeFacts
 from lochan.pools.keys import encode
 from lochan.pools.merge import PoolJoins, RowMerge
-from lochan.pools.object_upload import ObjectWriter
 from lochan.pools.objects import object_id
 from lochan.pools.shape import Object
 from lochan.store.memory import MemoryStore

@@ -15,13 +15,13 @@ from lochan.pools.facts import (
     ColumnFacts,
     Facts,
     ShapeFacts,
+    facts_texts,
     from_metadata,
     is_ours,
-    opened,
+    open_facts,
     spans,
-    texts,
     to_metadata,
-    unpacked,
+    unpack_facts,
 )
 from lochan.pools.shape import Object, numbered, type_of
 from tests.unit.pools.rows import ROWS
@@ -67,7 +67,7 @@ def test_facts_of_which_only_some_are_decoded() -> None:
         _entry("six", Facts(7, 0, b"", b"", (ShapeFacts(6, shape, 7),))),
     ]
     by_path = sorted(entries, key=lambda each: each.path)
-    one, six, two = map(opened, map(unpacked, texts(table_of(entries)).to_pylist()))
+    one, six, two = map(open_facts, map(unpack_facts, facts_texts(table_of(entries)).to_pylist()))
     assert [each.path for each in by_path] == ["one", "six", "two"]
     assert [one.column(each.path) for each in columns] == list(columns)
     assert (two.column(("a",)), two.column(("ab",)), six.column(("a",))) == (columns[0], None, None)
@@ -81,7 +81,7 @@ def test_facts_are_compressed_where_they_are_large() -> None:
     text = to_metadata(facts)["lochan-facts"]
     assert len(text) < int(text.partition(":")[0]) > 4096
     assert from_metadata(to_metadata(facts)) == facts
-    assert opened(unpacked(text)).column(("column 7",)) == many[7]
+    assert open_facts(unpack_facts(text)).column(("column 7",)) == many[7]
 
 
 def test_small_facts_were_compressed_too() -> None:
@@ -97,8 +97,8 @@ def test_spoilt_facts_are_called_so(spoilt: str) -> None:
     metadata = to_metadata(Facts(1, 0, b"", b"", ()))
     with pytest.raises(Corrupt, match=r"'p\.parquet'"):
         from_metadata(metadata | {"lochan-facts": spoilt}, "p.parquet")
-    with pytest.raises(Corrupt, match="what is known"):
-        opened(unpacked(spoilt))
+    with pytest.raises(Corrupt, match="the facts of a data object"):
+        open_facts(unpack_facts(spoilt))
 
 
 def _entry(path: str, facts: Facts) -> Entry:

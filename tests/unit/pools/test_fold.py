@@ -11,8 +11,7 @@ from lochan.formats.commit import Commit
 from lochan.formats.events import Event
 from lochan.formats.lake_events import RepositoryCreated, RepositoryDeleted, RepositoryRenamed
 from lochan.formats.pool_settings import PoolKey, PoolSettings
-from lochan.formats.repository_events import Moved, RepositoryOpened, RunsStaged, Sealed, Staged, Stashed
-from lochan.formats.upload_events import UploadOpened
+from lochan.formats.repository_events import Moved, RepositoryOpened, RunsStaged, Sealed, Staged, Stashed, UploadOpened
 from lochan.formats.workspace_events import WorkspaceOpened
 from lochan.journal.state import EventPosition
 from lochan.lake import Lake

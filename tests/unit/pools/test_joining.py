@@ -225,7 +225,7 @@ def test_a_pick_never_brings_back_what_was_on_the_branch() -> None:
         await logs.load("dev", "d")
         await logs.pick("dev")
         await logs.compact("main")
-        with pytest.raises(HeldBefore, match="has held"):
+        with pytest.raises(HeldBefore, match=r"held .* before"):
             await logs.pick("dev")
         assert await logs.rows("main") == "a b c d"
         await logs.load("main", "e")

@@ -80,7 +80,7 @@ def test_a_compaction_lands_on_later_loads_but_not_without_its_inputs() -> None:
         assert await logs.rows("main") == "a b c d"
         again = await logs.write("abc")
         before = await logs.head()
-        with pytest.raises(ConcurrentCommit, match="is not on the branch any more"):
+        with pytest.raises(ConcurrentCommit, match="is no longer on the branch"):
             await replace_objects(logs.repository, "main", Swap(removed, [again]), actor=ANN)
         assert await logs.head() == before
 
@@ -122,7 +122,7 @@ def test_objects_are_deleted_by_id_or_its_beginning() -> None:
         assert await logs.rows("main") == ""
         with pytest.raises(NotFound, match="no data object"):
             await logs.delete("main", one)
-        with pytest.raises(Invalid, match="no id"):
+        with pytest.raises(Invalid, match="not the id"):
             await logs.delete("main", "a/b")
 
     run(play())

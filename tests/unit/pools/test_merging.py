@@ -2,7 +2,7 @@
 
 import pytest
 
-from lochan.pools.merge_objects import Rows, Settled, Side, Step, families, settle
+from lochan.pools.merge_objects import Rows, SettledObjects, Side, Step, families, settle
 
 
 def objects(text: str) -> frozenset[str]:
@@ -51,7 +51,7 @@ def test_a_merge(
 ) -> None:
     found = settle(objects(base), side(*ours), side(*theirs), map(step, steps))
     computed = () if rows is None else (Rows(*map(objects, rows)),)
-    assert found == Settled(objects(removed), objects(added), computed)
+    assert found == SettledObjects(objects(removed), objects(added), computed)
 
 
 def test_families_are_what_steps_connect() -> None:

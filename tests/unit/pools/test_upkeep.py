@@ -71,9 +71,9 @@ def test_what_the_defaults_leave_alone_a_rule_may_take_up(tmp_path: Path) -> Non
         ("pools:\n  logs: {}\n  logs: {}", Invalid, "line 3: 'logs' was already given in pools"),
         ("? [a]\n: b", Invalid, "a list cannot be a key"),
         ("every: 5m\n\tpools: {}", Invalid, "line 2: a tab"),
-        ("vacuum: {older: 7d}", Refused, "line 1: vacuum is not built yet"),
-        ("pools: {logs: {purge: yes}}", Refused, "purge is not built yet"),
-        ("defaults: {index: [host]}", Refused, "index is not built yet"),
+        ("vacuum: {older: 7d}", Refused, "line 1: vacuum is not implemented yet"),
+        ("pools: {logs: {purge: yes}}", Refused, "purge is not implemented yet"),
+        ("defaults: {index: [host]}", Refused, "index is not implemented yet"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_line(tmp_path: Path, text: str, kind: type[LochanError], said: str) -> None:

@@ -11,7 +11,6 @@ from sqlglot import exp
 from lochan.pools import times
 from lochan.pools.json_row import row_text
 from lochan.pools.layout import Alternate, Member, lay_out
-from lochan.pools.leaf import Leaf, Path
 from lochan.pools.shape import (
     ARRAY,
     FLOAT,
@@ -21,7 +20,9 @@ from lochan.pools.shape import (
     STRING,
     TIME,
     Array,
+    Leaf,
     Object,
+    Path,
     Type,
     kind_of,
     numbered,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lochan.errors import Invalid
-from lochan.formats.hive_path import path_columns
+from lochan.ingest.hive_path import path_columns
 from lochan.spark.table_files import FileReading, file_schema
 from lochan.versioning.objects import put
 from tests.hostile_files import Hostile, parquet

@@ -5,7 +5,7 @@ from time import process_time
 import msgspec
 
 from lochan.formats.entry import Block
-from lochan.formats.upload_events import PartPut, UploadOpened
+from lochan.formats.repository_events import PartPut, UploadOpened
 from lochan.journal.state import EventPosition
 from lochan.versioning.state.uploads import KeptUpload, Uploads
 

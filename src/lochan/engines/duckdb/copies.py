@@ -1,8 +1,8 @@
-"""Objects of other stores, copied once into a folder on this machine.
+"""Copies objects of other stores into a folder on this machine.
 
-Each is checked against its SHA-256 while it is copied, and again when the copy on the disk has changed since; a copy
-that is damaged is made anew. They are kept as long as the folder has room. A query holds its own links to what it
-reads, so that nobody can take a file away from under it.
+Each is checked against its SHA-256 while it is copied, and again if the copy has changed since. A damaged copy is made
+again. Copies are kept as long as the folder has room. A query has its own links to the files it reads, so that no other
+process can remove them.
 """
 
 # ruff: noqa: PTH104, PTH108, PTH116
@@ -17,7 +17,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from itertools import count
 
-from lochan.engines.duckdb.object_check import ObjectCheck, PlacedObject, damaged
+from lochan.engines.duckdb.files import ObjectCheck, PlacedObject, damaged_error
 from lochan.errors import Corrupt, LochanError, NotFound
 from lochan.pools.snapshot import DataObject
 from lochan.store.checked_reads import ReadDoubt
@@ -74,7 +74,7 @@ class CopiedFiles:
         return own
 
     async def _linked(self, each: DataObject, kept: str, own: str, recheck: bool) -> bool:
-        """Whether there is a copy that can be believed, now held under a name of our own. A bad one is removed."""
+        """Whether there is a valid copy, which is now linked under `own`. Removes a damaged one."""
         if not _linked(kept, own, self._verified.clock.wall()):
             return False
         try:
@@ -88,13 +88,13 @@ class CopiedFiles:
         return False
 
     async def _copy(self, each: DataObject, to: str) -> bool:
-        """False: it is gone."""
+        """Returns False if the object is gone."""
         part = f"{to}.{os.getpid()}-{next(_numbers)}"
         try:
             doubt = ReadDoubt()
             while (digest := await self._written(self._store.get_stream(each.address), part)) != each.sha256:
                 if not doubt.again(digest):
-                    raise damaged(each, "its SHA-256 is not the one it was written with")
+                    raise damaged_error(each, "its SHA-256 is not the one it was written with")
                 os.unlink(part)
             os.rename(part, to)
         except NotFound:
@@ -123,8 +123,8 @@ class CopiedFiles:
 
 
 class _CopyCheck(ObjectCheck):
-    """Of copies, which queries hold by links of their own: a link changes the file's ctime, so that is no part of the
-    stamp. Who writes to a copy and sets its mtime back is not found out; the cache folder is for its owner alone."""
+    """Checks copies. Queries link to them, which changes the ctime, so the stamp does not include it. Somebody who
+    writes to a copy and sets its mtime back is not detected; only the owner may write to the cache folder."""
 
     def _name(self, placed: PlacedObject) -> str:
         return f"{placed.object.address}\0copy"
@@ -136,7 +136,7 @@ class _CopyCheck(ObjectCheck):
 
 
 def _linked(kept: str, own: str, now_us: int) -> bool:
-    """Whether there is a copy, now held under a name of our own. Its atime tells when it was last used."""
+    """Whether there is a copy, which is now linked under `own`. Its atime is the time of its last use."""
     try:
         with suppress(FileExistsError):
             _link_or_copy(kept, own)
@@ -148,7 +148,7 @@ def _linked(kept: str, own: str, now_us: int) -> bool:
 
 
 def _link_or_copy(kept: str, own: str) -> None:
-    """The folder of a query may be on another disk than the cache, where no link leads: often /tmp is in memory."""
+    """Copies if the query's folder is on another disk than the cache, such as a /tmp in memory."""
     try:
         os.link(kept, own)
     except OSError as error:
@@ -158,7 +158,7 @@ def _link_or_copy(kept: str, own: str) -> None:
 
 
 def _evict(folder: str, bytes_max: int) -> None:
-    """Those that were longest unused go until the rest has room."""
+    """Removes the least recently used copies until the rest has room."""
     found = []
     with suppress(OSError), os.scandir(folder) as folders:
         for each in folders:

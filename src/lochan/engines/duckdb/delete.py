@@ -1,7 +1,7 @@
-"""Rows leave a branch of a pool, by what they hold. Copy on write: objects without such a row stay as they are, those
-with nothing else are dropped, and of the others the rest is written anew.
+"""Deletes rows from a branch of a pool by a predicate. Objects without such a row stay as they are, objects with
+nothing else are dropped, and the remaining rows of all others are rewritten.
 
-It depends on the rows that are there, so it is computed again on every head that came meanwhile (S6).
+The result depends on the rows of the head, so it is computed again if the head has moved (S6).
 """
 
 from __future__ import annotations
@@ -9,15 +9,14 @@ from __future__ import annotations
 from functools import partial
 from typing import NamedTuple
 
+from lochan.engines.duckdb.data_objects import entries_at, place_objects, sessions, snapshot_of, store_objects
 from lochan.engines.duckdb.files import Files
 from lochan.engines.duckdb.limits import STANDARD, Limits
-from lochan.engines.duckdb.objects_at import entries_at, placed, sessions, snapshot_of, stored
-from lochan.engines.duckdb.rewrite import Rewriting, matched
+from lochan.engines.duckdb.rewrite import ObjectRewriter, count_matches
 from lochan.errors import NothingToDo
 from lochan.formats.record import Actor
 from lochan.journal.request_key import CarriedOut
-from lochan.pools.commit_objects import Swap, change_objects
-from lochan.pools.repeated_result import landed_first
+from lochan.pools.commit_objects import Swap, change_objects, committed_objects
 from lochan.query import ast
 from lochan.query.sources.bounds import of_expression
 from lochan.query.sources.pool import PoolSource
@@ -31,15 +30,15 @@ from lochan.versioning.idempotency import once
 from lochan.versioning.open_repository import OpenRepository
 
 
-class Deleted(NamedTuple):
+class DeleteCommit(NamedTuple):
     head: str
     rows: int
-    objects: int  # that were dropped or written anew
+    objects: int  # that were dropped or rewritten
 
 
-async def _deleted_first(repository: OpenRepository, before: CarriedOut) -> Deleted:
-    landed = await landed_first(repository, before)
-    return Deleted(landed.commit, landed.rows_removed - landed.rows_added, len(landed.removed))
+async def _deleted_first(repository: OpenRepository, before: CarriedOut) -> DeleteCommit:
+    landed = await committed_objects(repository, before)
+    return DeleteCommit(landed.commit, landed.rows_removed - landed.rows_added, len(landed.removed))
 
 
 @once(_deleted_first)
@@ -48,12 +47,12 @@ async def delete_where(
     branch: str,
     where: str,
     files: Files,
-    said: CommitMessage = NOTHING,
+    message: CommitMessage = NOTHING,
     *,
     actor: Actor,
     limits: Limits = STANDARD,
-) -> Deleted:
-    """Rows for which the expression is true. Raises QueryError, and NothingToDo where there are none."""
+) -> DeleteCommit:
+    """Deletes the rows for which the expression is true. Raises QueryError, or NothingToDo if there are none."""
     test = parse_expression(where)
     last = (0, 0)
 
@@ -63,8 +62,8 @@ async def delete_where(
         last = rows, len(swap.removed)
         return swap
 
-    head = await change_objects(repository, branch, "delete", decide, said, actor=actor)
-    return Deleted(head, *last)
+    head = await change_objects(repository, branch, "delete", decide, message, actor=actor)
+    return DeleteCommit(head, *last)
 
 
 async def _decided(
@@ -73,24 +72,24 @@ async def _decided(
     snapshot = await snapshot_of(repository, on.id, tree)
     now = repository.clock.wall()
     source = PoolSource(snapshot, Scans(), test=of_expression(test, now))
-    source.widen()  # a field of objects that need not be read is no mistake
+    source.widen()  # the test may name fields of objects that need not be read
     tested = row_test(source, test, text, now)
     with sessions(files, limits) as engines:
         indices = source.objects.tolist()
-        paths = await placed(files, snapshot, indices, engines.main.folder, recheck=False)
+        paths = await place_objects(files, snapshot, indices, engines.main.folder, recheck=False)
         by_form = {form: [paths[index] for index in each] for form, each in source.read.items()}
-        counts = dict(await engines.apart(partial(matched, engines.main, source.knowledge, tested, by_form)))
+        counts = dict(await engines.apart(partial(count_matches, engines.main, source.knowledge, tested, by_form)))
         hit = [index for index in indices if paths[index] in counts]
         if not hit:
-            raise NothingToDo("no row is like that", hint="nothing was changed")
-        await placed(files, snapshot, hit, engines.main.folder)  # once more, before they are written anew
+            raise NothingToDo("no row matches", hint="nothing was changed")
+        await place_objects(files, snapshot, hit, engines.main.folder)  # checks them again before they are rewritten
         size = int(snapshot.sizes[hit].sum())
-        rewriting = Rewriting(*engines, snapshot.settings, source.knowledge, size)
+        rewriting = ObjectRewriter(*engines, snapshot.settings, source.knowledge, size)
         for form, each in source.read.items():
             left = [index for index in each if 0 < counts.get(paths[index], 0) < snapshot.rows[index]]
             if left:
                 await engines.apart(partial(rewriting.add, form, [paths[index] for index in left], tested))
-        added = await stored(repository, on.mint, rewriting.written(), engines.apart)
+        added = await store_objects(repository, on.mint, rewriting.written(), engines.apart)
         rows = sum(counts.values())
         message = f"Delete {rows:,} row{'' if rows == 1 else 's'} where {text}"
         return Swap(entries_at(snapshot, hit), added, message), rows

@@ -1,4 +1,4 @@
-"""Rows of two commits compared on DuckDB, within the limits: what does not fit into memory lies on the disk."""
+"""Compares the rows of two commits on DuckDB. Data that does not fit into memory goes to the disk."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from lochan.engines.duckdb.files import Files, gone
+from lochan.engines.duckdb.files import Files, gone_error
 from lochan.engines.duckdb.limits import STANDARD, Limits
 from lochan.engines.duckdb.load.decode import DecodedFiles
 from lochan.engines.duckdb.repository_files import copied
-from lochan.engines.duckdb.session import DuckSession
-from lochan.engines.duckdb.worker_thread import apart
+from lochan.engines.duckdb.session import DuckSession, run_on_thread
 from lochan.engines.row_diff import lines, statements
 from lochan.engines.row_diff.lines import object_lines
 from lochan.engines.row_diff.result import SAMPLE, RowChange, RowDiff, check_keys
@@ -32,7 +31,7 @@ SCHEMA = lines.SCHEMA.insert(0, pa.field("side", pa.int32()))
 
 
 class RowPart(NamedTuple):
-    """An entry whose bytes are here."""
+    """An entry with a local file of its bytes."""
 
     side: int
     entry: Entry
@@ -42,7 +41,7 @@ class RowPart(NamedTuple):
 async def diff_rows(
     repository: OpenRepository, sides: Sides, files: Files, limits: Limits = STANDARD, *, sample: int = SAMPLE
 ) -> RowDiff:
-    """Raises Invalid for a key that does not tell rows apart and for files that are no rows; Gone."""
+    """Raises Invalid if the key is not unique or files do not contain rows, or Gone."""
     half = limits._replace(memory_bytes=limits.memory_bytes // 2) if not sides.is_pool else limits
     session = DuckSession(half, folders=[], ordered=False)
     try:
@@ -54,7 +53,7 @@ async def diff_rows(
             )
         ]
         compared = partial(_compared, session, sides, parts, half, sample)
-        return await apart(compared, session)
+        return await run_on_thread(compared, session)
     except BaseException:
         session.close()
         raise
@@ -70,7 +69,7 @@ def _compared(session: DuckSession, sides: Sides, parts: Sequence[RowPart], limi
 
 
 def find(session: DuckSession, rows: Iterator[pa.RecordBatch], *, keyed: bool) -> None:
-    """What differs, as the table FOUND of the session. The rows are those of `with_side`."""
+    """Writes the differences to the session's table FOUND. The rows come from `with_side`."""
     failed: list[Exception] = []
     session.connection.register(_ROWS, pa.RecordBatchReader.from_batches(SCHEMA, _noting(failed, rows)))
     try:
@@ -83,7 +82,7 @@ def find(session: DuckSession, rows: Iterator[pa.RecordBatch], *, keyed: bool) -
 
 
 def _noting(failed: list[Exception], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """DuckDB passes on an error of its input as a text of its own."""
+    """Keeps an error of the input, because DuckDB replaces it by a message of its own."""
     try:
         yield from batches
     except Exception as error:
@@ -105,7 +104,7 @@ def part_lines(
     limits: Limits,
     stops: list[Callable[[], object]] | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Of one side, or some of it. What ends the reading early is added to `stops`."""
+    """The lines of some parts of one side. Adds to `stops` what cancels the reading."""
     if not is_pool:
         yield from _of_files(parts, keys, limits, stops)
         return
@@ -122,8 +121,8 @@ def with_side(side: int, batch: pa.RecordBatch) -> pa.RecordBatch:
 def _of_files(
     parts: Sequence[RowPart], keys: Sequence[KeyPath], limits: Limits, stops: list[Callable[[], object]] | None
 ) -> Iterator[pa.RecordBatch]:
-    """Rows as a load reads them; but values of CSV stay texts, for what a column is there depends on all of its values,
-    and one of them would change every row."""
+    """Reads rows as a load does, except that values of CSV stay texts: the kind of a column depends on all of its
+    values, so one of them would change every row."""
     if not parts:
         return
     folder = parts[0].file.parent
@@ -141,7 +140,7 @@ def _of_files(
 async def place_parts(
     sides: Sides, side: int, entries: Sequence[Entry], reader: BodyReader, files: Files, folder: Path
 ) -> list[RowPart]:
-    """Raises Gone, Corrupt. Data objects are where `files` has them, copies of files in the folder."""
+    """Data objects stay where `files` has them; files are copied to the folder. Raises Gone, Corrupt."""
     if not sides.is_pool:
         bodies = [folder / f"body-{side}-{number}" for number in range(len(entries))]
         return [
@@ -151,7 +150,7 @@ async def place_parts(
     paths = await files.place(objects, str(folder), recheck=True)
     for object, path in zip(objects, paths, strict=True):
         if not path:
-            raise gone(object)
+            raise gone_error(object)
     return [RowPart(side, entry, Path(path)) for entry, path in zip(entries, paths, strict=True)]
 
 

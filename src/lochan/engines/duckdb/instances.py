@@ -1,8 +1,7 @@
-"""Instances of DuckDB: one for each piece of work, with limits and folders of its own. To open one takes 20 ms of the
-processor, more than most queries of a small pool; so those of one lake's queries are kept for the next query that asks
-for the same.
+"""Instances of DuckDB, each with its own limits and folders. Opening one takes 20 ms of processor time, more than most
+queries of a small pool, so instances are kept for the next query of the lake with the same options.
 
-An instance is used by one session at a time, by a connection that is closed with it: what a query had named is gone.
+One session uses an instance at a time, by a connection that it closes, so that nothing remains of a query.
 """
 
 from __future__ import annotations
@@ -29,19 +28,19 @@ class InstanceOptions(NamedTuple):
 
     @property
     def alike(self) -> tuple[object, ...]:
-        """What two wishes have in common that one instance can fulfil: the clock is the session's."""
+        """Equal for options that one instance can serve. The time limit is the session's."""
         return self.limits._replace(seconds=None), self.folders, self.temp, self.ordered
 
 
 class Instance:
-    def __init__(self, wish: InstanceOptions) -> None:
-        import duckdb  # here: who only knows of instances need not wait for it
+    def __init__(self, options: InstanceOptions) -> None:
+        import duckdb  # lazily: most users of this module need no instance
 
-        self.alike = wish.alike
-        self.folder = make_folder(wish.temp)  # of this one alone, gone with it
+        self.alike = options.alike
+        self.folder = make_folder(options.temp)  # its own, removed with it
         try:
-            self.root = duckdb.connect(":memory:", config=_config(wish, self.folder))
-            self.root.execute(_settings(None if wish.folders is None else [*wish.folders, self.folder]))
+            self.root = duckdb.connect(":memory:", config=_config(options, self.folder))
+            self.root.execute(_settings(None if options.folders is None else [*options.folders, self.folder]))
         except BaseException:
             shutil.rmtree(self.folder, ignore_errors=True)
             raise
@@ -52,7 +51,7 @@ class Instance:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def clear(self) -> None:
-        """Of what was put there beside what DuckDB itself keeps: it makes its own folder once."""
+        """Removes files from the folder, except for DuckDB's own folder, which it creates only once."""
         for path in Path(self.folder).iterdir():
             if path.name == _SPILL:
                 continue
@@ -63,22 +62,22 @@ class Instance:
 
 
 class Instances:
-    """For any thread."""
+    """May be used by any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._idle: list[Instance] = []
         self._closed = False
 
-    def take(self, wish: InstanceOptions) -> Instance:
+    def take(self, options: InstanceOptions) -> Instance:
         with self._lock:
             for number, instance in enumerate(self._idle):
-                if instance.alike == wish.alike:
+                if instance.alike == options.alike:
                     return self._idle.pop(number)
-        return Instance(wish)
+        return Instance(options)
 
     def give_back(self, instance: Instance) -> None:
-        """REQUIRES: nothing of it is in use, and nothing has failed."""
+        """REQUIRES: it is not in use, and nothing has failed."""
         with suppress(OSError):
             instance.clear()
         with self._lock:
@@ -96,19 +95,19 @@ class Instances:
             instance.close()
 
 
-def _config(wish: InstanceOptions, folder: str) -> dict[str, str | bool | int | float | list[str]]:
-    limits = wish.limits
+def _config(options: InstanceOptions, folder: str) -> dict[str, str | bool | int | float | list[str]]:
+    limits = options.limits
     config: dict[str, str | bool | int | float | list[str]] = {
         "autoinstall_known_extensions": "false",
         "autoload_known_extensions": "false",
-        "checkpoint_threshold": "1TB",  # nothing outlives the session: to pack its tables is as much as to fill them
-        # It takes a member of a struct for another one where files have different members: an internal error of 2.0.0.
+        "checkpoint_threshold": "1TB",  # nothing outlives the session: a checkpoint would be wasted work
+        # It confuses members of a struct if files have different members: an internal error of 2.0.0.
         "disabled_optimizers": "partial_aggregate_pushdown",
         "enable_external_file_cache": "false",  # the kernel has one
         "memory_limit": f"{limits.memory_bytes}B",
         "temp_directory": f"{folder}/{_SPILL}",
-        "python_enable_replacements": "false",  # a table is what was registered, never a variable of this program
-        "preserve_insertion_order": "true" if wish.ordered else "false",
+        "python_enable_replacements": "false",  # tables are those that were registered, never Python variables
+        "preserve_insertion_order": "true" if options.ordered else "false",
     }
     if limits.threads is not None:
         config["threads"] = str(limits.threads)
@@ -118,11 +117,11 @@ def _config(wish: InstanceOptions, folder: str) -> dict[str, str | bool | int | 
 
 
 def _settings(folders: Sequence[str] | None) -> str:
-    said = ["SET GLOBAL TimeZone = 'UTC'"]
+    statements = ["SET GLOBAL TimeZone = 'UTC'"]
     if folders is not None:
         listed = ", ".join(_quoted(folder.rstrip("/") + "/") for folder in folders)
-        said += [f"SET allowed_directories = [{listed}]", "SET enable_external_access = false"]
-    return "; ".join([*said, "SET lock_configuration = true"])
+        statements += [f"SET allowed_directories = [{listed}]", "SET enable_external_access = false"]
+    return "; ".join([*statements, "SET lock_configuration = true"])
 
 
 def _quoted(text: str) -> str:

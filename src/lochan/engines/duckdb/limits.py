@@ -1,4 +1,4 @@
-"""How much one piece of work may use, and what is said when it would use more."""
+"""The limits of a query or job, and the errors when it reaches them."""
 
 from __future__ import annotations
 
@@ -13,55 +13,54 @@ MEMORY_BYTES = 1 << 30
 
 
 class Limits(NamedTuple):
-    memory_bytes: int = MEMORY_BYTES  # of rows in memory; what may lie on the disk meanwhile goes there
-    seconds: float | None = None  # from the first row asked for to the last one
-    threads: int | None = None  # None: as many as there are processors
-    spill_bytes: int | None = None  # on the disk; None: nine tenths of what is free
+    memory_bytes: int = MEMORY_BYTES  # of rows in memory; the engine spills to the disk beyond it
+    seconds: float | None = None  # from the first row to the last one
+    threads: int | None = None  # None: one for each processor
+    spill_bytes: int | None = None  # on the disk; None: nine tenths of the free space
 
 
 STANDARD = Limits()
 
 
 class LimitReached(Refused):
-    """The work was stopped, and everything it held is free again."""
+    """The work was stopped, and its resources are freed."""
 
 
 class OutOfTime(LimitReached):
-    """Of time."""
+    """The time limit was reached."""
 
 
 class Cancelled(Refused):
-    """Somebody stopped the work."""
+    """The work was cancelled."""
 
 
 def out_of_memory(limits: Limits) -> LimitReached:
-    # DuckDB does not say which of the two it was.
+    # DuckDB does not report which of the two was exceeded.
     disk = "" if limits.spill_bytes is None else f" and {shown(limits.spill_bytes)} on the disk"
     return LimitReached(
         f"the query needs more than its {shown(limits.memory_bytes)} of memory{disk}",
-        hint="give it more with --memory, or ask for less: fewer columns, a filter, no long lists",
+        hint="allow more with --memory, or read less: fewer columns, a filter, no long lists",
     )
 
 
-def out_of_disk(limits: Limits, said: str) -> LimitReached:
+def out_of_disk(limits: Limits, reason: str) -> LimitReached:
     room = "" if limits.spill_bytes is None else f" of {shown(limits.spill_bytes)}"
     return LimitReached(
-        f"the query has filled its room{room} for what does not fit into memory: {said}",
-        hint="make room on the disk, or give it more memory with --memory",
+        f"the query has filled its disk space{room} for data that does not fit into memory: {reason}",
+        hint="free disk space, or allow more memory with --memory",
     )
 
 
 def out_of_time(limits: Limits) -> OutOfTime:
     return OutOfTime(
         f"the query has not ended within its {limits.seconds:g} seconds",
-        hint="give it longer with --timeout, or let it read less",
+        hint="allow more time with --timeout, or read less",
     )
 
 
 @asynccontextmanager
 async def in_time(limits: Limits) -> AsyncIterator[None]:
-    """Raises OutOfTime where what is waited for inside takes longer than the query may. Without an event loop nothing
-    is waited for."""
+    """Raises OutOfTime if the body takes longer than the limit. Has no effect without an event loop."""
     if limits.seconds is None or running_loop() is None:
         yield
         return
@@ -81,7 +80,7 @@ def cancelled() -> Cancelled:
 
 
 def shown(count: int) -> str:
-    """As a person writes it."""
+    """A size for people."""
     for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
         if count >= size:
             return f"{count / size:.3g} {unit}"

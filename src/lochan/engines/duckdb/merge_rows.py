@@ -1,7 +1,7 @@
-"""The rows of objects that both sides of a merge have replaced (rule S7): ours, with what theirs changed since then.
+"""Merges the rows of objects that both sides of a merge have replaced (rule S7): ours, with what theirs changed.
 
-Rows are compared as they lie in the files, column by column, under one layout of all their shapes; where no layout
-holds them all, as texts. Equal rows are counted on each side, and the counts say how many there are in the end.
+Rows are compared column by column, under one layout of all their shapes; if no layout holds them all, as texts. Equal
+rows are counted on each side, and the counts decide how many there are in the end.
 """
 
 from __future__ import annotations
@@ -14,19 +14,18 @@ from typing import Any
 import pyarrow as pa
 from sqlglot import exp
 
-from lochan.engines.duckdb.earlier_times import Modernized
+from lochan.engines.duckdb.data_objects import place_objects, sessions, store_objects
 from lochan.engines.duckdb.files import Files
 from lochan.engines.duckdb.limits import STANDARD, Limits
 from lochan.engines.duckdb.load.key_order import KeyColumn, Order
 from lochan.engines.duckdb.load.known_shapes import KnownShapes
 from lochan.engines.duckdb.load.loader import Loader
 from lochan.engines.duckdb.load.objects import Objects, WrittenObject
-from lochan.engines.duckdb.load.relation import relations
+from lochan.engines.duckdb.load.relation import StagingTable, relations
 from lochan.engines.duckdb.load.sql import name_sql, text_sql
-from lochan.engines.duckdb.load.staging import StagingTable
-from lochan.engines.duckdb.objects_at import placed, sessions, stored
 from lochan.engines.duckdb.rewrite import files_sql
 from lochan.engines.duckdb.session import DuckSession
+from lochan.engines.duckdb.time_upgrade import TimeUpgrade
 from lochan.errors import PathsInTheWay
 from lochan.formats.entry import Entry
 from lochan.formats.entry_table import table_of
@@ -34,9 +33,8 @@ from lochan.formats.pool_settings import Path, PoolKey, PoolSettings, path_text
 from lochan.ingest.lines import Lines
 from lochan.pools import times
 from lochan.pools.decode import ndjson
-from lochan.pools.faults import FAIL, Faults
 from lochan.pools.forms import Form, Forms
-from lochan.pools.json_row import read_value, row_text
+from lochan.pools.json_row import FAIL, Faults, read_value, row_text
 from lochan.pools.layout import SHAPE_COLUMN, columns, lay_out
 from lochan.pools.merge import RowMerge
 from lochan.pools.nullable_shapes import is_ambiguous
@@ -51,12 +49,12 @@ from lochan.versioning.open_repository import OpenRepository
 # Names that no column of a layout can have.
 _SIDE, _KEY, _TIMES, _CLASH, _BY_THEIRS = '"#side"', '"#key"', '"#times"', '"#clash"', '"#by theirs"'
 _COUNTS = '"#base"', '"#ours"', '"#theirs"'
-_FIRST = 5  # conflicts that the error names
+_FIRST = 5  # conflicts in the error message
 
 
 class RowConflicts(PathsInTheWay):
     def __init__(self, settings: PoolSettings, keys: Sequence[Sequence[Any]], count: int) -> None:
-        """`keys` are the values of the first."""
+        """`keys` are the values of the first conflicts."""
         names = list(map(path_text, settings.primary_key))
         rows = [dict(zip(names, values, strict=True)) for values in keys]
         texts = [" ".join(f"{name}={row_text(value)}" for name, value in row.items()) for row in rows]
@@ -73,21 +71,21 @@ class RowConflicts(PathsInTheWay):
 async def merge_rows(
     repository: OpenRepository, merge: RowMerge, mint: int, files: Files, limits: Limits = STANDARD
 ) -> list[Entry]:
-    """New objects, which nobody knows of yet. Raises RowConflicts, and Gone for an object that is not there."""
+    """Returns new objects, on no branch yet. Raises RowConflicts, or Gone if an object is missing."""
     every = {entry.path: entry for entry in (*merge.base, *merge.ours, *merge.theirs)}
     owner = Owner(repository.repository.name, "a merge")
     snapshot = Snapshot([owner], merge.settings, [table_of(every.values())])
     indices = snapshot.all.tolist()
     at = {path: index for index, path in enumerate(snapshot.spans["path"].to_pylist())}
     with sessions(files, limits) as engines:
-        paths = await placed(files, snapshot, indices, engines.main.folder)
+        paths = await place_objects(files, snapshot, indices, engines.main.folder)
         forms = Forms()
         sides = [
             [(forms.of(snapshot.facts(at[entry.path])), paths[at[entry.path]]) for entry in side] for side in merge[:3]
         ]
         merging = _Merging(*engines, merge.settings, merge.strategy, int(snapshot.sizes.sum()))
         found = await engines.apart(partial(merging.written, sides))
-        return await stored(repository, mint, found, engines.apart)
+        return await store_objects(repository, mint, found, engines.apart)
 
 
 class _Merging:
@@ -101,7 +99,7 @@ class _Merging:
         self._bytes = size
 
     def written(self, sides: Sequence[Sequence[tuple[Form, str]]]) -> Iterator[WrittenObject]:
-        """One file at a time, which is then the caller's."""
+        """Yields one file at a time, which the caller must delete."""
         knowledge = Knowledge(dict.fromkeys(form for side in sides for form, _ in side))
         by_form = [_by_form(side) for side in sides]
         return self._by_column(knowledge, by_form) or self._by_text(by_form)
@@ -110,10 +108,10 @@ class _Merging:
     def _by_column(
         self, knowledge: Knowledge, sides: Sequence[Mapping[Form, Sequence[str]]]
     ) -> Iterator[WrittenObject] | None:
-        """None: no layout holds them all, or equal rows may be of different shapes."""
+        """Returns None if no layout holds them all, or if equal rows may have different shapes."""
         if any(form.body for side in sides for form in side):
             return None
-        modernized = Modernized(knowledge, self._settings.times)
+        modernized = TimeUpgrade(knowledge, self._settings.times)
         shapes = list(dict.fromkeys(shape for form in knowledge.forms for shape in modernized.laid(form).shapes))
         layout = lay_out(shapes)
         if layout.body:
@@ -140,7 +138,7 @@ class _Merging:
         split = modernized.split(knowledge.forms)
         return Objects(self._session, known, self._settings, self._bytes, split).write(relation._replace(sql=sql))
 
-    def _view(self, modernized: Modernized, form: Form, paths: Sequence[str], name: str) -> StagingTable:
+    def _view(self, modernized: TimeUpgrade, form: Form, paths: Sequence[str], name: str) -> StagingTable:
         shown = ", ".join(f"{sql} AS {name_sql(column)}" for sql, column in modernized.selected(form))
         self._session.execute(f"CREATE TEMP VIEW {name} AS SELECT {shown} FROM {files_sql(paths)}")
         laid = modernized.laid(form)
@@ -176,7 +174,7 @@ class _Merging:
 
     # --- either way --------------------------------------------------------------------------------------------------
     def _merged(self, sides: str, names: Sequence[str], key: str, value_of: Callable[[str], Any]) -> str:
-        """The rows there are in the end; `value_of` is what a text of a key says. Raises RowConflicts."""
+        """SQL of the merged rows. `value_of` parses the text of a key. Raises RowConflicts."""
         listed = ", ".join(names)
         counts = ", ".join(f"count(*) FILTER ({_SIDE} = {number}) AS {name}" for number, name in enumerate(_COUNTS))
         self._session.execute(
@@ -217,7 +215,7 @@ def _by_form(side: Sequence[tuple[Form, str]]) -> dict[Form, list[str]]:
 
 
 def _changes() -> str:
-    """Of the rows of one primary key: who changed them, and whether both did, and not alike."""
+    """For the rows of one primary key: which side changed them, and whether both did so differently."""
     base, ours, theirs = _COUNTS
     changed = {who: f"bool_or({count} <> {base})" for who, count in (("ours", ours), ("theirs", theirs))}
     clash = f"{changed['ours']} AND {changed['theirs']} AND bool_or({ours} <> {theirs})"
@@ -225,15 +223,16 @@ def _changes() -> str:
 
 
 def _texts(order: Order, times: Collection[Path]) -> str:
-    """The values of a key as texts that tell their kinds apart. One moment is one key, however its row keeps it."""
+    """The values of a key as texts that include their kinds. The same moment is the same key, however its row stores
+    it."""
     return ", ".join(f"coalesce({', '.join(_key_texts(part, times))})" for part in order.parts)
 
 
 def _key_texts(part: KeyColumn, times: Collection[Path]) -> Iterator[str]:
     for kind, sql in part.kinds.items():
-        if kind == STRING and part.key.path in times:  # of an earlier version, where strings may say times
-            said = moments.split(exp.Var(this=sql))
-            yield _text(TIME, render(said.time, "duckdb"), render(moments.finer(said.original), "duckdb"))
+        if kind == STRING and part.key.path in times:  # in rows of an earlier version strings may be times
+            split = moments.split(exp.Var(this=sql))
+            yield _text(TIME, render(split.time, "duckdb"), render(moments.finer(split.original), "duckdb"))
         if kind == TIME:
             yield _text(kind, sql, part.finer if part.original else "''")
         else:
@@ -241,13 +240,13 @@ def _key_texts(part: KeyColumn, times: Collection[Path]) -> Iterator[str]:
 
 
 def _text(kind: str, sql: str, finer: str = "") -> str:
-    """Of a time, `finer` are the digits behind the sixth: the fraction before them has as many as it needs."""
+    """For a time, `finer` are the digits after the sixth; the fraction before them has as many as it needs."""
     behind = f" || ' ' || {finer}" if finer else ""
     return f"{text_sql(kind[0])} || ({sql})::VARCHAR{behind}"
 
 
 def _told_value(text: str) -> Any:
-    """Back from such a text: a value as JSON has it."""
+    """Parses such a text to a value of JSON."""
     kind, written = text[0], text[1:]
     if kind == STRING[0]:
         return written

@@ -1,8 +1,8 @@
-"""Files of a repository as rows: parquet, csv, tsv, json, ndjson, arrow and lines of text, by content and name.
+"""Files of a repository as rows, in any format that a load reads.
 
-They are read as a load reads them, into data objects that only this query knows: so a row has the shape that it would
-have in a pool, and one kind of source serves both. That is done by a decoder (`ingest`), for anybody may have put them
-there. Columns that stand in their paths (`year=2026/`) are fields of their rows.
+They are read as by a load, into data objects for this query alone, so that one kind of source serves pools and files. A
+decoder reads them (`ingest`), because any user may have put them there. Columns in their paths (`year=2026/`) are
+fields of their rows.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ import pyarrow.compute as pc
 
 from lochan.engines.duckdb.limits import Limits
 from lochan.engines.duckdb.load.decode import DecodedFiles
-from lochan.engines.duckdb.worker_thread import apart
+from lochan.engines.duckdb.session import run_on_thread
 from lochan.errors import NotFound
 from lochan.formats.entry import Block, Entry
 from lochan.formats.entry_table import table_of
-from lochan.formats.hive_path import PathColumns, path_columns, path_values
 from lochan.formats.pool_settings import PoolSettings
+from lochan.ingest.hive_path import PathColumns, path_columns, path_values
 from lochan.pools.facts import to_metadata
 from lochan.pools.snapshot import Owner, Snapshot
 from lochan.query.sources.resolve import CheckPaths
@@ -39,14 +39,14 @@ _threads = Threads(4)
 async def read_files(
     repository: OpenRepository, ref: str, glob: str, work: str, limits: Limits, check: CheckPaths
 ) -> Snapshot:
-    """The files lie in the folder `work` from then on. Raises what `check` has against their paths, NotFound where
-    there is none, Invalid for what is no rows."""
+    """Puts the data objects into the folder `work`. Raises NotFound if no path matches, Invalid if a file does not
+    contain rows, and what `check` raises for the paths."""
     resolved = await repository.resolve(ref)
     found = [entry async for entry in _matching(repository, ref, glob)]
     if not found:
         name = repository.repository.name
         raise NotFound(
-            f"no file of {name}@{ref} is called like {glob}",
+            f"no file of {name}@{ref} matches {glob}",
             hint=f"`lochan fs ls {quote(f'{name}@{ref}/')}` lists them",
         )
     await check([entry.path for entry in found])
@@ -56,7 +56,7 @@ async def read_files(
 
 
 async def _matching(repository: OpenRepository, ref: str, glob: str) -> AsyncIterator[Entry]:
-    """In the order of their paths, also those that are staged."""
+    """In the order of their paths, including staged files."""
     view = await repository.view(await repository.resolve(ref))
     prefix = glob[: next((at for at, letter in enumerate(glob) if letter in "*?["), len(glob))]
     pattern = regex([glob])
@@ -71,7 +71,7 @@ async def _matching(repository: OpenRepository, ref: str, glob: str) -> AsyncIte
 
 
 async def copied(reader: BodyReader, entry: Entry, file: Path) -> Path:
-    """Raises Gone, Corrupt, and what else reading a body raises."""
+    """Raises Gone, Corrupt, and other errors of reading a body."""
     with file.open("wb") as sink:
         async with aclosing(reader.read(entry)) as pieces:
             async for piece in pieces:
@@ -80,16 +80,16 @@ async def copied(reader: BodyReader, entry: Entry, file: Path) -> Path:
 
 
 async def _objects(reader: BodyReader, entries: Sequence[Entry], folder: Path, limits: Limits) -> list[Entry]:
-    """Of all rows of these files, read by a decoder that is dead when this returns."""
+    """Data objects of all rows of these files. The decoder is dead when this returns."""
     made: list[Entry] = []
     columns = path_columns(entry.path for entry in entries)
     with DecodedFiles(folder, limits, sum(entry.size for entry in entries)) as decoded:
         for entry in entries:
             file = await copied(reader, entry, folder / "body")
-            await apart(partial(decoded.take, entry.path, file, _own(columns, entry.path)), decoded)
+            await run_on_thread(partial(decoded.take, entry.path, file, _own(columns, entry.path)), decoded)
             file.unlink()
         objects = decoded.objects()
-        while (written := await apart(partial(next, objects, None), decoded)) is not None:
+        while (written := await run_on_thread(partial(next, objects, None), decoded)) is not None:
             file, size = written.file, written.file.stat().st_size
             block = Block(str(file), 0, size, b"")
             metadata = to_metadata(written.facts)
@@ -98,5 +98,5 @@ async def _objects(reader: BodyReader, entries: Sequence[Entry], folder: Path, l
 
 
 def _own(columns: PathColumns, path: str) -> pa.RecordBatch:
-    """A file whose path lacks a column has no such field."""
+    """Without the columns that the path lacks: these fields are missing."""
     return columns.row(path).select([name for name in columns.schema.names if name in path_values(path)])

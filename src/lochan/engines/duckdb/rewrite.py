@@ -1,44 +1,52 @@
-"""Rows of data objects into new ones: as they lie in the files, column by column, so that each keeps its shape.
+"""Writes rows of data objects into new ones, column by column, so that each keeps its shape.
 
-Objects that keep their rows as text go through the loader once more; the others are put under one layout where that
-holds them all, and keep their own where it does not.
+Objects that keep their rows as text go through the loader again. The others get one layout if it holds them all, and
+keep their own otherwise. So not all objects can be merged: `mergeable_groups` returns those that can.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
+import numpy as np
 import pyarrow as pa
 from sqlglot import exp
 
-from lochan.engines.duckdb.earlier_times import Modernized
+from lochan.engines.duckdb.data_objects import entries_at, place_objects, sessions, store_objects
+from lochan.engines.duckdb.files import Files
+from lochan.engines.duckdb.limits import STANDARD, Limits
 from lochan.engines.duckdb.load.known_shapes import KnownShapes
 from lochan.engines.duckdb.load.loader import Loader
 from lochan.engines.duckdb.load.objects import Objects, WrittenObject
-from lochan.engines.duckdb.load.relation import StagedRelation, relations
+from lochan.engines.duckdb.load.relation import StagedRelation, StagingTable, can_cast, relations
 from lochan.engines.duckdb.load.sql import name_sql, text_sql
-from lochan.engines.duckdb.load.staging import StagingTable
 from lochan.engines.duckdb.session import DuckSession
+from lochan.engines.duckdb.time_upgrade import TimeUpgrade
+from lochan.formats.entry import Entry
 from lochan.formats.pool_settings import PoolSettings
 from lochan.ingest.lines import Lines
-from lochan.pools.faults import FAIL, Faults
-from lochan.pools.forms import Form
+from lochan.pools.forms import Form, Forms
+from lochan.pools.json_row import FAIL, Faults
 from lochan.pools.layout import BODY_COLUMN, SHAPE_COLUMN, lay_out
 from lochan.pools.shape import Object
+from lochan.pools.snapshot import Snapshot
 from lochan.query.dialects import render
 from lochan.query.sources.knowledge import Knowledge
+from lochan.query.sources.object_selection import by_form as objects_by_form
 from lochan.query.sources.row_test import RowTest
 from lochan.query.sources.values import absent, value
+from lochan.versioning.open_repository import OpenRepository
 
-_FILE = "scanned file"  # what the files are called in SQL: no field's name should be taken for it
+_FILE = "scanned file"  # the alias of the files in SQL, which no field should have
 
 
-class Rewriting:
-    """`session` reads the files; `spare` is another one, for rows that are text. `bytes` are those of the files.
+class ObjectRewriter:
+    """`session` reads the files, `spare` is for rows that are kept as text. `bytes` is the size of the files.
 
-    `whole`: rows are put under the layout of all that is known, also of what was not added; so several who have some of
-    the files each put them under the same."""
+    With `whole`, rows get the layout of all known forms, not only of the added ones, so that several processes with
+    some of the files each use the same layout."""
 
     def __init__(
         self,
@@ -55,13 +63,13 @@ class Rewriting:
         self._settings = settings
         self._knowledge = knowledge
         self._bytes = bytes
-        self._modernized = Modernized(knowledge, settings.times)
+        self._modernized = TimeUpgrade(knowledge, settings.times)
         self._tables: list[StagingTable] = []
         self._added: list[Form] = []
         self._loader = Loader(spare, settings, Faults(FAIL))
 
     def add(self, form: Form, paths: Sequence[str], without: RowTest | None = None) -> None:
-        """The rows of these files, which all have this form; but for those that pass the test."""
+        """Adds the rows of these files, which all have this form, except for rows that pass the test `without`."""
         if form.body:
             self._add_texts(form, paths, without)
             return
@@ -73,17 +81,17 @@ class Rewriting:
         self._added.append(form)
 
     def add_laid_out(self, table: str) -> None:
-        """Rows as somebody else's `laid_out` gave them, who knows the same."""
+        """Adds rows that another process with the same knowledge got from `laid_out`."""
         shapes = self._shapes()
         self._tables.append(StagingTable(table, lay_out(shapes), tuple(shapes)))
 
     def laid_out(self) -> tuple[KnownShapes, list[StagedRelation]]:
-        """All that was added, as queries."""
+        """All added rows, as queries."""
         known = self._known()
         return known, self._relations(known)
 
     def written(self) -> Iterator[WrittenObject]:
-        """One file at a time, which is then the caller's."""
+        """Yields one file at a time, which the caller must delete."""
         known, found = self.laid_out()
         times = self._modernized.split(self._forms())
         objects = Objects(self._session, known, self._settings, self._bytes, times)
@@ -95,7 +103,7 @@ class Rewriting:
         return [form for form in self._knowledge.forms if not form.body] if self._whole else self._added
 
     def _shapes(self) -> list[Object]:
-        """Those that have columns; of what was added, or of all that is known."""
+        """The shapes with columns, of the added forms or of all known ones."""
         if self._whole:
             found = (shape for form in self._forms() for shape in self._modernized.laid(form).shapes)
         else:
@@ -126,7 +134,7 @@ class Rewriting:
     def _select(
         self, form: Form, shown: Sequence[tuple[str, str]], paths: Sequence[str], without: RowTest | None
     ) -> str:
-        """Each column as its SQL and its name."""
+        """`shown` has the SQL and the name of each column."""
         if without is None:
             made = ", ".join(f"{sql} AS {name_sql(name)}" for sql, name in shown)
             return f"SELECT {made} FROM {files_sql(paths)}"
@@ -136,25 +144,25 @@ class Rewriting:
         return f"SELECT {outer} FROM {tested} WHERE NOT coalesce({without.sql}, false)"
 
 
-class Matched(NamedTuple):
+class MatchCount(NamedTuple):
     path: str
     rows: int
 
 
-def matched(
+def count_matches(
     session: DuckSession, knowledge: Knowledge, test: RowTest, files: Mapping[Form, Sequence[str]]
-) -> list[Matched]:
-    """How many rows of each file pass the test; files without one are left out."""
-    found: list[Matched] = []
+) -> list[MatchCount]:
+    """How many rows of each file pass the test, without files in which none does."""
+    found: list[MatchCount] = []
     for form, paths in files.items():
         tested = tested_sql(form, knowledge, test, "filename AS p0", files_sql(paths, "filename = true"))
         counts = session.execute(f"SELECT p0, count(*) FROM {tested} WHERE {test.sql} GROUP BY p0")
-        found += [Matched(path, rows) for path, rows in counts]
+        found += [MatchCount(path, rows) for path, rows in counts]
     return found
 
 
 def tested_sql(form: Form, knowledge: Knowledge, test: RowTest, shown: str, files: str) -> str:
-    """A subquery with the leaves that the test asks for, and what is to be shown beside them."""
+    """A subquery with the leaves that the test needs, and the columns `shown`."""
     leaves = []
     for leaf in test.asked.leaves:
         place, element = knowledge.place(form, leaf), knowledge.element(leaf)
@@ -172,3 +180,49 @@ def tested_sql(form: Form, knowledge: Knowledge, test: RowTest, shown: str, file
 def files_sql(paths: Sequence[str], options: str = "") -> str:
     listed = ", ".join(map(text_sql, paths))
     return f"read_parquet([{listed}]{f', {options}' if options else ''})"
+
+
+class RewriteResult(NamedTuple):
+    removed: list[Entry]
+    added: list[Entry]
+
+
+async def rewrite_objects(
+    repository: OpenRepository,
+    snapshot: Snapshot,
+    indices: Sequence[int],
+    files: Files,
+    mint: int,
+    limits: Limits = STANDARD,
+) -> RewriteResult:
+    """Writes the rows of these objects into new ones, in the order of the key. They are on no branch yet."""
+    by_form = objects_by_form(snapshot, np.array(indices, dtype=np.int64), Forms())
+    with sessions(files, limits) as engines:
+        paths = await place_objects(files, snapshot, indices, engines.main.folder)
+        size = int(snapshot.sizes[np.array(indices)].sum())
+        rewriting = ObjectRewriter(*engines, snapshot.settings, Knowledge(by_form), size)
+        for form, each in by_form.items():
+            await engines.apart(partial(rewriting.add, form, [paths[index] for index in each]))
+        added = await store_objects(repository, mint, rewriting.written(), engines.apart)
+    return RewriteResult(entries_at(snapshot, indices), added)
+
+
+def mergeable_groups(snapshot: Snapshot) -> list[list[int]]:
+    """Groups of objects, by their numbers, that can be merged with each other. Each group is planned by itself."""
+    by_form = objects_by_form(snapshot, snapshot.all, Forms())
+    texts = [index for form, indices in by_form.items() if form.body for index in indices]
+    left = [form for form in by_form if not form.body]
+    found = [texts] if texts else []
+    while left:
+        joined = _joinable(left)
+        found.append([index for form in joined for index in by_form[form]])
+        left = [form for form in left if form not in joined]
+    return [sorted(lot) for lot in found]
+
+
+def _joinable(forms: Sequence[Form]) -> list[Form]:
+    """The forms that one layout holds; at least one."""
+    shapes = list(dict.fromkeys(shape for form in forms for shape in form.laid_out))
+    layout = lay_out(shapes)
+    following = [form for form in forms if not layout.body and can_cast(form.layout, layout)]
+    return following or [forms[0]]

@@ -1,39 +1,72 @@
-"""Runs a plan: its rows come as Arrow batches while they are asked for, and what it used is free when it is closed."""
+"""Runs a plan on DuckDB: its rows are Arrow batches, produced on demand. Closing the run frees its resources."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import shutil
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
 import pyarrow as pa
+from sqlglot import exp
 
-from lochan.engines.duckdb.files import Files, gone
+from lochan.engines.duckdb.files import Files, PlacedObject, gone_error
 from lochan.engines.duckdb.instances import Instances
 from lochan.engines.duckdb.limits import STANDARD, Limits, in_time
-from lochan.engines.duckdb.object_check import PlacedObject
-from lochan.engines.duckdb.scan import used, with_files
 from lochan.engines.duckdb.session import DuckSession
-from lochan.engines.duckdb.work_folder import Workplace
 from lochan.errors import LochanError
-from lochan.pools.snapshot import DataObject
+from lochan.pools.layout import SHAPE_COLUMN
+from lochan.pools.shape import ARRAY, INT, Type
+from lochan.pools.snapshot import DataObject, Snapshot
+from lochan.query.compile.sql import sql_type
 from lochan.query.dialects import render
 from lochan.query.prepare import Prepared
+from lochan.query.sources.pool import PRESORTED
+from lochan.query.sources.resolve import CheckPaths
 from lochan.query.sources.scans import FileScan, Scans
+from lochan.store.scratch import make_folder
+from lochan.versioning.open_repository import OpenRepository
+
+
+class WorkFolders:
+    """Folders for files that one query makes for itself. They are created on demand, and removed by `close`."""
+
+    def __init__(self) -> None:
+        self.folders: list[str] = []
+
+    def folder(self) -> str:
+        """Creates a new folder."""
+        self.folders.append(make_folder())
+        return self.folders[-1]
+
+    def close(self) -> None:
+        """May be called twice."""
+        for folder in self.folders:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def reader(self, limits: Limits) -> Callable[[OpenRepository, str, str, CheckPaths], Awaitable[Snapshot]]:
+        """Reads files of a repository, into a new folder."""
+
+        async def read(repository: OpenRepository, ref: str, glob: str, check: CheckPaths) -> Snapshot:
+            from lochan.engines.duckdb.repository_files import read_files
+
+            return await read_files(repository, ref, glob, self.folder(), limits, check)
+
+        return read
 
 
 @dataclass
 class Run:
-    """`batches` can be gone through once."""
+    """`batches` can be iterated once."""
 
     session: DuckSession
-    work: Workplace
+    work: WorkFolders
     sql: str
     batches: Iterator[pa.RecordBatch]
-    missing: Sequence[DataObject] = field(default_factory=list)  # that the rows lack
+    missing: Sequence[DataObject] = field(default_factory=list)  # that are gone
 
     def cancel(self) -> None:
-        """From any thread: whoever reads the rows gets Cancelled."""
+        """May be called from any thread. Reading the rows then raises Cancelled."""
         self.session.cancel()
 
     def close(self) -> None:
@@ -45,13 +78,13 @@ class Run:
 async def start(
     prepared: Prepared,
     files: Files,
-    work: Workplace,
+    work: WorkFolders,
     limits: Limits = STANDARD,
     *,
     go_on: bool = False,
     instances: Instances | None = None,
 ) -> Run:
-    """Raises Gone where a data object is not there any more, unless told to go on without it; Corrupt."""
+    """Raises Gone if a data object is gone, unless `go_on`; Corrupt."""
     scans = prepared.opening.scans
     session = DuckSession(limits, folders=[*files.folders, *work.folders], instances=instances)
     try:
@@ -74,24 +107,24 @@ def duckdb_sql(prepared: Prepared, paths: Mapping[str, Sequence[str]]) -> str:
 async def place_files(
     prepared: Prepared, files: Files, work: str, *, go_on: bool
 ) -> tuple[dict[str, list[str]], list[DataObject]]:
-    """The paths of every scan's files, and the objects that are gone. Those of a query whose rows are loaded into a
-    pool are checked, whatever was found out before: no damage is copied."""
+    """The paths of every scan's files, and the objects that are gone. If the rows are loaded into a pool, all files are
+    checked again, so that no damage is copied."""
     recheck = prepared.plan.load is not None
     placed: dict[str, list[str]] = {}
     missing: list[DataObject] = []
     scans = prepared.opening.scans
-    for name in used(prepared.plan.query, scans):
+    for name in scan_names(prepared.plan.query, scans):
         scan = scans.files[name]
         paths = await _paths(scan, files, work, recheck=recheck)
         missing += [each for each, path in zip(scan.objects, paths, strict=True) if not path]
         placed[name] = [path for path in paths if path]
     if missing and not go_on:
-        raise gone(missing[0])
+        raise gone_error(missing[0])
     return placed, missing
 
 
 async def _paths(scan: FileScan, files: Files, work: str, *, recheck: bool) -> list[str]:
-    """An object that the query made for itself has its path for an address."""
+    """The address of an object that the query made for itself is its path."""
     if scan.objects and scan.objects[0].address.startswith("/"):
         return [each.address for each in scan.objects]
     return await files.place(scan.objects, work, recheck=recheck)
@@ -100,7 +133,7 @@ async def _paths(scan: FileScan, files: Files, work: str, *, recheck: bool) -> l
 def placed_objects(
     scans: Scans, paths: Mapping[str, Sequence[str]], missing: Sequence[DataObject]
 ) -> list[PlacedObject]:
-    """What `place_files` has placed; without objects that the query made for itself."""
+    """The result of `place_files`, without objects that the query made for itself."""
     placed: list[PlacedObject] = []
     for name, there in paths.items():
         objects = [each for each in scans.files[name].objects if each not in missing]
@@ -109,7 +142,7 @@ def placed_objects(
 
 
 def _streamed(session: DuckSession, sql: str, why: Callable[[], LochanError | None]) -> Iterator[pa.RecordBatch]:
-    """An engine's error while it reads is the objects' if one of them is gone, or damaged: `why` tells."""
+    """Replaces an error of the engine by that of an object that is gone or damaged, which `why` returns."""
 
     def explained(error: Exception) -> Exception:
         return error if isinstance(error, LochanError) else why() or error
@@ -126,3 +159,53 @@ def _streamed(session: DuckSession, sql: str, why: Callable[[], LochanError | No
             raise explained(error) from error
 
     return all()
+
+
+# --- the plan's SQL, with files in the place of scans ----------------------------------------------------------------
+def with_files(query: exp.Query, scans: Scans, paths: Mapping[str, Sequence[str]]) -> exp.Query:
+    """Replaces the names of scans by their files, in `paths`. Leaves out an order that the files already have."""
+    for table in list(query.find_all(exp.Table)):
+        scan = scans.files.get(table.name)
+        if scan is not None:
+            there = paths[table.name]
+            table.replace(_read(table.name, there, scan) if there else _nothing(table.name, scan))
+    for order in list(query.find_all(exp.Order)):
+        if order.meta.get(PRESORTED) and order.parent is not None:
+            order.parent.set("order", None)
+    return query
+
+
+def scan_names(query: exp.Query, scans: Scans) -> list[str]:
+    """The names of the scans that the query reads."""
+    return [table.name for table in query.find_all(exp.Table) if table.name in scans.files]
+
+
+def _nothing(name: str, scan: FileScan) -> exp.Expression:
+    """No rows, because all files are gone."""
+    types = {SHAPE_COLUMN: INT, **scan.columns}
+    made = [exp.Cast(this=exp.Null(), to=_type(type)).as_(column, quoted=True) for column, type in types.items()]
+    return exp.select(*made).where(exp.false()).subquery(exp.to_identifier(name, quoted=True))
+
+
+def _read(name: str, paths: Sequence[str], scan: FileScan) -> exp.Expression:
+    listed = exp.Array(expressions=[exp.Literal.string(path) for path in paths])
+    union = [] if scan.uniform else [exp.PropertyEQ(this=exp.to_identifier("union_by_name"), expression=exp.true())]
+    read = exp.Table(this=exp.Anonymous(this="READ_PARQUET", expressions=[listed, *union]))
+    alias = exp.to_identifier(name, quoted=True)
+    if scan.with_gaps:
+        return exp.select(_whole(scan.with_gaps), copy=False).from_(read, copy=False).subquery(alias)
+    read.set("alias", exp.TableAlias(this=alias))
+    return read
+
+
+def _whole(columns: Collection[str]) -> exp.Star:
+    """All columns, with these read completely. If DuckDB reads only `a.b.c`, it fails with an internal error at a file
+    that has `a` but no `b`. It does not optimize through a CASE."""
+    there = exp.column(SHAPE_COLUMN, quoted=True).is_(exp.null()).not_()
+    made = [exp.Case().when(there, exp.column(name, quoted=True)).as_(name, quoted=True) for name in sorted(columns)]
+    return exp.Star(replace=made)
+
+
+def _type(type: Type) -> exp.DataType:
+    element: exp.DataType = sql_type(ARRAY, type).expressions[0]
+    return element

@@ -1,9 +1,9 @@
-"""One connection to DuckDB for one query or job: its limits, its folder for what does not fit into memory, its end.
+"""A connection to DuckDB for one query or job, with its limits and its folder for spilled data.
 
-Nothing is ever downloaded, and where the caller says which folders are to be read no other file can be opened, whatever
-a query says. Closing it frees memory and disk.
+DuckDB downloads nothing. If the caller names the folders to be read, a query can open no other file. Closing the
+session frees memory and disk.
 
-    with Session(limits) as session:
+    with DuckSession(limits) as session:
         for batch in session.stream("select …"): …
 """
 
@@ -12,8 +12,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from types import TracebackType
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import duckdb
 import pyarrow as pa
@@ -28,11 +27,10 @@ _AGAIN_S = 0.05
 
 
 class DuckSession:
-    """Raises LimitReached or Cancelled, from whatever runs when a limit is hit or `cancel` is called; DuckDB's own
-    errors otherwise.
+    """Methods raise LimitReached when they reach a limit, Cancelled after `cancel`, and DuckDB's own errors otherwise.
 
-    `folders`: only files in these can be opened; None: any. `ordered`: rows come in the order of the files; without it
-    a load or an aggregate needs less memory. `instances`: where one may be had that is opened already.
+    `folders`: only files in these can be opened; None: any. `ordered`: rows keep the order of the files; without it,
+    loads and aggregates need less memory. `instances`: a pool of opened instances.
     """
 
     def __init__(
@@ -44,23 +42,23 @@ class DuckSession:
         ordered: bool = True,
         instances: Instances | None = None,
     ) -> None:
-        wish = InstanceOptions(limits, None if folders is None else tuple(folders), temp, ordered)
+        options = InstanceOptions(limits, None if folders is None else tuple(folders), temp, ordered)
         self.limits = limits
         self._instances = instances
-        self._instance = Instance(wish) if instances is None else instances.take(wish)
-        self._spoilt = False  # something failed, or was left half-way
-        self.folder = self._instance.folder  # what is put there is gone with the session
+        self._instance = Instance(options) if instances is None else instances.take(options)
+        self._spoilt = False  # something failed or was not finished
+        self.folder = self._instance.folder  # removed with the session
         self.connection = self._instance.root.cursor()
-        self._why: LochanError | None = None  # it was interrupted
+        self._why: LochanError | None = None  # the reason of an interruption
         self._busy = False
         self._closed = threading.Event()
         self._timer: threading.Timer | None = None
-        self.stops: list[Callable[[], object]] = []  # what else is to end when the session is interrupted
+        self.stops: list[Callable[[], object]] = []  # called when the session is interrupted
 
     def __enter__(self) -> DuckSession:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -77,11 +75,11 @@ class DuckSession:
             self._instances.give_back(self._instance)
 
     def cancel(self) -> None:
-        """From any thread, or a signal handler."""
+        """May be called from any thread or signal handler."""
         self._interrupt(cancelled())
 
     def execute(self, sql: str) -> list[Any]:
-        """All rows, as Python values: for a few."""
+        """All rows, as Python values. For a few rows."""
         with self._watched():
             return self.connection.execute(sql).fetchall()
 
@@ -90,8 +88,8 @@ class DuckSession:
             return self.connection.sql(sql).to_arrow_table()
 
     def stream(self, sql: str, rows: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
-        """The rows as they come: never all in memory. What is wrong with the query is said at once; it runs when the
-        first rows are asked for. One at a time: DuckDB runs no other query on this connection until all were."""
+        """Streams the rows, never all in memory. Raises errors of the query at once, but runs it when the first rows
+        are read. DuckDB runs no other query on this connection until the stream ends."""
         with self._watched():
             relation = self.connection.sql(sql)
         return self._batches(relation, rows)
@@ -111,7 +109,7 @@ class DuckSession:
 
     @contextmanager
     def _watched(self) -> Iterator[None]:
-        """The clock runs from the first of these to the end of the session."""
+        """The time limit runs from the first call to the end of the session."""
         if self._why is not None:
             raise self._why
         if self._timer is None and self.limits.seconds is not None:
@@ -123,9 +121,9 @@ class DuckSession:
         try:
             yield
             self._spoilt = spoilt
-        except (duckdb.Error, pa.ArrowException, OSError) as error:  # OSError: how Arrow passes on what DuckDB says
+        except (duckdb.Error, pa.ArrowException, OSError) as error:  # OSError: how Arrow reports DuckDB's errors
             raise self._explained(error) from error
-        except RuntimeError as error:  # how DuckDB passes on a Ctrl-C that it took for itself while it ran
+        except RuntimeError as error:  # how DuckDB reports a Ctrl-C that it handled itself
             if str(error) != "Query interrupted":
                 raise
             raise KeyboardInterrupt from error
@@ -140,11 +138,11 @@ class DuckSession:
 
     @property
     def why(self) -> LochanError | None:
-        """It was interrupted."""
+        """Why the session was interrupted, if it was."""
         return self._why
 
     def _insist(self, why: LochanError) -> None:
-        """Again and again: DuckDB forgets what comes just before a statement begins."""
+        """Interrupts repeatedly, because DuckDB ignores an interrupt just before a statement begins."""
         self._interrupt(why)
         while not self._closed.wait(_AGAIN_S):
             if self._busy:
@@ -152,15 +150,46 @@ class DuckSession:
                     self.connection.interrupt()
 
     def _explained(self, error: Exception) -> Exception:
-        said = str(error)
-        if said.startswith("INTERRUPT Error") and self._why is not None:
+        text = str(error)
+        if text.startswith("INTERRUPT Error") and self._why is not None:
             return self._why
-        if "max_temp_directory_size" in said or "No space left" in said:
-            return out_of_disk(self.limits, said.partition("\n")[0])
-        if said.startswith("Out of Memory Error"):
+        if "max_temp_directory_size" in text or "No space left" in text:
+            return out_of_disk(self.limits, text.partition("\n")[0])
+        if text.startswith("Out of Memory Error"):
             return out_of_memory(self.limits)
-        if (told := refusal(said)) is not None:
-            return Refused(told)
-        if "More than one row returned by a subquery" in said:
-            return Invalid("a query that stands for one value gave several rows", hint="add limit 1, or take max(…)")
+        if (refused := refusal(text)) is not None:
+            return Refused(refused)
+        if "More than one row returned by a subquery" in text:
+            return Invalid("a subquery for a single value returned several rows", hint="add limit 1, or use max(…)")
         return error
+
+
+T = TypeVar("T")
+
+
+class Stoppable(Protocol):
+    """A session, or a decoder."""
+
+    def cancel(self) -> None: ...
+
+
+async def run_on_thread(work: Callable[[], T], *sessions: Stoppable) -> T:
+    """Runs the work on a thread. If the caller is cancelled, cancels the sessions and waits for the thread, because
+    they are closed next. Without an event loop, runs it right here."""
+    import asyncio
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return work()
+    task = asyncio.ensure_future(asyncio.to_thread(work))
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        while not task.done():  # repeatedly: DuckDB ignores an interrupt just before a statement begins
+            for session in sessions:
+                session.cancel()
+            with suppress(asyncio.CancelledError):  # again, because two time limits may end at once
+                await asyncio.wait([task], timeout=_AGAIN_S)
+        task.exception()  # it was stopped on purpose, so its error does not matter
+        raise

@@ -1,4 +1,4 @@
-"""Which rows differ between two commits: of a pool, or of files of a repository.
+"""Compares the rows of two commits, of a pool or of files of a repository.
 
     entries that differ ──▶ lines: each row as one text ──▶ equal lines are counted on both sides ──▶ what is left
     sides.py                lines.py, one_line.py          statements.py, the same for every engine   result.py

@@ -1,8 +1,8 @@
-"""Which rows differ: how many, the first of them, and all of them as columns for who wants them.
+"""The result of comparing rows: how many differ, the first of them, and all of them as columns.
 
 change · times       added, removed or changed; how often (1 where rows have a key)
 key                  {"id":7}, NULL where whole rows are compared
-before · after       the row on the left, and on the right; NULL where there is none
+before · after       the row on the left and on the right; NULL if there is none
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -20,7 +19,7 @@ from lochan.engines.row_diff.statements import ADDED, CHANGED, KEYLESS, REMOVED
 from lochan.errors import Invalid
 from lochan.pools.json_row import BadRow, read_value
 
-SAMPLE = 20  # rows, unless told
+SAMPLE = 20  # rows, by default
 SCHEMA = pa.schema(
     [
         pa.field("change", pa.string()),
@@ -35,7 +34,7 @@ SCHEMA = pa.schema(
 
 
 class RowChange(NamedTuple):
-    """Rows as the texts that were compared: names in order, and NaN and the infinities as such words."""
+    """Rows are the texts that were compared: names in order, with the words NaN, Infinity and -Infinity."""
 
     change: str
     times: int
@@ -44,14 +43,14 @@ class RowChange(NamedTuple):
     after: str | None
 
     def record(self) -> dict[str, Any]:
-        """With rows as values."""
+        """The change with its rows as values."""
         values = {name: _value(text) for name, text in zip(self._fields[2:], self[2:], strict=True)}
         return {"change": self.change, "times": self.times, **values}
 
 
 @dataclass
 class RowDiff:
-    """What it holds is free when it is closed, or used as a context. `batches` can be gone through again."""
+    """Close it, or use it as a context, to free its resources. `batches` can be called several times."""
 
     sides: Sides
     engine: str
@@ -71,7 +70,7 @@ class RowDiff:
 
     @property
     def changed(self) -> int:
-        """Rows with the same key; 0 where whole rows are compared."""
+        """Rows with the same key and other values; 0 if whole rows are compared."""
         return self.counts.get(CHANGED, 0)
 
     @property
@@ -82,7 +81,7 @@ class RowDiff:
         return pa.Table.from_batches([batch.cast(SCHEMA) for batch in self.batches()], SCHEMA)
 
     def to_pandas(self) -> Any:
-        """A DataFrame, where pandas is installed."""
+        """A DataFrame. Needs pandas."""
         return self.to_arrow().to_pandas()
 
     def close(self) -> None:
@@ -92,21 +91,21 @@ class RowDiff:
     def __enter__(self) -> RowDiff:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
 def check_keys(sides: Sides, wrong: Iterable[Sequence[Any]]) -> None:
     """Raises Invalid for the first row of `statements.wrong`."""
     for change, key, line, lefts, rights in wrong:
-        hint = "name fields that tell rows apart with --key, or compare whole rows with --no-key"
+        hint = "name fields that identify rows with --key, or compare whole rows with --no-key"
         if change == KEYLESS:
             side, count = (LEFT, lefts) if lefts else (RIGHT, rights)
             rows = f"{count:,} row{'' if count == 1 else 's'} of {sides.name(side)}"
             lack, have = ("lacks", "has") if count == 1 else ("lack", "have")
             raise Invalid(f"{rows} {lack} the key {sides.key_text}, or {have} null in it, such as {line}", hint=hint)
         side, count = (LEFT, lefts) if lefts > 1 else (RIGHT, rights)
-        raise Invalid(f"the key {key} is that of {count:,} rows of {sides.name(side)}", hint=hint)
+        raise Invalid(f"{count:,} rows of {sides.name(side)} have the key {key}", hint=hint)
 
 
 def _value(text: str | None) -> Any:

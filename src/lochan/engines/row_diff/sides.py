@@ -1,4 +1,4 @@
-"""What has to be read to know which rows differ: the entries that only one of two commits has, or has otherwise."""
+"""The two sides of a comparison: the entries that only one of two commits has, or that differ."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ LEFT, RIGHT = 0, 1
 class RowDiffRequest(NamedTuple):
     """What is compared."""
 
-    left: str  # refs; "": the default branch
+    left: str  # a ref; "" is the default branch
     right: str
     path: str = ""  # of a repository: a file, or a folder
-    key: Sequence[str] | None = None  # fields; None: the pool's primary key, if it has one; none: whole rows
-    three_dot: bool = False  # only what the right has changed since the two parted
+    key: Sequence[str] | None = None  # fields; None: the pool's primary key, if it has one; empty: whole rows
+    three_dot: bool = False  # only what the right has changed since the merge base
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +54,8 @@ class Sides:
 def row_diff_request(
     left: str, right: str, key: Sequence[str] | None = None, *, three_dot: bool = False
 ) -> tuple[str, RowDiffRequest]:
-    """From URIs: the repository, and what is compared there. A ref that is left out is the default branch. Raises
-    Invalid where the two do not go together."""
+    """The repository and the request, from URIs. A missing ref is the default branch. Raises Invalid if the two do not
+    match."""
     one, other = prefix_uri(left), prefix_uri(right)
     if one.repository != other.repository:
         raise Invalid(f"{one} and {other} are in different repositories", hint="compare refs of one repository")
@@ -64,17 +64,21 @@ def row_diff_request(
     return one.repository, RowDiffRequest(one.ref, other.ref, one.path, key, three_dot)
 
 
-async def sides_of(repository: OpenRepository, wish: RowDiffRequest) -> Sides:
-    """Raises NotFound for a path that neither side has, Invalid for a key that cannot be one."""
+async def sides_of(repository: OpenRepository, request: RowDiffRequest) -> Sides:
+    """Raises NotFound if neither side has the path, Invalid if the key is not valid."""
     about = repository.repository
     is_pool = about.kind == POOL
-    wish = wish._replace(left=wish.left or about.default_branch, right=wish.right or about.default_branch)
-    if is_pool and wish.path:
-        raise Invalid(f"{about.name!r} is a pool: it holds rows, and no paths", hint=f"give {about.name}@{wish.left}")
-    keys = settings_of(about).primary_key if wish.key is None and is_pool else parse_paths("--key", wish.key or ())
-    prefix, alone = await _place(repository, wish) if wish.path else ("", False)
+    request = request._replace(left=request.left or about.default_branch, right=request.right or about.default_branch)
+    if is_pool and request.path:
+        raise Invalid(
+            f"{about.name!r} is a pool, which has rows and no paths", hint=f"give {about.name}@{request.left}"
+        )
+    keys = (
+        settings_of(about).primary_key if request.key is None and is_pool else parse_paths("--key", request.key or ())
+    )
+    prefix, alone = await _place(repository, request) if request.path else ("", False)
     entries: tuple[list[Entry], list[Entry]] = [], []
-    found = diff(repository, wish.left, wish.right, prefix=prefix, three_dot=wish.three_dot)
+    found = diff(repository, request.left, request.right, prefix=prefix, three_dot=request.three_dot)
     async with aclosing(found) as differences:
         async for each in differences:
             if (alone and each.path != prefix) or _same_bytes(each):
@@ -83,27 +87,27 @@ async def sides_of(repository: OpenRepository, wish: RowDiffRequest) -> Sides:
                 if entry is not None:
                     side.append(entry)
     left, right = map(tuple, entries)
-    return Sides(about.name, (wish.left, wish.right), is_pool, (left, right), tuple(dict.fromkeys(keys)))
+    return Sides(about.name, (request.left, request.right), is_pool, (left, right), tuple(dict.fromkeys(keys)))
 
 
-async def _place(repository: OpenRepository, wish: RowDiffRequest) -> tuple[str, bool]:
-    """The path itself, alone, where it is a file; else all that lies below."""
-    folder = wish.path if wish.path.endswith("/") else f"{wish.path}/"
-    for ref in (wish.left, wish.right):
+async def _place(repository: OpenRepository, request: RowDiffRequest) -> tuple[str, bool]:
+    """The path alone if it is a file, else the prefix of all paths below it."""
+    folder = request.path if request.path.endswith("/") else f"{request.path}/"
+    for ref in (request.left, request.right):
         tree = await repository.tree((await repository.resolve(ref)).commit)
-        if wish.path != folder and await tree.get(wish.path) is not None:
-            return wish.path, True
+        if request.path != folder and await tree.get(request.path) is not None:
+            return request.path, True
         if len((await tree.list(folder, limit=1)).entries):
             return folder, False
     name = repository.repository.name
     raise NotFound(
-        f"neither {name}@{wish.left} nor {name}@{wish.right} has {wish.path!r}",
-        hint=f"`lochan fs ls {quote(f'{name}@{wish.left}/')}` lists what there is",
+        f"neither {name}@{request.left} nor {name}@{request.right} has {request.path!r}",
+        hint=f"`lochan fs ls {quote(f'{name}@{request.left}/')}` lists what there is",
     )
 
 
 def _same_bytes(each: Difference) -> bool:
-    """Only a note or a content type is another."""
+    """Whether only metadata or the content type differs."""
     if each.left is None or each.right is None:
         return False
     one, other = ([(block.sha256, block.size) for block in side.blocks] for side in (each.left, each.right))

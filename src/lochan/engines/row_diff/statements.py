@@ -1,14 +1,14 @@
-"""How rows are compared, in SQL that DuckDB and Spark both take.
+"""Compares rows in SQL that DuckDB and Spark both understand.
 
     rows           side (0 left, 1 right) · ident · line         a table or view
     differences    change · times · key · before · after · lefts · rights
 
-Without a key, a row that is there three times on the left and once on the right is removed twice. With one, a row whose
-key is on both sides is changed. Aggregates hold texts only of rows that differ: equal ones cost no memory but a count.
+Without a key, a row that occurs three times on the left and once on the right is removed twice. With a key, a row whose
+key is on both sides is changed. Aggregates keep texts only of rows that differ; equal rows need only a count.
 """
 
 ADDED, REMOVED, CHANGED = "added", "removed", "changed"
-KEYLESS, REPEATED = "keyless", "repeated"  # of rows that no key tells apart
+KEYLESS, REPEATED = "keyless", "repeated"  # for rows that the key does not identify
 FIRST = ("change", "times", "key", "before", "after")
 SHOWN = (*FIRST, "lefts", "rights")
 
@@ -20,17 +20,17 @@ def differences(rows: str, *, keyed: bool) -> str:
 
 
 def counts(differences: str) -> str:
-    """change, how many rows."""
+    """Each change with its number of rows."""
     return f"SELECT change, CAST(sum(times) AS BIGINT) AS times FROM {differences} GROUP BY change"
 
 
 def first(differences: str, limit: int) -> str:
-    """In an order that does not depend on how it ran."""
+    """In an order that does not depend on the execution."""
     return f"SELECT {', '.join(FIRST)} FROM {differences} ORDER BY coalesce(key, before, after), change LIMIT {limit}"
 
 
 def wrong(differences: str) -> str:
-    """A key that does not tell rows apart, if there is one."""
+    """A key that is missing or not unique, if there is one."""
     return (
         f"SELECT change, key, before, lefts, rights FROM {differences} "
         f"WHERE change IN ('{KEYLESS}', '{REPEATED}') ORDER BY change, key LIMIT 1"
@@ -46,8 +46,8 @@ def _by_line(rows: str) -> str:
 
 
 def _by_key(rows: str) -> str:
-    """A line that both sides have is no difference, whatever else has its key; that the key comes twice is told by the
-    counts."""
+    """A line that both sides have is not a difference, whatever else has its key. The counts show whether a key is
+    repeated."""
     grouped = f"SELECT ident, line, {_COUNTS} FROM {rows} GROUP BY ident, line"
     keys = (
         "SELECT ident AS key, CAST(sum(l) AS BIGINT) AS lefts, CAST(sum(r) AS BIGINT) AS rights, "

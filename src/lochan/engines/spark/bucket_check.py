@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import pyarrow as pa
 
 from lochan.clock import SystemClock
-from lochan.engines.duckdb.object_check import StoredObject, damaged, gone
+from lochan.engines.duckdb.files import StoredObject, damaged_error, gone_error
 from lochan.engines.spark.package import ship
 from lochan.errors import LochanError, NotFound
 from lochan.ids import Ids
@@ -61,7 +61,7 @@ class BucketCheck:
         stats = await _at_once(_HEADS_AT_ONCE, [self._head(each.address) for each in objects])
         for each, stat in zip(objects, stats, strict=True):
             if stat is not None and stat.size != each.size:
-                raise damaged(each, f"it has {stat.size} bytes instead of {each.size}")
+                raise damaged_error(each, f"it has {stat.size} bytes instead of {each.size}")
         doubtful = [
             each
             for each, stat in zip(objects, stats, strict=True)
@@ -73,7 +73,7 @@ class BucketCheck:
         finally:
             self._verified.save()
         if wrong:
-            raise damaged(wrong[0], "its SHA-256 is not the one it was written with")
+            raise damaged_error(wrong[0], "its SHA-256 is not the one it was written with")
         return [stat is not None and each.address not in lost for each, stat in zip(objects, stats, strict=True)]
 
     def failure(self, objects: Sequence[StoredObject]) -> LochanError | None:
@@ -83,8 +83,8 @@ class BucketCheck:
             lost: set[str] = set()
             wrong = await self._wrong(objects, lost)
             if lost:
-                return gone(next(each for each in objects if each.address in lost))
-            return damaged(wrong[0], "its SHA-256 is not the one it was written with") if wrong else None
+                return gone_error(next(each for each in objects if each.address in lost))
+            return damaged_error(wrong[0], "its SHA-256 is not the one it was written with") if wrong else None
 
         return run_in_thread(read)
 

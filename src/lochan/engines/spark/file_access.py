@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from lochan.engines.duckdb.files import Files
-from lochan.engines.duckdb.object_check import PlacedObject
-from lochan.engines.duckdb.work_folder import Workplace
+from lochan.engines.duckdb.files import Files, PlacedObject
+from lochan.engines.duckdb.run import WorkFolders
 from lochan.engines.spark import s3a
 from lochan.engines.spark.bucket_check import BucketCheck
 from lochan.engines.spark.place import SparkPlace
@@ -40,7 +39,7 @@ class Bucket:
         return self._check.failure([each.object for each in placed])
 
 
-def check_reach(files: Files, work: Workplace, spark: SparkPlace, lake: StoreLocation) -> None:
+def check_reach(files: Files, work: WorkFolders, spark: SparkPlace, lake: StoreLocation) -> None:
     """Before a JVM is started. Raises Refused for what would have to be copied to machines that are not this one."""
     if spark.is_here or (not work.folders and (files.folders or s3a.is_bucket(lake))):
         return

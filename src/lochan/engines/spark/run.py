@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
-from lochan.engines.duckdb.files import Files, gone
+from lochan.engines.duckdb.files import Files, PlacedObject, gone_error
 from lochan.engines.duckdb.limits import Limits, cancelled, in_time
-from lochan.engines.duckdb.object_check import PlacedObject
-from lochan.engines.duckdb.run import place_files, placed_objects
-from lochan.engines.duckdb.work_folder import Workplace
+from lochan.engines.duckdb.run import WorkFolders, place_files, placed_objects
 from lochan.engines.spark.errors import SparkFailed, explained, is_missing_file
 from lochan.engines.spark.file_access import Bucket, check_reach, files_for
 from lochan.engines.spark.job import SparkStatement, Tagged
@@ -52,7 +50,7 @@ class SparkRun:
 
     job: SparkStatement
     views: Views
-    work: Workplace
+    work: WorkFolders
     folder: str  # of copies, gone with it
     sql: str
     batches: Iterator[pa.RecordBatch]
@@ -82,7 +80,7 @@ class SparkRun:
 async def start(
     prepared: Prepared,
     lying: LakeFiles,
-    work: Workplace,
+    work: WorkFolders,
     limits: Limits,
     place: SparkPlace,
     *,
@@ -158,5 +156,5 @@ def _explained(error: Exception, prepared: Prepared, limits: Limits) -> LochanEr
         for scan in prepared.opening.scans.files.values():
             for each in scan.objects:
                 if each.address in str(error):
-                    return gone(each)
+                    return gone_error(each)
     return explained(error, limits)

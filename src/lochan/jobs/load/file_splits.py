@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lochan.engines.duckdb.load.load import LoaderOptions
-from lochan.engines.duckdb.load.read_input import Chunk, Plain, ReadContext, chunks, no_whole_file
+from lochan.engines.duckdb.load.read_input import Chunk, PlainLines, ReadContext, chunks, damage_as_invalid
 from lochan.ingest.input_format import LINES, NDJSON, PARQUET
 from lochan.ingest.lines import Lines, lines
-from lochan.ingest.tabular import BATCH_ROWS, checked
+from lochan.ingest.tabular import BATCH_ROWS, check_batch
 from lochan.jobs.load.files import Places, SurveyedFile, at_bytes, on_lines
 
 _SPLIT = frozenset({NDJSON, LINES, PARQUET})
@@ -117,10 +117,10 @@ def _on_lines(file: int, chunk: Chunk) -> Chunk:
         case Lines():
             numbers = np.arange(len(chunk.texts)) + chunk.first if chunk.places is None else chunk.places
             return _placed(chunk, on_lines(file, numbers))
-        case Plain(found):
+        case PlainLines(found):
             placed = _on_lines(file, found)
             assert isinstance(placed, Lines)
-            return Plain(placed)
+            return PlainLines(placed)
     return chunk
 
 
@@ -132,7 +132,7 @@ def _own_lines(seen: SurveyedFile, piece: FileSplit) -> Iterator[Chunk]:
             offsets = np.frombuffer(chunk.texts.buffers()[1], dtype=np.int32)[: len(chunk.texts) + 1].astype(np.int64)
             placed = _placed(chunk, at_bytes(piece.file, offsets[:-1] + at))
             at += int(offsets[-1])
-            yield Plain(placed) if seen.format == LINES else placed
+            yield PlainLines(placed) if seen.format == LINES else placed
 
 
 def _placed(chunk: Lines, places: Places) -> Lines:
@@ -142,7 +142,7 @@ def _placed(chunk: Lines, places: Places) -> Lines:
 def _row_groups(seen: SurveyedFile, piece: FileSplit) -> Iterator[pa.RecordBatch]:
     """Those whose middle is in the piece. Read here and by no decoder: a worker of Spark is a process of its own
     already, and only the parts of the file that are needed come from its store."""
-    with seen.file.open() as stream, no_whole_file(PARQUET, seen.file.name):
+    with seen.file.open() as stream, damage_as_invalid(PARQUET, seen.file.name):
         file = pq.ParquetFile(stream)
         wanted = [
             number
@@ -151,4 +151,4 @@ def _row_groups(seen: SurveyedFile, piece: FileSplit) -> Iterator[pa.RecordBatch
         ]
         if wanted:
             for batch in file.iter_batches(batch_size=BATCH_ROWS, row_groups=wanted):
-                yield checked(seen.file.name, batch)
+                yield check_batch(seen.file.name, batch)

@@ -25,7 +25,7 @@ from lochan.errors import Conflict, NotFound, Refused
 from lochan.ids import Ids
 from lochan.ingest.input_format import CSV, JSON, LINES, NDJSON, TSV
 from lochan.ingest.streams import Input
-from lochan.pools.faults import SHOWN, SKIP, Fault, Faults
+from lochan.pools.json_row import SHOWN, SKIP, Fault, Faults
 from lochan.store.location import StoreLocation
 
 _BUFFER_BYTES = 1 << 20

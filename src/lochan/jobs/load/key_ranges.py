@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lochan.engines.duckdb.load.read_input import LINE, Chunk, Plain
+from lochan.engines.duckdb.load.read_input import LINE, Chunk, PlainLines
 from lochan.engines.duckdb.load.sql import text_sql
 from lochan.engines.duckdb.session import DuckSession
 from lochan.formats.pool_settings import Path, PoolKey, PoolSettings
@@ -65,7 +65,7 @@ class KeyRanges:
             case Lines():
                 numbers, texts = _readable(chunk)
                 return pa.table({"n": numbers, "line": texts}), True
-            case Plain(lines):
+            case PlainLines(lines):
                 numbers, texts = _readable(lines)
                 batch = pa.RecordBatch.from_arrays([texts], [LINE])
                 return self._columns(batch, numbers), False
@@ -135,7 +135,7 @@ def bounds_of(keys: Collection[bytes], count: int) -> list[bytes]:
 
 def size_of(chunk: Chunk) -> int:
     match chunk:
-        case Lines(texts=texts) | Plain(Lines(texts=texts)):
+        case Lines(texts=texts) | PlainLines(Lines(texts=texts)):
             return len(texts)
         case pa.RecordBatch():
             return int(chunk.num_rows)

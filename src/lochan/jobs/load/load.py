@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from lochan.engines.duckdb.limits import Limits
-from lochan.engines.duckdb.load.load import STANDARD, Loaded, LoaderOptions, loaded_first
+from lochan.engines.duckdb.load.load import STANDARD, LoadCommit, LoaderOptions, repeated_load
 from lochan.engines.duckdb.session import DuckSession
 from lochan.engines.spark.package import ship
 from lochan.engines.spark.progress import Listener, context_of
@@ -24,7 +24,7 @@ from lochan.jobs.load.tasks import LoadWork, cut, load_part, load_splits
 from lochan.jobs.messages import TaskMessage
 from lochan.jobs.target import PoolTarget, pool_target
 from lochan.jobs.tasks import on_spark, run_tasks
-from lochan.pools.faults import Faults
+from lochan.pools.json_row import Faults
 from lochan.store.location import StoreLocation
 from lochan.versioning.head_moves import NOTHING, CommitMessage
 from lochan.versioning.idempotency import hold_key, once
@@ -63,7 +63,7 @@ class LoadSizes(NamedTuple):
 DEFAULT_SIZES = LoadSizes()
 
 
-@once(loaded_first)
+@once(repeated_load)
 async def load_files(
     repository: OpenRepository,
     place: StoreLocation,
@@ -75,7 +75,7 @@ async def load_files(
     where: LoadContext,
     how: LoaderOptions = STANDARD,
     cutting: LoadSizes = DEFAULT_SIZES,
-) -> Loaded:
+) -> LoadCommit:
     """`place` is where the lake is. Raises Invalid for input that is no rows, NothingToDo where there are none,
     Conflict for a file that was changed meanwhile, and what landing raises."""
     target = await pool_target(repository, place, branch)
@@ -88,11 +88,11 @@ async def load_files(
     return loaded_of(landed, how)
 
 
-def loaded_of(landed: LandResult, how: LoaderOptions) -> Loaded:
+def loaded_of(landed: LandResult, how: LoaderOptions) -> LoadCommit:
     if not landed.commit:
         raise NothingToDo("there are no rows to load", hint="nothing was changed")
     faults = Faults(how.on_error, landed.faults, list(landed.first_faults))
-    return Loaded(landed.commit, landed.rows, list(landed.entries), faults)
+    return LoadCommit(landed.commit, landed.rows, list(landed.entries), faults)
 
 
 def _written(

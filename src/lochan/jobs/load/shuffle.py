@@ -12,15 +12,14 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import pyarrow as pa
 
-from lochan.engines.duckdb.load.read_input import Chunk, Plain
+from lochan.engines.duckdb.load.read_input import Chunk, PlainLines
 from lochan.ingest.lines import CHUNK_BYTES, Lines, is_valid
 from lochan.jobs.load.key_ranges import Parts
 from lochan.jobs.messages import TaskMessage
 from lochan.jobs.messages import decode as message_of
 from lochan.jobs.messages import encode as bytes_of
 from lochan.jobs.pool_writer import joined
-from lochan.pools.faults import Faults
-from lochan.pools.json_row import Row
+from lochan.pools.json_row import Faults, Row
 
 SPARK_SCHEMA = "part int, kind int, body binary"
 _SCHEMA = pa.schema([("part", pa.int32()), ("kind", pa.int32()), ("body", pa.binary())])
@@ -96,14 +95,14 @@ def _chunks(kind: int, batches: list[pa.RecordBatch]) -> Iterator[Chunk]:
         whole = pa.Table.from_batches(batches).combine_chunks()
         texts = pa.concat_arrays(whole[_TEXT].chunks).view(pa.string())
         lines = Lines("", texts, is_valid(texts), 1, whole[_PLACE].to_numpy())
-        yield lines if kind == _JSON else Plain(lines)
+        yield lines if kind == _JSON else PlainLines(lines)
 
 
-def _table(chunk: Lines | Plain | pa.RecordBatch) -> tuple[int, pa.RecordBatch]:
+def _table(chunk: Lines | PlainLines | pa.RecordBatch) -> tuple[int, pa.RecordBatch]:
     match chunk:
         case Lines():
             return _JSON, _placed(chunk)
-        case Plain(lines):
+        case PlainLines(lines):
             return _PLAIN, _placed(lines)
     return _BATCH, chunk
 

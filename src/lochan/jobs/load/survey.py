@@ -18,12 +18,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lochan.engines.duckdb.load.read_input import Chunk, Plain
+from lochan.engines.duckdb.load.read_input import Chunk, PlainLines
 from lochan.engines.duckdb.load.sample import sample
 from lochan.formats.pool_settings import PoolSettings
 from lochan.ingest.input_format import CSV, LINES, TSV, detect
 from lochan.ingest.lines import Lines, lines
-from lochan.ingest.streams import Unpacked
+from lochan.ingest.streams import UnpackedStream
 from lochan.jobs.load.file_splits import OwnLines, middle
 from lochan.jobs.load.files import File, SurveyedFile
 from lochan.pools.json_row import Row
@@ -59,7 +59,7 @@ def _together(chunks: list[Chunk]) -> Iterator[Chunk]:
 
 
 def _look(file: File, format: str | None) -> SurveyedFile:
-    with Unpacked(file.as_input(), lambda _: None) as stream:
+    with UnpackedStream(file.as_input(), lambda _: None) as stream:
         return SurveyedFile(file, format or detect(file.name, stream.head), stream.packing is not None)
 
 
@@ -95,7 +95,7 @@ def _lines_at(seen: SurveyedFile, spots: list[int]) -> list[Chunk]:
             own = OwnLines(stream, at, at + _SPOT_BYTES)
             for chunk in islice(lines("", own, 2 * _SPOT_BYTES), 1):
                 few = chunk.taken(np.arange(min(len(chunk.texts), _SPOT_ROWS)))
-                found.append(Plain(few) if seen.format == LINES else few)
+                found.append(PlainLines(few) if seen.format == LINES else few)
     return found
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from lochan.engines.duckdb.load.load import LoaderOptions
 from lochan.engines.duckdb.load.loader import Loader
-from lochan.engines.duckdb.load.read_input import take
+from lochan.engines.duckdb.load.read_input import take_chunk
 from lochan.engines.duckdb.session import DuckSession
 from lochan.jobs.load.file_splits import FileSplit, rows_of
 from lochan.jobs.load.files import PositionedFaults, SurveyedFile
@@ -20,7 +20,7 @@ from lochan.jobs.load.shuffle import Received, sent, sent_faults
 from lochan.jobs.messages import TaskMessage, reports_errors
 from lochan.jobs.pool_writer import spark_folder, write
 from lochan.jobs.target import PoolTarget
-from lochan.pools.faults import Faults
+from lochan.pools.json_row import Faults
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ def load_part(work: LoadWork, records: Iterable[pa.RecordBatch]) -> Iterator[Tas
 
     def fill(loader: Loader) -> None:
         for chunk in received.chunks():
-            take(loader, chunk)
+            take_chunk(loader, chunk)
 
     yield from write(work.target, fill, faults=work.faults())
     yield from received.faults
@@ -70,7 +70,7 @@ def load_splits(work: LoadWork, numbers: Iterable[pa.RecordBatch]) -> Iterator[T
     def fill(loader: Loader) -> None:
         for split in _splits(work, numbers):
             for chunk in rows_of(loader, work.files[split.file], split, work.how):
-                take(loader, chunk)
+                take_chunk(loader, chunk)
 
     return write(work.target, fill, faults=work.faults())
 

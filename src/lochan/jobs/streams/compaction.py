@@ -13,7 +13,7 @@ import duckdb
 import pyarrow.compute as pc
 
 from lochan.engines.compact import CompactRequest, PoolCompactionResult, compact
-from lochan.engines.duckdb.compact import snapshot_of
+from lochan.engines.duckdb.data_objects import snapshot_of
 from lochan.engines.duckdb.limits import Limits
 from lochan.engines.query_context import QueryContext
 from lochan.errors import ConcurrentCommit, LochanError, NothingToDo

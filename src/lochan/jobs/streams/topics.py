@@ -22,7 +22,7 @@ from lochan.jobs.pool_writer import write
 from lochan.jobs.streams.compaction import CompactionSchedule, compact_stream
 from lochan.jobs.streams.kafka import OFFSETS, Partition, StreamPosition, TopicChunk, Topics, encode_offsets, newest
 from lochan.jobs.target import PoolTarget, pool_target
-from lochan.pools.faults import FAIL
+from lochan.pools.json_row import FAIL
 from lochan.store.location import StoreLocation
 from lochan.versioning.head_moves import NOTHING, CommitMessage
 from lochan.versioning.open_repository import OpenRepository

@@ -1,4 +1,4 @@
-"""Numbers of many digits where a source has them as decimals (pools/decimals.py): compared, sorted and added by the
+"""Numbers of many digits where a source has them as decimals (pools/layout.py): compared, sorted and added by the
 engine itself, exactly. Where it has them as texts alone, `numbers.py` does the same, and slowly.
 
 An int becomes a decimal for that, or lies beyond all there are. A float counts as the number that its shortest text
@@ -13,7 +13,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
 from sqlglot import exp
 
-from lochan.pools.decimals import DIGITS_MAX
+from lochan.pools.layout import DIGITS_MAX
 from lochan.pools.shape import FLOAT, INT, STRING
 from lochan.query.compile.sql import (
     DECIMAL,

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from sqlglot import exp
 
-from lochan.pools.decimals import DIGITS_MAX
+from lochan.pools.layout import DIGITS_MAX
 from lochan.pools.shape import FLOAT, INT, NULL
 from lochan.query.compile import decimals, numbers
 from lochan.query.compile.aggregated import Aggregated

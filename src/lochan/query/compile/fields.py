@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from lochan.pools.leaf import Path
 from lochan.pools.shape import (
     ARRAY,
     BOOL,
@@ -21,6 +20,7 @@ from lochan.pools.shape import (
     Array,
     Maybe,
     Object,
+    Path,
     Type,
     kind_of,
 )

@@ -16,7 +16,7 @@ from typing import Protocol
 from sqlglot import exp
 
 from lochan.pools.layout import BODY_COLUMN, SHAPE_COLUMN
-from lochan.pools.leaf import Leaf
+from lochan.pools.shape import Leaf
 from lochan.query.compile.sql import TRUE, Sql, all_of, columns_of, is_constant
 from lochan.query.dialects.neutral import Neutral
 from lochan.query.leaves import ScanRequest, Source

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from lochan.pools.leaf import Path
+from lochan.pools.shape import Path
 from lochan.query.compile.relations import Names, Picked, Relation
 from lochan.query.compile.sql import Sql
 from lochan.query.compile.value import Value, mapped

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from lochan.pools.leaf import Path
+from lochan.pools.shape import Path
 from lochan.query.ast import Node
 from lochan.query.compile.relations import Names
 from lochan.query.compile.value import Value

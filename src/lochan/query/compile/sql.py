@@ -9,7 +9,7 @@ from functools import cache
 from sqlglot import exp
 
 from lochan.pools import shape
-from lochan.pools.decimals import DIGITS_MAX, scale_of
+from lochan.pools.layout import DIGITS_MAX, scale_of
 from lochan.pools.shape import (
     ARRAY,
     BOOL,

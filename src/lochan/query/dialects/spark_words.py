@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from lochan.errors import Refused
-from lochan.pools.decimals import DIGITS_MAX, scale_of
+from lochan.pools.layout import DIGITS_MAX, scale_of
 from lochan.pools.shape import BOOL, DECIMAL, FLOAT, INT, JSON, NULL, STRING, TIME, Array, Object, Type, kind_of
 from lochan.query.dialects.backtracking import EXPONENTIAL, TooLarge, growth
 

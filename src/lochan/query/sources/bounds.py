@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from lochan.pools.leaf import Path
 from lochan.pools.row_tests import (
     ANY_ROW,
     All,
@@ -18,7 +17,7 @@ from lochan.pools.row_tests import (
     Valued,
     both,
 )
-from lochan.pools.shape import BOOL, NULL, STRING
+from lochan.pools.shape import BOOL, NULL, STRING, Path
 from lochan.pools.times import Moment
 from lochan.query import ast
 from lochan.query.sources.constants import Constant, constant

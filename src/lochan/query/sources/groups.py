@@ -16,8 +16,7 @@ from typing import NamedTuple
 
 from lochan.pools.forms import Form, Place
 from lochan.pools.layout import BODY_COLUMN
-from lochan.pools.leaf import Leaf
-from lochan.pools.shape import STRING, Object, Type
+from lochan.pools.shape import STRING, Leaf, Object, Type
 
 Places = dict[Leaf, Place | None]
 Slots = dict[str, tuple[str, Type]]  # a column's name in lower case: as it is, and what it holds

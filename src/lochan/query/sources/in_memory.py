@@ -11,7 +11,6 @@ import pyarrow as pa
 
 from lochan.pools.keys import Instant
 from lochan.pools.layout import is_typed
-from lochan.pools.leaf import Leaf, Path
 from lochan.pools.shape import (
     ARRAY,
     BOOL,
@@ -23,7 +22,9 @@ from lochan.pools.shape import (
     STRING,
     TIME,
     Array,
+    Leaf,
     Object,
+    Path,
     Type,
     kind_of,
     numbered,

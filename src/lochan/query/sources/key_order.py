@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from sqlglot import exp
 
 from lochan.formats.pool_settings import PoolKey, PoolSettings
-from lochan.pools.leaf import Leaf, Path
-from lochan.pools.shape import BOOL, FLOAT, INT, JSON, ORIGINAL, STRING, TIME
+from lochan.pools.shape import BOOL, FLOAT, INT, JSON, ORIGINAL, STRING, TIME, Leaf, Path
 from lochan.query.compile import decimals, moments
 from lochan.query.compile.numbers import key as number_key
 from lochan.query.compile.numbers import split

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from lochan.pools.decimals import DIGITS_MAX, DecimalColumn
 from lochan.pools.forms import OPEN_KINDS, Form, Place
-from lochan.pools.leaf import Leaf, Path
+from lochan.pools.layout import DIGITS_MAX, DecimalColumn
 from lochan.pools.shape import (
     ARRAY,
     DECIMAL,
@@ -16,7 +15,9 @@ from lochan.pools.shape import (
     TEXT_TIME,
     TIME,
     Array,
+    Leaf,
     Object,
+    Path,
     Type,
     kind_of,
     shape_id,

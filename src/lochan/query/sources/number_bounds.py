@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lochan.pools.forms import Forms
-from lochan.pools.leaf import Leaf, Path
+from lochan.pools.shape import Leaf, Path
 from lochan.pools.snapshot import Snapshot
 from lochan.query.sources.object_selection import by_form
 

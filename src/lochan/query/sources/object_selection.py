@@ -47,7 +47,7 @@ class Why:
 
 def reach_of(range: KeyRange, test: Test, first: int | None, settings: PoolSettings) -> Reach:
     """What of it the keys alone can tell."""
-    found = pruning.within(range.ends(), settings), pruning.tested(test, settings)
+    found = pruning.within(range.ends(), settings), pruning.key_test(test, settings)
     no_key = range.no_key or pruning.keyless(test, settings)
     return Reach(tuple(each for each in found if each), no_key, first if test is ANY_ROW and range.is_all else None)
 
@@ -72,7 +72,7 @@ class Choice:
 
     def narrowed(self, test: Test) -> Indices:
         """Of those that were kept, the ones that may have rows which pass this test too."""
-        within = pruning.tested(test, self._snapshot.settings)
+        within = pruning.key_test(test, self._snapshot.settings)
         kept = self.why.keep(self.kept, pruning.by_key(self._snapshot, self.kept, within), pruning.BY_KEY)
         return self._by_columns(kept, test)
 
@@ -89,7 +89,7 @@ class Choice:
         snapshot, kept, keep = self._snapshot, self._snapshot.all, self.why.keep
         if range.no_key or pruning.keyless(test, snapshot.settings):
             kept = keep(kept, kept[snapshot.keyless[kept] > 0], pruning.BY_KEY)
-        for within in (pruning.within(range.ends(), snapshot.settings), pruning.tested(test, snapshot.settings)):
+        for within in (pruning.within(range.ends(), snapshot.settings), pruning.key_test(test, snapshot.settings)):
             kept = keep(kept, pruning.by_key(snapshot, kept, within), pruning.BY_KEY)
         if test is not ANY_ROW:
             return self._by_columns(kept, test)

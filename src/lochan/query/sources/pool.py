@@ -9,10 +9,9 @@ from sqlglot import exp
 
 from lochan.pools.forms import Form
 from lochan.pools.layout import BODY_COLUMN, SHAPE_COLUMN
-from lochan.pools.leaf import Leaf, Path
 from lochan.pools.pruning import Skipped
 from lochan.pools.row_tests import ANY_ROW, Test
-from lochan.pools.shape import DECIMAL, INT, JSON, STRING, Object
+from lochan.pools.shape import DECIMAL, INT, JSON, STRING, Leaf, Object, Path
 from lochan.pools.snapshot import Indices, Snapshot
 from lochan.query.compile.sql import Sql, case, coalesce, eq, null_of, number
 from lochan.query.leaves import Digits, KeyPart, LeafInfo, ScanRequest

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from lochan.errors import Invalid, LochanError, NotFound
 from lochan.pools.row_tests import ANY_ROW
 from lochan.pools.settings import settings_of
-from lochan.pools.snapshot import Snapshot, Snapshots, merged
+from lochan.pools.snapshot import Snapshot, Snapshots, merge_snapshots
 from lochan.pools.tree_pruning import classes
 from lochan.query import ast
 from lochan.query.errors import QueryError, did_you_mean
@@ -140,7 +140,7 @@ class Opening:
         return pool
 
     async def _several(self, pools: list[OpenRepository], want: Wanted) -> PoolSource:
-        snapshot = merged([await self._snapshot(each, want.source.ref) for each in pools])
+        snapshot = merge_snapshots([await self._snapshot(each, want.source.ref) for each in pools])
         range = _range(want.source)
         if range.low or range.high:
             range = converted(range, PoolSource(snapshot, Scans()).kinds_of_key(), snapshot.settings)

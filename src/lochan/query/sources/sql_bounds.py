@@ -8,9 +8,8 @@ from typing import Any
 
 from sqlglot import exp
 
-from lochan.pools.leaf import Leaf
 from lochan.pools.row_tests import ANY_ROW, Compare, Either, OneOf, Scalar, Test, both
-from lochan.pools.shape import BOOL, DECIMAL, FLOAT, INT, STRING, TIME
+from lochan.pools.shape import BOOL, DECIMAL, FLOAT, INT, STRING, TIME, Leaf
 
 _OPERATORS: dict[type[exp.Expr], str] = {exp.EQ: "==", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">="}
 _TURNED = {"==": "==", "<": ">", "<=": ">=", ">": "<", ">=": "<="}

@@ -12,8 +12,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from lochan.pools.layout import BODY_COLUMN, SHAPE_COLUMN
-from lochan.pools.leaf import Leaf, Path
-from lochan.pools.shape import JSON, Object
+from lochan.pools.shape import JSON, Leaf, Object, Path
 from lochan.query.compile.sql import Sql, null_of
 from lochan.query.dialects.neutral import neutral
 from lochan.query.leaves import KeyPart, LeafInfo, ScanRequest

@@ -8,8 +8,7 @@ from sqlglot import exp
 
 from lochan.pools.forms import NullMark, Place
 from lochan.pools.layout import SHAPE_COLUMN
-from lochan.pools.leaf import Leaf
-from lochan.pools.shape import ARRAY, JSON, ORIGINAL, STRING, Type
+from lochan.pools.shape import ARRAY, JSON, ORIGINAL, STRING, Leaf, Type
 from lochan.query.compile.fields import opened
 from lochan.query.compile.sql import (
     DECIMAL,

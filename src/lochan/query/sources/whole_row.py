@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from sqlglot import exp
 
 from lochan.pools.json_row import row_text
-from lochan.pools.leaf import Leaf, Path
-from lochan.pools.shape import ARRAY, DECIMAL, JSON, NULL, OBJECT, ORIGINAL, TIME
+from lochan.pools.shape import ARRAY, DECIMAL, JSON, NULL, OBJECT, ORIGINAL, TIME, Leaf, Path
 from lochan.query.compile import moments
 from lochan.query.compile.sql import Sql, case, coalesce, concat, is_set, text
 from lochan.query.dialects.neutral import neutral

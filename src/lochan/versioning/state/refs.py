@@ -18,8 +18,9 @@ from lochan.formats.repository_events import (
     Staged,
     Stashed,
     TurnOver,
+    UploadAborted,
+    UploadOpened,
 )
-from lochan.formats.upload_events import UploadAborted, UploadOpened
 from lochan.formats.workspace_events import WorkspaceOpened
 from lochan.journal.state import EventPosition, StatePart
 from lochan.versioning.repositories import POOL

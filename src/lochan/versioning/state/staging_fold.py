@@ -14,10 +14,12 @@ from lochan.formats.entry import Change, Tombstone
 from lochan.formats.events import Event
 from lochan.formats.repository_events import (
     Compacted,
+    PartPut,
     RunsStaged,
     Staged,
+    UploadAborted,
+    UploadOpened,
 )
-from lochan.formats.upload_events import PartPut, UploadAborted, UploadOpened
 from lochan.formats.workspace_events import (
     WorkspaceAdded,
     WorkspaceDropped,

@@ -4,7 +4,7 @@ import msgspec
 
 from lochan.errors import AlreadyExists, NotFound
 from lochan.formats.entry import Block
-from lochan.formats.upload_events import PartPut, UploadOpened
+from lochan.formats.repository_events import PartPut, UploadOpened
 from lochan.journal.state import EventPosition
 from lochan.journal.table import FoldTable
 

@@ -17,7 +17,7 @@ from lochan.ingest.lines import lines
 from lochan.ingest.streams import Input
 from lochan.pools import decode
 from lochan.pools.facts import Facts, from_metadata, to_metadata
-from lochan.pools.faults import Faults
+from lochan.pools.json_row import Faults
 from lochan.pools.settings import parse
 
 LIMITS = Limits(memory_bytes=256 << 20, threads=1)

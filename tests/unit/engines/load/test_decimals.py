@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lochan.pools.decimals import DecimalColumn
 from lochan.pools.facts import Facts, from_metadata, to_metadata
+from lochan.pools.layout import DecimalColumn
 from lochan.pools.settings import parse
 from tests.unit.engines.load.loading import Made, load_texts
 

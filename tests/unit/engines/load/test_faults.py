@@ -5,7 +5,7 @@ import math
 import pytest
 
 from lochan.errors import Invalid
-from lochan.pools.faults import Faults
+from lochan.pools.json_row import Faults
 from lochan.pools.settings import parse
 from tests.unit.engines.load.loading import load_bytes, load_rows
 
@@ -16,11 +16,11 @@ BAD = {
     b'{"a":1,}': "1:8: ",
     b'{"a":1': "1:7: expecting",
     b'{"a":1} x': "1:9: extra data",
-    b"[1]": "a row is an object, and this is a list",
-    b"7": "a row is an object, and this is a number",
-    b'{"a":1,"a":2}': "the name 'a' comes twice",
-    b'{"a":{"b":1,"b":1}}': "the name 'b' comes twice",
-    b'{"a":NaN}': "NaN is no JSON",
+    b"[1]": "a row must be an object, but this is a list",
+    b"7": "a row must be an object, but this is a number",
+    b'{"a":1,"a":2}': "the name 'a' occurs twice",
+    b'{"a":{"b":1,"b":1}}': "the name 'b' occurs twice",
+    b'{"a":NaN}': "NaN is not JSON",
     b'{"a":01}': "1:7: expecting",
     b'{"a":"\xff"}': "1:7: not valid UTF-8",
     b'{"a":"\xed\xa0\x80"}': "not valid UTF-8",

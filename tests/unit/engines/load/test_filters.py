@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from lochan.engines.duckdb.load.filters import BYTES_MAX
 from lochan.engines.duckdb.load.loader import Loader
+from lochan.engines.duckdb.load.statistics import BYTES_MAX
 from lochan.engines.duckdb.session import DuckSession
-from lochan.pools.faults import FAIL, Faults
+from lochan.pools.json_row import FAIL, Faults
 from tests.run import run
 from tests.unit.engines.lake import BY_K, query_lake
 

@@ -53,14 +53,14 @@ def test_strings_may_hold_brackets_quotes_and_slashes_in_a_list() -> None:
 
 @pytest.mark.thorough
 def test_a_list_in_many_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    from lochan.ingest import json_elements as elements
+    from lochan.ingest import lines as elements
 
     rows = [{"id": n, "s": "\\" * (n % 3) + '"' * (n % 2)} for n in range(200)]
     text = json.dumps(rows, indent=1).encode()
     for size in (1, 2, 7, 64):
         found = [
             json.loads(line)
-            for chunk in elements.elements("x", io.BytesIO(text), size)
+            for chunk in elements.json_elements("x", io.BytesIO(text), size)
             for line in chunk.texts.to_pylist()
         ]
         assert found == rows
@@ -211,7 +211,7 @@ def test_columns_of_several_inputs_meet_in_one_object() -> None:
     """x is an int in one, a text in the other, and missing in the third."""
     from lochan.engines.duckdb.load.loader import Loader
     from lochan.engines.duckdb.session import DuckSession
-    from lochan.pools.faults import Faults
+    from lochan.pools.json_row import Faults
     from tests.unit.engines.load.loading import LIMITS, _made
 
     tables = [
@@ -241,22 +241,22 @@ def test_rows_of_python() -> None:
 @pytest.mark.parametrize(
     "name, data, message",
     [
-        pytest.param("a.json", b"[1, 2]", "a row is an object", id="numbers"),
-        pytest.param("a.json", b'[{"id": 1}, 5]', "a.json:1: a row is an object", id="a number behind a row"),
+        pytest.param("a.json", b"[1, 2]", "a row must be an object", id="numbers"),
+        pytest.param("a.json", b'[{"id": 1}, 5]', "a.json:1: a row must be an object", id="a number behind a row"),
         pytest.param("a.json", b'[{"id": 1}', "ends too early", id="a list without its end"),
         pytest.param("a.json", b'{"id": 1', "ends too early", id="an object without its end"),
-        pytest.param("a.json", b'[{"id": 1}] x', "behind the end of the list", id="something behind a list"),
-        pytest.param("a.csv", b"id,id\n1,2\n", "the column 'id' comes twice", id="a column twice"),
+        pytest.param("a.json", b'[{"id": 1}] x', "after the end of the list", id="something behind a list"),
+        pytest.param("a.csv", b"id,id\n1,2\n", "the column 'id' occurs twice", id="a column twice"),
         pytest.param("a.csv", b"id,b\n1,2\n1,2,3\n", "a.csv:3: 3 values where there are 2 columns", id="columns"),
         pytest.param("a.csv", b"", "no line with the columns' names", id="empty CSV"),
         pytest.param("a.csv", b"id\n\xff\n", "UTF8", id="CSV that is no UTF-8"),
-        pytest.param("a", b"what is this", "it cannot be told what format", id="nothing that is known"),
-        pytest.param("a", b"PAR1" + b"x" * 100, "this is no whole parquet file", id="Parquet without a footer"),
-        pytest.param("a", parquet(TABLE.select(["id"]))[:-20], "this is no whole parquet file", id="cut Parquet"),
-        pytest.param("a", arrow(TABLE, stream=False)[:-30], "this is no whole arrow file", id="cut Arrow file"),
-        pytest.param("a", arrow(TABLE, stream=True)[:200], "this is no whole arrow file", id="cut Arrow stream"),
+        pytest.param("a", b"what is this", "the format cannot be detected", id="nothing that is known"),
+        pytest.param("a", b"PAR1" + b"x" * 100, "this is not a complete parquet file", id="Parquet without a footer"),
+        pytest.param("a", parquet(TABLE.select(["id"]))[:-20], "this is not a complete parquet file", id="cut Parquet"),
+        pytest.param("a", arrow(TABLE, stream=False)[:-30], "this is not a complete arrow file", id="cut Arrow file"),
+        pytest.param("a", arrow(TABLE, stream=True)[:200], "this is not a complete arrow file", id="cut Arrow stream"),
         pytest.param("a.gz", gzip.compress(b'{"id":1}\n' * 9999)[:-20], "it ends too early", id="cut gzip"),
-        pytest.param("a.zst", b"\x28\xb5\x2f\xfdnothing", "zstd cannot be unpacked", id="broken zstd"),
+        pytest.param("a.zst", b"\x28\xb5\x2f\xfdnothing", "the zstd data cannot be unpacked", id="broken zstd"),
     ],
 )
 def test_what_is_damaged_is_refused(name: str, data: bytes, message: str) -> None:

@@ -18,7 +18,7 @@ from lochan.engines.duckdb.load.sample import sample
 from lochan.engines.duckdb.session import DuckSession
 from lochan.errors import Invalid
 from lochan.ingest.streams import Input, file_input
-from lochan.pools.faults import Faults
+from lochan.pools.json_row import Faults
 from tests.hostile_files import Hostile, avro_file, fast, record
 from tests.servers.processes import decoders
 from tests.unit.engines.load.loading import LIMITS, load_file, settings
@@ -52,7 +52,7 @@ def test_a_table_of_the_callers_own_is_checked_too() -> None:
     wild = pa.Array.from_buffers(
         pa.string(), 2, [None, pa.array([0, 99_999, 8], pa.int32()).buffers()[1], texts.buffers()[2]]
     )
-    with DuckSession(LIMITS) as session, pytest.raises(Invalid, match="cannot be"):
+    with DuckSession(LIMITS) as session, pytest.raises(Invalid, match="invalid values"):
         Loader(session, settings("k"), Faults()).take_rows(pa.table({"s": wild}))
 
 

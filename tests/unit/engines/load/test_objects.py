@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from lochan.engines.duckdb.load import loader as loader_module
-from lochan.engines.duckdb.load.shape_inference import Learning
+from lochan.engines.duckdb.load.shape_inference import ShapeInference
 from lochan.pools import keys
 from lochan.pools.settings import parse
 from tests.unit.engines.load.loading import Made, load_bytes, load_file, load_rows, load_texts
@@ -85,23 +85,23 @@ def test_the_files_are_plain_parquet_with_the_shapes_in_the_footer() -> None:
 
 
 def test_a_shape_that_comes_late_is_learned(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first chunk knows nothing of it; only a few rows of it are judged one by one."""
-    judged: list[int] = []
-    judge = Learning.judge
+    """The first chunk knows nothing of it; only a few rows of it are inferred one by one."""
+    inferred: list[int] = []
+    infer = ShapeInference.infer
 
     def counted(self: Any, lines: Any, numbers: Any) -> Any:
         numbers = list(numbers)
-        judged.append(len(numbers))
-        return judge(self, lines, numbers)
+        inferred.append(len(numbers))
+        return infer(self, lines, numbers)
 
-    monkeypatch.setattr(Learning, "judge", counted)
+    monkeypatch.setattr(ShapeInference, "infer", counted)
     monkeypatch.setattr(loader_module, "_SAMPLE", 10)
     early = [b'{"k":%d,"a":1}' % n for n in range(5_000)]
     late = [b'{"k":%d,"b":{"c":"x"},"a":"1"}' % n for n in range(5_000, 10_000)]
     made = load_bytes(b"\n".join([*early, *late, b""]), parse(["k"]))
     rows = [row for each in made for row in each.rows()]
     assert sorted(row["k"] for row in rows) == list(range(10_000))
-    assert sum(judged) < 100
+    assert sum(inferred) < 100
 
 
 @pytest.mark.parametrize(

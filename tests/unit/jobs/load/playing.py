@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from lochan.engines.duckdb.load.load import Loaded, LoaderOptions
+from lochan.engines.duckdb.load.load import LoadCommit, LoaderOptions
 from lochan.jobs.job_commit import land
 from lochan.jobs.load.files import File
 from lochan.jobs.load.load import LoadSizes, loaded_of, planned
@@ -24,7 +24,7 @@ SMALL = LoadSizes(part_bytes=1_000, piece_bytes=500)  # so that a few rows are m
 
 async def load_here(
     pool: JobPool, files: Sequence[File], how: LoaderOptions | None = None, cutting: LoadSizes = SMALL
-) -> Loaded:
+) -> LoadCommit:
     """Raises TaskFailed, as Spark would hand it on."""
     how = how or LoaderOptions()
     target = await pool.target()

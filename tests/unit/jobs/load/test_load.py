@@ -97,7 +97,7 @@ async def same(pool: JobPool, folder: Path, names: list[str], how: LoaderOptions
     here = await load_here(pool, [local_file(folder / name) for name in names], how)
     repository = await pool.lake.lake.open_repository("same")
     there = await load(
-        repository, "main", [file_input(folder / name) for name in names], actor=ANN, how=how or LoaderOptions()
+        repository, "main", [file_input(folder / name) for name in names], actor=ANN, options=how or LoaderOptions()
     )
     await repository.close()
     assert (here.rows, here.faults.count) == (there.rows, there.faults.count)

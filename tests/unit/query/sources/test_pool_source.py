@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from lochan.engines.duckdb.scan import with_files
+from lochan.engines.duckdb.run import with_files
 from lochan.engines.duckdb.session import DuckSession
-from lochan.pools.leaf import Leaf
+from lochan.pools.shape import Leaf
 from lochan.query.dialects import render
 from lochan.query.leaves import ScanRequest
 from lochan.query.sources.pool import PoolSource

@@ -11,7 +11,7 @@ from lochan.formats.pool_settings import PoolKey, PoolSettings
 from lochan.formats.range import RangeRef
 from lochan.pools import keys
 from lochan.pools.facts import Facts, to_metadata
-from lochan.pools.tree_pruning import Reach, Within, classes, reached
+from lochan.pools.tree_pruning import Reach, Within, classes, open_ranges
 from lochan.store.memory import MemoryStore
 from lochan.tree.tree import Tree
 from lochan.tree.trees import Trees
@@ -52,7 +52,7 @@ def _entry(path: str, word: str, settings: PoolSettings) -> Entry:
 
 def opened(text: str, reach: Reach, settings: PoolSettings = BY_K) -> str:
     of, seen = tree(text, settings)
-    found = run(reached(of, settings, reach))
+    found = run(open_ranges(of, settings, reach))
     assert sorted(text.split()[number] for number in found.ranges) == sorted(seen)
     assert len(found.entries) == sum(of.ranges[number].count for number in found.ranges)
     return " ".join(sorted(seen, key=text.split().index))
@@ -123,7 +123,7 @@ def test_ranges_that_do_not_tell_are_opened() -> None:
         RangeRef(each.id, each.file, each.min_path, each.max_path, each.count, each.bytes) for each in of.ranges
     )
     of.ranges = (of.ranges[0], plain[1])
-    found = run(reached(of, BY_K, Reach(first=1)))
+    found = run(open_ranges(of, BY_K, Reach(first=1)))
     assert sorted(found.ranges) == [0, 1]
     assert seen == ["50-59", "0-9"]
     assert classes(of, BY_K) is None

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import sqlglot
 
-from lochan.pools.leaf import Leaf
 from lochan.pools.row_tests import ANY_ROW, All, Compare, Either, OneOf, Test
+from lochan.pools.shape import Leaf
 from lochan.query.sources.sql_bounds import of_sql
 
 A5 = Compare(("a",), "==", "int", 5)

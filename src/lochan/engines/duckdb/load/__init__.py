@@ -2,9 +2,12 @@
 
     input ──▶ chunks of lines ──▶ staged in typed columns, each row with its shape ──▶ sorted, cut, written as Parquet
 
-read_input       one input into a load, by its format; the readers are in `ingest`
+load             the whole load: inputs become one commit
+read_input       reads one input, by its format; the readers are in `ingest`, decode runs them in another process
+loader           takes rows in, and writes files of data objects
 known_shapes     the shapes that were seen, and which of them get columns
-staging          tables of the session that the rows go to: verified first, never coerced
-shape_inference  rows that no known shape verifies, judged one by one
-objects          the staged rows in the key's order as files, with what entries tell of them
+shape_proof      SQL that proves the shape of a row; shape_inference: infers the shape of single rows
+staging          tables of the session for the rows: with proven shapes, never coerced
+relation         the staged tables under one layout
+objects          the staged rows as files, in the order of the key, with their facts
 """

@@ -1,8 +1,8 @@
-"""A layout's columns as expressions over a row's JSON text, in SQL.
+"""A layout's columns as SQL expressions over a row's JSON text.
 
-The text is read once, by json_transform, into a struct `j` with a field for each member; what may be of several kinds
-comes as JSON and is taken apart by the row's shape. json_transform turns "200" into 200 without a word, so what it says
-counts only for rows whose shape was verified; of others it may be anything, and no cast may fail on it.
+json_transform parses the text once, into a struct `j` with a field for each member. Members of several kinds are parsed
+as JSON, and the row's shape selects the kind. json_transform silently turns "200" into 200, so its result counts only
+for rows whose shape is proven. For other rows it may be anything, so no cast may fail on it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from lochan.pools.shape import (
 
 ROW = "j"  # the struct
 SHAPE = "s"  # the number of the row's shape
-MAYBE = "maybe"  # no kind: said of a place beside its kind, where it may be null
+MAYBE = "maybe"  # not a kind: marks a place that may be null
 
 
 class LayoutColumn(NamedTuple):
@@ -43,14 +43,14 @@ class LayoutColumn(NamedTuple):
 
 
 def structure(layout: Layout) -> str:
-    """What json_transform is to read; empty if there is nothing to read."""
+    """The structure for json_transform; empty if there is nothing to parse."""
     fields = _structure(layout.members)
     return json.dumps(fields) if fields else ""
 
 
 class LayoutColumns:
-    """`texts`: whatever is kept as text comes as a JSON string that holds it; so `shape_inference` hands rows
-    over, for the engine would write a number of a text in its own way."""
+    """With `texts`, values that are kept as text are JSON strings with that text, as `shape_inference` writes them: the
+    engine would change the digits of a number."""
 
     def __init__(self, layout: Layout, shapes: Mapping[Object, int], *, texts: bool = False) -> None:
         self._layout = layout
@@ -85,7 +85,7 @@ class LayoutColumns:
         return self._time(alternate, value, path) if alternate.kind == TIME else value
 
     def _one_of(self, alternate: Alternate, value: str, path: Path) -> str:
-        """`value` is JSON here."""
+        """`value` is JSON."""
         kinds = (OBJECT, ARRAY, JSON) if alternate.kind == JSON else (alternate.kind,)
         if alternate.kind == JSON:
             read = f"{value} ->> '$'" if self._texts else f"nullif({value}::VARCHAR, 'null')"
@@ -98,7 +98,7 @@ class LayoutColumns:
         return self._in_shapes(path, kinds, read)
 
     def _time(self, alternate: Alternate, text: str, path: Path) -> str:
-        """An engine rounds to microseconds: of a text that says more, no more is read than they hold."""
+        """DuckDB would round to microseconds, so further digits are cut off before."""
         read = f"TRY_CAST({text} AS TIMESTAMPTZ)"
         if not alternate.original:
             return read
@@ -109,7 +109,7 @@ class LayoutColumns:
         return f"{value} ->> '$'" if is_mixed(member) else value
 
     def _in_shapes(self, path: Path, kinds: Iterable[str], value: str) -> str:
-        """NULL in rows that have something else there."""
+        """NULL in rows that have another kind there."""
         ids = [id for kind in kinds for id in self._ids.get((path, kind), ())]
         return f"CASE WHEN {SHAPE} IN ({', '.join(map(str, ids))}) THEN {value} END" if ids else "NULL"
 
@@ -119,7 +119,7 @@ def is_mixed(member: Member) -> bool:
 
 
 def is_plain(alternate: Alternate) -> bool:
-    """Of an object: whether the struct that is read is the one that is kept."""
+    """Whether the parsed struct of an object is the one that is stored."""
     return all(
         len(member.alternates) == 1
         and member.alternates[0].column == member.name
@@ -130,7 +130,7 @@ def is_plain(alternate: Alternate) -> bool:
 
 
 def by_place(shapes: Mapping[Object, int]) -> dict[tuple[Path, str], list[int]]:
-    """Which of them have what where: the numbers of those that have a kind at a path."""
+    """The numbers of the shapes that have a kind at a path."""
     found: dict[tuple[Path, str], list[int]] = {}
     for shape, id in shapes.items():
         for place in places(shape):
@@ -139,7 +139,7 @@ def by_place(shapes: Mapping[Object, int]) -> dict[tuple[Path, str], list[int]]:
 
 
 def places(shape: Object, above: Path = ()) -> Iterator[tuple[Path, str]]:
-    """Every path, with the kind that is there."""
+    """Every path with its kind."""
     for name, type in shape.fields:
         path = (*above, name)
         yield path, kind_of(type)
@@ -152,13 +152,13 @@ def places(shape: Object, above: Path = ()) -> Iterator[tuple[Path, str]]:
 
 
 def kind_at(shape: Type, path: Path) -> str | None:
-    """None: it has nothing there."""
+    """Returns None if it has nothing there."""
     found = type_at(shape, path)
     return None if found is None else kind_of(found)
 
 
 def may_be_null(shape: Object, path: Path) -> bool:
-    """Whether it is left to the columns if something is there."""
+    """Whether only the column tells if something is there."""
     return any(isinstance(type_at(shape, path[:end]), Maybe) for end in range(1, len(path) + 1))
 
 

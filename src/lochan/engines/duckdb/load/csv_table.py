@@ -1,10 +1,10 @@
-"""CSV and TSV: the first line names the columns, and all values of a column are of one kind.
+"""Reads CSV and TSV: the first line names the columns, and all values of a column have one kind.
 
-A column is what all its values are, written as JSON would write them: bools (`true`, `false`), ints within 64 bits,
-numbers that a float gives back; else texts, and nothing of them is changed (007 stays 007). Nothing between two commas
-is null, and nothing between two quotes is an empty text.
+The kind is that of all values, written as in JSON: bools (`true`, `false`), ints within 64 bits, or numbers that a
+float represents exactly. Otherwise they are strings, which stay unchanged (007 stays 007). Nothing between two commas
+is null, and nothing between two quotes is an empty string.
 
-All of it is read as texts first, for the last line may be the one that is no number.
+Everything is read as texts first, because the last line may have the only value that is not a number.
 """
 
 from __future__ import annotations
@@ -22,11 +22,10 @@ import pyarrow.csv as pa_csv
 from lochan.engines.duckdb.load.sql import text_sql
 from lochan.engines.duckdb.session import DuckSession
 from lochan.errors import Invalid
-from lochan.ingest.streams import Unpacked
+from lochan.ingest.streams import UnpackedStream
 from lochan.ingest.tabular import BATCH_ROWS
-from lochan.ingest.text_kinds import NONE, as_kind, column_kind, joined
-from lochan.pools.faults import Fault, Faults
-from lochan.pools.json_row import Row
+from lochan.ingest.text_kinds import NONE, as_kind, column_kind, common_kind
+from lochan.pools.json_row import Fault, Faults, Row
 
 _BLOCK_BYTES = 8 << 20
 _HEADER_BYTES_MAX = 4 << 20
@@ -34,15 +33,22 @@ _COLUMNS_MAX = 1_000
 _TABLE = "texts"
 _INT = "-?(?:0|[1-9][0-9]*)"
 _FLOAT = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
-_DIGITS = 15  # of any decimal, a float gives back so many
+_DIGITS = 15  # a float represents any decimal of so many digits
 _EXACT_INT = 1 << 53
 
 
 class CsvTable:
-    """Not `typed`: all values stay the texts that they are."""
+    """If not `typed`, all values stay texts."""
 
     def __init__(
-        self, session: DuckSession, name: str, stream: Unpacked, delimiter: str, faults: Faults, *, typed: bool = True
+        self,
+        session: DuckSession,
+        name: str,
+        stream: UnpackedStream,
+        delimiter: str,
+        faults: Faults,
+        *,
+        typed: bool = True,
     ) -> None:
         self._typed = typed
         self._session = session
@@ -51,10 +57,10 @@ class CsvTable:
         self._delimiter = delimiter
         self._faults = faults
         self._bad: Invalid | None = None
-        self.kept: list[Row] = []  # in place of lines that are no rows
+        self.kept: list[Row] = []  # rows that replace faulty lines
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Raises Invalid. Where lines are kept, `kept` has them once all batches were taken."""
+        """Raises Invalid. If faulty lines are kept, they are in `kept` after the last batch."""
         names = self._header()
         if len(names) > _COLUMNS_MAX:
             yield from self._wide(names)
@@ -62,7 +68,7 @@ class CsvTable:
         try:
             self._fill(names)
             selected = self._selected(len(names)) if self._typed else "*"
-            # A cursor of its own, for while it is read the session takes in what was read.
+            # Uses its own cursor, because the session inserts rows while this one is read.
             with self._session.connection.cursor() as cursor:
                 for batch in cursor.sql(f"SELECT {selected} FROM {_TABLE}").to_arrow_reader(BATCH_ROWS):
                     yield batch.rename_columns(names)
@@ -87,12 +93,12 @@ class CsvTable:
             raise Invalid(f"{self._name}:1: the columns' names are not valid UTF-8", hint="nothing was loaded")
         twice = next((name for name, count in Counter(names).items() if count > 1), None)
         if twice is not None:
-            raise Invalid(f"{self._name}:1: the column {twice!r} comes twice", hint="give each its own name")
+            raise Invalid(f"{self._name}:1: the column {twice!r} occurs twice", hint="give each its own name")
         return names
 
     def _fill(self, names: list[str]) -> None:
-        """All of it as texts, in a table. Its columns are numbered: the engine has none without a name, and takes `a`
-        and `A` for one."""
+        """Reads everything into a table of texts. Its columns have numbers, because the engine needs a name for each,
+        and treats `a` and `A` as one."""
         columns = [_column(at) for at in range(len(names))]
         try:
             reader = self._reader(names)
@@ -101,7 +107,7 @@ class CsvTable:
             self._session.connection.register("csv", renamed)
             self._session.execute(f"CREATE TABLE {_TABLE} AS SELECT * FROM csv")
             self._session.connection.unregister("csv")
-        except Exception as error:  # as it comes from Arrow, or through the engine
+        except Exception as error:  # from Arrow directly, or through the engine
             raise self._explained(error) from error
 
     def _reader(self, names: list[str]) -> pa_csv.CSVStreamingReader:
@@ -120,14 +126,16 @@ class CsvTable:
         )
 
     def _wide(self, names: list[str]) -> Iterator[pa.RecordBatch]:
-        """More columns than a table of the engine should have: its pages would take more than the memory there is."""
+        """For more columns than a table of the engine can have within its memory."""
         file = Path(self._session.folder) / "wide.arrow"
         kinds = [NONE] * len(names)
         try:
             with self._reader(names) as reader, pa.ipc.new_stream(str(file), reader.schema) as sink:
                 for batch in reader:
                     if self._typed:
-                        kinds = [joined(kind, column_kind(column)) for kind, column in zip(kinds, batch, strict=True)]
+                        kinds = [
+                            common_kind(kind, column_kind(column)) for kind, column in zip(kinds, batch, strict=True)
+                        ]
                     sink.write_batch(batch)
         except pa.ArrowInvalid as error:
             raise self._explained(error) from error
@@ -138,7 +146,7 @@ class CsvTable:
         file.unlink()
 
     def _odd(self, row: Any) -> str:
-        """Told of a line with more or fewer values than there are names."""
+        """Handles a line with more or fewer values than columns."""
         message = f"{row.actual_columns} values where there are {row.expected_columns} columns"
         try:
             kept = self._faults.meet(Fault(self._name, row.number or 0, 0, message, row.text))
@@ -182,7 +190,7 @@ def _column(at: int) -> str:
 
 
 def _is_float(column: str) -> str:
-    """A number that comes back: of few digits, or written as the engine writes it."""
+    """A number that a float represents: it has few digits, or is written as the engine writes it."""
     digits = f"length(ltrim(regexp_replace(regexp_replace({column}, '[eE].*', ''), '[^0-9]', '', 'g'), '0'))"
     near = f"isfinite(TRY_CAST({column} AS DOUBLE))"
     comes_back = f"({digits} <= {_DIGITS} OR TRY_CAST({column} AS DOUBLE)::VARCHAR = {column})"

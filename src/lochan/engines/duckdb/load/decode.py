@@ -1,7 +1,7 @@
-"""Users' files through a decoder (`ingest`): what comes back is checked before it is believed.
+"""Reads users' files through a decoder (`ingest`), and checks what it sends.
 
-`decoded_chunks` gives the rows of one file as they come, for a load. `DecodedFiles` gives data objects of all rows of
-some files, for a query: then nothing but finished columns ever comes into this process.
+`decoded_chunks` streams the rows of one file, for a load. `DecodedFiles` returns data objects of all rows of some
+files, for a query: then only finished columns ever enter this process.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import threading
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -26,27 +25,19 @@ from lochan.engines.duckdb.limits import LimitReached, Limits, cancelled, out_of
 from lochan.engines.duckdb.load.decode_child import CHUNKS, OBJECTS, DecodeRequest, FileRequest
 from lochan.engines.duckdb.load.objects import WrittenObject
 from lochan.errors import Invalid, LochanError
-from lochan.ingest.batches import NotValid, believed
+from lochan.ingest import channel as messages
 from lochan.ingest.channel import (
-    BATCH,
-    DONE,
-    END,
-    ERROR,
-    FILE,
-    LIMIT,
-    OBJECT,
-    READ,
-    ROWS,
-    TAKEN,
-    UNEXPECTED,
     Failure,
+    InvalidBatch,
+    InvalidRows,
     Message,
     TooLong,
     encode,
+    unpack_rows,
+    validated_batch,
 )
 from lochan.ingest.decoder import Decoder, DecoderDied, DecoderKilled, fork_server
 from lochan.ingest.process_limits import ProcessLimits
-from lochan.ingest.rows import NotRows, unpacked
 from lochan.ingest.streams import Growth, Input
 from lochan.pools.facts import Facts
 from lochan.pools.json_row import Row
@@ -58,7 +49,7 @@ if TYPE_CHECKING:
     from lochan.engines.duckdb.session import DuckSession
 
 MODULE = "lochan.engines.duckdb.load.decode_child"
-MESSAGE_BYTES_MAX = 64 << 20  # so long may one row be where it crosses by itself
+MESSAGE_BYTES_MAX = 64 << 20  # also the greatest size of a row that is sent by itself
 _REQUEST = b"Q"
 _FAILURE_TEXT_MAX = 1_000
 _FILE_BYTES_MIN = 4 << 30
@@ -67,42 +58,42 @@ _log = logging.getLogger("lochan.engines")
 
 
 def warm() -> None:
-    """Starts what decoders are forked from, so that the first of them need not wait for it."""
+    """Starts the fork server, so that the first decoder need not wait for it."""
     fork_server(MODULE).warm()
 
 
 def decoded_chunks(
-    input: Input, format: str, how: LoaderOptions, folder: Path | None = None, session: DuckSession | None = None
+    input: Input, format: str, options: LoaderOptions, folder: Path | None = None, session: DuckSession | None = None
 ) -> Generator[pa.RecordBatch | list[Row], None, None]:
-    """Of a file on this machine's disk, of a format that is no text. A session that is cancelled ends it. Raises
-    Invalid, LimitReached."""
+    """Reads a file on this machine's disk, in a binary format. Cancelling the session ends it. Raises Invalid,
+    LimitReached."""
     with _scratch(folder) as room, _opened(input.file) as (file, size):
         request = DecodeRequest(
             CHUNKS,
-            _process_limits(how.limits, size, how.unpacked_bytes_max),
+            _process_limits(options.limits, size, options.unpacked_bytes_max),
             str(room),
-            how.limits.memory_bytes,
+            options.limits.memory_bytes,
             format=format,
-            unpacked_bytes_max=how.unpacked_bytes_max,
-            row_tag=how.row_tag,
-            row_groups=how.row_groups,
+            unpacked_bytes_max=options.unpacked_bytes_max,
+            row_tag=options.row_tag,
+            row_groups=options.row_groups,
         )
-        with _Talk(request, session) as talk:
-            talk.name = input.name
-            talk.send_file(file, size)
-            yield from _chunks(talk, how.advance)
+        with _Conversation(request, session) as conversation:
+            conversation.name = input.name
+            conversation.send_file(file, size)
+            yield from _chunks(conversation, options.advance)
 
 
-def _chunks(talk: _Talk, advance: Callable[[int], None]) -> Iterator[pa.RecordBatch | list[Row]]:
-    while (message := talk.receive()).kind != DONE:
-        if message.kind == BATCH:
-            yield talk.batch(message)
-        elif message.kind == ROWS:
-            yield talk.rows(message)
-        elif message.kind == READ:
+def _chunks(conversation: _Conversation, advance: Callable[[int], None]) -> Iterator[pa.RecordBatch | list[Row]]:
+    while (message := conversation.receive()).kind != messages.DONE:
+        if message.kind == messages.BATCH:
+            yield conversation.batch(message)
+        elif message.kind == messages.ROWS:
+            yield conversation.rows(message)
+        elif message.kind == messages.READ:
             advance(msgspec.msgpack.decode(message.data, type=int))
         else:
-            raise talk.lied()
+            raise conversation.protocol_error()
 
 
 @contextmanager
@@ -116,7 +107,7 @@ def _scratch(folder: Path | None) -> Iterator[Path]:
 
 @contextmanager
 def _opened(path: str) -> Iterator[tuple[int, int]]:
-    """The file, to be read and nothing else, and its size."""
+    """The file, opened for reading only, and its size."""
     file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         yield file, os.fstat(file).st_size
@@ -125,11 +116,11 @@ def _opened(path: str) -> Iterator[tuple[int, int]]:
 
 
 class DecodedFiles:
-    """Data objects of the rows of some files, in `folder`, within the limits; the clock runs from the start. For one
-    thread, but for `cancel`."""
+    """Data objects of the rows of some files, in `folder`. The time limit runs from the start. To be used by one
+    thread, except for `cancel`."""
 
     def __init__(self, folder: Path, limits: Limits, size: int, *, typed: bool = True) -> None:
-        """`size` is of all the files, in bytes."""
+        """`size` is the size of all files, in bytes."""
         self._folder = folder
         self._scratch = Path(tempfile.mkdtemp(prefix="decode-", dir=folder))
         self._size = size
@@ -139,74 +130,75 @@ class DecodedFiles:
             OBJECTS, process, str(self._scratch), limits.memory_bytes, limits.spill_bytes, typed=typed
         )
         try:
-            self._talk = _Talk(request)
+            self._conversation = _Conversation(request)
         except BaseException:
             shutil.rmtree(self._scratch, ignore_errors=True)
             raise
         self._timer: threading.Timer | None = None
         if limits.seconds is not None:
-            self._timer = threading.Timer(limits.seconds, self._talk.kill, (out_of_time(limits),))
+            self._timer = threading.Timer(limits.seconds, self._conversation.kill, (out_of_time(limits),))
             self._timer.daemon = True
             self._timer.start()
 
     def __enter__(self) -> DecodedFiles:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
-        """The decoder is dead then. May be called twice."""
+        """Ends the decoder. May be called twice."""
         if self._timer is not None:
             self._timer.cancel()
-        self._talk.close()
+        self._conversation.close()
         shutil.rmtree(self._scratch, ignore_errors=True)
 
     def cancel(self) -> None:
-        """From any thread: what runs raises Cancelled."""
-        self._talk.kill()
+        """May be called from any thread. Running methods then raise Cancelled."""
+        self._conversation.kill()
 
     def take(self, name: str, path: Path, columns: pa.RecordBatch | None = None) -> None:
-        """All rows of that file, each with `columns`, a batch of one row. Raises Invalid, LimitReached."""
+        """Takes all rows of that file, and adds the values of `columns`, a batch of one row, to each. Raises Invalid,
+        LimitReached."""
         with _opened(str(path)) as (file, size):
-            self._talk.name = name
-            self._talk.send_file(file, size, columns)
-        if self._talk.receive().kind != TAKEN:
-            raise self._talk.lied()
+            self._conversation.name = name
+            self._conversation.send_file(file, size, columns)
+        if self._conversation.receive().kind != messages.TAKEN:
+            raise self._conversation.protocol_error()
 
     def objects(self) -> Iterator[WrittenObject]:
-        """When all are taken. Raises Invalid, LimitReached."""
-        self._talk.send_end()
-        growth = Growth(self._talk.name, self._size)
-        message = self._talk.receive()
-        while message.kind == OBJECT:
+        """To be called when all files are taken. Raises Invalid, LimitReached."""
+        self._conversation.send_end()
+        growth = Growth(self._conversation.name, self._size)
+        message = self._conversation.receive()
+        while message.kind == messages.OBJECT:
             facts = self._facts(message)
             file = self._folder / f"rows{self._made}.parquet"
             self._made += 1
             message = self._written(file, facts, growth)
             yield WrittenObject(file, facts)
-        if message.kind != DONE:
-            raise self._talk.lied()
+        if message.kind != messages.DONE:
+            raise self._conversation.protocol_error()
 
     def _facts(self, message: Message) -> Facts:
         try:
             return _facts.decode(message.data)
         except (msgspec.MsgspecError, RecursionError) as error:
-            raise self._talk.lied() from error
+            raise self._conversation.protocol_error() from error
 
     def _written(self, file: Path, facts: Facts, growth: Growth) -> Message:
-        """Returns the message behind the rows."""
+        """Writes the rows, and returns the message after them."""
         layout = facts.layout()
         names = [SHAPE_COLUMN, *([BODY_COLUMN] if layout.body else []), *(name for name, _ in columns(layout))]
         names += [each.column for each in facts.decimals if each.column]
         writer: pq.ParquetWriter | None = None
         rows = 0
         try:
-            while (message := self._talk.receive()).kind == BATCH:
-                batch = self._talk.batch(message)
+            while (message := self._conversation.receive()).kind == messages.BATCH:
+                batch = self._conversation.batch(message)
                 growth.take(0, batch.nbytes)
                 if batch.schema.names != names or (writer is not None and not batch.schema.equals(writer.schema)):
-                    raise self._talk.lied()
+                    raise self._conversation.protocol_error()
                 writer = writer or pq.ParquetWriter(file, batch.schema, compression="snappy")
                 writer.write_batch(batch)
                 rows += batch.num_rows
@@ -214,27 +206,27 @@ class DecodedFiles:
             if writer is not None:
                 writer.close()
         if rows != facts.rows or writer is None:
-            raise self._talk.lied()
+            raise self._conversation.protocol_error()
         return message
 
 
-class _Talk:
-    """With one decoder. `name` is the file that is read just now."""
+class _Conversation:
+    """The conversation with one decoder. `name` is the current file."""
 
     def __init__(self, request: DecodeRequest, session: DuckSession | None = None) -> None:
         self.name = "the file"
         self._memory = request.memory_bytes
         self._session = session
-        self._why: LochanError | None = None  # it was killed
+        self._why: LochanError | None = None  # why it was killed
         self._decoder: Decoder = fork_server(MODULE).start()
         if session is not None:
             session.stops.append(self._decoder.kill)
         self._decoder.send(_REQUEST, encode(request))
 
-    def __enter__(self) -> _Talk:
+    def __enter__(self) -> _Conversation:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -243,18 +235,18 @@ class _Talk:
         self._decoder.close()
 
     def kill(self, why: LochanError | None = None) -> None:
-        """From any thread: what runs raises that, else Cancelled."""
+        """May be called from any thread. Running methods then raise that error, or Cancelled."""
         self._why = self._why or why
         self._decoder.kill()
 
     def send_file(self, file: int, size: int, columns: pa.RecordBatch | None = None) -> None:
-        self._decoder.send(FILE, encode(FileRequest(self.name, size, _stream(columns))), file)
+        self._decoder.send(messages.FILE, encode(FileRequest(self.name, size, _stream(columns))), file)
 
     def send_end(self) -> None:
-        self._decoder.send(END)
+        self._decoder.send(messages.END)
 
     def receive(self) -> Message:
-        """What is no error. Raises Invalid, LimitReached, Cancelled."""
+        """The next message. Raises Invalid, LimitReached or Cancelled, also for a message that reports an error."""
         try:
             message = self._decoder.receive(MESSAGE_BYTES_MAX)
         except DecoderKilled:
@@ -263,52 +255,52 @@ class _Talk:
             raise self._explained(died) from None
         except TooLong:
             raise LimitReached(
-                f"{self.name}: a row of more than {shown(MESSAGE_BYTES_MAX)}", hint="is it what it seems to be?"
+                f"{self.name}: a row of more than {shown(MESSAGE_BYTES_MAX)}", hint="check the file"
             ) from None
-        if message.kind == ERROR:
+        if message.kind == messages.ERROR:
             raise self._failed(message)
         return message
 
     def batch(self, message: Message) -> pa.RecordBatch:
         try:
-            return believed(message.data)
-        except NotValid as error:
-            raise Invalid(f"{self.name}: it holds values that cannot be: {error}", hint=_HINT) from error
+            return validated_batch(message.data)
+        except InvalidBatch as error:
+            raise Invalid(f"{self.name}: it has invalid values: {error}", hint=_HINT) from error
 
     def rows(self, message: Message) -> list[Row]:
         try:
-            return unpacked(message.data)
-        except NotRows as error:
-            raise self.lied() from error
+            return unpack_rows(message.data)
+        except InvalidRows as error:
+            raise self.protocol_error() from error
 
-    def lied(self) -> Invalid:
-        """What came is nothing that the readers send: something in the file has taken them over."""
+    def protocol_error(self) -> Invalid:
+        """The error for a message that the readers never send: the file must have taken over the decoder."""
         self._decoder.kill()
-        _log.warning("a decoder of %r has sent what it should not", self.name)
+        _log.warning("the decoder of %r has sent an invalid message", self.name)
         return Invalid(f"{self.name}: it cannot be read: its decoder has failed", hint=_HINT)
 
     def _failed(self, message: Message) -> LochanError:
         try:
             failure = msgspec.msgpack.decode(message.data, type=Failure)
         except msgspec.MsgspecError:
-            return self.lied()
-        if failure.kind == UNEXPECTED:
+            return self.protocol_error()
+        if failure.kind == messages.UNEXPECTED:
             _log.warning("a file could not be read: %s", _plain(failure.message))
             _log.debug("%s", failure.trace)
-        kind = LimitReached if failure.kind == LIMIT else Invalid
+        kind = LimitReached if failure.kind == messages.LIMIT else Invalid
         return kind(_plain(failure.message), hint=_plain(failure.hint) or _HINT)
 
     def _explained(self, died: DecoderDied) -> LochanError:
         if died.crashed:
             return Invalid(
                 f"{self.name}: it cannot be read: its decoder has crashed ({died.name}), so the file is damaged, "
-                f"or takes far more than {shown(self._memory)} of memory",
+                f"or needs far more than {shown(self._memory)} of memory",
                 hint=_HINT,
             )
         what = "processor time" if died.signal == signal.SIGXCPU else "memory"
         return LimitReached(
-            f"{self.name}: to read it takes more {what} than it may have",
-            hint="give it more with --memory or --timeout",
+            f"{self.name}: reading it takes more {what} than the limit allows",
+            hint="allow more with --memory or --timeout",
         )
 
 
@@ -329,7 +321,7 @@ def _stream(batch: pa.RecordBatch | None) -> bytes:
 
 
 def _plain(text: str) -> str:
-    """Of a decoder: without what would move a terminal's cursor, and not without end."""
+    """A decoder's text without control characters, cut to a reasonable length."""
     return "".join(each if each.isprintable() else " " for each in text[:_FAILURE_TEXT_MAX])
 
 

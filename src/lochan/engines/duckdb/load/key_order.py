@@ -1,4 +1,4 @@
-"""The order of a pool's key in SQL, the same as that of its ordered bytes (pools/keys.py): by kind, then by value."""
+"""The order of a pool's key in SQL. It equals the order of encoded keys (pools/keys.py): by kind, then by value."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ _COMPOSITE = (OBJECT, ARRAY, JSON)
 
 
 class KeyColumn(NamedTuple):
-    """One path of the key, as the columns that may hold it."""
+    """One path of the key, with the columns that may hold it."""
 
     key: PoolKey
-    kinds: dict[str, str]  # a kind, and the expression that is not NULL in rows that have it there
-    original: str = ""  # of times: the column of the texts that are kept beside some
+    kinds: dict[str, str]  # each kind, with an expression that is not NULL in rows of that kind
+    original: str = ""  # for times: the column of original texts
 
     @property
     def is_there(self) -> str:
         if not self.key.path:
-            return "true"  # a row is always there
+            return "true"  # the whole row
         return " OR ".join(f"{sql} IS NOT NULL" for sql in self.kinds.values()) or "false"
 
     @property
     def finer(self) -> str:
-        """What of a time microseconds do not hold. REQUIRES: some texts are kept."""
+        """The digits of a time beyond microseconds. REQUIRES: there is a column of original texts."""
         return render(moments.finer(exp.Var(this=self.original)), "duckdb")
 
 
@@ -57,7 +57,7 @@ class Order:
         return " AND ".join(f"({part.is_there})" for part in self.parts)
 
     def plain_column(self) -> tuple[str, str] | None:
-        """The kind and the column of the key, where it is one of one kind that compares as the order does."""
+        """The kind and the column of the key, if it is a single column that sorts in the order of the key."""
         if len(self.parts) != 1 or len(self.parts[0].kinds) != 1:
             return None
         [(kind, column)] = self.parts[0].kinds.items()
@@ -69,23 +69,23 @@ class Order:
     def _terms(self, part: KeyColumn, backwards: bool) -> Iterable[str]:
         turned = part.key.descending != backwards
         nulls = "FIRST" if self._settings.nulls_first != turned else "LAST"
-        how = f"{'DESC' if turned else 'ASC'} NULLS {nulls}"
+        direction = f"{'DESC' if turned else 'ASC'} NULLS {nulls}"
         if len(part.kinds) > 1:
             arms = " ".join(f"WHEN {sql} IS NOT NULL THEN {_CLASSES[kind]}" for kind, sql in part.kinds.items())
-            yield f"CASE {arms} END {how}"
+            yield f"CASE {arms} END {direction}"
         if INT in part.kinds and FLOAT in part.kinds:
-            # As near as a double comes, then what is missing to it.
+            # The nearest double, then the difference to it.
             whole = part.kinds[INT]
-            yield f"coalesce({part.kinds[FLOAT]}, {whole}::DOUBLE) {how}"
-            yield f"coalesce({whole}::HUGEINT - {whole}::DOUBLE::HUGEINT, 0) {how}"
+            yield f"coalesce({part.kinds[FLOAT]}, {whole}::DOUBLE) {direction}"
+            yield f"coalesce({whole}::HUGEINT - {whole}::DOUBLE::HUGEINT, 0) {direction}"
         for kind, sql in part.kinds.items():
             if kind not in (INT, FLOAT) or not {INT, FLOAT} <= part.kinds.keys():
-                yield f"{sql} {how}"
+                yield f"{sql} {direction}"
             if kind == TIME and part.original:
-                yield f"{part.finer} {how}"
+                yield f"{part.finer} {direction}"
 
     def values_sql(self) -> list[str]:
-        """What `encoded` wants of a row, as columns."""
+        """The columns that `span` needs of a row."""
         return [
             f"epoch_us({sql})" if kind == TIME else "true" if kind in _COMPOSITE and part.key.path else sql
             for part in self.parts
@@ -93,11 +93,11 @@ class Order:
         ]
 
     def span(self, least: tuple[Any, ...], greatest: tuple[Any, ...]) -> keys.Span:
-        """Around the keys of all rows that have one, of the first and the last."""
+        """The span of the keys of all rows between the first and the last one."""
         return keys.shortened(keys.Span(self._end(least, last=False), self._end(greatest, last=True)))
 
     def _end(self, values: tuple[Any, ...], *, last: bool) -> bytes:
-        """Up to a part that may be no scalar: its own text may be written in another way than the engine's."""
+        """Ends before a part that may not be a scalar, because the engine may write its text differently."""
         rest, made = iter(values), b""
         for number, part in enumerate(self.parts, 1):
             value = _value({kind: next(rest) for kind in part.kinds})
@@ -108,7 +108,7 @@ class Order:
             else:
                 made += keys.part(value, part.key, self._settings)
                 if part.original and isinstance(value, Instant) and number < len(self.parts):
-                    # Rows are in order by more of the time than the bytes tell, and only then by what is behind it.
+                    # Rows are ordered by more digits of the time than the bytes have, before the next part counts.
                     return made + keys.REST_LAST if last else made
         return made
 
@@ -143,7 +143,7 @@ def _columns(layout: Layout, path: Path, shapes: Mapping[int, Object]) -> Found:
 
 
 def _text(layout: Layout, path: Path, shapes: Mapping[int, Object]) -> str:
-    """As queries order it (query/sources/whole_row.py): what is at the path, NULL where that is a scalar."""
+    """The text by which queries order it (query/sources/whole_row.py); NULL if there is a scalar at the path."""
     form = Form({id: shape for id, shape in shapes.items() if _holds(layout.members, shape)}, (), False, layout)
     if not path:
         form.see_all()
@@ -160,7 +160,7 @@ def _text(layout: Layout, path: Path, shapes: Mapping[int, Object]) -> str:
 
 
 def _holds(members: Iterable[Member], shape: Object) -> bool:
-    """Whether rows of that shape can lie in these columns: not all that are known have some."""
+    """Whether these columns can hold rows of that shape; some known shapes have no columns."""
     by_name = {member.name: member for member in members}
     return all(name in by_name and _takes(by_name[name], sure(type)) for name, type in shape.fields)
 
@@ -179,7 +179,7 @@ def _original(member: Member, of: str) -> str:
 
 
 def _kept_columns(layout: Layout, path: Path, _: Mapping[int, Object]) -> Found:
-    """Of rows that are text."""
+    """For rows that are kept as text."""
     if not path:
         return {JSON: name_sql(BODY_COLUMN)}, ""
     member = layout.member(".".join(path))
@@ -188,7 +188,7 @@ def _kept_columns(layout: Layout, path: Path, _: Mapping[int, Object]) -> Found:
 
 
 def text_column(path: Path) -> str:
-    """Where a table of the session has a key that is no scalar; no file has it."""
+    """The column of a key that is not a scalar. Only tables of the session have it, not files."""
     return f"#key.{'.'.join(path)}"
 
 

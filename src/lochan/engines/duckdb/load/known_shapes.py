@@ -1,10 +1,10 @@
-"""The shapes that a load has seen, each with its number, and which of them get columns.
+"""The shapes that a load has seen, with their numbers, and which of them get columns.
 
-A shape gets columns while all those that have them still lie in one layout. What would be too much for it (too many
-columns, `a` beside `A`, a key inside of something that is kept as text) is kept as text, in objects of its own.
+A shape gets columns as long as one layout holds all shapes with columns. Rows of other shapes (too many columns, `a`
+beside `A`, a key within something that is kept as text) are kept as text, in objects of their own.
 
-Shapes that differ by nulls alone are one (pools/nullable_shapes.py), and what is new may make it wider. Rows that came
-before keep the number of the narrower one, until they are written (relation.py).
+Shapes that differ only by nulls are joined (pools/nullable_shapes.py), and a new shape may widen the joined one.
+Earlier rows keep the number of the narrower shape until they are written (relation.py).
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from lochan.pools.layout import SHAPES_MAX, Layout, Member, lay_out
 from lochan.pools.nullable_shapes import joined
 from lochan.pools.shape import JSON, OBJECT, Object, encode, shape_id
 
-_BYTES_MAX = 4 << 20  # of all shapes together, written down: they are in every entry
-_TRIES_MAX = 1_000  # to find those that go together; the rest of a flood is text
+_BYTES_MAX = 4 << 20  # of all encoded shapes together, which are in every entry
+_TRIES_MAX = 1_000  # to find shapes that fit together; the rest is kept as text
 
 
 class KnownShapes:
@@ -27,17 +27,17 @@ class KnownShapes:
         self.by_id: dict[int, Object] = {}  # all that have a number
         self.columns: dict[Object, int] = {}  # those that have columns
         self.texts: dict[Object, int] = {}  # those that are kept as text, by number
-        self.styles: dict[Object, Style] = {}  # how the first of each was written
-        self.counts: Counter[Object] = Counter()  # among the rows that were looked at one by one
+        self.styles: dict[Object, Style] = {}  # of the first row of each
+        self.counts: Counter[Object] = Counter()  # among the rows that were inferred one by one
         self.layout = Layout(())
         self._keys = [path for path in keys if path]
         self._seen: set[Object] = set()
-        self._wider: dict[Object, Object] = {}  # which one stands for it by now
-        self._current: dict[Object, int] = {}  # of those with columns, the widest, and how long they are written down
+        self._wider: dict[Object, Object] = {}  # the wider shape that replaced it
+        self._current: dict[Object, int] = {}  # the widest shapes with columns, and their encoded sizes
         self._tried = 0
 
     def add(self, shapes: Counter[Object]) -> bool:
-        """Returns whether there are new columns. The more frequent a shape is, the sooner it gets its columns."""
+        """Returns whether there are new columns. Frequent shapes get columns first."""
         fresh = [shape for shape, _ in shapes.most_common() if shape not in self._seen]
         self._seen.update(fresh)
         before = self.layout
@@ -48,21 +48,21 @@ class KnownShapes:
         return self.layout != before
 
     def widest(self, shape: Object) -> Object:
-        """The one that rows of this shape have from now on."""
+        """The shape that replaces this one from now on."""
         while (wider := self._wider.get(shape)) is not None:
             shape = wider
         return shape
 
     def number(self, shape: Object) -> int | None:
-        """None: rows of it are kept as text."""
+        """Returns None if its rows are kept as text."""
         return self.columns.get(self.widest(shape))
 
     def frequent(self) -> list[Object]:
-        """Those with columns, the most frequent first."""
+        """The shapes with columns, the most frequent first."""
         return [shape for shape, _ in self.counts.most_common() if shape in self._current]
 
     def numbered(self, shapes: Collection[Object]) -> dict[Object, int]:
-        """These with their numbers, which have the same columns as those that are known."""
+        """The numbers of these shapes, whose columns are those of the known ones."""
         for shape in shapes:
             if shape not in self.columns:
                 self.columns[shape] = self._number(shape)
@@ -71,11 +71,11 @@ class KnownShapes:
     def _meet(self, fresh: Sequence[Object]) -> None:
         into = joined([*self._current, *fresh])
         narrower = {shape: wider for shape, wider in into.items() if wider != shape}
-        wanted = [shape for shape in dict.fromkeys(into[each] for each in fresh) if shape not in self._current]
+        candidates = [shape for shape in dict.fromkeys(into[each] for each in fresh) if shape not in self._current]
         grown = {into[shape] for shape in self._current}
         room = SHAPES_MAX - len(self._current)
-        others = [shape for shape in wanted if shape not in grown][:room]
-        self._admit([*(shape for shape in wanted if shape in grown), *others], narrower)
+        others = [shape for shape in candidates if shape not in grown][:room]
+        self._admit([*(shape for shape in candidates if shape in grown), *others], narrower)
         for shape in fresh:
             if into[shape] not in self._current:
                 self.texts[shape] = self._number(shape)
@@ -83,7 +83,7 @@ class KnownShapes:
                 self._widen(shape, into[shape])
 
     def _admit(self, shapes: Sequence[Object], narrower: Mapping[Object, Object]) -> None:
-        """All of them if that can be, else by halves."""
+        """Admits all of them if possible, else tries each half."""
         if not shapes or self._tried > _TRIES_MAX:
             return
         self._tried += 1
@@ -121,7 +121,7 @@ class KnownShapes:
 
 
 def _keeps(members: Iterable[Member], path: Path) -> bool:
-    """Whether what is at the path has columns of its own, wherever it is there."""
+    """Whether the values at the path always have columns of their own."""
     member = next((each for each in members if each.name == path[0]), None)
     if member is None or len(path) == 1:
         return True

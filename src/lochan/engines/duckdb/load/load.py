@@ -1,39 +1,34 @@
-"""A load from beginning to end: inputs of any format become one commit of a pool, all of them or nothing."""
+"""Loads inputs of any format into a pool, as one commit: all of them or nothing."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+from lochan.engines.duckdb.data_objects import store_objects
 from lochan.engines.duckdb.limits import Limits
 from lochan.engines.duckdb.load.loader import Loader
-from lochan.engines.duckdb.load.objects import WrittenObject
 from lochan.engines.duckdb.load.read_input import read_input
-from lochan.engines.duckdb.session import DuckSession
-from lochan.engines.duckdb.worker_thread import apart
+from lochan.engines.duckdb.session import DuckSession, run_on_thread
 from lochan.errors import NothingToDo
 from lochan.formats.entry import Entry
 from lochan.formats.pool_settings import PoolSettings
 from lochan.formats.record import Actor
 from lochan.ingest.streams import Input, file_input
 from lochan.journal.request_key import CarriedOut
-from lochan.pools.commit_objects import add_objects
-from lochan.pools.faults import FAIL, Faults
-from lochan.pools.object_upload import ObjectWriter
-from lochan.pools.repeated_result import landed_first
+from lochan.pools.commit_objects import add_objects, committed_objects, row_count
+from lochan.pools.facts import unparsed_times
+from lochan.pools.json_row import FAIL, Faults
 from lochan.pools.settings import settings_of
-from lochan.pools.unparsed_times import unparsed_times
 from lochan.versioning.head_moves import NOTHING, CommitMessage
 from lochan.versioning.idempotency import once
 from lochan.versioning.open_repository import OpenRepository
 
-MEMORY_BYTES = 1 << 30  # of the engine; with the rest, a load stays below 1.5 GiB
-_PIECE_BYTES = 2 << 20
+MEMORY_BYTES = 1 << 30  # of the engine; a load stays below 1.5 GiB in total
 
 T = TypeVar("T")
 
@@ -43,24 +38,24 @@ def _nothing(_: int) -> None:
 
 
 class LoaderOptions(NamedTuple):
-    """What a load may be told."""
+    """The options of a load."""
 
-    format: str | None = None  # of all inputs; None: of each by itself
+    format: str | None = None  # of all inputs; None: detected for each
     on_error: str = FAIL
     limits: Limits = Limits(memory_bytes=MEMORY_BYTES)
     unpacked_bytes_max: int | None = None
-    temp: str | None = None  # the folder for what does not fit into memory
-    advance: Callable[[int], None] = _nothing  # told of each piece of input, in bytes
-    typed: bool = True  # columns of CSV are what their values are; else all are texts
-    row_tag: str = ""  # of XML: the elements that are rows
-    row_groups: list[int] | None = None  # of Parquet: only these
+    temp: str | None = None  # the folder for data that does not fit into memory
+    advance: Callable[[int], None] = _nothing  # called with the size of each piece of input, in bytes
+    typed: bool = True  # columns of CSV get the kind of their values; else all are texts
+    row_tag: str = ""  # for XML: the elements that are rows
+    row_groups: list[int] | None = None  # for Parquet: only these are read
 
 
 STANDARD = LoaderOptions()
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class LoadCommit:
     commit: str
     rows: int
     objects: list[Entry]
@@ -72,50 +67,50 @@ class Loaded:
 
     @property
     def unparsed_times(self) -> dict[str, int]:
-        """Of fields declared as times: how many values say none, and were loaded as strings."""
+        """How many values of fields declared as times are not times, and were loaded as strings, by field."""
         return unparsed_times(self.objects)
 
 
-async def loaded_first(repository: OpenRepository, before: CarriedOut) -> Loaded:
-    """Of a load that is asked for again with its key: what was no row is not known any more."""
-    landed = await landed_first(repository, before)
-    return Loaded(landed.commit, landed.rows_added, landed.added)
+async def repeated_load(repository: OpenRepository, before: CarriedOut) -> LoadCommit:
+    """The result of a load that is repeated with its idempotency key. Its faults are no longer known."""
+    landed = await committed_objects(repository, before)
+    return LoadCommit(landed.commit, landed.rows_added, landed.added)
 
 
-@once(loaded_first)
+@once(repeated_load)
 async def load(
     repository: OpenRepository,
     branch: str,
     inputs: Sequence[Input],
-    said: CommitMessage = NOTHING,
+    message: CommitMessage = NOTHING,
     *,
     actor: Actor,
-    how: LoaderOptions = STANDARD,
-) -> Loaded:
-    """Raises Invalid for input that is no rows, NothingToDo where there are none, and what landing raises."""
-    with staged(settings_of(repository.repository), how) as staging:
+    options: LoaderOptions = STANDARD,
+) -> LoadCommit:
+    """Raises Invalid if an input does not contain rows, NothingToDo if there are none, and errors of the commit."""
+    with staged_load(settings_of(repository.repository), options) as staging:
         await staging.take_inputs(inputs)
-        return await staging.land(repository, branch, said, actor=actor)
+        return await staging.land(repository, branch, message, actor=actor)
 
 
-@once(loaded_first)
+@once(repeated_load)
 async def load_rows(
     repository: OpenRepository,
     branch: str,
     rows: Any,
-    said: CommitMessage = NOTHING,
+    message: CommitMessage = NOTHING,
     *,
     actor: Actor,
-    how: LoaderOptions = STANDARD,
-) -> Loaded:
-    """Of dicts, of an Arrow table or reader of record batches, or of files by their paths."""
+    options: LoaderOptions = STANDARD,
+) -> LoadCommit:
+    """`rows` are dicts, an Arrow table or reader of record batches, or paths of files."""
     files = _files(rows)
-    with staged(settings_of(repository.repository), how) as staging:
+    with staged_load(settings_of(repository.repository), options) as staging:
         if files:
             await staging.take_inputs(files)
         else:
             await staging.take_rows(rows)
-        return await staging.land(repository, branch, said, actor=actor)
+        return await staging.land(repository, branch, message, actor=actor)
 
 
 def _files(rows: Any) -> list[Input]:
@@ -126,57 +121,40 @@ def _files(rows: Any) -> list[Input]:
 
 
 @contextmanager
-def staged(settings: PoolSettings, how: LoaderOptions = STANDARD) -> Iterator[StagedLoad]:
-    """For who makes the pool only after the rows were read."""
-    with DuckSession(how.limits, temp=how.temp, ordered=False) as session:
-        yield StagedLoad(session, settings, how)
+def staged_load(settings: PoolSettings, options: LoaderOptions = STANDARD) -> Iterator[StagedLoad]:
+    """For callers that create the pool after the rows were read."""
+    with DuckSession(options.limits, temp=options.temp, ordered=False) as session:
+        yield StagedLoad(session, settings, options)
 
 
 class StagedLoad:
-    """Rows on their way: nothing is written to the lake before `land`."""
+    """Rows that were read: nothing is written to the lake before `land`."""
 
-    def __init__(self, session: DuckSession, settings: PoolSettings, how: LoaderOptions) -> None:
+    def __init__(self, session: DuckSession, settings: PoolSettings, options: LoaderOptions) -> None:
         self._session = session
-        self._how = how
-        self._faults = Faults(how.on_error)
+        self._options = options
+        self._faults = Faults(options.on_error)
         self._loader = Loader(session, settings, self._faults)
 
     async def take_inputs(self, inputs: Sequence[Input]) -> None:
         for input in inputs:
-            await self._apart(partial(read_input, self._loader, input, self._how))
+            await self._on_thread(partial(read_input, self._loader, input, self._options))
 
     async def take_rows(self, rows: Any) -> None:
-        await self._apart(lambda: self._loader.take_rows(rows))
+        await self._on_thread(lambda: self._loader.take_rows(rows))
 
     async def land(
-        self, repository: OpenRepository, branch: str, said: CommitMessage = NOTHING, *, actor: Actor
-    ) -> Loaded:
+        self, repository: OpenRepository, branch: str, message: CommitMessage = NOTHING, *, actor: Actor
+    ) -> LoadCommit:
         refs, mint = await repository.refs()
         refs.branch(branch)  # before anything is written
-        writer = ObjectWriter.of(repository, mint)
-        files = self._loader.objects()
-        entries, rows = [], 0
-        while (written := await self._apart(lambda: next(files, None))) is not None:
-            entries.append(await _write(writer, written))
-            rows += written.facts.rows
+        entries = await store_objects(repository, mint, self._loader.objects(), self._on_thread)
         if not entries:
             raise NothingToDo("there are no rows to load", hint="nothing was changed")
-        message = f"Load {rows:,} row{'' if rows == 1 else 's'}"
-        commit = await add_objects(repository, branch, entries, said, actor=actor, message=message)
-        return Loaded(commit, rows, entries, self._faults)
+        rows = row_count(entries)
+        text = f"Load {rows:,} row{'' if rows == 1 else 's'}"
+        commit = await add_objects(repository, branch, entries, message, actor=actor, default=text)
+        return LoadCommit(commit, rows, entries, self._faults)
 
-    async def _apart(self, work: Callable[[], T]) -> T:
-        """On a thread; who is cancelled stops the engine too, and waits for it."""
-        return await apart(work, self._session)
-
-
-async def _write(writer: ObjectWriter, written: WrittenObject) -> Entry:
-    entry = await writer.write(_pieces(written.file), written.facts)
-    written.file.unlink()
-    return entry
-
-
-async def _pieces(file: Path) -> AsyncIterator[bytes]:
-    with file.open("rb") as stream:
-        while piece := await asyncio.to_thread(stream.read, _PIECE_BYTES):
-            yield piece
+    async def _on_thread(self, work: Callable[[], T]) -> T:
+        return await run_on_thread(work, self._session)

@@ -1,4 +1,4 @@
-"""All of a load but where the bytes come from and where they go: rows in, files of data objects out."""
+"""The core of a load: takes rows in, and writes files of data objects."""
 
 from __future__ import annotations
 
@@ -14,27 +14,26 @@ from lochan.engines.duckdb.load.key_order import Order
 from lochan.engines.duckdb.load.known_shapes import KnownShapes
 from lochan.engines.duckdb.load.objects import Objects, WrittenObject
 from lochan.engines.duckdb.load.relation import StagedRelation, relations
-from lochan.engines.duckdb.load.shape_inference import Judged, Learning, engine_text
+from lochan.engines.duckdb.load.shape_inference import InferredRow, ShapeInference, engine_text
 from lochan.engines.duckdb.load.staging import Misses, Staging
-from lochan.engines.duckdb.load.texts import every_kind, texts_table
+from lochan.engines.duckdb.load.text_rows import text_layout, text_table
 from lochan.engines.duckdb.session import DuckSession
 from lochan.formats.pool_settings import PoolSettings
+from lochan.ingest.arrow_batches import split_by_shape
 from lochan.ingest.lines import Lines
-from lochan.ingest.shape_parts import parted
-from lochan.ingest.tabular import batches_of, checked, rows_of, shaped
-from lochan.pools.faults import Faults
-from lochan.pools.json_row import Row
+from lochan.ingest.tabular import batches_of, check_batch, rows_of, shape_batch
+from lochan.pools.json_row import Faults, Row
 from lochan.pools.layout import Layout
 
-_SAMPLE = 1_000  # rows of a chunk that are looked at before the first is taken in
-_FEW = 500  # misses that are not worth a second look for what they have in common
+_SAMPLE = 1_000  # rows of a chunk that are inspected before the first is inserted
+_FEW = 500  # misses that are not worth another search for common shapes
 _ROUNDS = 6
 _MANY = 64  # shapes
-_BATCH = 20_000  # rows that are judged at a time
+_BATCH = 20_000  # rows that are inferred at a time
 
 
 class Loader:
-    """`session` should not keep the order of its input: nothing needs it."""
+    """`session` need not keep the order of its input."""
 
     def __init__(self, session: DuckSession, settings: PoolSettings, faults: Faults) -> None:
         self.session = session
@@ -43,74 +42,74 @@ class Loader:
         self._keys = [key.path for key in settings.keys if key.path]
         self._known = KnownShapes(self._keys)
         self._staging = Staging(session, self._known, self._order, settings.times)
-        self._learning = Learning(self._known, faults, settings.times)
+        self._inference = ShapeInference(self._known, faults, settings.times)
         self._text_bytes = 0
 
     def take(self, lines: Lines) -> None:
-        """Raises Invalid for a fault, where faults end the load."""
+        """Raises Invalid for a fault, if faults end the load."""
         self._text_bytes += lines.texts.nbytes
         lines = self.readable(lines)
         every = np.arange(len(lines.texts), dtype=np.int64)
         if not self._known.columns:
-            self._learning.learn(self._learning.peek(lines, _spread(every, _SAMPLE)))
+            self._inference.learn(self._inference.peek(lines, _spread(every, _SAMPLE)))
         if len(self._known.counts) > _MANY and len(every) > 2 * _SAMPLE:
-            # Where hardly a row is like another, to verify them is to lose time.
+            # If hardly two rows are alike, proving their shapes is a waste of time.
             known = self._verify(lines.taken(every[:_SAMPLE])) < _SAMPLE * 0.8
             every = every[_SAMPLE:]
             if not known:
-                self._judge(lines, every)
+                self._infer(lines, every)
                 return
             lines = lines.taken(every)
         self._verify(lines)
 
     def _verify(self, lines: Lines) -> int:
-        """Returns how many had to be judged one by one."""
-        misses = self._staging.verified(lines.texts)
+        """Returns how many had to be inferred one by one."""
+        misses = self._staging.insert_proven(lines.texts)
         for _ in range(_ROUNDS):
             if len(misses) <= _FEW or not self._learn(lines, misses):
                 break
             before = len(misses)
-            misses = misses[self._staging.verified(lines.taken(misses).texts)]
+            misses = misses[self._staging.insert_proven(lines.taken(misses).texts)]
             if len(misses) > before * 0.9:
                 break
-        self._judge(lines, misses)
+        self._infer(lines, misses)
         return len(misses)
 
-    def _judge(self, lines: Lines, numbers: Misses) -> None:
+    def _infer(self, lines: Lines, numbers: Misses) -> None:
         for begin in range(0, len(numbers), _BATCH):
-            self._settle(self._learning.judge(lines, numbers[begin : begin + _BATCH].tolist()))
+            self._settle(self._inference.infer(lines, numbers[begin : begin + _BATCH].tolist()))
 
     def take_rows(self, rows: Any) -> None:
-        """Dicts, one by one; or an Arrow table, or batches of one."""
+        """Takes dicts, an Arrow table, or record batches."""
         if isinstance(rows, pa.Table | pa.RecordBatchReader | pa.RecordBatch):
             for each in batches_of(rows):
-                self.take_batch(checked("the table", each))
+                self.take_batch(check_batch("the table", each))
             return
         batch: list[Row] = []
         for row in rows:
             batch.append(row)
             if len(batch) == _BATCH:
-                self._text_bytes += self._settle(self._learning.judge_rows(batch))
+                self._text_bytes += self._settle(self._inference.infer_rows(batch))
                 batch = []
-        self._text_bytes += self._settle(self._learning.judge_rows(batch))
+        self._text_bytes += self._settle(self._inference.infer_rows(batch))
 
     def take_batch(self, batch: pa.RecordBatch) -> None:
-        """Raises Invalid for columns that no row can have."""
+        """Raises Invalid if no row can have these columns."""
         self._text_bytes += batch.nbytes
-        for each in parted(batch):
+        for each in split_by_shape(batch):
             self._take_part(each)
 
     def _take_part(self, batch: pa.RecordBatch) -> None:
-        found = shaped(batch, self._settings.times)
+        found = shape_batch(batch, self._settings.times)
         if found is not None:
             self._known.add(Counter({found.shape: batch.num_rows}))
             id = self._known.number(found.shape)
-            if id is not None and self._staging.typed(found.table, found.layout, found.shape, id):
+            if id is not None and self._staging.insert_columns(found.table, found.layout, found.shape, id):
                 return
         self.take_rows(rows_of(batch))
 
     def objects(self) -> Iterator[WrittenObject]:
-        """When all rows are in. One file at a time."""
+        """To be called when all rows are in. Yields one file at a time."""
         settings = self._settings
         objects = Objects(self.session, self._known, settings, self._text_bytes, settings.times)
         for relation in self._relations():
@@ -119,47 +118,47 @@ class Loader:
     def _relations(self) -> list[StagedRelation]:
         known = self._known
         found = relations(self._staging.tables(), known.layout, known, list(known.columns))
-        kept = self._staging.kept()
+        kept = self._staging.text_table()
         if kept is not None:
-            found.append(StagedRelation(every_kind(self._keys), f"SELECT * FROM {kept}", tuple(self._known.texts)))
+            found.append(StagedRelation(text_layout(self._keys), f"SELECT * FROM {kept}", tuple(self._known.texts)))
         return found
 
     def _order(self, layout: Layout) -> list[str]:
-        """None for a pool without a key: to write down whole rows twice is too much."""
+        """Empty for a pool without a key: sorting by whole rows would be too expensive."""
         return Order(layout, self._settings, self._known.by_id).by() if self._keys else []
 
     def _learn(self, lines: Lines, misses: Misses) -> bool:
-        """Whether the rest may now be verified."""
+        """Returns whether there are new patterns to prove the rest with."""
         before = self._staging.patterns()
-        self._learning.learn(self._learning.peek(lines, _spread(misses, _FEW)))
+        self._inference.learn(self._inference.peek(lines, _spread(misses, _FEW)))
         return self._staging.patterns() != before
 
-    def _settle(self, judged: Sequence[Judged]) -> int:
-        """Returns how long they are as text."""
-        self._learning.learn(judged)
+    def _settle(self, inferred: Sequence[InferredRow]) -> int:
+        """Returns the size of the rows as text."""
+        self._inference.learn(inferred)
         known = self._known
-        numbers = {shape: known.number(shape) for shape in {each.shape for each in judged}}
-        typed = [each for each in judged if numbers[each.shape] is not None]
+        numbers = {shape: known.number(shape) for shape in {each.shape for each in inferred}}
+        typed = [each for each in inferred if numbers[each.shape] is not None]
         lines = pa.array([engine_text(each, known.layout) for each in typed], pa.string())
-        self._staging.given(lines, pa.array([numbers[each.shape] for each in typed], pa.int32()))
-        texts = [each for each in judged if numbers[each.shape] is None]
+        self._staging.insert_inferred(lines, pa.array([numbers[each.shape] for each in typed], pa.int32()))
+        texts = [each for each in inferred if numbers[each.shape] is None]
         if not texts:
             return int(lines.nbytes)
-        rows = texts_table(texts, [known.texts[each.shape] for each in texts], self._keys)
-        self._staging.texts(rows)
+        rows = text_table(texts, [known.texts[each.shape] for each in texts], self._keys)
+        self._staging.insert_texts(rows)
         return int(lines.nbytes + rows.nbytes)
 
     @property
     def folder(self) -> Path:
-        """For files that last as long as the load."""
+        """The folder for files of this load."""
         return Path(self.session.folder)
 
     def readable(self, lines: Lines) -> Lines:
-        """Those that are UTF-8; the others are faults."""
+        """The lines that are UTF-8. The others are faults."""
         if lines.valid:
             return lines
         good = np.array([_is_text(lines.bytes_of(number)) for number in range(len(lines.texts))], dtype=np.bool_)
-        self._settle(self._learning.judge(lines, np.flatnonzero(~good).tolist()))
+        self._settle(self._inference.infer(lines, np.flatnonzero(~good).tolist()))
         return lines.taken(np.flatnonzero(good))
 
 
@@ -172,6 +171,6 @@ def _is_text(data: bytes) -> bool:
 
 
 def _spread(numbers: Misses, count: int) -> list[int]:
-    """So many of them, from all over."""
+    """Takes `count` of the numbers, evenly spread."""
     at = np.linspace(0, len(numbers) - 1, min(count, len(numbers)), dtype=np.int64)
     return [int(number) for number in np.unique(numbers[at])] if len(numbers) else []

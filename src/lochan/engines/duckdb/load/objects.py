@@ -1,7 +1,7 @@
-"""The staged rows as files: in the order of the key, cut into objects of the pool's size, each with its facts.
+"""Writes the staged rows as files, in the order of the key, as objects of the pool's size, each with its facts.
 
-More rows than one object takes are cut into ranges of the key first, by a sample, and each range is sorted by itself:
-so objects do not overlap, and no sort is larger than an object.
+If there are more rows than one object takes, they are split into ranges of the key by a sample, and each range is
+sorted by itself. So objects do not overlap, and no sort is larger than an object.
 """
 
 from __future__ import annotations
@@ -22,17 +22,16 @@ from lochan.engines.duckdb.load.statistics import column_facts, strings_at
 from lochan.engines.duckdb.session import DuckSession
 from lochan.formats.pool_settings import Path as FieldPath
 from lochan.formats.pool_settings import PoolSettings
-from lochan.pools.decimals import DecimalColumn
 from lochan.pools.facts import Facts, ShapeFacts
-from lochan.pools.layout import BODY_COLUMN, SHAPE_COLUMN, Layout, body_layout, columns, lay_out
+from lochan.pools.layout import BODY_COLUMN, SHAPE_COLUMN, DecimalColumn, Layout, body_layout, columns, lay_out
 from lochan.pools.shape import STRING, TIME
 
-FOOTER = "lochan"  # the name of our part of a Parquet file's footer
+FOOTER = "lochan"  # the key of our metadata in a Parquet file's footer
 ROW_GROUP_ROWS = 122_880
-_LEVEL = 1  # files are some 3 % larger than at 3, the engine's own, and written in six sevenths of the time
+_LEVEL = 1  # files are 3 % larger than at the engine's default of 3, and writing takes 6/7 of the time
 _SAMPLE_ROWS = 20_000
 _SAMPLE_FILE_ROWS = 50_000
-_SHAPES_BYTES_MAX = 256 << 10  # of rows that are text: beyond, their shapes are not told
+_SHAPES_BYTES_MAX = 256 << 10  # for rows that are kept as text: beyond it, their shapes are not listed
 
 
 class WrittenObject(NamedTuple):
@@ -49,8 +48,8 @@ class Objects:
         text_bytes: int,
         times: Collection[FieldPath],
     ) -> None:
-        """`text_bytes` is how long all rows were as text: a file of them is hardly ever larger. `times` are the fields
-        that are declared as times, but for those where strings may say a time: rows of earlier versions have such."""
+        """`text_bytes` is the size of all rows as text; a file of them is hardly ever larger. `times` are the fields
+        declared as times, except for those in which strings may still be times, as in rows of earlier versions."""
         self._session = session
         self._known = known
         self._settings = settings
@@ -60,7 +59,7 @@ class Objects:
         self._made = 0
 
     def write(self, relation: StagedRelation) -> Iterator[WrittenObject]:
-        """One at a time: the file is the caller's, who may delete it."""
+        """Yields one at a time. The caller must delete the file."""
         name = f"rows{self._made}"
         self._session.execute(f"CREATE TEMP VIEW {name} AS {relation.sql}")
         order = Order(relation.layout, self._settings, self._known.by_id)
@@ -70,24 +69,24 @@ class Objects:
                 yield written
 
     def _one(self, rows: str, order: Order, relation: StagedRelation) -> WrittenObject | None:
-        """`rows` is what may stand behind FROM."""
+        """`rows` is the text after FROM."""
         shapes = self._shapes(rows)
         count = sum(each.rows for each in shapes)
         if not count:
             return None
-        told, layout = self._told(relation, shapes)
+        listed, layout = self._listed_shapes(relation, shapes)
         file = Path(self._session.folder) / f"object{self._made}.parquet"
         self._made += 1
         decimals = decimal_columns(self._session, rows, layout)
-        self._copy(rows, order, file, told, layout, decimals)
+        self._copy(rows, order, file, listed, layout, decimals)
         keyless, low, high = self._span(rows, order)
-        columns = column_facts(file, layout, told, self._keys)
+        columns = column_facts(file, layout, listed, self._keys)
         facts = Facts(
             rows=count,
             keyless=keyless,
             key_min=low,
             key_max=high,
-            shapes=told,
+            shapes=listed,
             columns=(*decimal_facts(file, decimals), *columns),
             body=layout.body,
             keys=self._keys,
@@ -97,12 +96,14 @@ class Objects:
         )
         return WrittenObject(file, facts)
 
-    def _told(self, relation: StagedRelation, shapes: tuple[ShapeFacts, ...]) -> tuple[tuple[ShapeFacts, ...], Layout]:
-        """What the entry says of the shapes, and the layout that readers make of it: it must be the file's."""
+    def _listed_shapes(
+        self, relation: StagedRelation, shapes: tuple[ShapeFacts, ...]
+    ) -> tuple[tuple[ShapeFacts, ...], Layout]:
+        """The shapes in the entry, and the layout that readers compute from them, which must be the file's."""
         own = [each.shape for each in shapes]
         if relation.layout.body:
-            told = shapes if _size(shapes) <= _SHAPES_BYTES_MAX else ()
-            return told, body_layout([each.shape for each in told], self._keys)
+            listed = shapes if _size(shapes) <= _SHAPES_BYTES_MAX else ()
+            return listed, body_layout([each.shape for each in listed], self._keys)
         if lay_out(own) == relation.layout:
             return shapes, relation.layout
         absent = (shape for shape in relation.shapes if shape not in own)
@@ -133,7 +134,7 @@ class Objects:
         return tuple(ShapeFacts(id, self._known.by_id[id], count) for id, count in counts)
 
     def _span(self, rows: str, order: Order) -> tuple[int, bytes, bytes]:
-        """How many rows have no key, and the ends of the others' keys."""
+        """The number of rows without the key, and the ends of the others' keys."""
         ((keyless,),) = self._session.execute(f"SELECT count(*) FROM {rows} WHERE ({order.has_key}) IS NOT TRUE")
         ends = []
         for backwards in (False, True):
@@ -173,7 +174,7 @@ class Objects:
         return [f"(SELECT * FROM {name} WHERE {test})" for test in tests]
 
     def _count(self, name: str) -> int:
-        """How many objects there are to be."""
+        """How many objects to write."""
         if self._text_bytes <= self._settings.size_bytes:
             return 1
         ((rows,),) = self._session.execute(f"SELECT count(*) FROM {name}")
@@ -195,7 +196,7 @@ def _size(shapes: tuple[ShapeFacts, ...]) -> int:
 
 
 def sort_key(by: Sequence[str]) -> str:
-    """Bytes that compare as rows do in the order of these terms, whoever computes them."""
+    """SQL for bytes that compare as rows do in the order of these terms, in any process."""
     return f"create_sort_key({', '.join(map(_sorted_by, by))})"
 
 
@@ -206,7 +207,7 @@ def _sorted_by(term: str) -> str:
 
 
 def _compared(kind: str, column: str) -> tuple[str, Callable[[Any], str]]:
-    """A column by itself, which files are searched by: what to ask for as its value, and how that is written."""
+    """For a plain column: the SQL of its value, and how a value is written in SQL."""
     if kind == STRING:
         return f"encode({column})", lambda value: f"decode({blob_sql(value)})"
     if kind == TIME:

@@ -1,4 +1,4 @@
-"""One input into a load, by its format."""
+"""Reads one input into a load, by its format."""
 
 from __future__ import annotations
 
@@ -15,36 +15,34 @@ from lochan.engines.duckdb.load.csv_table import CsvTable
 from lochan.engines.duckdb.load.loader import Loader
 from lochan.engines.duckdb.session import DuckSession
 from lochan.errors import Invalid
-from lochan.formats.hive_path import with_path_columns
+from lochan.ingest.arrow_batches import expand_batch
 from lochan.ingest.avro import avro_rows
-from lochan.ingest.expand import expanded
+from lochan.ingest.hive_path import with_path_columns
 from lochan.ingest.input_format import CSV, JSON, LINES, NDJSON, TSV, detect
-from lochan.ingest.json_elements import elements
-from lochan.ingest.lines import Lines, lines
-from lochan.ingest.streams import Growth, Input, Unpacked
-from lochan.ingest.tabular import BATCH_ROWS, checked
+from lochan.ingest.lines import Lines, json_elements, lines
+from lochan.ingest.streams import Growth, Input, UnpackedStream
+from lochan.ingest.tabular import BATCH_ROWS, check_batch
 from lochan.ingest.xml import xml_rows
-from lochan.pools.faults import Faults
-from lochan.pools.json_row import BadRow, Row, read_row
+from lochan.pools.json_row import BadRow, Faults, Row, read_row
 
 if TYPE_CHECKING:
     from lochan.engines.duckdb.load.load import LoaderOptions
 
-TEXTS = (NDJSON, JSON, CSV, TSV, LINES)  # formats in which nothing says how long it is
+TEXTS = (NDJSON, JSON, CSV, TSV, LINES)  # formats without lengths that could lie
 LINE = "line"  # the field of rows that are lines of text
 
 
-class Plain(NamedTuple):
-    """Lines that are no JSON but text."""
+class PlainLines(NamedTuple):
+    """Lines of plain text."""
 
     lines: Lines
 
 
-Chunk: TypeAlias = Lines | Plain | pa.RecordBatch | list[Row]
+Chunk: TypeAlias = Lines | PlainLines | pa.RecordBatch | list[Row]
 
 
 class ReadContext(Protocol):
-    """What reading needs beside the bytes."""
+    """What readers need besides the bytes."""
 
     @property
     def session(self) -> DuckSession: ...
@@ -54,7 +52,7 @@ class ReadContext(Protocol):
 
     @property
     def folder(self) -> Path:
-        """For files that last as long as the load."""
+        """The folder for files of this load."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,28 +70,28 @@ class LocalReadContext:
         raise AssertionError("CSV is not read here")
 
 
-def read_input(loader: Loader, input: Input, how: LoaderOptions) -> None:
+def read_input(loader: Loader, input: Input, options: LoaderOptions) -> None:
     """Raises Invalid."""
-    for chunk in chunks(loader, input, how):
-        with possible_values(input.name):
-            take(loader, chunk)
+    for chunk in chunks(loader, input, options):
+        with impossible_as_invalid(input.name):
+            take_chunk(loader, chunk)
 
 
 @contextmanager
-def possible_values(name: str) -> Iterator[None]:
-    """Raises Invalid where a file has values that no row of a pool can have."""
+def impossible_as_invalid(name: str) -> Iterator[None]:
+    """Raises Invalid if a file has values that no row of a pool can have."""
     try:
         yield
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ArithmeticError, UnicodeError) as error:
-        said = str(error).partition("\n")[0]
-        raise Invalid(f"{name}: it has a value that no row can have: {said}", hint="nothing was loaded") from error
+        reason = str(error).partition("\n")[0]
+        raise Invalid(f"{name}: it has a value that no row can have: {reason}", hint="nothing was loaded") from error
 
 
-def take(loader: Loader, chunk: Chunk) -> None:
+def take_chunk(loader: Loader, chunk: Chunk) -> None:
     match chunk:
         case Lines():
             loader.take(chunk)
-        case Plain(lines):
+        case PlainLines(lines):
             loader.take_batch(_as_column(loader.readable(lines)))
         case pa.RecordBatch():
             loader.take_batch(chunk)
@@ -102,11 +100,11 @@ def take(loader: Loader, chunk: Chunk) -> None:
 
 
 def with_columns(loader: Loader, chunk: Chunk, row: pa.RecordBatch) -> Chunk:
-    """With what the path of the file says of all its rows, in `row`."""
+    """Adds the columns of the file's path, in `row`, to all rows."""
     match chunk:
         case pa.RecordBatch():
             return with_path_columns(chunk, row)
-        case Plain(lines):
+        case PlainLines(lines):
             return with_path_columns(_as_column(loader.readable(lines)), row)
     rows = _rows_in(loader, chunk) if isinstance(chunk, Lines) else chunk
     values = row.to_pylist()[0]
@@ -114,42 +112,42 @@ def with_columns(loader: Loader, chunk: Chunk, row: pa.RecordBatch) -> Chunk:
 
 
 def _rows_in(loader: Loader, lines: Lines) -> list[Row] | None:
-    """None where one of them is no row: whoever takes them says which."""
+    """Returns None if one of them is not a row. Whoever takes the chunk reports which."""
     try:
         return [read_row(text) for text in loader.readable(lines).texts.to_pylist() if text.strip()]
     except BadRow:
         return None
 
 
-def chunks(room: ReadContext, input: Input, how: LoaderOptions) -> Iterator[Chunk]:
-    """For one's own process: what says of itself how long it is is read by a decoder. Raises Invalid."""
+def chunks(context: ReadContext, input: Input, options: LoaderOptions) -> Iterator[Chunk]:
+    """For the caller's process: a decoder reads binary formats. Raises Invalid."""
     from lochan.engines.duckdb.load.decode import decoded_chunks
 
-    with Unpacked(input, how.advance, how.unpacked_bytes_max) as stream:
-        format = how.format or detect(input.name, stream.head)
+    with UnpackedStream(input, options.advance, options.unpacked_bytes_max) as stream:
+        format = options.format or detect(input.name, stream.head)
         if format in TEXTS:
-            yield from _text_chunks(room, input, stream, format, how)
+            yield from _text_chunks(context, input, stream, format, options)
             return
-        if input.file:  # its first bytes were told of, and are read once more
-            how = how._replace(advance=_but_for(stream.count, how.advance))
+        if input.file:  # its first bytes were reported, and are read again
+            options = options._replace(advance=_but_for(stream.count, options.advance))
         else:
-            input = input._replace(file=str(_on_disk(input, stream, room.folder)))
-            how = how._replace(advance=lambda _: None)
-    yield from decoded_chunks(input, format, how, room.folder, room.session)
+            input = input._replace(file=str(_on_disk(input, stream, context.folder)))
+            options = options._replace(advance=lambda _: None)
+    yield from decoded_chunks(input, format, options, context.folder, context.session)
 
 
-def local_chunks(room: ReadContext, input: Input, how: LoaderOptions) -> Iterator[Chunk]:
-    """For a decoder: any format. Raises Invalid, and whatever libraries raise for a file that is damaged."""
-    with Unpacked(input, how.advance, how.unpacked_bytes_max) as stream:
-        format = how.format or detect(input.name, stream.head)
+def local_chunks(context: ReadContext, input: Input, options: LoaderOptions) -> Iterator[Chunk]:
+    """For a decoder: reads any format. Raises Invalid, and any error of a library for a damaged file."""
+    with UnpackedStream(input, options.advance, options.unpacked_bytes_max) as stream:
+        format = options.format or detect(input.name, stream.head)
         if format in TEXTS:
-            yield from _text_chunks(room, input, stream, format, how)
+            yield from _text_chunks(context, input, stream, format, options)
             return
-        growth = Growth(input.name, input.size or 0, how.unpacked_bytes_max)
-        for chunk in _binary_chunks(room, input, stream, format, how):
+        growth = Growth(input.name, input.size or 0, options.unpacked_bytes_max)
+        for chunk in _binary_chunks(context, input, stream, format, options):
             if isinstance(chunk, pa.RecordBatch):
                 growth.take(chunk.num_rows, chunk.nbytes)
-                yield from _grown(growth, expanded(checked(input.name, chunk)))
+                yield from _grown(growth, expand_batch(check_batch(input.name, chunk)))
             else:
                 growth.take(len(chunk), 0)
                 yield chunk
@@ -161,32 +159,34 @@ def _grown(growth: Growth, parts: Iterator[pa.RecordBatch | list[Row]]) -> Itera
         yield part
 
 
-def _text_chunks(room: ReadContext, input: Input, stream: Unpacked, format: str, how: LoaderOptions) -> Iterator[Chunk]:
+def _text_chunks(
+    context: ReadContext, input: Input, stream: UnpackedStream, format: str, options: LoaderOptions
+) -> Iterator[Chunk]:
     match format:
         case "ndjson":
             yield from lines(input.name, stream)
         case "json":
-            yield from elements(input.name, stream)
+            yield from json_elements(input.name, stream)
         case "lines":
-            yield from map(Plain, lines(input.name, stream))
+            yield from map(PlainLines, lines(input.name, stream))
         case _:
-            yield from _csv_chunks(room, input, stream, "\t" if format == TSV else ",", typed=how.typed)
+            yield from _csv_chunks(context, input, stream, "\t" if format == TSV else ",", typed=options.typed)
 
 
 def _binary_chunks(
-    room: ReadContext, input: Input, stream: Unpacked, format: str, how: LoaderOptions
+    context: ReadContext, input: Input, stream: UnpackedStream, format: str, options: LoaderOptions
 ) -> Iterator[pa.RecordBatch | list[Row]]:
     match format:
         case "avro":
             yield from avro_rows(input.name, stream)
         case "xml":
-            yield from xml_rows(input.name, _on_disk(input, stream, room.folder), how.row_tag)
+            yield from xml_rows(input.name, _on_disk(input, stream, context.folder), options.row_tag)
         case _:
-            yield from _batches(format, input, stream, room.folder, how.row_groups)
+            yield from _batches(format, input, stream, context.folder, options.row_groups)
 
 
 def _but_for(count: int, advance: Callable[[int], None]) -> Callable[[int], None]:
-    """Without the first so many bytes."""
+    """Does not report the first `count` bytes."""
     left = count
 
     def rest(read: int) -> None:
@@ -198,15 +198,17 @@ def _but_for(count: int, advance: Callable[[int], None]) -> Callable[[int], None
     return rest
 
 
-def _csv_chunks(room: ReadContext, input: Input, stream: Unpacked, delimiter: str, *, typed: bool) -> Iterator[Chunk]:
-    table = CsvTable(room.session, input.name, stream, delimiter, room.faults, typed=typed)
+def _csv_chunks(
+    context: ReadContext, input: Input, stream: UnpackedStream, delimiter: str, *, typed: bool
+) -> Iterator[Chunk]:
+    table = CsvTable(context.session, input.name, stream, delimiter, context.faults, typed=typed)
     yield from table.batches()
     if table.kept:
         yield table.kept
 
 
 def _as_column(chunk: Lines) -> pa.RecordBatch:
-    """Each line without its end."""
+    """Each line without its newline."""
     import pyarrow.compute as pc
 
     texts = pc.replace_substring_regex(chunk.texts, r"\r?\n$", "")
@@ -214,10 +216,10 @@ def _as_column(chunk: Lines) -> pa.RecordBatch:
 
 
 def _batches(
-    format: str, input: Input, stream: Unpacked, folder: Path, row_groups: list[int] | None
+    format: str, input: Input, stream: UnpackedStream, folder: Path, row_groups: list[int] | None
 ) -> Iterator[pa.RecordBatch]:
-    """Of formats that have columns."""
-    with no_whole_file(format, input.name):
+    """Reads formats with columns."""
+    with damage_as_invalid(format, input.name):
         if format == "parquet":
             with _seekable(input, stream, folder) as source:
                 yield from pq.ParquetFile(source).iter_batches(batch_size=BATCH_ROWS, row_groups=row_groups)
@@ -233,7 +235,7 @@ def _batches(
 
 
 def stripes(source: Any) -> Iterator[pa.RecordBatch]:
-    """Of an ORC file."""
+    """The stripes of an ORC file."""
     from pyarrow import orc
 
     file = orc.ORCFile(source)
@@ -242,24 +244,24 @@ def stripes(source: Any) -> Iterator[pa.RecordBatch]:
 
 
 @contextmanager
-def no_whole_file(format: str, name: str) -> Iterator[None]:
-    """Raises Invalid for what is damaged."""
+def damage_as_invalid(format: str, name: str) -> Iterator[None]:
+    """Raises Invalid if the file is damaged."""
     try:
         yield
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, UnicodeError, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
-        said = str(error).partition("\n")[0]
-        raise Invalid(f"{name}: this is no whole {format} file: {said}", hint="nothing was loaded") from error
+        reason = str(error).partition("\n")[0]
+        raise Invalid(f"{name}: this is not a complete {format} file: {reason}", hint="nothing was loaded") from error
 
 
-def _seekable(input: Input, stream: Unpacked, folder: Path) -> Any:
-    """Where the end can be read first."""
+def _seekable(input: Input, stream: UnpackedStream, folder: Path) -> Any:
+    """A file that can be read from its end."""
     return pa.OSFile(str(_on_disk(input, stream, folder)))
 
 
-def _on_disk(input: Input, stream: Unpacked, folder: Path) -> Path:
-    """The file itself, or a copy in the load's own folder."""
+def _on_disk(input: Input, stream: UnpackedStream, folder: Path) -> Path:
+    """The file itself, or a copy in the load's folder."""
     if input.file and stream.packing is None:
         return Path(input.file)
     copy = folder / "copy"

@@ -1,4 +1,4 @@
-"""Rows that no known shape verifies, judged one by one: exactly, and slowly. What is learned here makes the next rows
+"""Infers the shapes of rows that no known shape fits, one by one: exact but slow. The new shapes make the next rows
 fast."""
 
 from __future__ import annotations
@@ -14,60 +14,55 @@ from lochan.engines.duckdb.load.shape_proof import STYLES, style_of
 from lochan.errors import Invalid
 from lochan.formats.pool_settings import Path
 from lochan.ingest.lines import Lines
-from lochan.pools.faults import Fault, Faults
-from lochan.pools.json_row import BadRow, Row, read_row, row_text, shape_of
+from lochan.pools.json_row import BadRow, Fault, Faults, Row, read_row, row_text, shape_of
 from lochan.pools.layout import Layout, Member
 from lochan.pools.shape import ARRAY, JSON, OBJECT, Object, kind_of
 
 
-class Judged(NamedTuple):
+class InferredRow(NamedTuple):
     row: Row
     shape: Object
     text: str
 
 
-class Learning:
+class ShapeInference:
     def __init__(self, known: KnownShapes, faults: Faults, times: Collection[Path]) -> None:
         self._known = known
         self._faults = faults
         self._times = times
 
-    def judge(self, lines: Lines, numbers: Iterable[int]) -> list[Judged]:
-        """Raises Invalid for a fault, where faults end the load. Blank lines are no rows."""
-        judged = []
-        for number in numbers:
-            row = self._row(lines, number)
-            if row is not None:
-                judged.append(row)
-        return judged
+    def infer(self, lines: Lines, numbers: Iterable[int]) -> list[InferredRow]:
+        """Raises Invalid for a fault, if faults end the load. Ignores blank lines."""
+        rows = (self._row(lines, number) for number in numbers)
+        return [row for row in rows if row is not None]
 
-    def peek(self, lines: Lines, numbers: Iterable[int]) -> list[Judged]:
-        """The same, of rows that will come again: what is wrong with them can wait."""
+    def peek(self, lines: Lines, numbers: Iterable[int]) -> list[InferredRow]:
+        """The same for a sample of rows that will be read again, so faults are ignored."""
         found = []
         for number in numbers:
             text = lines.bytes_of(number).decode(errors="replace")
             with suppress(BadRow):
                 row = read_row(text)
-                found.append(Judged(row, shape_of(row, self._times), text))
+                found.append(InferredRow(row, shape_of(row, self._times), text))
         return found
 
-    def judge_rows(self, rows: Iterable[Row]) -> list[Judged]:
-        """Raises Invalid for a row that is none, or holds what no row can."""
-        return [Judged(row, self._shape(row), "") for row in rows]
+    def infer_rows(self, rows: Iterable[Row]) -> list[InferredRow]:
+        """Raises Invalid if one is not a row, or has a value that no row can have."""
+        return [InferredRow(row, self._shape(row), "") for row in rows]
 
     def _shape(self, row: Row) -> Object:
         try:
             return shape_of(row, self._times)
         except (TypeError, AssertionError) as error:
-            raise Invalid(f"{str(row)[:80]} is no row: {error}", hint="nothing was loaded") from None
+            raise Invalid(f"{str(row)[:80]} is not a row: {error}", hint="nothing was loaded") from None
 
-    def learn(self, judged: Sequence[Judged]) -> None:
-        for each in judged:
+    def learn(self, inferred: Sequence[InferredRow]) -> None:
+        for each in inferred:
             if each.shape not in self._known.styles:
                 self._known.styles[each.shape] = style_of(each.row, each.text) or STYLES[0]
-        self._known.add(Counter(each.shape for each in judged))
+        self._known.add(Counter(each.shape for each in inferred))
 
-    def _row(self, lines: Lines, number: int) -> Judged | None:
+    def _row(self, lines: Lines, number: int) -> InferredRow | None:
         data = lines.bytes_of(number)
         try:
             text = data.decode()
@@ -78,20 +73,20 @@ class Learning:
             return None
         try:
             row = read_row(text)
-            return Judged(row, shape_of(row, self._times), text)
+            return InferredRow(row, shape_of(row, self._times), text)
         except BadRow as error:
             return self._met(lines, number, error.message, error.column, text)
 
-    def _met(self, lines: Lines, number: int, message: str, column: int, text: str) -> Judged | None:
+    def _met(self, lines: Lines, number: int, message: str, column: int, text: str) -> InferredRow | None:
         row = self._faults.meet(Fault(lines.name, lines.line_of(number), column, message, text))
-        return None if row is None else Judged(row, shape_of(row, self._times), "")
+        return None if row is None else InferredRow(row, shape_of(row, self._times), "")
 
 
-def engine_text(judged: Judged, layout: Layout) -> str:
-    """The row as `Columns(texts=True)` reads it."""
-    if judged.text and not _has_texts(judged.shape, layout.members):
-        return judged.text
-    return row_text(_engine_row(judged.row, judged.shape, layout.members))
+def engine_text(inferred: InferredRow, layout: Layout) -> str:
+    """The row as `LayoutColumns(texts=True)` reads it."""
+    if inferred.text and not _has_texts(inferred.shape, layout.members):
+        return inferred.text
+    return row_text(_engine_row(inferred.row, inferred.shape, layout.members))
 
 
 def _has_texts(shape: Object, members: Iterable[Member]) -> bool:
@@ -122,7 +117,7 @@ def _engine_row(row: Row, shape: Object, members: Iterable[Member]) -> dict[str,
 
 
 def _named(value: Any) -> Any:
-    """JSON has no word for NaN and the infinities; where a double is wanted, the engine reads them from a text."""
+    """JSON has no NaN and infinities. The engine reads them from a text where it expects a double."""
     match value:
         case float() if not isfinite(value):
             return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"

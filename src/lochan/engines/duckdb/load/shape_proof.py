@@ -1,16 +1,21 @@
-"""The fastest proof of a row's shape: what was read of it, written again, is the row.
+"""Proves the shape of a row in SQL, in two ways.
 
-A row is read into typed columns without any doubt being raised ("200" becomes 200), then written as JSON by its shape;
-if that is the very text that was read, names, kinds, order, nulls and every digit are what the shape says. It holds
-because each value is written as its kind is written: no other text reads as that value and looks the same.
+`proof` parses a row into typed columns, even if that changes values ("200" becomes 200), and writes it again as JSON by
+its shape. If the result is the very text of the row, its names, kinds, order, nulls and digits are those of the shape,
+because no other text gives the same value and the same text. The fields that are present decide which shape to try. A
+row that is written differently (an escape, 1.50) fails this proof.
 
-Which shape to try is told by the fields that are there. Rows that are written in another way (an escape, 1.50) fail
-here though they are good, and are tried otherwise.
+`pattern` is a regular expression for the JSON texts of one shape, in RE2's dialect: names and kinds, order, nulls, ints
+within 64 bits, decimals that a double represents, valid escapes. A few texts of the shape do not match (an unusual
+escape in a name, a decimal of seventeen digits). Such rows are inferred one by one (shape_inference.py).
 """
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cache
 from typing import NamedTuple
 
 from lochan.engines.duckdb.load.columns import ROW, is_mixed, kind_at, may_be_null
@@ -19,15 +24,31 @@ from lochan.formats.pool_settings import Path
 from lochan.pools import times
 from lochan.pools.json_row import row_text
 from lochan.pools.layout import Layout, Member
-from lochan.pools.shape import ARRAY, FLOAT, JSON, NULL, OBJECT, STRING, TIME, Array, Maybe, Object, Type, kind_of
+from lochan.pools.shape import (
+    ARRAY,
+    BOOL,
+    FLOAT,
+    INT,
+    JSON,
+    NULL,
+    OBJECT,
+    STRING,
+    TIME,
+    Array,
+    Maybe,
+    Object,
+    Type,
+    kind_of,
+    sure,
+)
 
 SHAPES_MAX = 256
-_ARMS_MAX = 20_000  # shapes times columns: an expression has to be planned, and goes through all of it
+_ARMS_MAX = 20_000  # shapes times columns: the engine has to plan the whole expression
 _FIELDS_MAX = 300
 
 
 class Style(NamedTuple):
-    """What a writer of JSON puts between fields, and behind names."""
+    """What a writer of JSON puts between fields and after names."""
 
     comma: str = ","
     colon: str = ":"
@@ -37,8 +58,7 @@ STYLES = (Style(), Style(", ", ": "))
 
 
 def style_of(row: Mapping[str, object], text: str) -> Style | None:
-    """How the row is written; None: in another way. A text that only a value's writing sets apart counts as its
-    style."""
+    """The style of a row, judged by its first name. Returns None if it has another style."""
     names = list(row)
     if not names:
         return STYLES[0]
@@ -49,8 +69,8 @@ def style_of(row: Mapping[str, object], text: str) -> Style | None:
 def proof(
     shapes: Mapping[Object, int], styles: Mapping[Object, Style], layout: Layout, times: Collection[Path] = ()
 ) -> str:
-    """An expression over `line` and the struct that was read of it: the number of the row's shape, or NULL. Empty: no
-    shape can be shown so. At `times` a string is one only if it says no time."""
+    """An expression over `line` and its parsed struct: the number of the row's shape, or NULL. Empty if no shape can be
+    proven this way. At `times` a string counts as one only if it is not a time."""
     checks: dict[Object, str] = {}
     paths = list(_leaves(layout.members, (), ROW))
     for shape in list(shapes)[: min(SHAPES_MAX, _ARMS_MAX // (len(paths) + 1))]:
@@ -62,14 +82,14 @@ def proof(
 
 
 def _is_there(shape: Object, path: Path) -> bool | None:
-    """None: in some rows."""
+    """Returns None if it depends on the row."""
     return None if may_be_null(shape, path) else kind_at(shape, path) not in (None, NULL)
 
 
 def _chosen(
     shapes: Sequence[Object], checks: Mapping[Object, str], places: Mapping[str, Mapping[Object, bool | None]]
 ) -> str:
-    """By questions whether a field is there, each of which halves what is left as far as it can."""
+    """Chooses by tests of fields, each of which halves the remaining shapes as far as possible."""
     best, parts = None, None
     for sql, is_there in places.items() if len(shapes) > 1 else ():
         if any(is_there[shape] is None for shape in shapes):
@@ -160,7 +180,7 @@ class _Check:
         return True
 
     def _maybe(self, type: Type, member: Member, value: str, path: Path) -> bool:
-        """A NULL that was read of anything but null is not what was read."""
+        """A value other than null that is parsed as NULL does not reproduce its text."""
         inner = _Check(self._style, self._times)
         if not inner._field(type, member, value, path):
             return False
@@ -178,6 +198,88 @@ class _Check:
         if self._style != STYLES[0]:
             return False
         self._value(f"to_json({value})")
-        # Not empty, and not of nothing but nulls: those are other shapes.
+        # Neither empty nor only nulls: those are other shapes.
         self._tests.append(f"len(list_filter({value}, lambda x: x IS NOT NULL)) > 0")
         return True
+
+
+# --- as a regular expression -----------------------------------------------------------------------------------------
+FIELDS_MAX = 200  # a pattern of more fields costs more than it saves
+
+_GAP = r"[ \t\r\n]*"
+_UNIT = r"u(?:[0-9a-cA-CefEF][0-9a-fA-F]{3}|[dD][0-7][0-9a-fA-F]{2})"
+_PAIR = r"u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+_SCALARS = {
+    NULL: "null",
+    BOOL: "(?:true|false)",
+    INT: "-?(?:0|[1-9][0-9]{0,17}|[1-8][0-9]{18})",
+    # At most fifteen digits: a double represents any such decimal.
+    FLOAT: r"-?(?:(?:0|[1-9][0-9]{0,6})\.[0-9]{1,8}|0\.[0-9]{1,15}|[1-9][0-9]{0,11}\.[0-9]{1,3})"
+    r"(?:[eE][+-]?[0-9]{1,2})?",
+    STRING: rf'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|{_UNIT}|{_PAIR}))*"',
+}
+
+
+@cache
+def pattern(shape: Object) -> str | None:
+    """Returns None if something in the shape is kept as text, or if it is too large."""
+    if _fields(shape) > FIELDS_MAX:
+        return None
+    exact = _exact(shape)
+    return None if exact is None else f"{_GAP}{exact}{_GAP}"
+
+
+def _exact(type: Type) -> str | None:
+    if isinstance(type, Maybe):
+        inner = _exact(type.of)
+        return None if inner is None else f"(?:null|{inner})"
+    if isinstance(type, Object):
+        return _object([(name, _exact(each)) for name, each in type.fields])
+    if isinstance(type, Array):
+        return _array(type)
+    if kind_of(type) == "time":
+        format = type.partition(":")[2]
+        return None if format == times.NATIVE else f'"{times.pattern(format)}"'
+    return _SCALARS.get(type)
+
+
+def _object(fields: list[tuple[str, str | None]]) -> str | None:
+    found = []
+    for name, value in fields:
+        if value is None:
+            return None
+        found.append(f"{re.escape(json.dumps(name, ensure_ascii=False))}{_GAP}:{_GAP}{value}")
+    return rf"\{{{_GAP}{f'{_GAP},{_GAP}'.join(found)}{_GAP}\}}"
+
+
+def _array(type: Array) -> str | None:
+    """The first element that is not null must have the exact type; later ones may contain nulls."""
+    if type.of is None:
+        return rf"\[{_GAP}\]"
+    if type.of == NULL:
+        return rf"\[{_GAP}null(?:{_GAP},{_GAP}null)*{_GAP}\]"
+    first, others = _exact(type.of), _loose(type.of)
+    if first is None or others is None:
+        return None
+    return rf"\[{_GAP}(?:null{_GAP},{_GAP})*{first}(?:{_GAP},{_GAP}{others})*{_GAP}\]"
+
+
+def _loose(type: Type) -> str | None:
+    if isinstance(type, Object):
+        inner = _object([(name, _loose(each)) for name, each in type.fields])
+    elif isinstance(type, Array):
+        inner = _array(type) if type.of is None else _several(_loose(type.of))
+    else:
+        inner = _exact(type)
+    return None if inner is None else f"(?:null|{inner})"
+
+
+def _several(of: str | None) -> str | None:
+    return None if of is None else rf"\[{_GAP}(?:{of}(?:{_GAP},{_GAP}{of})*)?{_GAP}\]"
+
+
+def _fields(type: Type | None) -> int:
+    type = None if type is None else sure(type)
+    if isinstance(type, Object):
+        return sum(_fields(each) for _, each in type.fields)
+    return _fields(type.of) if isinstance(type, Array) else 1

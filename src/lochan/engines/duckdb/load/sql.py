@@ -1,8 +1,8 @@
-"""Types of shapes in DuckDB's words."""
+"""Names, texts and types in DuckDB's SQL."""
 
 from __future__ import annotations
 
-from lochan.pools.decimals import DIGITS_MAX, scale_of
+from lochan.pools.layout import DIGITS_MAX, scale_of
 from lochan.pools.shape import BOOL, DECIMAL, FLOAT, INT, JSON, STRING, TIME, Array, Object, Type, kind_of
 
 _TYPES = {BOOL: "BOOLEAN", INT: "BIGINT", FLOAT: "DOUBLE", STRING: "VARCHAR", TIME: "TIMESTAMPTZ", JSON: "VARCHAR"}
@@ -14,7 +14,7 @@ def name_sql(name: str) -> str:
 
 
 def text_sql(text: str) -> str:
-    """A NUL cannot stand in a query's text."""
+    """A query's text cannot contain a NUL."""
     doubled = text.replace("'", "''")
     if "\0" not in doubled:
         return f"'{doubled}'"

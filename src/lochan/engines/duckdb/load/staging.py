@@ -1,17 +1,17 @@
-"""Where rows wait for their place in the order: tables of the session, which may lie on the disk.
+"""Stages rows in tables of the session until they are sorted.
 
-Each table has the columns of one layout. When a new shape needs more, the next rows go to a new table; `objects` puts
-the tables together again. One that has grown large goes to files (`spill_tables.py`).
+Each table has the columns of one layout. If a new shape needs more columns, the next rows go to a new table; `relation`
+combines the tables. A table that has grown large is spilled to files.
 
-    _shape      the number of the row's shape; NULL: no known shape verifies the row, so nothing of it counts
-    #miss       of such a row: which of its chunk it was
+    _shape      the number of the row's shape; NULL if no known shape could be proven, so the row does not count
+    #miss       for such a row: its number in the chunk
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
+from pathlib import Path as File
 
 import duckdb
 import numpy as np
@@ -20,30 +20,24 @@ import pyarrow as pa
 
 from lochan.engines.duckdb.load.columns import ROW, SHAPE, LayoutColumns, kind_at, structure
 from lochan.engines.duckdb.load.known_shapes import KnownShapes
-from lochan.engines.duckdb.load.layout_cast import bare, carried
-from lochan.engines.duckdb.load.shape_proof import proof
-from lochan.engines.duckdb.load.spill_tables import Aside
+from lochan.engines.duckdb.load.relation import StagingTable, cast_columns, columnless_objects
+from lochan.engines.duckdb.load.shape_proof import pattern, proof
 from lochan.engines.duckdb.load.sql import name_sql, text_sql
 from lochan.engines.duckdb.session import DuckSession
 from lochan.formats.pool_settings import Path
 from lochan.pools.layout import SHAPE_COLUMN, Layout
-from lochan.pools.pattern import pattern
 from lochan.pools.shape import STRING, Object
 
-_PATTERNS_MAX = 16  # each row is tried against them, one after the other
+_PATTERNS_MAX = 16  # each row is matched against them, one after the other
 _SLICE_ROWS = 16_384
+_SPILL_SHARE = 2  # half of the memory, because sorting the rows takes as much again
+_SPILL_ROW_GROUP_ROWS = 40_960  # a range begins and ends within one of each file
 
 Misses = npt.NDArray[np.int64]
 
 
-class StagingTable(NamedTuple):
-    name: str
-    layout: Layout
-    shapes: tuple[Object, ...]  # that the layout was made for
-
-
 class Staging:
-    """`order` has the terms by which rows of a layout will be sorted; `times` are the fields declared as times."""
+    """`order` returns the terms by which rows of a layout will be sorted. `times` are the fields declared as times."""
 
     def __init__(
         self, session: DuckSession, known: KnownShapes, order: Callable[[Layout], list[str]], times: Collection[Path]
@@ -52,20 +46,20 @@ class Staging:
         self._times = times
         self._known = known
         self._order = order
-        self._aside = Aside(session)
+        self._spilled = SpilledTables(session)
         self._tables: list[StagingTable] = []
-        self._kept: str | None = None  # the table of rows that are text
+        self._text_table: str | None = None  # the table of rows that are text
 
     def tables(self) -> list[StagingTable]:
-        """When all rows are in."""
-        return [table._replace(name=self._aside.whole(table.name)) for table in self._tables]
+        """To be called when all rows are in."""
+        return [table._replace(name=self._spilled.view(table.name)) for table in self._tables]
 
-    def kept(self) -> str | None:
-        """Likewise; None: no rows are text."""
-        return self._kept and self._aside.whole(self._kept)
+    def text_table(self) -> str | None:
+        """The table of rows that are kept as text. Returns None if there are none."""
+        return self._text_table and self._spilled.view(self._text_table)
 
-    def verified(self, lines: pa.Array) -> Misses:
-        """Takes in all lines of which a known shape is certain. Returns the others' numbers, ascending."""
+    def insert_proven(self, lines: pa.Array) -> Misses:
+        """Inserts all lines with a proven shape. Returns the numbers of the others, ascending."""
         patterns = self.patterns()
         shapes = self._known.frequent()
         if not shapes:
@@ -78,52 +72,52 @@ class Staging:
         try:
             if shown:
                 self._insert(table, lines, f"coalesce({shown}, {matched})", read_all=True)
-        except duckdb.InvalidInputException:  # something among them is no JSON, and the engine reads none
+        except duckdb.InvalidInputException:  # one of them is not JSON, so the engine rejects all
             shown = ""
         if not shown:
             self._insert(table, lines, matched)
         misses = self._misses(table)
-        self._grown(table, lines.nbytes)
+        self._added(table, lines.nbytes)
         return misses
 
-    def given(self, lines: pa.Array, ids: pa.Array) -> None:
-        """Takes in lines as `shape_inference` wrote them, with the numbers of their shapes."""
+    def insert_inferred(self, lines: pa.Array, ids: pa.Array) -> None:
+        """Inserts lines as `shape_inference` wrote them, with the numbers of their shapes."""
         if len(lines):
             table = self._table()
             self._insert(table, lines, "id", ids)
-            self._grown(table, lines.nbytes)
+            self._added(table, lines.nbytes)
 
-    def typed(self, rows: pa.Table, layout: Layout, shape: Object, id: int) -> bool:
-        """Takes in rows in columns of that layout, all of one shape. False: something of them is kept as text now, and
-        none was taken in."""
+    def insert_columns(self, rows: pa.Table, layout: Layout, shape: Object, id: int) -> bool:
+        """Inserts rows in columns of that layout, all of one shape. Returns False, without inserting any, if some of it
+        is kept as text by now."""
         table = self._table()
-        values = carried(table.layout.members, layout.members, bare({shape: id}))
+        values = cast_columns(table.layout.members, layout.members, columnless_objects({shape: id}))
         if values is None:
             return False
         listed = ", ".join([SHAPE_COLUMN, "NULL", *values])
         numbers = pa.array(np.full(rows.num_rows, id, dtype=np.int32))
         with self._chunk(rows.add_column(0, SHAPE_COLUMN, numbers)):
             self._session.execute(f"INSERT INTO {table.name} SELECT {listed} FROM chunk")
-        self._grown(table, rows.nbytes)
+        self._added(table, rows.nbytes)
         return True
 
-    def texts(self, rows: pa.Table) -> None:
-        """Takes in rows that are kept as text: `_shape`, `_body`, then the keys' columns."""
+    def insert_texts(self, rows: pa.Table) -> None:
+        """Inserts rows that are kept as text: `_shape`, `_body`, then the columns of the key."""
         with self._chunk(rows):
-            if self._kept is None:
-                self._kept = "kept"
-                self._session.execute(f"CREATE TEMP TABLE {self._kept} AS SELECT * FROM chunk")
+            if self._text_table is None:
+                self._text_table = "text_rows"
+                self._session.execute(f"CREATE TEMP TABLE {self._text_table} AS SELECT * FROM chunk")
             else:
-                self._session.execute(f"INSERT INTO {self._kept} SELECT * FROM chunk")
-        self._aside.grown(self._kept, rows.nbytes, list)
+                self._session.execute(f"INSERT INTO {self._text_table} SELECT * FROM chunk")
+        self._spilled.add(self._text_table, rows.nbytes, list)
 
-    def _grown(self, table: StagingTable, size: int) -> None:
-        self._aside.grown(table.name, size, lambda: self._order(table.layout))
+    def _added(self, table: StagingTable, size: int) -> None:
+        self._spilled.add(table.name, size, lambda: self._order(table.layout))
 
     def _insert(
         self, table: StagingTable, lines: pa.Array, shape: str, ids: pa.Array | None = None, *, read_all: bool = False
     ) -> None:
-        """`shape` may ask for what was read of a row, if all are read before it is known."""
+        """With `read_all`, all rows are parsed before their shape is known, and `shape` may use the result."""
         numbers = pa.array(np.arange(len(lines), dtype=np.int64))
         chunk = {"n": numbers, "line": lines} if ids is None else {"n": numbers, "line": lines, "id": ids}
         columns = LayoutColumns(table.layout, self._known.columns, texts=ids is not None).all()
@@ -142,7 +136,7 @@ class Staging:
 
     @contextmanager
     def _chunk(self, table: pa.Table) -> Iterator[None]:
-        """Under that name, in pieces that threads can share."""
+        """Registers the table as `chunk`, in pieces that threads can share."""
         pieces = pa.Table.from_batches(table.to_batches(max_chunksize=_SLICE_ROWS), table.schema)
         self._session.connection.register("chunk", pieces)
         try:
@@ -157,7 +151,7 @@ class Staging:
         return np.asarray(found["miss"].to_numpy(), dtype=np.int64)
 
     def _table(self) -> StagingTable:
-        """The last one, if it has all the columns that there are by now."""
+        """The last table, if it has all columns of the current layout; else a new one."""
         layout = self._known.layout
         if not self._tables or self._tables[-1].layout != layout:
             columns = LayoutColumns(layout, {}).all()
@@ -168,14 +162,59 @@ class Staging:
         return self._tables[-1]
 
     def patterns(self) -> list[tuple[int, str]]:
-        """What verifies rows by now: the number of a shape, and its regular expression."""
+        """The numbers of shapes, with their regular expressions."""
         found: list[tuple[Object, str]] = []
         for shape in self._known.frequent():
             if any(kind_at(shape, path) == STRING for path in self._times):
-                continue  # a regular expression cannot tell which strings say no time
+                continue  # a regular expression cannot tell which strings are not times
             text = pattern(shape)
             if text is not None:
                 found.append((shape, text))
             if len(found) == _PATTERNS_MAX:
                 break
         return [(self._known.columns[shape], text) for shape, text in found]
+
+
+class SpilledTables:
+    """Moves the rows of tables that grow too large to files beside them.
+
+    DuckDB moves a table that grows out of memory to the disk itself, except for a tenth of it, which is too much for a
+    table of ten times the memory. The files are in the order of the key, so that reading a range of it reads only a
+    part of each."""
+
+    def __init__(self, session: DuckSession) -> None:
+        self._session = session
+        self._bytes_max = session.limits.memory_bytes // _SPILL_SHARE
+        self._held: dict[str, int] = {}  # by table: the size of its rows as text
+        self._files: dict[str, list[File]] = {}
+
+    def add(self, table: str, size: int, by: Callable[[], list[str]]) -> bool:
+        """Counts rows of that size, and spills the table if it is too large. Returns whether it did. `by` returns the
+        terms of the order in which the rows will be read."""
+        self._held[table] = self._held.get(table, 0) + size
+        if self._held[table] < self._bytes_max:
+            return False
+        files = self._files.setdefault(table, [])
+        file = File(self._session.folder) / f"{table}-{len(files)}.parquet"
+        terms = by()
+        order = f" ORDER BY {', '.join(terms)}" if terms else ""
+        self._session.execute(
+            f"COPY (SELECT * FROM {table}{order}) TO {text_sql(str(file))} "
+            f"(FORMAT parquet, COMPRESSION lz4, ROW_GROUP_SIZE {_SPILL_ROW_GROUP_ROWS})"
+        )
+        files.append(file)
+        self._session.execute(f"CREATE OR REPLACE TEMP TABLE {table} AS SELECT * FROM {table} WHERE false")
+        self._held[table] = 0
+        return True
+
+    def view(self, table: str) -> str:
+        """The name of a table or view with all of its rows. To be called when no more rows follow."""
+        files = self._files.get(table)
+        if not files:
+            return table
+        listed = ", ".join(text_sql(str(file)) for file in files)
+        self._session.execute(
+            f"CREATE OR REPLACE TEMP VIEW {table}_whole AS "
+            f"SELECT * FROM read_parquet([{listed}]) UNION ALL SELECT * FROM {table}"
+        )
+        return f"{table}_whole"

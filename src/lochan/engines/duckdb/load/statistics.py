@@ -1,4 +1,9 @@
-"""What a Parquet file's footer says of its columns, in the words of an entry's facts, and filters over some of them."""
+"""The facts of columns for an entry, from a Parquet file's footer, with bloom filters over some of them.
+
+A filter lets a query of one value skip objects that cannot hold it, even if the field is not the key. Filters are worth
+their size for columns with few different values among many objects, such as hosts, or request ids of small objects. The
+file has dictionaries of these, so reading them again is cheap; other columns are not read.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +16,12 @@ from pathlib import Path as File
 from typing import Any, NamedTuple
 
 import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lochan.engines.duckdb.load.columns import places
-from lochan.engines.duckdb.load.filters import filters
+from lochan.formats import bloom
 from lochan.formats.pool_settings import Path
 from lochan.pools.facts import TEXT_MAX, Bound, ColumnFacts, ShapeFacts
 from lochan.pools.layout import Layout, Member, column_of
@@ -50,7 +57,7 @@ def column_facts(
 
 
 def strings_at(path: Path, layout: Layout, shapes: Sequence[ShapeFacts], columns: Sequence[ColumnFacts]) -> int:
-    """How many rows have a string there. `shapes` are those of all rows."""
+    """How many rows have a string at the path. `shapes` are those of all rows."""
     own = None if layout.body else column_of(layout, path, STRING)
     if own is not None:
         return next((each.present for each in columns if each.path == own), 0)
@@ -59,20 +66,20 @@ def strings_at(path: Path, layout: Layout, shapes: Sequence[ShapeFacts], columns
 
 
 def _filtered(file: File, found: Mapping[FooterColumn, ColumnFacts], keys: Sequence[Path]) -> Iterator[ColumnFacts]:
-    """What the rows are sorted by needs no filter."""
+    """Adds filters, except to the first field of the key."""
     some = {
         leaf.number: leaf.column
-        for leaf, told in found.items()
-        if leaf.kind in (INT, STRING) and leaf.path not in keys[:1] and told.least != told.greatest
+        for leaf, stats in found.items()
+        if leaf.kind in (INT, STRING) and leaf.path not in keys[:1] and stats.least != stats.greatest
     }
-    made = filters(file, some) if some else {}
-    for leaf, told in found.items():
+    made = bloom_filters(file, some) if some else {}
+    for leaf, stats in found.items():
         filter = made.get(leaf.number)
-        yield msgspec.structs.replace(told, bloom=filter) if filter else told
+        yield msgspec.structs.replace(stats, bloom=filter) if filter else stats
 
 
 def leaves(layout: Layout, keys: Sequence[Path] = ()) -> Iterator[FooterColumn]:
-    """Every column and member of a struct that holds values, as they lie in a file behind `_shape` and `_body`."""
+    """Every column, and member of a struct, with values, in the order of the file, after `_shape` and `_body`."""
     if not layout.body:
         yield from _leaves(layout.members, (), (), count(1))
         return
@@ -95,7 +102,7 @@ def _leaves(members: Iterable[Member], above: Path, columns: Path, numbers: Iter
                 yield FooterColumn(path, column, alternate.kind, next(numbers))
                 for _ in range(_width(alternate.element) - 1 if alternate.kind == ARRAY else 0):
                     next(numbers)
-                if alternate.original:  # what the texts say is known of the times
+                if alternate.original:  # the facts of the times cover it
                     next(numbers)
 
 
@@ -107,7 +114,7 @@ def _width(type: Type | None) -> int:
 
 
 def _values(metadata: Any, leaf: FooterColumn) -> int | None:
-    """How many the column has that are not NULL; None: it does not say."""
+    """The number of values that are not NULL. Returns None if the footer does not tell."""
     groups = [metadata.row_group(group).column(leaf.number) for group in range(metadata.num_row_groups)]
     if not all(each.is_stats_set and each.statistics.has_null_count for each in groups):
         return None
@@ -121,13 +128,13 @@ def _bounds(metadata: Any, number: int, kind: str) -> tuple[Bound, Bound]:
     greatest: Any = None
     for group in range(metadata.num_row_groups):
         column = metadata.row_group(group).column(number)
-        told = column.statistics
-        if told is not None and told.null_count == column.num_values:
+        stats = column.statistics
+        if stats is not None and stats.null_count == column.num_values:
             continue
-        if told is None or not told.has_min_max:
+        if stats is None or not stats.has_min_max:
             return None, None
-        least = told.min if least is None else min(least, told.min)
-        greatest = told.max if greatest is None else max(greatest, told.max)
+        least = stats.min if least is None else min(least, stats.min)
+        greatest = stats.max if greatest is None else max(greatest, stats.max)
     if least is None or any(isinstance(each, float) and isnan(each) for each in (least, greatest)):
         return None, None
     return _plain(least, kind), _plain(greatest, kind)
@@ -148,3 +155,61 @@ def _facts(leaf: FooterColumn, present: int, least: Bound, greatest: Bound) -> C
     low = least[:TEXT_MAX] if isinstance(least, str) else least
     high = greatest[:TEXT_MAX] if isinstance(greatest, str) else greatest
     return ColumnFacts(leaf.column, leaf.kind, present, low, high, cut)
+
+
+# --- bloom filters ---------------------------------------------------------------------------------------------------
+Column = tuple[str, ...]
+
+BYTES_MAX = 8 << 10  # of all filters of an object, because every query reads the entries
+_BYTES_MIN = 512  # less than the rest of the facts
+_PART = 64  # between the two, this fraction of the object
+_VALUES_MAX = BYTES_MAX * 8 // bloom.BITS_PER_KEY
+
+
+def bloom_filters(file: File, columns: Mapping[int, Column]) -> dict[int, bytes]:
+    """The smallest filters, by number of the file's leaf column. `columns` are those that may have one."""
+    reader = pq.ParquetFile(file, read_dictionary=[".".join(column) for column in columns.values()])
+    made = {}
+    for number, column in columns.items():
+        values = _distinct_texts(reader, number, column)
+        if values is not None and len(values):
+            made[number] = bloom.build(bloom.hash_all(values))
+    room = max(_BYTES_MIN, min(BYTES_MAX, file.stat().st_size // _PART))
+    return dict(_fitting(made, room))
+
+
+def _fitting(made: Mapping[int, bytes], room: int) -> Iterable[tuple[int, bytes]]:
+    for number, filter in sorted(made.items(), key=lambda each: len(each[1])):
+        room -= len(filter)
+        if room < 0:
+            return
+        yield number, filter
+
+
+def _distinct_texts(reader: pq.ParquetFile, number: int, column: Column) -> pa.Array | None:
+    """All values, as texts. Returns None if there are too many."""
+    metadata = reader.metadata
+    if metadata.num_rows > _VALUES_MAX and not all(
+        metadata.row_group(group).column(number).has_dictionary_page for group in range(metadata.num_row_groups)
+    ):
+        return None
+    found = pa.nulls(0, pa.string())
+    for group in range(metadata.num_row_groups):
+        read: Any = reader.read_row_group(group, columns=[".".join(column)], use_threads=False)[column[0]]
+        found = pc.unique(pa.concat_arrays([found, *map(_texts, _inner(read.chunks, column[1:]))]))
+        if len(found) > _VALUES_MAX:
+            return None
+    return found
+
+
+def _inner(chunks: Iterable[pa.Array], members: Column) -> Iterable[pa.Array]:
+    for chunk in chunks:
+        for name in members:
+            chunk = chunk.field(name)
+        yield chunk
+
+
+def _texts(values: pa.Array) -> pa.Array:
+    """The distinct values, without null."""
+    unique = values.dictionary if pa.types.is_dictionary(values.type) else pc.unique(values)
+    return unique.drop_null().cast(pa.string())

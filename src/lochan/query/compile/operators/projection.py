@@ -6,8 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from lochan.pools.leaf import Path
-from lochan.pools.shape import JSON, NULL, OBJECT, Object
+from lochan.pools.shape import JSON, NULL, OBJECT, Object, Path
 from lochan.query import ast
 from lochan.query.compile.cases import chosen
 from lochan.query.compile.expressions import value_of

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from lochan.pools.leaf import Path
+from lochan.pools.shape import Path
 from lochan.query import ast
 from lochan.query.compile.aggregated import Aggregated
 from lochan.query.compile.aggregates import aggregate

@@ -127,7 +127,7 @@ class QueryThread:
             permits=may,
             ref=request.at,
             reads_only=True,
-            wanted=run.is_wanted,
+            alive=run.is_wanted,
         )
 
 

@@ -3,7 +3,7 @@
 from itertools import groupby
 
 from lochan.access import resources
-from lochan.formats.upload_events import UploadOpened
+from lochan.formats.repository_events import UploadOpened
 from lochan.server.gateway.find_object import (
     bucket_repository,
     check_writable,

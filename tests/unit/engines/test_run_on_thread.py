@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from lochan.engines.duckdb.session import DuckSession
-from lochan.engines.duckdb.worker_thread import apart
+from lochan.engines.duckdb.session import DuckSession, run_on_thread
 from tests.run import run
 
 LONG = "SELECT count(*) FROM range(100000000000) WHERE hash(range) = 1"
@@ -35,7 +34,7 @@ def test_an_interrupt_that_comes_just_before_the_statement_is_not_lost() -> None
                 finally:
                     ended.set()
 
-            task = asyncio.create_task(apart(work, session))
+            task = asyncio.create_task(run_on_thread(work, session))
             await asyncio.sleep(0.05)  # whether it has begun by then or not, it must end
             task.cancel()
             await asyncio.wait_for(asyncio.wait([task]), 30)
@@ -48,12 +47,12 @@ def test_an_interrupt_that_comes_just_before_the_statement_is_not_lost() -> None
 def test_what_the_work_gives_or_raises_is_handed_on() -> None:
     async def play() -> None:
         with DuckSession() as session:
-            assert await apart(lambda: session.execute("SELECT 7"), session) == [(7,)]
+            assert await run_on_thread(lambda: session.execute("SELECT 7"), session) == [(7,)]
 
             def wrong() -> Any:
                 raise KeyError("seven")
 
             with pytest.raises(KeyError, match="seven"):
-                await apart(wrong, session)
+                await run_on_thread(wrong, session)
 
     run(play())

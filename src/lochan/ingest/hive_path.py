@@ -1,9 +1,9 @@
-"""Columns that stand in paths, as Hive and Spark write them: `t/year=2026/day=2026-11-01/part-0.parquet`.
+"""Columns in the paths of files, as Hive and Spark write them: `t/year=2026/day=2026-11-01/part-0.parquet`.
 
-A column has the narrowest type that all of its values have, by Spark's rules:
+A column has the narrowest type that holds all of its values, by Spark's rules:
 
     int32, int64, decimal(n, 0)     whole numbers
-    double                          numbers; beside ints that no double is, text
+    double                          numbers; string if an int among them would lose digits
     date, timestamp                 2026-11-01, 2026-11-01 10:00:00, in UTC
     string                          everything else
     NULL                            __HIVE_DEFAULT_PARTITION__, and files whose path lacks the column
@@ -31,20 +31,20 @@ _DOUBLE, _DATE, _MICROS, _STRING = pa.float64(), pa.date32(), pa.timestamp("us",
 
 @dataclass(frozen=True)
 class PathColumns:
-    """May be pickled."""
+    """Can be pickled."""
 
-    below: str  # what stands before it in a path counts for nothing
+    below: str  # the prefix of paths that is ignored
     schema: pa.Schema
 
     def row(self, path: str) -> pa.RecordBatch:
-        """One row: the columns of that file."""
+        """The columns of that file, as one row."""
         found = path_values(path, self.below)
         arrays = [pa.array([_value(found.get(each.name), each.type)], each.type) for each in self.schema]
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
 
 def path_columns(paths: Iterable[str], below: str = "") -> PathColumns:
-    """Of all files together, in the order in which paths name them."""
+    """The columns of all files together, in the order of their first occurrence."""
     types: dict[str, pa.DataType | None] = {}
     for path in paths:
         for name, text in path_values(path, below).items():
@@ -54,7 +54,7 @@ def path_columns(paths: Iterable[str], below: str = "") -> PathColumns:
 
 
 def path_values(path: str, below: str = "") -> dict[str, str | None]:
-    """As they are written; of a name that comes twice, the last."""
+    """The values as they are written. If a name occurs twice, the last one counts."""
     found: dict[str, str | None] = {}
     for folder in path.removeprefix(below).split("/")[:-1]:
         name, separator, value = folder.partition("=")
@@ -64,7 +64,8 @@ def path_values(path: str, below: str = "") -> dict[str, str | None]:
 
 
 def with_path_columns(batch: pa.RecordBatch, row: pa.RecordBatch) -> pa.RecordBatch:
-    """The batch with the columns of its file's path behind its own. What stands in the path counts, as Spark has it."""
+    """Appends the columns of the file's path to the batch. A column of the path replaces one of the same name, as in
+    Spark."""
     names = [name for name in batch.schema.names if name not in row.schema.names]
     own = batch.select(names)
     more = [pa.repeat(column[0], batch.num_rows) for column in row.columns]
@@ -86,7 +87,7 @@ def _type(text: str) -> pa.DataType:
 
 
 def _common(left: pa.DataType | None, right: pa.DataType | None) -> pa.DataType | None:
-    """None: nothing but NULL so far. No digit is lost: what would lose one is text."""
+    """None stands for NULL alone. No digit is lost: types that would lose one become strings."""
     if left is None or right is None or left == right:
         return left or right
     if _DOUBLE in (left, right):
@@ -102,14 +103,14 @@ def _common(left: pa.DataType | None, right: pa.DataType | None) -> pa.DataType 
 
 
 def _digits(type: pa.DataType) -> int:
-    """0: it is no whole number."""
+    """Returns 0 if it is not a type of whole numbers."""
     if pa.types.is_decimal(type):
         return int(type.precision)
     return {pa.int32(): 10, pa.int64(): 19}.get(type, 0)
 
 
 def _value(text: str | None, type: pa.DataType) -> Any:
-    """NULL for a day or a time that no calendar has."""
+    """Returns None for a date or a time that does not exist."""
     if text is None or type == _STRING:
         return text
     if pa.types.is_decimal(type):

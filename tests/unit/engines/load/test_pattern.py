@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lochan.engines.duckdb.load.shape_proof import pattern
 from lochan.pools.json_row import BadRow, read_row, shape_of
-from lochan.pools.pattern import pattern
 
 VALUES = st.recursive(
     st.one_of(

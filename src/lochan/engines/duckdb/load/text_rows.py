@@ -1,4 +1,4 @@
-"""Rows that are kept as text, with the values of the key beside them: for the order, and for statistics."""
+"""Tables of rows that are kept as text, with columns for the values of the key, for sorting and statistics."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from lochan.engines.duckdb.load.columns import kind_at
 from lochan.engines.duckdb.load.key_order import text_column
-from lochan.engines.duckdb.load.shape_inference import Judged
+from lochan.engines.duckdb.load.shape_inference import InferredRow
 from lochan.formats.pool_settings import Path
 from lochan.pools import times
 from lochan.pools.json_row import row_text
@@ -41,34 +41,36 @@ _TYPES = {
 }
 
 
-def every_kind(keys: Sequence[Path]) -> Layout:
-    """Columns for whatever may be at the keys."""
+def text_layout(keys: Sequence[Path]) -> Layout:
+    """A layout with columns for all kinds of the key."""
     types = (*(kind for kind in SCALARS if kind != TIME), TEXT_TIME)
     return body_layout([_at(path, type) for path in keys for type in types], keys)
 
 
-def texts_table(judged: Sequence[Judged], ids: Iterable[int], keys: Sequence[Path]) -> pa.Table:
+def text_table(inferred: Sequence[InferredRow], ids: Iterable[int], keys: Sequence[Path]) -> pa.Table:
     arrays: dict[str, pa.Array] = {
         SHAPE_COLUMN: pa.array(ids, pa.int32()),
-        BODY_COLUMN: pa.array([row_text(each.row) for each in judged], pa.string()),
+        BODY_COLUMN: pa.array([row_text(each.row) for each in inferred], pa.string()),
     }
-    layout = every_kind(keys)
+    layout = text_layout(keys)
     paths = {".".join(path): path for path in keys}
     for member in layout.members:
         path = paths[member.name]
-        kinds = [kind_at(each.shape, path) for each in judged]
-        values = [_value(each.row, path) if kind in SCALARS else None for each, kind in zip(judged, kinds, strict=True)]
+        kinds = [kind_at(each.shape, path) for each in inferred]
+        values = [
+            _value(each.row, path) if kind in SCALARS else None for each, kind in zip(inferred, kinds, strict=True)
+        ]
         for alternate in member.alternates:
             mine = [value if kind == alternate.kind else None for value, kind in zip(values, kinds, strict=True)]
             arrays[alternate.column] = _array(mine, alternate.kind)
             if alternate.original:
-                types = [type_at(each.shape, path) for each in judged]
+                types = [type_at(each.shape, path) for each in inferred]
                 texts = [value if type == TEXT_TIME else None for value, type in zip(values, types, strict=True)]
                 arrays[alternate.original] = pa.array(texts, pa.string())
         arrays[text_column(path)] = pa.array(
             [
                 row_text(_value(each.row, path)) if kind in _OTHERS else None
-                for each, kind in zip(judged, kinds, strict=True)
+                for each, kind in zip(inferred, kinds, strict=True)
             ],
             pa.string(),
         )

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 from lochan.engines.duckdb.load import loader
-from lochan.ingest.shape_parts import parted
-from lochan.ingest.tabular import rows_of, shaped
+from lochan.ingest.arrow_batches import split_by_shape
+from lochan.ingest.tabular import rows_of, shape_batch
 from tests.run import run
 from tests.unit.engines.lake import ANN, BY_K, query_lake
 
@@ -61,16 +61,16 @@ def test_none_is_read_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loader, "rows_of", None)  # or a test would only seem to test the fast way
     named = [each for each in MAPS if each != [("", 1)]]  # a field without a name has no column
     [batch] = table(300, named).combine_chunks().to_batches()
-    parts = parted(batch)
+    parts = split_by_shape(batch)
     assert sum(part.num_rows for part in parts) == 300
-    assert all(shaped(part) is not None for part in parts)
+    assert all(shape_batch(part) is not None for part in parts)
 
 
 def test_what_has_too_many_shapes_stays_whole() -> None:
     maps = pa.array([[(f"name {number}", 1)] for number in range(100)], pa.map_(pa.string(), pa.int64()))
     twice = pa.array([[("a", 1), ("a", 2)]], pa.map_(pa.string(), pa.int64()))
     for column in (maps, twice):
-        [part] = parted(pa.RecordBatch.from_arrays([column], ["m"]))
+        [part] = split_by_shape(pa.RecordBatch.from_arrays([column], ["m"]))
         assert part.schema.field("m").type == column.type
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lochan.formats.hive_path import path_columns, path_values, with_path_columns
+from lochan.ingest.hive_path import path_columns, path_values, with_path_columns
 
 
 @pytest.mark.parametrize(

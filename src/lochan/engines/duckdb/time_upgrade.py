@@ -1,7 +1,7 @@
-"""Rows of earlier versions as they are written now: strings at fields that are declared as times become times, where
-they say one, with their texts beside them.
+"""Rewrites rows of earlier versions as they are written now: strings in fields declared as times become times, if they
+are written as one, with their texts beside them.
 
-Only fields of the row itself are so; strings within objects stay as they are.
+This applies only to top-level fields; strings within objects stay as they are.
 """
 
 from __future__ import annotations
@@ -25,46 +25,46 @@ from lochan.query.sources.knowledge import Knowledge
 _FIELDS_MAX = 3  # of a form: each doubles its shapes
 
 
-class Laid(NamedTuple):
-    """How the rows of a form are to lie."""
+class FormLayout(NamedTuple):
+    """The new layout of the rows of a form."""
 
     layout: Layout
-    shapes: tuple[Object, ...]  # that the layout is of
+    shapes: tuple[Object, ...]  # of the layout
     fields: tuple[str, ...] = ()  # whose strings become times
 
 
-class Modernized:
-    """All forms of which something is written. `numbers` are those of their shapes, the same for the same forms."""
+class TimeUpgrade:
+    """Upgrades all forms that are rewritten. `numbers` are those of their shapes, and depend on the forms alone."""
 
     def __init__(self, knowledge: Knowledge, times: Collection[Path]) -> None:
         self._knowledge = knowledge
         self._times = times
         self._laid = {form: _laid(form, times) for form in knowledge.forms if not form.body}
         if any(laid.fields for laid in self._laid.values()) and lay_out(self._all()).body:
-            # With more columns no layout holds them all.
-            self._laid = {form: Laid(form.layout, form.laid_out) for form in self._laid}
+            # With the additional columns, no single layout would hold them all.
+            self._laid = {form: FormLayout(form.layout, form.laid_out) for form in self._laid}
         self.numbers = dict(knowledge.shapes)
         fresh = set(self._all()).difference(self.numbers.values())
         for shape in sorted(fresh, key=encode):
             self.numbers[shape_id(shape, self.numbers)] = shape
 
-    def laid(self, form: Form) -> Laid:
+    def laid(self, form: Form) -> FormLayout:
         return self._laid[form]
 
     def split(self, forms: Iterable[Form]) -> list[Path]:
-        """The fields declared as times at which then no string of these forms can say a time."""
+        """The fields declared as times in which no string of these forms is a time after the upgrade."""
         every = list(forms)
         return [path for path in self._times if not any(self._may_say(form, path) for form in every)]
 
     def selected(self, form: Form) -> Iterator[tuple[str, str]]:
-        """Each column, `_shape` first: its SQL over those of a file, and its name."""
+        """The SQL and the name of each column, `_shape` first."""
         laid = self._laid[form]
-        said = {field: _said(_string(form, field)) for field in laid.fields}
-        yield self._shape(form, said), SHAPE_COLUMN
+        parsed = {field: _parsed_time(_string(form, field)) for field in laid.fields}
+        yield self._shape(form, parsed), SHAPE_COLUMN
         old = {member.name: member for member in form.layout.members}
         for member in laid.layout.members:
-            if member.name in said:
-                yield from _split(member, old[member.name], said[member.name])
+            if member.name in parsed:
+                yield from _split(member, old[member.name], parsed[member.name])
             else:
                 yield from ((name_sql(name), name) for name, _ in columns(Layout((member,))))
 
@@ -74,15 +74,15 @@ class Modernized:
     def _may_say(self, form: Form, path: Path) -> bool:
         return form.may_say_times(path) and path not in {(field,) for field in self._laid[form].fields}
 
-    def _shape(self, form: Form, said: dict[str, str]) -> str:
+    def _shape(self, form: Form, parsed: dict[str, str]) -> str:
         renumbered = self._knowledge.renumbered(form)
         ids = {shape: id for id, shape in self.numbers.items()}
         arms = []
         for there, shape in form.shapes.items():
             here = renumbered.get(there, there)
             cases = [
-                f"WHEN {' AND '.join(f'{said[field]} IS NOT NULL' for field in fields)} THEN {ids[variant]}"
-                for fields, variant in _variants(shape, tuple(said))
+                f"WHEN {' AND '.join(f'{parsed[field]} IS NOT NULL' for field in fields)} THEN {ids[variant]}"
+                for fields, variant in _variants(shape, tuple(parsed))
                 if fields
             ]
             if cases:
@@ -94,36 +94,36 @@ class Modernized:
         return f"(CASE {SHAPE_COLUMN} {' '.join(arms)} ELSE {SHAPE_COLUMN} END)::INTEGER"
 
 
-def _laid(form: Form, times: Collection[Path]) -> Laid:
+def _laid(form: Form, times: Collection[Path]) -> FormLayout:
     fields = [path[0] for path in times if len(path) == 1 and form.may_say_times(path)]
     own = tuple(field for field in fields if column_of(form.layout, (field,), STRING))[:_FIELDS_MAX]
     if not own:
-        return Laid(form.layout, form.laid_out)
+        return FormLayout(form.layout, form.laid_out)
     shapes = tuple(dict.fromkeys(variant for shape in form.laid_out for _, variant in _variants(shape, own)))
     layout = lay_out(shapes)
-    return Laid(form.layout, form.laid_out) if layout.body else Laid(layout, shapes, own)
+    return FormLayout(form.layout, form.laid_out) if layout.body else FormLayout(layout, shapes, own)
 
 
 def _variants(shape: Object, fields: Sequence[str]) -> Iterator[tuple[tuple[str, ...], Object]]:
-    """With times at some of these fields, where it has strings: the most first, itself last."""
+    """The shapes with times in some of these fields instead of strings: those with the most first, itself last."""
     strings = [name for name, type in shape.fields if name in fields and sure(type) == STRING]
     for chosen in product((True, False), repeat=len(strings)):
         some = tuple(name for name, is_time in zip(strings, chosen, strict=True) if is_time)
         yield some, Object(tuple((name, TEXT_TIME if name in some else type) for name, type in shape.fields))
 
 
-def _split(to: Member, source: Member, said: str) -> Iterator[tuple[str, str]]:
+def _split(to: Member, source: Member, parsed: str) -> Iterator[tuple[str, str]]:
     text = name_sql(_own(source, STRING).column)
     time = source.alternate(TIME)
     for alternate in to.alternates:
         if alternate.kind == TIME:
-            yield _first(time.column if time else "", said), alternate.column
+            yield _first(time.column if time else "", parsed), alternate.column
             yield (
-                _first(time.original if time else "", f"CASE WHEN {said} IS NOT NULL THEN {text} END"),
+                _first(time.original if time else "", f"CASE WHEN {parsed} IS NOT NULL THEN {text} END"),
                 alternate.original,
             )
         elif alternate.kind == STRING:
-            yield f"CASE WHEN {said} IS NULL THEN {text} END", alternate.column
+            yield f"CASE WHEN {parsed} IS NULL THEN {text} END", alternate.column
         else:
             yield name_sql(_own(source, alternate.kind).column), alternate.column
 
@@ -144,7 +144,7 @@ def _string(form: Form, field: str) -> str:
     return name_sql(found[0])
 
 
-def _said(text: str) -> str:
-    """The time that a load would take it for; NULL where it says none."""
+def _parsed_time(text: str) -> str:
+    """The time that a load would parse; NULL if the text is not a time."""
     time = render(neutral("rfc3339", exp.Var(this=text)), "duckdb")
     return f"(CASE WHEN regexp_full_match({text}, {text_sql(times.RFC3339)}) THEN {time} END)"

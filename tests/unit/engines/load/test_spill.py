@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from lochan.engines.duckdb.load import spill_tables as aside
+from lochan.engines.duckdb.load import staging as aside
 from lochan.engines.duckdb.load.loader import Loader
 from lochan.engines.duckdb.session import DuckSession
 from lochan.formats.pool_settings import PoolKey, PoolSettings
-from lochan.pools.faults import Faults
+from lochan.pools.json_row import Faults
 from tests.run import run
 from tests.unit.engines.lake import query_lake
 

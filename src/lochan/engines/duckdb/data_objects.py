@@ -1,4 +1,4 @@
-"""The data objects of a head, to be read and written anew: what a delete, a compaction and their like begin with."""
+"""Reads the data objects of a head, and stores new ones: what loads, deletes and compactions have in common."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from lochan.engines.duckdb.files import Files, gone
+from lochan.engines.duckdb.files import Files, gone_error
 from lochan.engines.duckdb.limits import Limits
 from lochan.engines.duckdb.load.objects import WrittenObject
-from lochan.engines.duckdb.session import DuckSession
-from lochan.engines.duckdb.worker_thread import apart
+from lochan.engines.duckdb.session import DuckSession, run_on_thread
 from lochan.formats.entry import Entry
 from lochan.formats.entry_table import entries_of
-from lochan.pools.object_upload import ObjectWriter
+from lochan.pools.commit_objects import ObjectWriter
 from lochan.pools.objects import entries
 from lochan.pools.settings import settings_of
 from lochan.pools.snapshot import Owner, Snapshot
@@ -29,16 +28,16 @@ T = TypeVar("T")
 
 class Sessions(NamedTuple):
     main: DuckSession
-    spare: DuckSession  # for rows that are text
+    spare: DuckSession  # for rows that are kept as text
 
     async def apart(self, work: Callable[[], T]) -> T:
-        """On a thread; who is cancelled stops both too."""
-        return await apart(work, self.main, self.spare)
+        """Runs on a thread. Cancelling the caller cancels both sessions."""
+        return await run_on_thread(work, self.main, self.spare)
 
 
 @contextmanager
 def sessions(files: Files, limits: Limits, temp: str | None = None) -> Iterator[Sessions]:
-    """Both together use what the limits say."""
+    """Both sessions together stay within the limits."""
     half = limits._replace(memory_bytes=limits.memory_bytes // 2)
     with (
         DuckSession(half, folders=files.folders, temp=temp, ordered=False) as main,
@@ -56,26 +55,26 @@ def entries_at(snapshot: Snapshot, indices: Sequence[int]) -> list[Entry]:
     return entries_of(snapshot.taken(indices))
 
 
-async def placed(
+async def place_objects(
     files: Files, snapshot: Snapshot, indices: Sequence[int], work: str, *, recheck: bool = True
 ) -> dict[int, str]:
-    """The path of each. Raises Gone, Corrupt. They are checked, whatever was found out before: rows that are copied
-    into new files must not take damage along."""
+    """The path of each object. Raises Gone, Corrupt. Checks them again by default, because copying rows into new files
+    must not copy damage."""
     objects = snapshot.objects(indices)
     paths = await files.place(objects, work, recheck=recheck)
     for object, path in zip(objects, paths, strict=True):
         if not path:
-            raise gone(object)
+            raise gone_error(object)
     return dict(zip(indices, paths, strict=True))
 
 
 Apart = Callable[[Callable[[], WrittenObject | None]], Awaitable[WrittenObject | None]]
 
 
-async def stored(
+async def store_objects(
     repository: OpenRepository, mint: int, files: Iterator[WrittenObject], on_a_thread: Apart = asyncio.to_thread
 ) -> list[Entry]:
-    """Each file as an object that nobody knows of yet; they are made `on_a_thread`."""
+    """Stores each file as an object that is on no branch yet. Runs the iterator `on_a_thread`."""
     writer = ObjectWriter.of(repository, mint)
     made = []
     while (written := await on_a_thread(lambda: next(files, None))) is not None:

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
+from lochan.engines.duckdb.load.sample import suggest
 from lochan.errors import Invalid
 from lochan.ingest.input_format import detect, packing
-from lochan.pools.suggestion import suggest
 
 AT = "2026-11-01T10:00:00Z"
 
@@ -59,7 +59,7 @@ def test_a_format_is_told_by_content_then_by_name(name: str, head: bytes, expect
 
 
 def test_what_cannot_be_told_is_asked_for() -> None:
-    with pytest.raises(Invalid, match="say it with -i"):
+    with pytest.raises(Invalid, match="choose it with -i"):
         detect("x", b"hello")
     assert [packing(head) for head in (b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd\x04", b"{}", b"")] == [
         "gzip",
